@@ -1,0 +1,23 @@
+// The subcommands of `redline`. Each lives in a file of its own, which adds its options to the app
+// and a callback that parses, calls a library, prints, and sets the exit status: no logic of its
+// own.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace redline::cli {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+/// Adds one subcommand to `app`; its callback writes the exit status of the program to `status`.
+using AddCommand = void (*)(CLI::App& app, int& status);
+
+void add_view(CLI::App& app, int& status);
+
+/// One line on stderr, "redline: MESSAGE", and kFailed: `status = fail("…")`.
+[[nodiscard]] int fail(const std::string& message);
+
+}  // namespace redline::cli

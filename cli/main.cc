@@ -1,0 +1,45 @@
+#include <cstdio>
+
+#include "cli/command.h"
+
+namespace redline::cli {
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "redline: %s\n", message.c_str());
+  return kFailed;
+}
+
+namespace {
+
+constexpr AddCommand kCommands[] = {
+    add_view,
+};
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Redline records PyTorch and LibTorch training, says what holds it back, and proves the "
+      "gain.",
+      "redline");
+  app.set_version_flag("--version", "redline " REDLINE_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  redline record -o traces -- torchrun --nproc_per_node 2 train.py\n"
+      "  redline report traces\n"
+      "  redline diff before after\n"
+      "'redline COMMAND --help' has the options of each. autotune and redline-viewer stand beside "
+      "it.");
+  int status = kDone;
+  for (const AddCommand add : kCommands) add(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace redline::cli
+
+int main(int argc, char** argv) { return redline::cli::run(argc, argv); }

@@ -1,0 +1,31 @@
+// redline view PATH…: hands over to redline-viewer, which stands beside this program.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cli/command.h"
+#include "profiler/launch/environment.h"
+
+namespace redline::cli {
+
+void add_view(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("view", "Open traces in the desktop viewer");
+  auto paths = std::make_shared<std::vector<std::string>>();
+  command->add_option("PATH", *paths, "Trace files or folders of ranks");
+  command->footer(
+      "Example: redline view traces\nredline-viewer --help has the options for scripts.");
+  command->callback([paths, &status] {
+    const std::string viewer = launch::program_folder() + "/redline-viewer";
+    std::vector<char*> argv{const_cast<char*>(viewer.c_str())};
+    for (std::string& path : *paths) argv.push_back(path.data());
+    argv.push_back(nullptr);
+    execv(viewer.c_str(), argv.data());
+    status = fail(viewer + ": " + std::strerror(errno) +
+                  ". Build it with -DREDLINE_VIEWER=ON, or run redline-viewer yourself.");
+  });
+}
+
+}  // namespace redline::cli

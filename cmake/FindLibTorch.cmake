@@ -1,0 +1,45 @@
+# Imported target LibTorch::LibTorch from the folders of an installed torch wheel.
+#
+# The wheel's own TorchConfig.cmake wants a CUDA toolkit, and beside CUDA 13 asks for a dialect that
+# CMake 3.25 does not know, so the two libraries and the include folders are named here directly.
+# Sets LibTorch_VERSION (of the headers), LibTorch_LIB_DIR.
+
+set(_libtorch_query
+"import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')")
+execute_process(COMMAND "${REDLINE_PYTHON}" -c "${_libtorch_query}"
+  OUTPUT_VARIABLE LibTorch_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE _libtorch_status)
+if(NOT _libtorch_status EQUAL 0 OR NOT LibTorch_ROOT)
+  message(FATAL_ERROR "No torch in ${REDLINE_PYTHON}. Run ./scripts/setup, "
+    "or set REDLINE_PYTHON to a Python that has torch >= 2.6.")
+endif()
+
+set(LibTorch_LIB_DIR "${LibTorch_ROOT}/lib")
+file(STRINGS "${LibTorch_ROOT}/include/torch/headeronly/version.h" _libtorch_version_lines
+  REGEX "#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+if(NOT _libtorch_version_lines)
+  file(STRINGS "${LibTorch_ROOT}/include/torch/csrc/api/include/torch/version.h"
+    _libtorch_version_lines REGEX "#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+endif()
+string(REGEX REPLACE "[^0-9;]" "" LibTorch_VERSION "${_libtorch_version_lines}")
+string(REPLACE ";" "." LibTorch_VERSION "${LibTorch_VERSION}")
+if(LibTorch_VERSION VERSION_LESS 2.6)
+  message(FATAL_ERROR "torch ${LibTorch_VERSION} in ${LibTorch_ROOT} is too old: Redline needs >= 2.6.")
+endif()
+message(STATUS "LibTorch ${LibTorch_VERSION} (headers in ${LibTorch_ROOT}/include)")
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(LibTorch REQUIRED_VARS LibTorch_ROOT VERSION_VAR LibTorch_VERSION)
+
+if(NOT TARGET LibTorch::LibTorch)
+  add_library(LibTorch::c10 SHARED IMPORTED)
+  set_target_properties(LibTorch::c10 PROPERTIES IMPORTED_LOCATION "${LibTorch_LIB_DIR}/libc10.so")
+  add_library(LibTorch::LibTorch SHARED IMPORTED)
+  set_target_properties(LibTorch::LibTorch PROPERTIES
+    IMPORTED_LOCATION "${LibTorch_LIB_DIR}/libtorch_cpu.so")
+  target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE
+    "${LibTorch_ROOT}/include" "${LibTorch_ROOT}/include/torch/csrc/api/include")
+  target_compile_definitions(LibTorch::LibTorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+  target_link_libraries(LibTorch::LibTorch INTERFACE LibTorch::c10)
+  # libtorch_cpu.so needs CUDA libraries of sibling wheels that its own run path finds.
+  target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
+endif()

@@ -1,0 +1,52 @@
+# Settings that every target of ours shares, and the two functions that make targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+# Programs find libredline.so beside themselves, in the build tree and after a relocated install.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN")
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+add_library(redline_settings INTERFACE)
+target_compile_options(redline_settings INTERFACE -Wall -Wextra -Wconversion -Werror)
+target_include_directories(redline_settings INTERFACE "${CMAKE_SOURCE_DIR}")
+
+# redline_sources(VAR): the .cc files of this folder that are neither tests nor a main program.
+function(redline_sources out)
+  file(GLOB sources CONFIGURE_DEPENDS "*.cc")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# redline_tests(NAME LIBS...): one GoogleTest program from the x_test.cc files of this folder.
+# LABELS and ENVIRONMENT go to CTest.
+function(redline_tests name)
+  if(NOT REDLINE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS;ENVIRONMENT" ${ARGN})
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS "*_test.cc")
+  endif()
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE redline_settings ${arg_LIBS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    REDLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REDLINE_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"
+    REDLINE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT 120 ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()

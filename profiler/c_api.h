@@ -1,0 +1,69 @@
+/* The recorder's C ABI: what the Python front end, the start-up hook and other languages call.
+ *
+ * One recorder a process. The order is prepare (warm-up: buffers ready, callbacks on, records
+ * discarded), start (the active window begins), stop (it ends), export as often as wanted, and
+ * again. Functions that return int give 0 on success and -1 on failure; redline_last_error() then
+ * says why. No function throws, aborts, or prints. Every function may be called from any thread. */
+#ifndef REDLINE_PROFILER_C_API_H_
+#define REDLINE_PROFILER_C_API_H_
+
+#include <stdint.h>
+
+#define REDLINE_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "0.1.0" */
+REDLINE_API const char* redline_version(void);
+
+/* The text of this thread's last failure; valid until its next failing call. */
+REDLINE_API const char* redline_last_error(void);
+
+/* `options_json`: {"directory": "traces"        where the .partial file is written (default:
+ * TMPDIR) "record_shapes": false, "memory_budget_bytes": 67108864} Unknown keys are an error. NULL
+ * means defaults. Idempotent while prepared. */
+REDLINE_API int redline_prepare(const char* options_json);
+REDLINE_API int redline_start(void);
+/* Ends the window and completes the spooled trace. */
+REDLINE_API int redline_stop(void);
+/* Gives up a prepared or started window without a trace. */
+REDLINE_API int redline_discard(void);
+
+/* Writes the last stopped window to `path` (gz where it ends in .gz): to `path`.partial, then
+ * renamed. */
+REDLINE_API int redline_export(const char* path);
+/* The same under {host}_{pid}.{time ns}.pt.trace.json.gz in `directory`, which is made where
+ * missing. The path is copied to `path_out`, if that is not NULL. */
+REDLINE_API int redline_export_to_directory(const char* directory, char* path_out,
+                                            uint64_t path_out_size);
+
+/* A top-level key of the trace, such as distributedInfo. `json` must be one JSON value. Kept for
+ * all later windows of the process. */
+REDLINE_API int redline_add_metadata_json(const char* key, const char* json);
+
+/* User scopes, recorded as user_annotation on the calling thread; they nest. `name` is copied. */
+REDLINE_API void redline_range_push(const char* name);
+REDLINE_API void redline_range_pop(void);
+
+/* Counts since redline_prepare. */
+typedef struct redline_stats {
+  uint64_t struct_size; /* set by the caller */
+  uint64_t events_recorded;
+  uint64_t events_dropped; /* memory budget full, or the disk refused; also in the trace */
+  uint64_t bytes_written;
+  uint64_t threads;
+} redline_stats;
+REDLINE_API int redline_get_stats(redline_stats* stats);
+
+/* What torch.profiler.schedule(...) returns for `step`: 0 none, 1 warmup, 2 record, 3
+ * record_and_save. */
+REDLINE_API int redline_schedule_action(int64_t skip_first, int64_t wait, int64_t warmup,
+                                        int64_t active, int64_t repeat, int64_t step);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REDLINE_PROFILER_C_API_H_ */

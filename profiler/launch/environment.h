@@ -1,0 +1,48 @@
+// The environment of a training command that Redline starts: ours plus the start-up hook.
+//
+// The hook must reach every rank through torchrun, shells and `python -m`, so it travels in the
+// environment: PYTHONPATH leads Python to redline/startup/sitecustomize.py, LD_PRELOAD brings
+// libredline.so into LibTorch programs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redline::launch {
+
+class Environment {
+ public:
+  /// A copy of this process's environment.
+  [[nodiscard]] static Environment current();
+
+  void set(const std::string& name, const std::string& value) { values_[name] = value; }
+  void unset(const std::string& name) { values_.erase(name); }
+  [[nodiscard]] std::optional<std::string> get(const std::string& name) const;
+
+  /// Puts `entry` first in a colon-separated list such as PYTHONPATH, once.
+  void prepend(const std::string& name, const std::string& entry);
+
+  /// Makes Python processes below load redline/startup/sitecustomize.py, which does what the
+  /// REDLINE_* variables ask for. False where the Python files were not found.
+  [[nodiscard]] bool add_python_startup();
+
+  /// "NAME=VALUE" strings, for execve.
+  [[nodiscard]] std::vector<std::string> strings() const;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// Folder of the running program.
+[[nodiscard]] std::string program_folder();
+
+/// Folder that holds the Python package `redline`, in the build tree or an installed one; none
+/// where it is missing.
+[[nodiscard]] std::optional<std::string> python_folder();
+
+/// libredline.so or libredline_torch.so beside this program, or none.
+[[nodiscard]] std::optional<std::string> library_path(const std::string& file_name);
+
+}  // namespace redline::launch

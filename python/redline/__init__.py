@@ -1,0 +1,1 @@
+"""Redline: records PyTorch training, torch.profiler-shaped."""

@@ -1,0 +1,16 @@
+"""What the start-up hook does once torch is imported: each job is asked for by an environment variable."""
+
+import os
+
+
+def after_torch_import():
+    """REDLINE_RECORD (set by `redline record`) records this process; REDLINE_KNOBS (set by `autotune` and
+    `redline run`) sets the knobs and, in a trial, reports steps and samples."""
+    if os.environ.get("REDLINE_RECORD"):
+        from redline import _record
+
+        _record.install()
+    if os.environ.get("REDLINE_KNOBS"):
+        from redline import _knobs
+
+        _knobs.install()

@@ -1,0 +1,53 @@
+"""Start-up hook: Python imports this module by itself because `redline record`, `redline run` and
+`autotune` put its folder first in PYTHONPATH. It must cost nothing and change nothing in processes that
+do not train, so all it does is to wait for `import torch`; see redline/_startup.py for what follows.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+
+def _run_the_users_sitecustomize():
+    """PYTHONPATH hides the sitecustomize of the user or the system: find the next one and run it."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    rest = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+class _TorchWatcher:
+    """A meta-path finder that lets the real finders load `torch`, then calls the hook once."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            _after_torch_import()
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _after_torch_import():
+    try:
+        from redline import _startup
+
+        _startup.after_torch_import()
+    except Exception as error:  # the training goes on, whatever happens to us
+        print(f"redline: the start-up hook failed, nothing is recorded or tuned: {error!r}", file=sys.stderr)
+
+
+if any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS")):
+    sys.meta_path.insert(0, _TorchWatcher())
+_run_the_users_sitecustomize()

@@ -1,0 +1,42 @@
+// Reading traces: one file, or a folder of ranks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "trace/model.h"
+
+namespace redline::trace {
+
+/// Why a file could not be read at all. `message` names the file, the reason and what to do.
+struct ReadError {
+  std::string message;
+};
+
+struct ReadOptions {
+  /// Called from the reading thread with bytes of the file done and in all.
+  std::function<void(uint64_t done, uint64_t total)> progress;
+  /// Set from any thread: reading stops soon with the error "cancelled".
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+/// Reads a Kineto or Chrome JSON trace, plain or gz (told by content, not by name). A torn file
+/// gives its whole events and a LoadIssue; only what holds no trace at all is an error.
+[[nodiscard]] tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(
+    const std::string& path, const ReadOptions& options = {});
+
+/// The trace files that `path` stands for: itself, or the *.pt.trace.json[.gz] files of a folder
+/// (else its *.json[.gz] files), sorted by name.
+[[nodiscard]] tl::expected<std::vector<std::string>, ReadError> find_traces(
+    const std::string& path);
+
+/// Reads all files that `paths` stand for, sorted by rank (files without a rank last, by name).
+[[nodiscard]] tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
+    const std::vector<std::string>& paths, const ReadOptions& options = {});
+
+}  // namespace redline::trace

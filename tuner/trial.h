@@ -1,0 +1,66 @@
+// A trial: one run of the training command under one configuration, and what came of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redline::tuner {
+
+/// Knob values as their users write them: {"batch_size": "256", "amp": "bf16"}.
+using Config = std::map<std::string, std::string>;
+
+/// How a trial ended. Only kGpuOom and kThrash (and kHostOom under a memory limit) shape the
+/// frontier of batch sizes; kCrash is retried once, kInvalid never.
+enum class Outcome : uint8_t {
+  kOk,
+  kGpuOom,
+  kHostOom,
+  kShmFull,
+  kThrash,
+  kInvalid,
+  kHang,
+  kCrash,
+  kNanLoss,
+  kCancelled,
+};
+[[nodiscard]] const char* to_string(Outcome outcome);
+[[nodiscard]] std::optional<Outcome> outcome_from_string(const std::string& text);
+
+/// End-to-end samples per second over all ranks after warm-up, with its 95 % interval.
+struct Throughput {
+  double samples_per_s = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct TrialSpec {
+  int64_t id = 0;
+  Config config;
+  std::vector<std::string> command;  ///< argv with {knob} placeholders still in it
+  std::string directory;  ///< of this trial: its stdout, stderr, TMPDIR; made by the runner
+  std::optional<uint64_t> memory_limit_bytes;  ///< a process's data on CPU (RLIMIT_DATA or cgroup)
+  std::chrono::nanoseconds timeout = std::chrono::seconds(120);
+  std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up, then stop
+  int64_t min_steps = 10;           ///< measured steps that a result needs, even past measure_for
+  std::string metric_regex;         ///< --metric; empty: the hook reports
+  std::string memory_metric_regex;  ///< --memory-metric
+};
+
+struct TrialResult {
+  Outcome outcome = Outcome::kCrash;
+  std::optional<Throughput> throughput;       ///< for kOk
+  std::optional<uint64_t> peak_memory_bytes;  ///< largest rank; device memory, else its host memory
+  int failed_rank = -1;                       ///< who reported the failure, -1 unknown
+  int64_t steps = 0;
+  std::chrono::nanoseconds wall{0};      ///< start to reaped
+  std::chrono::nanoseconds start_up{0};  ///< launch to first step
+  std::string message;                   ///< one line for the table, e.g. "out of memory (rank 1)"
+  std::string stderr_tail;               ///< the script's last lines, for failed trials
+  std::vector<std::string> notes;        ///< "amp could not be applied: no module call seen"
+};
+
+}  // namespace redline::tuner

@@ -1,8 +1,10 @@
 // A trial: one run of the training command under one configuration, and what came of it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,7 +56,9 @@ struct TrialResult {
   Outcome outcome = Outcome::kCrash;
   std::optional<Throughput> throughput;       ///< for kOk
   std::optional<uint64_t> peak_memory_bytes;  ///< largest rank; device memory, else its host memory
-  int failed_rank = -1;                       ///< who reported the failure, -1 unknown
+  int ranks = 0;                              ///< that reported, 0 without the hook
+  Config observed;       ///< knob values the job ran with, as the hook saw them (the defaults)
+  int failed_rank = -1;  ///< who reported the failure, -1 unknown
   int64_t steps = 0;
   std::chrono::nanoseconds wall{0};      ///< start to reaped
   std::chrono::nanoseconds start_up{0};  ///< launch to first step
@@ -62,5 +66,21 @@ struct TrialResult {
   std::string stderr_tail;               ///< the script's last lines, for failed trials
   std::vector<std::string> notes;        ///< "amp could not be applied: no module call seen"
 };
+
+/// What the user asked of the trial that runs: to end in order (first Ctrl-C), or at once (second).
+/// Both leave no process behind; the result is kCancelled.
+enum class StopRequest : uint8_t { kNone, kEnd, kKill };
+
+/// For the live line, at most a few times a second.
+struct TrialProgress {
+  std::string phase;  ///< "starting", "warming up", "measuring", "ending"
+  int64_t steps = 0;
+  std::optional<double> samples_per_s;  ///< the estimate so far
+};
+
+/// How the controller runs a trial: the product's is run_trial of runner.h, tests bring their own.
+using TrialRunner =
+    std::function<TrialResult(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
+                              const std::function<void(const TrialProgress&)>& on_progress)>;
 
 }  // namespace redline::tuner

@@ -1,0 +1,127 @@
+"""scripts/setup says in one clear sentence what stops it, and what to do.
+
+The script runs in a copy of its folder, with stand-ins for the system's commands first in PATH.
+"""
+
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLAIN_TOOLS = "bash sh env dirname mkdir flock awk sed tr grep cat tail head printf ls".split()
+
+
+class FreshMachine:
+    """A folder with scripts/ in it, and a PATH that holds only what the test puts there."""
+
+    def __init__(self, folder):
+        self.clone = folder / "clone"
+        self.tools = folder / "tools"
+        self.tools.mkdir(parents=True)
+        shutil.copytree(ROOT / "scripts", self.clone / "scripts")
+        for tool in PLAIN_TOOLS:
+            path = shutil.which(tool)
+            if path:
+                (self.tools / tool).symlink_to(path)
+        self.tool("df", "echo header; echo /dev/x 0 0 99999999 0 /")
+        self.tool("dpkg-query", "echo installed")
+        self.tool("apt-get", "exit 0")
+        self.tool("id", "echo 0")
+
+    def tool(self, name, script):
+        path = self.tools / name
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!{shutil.which('bash')}\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def remove(self, name):
+        (self.tools / name).unlink()
+
+    def setup(self, *arguments, **environment):
+        return subprocess.run(
+            [shutil.which("bash"), str(self.clone / "scripts/setup"), *arguments],
+            env={"PATH": str(self.tools), "HOME": os.environ.get("HOME", "/"), **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return FreshMachine(tmp_path)
+
+
+def error_line(result):
+    assert result.returncode == 1, result.stdout + result.stderr
+    lines = [line for line in result.stderr.splitlines() if line.startswith("setup: ")]
+    assert lines, result.stderr
+    return lines[-1]
+
+
+def test_too_little_disk_names_both_sizes(machine):
+    machine.tool("df", "echo header; echo /dev/x 0 0 3145728 0 /")
+    line = error_line(machine.setup())
+    assert "only 3 GB are free" in line and "8 GB are needed" in line
+
+
+def test_not_debian_names_the_packages_and_the_way_on(machine):
+    machine.remove("apt-get")
+    line = error_line(machine.setup())
+    assert "libsimdjson-dev" in line and "qt6-base-dev" in line
+    assert "REDLINE_SKIP_PACKAGES=1" in line
+
+
+def test_without_sudo_names_the_missing_package(machine):
+    machine.tool("id", "echo 1000")
+    machine.tool("dpkg-query", '[ "$4" = ninja-build ] && echo missing || echo installed')
+    line = error_line(machine.setup())
+    assert "no sudo" in line and "apt-get install ninja-build" in line
+
+
+def test_without_network_says_what_it_wanted(machine):
+    machine.tool("dpkg-query", '[ "$4" = ccache ] && echo missing || echo installed')
+    machine.tool("apt-get", "exit 100")
+    line = error_line(machine.setup())
+    assert "could not install: ccache" in line and "network" in line
+
+
+
+def test_redline_python_without_torch_is_named(machine):
+    machine.tool("mypython", "exit 1")
+    line = error_line(machine.setup(REDLINE_PYTHON=str(machine.tools / "mypython")))
+    assert "cannot import torch" in line and "mypython" in line
+
+
+def test_help_and_unknown_option(machine):
+    help_text = machine.setup("--help")
+    assert help_text.returncode == 0 and "usage: ./scripts/setup" in help_text.stdout
+    unknown = machine.setup("--fast")
+    assert unknown.returncode == 2 and "usage:" in unknown.stderr
+
+
+def test_second_run_needs_no_network(tmp_path):
+    if not (ROOT / "build/release/build.ninja").exists() or os.environ.get("REDLINE_PYTHON"):
+        pytest.skip("needs the build that ./scripts/setup makes with its own .venv")
+    refusal = tmp_path / "apt-get"
+    refusal.write_text("#!/bin/sh\necho reached for the network >&2\nexit 100\n")
+    refusal.chmod(0o755)
+    result = subprocess.run(
+        [str(ROOT / "scripts/setup")],
+        env={
+            **os.environ,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PIP_INDEX_URL": "http://127.0.0.1:9/",
+            "PIP_FIND_LINKS": "",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "reached for the network" not in result.stderr
+    assert "ready" in result.stdout

@@ -56,7 +56,11 @@ struct TrialResult {
   Outcome outcome = Outcome::kCrash;
   std::optional<Throughput> throughput;       ///< for kOk
   std::optional<uint64_t> peak_memory_bytes;  ///< largest rank; device memory, else its host memory
-  int ranks = 0;                              ///< that reported, 0 without the hook
+  /// Of the device (cudaMemGetInfo), where the hook saw one: the limit where the user sets none.
+  std::optional<uint64_t> memory_capacity_bytes;
+  /// Share of the measured time that the training loop waited for its DataLoader, 0..1.
+  std::optional<double> data_wait_share;
+  int ranks = 0;         ///< that reported, 0 without the hook
   Config observed;       ///< knob values the job ran with, as the hook saw them (the defaults)
   int failed_rank = -1;  ///< who reported the failure, -1 unknown
   int64_t steps = 0;

@@ -1,0 +1,94 @@
+#include "tuner/estimate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace redline::tuner {
+namespace {
+
+constexpr double kNormalQuantile = 1.96;
+
+double mean_rate(const std::vector<const FinishedTrial*>& runs) {
+  double sum = 0;
+  for (const FinishedTrial* run : runs) sum += run->result.throughput->samples_per_s;
+  return sum / static_cast<double>(runs.size());
+}
+
+/// All runs, or none where one of them failed: a configuration must work every time.
+std::vector<const FinishedTrial*> successful_runs(const History& history, const Config& config) {
+  std::vector<const FinishedTrial*> runs = history.runs_of(config);
+  const bool all_ok = std::all_of(runs.begin(), runs.end(), [](auto* run) { return run->ok(); });
+  if (!all_ok) runs.clear();
+  return runs;
+}
+
+/// Standard error of one run by its own steps.
+double standard_error(const Throughput& throughput) {
+  return (throughput.high - throughput.low) / (2 * kNormalQuantile);
+}
+
+}  // namespace
+
+double student_t(int degrees_of_freedom) {
+  static constexpr std::array<double, 31> kQuantiles = {
+      0,     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+      2.201, 2.179,  2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080,
+      2.074, 2.069,  2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  const auto index = static_cast<size_t>(std::max(degrees_of_freedom, 1));
+  return index < kQuantiles.size() ? kQuantiles[index] : kNormalQuantile;
+}
+
+RunSpread spread_between_runs(const History& history) {
+  RunSpread spread;
+  double squares = 0;
+  for (const Config& config : history.configs()) {
+    const auto runs = successful_runs(history, config);
+    if (runs.size() < 2) continue;
+    const double mean = mean_rate(runs);
+    for (const FinishedTrial* run : runs) {
+      squares += std::pow(run->result.throughput->samples_per_s / mean - 1, 2);
+    }
+    spread.degrees_of_freedom += static_cast<int>(runs.size()) - 1;
+  }
+  if (spread.degrees_of_freedom > 0) {
+    spread.relative = std::sqrt(squares / spread.degrees_of_freedom);
+  }
+  return spread;
+}
+
+std::optional<Estimate> estimate(const History& history, const Config& config,
+                                 const RunSpread& spread) {
+  const auto runs = successful_runs(history, config);
+  if (runs.empty()) return std::nullopt;
+  const auto count = static_cast<double>(runs.size());
+  const double mean = mean_rate(runs);
+
+  double within_squares = 0;
+  for (const FinishedTrial* run : runs) {
+    within_squares += std::pow(standard_error(*run->result.throughput), 2);
+  }
+  const double within = std::sqrt(within_squares) / count / mean;
+  const double between = spread.relative / std::sqrt(count);
+
+  Estimate result;
+  result.runs = static_cast<int>(runs.size());
+  const double between_quantile = student_t(spread.degrees_of_freedom);
+  const bool wider_between =
+      spread.degrees_of_freedom > 0 && between * between_quantile > within * kNormalQuantile;
+  result.relative_error = wider_between ? between : within;
+  result.quantile = wider_between ? between_quantile : kNormalQuantile;
+  const double half = result.quantile * result.relative_error * mean;
+  result.throughput = {
+      .samples_per_s = mean, .low = std::max(0.0, mean - half), .high = mean + half};
+  return result;
+}
+
+Ratio ratio(const Estimate& numerator, const Estimate& denominator) {
+  const double value = numerator.throughput.samples_per_s / denominator.throughput.samples_per_s;
+  const double half = std::hypot(numerator.quantile * numerator.relative_error,
+                                 denominator.quantile * denominator.relative_error);
+  return {.value = value, .low = value * std::exp(-half), .high = value * std::exp(half)};
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,124 @@
+#include "tuner/space.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace redline::tuner {
+namespace {
+
+constexpr int64_t kUsualBatch = 32;
+
+/// Where the user names no knob: what the hook can set without changing what the model computes.
+std::vector<std::string> usual_knobs(const Machine& machine) {
+  std::vector<std::string> knobs = {
+      "batch_size=1..4096", fmt::format("num_workers=0..{}", std::clamp(machine.cores, 1, 16)),
+      "amp=off,bf16,fp16", "channels_last=off,on"};
+  if (machine.gpu) {
+    knobs.insert(knobs.end(), {"cudnn_benchmark=off,on", "tf32=off,on", "pin_memory=off,on"});
+  }
+  return knobs;
+}
+
+/// What a {NAME} in the command stands for in the first trial.
+std::string first_value(const Knob& knob) {
+  if (!knob.is_range()) return knob.values.front();
+  if (knob.name == "batch_size") return std::to_string(knob.nearest(double{kUsualBatch}));
+  return std::to_string(knob.low);
+}
+
+/// Takes out what does nothing on this machine; false where nothing of the knob is left.
+bool keep_what_matters(Knob& knob, const Machine& machine, std::vector<std::string>& left_out) {
+  if (machine.gpu) return true;
+  const HookKnob* hook = find_hook_knob(knob.name);
+  if (hook && hook->needs_gpu) {
+    left_out.push_back(knob.name + " left out: no GPU here");
+    return false;
+  }
+  if (knob.name == "amp" && std::erase(knob.values, "fp16") > 0) {
+    left_out.push_back("amp fp16 left out: no GPU here");
+  }
+  return !knob.values.empty() || knob.is_range();
+}
+
+std::string known_names() {
+  std::vector<std::string_view> names;
+  for (const HookKnob& hook : hook_knobs()) names.push_back(hook.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
+  const std::string placeholder = "{" + name + "}";
+  const auto holds = [&](std::string_view text) {
+    return text.find(placeholder) != std::string_view::npos;
+  };
+  if (std::any_of(command.begin(), command.end(), holds)) return true;
+  for (char** variable = environ; *variable; ++variable) {
+    if (holds(*variable)) return true;
+  }
+  return false;
+}
+
+const Knob* Space::find(const std::string& name) const {
+  const auto found =
+      std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
+  return found == knobs.end() ? nullptr : &*found;
+}
+
+Config Space::canonical(const Config& config, const Config& defaults) const {
+  Config result;
+  for (const auto& [name, value] : config) {
+    const auto usual = defaults.find(name);
+    if (first.contains(name) || usual == defaults.end() || usual->second != value) {
+      result.emplace(name, value);
+    }
+  }
+  return result;
+}
+
+std::string Space::signature() const {
+  nlohmann::ordered_json json;
+  for (const Knob& knob : knobs) json["knobs"][knob.name] = knob.text();
+  json["first"] = first;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+tl::expected<Space, std::string> make_space(const std::vector<std::string>& knobs,
+                                            const std::vector<std::string>& command,
+                                            const Machine& machine) {
+  Space space;
+  for (const std::string& text : knobs.empty() ? usual_knobs(machine) : knobs) {
+    auto knob = parse_knob(text);
+    if (!knob) return tl::unexpected(knob.error());
+    if (space.find(knob->name)) {
+      return tl::unexpected(
+          fmt::format("--knob {}: {} is there twice. Give each knob once, with all its values",
+                      text, knob->name));
+    }
+    const bool in_command = has_placeholder(command, knob->name);
+    if (!in_command && !find_hook_knob(knob->name)) {
+      return tl::unexpected(fmt::format(
+          "--knob {0}: nothing sets {1}: the command has no {{{1}}}, and the start-up hook knows "
+          "{2}. Write {{{1}}} where its value belongs in the command",
+          text, knob->name, known_names()));
+    }
+    if (in_command) {
+      space.first[knob->name] = first_value(*knob);
+    } else if (!keep_what_matters(*knob, machine, space.left_out)) {
+      continue;
+    }
+    space.knobs.push_back(*std::move(knob));
+  }
+  if (space.knobs.empty()) {
+    return tl::unexpected(
+        fmt::format("nothing is left to search ({}). Add --knob batch_size=8..512",
+                    fmt::join(space.left_out, "; ")));
+  }
+  return space;
+}
+
+}  // namespace redline::tuner

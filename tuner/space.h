@@ -1,0 +1,44 @@
+// The search space: the knobs that can matter for this command on this machine.
+//
+// A configuration names only the knobs it changes. One that is not named keeps what the script
+// itself chose, so the empty configuration is the script's default, and two spellings of one
+// configuration (batch size 64 unset, batch size 64 set) are made one by canonical().
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "tuner/knob.h"
+#include "tuner/machine.h"
+#include "tuner/trial.h"
+
+namespace redline::tuner {
+
+struct Space {
+  std::vector<Knob> knobs;
+  std::vector<std::string> left_out;  ///< sentences: which knob or value, and why
+  /// What the first trial sets: nothing, but for knobs that stand as {NAME} in the command, which
+  /// has no default of its own for them.
+  Config first;
+
+  [[nodiscard]] const Knob* find(const std::string& name) const;
+  /// Drops what equals `defaults` (as the hook saw them in the first trial).
+  [[nodiscard]] Config canonical(const Config& config, const Config& defaults) const;
+  /// {"knobs": {"batch_size": "1..4096"}, "first": {…}}: tells whether two studies are about the
+  /// same.
+  [[nodiscard]] std::string signature() const;
+};
+
+/// Makes the space from the knobs asked for, or where there are none a space that suits Python
+/// training under the hook. An error is a whole sentence (a knob twice, a knob that nothing can
+/// set, nothing left to search).
+[[nodiscard]] tl::expected<Space, std::string> make_space(const std::vector<std::string>& knobs,
+                                                          const std::vector<std::string>& command,
+                                                          const Machine& machine);
+
+/// Does {NAME} stand in the command, or in a variable of the environment?
+[[nodiscard]] bool has_placeholder(const std::vector<std::string>& command,
+                                   const std::string& name);
+
+}  // namespace redline::tuner

@@ -1,0 +1,154 @@
+"""What the Python tests share: where things lie, and how a command is run and watched.
+
+Tests start programs only through `run` or `start`: each gets its own process group, which is
+killed whole when the time is up. `no_process_left` fails a test that leaves processes behind.
+"""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
+PYTHON = pathlib.Path(os.environ.get("REDLINE_PYTHON", ROOT / ".venv" / "bin" / "python"))
+
+
+def need(path, cure):
+    """Skips the test, saying how to get `path`, where it does not exist."""
+    if not path.exists():
+        pytest.skip(f"{path} is absent: {cure}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def repo_root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of traces, data and oracles beside the repository."""
+    return need(ROOT.parent / "shared", "these tests read the project's shared data")
+
+
+@pytest.fixture(scope="session")
+def python():
+    """A Python interpreter that has torch."""
+    return need(PYTHON, "run ./scripts/setup, or set REDLINE_PYTHON")
+
+
+@pytest.fixture(scope="session")
+def torchrun(python):
+    """The start of a command line that runs a script on several ranks of this machine."""
+    return [python, "-m", "torch.distributed.run", "--standalone"]
+
+
+@pytest.fixture(scope="session")
+def program():
+    """program("redline"): the path of a built program."""
+    cure = "build it with `cmake --build --preset release`"
+    return lambda name: need(BUILD / "bin" / name, cure)
+
+
+@pytest.fixture(scope="session")
+def library():
+    """library("libredline.so"): the path of a built library."""
+    cure = "build it with `cmake --build --preset release`"
+    return lambda name: need(BUILD / "lib" / name, cure)
+
+
+@pytest.fixture(scope="session")
+def train_cifar():
+    return ROOT / "samples" / "python" / "train_cifar.py"
+
+
+def kill_group(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@contextlib.contextmanager
+def started(command, environment=None, **options):
+    """A running process in its own group, killed with all its group at the end of the block."""
+    process = subprocess.Popen(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+        start_new_session=True,
+        **options,
+    )
+    try:
+        yield process
+    finally:
+        kill_group(process)
+        process.stdout.close()
+        process.stderr.close()
+
+
+@pytest.fixture
+def start():
+    """start(command, environment={}, cwd=…): a context manager around a Popen with text pipes."""
+    return started
+
+
+@pytest.fixture
+def run():
+    """run(command, timeout=120, environment={}, cwd=…): a CompletedProcess with stdout, stderr.
+
+    `environment` is added to the present one. A command that is not done in `timeout` seconds is
+    killed with its whole process group and fails the test with what it printed until then.
+    """
+
+    def run_to_end(command, timeout=120, environment=None, **options):
+        with started(command, environment, **options) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                kill_group(process)
+                stdout, stderr = process.communicate()
+                pytest.fail(f"{command} ran over {timeout} s\n{stdout[-4000:]}\n{stderr[-4000:]}")
+            return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+    return run_to_end
+
+
+def marked_processes(mark):
+    """Ids and command lines of the living processes with `mark` in their environment."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z" and mark in (folder / "environ").read_bytes():
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found[int(folder.name)] = words
+    found.pop(os.getpid(), None)
+    return found
+
+
+@pytest.fixture
+def no_process_left(monkeypatch, request):
+    """Fails the test when a process that it started, however far down, outlives it by 5 s.
+
+    Every process inherits the environment, so a mark in it finds those that changed their session
+    or lost their parents too.
+    """
+    name = "REDLINE_TEST_MARK"
+    mark = f"{request.node.name}-{os.getpid()}-{time.monotonic_ns()}"
+    monkeypatch.setenv(name, mark)
+    needle = f"{name}={mark}".encode()
+    yield
+    deadline = time.monotonic() + 5
+    while (left := marked_processes(needle)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for process in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    assert not left, f"processes left behind: {left}"

@@ -1,0 +1,130 @@
+"""samples/python/train_cifar.py does what its flags say: alone, on two ranks, and on real files."""
+
+import re
+
+import numpy
+import pytest
+
+LAST_LINE = re.compile(r"^loss (\S+) accuracy (\S+) samples/s (\S+)$")
+
+
+def result(completed):
+    """Loss, accuracy and samples/s of a run that ended well."""
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    match = LAST_LINE.match(completed.stdout.splitlines()[-1])
+    assert match, completed.stdout
+    return tuple(float(figure) for figure in match.groups())
+
+
+def loss_bits(completed):
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    return re.search(r"^loss bits (\S+)$", completed.stdout, re.MULTILINE).group(1)
+
+
+@pytest.fixture
+def train(run, python, train_cifar):
+    return lambda *flags, **options: run([python, train_cifar, *flags], **options)
+
+
+@pytest.fixture
+def train_on_two_ranks(run, torchrun, train_cifar, no_process_left):
+    command = [*torchrun, "--nproc_per_node", "2", train_cifar]
+    return lambda *flags, **options: run([*command, *flags], **options)
+
+
+def write_cifar(folder, images_per_file=40):
+    """Two training files and a test file whose images are as bright as their label."""
+    random = numpy.random.default_rng(1)
+    for name in ("data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"):
+        labels = random.integers(10, size=(images_per_file, 1))
+        pixels = 25 * labels + random.integers(10, size=(images_per_file, 3 * 32 * 32))
+        numpy.hstack([labels, pixels]).astype(numpy.uint8).tofile(folder / name)
+
+
+def test_the_loss_falls(train):
+    loss, accuracy, rate = result(train("--steps", "60"))
+    assert loss < 1.0
+    assert accuracy > 0.3
+    assert rate > 0
+
+
+def test_two_ranks_print_once_and_repeat_bit_for_bit(train_on_two_ranks):
+    flags = ("--steps", "6", "--batch-size", "16", "--num-workers", "1", "--print-loss-bits")
+    first = train_on_two_ranks(*flags)
+    result(first)
+    assert first.stdout.count("accuracy") == 1
+    assert loss_bits(first) == loss_bits(train_on_two_ranks(*flags))
+    assert loss_bits(first) != loss_bits(train_on_two_ranks(*flags, "--seed", "1"))
+
+
+def test_accumulated_batches_train_like_one_large_batch(train, tmp_path):
+    # Batch norm sees smaller batches, and images are drawn in the same order: near, not equal.
+    flags = ("--steps", "30")
+    whole, _, _ = result(train(*flags, "--batch-size", "32"))
+    parts, _, _ = result(train(*flags, "--batch-size", "8", "--accumulation", "4"))
+    single, _, _ = result(train(*flags, "--batch-size", "8"))
+    assert abs(parts - whole) < 0.15 * whole
+    assert abs(single - whole) > abs(parts - whole)
+
+
+@pytest.mark.parametrize("amp", ["bf16", "fp16"])
+def test_mixed_precision_learns(train, amp):
+    loss, _, _ = result(train("--steps", "40", "--amp", amp))
+    assert loss < 2.0
+
+
+def test_every_loader_flag_is_taken(train):
+    completed = train(
+        *("--steps", "2", "--num-workers", "1", "--prefetch-factor", "3", "--persistent-workers"),
+        *("--pin-memory", "off", "--channels-last", "on", "--cudnn-benchmark"),
+    )
+    result(completed)
+
+
+def test_reads_the_binary_files_of_cifar10(train, tmp_path):
+    write_cifar(tmp_path)
+    loss, accuracy, _ = result(
+        train("--data", tmp_path, "--batch-size", "16", "--epochs", "6", "--log-every", "1")
+    )
+    assert loss < 2.3
+    assert accuracy > 0.15
+
+
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (lambda folder: (folder / "test_batch.bin").unlink(), "no data_batch_*.bin and test_batch"),
+        (lambda folder: (folder / "test_batch.bin").write_bytes(b"x" * 99), "99 bytes are not"),
+        (lambda folder: (folder / "test_batch.bin").write_bytes(b"\x0a" * 3073), "label 10 is not"),
+    ],
+)
+def test_wrong_files_are_named(train, tmp_path, damage, message):
+    write_cifar(tmp_path)
+    damage(tmp_path)
+    completed = train("--data", tmp_path)
+    assert completed.returncode == 1
+    assert completed.stderr.startswith("train_cifar.py: ")
+    assert message in completed.stderr
+    assert len(completed.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        (["--batch-size", "0"], "'0' is not a whole number of 1 or more"),
+        (["--num-workers", "two"], "'two' is not a whole number of 0 or more"),
+        (["--pin-memory", "perhaps"], "'perhaps' is neither on nor off"),
+        (["--prefetch-factor", "2"], "needs --num-workers 1 or more"),
+        (["--amp", "fp8"], "invalid choice: 'fp8'"),
+    ],
+)
+def test_wrong_flags_are_usage_errors(train, flags, message):
+    completed = train(*flags)
+    assert completed.returncode == 2
+    assert message in completed.stderr
+
+
+def test_too_few_images_for_a_step(train):
+    completed = train("--train-size", "10", "--steps", "3")
+    assert completed.returncode == 1
+    assert "10 images on 1 ranks are too few for 1 x 32 of them a step" in completed.stderr

@@ -1,0 +1,232 @@
+"""The recording of one process of a command that knows nothing of Redline.
+
+Until the first optimizer step nobody knows whether the process trains at all, so it is recorded from
+the start as one window: training gives that window up when its schedule begins, inference keeps it.
+
+Nothing here may harm the job: what fails is said once, the recording ends, and training goes on.
+"""
+
+import functools
+import multiprocessing
+import os
+import threading
+
+import torch
+from torch.profiler import ProfilerAction, record_function
+
+from redline._cycle import operations, records
+from redline._job_metadata import describe_job, world_size
+from redline._library import recorder
+from redline._optimizer_steps import watch_optimizers
+from redline._sample_count import SampleCount, watch_data_loaders
+from redline._schedule import action_rule
+from redline._script_profiler import watch_script_profiler
+
+
+def never_harm(method):
+    """Runs `method` only while the recording lives, in the process that it belongs to: forked
+    children, such as DataLoader workers, inherit the object and must leave it alone."""
+
+    @functools.wraps(method)
+    def guarded(self, *arguments):
+        if self.over or os.getpid() != self.process:
+            return
+        try:
+            method(self, *arguments)
+        except Exception as error:
+            self.over = True
+            self.notes.tell("failed", f"recording has ended, training goes on: {error}")
+
+    return guarded
+
+
+class AutomaticRecording:
+    """Raises RecorderError where the recorder cannot be loaded; later nothing is raised."""
+
+    def __init__(self, request, notes):
+        self.process = os.getpid()
+        self.over = False
+        self.notes = notes
+        self._recorder = recorder()
+        self._directory = request["directory"]
+        self._record_shapes = request["record_shapes"]
+        self._cycles = request["schedule"]
+        self._action_of = action_rule(**self._cycles)
+        self._step = 0
+        self._action = self._action_of(0)
+        self._scope = None
+        self._script_marks_steps = False
+        self._whole_run = False
+        self._works = False
+        self._exporter = None
+        self._traces = 0
+        self._samples = SampleCount()
+
+    @never_harm
+    def watch(self):
+        watch_optimizers(self.optimizer_stepped)
+        watch_script_profiler(self.profiler_stepped, self.profiler_stopped)
+        watch_data_loaders(self._samples)
+        # A hook on all modules, for one call: later ones cost the job nothing.
+        self._module_hook = torch.nn.modules.module.register_module_forward_pre_hook(
+            lambda module, inputs: self.model_called()
+        )
+        # A spawned process may be a DataLoader worker, so it must first show what it is.
+        if multiprocessing.parent_process() is None:
+            self._begin_whole_run()
+
+    @never_harm
+    def model_called(self):
+        """A model is called for the first time: this process does work of its own."""
+        if torch.utils.data.get_worker_info() is not None:
+            return
+        self._module_hook.remove()
+        self._works = True
+        if self._whole_run:
+            describe_job(self._recorder)
+        elif self._step == 0:
+            self._begin_whole_run()
+
+    @never_harm
+    def optimizer_stepped(self):
+        if not self._script_marks_steps:
+            self._next_step()
+
+    @never_harm
+    def profiler_stepped(self):
+        self._script_marks_steps = True
+        self._next_step()
+
+    @never_harm
+    def profiler_stopped(self):
+        self._script_marks_steps = False
+
+    @never_harm
+    def finish(self):
+        """The process ends: what was recorded is written."""
+        self._wait_for_export()
+        if self._whole_run:
+            self._finish_whole_run()
+        elif records(self._action):
+            self._finish_cut_window()
+        else:
+            self._finish_between_windows()
+        self._wait_for_export()
+        self.over = True
+
+    @never_harm
+    def give_up(self, why):
+        self._close_step()
+        self._wait_for_export()
+        if self._whole_run or self._action is not ProfilerAction.NONE:
+            self._recorder.discard()
+        self.over = True
+        self.notes.add("gave_up", why)
+
+    def _next_step(self):
+        self._close_step()
+        previous = self._leave_whole_run() if self._step == 0 else self._action
+        self._samples.end_step(records(self._action))
+        self._step += 1
+        self._action = self._action_of(self._step)
+        for operation in operations(previous, self._action):
+            getattr(self, f"_{operation}")()
+        if self._action is not ProfilerAction.NONE and not self._script_marks_steps:
+            self._open_step()
+
+    # The window, by the names that _cycle.operations gives.
+
+    def _prepare(self):
+        self._wait_for_export()
+        self._recorder.prepare(record_shapes=self._record_shapes, directory=self._directory)
+
+    def _start(self):
+        describe_job(self._recorder)
+        self._recorder.start()
+
+    def _stop(self):
+        about = {"version": self._recorder.version}
+        samples = self._samples.take_samples_per_step()
+        if samples:
+            about["samples_per_step"] = samples * world_size()
+        self._recorder.add_metadata("redline", about)
+        self._recorder.stop()
+
+    def _ready(self):
+        """Compressing and writing take a while: training does not wait for them."""
+        self._traces += 1
+        self._exporter = threading.Thread(target=self._export, name="redline-export", daemon=True)
+        self._exporter.start()
+
+    @never_harm
+    def _export(self):
+        self.notes.add("trace", self._recorder.export_to_directory(self._directory))
+
+    def _wait_for_export(self):
+        if self._exporter is not None:
+            self._exporter.join()
+            self._exporter = None
+
+    # The window of a process that may turn out not to train.
+
+    def _begin_whole_run(self):
+        self._prepare()
+        self._start()
+        self._whole_run = True
+        if records(self._action):
+            self._open_step()
+
+    def _leave_whole_run(self):
+        """The first step has ended, so this is training. Gives the action that its window is in."""
+        describe_job(self._recorder)
+        self._works = True
+        if not self._whole_run:
+            return ProfilerAction.NONE
+        self._whole_run = False
+        if records(self._action):
+            return self._action
+        self._recorder.discard()
+        return ProfilerAction.NONE
+
+    def _finish_whole_run(self):
+        only_launched_others = not self._works and self.notes.another_process_recorded()
+        if only_launched_others or self._recorder.stats().events_recorded == 0:
+            self._recorder.discard()
+            return
+        describe_job(self._recorder)
+        self._stop()
+        self._ready()
+        self.notes.add("whole_run", "no optimizer step was seen: the trace holds the whole run")
+
+    # The end of a process that trains.
+
+    def _finish_cut_window(self):
+        # The annotation of the unfinished step stays open: what follows training is no step.
+        self._stop()
+        self._ready()
+        asked = self._cycles["active"]
+        self.notes.tell(
+            "cut", f"the command ended within the window: fewer than {asked} steps are recorded"
+        )
+
+    def _finish_between_windows(self):
+        if self._action is ProfilerAction.WARMUP:
+            self._recorder.discard()
+        if self._traces == 0 and self._step > 0:
+            self.notes.tell(
+                "nothing",
+                f"nothing was recorded: the command made {self._step} optimizer steps, the schedule "
+                f"records from the {self._first_recorded_step() + 1}th on. Give a shorter --schedule",
+            )
+
+    def _first_recorded_step(self):
+        return self._cycles["skip_first"] + self._cycles["wait"] + self._cycles["warmup"]
+
+    def _open_step(self):
+        self._scope = record_function(f"ProfilerStep#{self._step}")
+        self._scope.__enter__()
+
+    def _close_step(self):
+        if self._scope is not None:
+            self._scope.__exit__(None, None, None)
+            self._scope = None

@@ -1,0 +1,52 @@
+"""What a trace says about its job: torch's version, and the rank among the job's processes."""
+
+import os
+
+import torch
+import torch.distributed
+
+
+def describe_job(recorder):
+    """Adds `torch_version` and, where the job is distributed, `distributedInfo` to the traces of
+    this process. Cheap enough for every window: what is true now replaces what was said before."""
+    recorder.add_metadata("torch_version", torch.__version__)
+    info = distributed_info() or _launcher_info()
+    if info is not None:
+        recorder.add_metadata("distributedInfo", info)
+
+
+def distributed_info():
+    """The process group, in the fields that trace readers know; None where there is none."""
+    dist = torch.distributed
+    if not dist.is_available() or not dist.is_initialized():
+        return None
+    info = {
+        "backend": dist.get_backend(),
+        "rank": dist.get_rank(),
+        "world_size": dist.get_world_size(),
+        "pg_count": dist.get_pg_count(),
+        "pg_config": _process_groups(),
+    }
+    if info["backend"] == "nccl":
+        info["nccl_version"] = ".".join(map(str, torch.cuda.nccl.version()))
+    return info
+
+
+def world_size():
+    """Processes of the job, 1 where it is not distributed."""
+    info = distributed_info() or _launcher_info()
+    return info["world_size"] if info else 1
+
+
+def _process_groups():
+    """torch keeps this list to itself, so a torch that renames it costs the list, not the trace."""
+    groups = getattr(torch.distributed.distributed_c10d, "_get_all_pg_configs", list)
+    return groups()
+
+
+def _launcher_info():
+    """A process group that is not there yet, or no longer, still leaves the launcher's words."""
+    try:
+        return {"rank": int(os.environ["RANK"]), "world_size": int(os.environ["WORLD_SIZE"])}
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,131 @@
+"""The recorder's C ABI (profiler/c_api.h) through ctypes. One recorder a process.
+
+ctypes releases the interpreter lock during a call, so a slow export in a thread of ours does not
+hold up the training loop.
+"""
+
+import ctypes
+import functools
+import json
+import os
+import pathlib
+
+_PACKAGE = pathlib.Path(__file__).resolve().parent
+# build/PRESET/lib in a source tree; lib beside share/redline/python in an installed one.
+_LIBRARY_FOLDERS = (
+    _PACKAGE.parents[1] / "build/release/lib",
+    _PACKAGE.parents[1] / "build/dev/lib",
+    _PACKAGE.parents[3] / "lib",
+)
+_PATH_BYTES = 4096
+
+
+class RecorderError(RuntimeError):
+    """The recorder was misused, or could not do what was asked; the message says which and why."""
+
+
+class Stats(ctypes.Structure):
+    """Counts since prepare; redline_stats of profiler/c_api.h."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint64),
+        ("events_recorded", ctypes.c_uint64),
+        ("events_dropped", ctypes.c_uint64),
+        ("bytes_written", ctypes.c_uint64),
+        ("threads", ctypes.c_uint64),
+    ]
+
+
+class Recorder:
+    """The functions of the C ABI as methods; a failing call raises RecorderError."""
+
+    def __init__(self, library):
+        self._library = library
+        library.redline_version.restype = ctypes.c_char_p
+        library.redline_last_error.restype = ctypes.c_char_p
+        library.redline_schedule_action.argtypes = [ctypes.c_int64] * 6
+        library.redline_export_to_directory.argtypes = [
+            ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64,
+        ]
+        self.version = library.redline_version().decode()
+        self.schedule_action = library.redline_schedule_action
+
+    def prepare(self, *, record_shapes, directory=None):
+        """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default."""
+        options = {"record_shapes": bool(record_shapes)}
+        if directory is not None:
+            options["directory"] = os.fspath(directory)
+        self._check(self._library.redline_prepare(json.dumps(options).encode()))
+
+    def start(self):
+        self._check(self._library.redline_start())
+
+    def stop(self):
+        self._check(self._library.redline_stop())
+
+    def discard(self):
+        self._check(self._library.redline_discard())
+
+    def export(self, path):
+        self._check(self._library.redline_export(os.fsencode(path)))
+
+    def export_to_directory(self, directory):
+        """The path of the trace that was written."""
+        path = ctypes.create_string_buffer(_PATH_BYTES)
+        self._check(
+            self._library.redline_export_to_directory(os.fsencode(directory), path, _PATH_BYTES)
+        )
+        return os.fsdecode(path.value)
+
+    def add_metadata(self, key, value):
+        """A top-level key of the trace; `value` is anything that json can write."""
+        self.add_metadata_json(key, json.dumps(value))
+
+    def add_metadata_json(self, key, text):
+        self._check(
+            self._library.redline_add_metadata_json(_utf8(key), _utf8(text))
+        )
+
+    def stats(self):
+        result = Stats(struct_size=ctypes.sizeof(Stats))
+        self._check(self._library.redline_get_stats(ctypes.byref(result)))
+        return result
+
+    def _check(self, status):
+        if status != 0:
+            raise RecorderError(self._library.redline_last_error().decode(errors="replace"))
+
+
+@functools.cache
+def recorder():
+    """The recorder of this process, with the LibTorch adapter loaded; raises RecorderError."""
+    import torch  # noqa: F401  The adapter needs the process's own libtorch to be there.
+
+    core = _load("libredline.so", "REDLINE_LIBRARY")
+    _load("libredline_torch.so", "REDLINE_TORCH_LIBRARY")
+    return Recorder(core)
+
+
+def _load(name, variable):
+    path = os.environ.get(variable) or _search(name)
+    if path is None:
+        raise RecorderError(
+            f"{name} not found in {', '.join(map(str, _LIBRARY_FOLDERS))}. "
+            f"Build it with ./scripts/setup, or set {variable} to its path."
+        )
+    try:
+        return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    except OSError as error:
+        raise RecorderError(
+            f"{path} cannot be loaded: {error}. Was it built against another torch? "
+            "Rebuild with REDLINE_PYTHON set to this Python."
+        ) from error
+
+
+def _search(name):
+    return next((folder / name for folder in _LIBRARY_FOLDERS if (folder / name).exists()), None)
+
+
+def _utf8(text):
+    """Lone surrogates cannot be encoded; the trace says '?' in their place."""
+    return text.encode("utf-8", errors="replace")

@@ -1,0 +1,66 @@
+"""Zero-code recording: what `redline record` does inside each Python process of the command.
+
+The request comes in REDLINE_RECORD: {"directory", "schedule": {…}, "record_shapes", "notes"}. Steps
+come from the optimizer (_optimizer_steps.py), or from torch.profiler where the script uses it.
+"""
+
+import atexit
+import functools
+import json
+import os
+import sys
+
+import torch
+
+from redline._automatic import AutomaticRecording
+from redline._notes import Notes
+
+_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch._inductor.compile_worker")
+
+_recording = None
+
+
+def install():
+    """Records this process as REDLINE_RECORD asks. Called once, right after `import torch`."""
+    global _recording
+    request = json.loads(os.environ["REDLINE_RECORD"])
+    notes = Notes(request.get("notes"))
+    notes.add("torch")
+    if is_launcher(sys.orig_argv):
+        return
+    try:
+        _recording = AutomaticRecording(request, notes)
+    except Exception as error:
+        notes.tell("failed", f"nothing is recorded, training goes on: {error}")
+        return
+    _recording.watch()
+    atexit.register(_recording.finish)
+    _finish_before_hard_exit(_recording.finish)
+
+
+def step_aside():
+    """The script records itself with redline.profile: the one recorder of the process is its own."""
+    if _recording is not None:
+        _recording.give_up("the script records itself with redline.profile")
+
+
+def is_launcher(command):
+    """Whether `command` (as sys.orig_argv) only starts processes that train."""
+    if any(os.path.basename(word) == "torchrun" for word in command[:2]):
+        return True
+    return any(
+        flag == "-m" and module.startswith(_LAUNCHERS)
+        for flag, module in zip(command, command[1:])
+    )
+
+
+def _finish_before_hard_exit(finish):
+    """os._exit skips atexit; some training scripts end so, to get past hanging threads."""
+    hard_exit = os._exit
+
+    @functools.wraps(hard_exit)
+    def finish_and_exit(*arguments, **named):
+        finish()
+        hard_exit(*arguments, **named)
+
+    os._exit = finish_and_exit

@@ -1,0 +1,42 @@
+"""torch.profiler.schedule on the recorder's own rule, so that C++ and Python cannot differ."""
+
+import warnings
+
+from torch.profiler import ProfilerAction
+
+from redline._library import recorder
+
+
+def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
+    """A callable that gives the ProfilerAction of a step (from 0), for `profile(schedule=…)`.
+
+    After `skip_first` steps each cycle waits `wait` steps, warms up for `warmup` steps and records
+    `active` steps; there are `repeat` cycles, without end where it is 0. Where `skip_first_wait` is
+    not 0, the first cycle does not wait. Raises ValueError where a number makes no sense.
+    """
+    if active <= 0 or min(wait, warmup, repeat, skip_first) < 0:
+        raise ValueError(
+            f"schedule: active must be above 0 and the others not below, got wait={wait}, "
+            f"warmup={warmup}, active={active}, repeat={repeat}, skip_first={skip_first}"
+        )
+    if warmup == 0:
+        warnings.warn(
+            "schedule: without warmup the first recorded step also pays for the recorder's start",
+            stacklevel=2,
+        )
+    action_of = action_rule(skip_first, wait, warmup, active, repeat)
+    if not skip_first_wait:
+        return action_of
+    return lambda step: action_of(step + wait if step >= skip_first else step)
+
+
+def action_rule(skip_first, wait, warmup, active, repeat):
+    """The same for numbers that are known to make sense."""
+    rule = recorder().schedule_action
+
+    def action_of(step):
+        if step < 0:
+            raise ValueError(f"schedule: steps count from 0, got {step}")
+        return ProfilerAction(rule(skip_first, wait, warmup, active, repeat, step))
+
+    return action_of

@@ -1,13 +1,14 @@
 #include "trace/model.h"
 
-#include <algorithm>
+#include "trace/json_scan.h"
+#include "trace/text.h"
 
 namespace redline::trace {
 
-StringId Trace::find_string(std::string_view text) const {
-  const auto found = std::find(strings_.begin(), strings_.end(), text);
-  if (found == strings_.end()) return StringId::none();
-  return {static_cast<uint32_t>(found - strings_.begin())};
+std::string_view Trace::event_text(uint64_t text_offset) const {
+  const std::string_view text = text_->view();
+  const size_t end = skip_value(text, text_offset);
+  return text.substr(text_offset, end == kTextEnds ? end : end - text_offset);
 }
 
 }  // namespace redline::trace

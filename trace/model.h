@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "trace/ids.h"
+#include "trace/string_table.h"
 
 namespace redline::trace {
 
@@ -134,10 +135,10 @@ class Trace {
 
   [[nodiscard]] size_t string_count() const { return strings_.size(); }
   [[nodiscard]] std::string_view string(StringId id) const {
-    return id ? strings_[id.value] : std::string_view();
+    return id ? strings_[id] : std::string_view();
   }
   /// The id of `text`, none where no event has it.
-  [[nodiscard]] StringId find_string(std::string_view text) const;
+  [[nodiscard]] StringId find_string(std::string_view text) const { return strings_.find(text); }
 
   /// First begin and last end over all slices, in unix ns; 0, 0 for an empty trace.
   [[nodiscard]] int64_t begin_ns() const { return begin_ns_; }
@@ -161,11 +162,11 @@ class Trace {
   std::vector<Instant> instants_;
   std::vector<Counter> counters_;
   std::vector<LoadIssue> issues_;
-  std::vector<std::string_view> strings_;
+  StringTable strings_;
   uint64_t event_count_ = 0;
   int64_t begin_ns_ = 0;
   int64_t end_ns_ = 0;
-  std::shared_ptr<const Text> text_;  ///< owns what strings_ and event_text() point into
+  std::shared_ptr<const Text> text_;  ///< owns what event_text() points into
 };
 
 }  // namespace redline::trace

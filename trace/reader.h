@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -25,13 +26,17 @@ struct ReadOptions {
   const std::atomic<bool>* cancel = nullptr;
 };
 
-/// Reads a Kineto or Chrome JSON trace, plain or gz (told by content, not by name). A torn file
-/// gives its whole events and a LoadIssue; only what holds no trace at all is an error.
+/// Reads a Kineto or Chrome JSON trace, plain, gz or zst (told by content, not by name). A torn
+/// file gives its whole events and a LoadIssue; only what holds no trace at all is an error.
 [[nodiscard]] tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(
     const std::string& path, const ReadOptions& options = {});
 
-/// The trace files that `path` stands for: itself, or the *.pt.trace.json[.gz] files of a folder
-/// (else its *.json[.gz] files), sorted by name.
+/// The same for a trace that is in memory as text; `name` stands for its path.
+[[nodiscard]] tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(
+    const std::string& name, std::string_view json, const ReadOptions& options = {});
+
+/// The trace files that `path` stands for: itself, or the *.pt.trace.json[.gz|.zst] files of a
+/// folder (else its *.json[.gz|.zst] files), sorted by name.
 [[nodiscard]] tl::expected<std::vector<std::string>, ReadError> find_traces(
     const std::string& path);
 

@@ -1,0 +1,58 @@
+#include "trace/category.h"
+
+#include <array>
+#include <utility>
+
+namespace redline::trace {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Category>, 20> kCategories{{
+    {"cpu_op", Category::kCpuOp},
+    {"cuda_runtime", Category::kRuntime},
+    {"kernel", Category::kKernel},
+    {"python_function", Category::kPythonFunction},
+    {"user_annotation", Category::kUserAnnotation},
+    {"gpu_user_annotation", Category::kGpuUserAnnotation},
+    {"gpu_memcpy", Category::kMemcpy},
+    {"gpu_memset", Category::kMemset},
+    {"cuda_driver", Category::kDriver},
+    {"cuda_sync", Category::kSync},
+    {"overhead", Category::kOverhead},
+    {"Trace", Category::kSpan},
+    {"Operator", Category::kCpuOp},
+    {"Runtime", Category::kRuntime},
+    {"Kernel", Category::kKernel},
+    {"Memcpy", Category::kMemcpy},
+    {"Memset", Category::kMemset},
+    {"hip_runtime", Category::kRuntime},
+    {"xpu_runtime", Category::kRuntime},
+    {"xpu_driver", Category::kDriver},
+}};
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool is_annotation_name(std::string_view name) {
+  return is_step_name(name) || starts_with(name, "enumerate(DataLoader)#") ||
+         starts_with(name, "Optimizer.");
+}
+
+}  // namespace
+
+Category category_of(std::string_view cat, std::string_view name) {
+  for (const auto& [text, category] : kCategories) {
+    if (text != cat) continue;
+    if (category == Category::kCpuOp && is_annotation_name(name)) return Category::kUserAnnotation;
+    return category;
+  }
+  return Category::kOther;
+}
+
+FlowKind flow_kind_of(std::string_view cat) {
+  if (cat == "fwdbwd" || cat == "forward_backward") return FlowKind::kForwardBackward;
+  if (cat == "ac2g" || starts_with(cat, "async")) return FlowKind::kLaunch;
+  return FlowKind::kOther;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,35 @@
+// What the "cat" of an event means, in every dialect that Kineto has written.
+#pragma once
+
+#include <string_view>
+
+#include "trace/model.h"
+
+namespace redline::trace {
+
+/// Traces up to 2021 put annotations among the operators ("Operator"), told by their names alone.
+[[nodiscard]] Category category_of(std::string_view cat, std::string_view name);
+
+[[nodiscard]] FlowKind flow_kind_of(std::string_view cat);
+
+/// The categories whose args carry a correlation number.
+[[nodiscard]] inline bool has_correlation(Category category) {
+  switch (category) {
+    case Category::kRuntime:
+    case Category::kDriver:
+    case Category::kKernel:
+    case Category::kMemcpy:
+    case Category::kMemset:
+    case Category::kSync:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// The annotation around one training step, "ProfilerStep#5".
+[[nodiscard]] inline bool is_step_name(std::string_view name) {
+  return name.substr(0, 13) == "ProfilerStep#";
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,30 @@
+// The outer form of a trace file: {"key": …, "traceEvents": [ … ], "key": …} or just [ … ], whole
+// or torn.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/event_parser.h"
+#include "trace/reader.h"
+
+namespace redline::trace {
+
+/// A top-level value other than the events, as it stands in the text.
+struct TopLevelValue {
+  std::string key;
+  std::string_view json;
+};
+
+struct Document {
+  std::vector<TopLevelValue> values;
+  bool has_events = false;  ///< there was an event array, maybe an empty one
+  bool cancelled = false;
+};
+
+/// Feeds every event of `text` to `sink` and collects the rest.
+[[nodiscard]] Document read_document(std::string_view text, EventSink& sink, IssueLog& issues,
+                                     const ReadOptions& options);
+
+}  // namespace redline::trace

@@ -1,0 +1,18 @@
+// Linking slices: launches to what they started on the GPU, forward operators to backward ones.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trace/event_rows.h"
+#include "trace/issues.h"
+#include "trace/lanes.h"
+
+namespace redline::trace {
+
+/// Launches are linked by correlation number, which is there with or without flow events; flow
+/// events link the rest, by the slices that lie at their times. Kineto writes an "f" on every
+/// runtime call, launch or not, so an "f" without "s" is no error. Sorted by Flow::from.
+[[nodiscard]] std::vector<Flow> link_flows(const PlacedTracks& placed, std::vector<FlowEnd> ends);
+
+}  // namespace redline::trace

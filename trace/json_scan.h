@@ -1,0 +1,47 @@
+// The smallest pieces of JSON reading, for text that may be torn or wrong anywhere.
+//
+// simdjson reads the sound part of a trace; these functions read what it rejects, and the few
+// values that are wanted out of an event's args. None recurses, throws or reads past the end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redline::trace {
+
+constexpr size_t kTextEnds = std::string_view::npos;
+
+/// The first position from `at` that is no white space, or text.size().
+[[nodiscard]] size_t skip_space(std::string_view text, size_t at);
+
+/// text[at] is a quote: the position behind the closing one, kTextEnds where there is none.
+[[nodiscard]] size_t skip_string(std::string_view text, size_t at);
+
+/// The position behind the value that starts at `at`, kTextEnds where the text ends first. Inside
+/// objects and arrays only brackets and strings are looked at.
+[[nodiscard]] size_t skip_value(std::string_view text, size_t at);
+
+/// `token` without its quotes, if it has them.
+[[nodiscard]] std::string_view unquote(std::string_view token);
+
+/// What a string token without its quotes means: escapes resolved, lone surrogates and broken UTF-8
+/// replaced by U+FFFD, control characters kept.
+/// Sets `*repaired` where bytes had to be replaced.
+[[nodiscard]] std::string decode_string(std::string_view content, bool* repaired = nullptr);
+
+/// A decimal number times 10^power, exactly, in integers: parse_scaled("12.3456", 3) == 12346
+/// (half away from zero). None for what is no finite number or overflows.
+[[nodiscard]] std::optional<int64_t> parse_scaled(std::string_view number, int power);
+
+/// Calls visit(key, value token) for each member of the object `object`, keys without quotes; stops
+/// where the object is not sound, or when `visit` returns false.
+void for_each_member(std::string_view object,
+                     const std::function<bool(std::string_view, std::string_view)>& visit);
+
+/// The token of the value of `key` in the object `object` (not in nested ones), empty where absent.
+[[nodiscard]] std::string_view find_value(std::string_view object, std::string_view key);
+
+}  // namespace redline::trace

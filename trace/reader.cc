@@ -1,0 +1,127 @@
+#include "trace/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <tuple>
+
+#include "trace/builder.h"
+#include "trace/document.h"
+#include "trace/metadata.h"
+#include "trace/text.h"
+
+namespace redline::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kKeysShown = 8;
+
+bool ends_with(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+// Without ".gz" or ".zst".
+std::string_view plain_name(std::string_view name) {
+  for (const std::string_view suffix : {".gz", ".zst"}) {
+    if (ends_with(name, suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+std::string key_list(const std::vector<TopLevelValue>& values) {
+  std::string list;
+  for (size_t i = 0; i < values.size() && i < kKeysShown; ++i) {
+    list += (i == 0 ? "" : ", ") + values[i].key;
+  }
+  return values.size() > kKeysShown ? list + ", …" : list;
+}
+
+ReadError no_trace(const std::string& path, const Document& document) {
+  const std::string what =
+      document.values.empty()
+          ? "not a JSON trace"
+          : fmt::format("no trace events (JSON object with keys: {})", key_list(document.values));
+  return {fmt::format("{}: {}. A trace has \"traceEvents\": see docs/formats.md", path, what)};
+}
+
+std::vector<std::string> files_ending_with(const std::string& folder, std::string_view suffix,
+                                           std::error_code& error) {
+  std::vector<std::string> files;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (entry->is_regular_file(ignored) && ends_with(plain_name(name), suffix)) {
+      files.push_back(entry->path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> build(const std::string& path,
+                                                            std::shared_ptr<const Text> text,
+                                                            const ReadOptions& options,
+                                                            IssueLog& issues) {
+  TraceBuilder builder(issues);
+  const Document document = read_document(text->view(), builder, issues, options);
+  if (document.cancelled) return tl::unexpected(ReadError{"cancelled"});
+  if (!document.has_events) return tl::unexpected(no_trace(path, document));
+  Metadata metadata = read_metadata(document.values, issues);
+  return builder.finish(path, std::move(metadata), base_time_ns(document.values), std::move(text));
+}
+
+}  // namespace
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(const std::string& path,
+                                                                 const ReadOptions& options) {
+  IssueLog issues;
+  auto text = Text::load(path, options, issues);
+  if (!text) return tl::unexpected(text.error());
+  return build(path, std::move(*text), options, issues);
+}
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(const std::string& name,
+                                                                  std::string_view json,
+                                                                  const ReadOptions& options) {
+  IssueLog issues;
+  return build(name, Text::of(json), options, issues);
+}
+
+tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
+  auto files = files_ending_with(path, ".pt.trace.json", error);
+  if (files.empty() && !error) files = files_ending_with(path, ".json", error);
+  if (error) return tl::unexpected(ReadError{fmt::format("{}: {}", path, error.message())});
+  if (files.empty()) {
+    return tl::unexpected(ReadError{fmt::format(
+        "{}: no traces in this folder. Record some: redline record -o {} -- CMD", path, path)});
+  }
+  return files;
+}
+
+tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
+    const std::vector<std::string>& paths, const ReadOptions& options) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const std::string& path : paths) {
+    const auto files = find_traces(path);
+    if (!files) return tl::unexpected(files.error());
+    for (const std::string& file : *files) {
+      auto trace = read_trace(file, options);
+      if (!trace) return tl::unexpected(trace.error());
+      traces.push_back(std::move(*trace));
+    }
+  }
+  const auto order = [](const std::shared_ptr<const Trace>& trace) {
+    return std::tuple(trace->metadata().rank.value_or(INT32_MAX), std::string_view(trace->path()));
+  };
+  std::stable_sort(traces.begin(), traces.end(),
+                   [&](const auto& left, const auto& right) { return order(left) < order(right); });
+  return traces;
+}
+
+}  // namespace redline::trace

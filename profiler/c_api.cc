@@ -1,0 +1,150 @@
+#include "profiler/c_api.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "profiler/ranges.h"
+#include "profiler/recorder.h"
+#include "profiler/schedule.h"
+#include "profiler/source.h"
+
+namespace redline::profiler {
+namespace {
+
+thread_local char t_error[1024] = "";
+
+int failure(std::string_view why) {
+  const size_t size = std::min(why.size(), sizeof(t_error) - 1);
+  std::memcpy(t_error, why.data(), size);
+  t_error[size] = '\0';
+  return -1;
+}
+
+/// No exception crosses the C boundary: out of memory is the only one to be expected.
+template <typename Body>
+int guarded(Body body) noexcept {
+  try {
+    const auto result = body(Recorder::instance());
+    return result ? 0 : failure(result.error());
+  } catch (const std::exception& exception) {
+    return failure(exception.what());
+  } catch (...) {
+    return failure("unknown exception");
+  }
+}
+
+}  // namespace
+
+void add_source(Source* source) noexcept {
+  guarded([&](Recorder& recorder) -> Result {
+    recorder.add_source(source);
+    return {};
+  });
+}
+
+bool is_recording() noexcept { return Recorder::instance().recording(); }
+
+TextId intern_name(std::string_view name) noexcept {
+  try {
+    return Recorder::instance().intern(name, TextForm::kName);
+  } catch (...) {
+    return {};
+  }
+}
+
+TextId intern_args(std::string_view members) noexcept {
+  try {
+    return Recorder::instance().intern(members, TextForm::kJson);
+  } catch (...) {
+    return {};
+  }
+}
+
+void submit(const Record& record) noexcept {
+  try {
+    Recorder::instance().submit(record);
+  } catch (...) {
+    // A thread's first record found no memory for its log.
+  }
+}
+
+}  // namespace redline::profiler
+
+using redline::profiler::failure;
+using redline::profiler::guarded;
+using redline::profiler::Recorder;
+using redline::profiler::Result;
+
+const char* redline_version(void) { return REDLINE_VERSION; }
+
+const char* redline_last_error(void) { return redline::profiler::t_error; }
+
+int redline_prepare(const char* options_json) {
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto options = redline::profiler::parse_options(options_json ? options_json : "{}");
+    if (!options) return tl::unexpected(options.error());
+    return recorder.prepare(*options);
+  });
+}
+
+int redline_start(void) {
+  return guarded([](Recorder& recorder) { return recorder.start(); });
+}
+
+int redline_stop(void) {
+  return guarded([](Recorder& recorder) { return recorder.stop(); });
+}
+
+int redline_discard(void) {
+  return guarded([](Recorder& recorder) { return recorder.discard(); });
+}
+
+int redline_export(const char* path) {
+  if (path == nullptr) return failure("export: no path");
+  return guarded([&](Recorder& recorder) { return recorder.save(path); });
+}
+
+int redline_export_to_directory(const char* directory, char* path_out, uint64_t path_out_size) {
+  if (directory == nullptr) return failure("export: no directory");
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto path = recorder.save_in(directory);
+    if (!path) return tl::unexpected(path.error());
+    if (path_out != nullptr && path_out_size > 0) {
+      const size_t size = std::min<size_t>(path->size(), path_out_size - 1);
+      std::memcpy(path_out, path->data(), size);
+      path_out[size] = '\0';
+    }
+    return {};
+  });
+}
+
+int redline_add_metadata_json(const char* key, const char* json) {
+  if (key == nullptr || json == nullptr) return failure("metadata: no key or no value");
+  return guarded([&](Recorder& recorder) { return recorder.add_metadata(key, json); });
+}
+
+void redline_range_push(const char* name) {
+  redline::profiler::push_range(name != nullptr ? name : "");
+}
+
+void redline_range_pop(void) { redline::profiler::pop_range(); }
+
+int redline_get_stats(redline_stats* stats) {
+  if (stats == nullptr) return failure("stats: no structure");
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto counts = recorder.counts();
+    redline_stats full = {sizeof(redline_stats), counts.recorded, counts.dropped, counts.bytes,
+                          counts.threads};
+    full.struct_size = std::min<uint64_t>(stats->struct_size, sizeof(full));
+    std::memcpy(stats, &full, full.struct_size);
+    return {};
+  });
+}
+
+int redline_schedule_action(int64_t skip_first, int64_t wait, int64_t warmup, int64_t active,
+                            int64_t repeat, int64_t step) {
+  const redline::Schedule schedule = {skip_first, wait, warmup, active, repeat};
+  return static_cast<int>(schedule.action(step));
+}

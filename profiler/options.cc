@@ -1,0 +1,82 @@
+#include "profiler/options.h"
+
+#include <nlohmann/json.hpp>
+
+namespace redline::profiler {
+namespace {
+
+using Json = nlohmann::json;
+using Error = std::optional<std::string>;
+
+constexpr uint64_t kLeastBudget = uint64_t{1} << 20;
+
+Error read_option(const std::string& key, const Json& value, Options& options) {
+  if (key == "directory" && value.is_string()) {
+    options.directory = value.get<std::string>();
+  } else if (key == "record_shapes" && value.is_boolean()) {
+    options.record_shapes = value.get<bool>();
+  } else if (key == "memory_budget_bytes" && value.is_number_unsigned()) {
+    options.memory_budget_bytes = value.get<uint64_t>();
+    if (options.memory_budget_bytes < kLeastBudget) {
+      return "memory_budget_bytes: must be at least 1048576";
+    }
+  } else {
+    return "option " + key + ": unknown, or of the wrong type";
+  }
+  return std::nullopt;
+}
+
+Error read_schedule(const Json& value, Schedule& schedule) {
+  if (!value.is_object()) return "schedule: not an object";
+  const std::pair<const char*, int64_t&> fields[] = {{"skip_first", schedule.skip_first},
+                                                     {"wait", schedule.wait},
+                                                     {"warmup", schedule.warmup},
+                                                     {"active", schedule.active},
+                                                     {"repeat", schedule.repeat}};
+  for (const auto& [key, number] : value.items()) {
+    bool known = false;
+    for (const auto& [name, field] : fields) {
+      if (key != name || !number.is_number_integer()) continue;
+      field = number.get<int64_t>();
+      known = true;
+    }
+    if (!known) return "schedule." + key + ": unknown, or not an integer";
+  }
+  if (!schedule.is_valid()) return "schedule: active must be > 0 and the others >= 0";
+  return std::nullopt;
+}
+
+tl::expected<Json, std::string> parse_object(std::string_view json) {
+  Json object = Json::parse(json, nullptr, false);
+  if (!object.is_object()) return tl::unexpected(std::string("options are not a JSON object"));
+  return object;
+}
+
+}  // namespace
+
+tl::expected<Options, std::string> parse_options(std::string_view json) {
+  const auto object = parse_object(json);
+  if (!object) return tl::unexpected(object.error());
+  Options options;
+  for (const auto& [key, value] : object->items()) {
+    if (const auto error = read_option(key, value, options)) return tl::unexpected(*error);
+  }
+  return options;
+}
+
+tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json) {
+  const auto object = parse_object(json);
+  if (!object) return tl::unexpected(object.error());
+  RecordRequest request;
+  for (const auto& [key, value] : object->items()) {
+    if (value.is_null()) continue;
+    const auto error = key == "schedule" ? read_schedule(value, request.schedule.emplace())
+                                         : read_option(key, value, request.options);
+    if (error) return tl::unexpected(*error);
+  }
+  return request;
+}
+
+bool is_json(std::string_view text) { return Json::accept(text); }
+
+}  // namespace redline::profiler

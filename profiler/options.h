@@ -1,0 +1,37 @@
+// What the recorder is asked to do: the JSON of redline_prepare() and of REDLINE_RECORD.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "profiler/schedule.h"
+
+namespace redline::profiler {
+
+struct Options {
+  std::string directory;  ///< of the spooled file; where given, exit() completes a window into it
+  bool record_shapes = false;
+  uint64_t memory_budget_bytes = uint64_t{64} << 20;
+
+  bool operator==(const Options&) const = default;
+};
+
+/// Options from a JSON object; unknown keys and wrong types are errors.
+[[nodiscard]] tl::expected<Options, std::string> parse_options(std::string_view json);
+
+/// What `redline record` wants of the processes it starts.
+struct RecordRequest {
+  Options options;
+  std::optional<Schedule> schedule;
+};
+
+/// From REDLINE_RECORD's value: {"directory", "schedule": {"skip_first", …}, "record_shapes"}.
+[[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
+
+/// True where `text` is one JSON value.
+[[nodiscard]] bool is_json(std::string_view text);
+
+}  // namespace redline::profiler

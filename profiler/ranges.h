@@ -1,0 +1,11 @@
+// User ranges of the calling thread. A range that is open when its window ends is not recorded.
+#pragma once
+
+#include <string_view>
+
+namespace redline::profiler {
+
+void push_range(std::string_view name);
+void pop_range();
+
+}  // namespace redline::profiler

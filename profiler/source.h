@@ -1,0 +1,38 @@
+// How a source of events, such as the LibTorch adapter, talks to the recorder in libredline.so.
+//
+// Plain types only: an adapter may be built with another ABI of the standard library.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "profiler/c_api.h"
+#include "profiler/record.h"
+
+namespace redline::profiler {
+
+struct SourceOptions {
+  bool record_shapes = false;
+};
+
+/// Called under the recorder's lock; must not throw. The object must live for ever.
+class Source {
+ public:
+  virtual void enable(const SourceOptions& options) noexcept = 0;
+  virtual void disable() noexcept = 0;
+
+ protected:
+  ~Source() = default;
+};
+
+/// From now on `source` is enabled from prepare to stop; at once, where a window is prepared.
+REDLINE_API void add_source(Source* source) noexcept;
+
+/// Cheap and callable from every thread; without effect outside a window and in a forked child.
+REDLINE_API bool is_recording() noexcept;
+REDLINE_API TextId intern_name(std::string_view name) noexcept;
+/// `members` of a JSON object, without braces.
+REDLINE_API TextId intern_args(std::string_view members) noexcept;
+REDLINE_API void submit(const Record& record) noexcept;
+
+}  // namespace redline::profiler

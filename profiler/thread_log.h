@@ -1,0 +1,105 @@
+// The records of one thread on their way to the writer thread: a list of chunks with one writer and
+// one reader, and no lock.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "profiler/chunk_pool.h"
+#include "profiler/record.h"
+#include "profiler/text_table.h"
+
+namespace redline::profiler {
+
+class ThreadLog {
+ public:
+  explicit ThreadLog(ChunkPool& pool) : pool_(pool) {}
+
+  /// Owner thread only. A record that finds no memory is counted, not kept.
+  void push(const Record& record) {
+    if ((tail_ == nullptr || tail_size_ == Chunk::kCapacity) && !extend()) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    tail_->records[tail_size_] = record;
+    tail_->size.store(++tail_size_, std::memory_order_release);
+  }
+
+  /// Reader only: gives all new records to `visit`, in order.
+  template <typename Visit>
+  void drain(Visit visit) {
+    if (head_ == nullptr) head_ = first_.load(std::memory_order_acquire);
+    while (head_ != nullptr) {
+      const uint32_t size = head_->size.load(std::memory_order_acquire);
+      for (; read_ < size; ++read_) visit(head_->records[read_]);
+      Chunk* next = head_->next.load(std::memory_order_acquire);
+      if (size < Chunk::kCapacity || next == nullptr) break;
+      pool_.release(head_);
+      head_ = next;
+      read_ = 0;
+    }
+  }
+
+  [[nodiscard]] uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+  /// Owner thread only.
+  TextCache& texts() { return texts_; }
+
+  /// Kernel thread id of the owner, and its name as pthread_setname_np knows it.
+  [[nodiscard]] pid_t tid() const { return tid_; }
+  [[nodiscard]] std::string thread_name() const;
+
+ private:
+  friend class ThreadRegistry;
+  [[nodiscard]] bool extend();
+
+  ChunkPool& pool_;
+  // owner
+  Chunk* tail_ = nullptr;
+  uint32_t tail_size_ = 0;
+  TextCache texts_;
+  // hand-over
+  std::atomic<Chunk*> first_ = nullptr;
+  std::atomic<uint64_t> dropped_ = 0;
+  std::atomic<bool> finished_ = false;
+  // reader
+  Chunk* head_ = nullptr;
+  uint32_t read_ = 0;
+  // set before the log is handed out
+  pid_t tid_ = 0;
+  std::string last_name_;
+};
+
+/// All threads that have recorded. Logs are used again, never freed: see ChunkPool.
+class ThreadRegistry {
+ public:
+  explicit ThreadRegistry(ChunkPool& pool) : pool_(pool) {}
+
+  /// A log for the calling thread.
+  [[nodiscard]] ThreadLog* enter();
+  /// The log's thread ends.
+  static void leave(ThreadLog* log);
+
+  /// The logs in use now, into `logs`.
+  void list(std::vector<ThreadLog*>& logs);
+  [[nodiscard]] static bool is_finished(const ThreadLog& log) {
+    return log.finished_.load(std::memory_order_acquire);
+  }
+  /// Reader only: a finished and drained log may serve another thread.
+  void recycle(ThreadLog* log);
+
+ private:
+  ChunkPool& pool_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ThreadLog>> logs_;
+  std::vector<ThreadLog*> in_use_;
+  std::vector<ThreadLog*> free_;
+};
+
+}  // namespace redline::profiler

@@ -1,0 +1,151 @@
+#include "profiler/window.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "profiler/c_api.h"
+#include "profiler/quiet_thread.h"
+
+namespace redline::profiler {
+namespace {
+
+constexpr auto kRoundInterval = std::chrono::milliseconds(20);
+constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // the most that a kill -9 costs
+
+}  // namespace
+
+bool Window::begin_warmup() {
+  thread_ = start_quiet_thread([this] { run(); });
+  return thread_.has_value();
+}
+
+void Window::begin(AssemblerOptions options) {
+  options_ = std::move(options);
+  begin_ns_.store(options_.begin_ns, std::memory_order_release);
+}
+
+void Window::end(int64_t end_ns, std::vector<trace::Entry> entries) {
+  end_ns_ = end_ns;
+  entries_ = std::move(entries);
+  stop_thread(true);
+}
+
+void Window::discard() {
+  if (!thread_) return;
+  stop_thread(false);
+  assembler_.reset();
+}
+
+void Window::stop_thread(bool keep) {
+  if (!thread_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    keep_ = keep;
+  }
+  wake_.notify_one();
+  thread_->join();
+  thread_.reset();
+}
+
+void Window::run() {
+  // Where the job's memory is full, it may go on and the recording may not.
+  try {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, kRoundInterval, [this] { return closing_; })) {
+      lock.unlock();
+      round();
+      lock.lock();
+    }
+    if (keep_) finish();
+  } catch (const std::exception& failure) {
+    fail(failure.what());
+  }
+}
+
+void Window::round() {
+  const bool begun = begin_ns_.load(std::memory_order_acquire) != kNotBegun;
+  if (begun && !assembler_) open();
+  threads_.list(logs_);
+  for (ThreadLog* log : logs_) {
+    const bool finished = ThreadRegistry::is_finished(*log);
+    drain(*log);
+    if (finished) threads_.recycle(log);
+  }
+  if (!assembler_) return;
+  assembler_->end_round();
+  if (const int64_t now = monotonic_ns(); now >= next_flush_ns_) {
+    assembler_->flush();
+    next_flush_ns_ = now + kFlushIntervalNs;
+  }
+  bytes_ = assembler_->bytes_written();
+  recorded_ = assembler_->error().empty() ? assembler_->written() : recorded_.load();
+}
+
+void Window::open() {
+  assembler_.emplace(texts_, options_);
+  next_flush_ns_ = options_.begin_ns + kFlushIntervalNs;
+}
+
+void Window::drain(ThreadLog& log) {
+  const int64_t begin_ns = begin_ns_.load(std::memory_order_acquire);
+  log.drain([&](const Record& record) {
+    if (record.begin_ns >= begin_ns) add(record, log);
+  });
+  uint64_t& before = dropped_before_[&log];
+  const uint64_t dropped = log.dropped();
+  if (begin_ns != kNotBegun) dropped_ += dropped - before;
+  before = dropped;
+}
+
+void Window::add(const Record& record, const ThreadLog& log) {
+  if (!assembler_) open();
+  if (!error_.empty()) {
+    ++dropped_;
+    return;
+  }
+  const auto tid = static_cast<uint64_t>(log.tid());
+  if (auto [seen, is_new] = seen_threads_.try_emplace(tid); is_new) {
+    seen->second = log.thread_name();
+    thread_count_ = seen_threads_.size();
+  }
+  assembler_->add(record, tid);
+  if (!assembler_->error().empty()) fail(assembler_->error());
+}
+
+void Window::finish() {
+  round();
+  std::vector<Assembler::Thread> threads;
+  for (const auto& [tid, name] : seen_threads_) threads.push_back({tid, name});
+  if (assembler_ && error_.empty()) {
+    assembler_->finish(end_ns_, threads, closing_entries());
+    bytes_ = assembler_->bytes_written();
+    if (!assembler_->error().empty()) fail(assembler_->error());
+  }
+}
+
+std::vector<trace::Entry> Window::closing_entries() const {
+  auto entries = entries_;
+  entries.emplace_back("redline", std::string("{\"version\": \"") + redline_version() +
+                                      "\", \"events\": " + std::to_string(recorded_) +
+                                      ", \"dropped\": " + std::to_string(dropped_) +
+                                      ", \"dropped_names\": " + std::to_string(texts_.refused()) +
+                                      ", \"threads\": " + std::to_string(thread_count_) + "}");
+  return entries;
+}
+
+void Window::fail(const std::string& why) {
+  // What was formatted and did not reach the disk is lost, too: nothing of this window is complete.
+  if (error_.empty()) error_ = why;
+}
+
+tl::expected<void, std::string> Window::save(const std::string& path) {
+  if (!error_.empty()) return tl::unexpected(error_);
+  if (!assembler_) return tl::unexpected(std::string("the window has no trace"));
+  return assembler_->save(path);
+}
+
+Window::Counts Window::counts() const { return {recorded_, dropped_, bytes_, thread_count_}; }
+
+}  // namespace redline::profiler

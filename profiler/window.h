@@ -1,0 +1,96 @@
+// One recorded window, from warm-up to a trace on disk, and the writer thread that makes it.
+//
+// The thread looks at all logs every 20 ms, which no training thread notices, instead of being
+// woken by full chunks, which would cost each of them a system call.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "profiler/assembler.h"
+#include "profiler/thread_log.h"
+
+namespace redline::profiler {
+
+class Window {
+ public:
+  Window(ThreadRegistry& threads, const TextTable& texts) : threads_(threads), texts_(texts) {}
+  /// Gives up what was not ended.
+  ~Window() { discard(); }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  /// Starts the writer thread: records are taken from the logs and thrown away. False where the
+  /// system has no thread left.
+  [[nodiscard]] bool begin_warmup();
+  /// From now on records that begin at options.begin_ns or later are written.
+  void begin(AssemblerOptions options);
+  /// Writes what is left, `entries` last, and ends the thread.
+  void end(int64_t end_ns, std::vector<trace::Entry> entries);
+  /// Ends the thread; the spooled file is removed.
+  void discard();
+
+  /// After end(), as often as wanted. The calling thread must block signals (quiet_thread.h).
+  [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
+  /// After end(): "" or what stopped the writing.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+  struct Counts {
+    uint64_t recorded = 0;  ///< events in the file
+    uint64_t dropped = 0;   ///< events that found no memory, or no room on the disk
+    uint64_t bytes = 0;
+    uint64_t threads = 0;
+  };
+  [[nodiscard]] Counts counts() const;
+
+ private:
+  static constexpr int64_t kNotBegun = std::numeric_limits<int64_t>::max();
+
+  void run();
+  void stop_thread(bool keep);
+  void round();
+  void open();
+  void drain(ThreadLog& log);
+  void add(const Record& record, const ThreadLog& log);
+  void finish();
+  void fail(const std::string& why);
+  [[nodiscard]] std::vector<trace::Entry> closing_entries() const;
+
+  ThreadRegistry& threads_;
+  const TextTable& texts_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool closing_ = false;  // under mutex_
+  bool keep_ = false;     // under mutex_
+  std::atomic<int64_t> begin_ns_ = kNotBegun;
+  AssemblerOptions options_;  // written before begin_ns_, read after it
+  int64_t end_ns_ = 0;        // before closing_
+  std::vector<trace::Entry> entries_;
+
+  std::atomic<uint64_t> recorded_ = 0;
+  std::atomic<uint64_t> dropped_ = 0;
+  std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> thread_count_ = 0;
+
+  // The writer thread's own; everyone's after it ended.
+  std::optional<Assembler> assembler_;
+  std::string error_;
+  int64_t next_flush_ns_ = 0;
+  std::vector<ThreadLog*> logs_;
+  std::map<const ThreadLog*, uint64_t> dropped_before_;
+  std::map<uint64_t, std::string> seen_threads_;  ///< tid and name of threads with events
+
+  std::optional<std::thread> thread_;
+};
+
+}  // namespace redline::profiler

@@ -1,0 +1,95 @@
+#include "trace/output_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace redline::trace {
+namespace {
+
+template <typename Call>
+auto retried(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  descriptor_ =
+      retried([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); });
+  if (descriptor_ < 0) fail("cannot create");
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void OutputFile::swap(OutputFile& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(error_, other.error_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(size_, other.size_);
+}
+
+void OutputFile::fail(const char* what) {
+  if (error_.empty()) error_ = std::string(what) + " " + path_ + ": " + std::strerror(errno);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  while (ok() && !bytes.empty()) {
+    const auto written = retried([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
+    if (written < 0) return fail("cannot write");
+    bytes.remove_prefix(static_cast<size_t>(written));
+    size_ += static_cast<uint64_t>(written);
+  }
+}
+
+void OutputFile::sync() {
+  // EINVAL and EROFS: pipes and special files such as /dev/null cannot be synchronised.
+  if (ok() && retried([&] { return ::fsync(descriptor_); }) < 0 && errno != EINVAL &&
+      errno != EROFS) {
+    fail("cannot write");
+  }
+}
+
+void OutputFile::truncate(uint64_t size) {
+  if (!ok() || size == size_) return;
+  const auto offset = static_cast<off_t>(size);
+  if (::ftruncate(descriptor_, offset) < 0 || ::lseek(descriptor_, offset, SEEK_SET) < 0) {
+    return fail("cannot shorten");
+  }
+  size_ = size;
+}
+
+bool OutputFile::rename(const std::string& final_path) {
+  if (!ok()) return false;
+  if (::rename(path_.c_str(), final_path.c_str()) < 0) {
+    if (errno != EXDEV) {
+      error_ = "cannot rename " + path_ + " to " + final_path + ": " + std::strerror(errno);
+    }
+    return false;
+  }
+  path_ = final_path;
+  return true;
+}
+
+void OutputFile::remove() {
+  if (descriptor_ >= 0) ::unlink(path_.c_str());
+}
+
+std::string OutputFile::read(uint64_t offset, size_t size) {
+  std::string bytes(size, '\0');
+  const auto count =
+      retried([&] { return ::pread(descriptor_, bytes.data(), size, static_cast<off_t>(offset)); });
+  if (count < 0) fail("cannot read");
+  bytes.resize(count < 0 ? 0 : static_cast<size_t>(count));
+  return bytes;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,52 @@
+// A file that grows under a training job: it never fails the job, and bears its final name only
+// when complete.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redline::trace {
+
+/// Writes to a name of its own (by convention NAME.partial). The first error other than EINTR is
+/// kept, and nothing is written after it: error() then says what and why, and is "" before.
+class OutputFile {
+ public:
+  OutputFile() = default;
+  /// Creates or empties `path`.
+  explicit OutputFile(std::string path);
+  ~OutputFile();
+  OutputFile(OutputFile&& other) noexcept { swap(other); }
+  OutputFile& operator=(OutputFile&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  void write(std::string_view bytes);
+  void sync();
+  /// Cuts the file back to its first `size` bytes.
+  void truncate(uint64_t size);
+  /// The file gets its final name. False after an error, or where the name is on another file
+  /// system, which is no error().
+  [[nodiscard]] bool rename(const std::string& final_path);
+  void remove();
+
+  /// Bytes at `offset`, at most as many as `size`; "" at the end or after an error.
+  [[nodiscard]] std::string read(uint64_t offset, size_t size);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] uint64_t size() const { return size_; }
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] bool ok() const { return descriptor_ >= 0 && error_.empty(); }
+
+ private:
+  void swap(OutputFile& other) noexcept;
+  void fail(const char* what);
+
+  std::string path_;
+  std::string error_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,97 @@
+#include "trace/spooled_file.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kWriteStep = 64 * 1024;
+constexpr size_t kCopyStep = 1024 * 1024;
+
+}  // namespace
+
+SpooledFile::~SpooledFile() {
+  if (!saved_) file_.remove();
+}
+
+void SpooledFile::append(std::string_view text) {
+  encoder_.append(text, compressed_);
+  if (compressed_.size() >= kWriteStep) write_out();
+}
+
+void SpooledFile::flush() {
+  encoder_.flush(compressed_);
+  write_out();
+}
+
+void SpooledFile::write_out() {
+  file_.write(compressed_);
+  compressed_.clear();
+  body_size_ = file_.size();
+}
+
+tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::string_view tail) {
+  if (!file_.error().empty()) return tl::unexpected(file_.error());
+  const bool gzip = path.ends_with(".gz");
+  if (gzip && !saved_ && move_to(path, tail)) return {};
+  if (!file_.error().empty()) return tl::unexpected(file_.error());
+
+  OutputFile out(path + ".partial");
+  if (gzip) {
+    copy_compressed(out, tail);
+  } else {
+    copy_plain(out, tail);
+  }
+  out.sync();
+  if (out.rename(path)) return {};
+  out.remove();
+  return tl::unexpected(out.error());
+}
+
+/// False where the final name is on another file system, or the disk refused, which error() tells.
+bool SpooledFile::move_to(const std::string& path, std::string_view tail) {
+  file_.truncate(body_size_);
+  file_.write(encoder_.ending(tail));
+  file_.sync();
+  saved_ = file_.rename(path);
+  return saved_;
+}
+
+void SpooledFile::copy_compressed(OutputFile& out, std::string_view tail) {
+  for (uint64_t at = 0; at < body_size_ && out.ok();) {
+    const size_t wanted = std::min<uint64_t>(kCopyStep, body_size_ - at);
+    const std::string bytes = file_.read(at, wanted);
+    if (bytes.empty()) break;
+    out.write(bytes);
+    at += bytes.size();
+  }
+  out.write(encoder_.ending(tail));
+}
+
+void SpooledFile::copy_plain(OutputFile& out, std::string_view tail) {
+  z_stream stream = {};
+  constexpr int kGzipWindow = 15 + 16;
+  inflateInit2(&stream, kGzipWindow);
+  std::vector<char> plain(kCopyStep);
+  for (uint64_t at = 0; at < body_size_ && out.ok();) {
+    std::string bytes = file_.read(at, std::min<uint64_t>(kCopyStep, body_size_ - at));
+    if (bytes.empty()) break;
+    at += bytes.size();
+    stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(plain.data());
+      stream.avail_out = static_cast<uInt>(plain.size());
+      if (inflate(&stream, Z_SYNC_FLUSH) < 0) break;
+      out.write({plain.data(), plain.size() - stream.avail_out});
+    } while (stream.avail_out == 0);
+  }
+  inflateEnd(&stream);
+  out.write(tail);
+}
+
+}  // namespace redline::trace

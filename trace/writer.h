@@ -1,0 +1,94 @@
+// Writes a trace in Kineto's JSON dialect, event by event, while the job runs.
+//
+// Two readers set the form (trace tools' own habits, checked by running them): HTA finds the rank
+// by a regular expression that wants a space after the colon, and TensorBoard's plugin fails on an
+// event without "cat" or "name" and on begin/end pairs. So: one event a line, complete events only,
+// a space after every colon. Memory is constant: events go through a buffer into a gzip stream.
+//
+// Beside Kineto's keys a finished trace has
+//   "redline": {"version": "0.1.0", "events": N, "dropped": N, "dropped_names": N, "threads": N}
+// where "dropped" counts events that the recorder saw and could not keep.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+#include <vector>
+
+#include "trace/spooled_file.h"
+#include "trace/text_buffer.h"
+
+namespace redline::trace {
+
+/// A top-level key of the file and its value, which must be JSON.
+using Entry = std::pair<std::string, std::string>;
+
+/// Kineto counts "ts" from here, so that 16 digits of microseconds fit a double: unix time rounded
+/// down to whole quarters of a year (output_json.h), the same in every process of that quarter.
+[[nodiscard]] int64_t quarter_base_ns(int64_t unix_ns);
+
+struct TraceHeader {
+  int64_t base_ns = 0;  ///< "baseTimeNanoseconds"
+  int64_t pid = 0;      ///< of every CPU event
+  std::vector<Entry> entries;
+};
+
+struct SliceHead {
+  std::string_view category;     ///< plain text, e.g. "cpu_op"
+  std::string_view quoted_name;  ///< a JSON string with its quotes
+  uint64_t tid = 0;
+  int64_t begin_ns = 0;  ///< unix time
+  int64_t end_ns = 0;
+};
+
+class TraceWriter {
+ public:
+  /// Spools into `path`. Errors are kept: nothing is written after the first; see error().
+  TraceWriter(std::string path, const TraceHeader& header);
+
+  /// Opens a slice; the caller appends the members of "args" (at least one) and closes it.
+  [[nodiscard]] TextBuffer& begin_slice(const SliceHead& head);
+  void end_slice();
+
+  /// One end of an arrow of category and name "fwdbwd" or "ac2g": it binds to the slice of `tid`
+  /// that begins at `time_ns`.
+  void flow_start(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns);
+  void flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns);
+
+  void process(std::string_view name, int64_t time_ns);
+  void thread(uint64_t tid, std::string_view name, int64_t time_ns);
+  /// The recorder's own row: one slice over the window.
+  void span(std::string_view name, int64_t begin_ns, int64_t end_ns);
+
+  /// What was written so far reaches the file.
+  void flush();
+
+  /// Ends the list of events with "Record Window End"; `entries` follow it.
+  void complete(int64_t end_ns, const std::vector<Entry>& entries);
+
+  /// After complete(), as often as wanted: the trace under its final name, which it holds as
+  /// "traceName". Plain or gzip by the name's end.
+  [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
+
+  [[nodiscard]] const std::string& error() const { return file_.error(); }
+  [[nodiscard]] uint64_t bytes_written() const { return file_.bytes_written(); }
+  [[nodiscard]] SpooledFile& file() { return file_; }
+
+ private:
+  void begin_event();
+  void end_event();
+  void timestamp(int64_t unix_ns);
+  void flow(std::string_view phase, std::string_view category, uint64_t id, uint64_t tid,
+            int64_t time_ns);
+  void begin_metadata(std::string_view name, uint64_t tid, int64_t time_ns);
+
+  SpooledFile file_;
+  TextBuffer text_;
+  int64_t base_ns_;
+  std::string pid_;
+  bool first_event_ = true;
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,81 @@
+// What a trial's ranks tell the runner: JSON lines over a FIFO, one write each, so that lines of
+// several ranks never mix (writes up to PIPE_BUF are atomic, pipe 7).
+//
+// The FIFO is opened here for reading and writing: the reader then never sees an end of file when a
+// rank dies, and a rank that opens it while nobody reads learns that the runner is gone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+namespace redline::tuner {
+
+/// A rank's totals so far; totals, so that a lost line loses no sample.
+struct StepReport {
+  int rank = 0;
+  int world_size = 1;
+  int64_t time_ns = 0;  ///< CLOCK_MONOTONIC at the end of the last step
+  int64_t steps = 0;    ///< optimizer steps
+  int64_t samples = 0;
+  std::optional<uint64_t> peak_memory_bytes;  ///< device memory reserved at most, none on CPU
+};
+
+/// A failure that the hook saw as a typed exception, or that the program reported itself.
+struct FailureReport {
+  int rank = 0;
+  std::string kind;     ///< gpu_oom, host_oom, nan_loss, exception
+  std::string error;    ///< "torch.OutOfMemoryError"
+  std::string message;  ///< first line of the exception's text
+};
+
+/// What the script itself uses where no knob was set, for the table's default row.
+struct SeenReport {
+  int rank = 0;
+  std::map<std::string, std::string> knobs;
+};
+
+/// A knob that could not be applied, and why.
+struct NoteReport {
+  int rank = 0;
+  std::string text;
+};
+
+using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport>;
+
+/// One line of the channel; none for anything that is not a report.
+[[nodiscard]] std::optional<Report> parse_report(const std::string& line);
+
+class ReportChannel {
+ public:
+  /// Makes the FIFO at `path` and opens it. The error is one line.
+  [[nodiscard]] static tl::expected<ReportChannel, std::string> create(const std::string& path);
+
+  ReportChannel(ReportChannel&& other) noexcept;
+  ReportChannel& operator=(ReportChannel&&) = delete;
+  ReportChannel(const ReportChannel&) = delete;
+  ReportChannel& operator=(const ReportChannel&) = delete;
+  ~ReportChannel();
+
+  /// Readable when something has arrived, for poll 2.
+  [[nodiscard]] int descriptor() const { return file_; }
+
+  /// All whole reports that have arrived; a partial last line is kept for the next call.
+  std::vector<Report> read();
+
+  /// Lines that were no reports, so far.
+  [[nodiscard]] int64_t garbage() const { return garbage_; }
+
+ private:
+  explicit ReportChannel(int file) : file_(file) {}
+
+  int file_;
+  std::string rest_;
+  int64_t garbage_ = 0;
+};
+
+}  // namespace redline::tuner

@@ -1,0 +1,423 @@
+#include "tuner/runner.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "profiler/launch/environment.h"
+#include "tuner/measurement.h"
+#include "tuner/memory_watch.h"
+#include "tuner/metric.h"
+#include "tuner/outcome.h"
+#include "tuner/placeholders.h"
+#include "tuner/process_tree.h"
+#include "tuner/report_channel.h"
+#include "tuner/trial_process.h"
+
+namespace redline::tuner {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
+using OnProgress = std::function<void(const TrialProgress&)>;
+
+constexpr std::chrono::milliseconds kPoll{50};
+constexpr std::chrono::milliseconds kScanEvery{250};  // a look through all of /proc
+constexpr std::chrono::milliseconds kShowEvery{200};
+constexpr std::chrono::milliseconds kStopGrace{1500};
+constexpr std::chrono::milliseconds kFailureGrace{500};  // for the other ranks' reports
+constexpr std::chrono::seconds kHangAfter{30};           // or kHangSteps median steps
+constexpr int64_t kHangSteps = 5;
+constexpr int64_t kFewestSteps = 4;  // of a command that ended before min_steps
+constexpr size_t kTailBytes = 64 * 1024;
+constexpr size_t kShownTailLines = 20;
+
+std::string tail_of(const std::string& path, size_t bytes) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<size_t>(file.tellg());
+  file.seekg(static_cast<std::streamoff>(size > bytes ? size - bytes : 0));
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string last_lines(const std::string& text, size_t count) {
+  size_t begin = text.size();
+  while (begin > 0 && text[begin - 1] == '\n') --begin;
+  const size_t end = begin;
+  while (begin > 0 && (text[begin - 1] != '\n' || --count > 0)) --begin;
+  return text.substr(begin, end - begin);
+}
+
+/// A port that was free a moment ago, so that no two trials meet in one rendezvous.
+int free_port() {
+  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  const bool bound =
+      probe >= 0 && bind(probe, generic, size) == 0 && getsockname(probe, generic, &size) == 0;
+  if (probe >= 0) close(probe);
+  return bound ? ntohs(address.sin_port) : 29500;
+}
+
+/// Processes that the kernel's out-of-memory killer ended since boot (proc 5).
+int64_t oom_kills() {
+  std::ifstream file("/proc/vmstat");
+  std::string name;
+  int64_t value = 0;
+  while (file >> name >> value) {
+    if (name == "oom_kill") return value;
+  }
+  return 0;
+}
+
+bool has_gpu(const launch::Environment& environment) {
+  const std::string visible = environment.get("CUDA_VISIBLE_DEVICES").value_or("all");
+  return visible != "" && visible != "-1" && access("/dev/nvidiactl", F_OK) == 0;
+}
+
+/// One run of the command; its steps in the order in which run_trial calls them.
+class Trial {
+ public:
+  Trial(const TrialSpec& spec, const std::atomic<StopRequest>& stop, const OnProgress& on_progress)
+      : spec_(spec),
+        stop_request_(stop),
+        on_progress_(on_progress),
+        directory_(fs::absolute(spec.directory)),
+        mark_(fmt::format("{}.{}.{}", spec.id, getpid(), Clock::now().time_since_epoch().count())),
+        measurement_({.measure_for = spec.measure_for, .min_steps = spec.min_steps}) {}
+
+  TrialResult run() {
+    if (auto error = start()) return not_started(*error);
+    watch();
+    stop();
+    return result();
+  }
+
+ private:
+  /// Why the watching ended.
+  enum class End : uint8_t { kExited, kMeasured, kFailureReported, kTimeout, kHang, kCancelled };
+
+  std::optional<std::string> start();
+  [[nodiscard]] launch::Environment environment(std::set<std::string> used);
+  void watch();
+  [[nodiscard]] std::optional<End> reason_to_stop();
+  [[nodiscard]] bool hangs() const;
+  void read_reports();
+  void observe_processes();
+  void show(const char* phase);
+  void stop();
+
+  [[nodiscard]] TrialResult not_started(const std::string& error) const;
+  [[nodiscard]] TrialResult result();
+  [[nodiscard]] std::optional<Throughput> throughput() const;
+  [[nodiscard]] Evidence evidence() const;
+  [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] std::optional<uint64_t> peak_memory() const;
+
+  void take(const StepReport& report);
+  void take(const FailureReport& report);
+  void take(const SeenReport& report);
+  void take(const NoteReport& report);
+
+  [[nodiscard]] std::string path(const char* name) const { return directory_ / name; }
+  [[nodiscard]] bool reports_by_metric() const { return !spec_.metric_regex.empty(); }
+
+  const TrialSpec& spec_;
+  const std::atomic<StopRequest>& stop_request_;
+  const OnProgress& on_progress_;
+  fs::path directory_;
+  std::string mark_;
+  Measurement measurement_;
+
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_scan_;
+  Clock::time_point last_shown_;
+  std::optional<Clock::time_point> first_failure_;
+  int64_t oom_kills_before_ = oom_kills();
+  std::optional<ReportChannel> channel_;
+  std::optional<ProcessTree> tree_;
+  std::optional<TrialGuard> guard_;
+  MemoryWatch memory_;
+  uint64_t device_memory_ = 0;
+  std::vector<FailureReport> failures_;
+  Config observed_;
+  std::vector<std::string> notes_;
+  End end_ = End::kExited;
+};
+
+std::optional<std::string> Trial::start() {
+  if (spec_.command.empty()) return "the command is empty";
+  std::error_code error;
+  fs::create_directories(directory_ / "tmp", error);
+  if (error) return directory_.string() + ": " + error.message();
+  auto channel = ReportChannel::create(path("reports"));
+  if (!channel) return channel.error();
+  channel_.emplace(std::move(*channel));
+
+  std::set<std::string> used;
+  StartOptions options;
+  for (const std::string& word : spec_.command) {
+    options.argv.push_back(fill_placeholders(word, spec_.config, &used));
+  }
+  const launch::Environment variables = environment(std::move(used));
+  options.environment = variables.strings();
+  options.stdout_path = path("stdout");
+  options.stderr_path = path("stderr");
+  if (!has_gpu(variables)) options.data_limit_bytes = spec_.memory_limit_bytes;
+
+  // Orphans of the trial become children of this process, where the tree finds and reaps them.
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const auto root = start_command(options);
+  if (!root) return root.error();
+  tree_.emplace(*root, mark_);
+  guard_.emplace(*root, mark_);
+  return std::nullopt;
+}
+
+launch::Environment Trial::environment(std::set<std::string> used) {
+  launch::Environment result;
+  const launch::Environment current = launch::Environment::current();
+  for (const std::string& entry : current.strings()) {
+    const size_t equals = entry.find('=');
+    result.set(entry.substr(0, equals),
+               fill_placeholders(entry.substr(equals + 1), spec_.config, &used));
+  }
+  if (!result.add_python_startup()) notes_.push_back("the Python start-up hook was not found");
+  result.set("REDLINE_KNOBS", knobs_json(spec_.config, used));
+  result.set("REDLINE_TRIAL", path("reports"));
+  result.set(kTrialIdVariable, mark_);
+  if (spec_.memory_limit_bytes) {
+    result.set("REDLINE_MEMORY_LIMIT", std::to_string(*spec_.memory_limit_bytes));
+  }
+  result.set("TMPDIR", path("tmp"));
+  // torchrun takes the defaults of its options from PET_*; scripts that start their own ranks read
+  // MASTER_PORT. An option on the command line still wins.
+  const std::string port = std::to_string(free_port());
+  result.set("MASTER_PORT", port);
+  result.set("PET_MASTER_PORT", port);
+  return result;
+}
+
+void Trial::watch() {
+  std::optional<End> end;
+  while (!(end = reason_to_stop())) {
+    pollfd reports{channel_->descriptor(), POLLIN, 0};
+    poll(&reports, 1, static_cast<int>(kPoll.count()));
+    read_reports();
+    observe_processes();
+    show(measurement_.steps() == 0  ? "starting"
+         : measurement_.estimate(1) ? "measuring"
+                                    : "warming up");
+  }
+  end_ = *end;
+}
+
+std::optional<Trial::End> Trial::reason_to_stop() {
+  const auto now = Clock::now();
+  if (stop_request_ != StopRequest::kNone) return End::kCancelled;
+  if (tree_->root_status()) return End::kExited;
+  if (first_failure_ && now - *first_failure_ > kFailureGrace) return End::kFailureReported;
+  if (!first_failure_ && !reports_by_metric() && measurement_.complete()) return End::kMeasured;
+  if (now - begin_ > spec_.timeout) return End::kTimeout;
+  if (hangs()) return End::kHang;
+  return std::nullopt;
+}
+
+bool Trial::hangs() const {
+  if (measurement_.latest_ns() == 0) return false;  // still starting: the timeout's business
+  const int64_t silence = Clock::now().time_since_epoch().count() - measurement_.latest_ns();
+  const int64_t patience =
+      std::max(nanoseconds(kHangAfter).count(), kHangSteps * measurement_.median_step_ns());
+  return silence > patience;
+}
+
+void Trial::read_reports() {
+  for (const Report& report : channel_->read()) {
+    std::visit([this](const auto& value) { take(value); }, report);
+  }
+}
+
+void Trial::take(const StepReport& report) {
+  measurement_.add(report);
+  if (report.peak_memory_bytes)
+    device_memory_ = std::max(device_memory_, *report.peak_memory_bytes);
+}
+
+void Trial::take(const FailureReport& report) {
+  failures_.push_back(report);
+  if (!first_failure_) first_failure_ = Clock::now();
+}
+
+void Trial::take(const SeenReport& report) {
+  if (report.rank == 0) observed_.insert(report.knobs.begin(), report.knobs.end());
+}
+
+void Trial::take(const NoteReport& report) {
+  if (std::find(notes_.begin(), notes_.end(), report.text) == notes_.end()) {
+    notes_.push_back(report.text);
+  }
+}
+
+void Trial::observe_processes() {
+  const auto now = Clock::now();
+  if (now - last_scan_ >= kScanEvery) {
+    last_scan_ = now;
+    tree_->scan();
+  }
+  memory_.sample(tree_->living());
+}
+
+void Trial::show(const char* phase) {
+  const auto now = Clock::now();
+  if (!on_progress_ || now - last_shown_ < kShowEvery) return;
+  last_shown_ = now;
+  TrialProgress progress{phase, measurement_.steps(), std::nullopt};
+  if (const auto estimate = measurement_.estimate())
+    progress.samples_per_s = estimate->samples_per_s;
+  on_progress_(progress);
+}
+
+void Trial::stop() {
+  show("ending");
+  // What ranks had to say is read before they are told to go: their dying words would blame peers.
+  read_reports();
+  const bool by_itself = tree_->root_status().has_value();
+  const bool at_once = end_ == End::kHang || stop_request_ == StopRequest::kKill;
+  const auto left = tree_->stop(at_once ? nanoseconds(0) : nanoseconds(kStopGrace));
+  if (by_itself) read_reports();
+  if (!left.empty()) {
+    notes_.push_back(fmt::format("{} processes could not be ended, even by SIGKILL: first pid {}",
+                                 left.size(), left.front()));
+  }
+  guard_.reset();
+}
+
+TrialResult Trial::not_started(const std::string& error) const {
+  TrialResult result;
+  result.outcome = Outcome::kInvalid;
+  result.message = "could not start: " + error;
+  result.wall = Clock::now() - begin_;
+  return result;
+}
+
+std::optional<Throughput> Trial::throughput() const {
+  if (reports_by_metric()) {
+    const auto value = last_match(tail_of(path("stdout"), SIZE_MAX), spec_.metric_regex);
+    if (!value) return std::nullopt;
+    return Throughput{*value, *value, *value};
+  }
+  if (auto estimate = measurement_.estimate()) return estimate;
+  // A training that is shorter than the plan is measured as far as it went.
+  return measurement_.estimate(kFewestSteps);
+}
+
+Evidence Trial::evidence() const {
+  Evidence evidence;
+  evidence.failures = failures_;
+  evidence.stepped = measurement_.latest_ns() != 0;
+  evidence.oom_killer_ran = oom_kills() > oom_kills_before_;
+  evidence.stderr_text = tail_of(path("stderr"), kTailBytes);
+  if (end_ == End::kExited) evidence.wait_status = tree_->root_status();
+  std::error_code error;
+  for (const auto& file : fs::recursive_directory_iterator(directory_ / "tmp", error)) {
+    if (file.path().filename() == "error.json") {
+      evidence.error_files.push_back(tail_of(file.path(), kTailBytes));
+    }
+  }
+  return evidence;
+}
+
+Verdict Trial::verdict() const {
+  if (end_ == End::kCancelled) return {Outcome::kCancelled, -1, "cancelled"};
+  if (end_ == End::kMeasured) return {};
+  const Verdict found = judge(evidence());
+  if (found.outcome != Outcome::kOk) return found;
+  if (std::isnan(throughput().value_or(Throughput{}).samples_per_s)) {
+    return {Outcome::kNanLoss, -1, "the metric is NaN"};
+  }
+  if (end_ == End::kHang) {
+    return {Outcome::kHang, -1,
+            fmt::format(
+                "no step for {} s",
+                std::chrono::ceil<std::chrono::seconds>(
+                    nanoseconds(Clock::now().time_since_epoch().count() - measurement_.latest_ns()))
+                    .count())};
+  }
+  if (throughput()) return {};
+  if (end_ == End::kTimeout) {
+    return {Outcome::kHang, -1,
+            fmt::format("no result within {} s",
+                        std::chrono::duration_cast<std::chrono::seconds>(spec_.timeout).count())};
+  }
+  if (reports_by_metric()) {
+    return {Outcome::kInvalid, -1, "the command ended and no line on stdout matches --metric"};
+  }
+  return {Outcome::kInvalid, -1,
+          fmt::format("the command ended after {} counted steps, too few to measure",
+                      measurement_.steps())};
+}
+
+std::optional<uint64_t> Trial::peak_memory() const {
+  if (!spec_.memory_metric_regex.empty()) {
+    const auto value = last_match(tail_of(path("stdout"), SIZE_MAX), spec_.memory_metric_regex);
+    if (value && *value >= 0) return static_cast<uint64_t>(*value);
+  }
+  if (device_memory_ > 0) return device_memory_;
+  if (memory_.peak_bytes() > 0) return memory_.peak_bytes();
+  return std::nullopt;
+}
+
+TrialResult Trial::result() {
+  const Verdict found = verdict();
+  TrialResult result;
+  result.outcome = found.outcome;
+  result.failed_rank = found.rank;
+  result.message = found.message;
+  if (found.outcome == Outcome::kOk) {
+    result.throughput = throughput();
+  } else {
+    result.stderr_tail = last_lines(tail_of(path("stderr"), kTailBytes), kShownTailLines);
+  }
+  result.peak_memory_bytes = peak_memory();
+  result.steps = measurement_.steps();
+  result.ranks = measurement_.latest_ns() == 0 ? 0 : measurement_.world_size();
+  result.observed = observed_;
+  result.notes = notes_;
+  if (channel_->garbage() > 0) {
+    result.notes.push_back(fmt::format("{} lines were no reports", channel_->garbage()));
+  }
+  if (measurement_.first_ns() != 0) {
+    result.start_up = nanoseconds(measurement_.first_ns() - begin_.time_since_epoch().count());
+  }
+  std::error_code ignored;
+  fs::remove_all(directory_ / "tmp", ignored);
+  fs::remove(path("reports"), ignored);
+  result.wall = Clock::now() - begin_;
+  return result;
+}
+
+}  // namespace
+
+TrialResult run_trial(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
+                      const std::function<void(const TrialProgress&)>& on_progress) {
+  return Trial(spec, stop, on_progress).run();
+}
+
+}  // namespace redline::tuner

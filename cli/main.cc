@@ -12,6 +12,7 @@ int fail(const std::string& message) {
 namespace {
 
 constexpr AddCommand kCommands[] = {
+    add_record,
     add_view,
 };
 

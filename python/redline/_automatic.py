@@ -69,11 +69,16 @@ class AutomaticRecording:
         watch_data_loaders(self._samples)
         # A hook on all modules, for one call: later ones cost the job nothing.
         self._module_hook = torch.nn.modules.module.register_module_forward_pre_hook(
-            lambda module, inputs: self.model_called()
+            self._before_forward
         )
         # A spawned process may be a DataLoader worker, so it must first show what it is.
         if multiprocessing.parent_process() is None:
             self._begin_whole_run()
+
+    def _before_forward(self, module, inputs):
+        # A compiler that traces this must see nothing; a value returned would replace the inputs.
+        if not torch.compiler.is_compiling():
+            self.model_called()
 
     @never_harm
     def model_called(self):

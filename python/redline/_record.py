@@ -1,7 +1,8 @@
 """Zero-code recording: what `redline record` does inside each Python process of the command.
 
-The request comes in REDLINE_RECORD: {"directory", "schedule": {…}, "record_shapes", "notes"}. Steps
-come from the optimizer (_optimizer_steps.py), or from torch.profiler where the script uses it.
+The request comes in REDLINE_RECORD: {"directory", "schedule": {…}, "record_shapes"}; REDLINE_NOTES is
+a file for what `redline record` says at the end. Steps come from the optimizer (_optimizer_steps.py),
+or from torch.profiler where the script uses it.
 """
 
 import atexit
@@ -24,7 +25,7 @@ def install():
     """Records this process as REDLINE_RECORD asks. Called once, right after `import torch`."""
     global _recording
     request = json.loads(os.environ["REDLINE_RECORD"])
-    notes = Notes(request.get("notes"))
+    notes = Notes(os.environ.get("REDLINE_NOTES"))
     notes.add("torch")
     if is_launcher(sys.orig_argv):
         return

@@ -1,0 +1,170 @@
+#include "profiler/launch/record_request.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace redline::launch {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kScheduleExample =
+    ". Example: --schedule skip_first=0,wait=1,warmup=1,active=3,repeat=1";
+
+int64_t* find_field(Schedule& schedule, std::string_view name) {
+  if (name == "skip_first") return &schedule.skip_first;
+  if (name == "wait") return &schedule.wait;
+  if (name == "warmup") return &schedule.warmup;
+  if (name == "active") return &schedule.active;
+  if (name == "repeat") return &schedule.repeat;
+  return nullptr;
+}
+
+bool parse_number(std::string_view text, int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+tl::unexpected<std::string> schedule_error(const std::string& why) {
+  return tl::unexpected(why + kScheduleExample);
+}
+
+/// "" or why `part`, one NAME=N, cannot be.
+std::string set_field(Schedule& schedule, std::string_view part) {
+  const size_t equals = part.find('=');
+  const std::string name(part.substr(0, equals));
+  int64_t* field = find_field(schedule, name);
+  if (field == nullptr) return "no such part '" + name + "'";
+  if (equals == std::string_view::npos) return name + " needs a number";
+  const std::string_view number = part.substr(equals + 1);
+  if (!parse_number(number, *field)) return name + "=" + std::string(number) + " is no number";
+  return "";
+}
+
+std::string plural(size_t count, const char* thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
+                                   std::string_view what) {
+  const auto found = std::ranges::find(notes, what, &RecordNotes::Note::what);
+  return found == notes.end() ? nullptr : &*found;
+}
+
+/// Why the command left no trace, as far as its processes told.
+std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
+  for (const char* what : {"failed", "gave_up", "nothing"}) {
+    if (const auto* note = find_note(notes, what)) return note->text;
+  }
+  if (find_note(notes, "torch") != nullptr) return "the command ran no operator of torch";
+  return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
+         "hide it, and so does a statically linked LibTorch)";
+}
+
+}  // namespace
+
+tl::expected<Schedule, std::string> parse_schedule(std::string_view text) {
+  Schedule schedule = RecordRequest().schedule;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    if (const std::string why = set_field(schedule, text.substr(0, comma)); !why.empty()) {
+      return schedule_error(why);
+    }
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  if (!schedule.is_valid()) {
+    return schedule_error("active must be at least 1 and no number below 0");
+  }
+  return schedule;
+}
+
+tl::expected<void, std::string> prepare_directory(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return tl::unexpected(error.message());
+  // Permission bits say nothing about a read-only file system, so a file is made.
+  const std::string probe = directory + "/.redline." + std::to_string(getpid());
+  const int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return tl::unexpected(std::string(std::strerror(errno)));
+  close(file);
+  unlink(probe.c_str());
+  return {};
+}
+
+tl::expected<void, std::string> add_record_request(const RecordRequest& request,
+                                                   Environment& environment) {
+  const auto core = library_path("libredline.so");
+  if (!core || !library_path("libredline_torch.so")) {
+    return tl::unexpected(std::string("libredline.so and libredline_torch.so are not in ../lib"));
+  }
+  if (!environment.add_python_startup()) {
+    return tl::unexpected(std::string("the Python package of Redline is not there"));
+  }
+  environment.prepend("LD_PRELOAD", *core);
+  const Schedule& schedule = request.schedule;
+  const nlohmann::json json{{"directory", request.directory},
+                            {"record_shapes", request.record_shapes},
+                            {"schedule",
+                             {{"skip_first", schedule.skip_first},
+                              {"wait", schedule.wait},
+                              {"warmup", schedule.warmup},
+                              {"active", schedule.active},
+                              {"repeat", schedule.repeat}}}};
+  environment.set("REDLINE_RECORD",
+                  json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return {};
+}
+
+RecordNotes::RecordNotes(const std::string& directory)
+    : path_(directory + "/.redline." + std::to_string(getpid()) + ".notes") {
+  std::ofstream(path_, std::ios::trunc);
+}
+
+RecordNotes::~RecordNotes() { unlink(path_.c_str()); }
+
+std::vector<RecordNotes::Note> RecordNotes::read() const {
+  std::vector<Note> notes;
+  std::ifstream file(path_);
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("what") || !json["what"].is_string()) continue;
+    const auto text = json.find("text");
+    const bool has_text = text != json.end() && text->is_string();
+    notes.push_back({json["what"], has_text ? text->get<std::string>() : ""});
+  }
+  return notes;
+}
+
+std::vector<std::string> list_traces(const std::string& directory) {
+  std::vector<std::string> traces;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".pt.trace.json.gz")) traces.push_back(entry.path().string());
+  }
+  std::ranges::sort(traces);
+  return traces;
+}
+
+std::vector<std::string> summarise_recording(const std::string& folder,
+                                             const std::vector<std::string>& traces,
+                                             const std::vector<RecordNotes::Note>& notes) {
+  if (traces.empty()) return {"no trace in " + folder + ": " + why_nothing(notes)};
+  std::vector<std::string> lines{plural(traces.size(), "trace") + " in " + folder};
+  for (const char* what : {"failed", "cut", "whole_run"}) {
+    if (const auto* note = find_note(notes, what)) lines.push_back(note->text);
+  }
+  lines.push_back("next: redline report " + folder);
+  return lines;
+}
+
+}  // namespace redline::launch

@@ -1,0 +1,63 @@
+// What `redline record` asks of the processes it starts, and what they tell it in return.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "profiler/launch/environment.h"
+#include "profiler/schedule.h"
+
+namespace redline::launch {
+
+struct RecordRequest {
+  std::string directory;  ///< absolute: the command may change its own
+  Schedule schedule{.skip_first = 0, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
+  bool record_shapes = false;
+};
+
+/// "wait=1,active=5": what is not named keeps RecordRequest's value. The error is one line.
+[[nodiscard]] tl::expected<Schedule, std::string> parse_schedule(std::string_view text);
+
+/// Makes the request's folder and tries to write there; the error is the reason why not.
+[[nodiscard]] tl::expected<void, std::string> prepare_directory(const std::string& directory);
+
+/// Puts the request where Python processes (start-up hook) and LibTorch programs (LD_PRELOAD) find
+/// it. The error names what of Redline is missing.
+[[nodiscard]] tl::expected<void, std::string> add_record_request(const RecordRequest& request,
+                                                                 Environment& environment);
+
+/// The file in which the command's Python processes note what became of their recording, one JSON
+/// line a fact; gone with this object.
+class RecordNotes {
+ public:
+  /// An empty file in `directory`, which all ranks of this machine can write.
+  explicit RecordNotes(const std::string& directory);
+  ~RecordNotes();
+  RecordNotes(const RecordNotes&) = delete;
+  RecordNotes& operator=(const RecordNotes&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  struct Note {
+    std::string what;  ///< python/redline/_automatic.py has the words
+    std::string text;
+  };
+  /// What was noted so far; lines that are no notes are left out.
+  [[nodiscard]] std::vector<Note> read() const;
+
+ private:
+  std::string path_;
+};
+
+/// The traces in `directory`, sorted by path.
+[[nodiscard]] std::vector<std::string> list_traces(const std::string& directory);
+
+/// What a user wants to know after the command has ended, as lines for stderr: `traces` are the new
+/// ones, `folder` is what the user called the directory.
+[[nodiscard]] std::vector<std::string> summarise_recording(
+    const std::string& folder, const std::vector<std::string>& traces,
+    const std::vector<RecordNotes::Note>& notes);
+
+}  // namespace redline::launch

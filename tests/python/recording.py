@@ -1,0 +1,56 @@
+"""What the recorder's tests share: the package itself, and reading a trace as strict JSON."""
+
+import collections
+import gzip
+import json
+import os
+import sys
+
+from conftest import BUILD, ROOT, need
+
+CURE = "build it with `cmake --build --preset release`"
+
+
+def import_redline():
+    """The package of this source tree on the libraries of the tested build."""
+    os.environ["REDLINE_LIBRARY"] = str(need(BUILD / "lib/libredline.so", CURE))
+    os.environ["REDLINE_TORCH_LIBRARY"] = str(need(BUILD / "lib/libredline_torch.so", CURE))
+    if str(ROOT / "python") not in sys.path:
+        sys.path.insert(0, str(ROOT / "python"))
+    import redline
+
+    return redline
+
+
+def load(path):
+    """A trace as strict JSON: no NaN, no key twice in the outermost object."""
+    opener = gzip.open if str(path).endswith(".gz") else open
+    with opener(path, "rb") as file:
+        return json.loads(file.read().decode("utf-8"), parse_constant=refuse)
+
+
+def refuse(constant):
+    raise ValueError(f"{constant} is not JSON")
+
+
+def traces(folder):
+    """All traces of a folder, by rank where they have one."""
+    loaded = [load(path) for path in sorted(folder.glob("*.pt.trace.json.gz"))]
+    return sorted(loaded, key=lambda trace: trace.get("distributedInfo", {}).get("rank", 0))
+
+
+def slices(trace, category=None):
+    """The duration events, of one category or all."""
+    events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    return [event for event in events if category in (None, event["cat"])]
+
+
+def names(trace, category):
+    return collections.Counter(event["name"] for event in slices(trace, category))
+
+
+def step_numbers(trace):
+    """The n of all ProfilerStep#n, in order of time."""
+    steps = [event for event in slices(trace) if event["name"].startswith("ProfilerStep#")]
+    steps.sort(key=lambda event: event["ts"])
+    return [int(event["name"].partition("#")[2]) for event in steps]

@@ -1,0 +1,308 @@
+"""redline.profile beside torch.profiler.profile: same schedule, same transitions, same operators."""
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+from conftest import ROOT
+from recording import import_redline, load, names, slices, step_numbers
+from torch.profiler import ProfilerAction
+
+redline = import_redline()
+TWO_CYCLES = {"wait": 1, "warmup": 1, "active": 2, "repeat": 2}
+
+
+@pytest.fixture(autouse=True)
+def schedules_without_warmup_are_meant(recwarn):
+    warnings.filterwarnings("ignore", message=".*warmup.*")
+
+
+def train_steps(profile, steps):
+    model = torch.nn.Linear(4, 3)
+    with profile:
+        for _ in range(steps):
+            model(torch.ones(2, 4)).sum().backward()
+            profile.step()
+
+
+def record(tmp_path, work, **arguments):
+    """The trace of `work()` as a whole."""
+    with redline.profile(**arguments) as profile:
+        work()
+    path = tmp_path / "trace.json"
+    profile.export_chrome_trace(str(path))
+    return load(path)
+
+
+def test_importing_the_package_does_not_import_torch():
+    program = "import sys, redline; sys.exit('torch' in sys.modules or 'ctypes' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    assert subprocess.run([sys.executable, "-c", program], env=environment).returncode == 0
+
+
+def test_every_schedule_equals_torchs():
+    """R13 of the reliability notes: 82,000 step checks."""
+    for skip_first, wait, warmup, active, repeat in itertools.product(
+        range(4), range(5), range(4), range(1, 5), range(4)
+    ):
+        numbers = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat}
+        ours = redline.schedule(skip_first=skip_first, **numbers)
+        theirs = torch.profiler.schedule(skip_first=skip_first, **numbers)
+        assert [ours(step) for step in range(64)] == [theirs(step) for step in range(64)], numbers
+
+
+def test_skip_first_wait_equals_torchs():
+    numbers = {"wait": 3, "warmup": 1, "active": 2, "repeat": 2, "skip_first": 2}
+    ours = redline.schedule(skip_first_wait=1, **numbers)
+    theirs = torch.profiler.schedule(skip_first_wait=1, **numbers)
+    assert [ours(step) for step in range(30)] == [theirs(step) for step in range(30)]
+
+
+@pytest.mark.parametrize("wrong", [{"active": 0}, {"wait": -1}, {"repeat": -1}, {"skip_first": -2}])
+def test_a_schedule_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValueError, match="active must be above 0"):
+        redline.schedule(**{"wait": 0, "warmup": 1, "active": 1, **wrong})
+
+
+def test_transitions_equal_torchs():
+    """Any sequence of actions, sensible or not, makes both do the same, in the same order."""
+    from redline._cycle import operations
+
+    class Watched(torch.profiler.profile):
+        def prepare_trace(self):
+            self.done.append("prepare")
+
+        def start_trace(self):
+            self.done.append("start")
+
+        def stop_trace(self):
+            self.done.append("stop")
+
+        def _trace_ready(self):
+            self.done.append("ready")
+
+    warnings.filterwarnings("ignore", message="Incorrect schedule")
+    for seed in range(200):
+        actions = random.Random(seed).choices(list(ProfilerAction), k=12)
+        theirs = Watched(schedule=actions.__getitem__)
+        theirs.done = []
+        theirs.start()
+        for _ in actions[1:]:
+            theirs.step()
+        theirs.stop()
+        pairs = itertools.pairwise([ProfilerAction.NONE, *actions, None])
+        assert theirs.done == [name for pair in pairs for name in operations(*pair)], actions
+
+
+def test_an_incorrect_schedule_is_warned_of_as_torch_does():
+    actions = [ProfilerAction.RECORD, ProfilerAction.NONE]
+    profile = redline.profile(schedule=actions.__getitem__)
+    profile.start()
+    with pytest.warns(UserWarning, match="Incorrect schedule: RECORD followed by NONE"):
+        profile.step()
+    profile.stop()
+
+
+def test_each_cycle_hands_over_its_own_steps(tmp_path):
+    written = []
+
+    def ready(profile):
+        written.append(tmp_path / f"{profile.step_num}.json.gz")
+        profile.export_chrome_trace(str(written[-1]))
+
+    train_steps(redline.profile(schedule=redline.schedule(**TWO_CYCLES), on_trace_ready=ready), 10)
+    assert [step_numbers(load(path)) for path in written] == [[2, 3], [6, 7]]
+
+
+def test_torchs_own_schedule_serves_too(tmp_path):
+    traces = []
+    profile = redline.profile(
+        schedule=torch.profiler.schedule(wait=0, warmup=1, active=1, repeat=1),
+        on_trace_ready=lambda profile: traces.append(profile.step_num),
+    )
+    train_steps(profile, 4)
+    assert traces == [2]
+
+
+def test_the_tensorboard_handler_names_the_file_as_its_plugin_wants(tmp_path):
+    handler = redline.tensorboard_trace_handler(str(tmp_path / "new/folder"), "worker_7", True)
+    train_steps(redline.profile(on_trace_ready=handler), 1)
+    (path,) = (tmp_path / "new/folder").iterdir()
+    assert path.match("worker_7.*.pt.trace.json.gz")
+    assert "aten::linear" in names(load(path), "cpu_op")
+
+
+def test_a_handler_that_cannot_write_warns_and_training_goes_on(tmp_path):
+    (tmp_path / "file").write_text("")
+    handler = redline.tensorboard_trace_handler(str(tmp_path / "file/folder"))
+    with pytest.warns(UserWarning, match="redline: no trace in"):
+        train_steps(redline.profile(on_trace_ready=handler), 1)
+
+
+def test_metadata_reaches_the_trace(tmp_path):
+    with redline.profile() as profile:
+        profile.add_metadata("note", 'said "so"\\')
+        profile.add_metadata_json("numbers", "[1, 2.5]")
+    profile.preset_metadata_json("later", '{"is": true}')
+    first, second = tmp_path / "1.json", tmp_path / "2.json"
+    profile.export_chrome_trace(str(first))
+    with profile:
+        pass
+    profile.export_chrome_trace(str(second))
+    assert load(first)["note"] == 'said "so"\\'
+    assert load(first)["numbers"] == [1, 2.5]
+    assert load(first)["torch_version"] == torch.__version__
+    assert "later" not in load(first)
+    assert load(second)["later"] == {"is": True}
+
+
+def test_metadata_that_is_no_json_is_refused():
+    with redline.profile() as profile, pytest.raises(redline.RecorderError, match="JSON"):
+        profile.add_metadata_json("broken", "{")
+
+
+HOSTILE_NAMES = [
+    'quote " and \\ backslash',
+    "".join(map(chr, range(1, 32))) + "\x7f",
+    "line\r\nend\u2028\u2029",
+    "Zürich 東京 🚀",
+    "x" * 65536,
+    "",
+    "</script><!--",
+    "%s %n {} $(true) `true`",
+    '"], "traceEvents": [',
+]
+
+
+def test_any_name_gives_valid_json_and_comes_back(tmp_path):
+    def work():
+        for name in HOSTILE_NAMES:
+            with redline.record_function(name):
+                pass
+
+    recorded = names(record(tmp_path, work), "user_annotation")
+    assert set(HOSTILE_NAMES) <= set(recorded)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [{"with_stack": True}, {"profile_memory": True}, {"with_flops": True}, {"with_modules": True},
+     {"acc_events": True}, {"post_processing_timeout_s": 3.0}],
+    ids=lambda argument: next(iter(argument)),
+)
+def test_arguments_that_are_not_served_are_said(argument):
+    with pytest.warns(UserWarning, match=f"does not serve {next(iter(argument))}="):
+        redline.profile(**argument)
+
+
+def test_defaults_of_arguments_that_are_not_served_are_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        redline.profile(with_stack=False, experimental_config=None)
+
+
+def test_what_cannot_be_recorded_is_refused():
+    with pytest.raises(ValueError, match="must hold ProfilerActivity.CPU"):
+        redline.profile(activities=[redline.ProfilerActivity.CUDA])
+    with pytest.raises(TypeError, match="with_stak"):
+        redline.profile(with_stak=True)
+    with pytest.raises(AttributeError, match="redline report"):
+        redline.profile().key_averages()
+
+
+def test_misuse_is_an_error_and_harms_nothing(tmp_path):
+    profile, other = redline.profile(), redline.profile()
+    with pytest.raises(redline.RecorderError, match="not running"):
+        profile.stop()
+    with profile:
+        with pytest.raises(redline.RecorderError, match="already running"):
+            profile.start()
+        with pytest.raises(redline.RecorderError, match="already running"):
+            other.start()
+        with pytest.raises(redline.RecorderError, match="not running"):
+            other.step()
+        with pytest.raises(redline.RecorderError):
+            profile.export_chrome_trace(str(tmp_path / "early.json"))
+        torch.ones(2) + 1
+    with pytest.raises(redline.RecorderError, match="not running"):
+        profile.step()
+    with pytest.raises(redline.RecorderError):
+        profile.export_chrome_trace(str(tmp_path / "no/such/folder/trace.json"))
+    profile.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert "aten::add" in names(load(tmp_path / "trace.json"), "cpu_op")
+
+
+def test_an_exception_in_the_block_passes_and_leaves_the_trace(tmp_path):
+    profile = redline.profile()
+    with pytest.raises(KeyError), profile:
+        torch.ones(2) + 1
+        raise KeyError("the user's own")
+    profile.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert "aten::add" in names(load(tmp_path / "trace.json"), "cpu_op")
+
+
+def test_many_windows_leak_no_descriptor():
+    def open_files():
+        return len(os.listdir("/proc/self/fd"))
+
+    def window():
+        with redline.profile():
+            torch.ones(2) + 1
+
+    window()
+    before = open_files()
+    for _ in range(200):
+        window()
+    assert open_files() == before
+
+
+def test_shapes_are_recorded_where_asked(tmp_path):
+    def work():
+        torch.ones(2, 3) @ torch.ones(3, 4)
+
+    (shaped,) = [op for op in slices(record(tmp_path, work, record_shapes=True), "cpu_op")
+                 if op["name"] == "aten::mm"]
+    assert shaped["args"]["Input Dims"] == [[2, 3], [3, 4]]
+    (plain,) = [op for op in slices(record(tmp_path, work), "cpu_op") if op["name"] == "aten::mm"]
+    assert "Input Dims" not in plain["args"]
+
+
+class SmallNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
+            torch.nn.Flatten(), torch.nn.Linear(8 * 64, 5),
+        )
+
+    def forward(self, images):
+        with torch.profiler.record_function("the network"):
+            return self.layers(images)
+
+
+def test_operators_of_a_step_equal_torch_profilers(tmp_path):
+    """Names and counts, by category. No difference is allowed on this step."""
+    model = SmallNet()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    loader = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(torch.rand(8, 3, 8, 8), torch.arange(8) % 5), batch_size=4
+    )
+
+    def step():
+        for images, labels in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(images), labels).backward()
+            optimizer.step()
+
+    step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs:
+        step()
+    theirs.export_chrome_trace(str(tmp_path / "theirs.json"))
+    ours = record(tmp_path, step)
+    for category in ("cpu_op", "user_annotation"):
+        assert names(ours, category) == names(load(tmp_path / "theirs.json"), category)

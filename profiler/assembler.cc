@@ -38,14 +38,14 @@ std::string_view Assembler::text(TextId id) {
 }
 
 void Assembler::add(const Record& record, uint64_t tid) {
+  if (record.sequence_number < 0) return write_slice(with_node_of_child(record, tid), tid);
   write_slice(record, tid);
-  if (record.sequence_number < 0) return;
   if (record.autograd == Autograd::kForward) {
     forwards_.add({record.sequence_number, record.autograd_thread, tid, record.begin_ns});
-  } else if (record.autograd == Autograd::kBackward && !draw_flow(record, tid) &&
-             pending_.size() < kMostPending) {
-    pending_.push_back({record, tid});
+    return;
   }
+  last_backward_[tid] = record;
+  if (!draw_flow(record, tid) && pending_.size() < kMostPending) pending_.push_back({record, tid});
 }
 
 void Assembler::end_round() {
@@ -54,6 +54,19 @@ void Assembler::end_round() {
     static_cast<void>(draw_flow(record, tid));
   }
   pending_.clear();
+}
+
+/// The engine's slice around a backward function gets that function's number and thread, as
+/// torch.profiler has it; LibTorch itself does not tell them.
+Record Assembler::with_node_of_child(const Record& record, uint64_t tid) {
+  Record changed = record;
+  if (!text(record.name).starts_with("\"autograd::engine::evaluate_function")) return changed;
+  const auto child = last_backward_.find(tid);
+  if (child == last_backward_.end() || child->second.begin_ns < record.begin_ns) return changed;
+  changed.sequence_number = child->second.sequence_number;
+  changed.autograd_thread = child->second.autograd_thread;
+  changed.autograd = Autograd::kBackward;
+  return changed;
 }
 
 bool Assembler::draw_flow(const Record& backward, uint64_t tid) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <unordered_map>
 #include <vector>
 
 #include "profiler/forward_backward.h"
@@ -54,6 +54,7 @@ class Assembler {
   };
 
   void write_slice(const Record& record, uint64_t tid);
+  [[nodiscard]] Record with_node_of_child(const Record& record, uint64_t tid);
   void write_args(trace::TextBuffer& args, const Record& record);
   [[nodiscard]] bool draw_flow(const Record& backward, uint64_t tid);
   [[nodiscard]] std::string_view text(TextId id);
@@ -66,6 +67,7 @@ class Assembler {
   std::vector<std::string_view> known_texts_;
   ForwardOperators forwards_;
   std::vector<Pending> pending_;
+  std::unordered_map<uint64_t, Record> last_backward_;  ///< by tid
   uint64_t written_ = 0;
   uint64_t last_flow_ = 0;
 };

@@ -20,7 +20,6 @@ enum class Autograd : uint8_t {
   kNone,
   kForward,   ///< autograd_thread is the thread it ran on, in LibTorch's numbering
   kBackward,  ///< autograd_thread is the thread of its forward operator
-  kEvaluate,  ///< the engine around a backward operator; gets no arrow of its own
 };
 
 struct Record {

@@ -125,10 +125,10 @@ Result Recorder::prepare(const Options& options) {
 
 std::vector<trace::Entry> Recorder::header() const {
   std::vector<trace::Entry> entries = {{"deviceProperties", "[]"},
-                                       {"trace_id", trace::quoted(random_trace_id())}};
+                                       {"trace_id", trace::json_string(random_trace_id())}};
   if (options_.record_shapes) entries.emplace_back("record_shapes", "1");
   for (const auto& entry : metadata_) put(entries, entry);
-  put(entries, {"host_name", trace::quoted(host_name())});
+  put(entries, {"host_name", trace::json_string(host_name())});
   return entries;
 }
 

@@ -50,7 +50,7 @@ TextId TextTable::intern(uint64_t hash, std::string_view text, TextForm form) {
     return {};
   }
   const TextId id{static_cast<uint32_t>(texts_.size())};
-  texts_.push_back(form == TextForm::kName ? trace::quoted(text) : std::string(text));
+  texts_.push_back(form == TextForm::kName ? trace::json_string(text) : std::string(text));
   ids_.emplace(hash, id.value);
   bytes_ += texts_.back().size() + kCostOfEntry;
   return id;

@@ -78,7 +78,7 @@ void TextBuffer::quoted(std::string_view value) {
   literal("\"");
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   TextBuffer buffer;
   buffer.quoted(text);
   return std::string(buffer.view());

@@ -66,6 +66,6 @@ class TextBuffer {
 };
 
 /// `text` as a JSON string with its quotes.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace redline::trace

@@ -174,7 +174,7 @@ void TraceWriter::complete(int64_t end_ns, const std::vector<Entry>& entries) {
 }
 
 tl::expected<void, std::string> TraceWriter::save(const std::string& path) {
-  return file_.save(path, "\"traceName\": " + quoted(path) + "\n}\n");
+  return file_.save(path, "\"traceName\": " + json_string(path) + "\n}\n");
 }
 
 }  // namespace redline::trace

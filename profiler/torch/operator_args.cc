@@ -1,0 +1,136 @@
+#include "profiler/torch/operator_args.h"
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/profiler/util.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+
+#include "trace/text_buffer.h"
+
+namespace redline::profiler {
+namespace {
+
+using trace::json_string;
+
+constexpr size_t kLongestScalarList = 30;  // as Kineto cuts them
+
+/// The four parallel lists, one element an input.
+struct InputLists {
+  std::string values, types, strides, sizes;
+  bool first = true;
+
+  void add(std::string_view value, std::string_view type, std::string_view stride = "[]",
+           std::string_view size = "[]") {
+    const char* comma = first ? "" : ", ";
+    first = false;
+    values.append(comma).append(json_string(value));
+    types.append(comma).append(json_string(type));
+    strides.append(comma).append(stride);
+    sizes.append(comma).append(size);
+  }
+};
+
+std::string list_of(c10::IntArrayRef numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(numbers[i]);
+  }
+  return text + "]";
+}
+
+/// Sizes and strides are meaningful numbers: not symbolic, nested or sparse.
+bool has_plain_layout(const at::Tensor& tensor) {
+  return tensor.defined() && !tensor.is_nested() && tensor.layout() == at::kStrided &&
+         !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+}
+
+std::string type_of(const at::Tensor& tensor) {
+  return tensor.defined() ? std::string(tensor.dtype().name()) : "";
+}
+
+void add_tensor(const at::Tensor& tensor, InputLists& lists) {
+  if (has_plain_layout(tensor)) {
+    lists.add("", type_of(tensor), list_of(tensor.strides()), list_of(tensor.sizes()));
+  } else {
+    lists.add("", type_of(tensor));
+  }
+}
+
+void add_tensor_list(const c10::IValue& value, InputLists& lists) {
+  std::string strides = "[", sizes = "[";
+  bool first = true;
+  for (const at::Tensor& tensor : value.toTensorList()) {
+    const bool plain = has_plain_layout(tensor);
+    const char* comma = first ? "" : ", ";
+    first = false;
+    strides.append(comma).append(plain ? list_of(tensor.strides()) : "[]");
+    sizes.append(comma).append(plain ? list_of(tensor.sizes()) : "[]");
+  }
+  lists.add("", "TensorList", strides + "]", sizes + "]");
+}
+
+bool is_scalar_list(const c10::IValue& value) {
+  if (!value.isList()) return false;
+  const auto elements = value.toListRef();
+  return elements.size() <= kLongestScalarList && (elements.empty() || elements[0].isScalar());
+}
+
+std::string printed(const c10::IValue& value) {
+  if (value.isInt()) return std::to_string(value.toInt());
+  if (value.isBool()) return value.toBool() ? "True" : "False";
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+void add_input(const c10::IValue& value, InputLists& lists) {
+  if (value.isTensor()) {
+    add_tensor(value.toTensor(), lists);
+  } else if (value.isScalar()) {
+    lists.add(printed(value), "Scalar");
+  } else if (value.isTensorList()) {
+    add_tensor_list(value, lists);
+  } else if (is_scalar_list(value)) {
+    lists.add(printed(value), "ScalarList");
+  } else {
+    lists.add("", "");
+  }
+}
+
+/// LibTorch gives numbers bare and texts in quotes, but does not escape what is inside them.
+std::string valid_json(std::string_view value) {
+  if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+    return json_string(value.substr(1, value.size() - 2));
+  }
+  const bool is_number = !value.empty() && value.find_first_not_of("0123456789", value[0] == '-') ==
+                                               std::string_view::npos;
+  return is_number ? std::string(value) : json_string(value);
+}
+
+}  // namespace
+
+std::string describe_inputs(const at::RecordFunction& function) {
+  const auto inputs = function.inputs();
+  if (inputs.empty()) return "";
+  InputLists lists;
+  for (const auto& input : inputs) add_input(input, lists);
+  return "\"Concrete Inputs\": [" + lists.values + "], \"Input type\": [" + lists.types +
+         "], \"Input Strides\": [" + lists.strides + "], \"Input Dims\": [" + lists.sizes + "]";
+}
+
+std::string describe_collective(const at::RecordFunction& function) {
+  std::string members;
+  const auto described = torch::profiler::impl::saveNcclMeta(function);
+  std::vector<std::pair<std::string, std::string>> sorted(described.begin(), described.end());
+  std::ranges::sort(sorted);
+  for (const auto& [key, value] : sorted) {
+    if (!members.empty()) members += ", ";
+    members += json_string(key) + ": " + valid_json(value);
+  }
+  return members;
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,18 @@
+// What a trace says of an operator's inputs, in Kineto's words (trace format: "Input Dims" …).
+#pragma once
+
+#include <ATen/record_function.h>
+
+#include <string>
+
+namespace redline::profiler {
+
+/// Members of "args": "Concrete Inputs", "Input type", "Input Strides", "Input Dims"; "" for an
+/// operator without inputs. Needs a callback with needsInputs. May throw.
+[[nodiscard]] std::string describe_inputs(const at::RecordFunction& function);
+
+/// Members of "args" of a collective (record_param_comms): name, elements, group, ranks; "" where
+/// LibTorch tells nothing. May throw.
+[[nodiscard]] std::string describe_collective(const at::RecordFunction& function);
+
+}  // namespace redline::profiler

@@ -1,0 +1,150 @@
+// LibTorch's operators, backward functions and user scopes as a source of the recorder.
+//
+// A global callback sees all threads, autograd's among them, without LibTorch's thread-local
+// profiler state. No exception may leave a callback.
+#include "profiler/torch/torch_ops.h"
+
+#include <ATen/record_function.h>
+
+#include <memory>
+#include <new>
+
+#include "profiler/source.h"
+#include "profiler/torch/operator_args.h"
+
+namespace redline::profiler {
+namespace {
+
+/// Memory for open operators: each thread uses its own again, so that recording an operator
+/// allocates nothing. An operator may end on another thread than it began.
+class ContextMemory {
+ public:
+  ContextMemory() = default;
+  ~ContextMemory() {
+    closed_ = true;
+    while (void* memory = pop()) ::operator delete(memory);
+  }
+  ContextMemory(const ContextMemory&) = delete;
+  ContextMemory& operator=(const ContextMemory&) = delete;
+
+  void* take(size_t size) {
+    void* memory = pop();
+    return memory != nullptr ? memory : ::operator new(size);
+  }
+  void give_back(void* memory) {
+    if (closed_) return ::operator delete(memory);  // the thread's last operators
+    top_ = new (memory) Free{top_};
+  }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  void* pop() {
+    Free* memory = top_;
+    if (memory != nullptr) top_ = memory->next;
+    return memory;
+  }
+
+  Free* top_ = nullptr;
+  bool closed_ = false;
+};
+
+thread_local ContextMemory t_memory;
+
+struct OpenOperator final : at::ObserverContext {
+  static void* operator new(size_t size) { return t_memory.take(size); }
+  static void operator delete(void* memory) { t_memory.give_back(memory); }
+
+  int64_t begin_ns = 0;
+  TextId args;
+};
+
+TextId describe(const at::RecordFunction& function) {
+  try {
+    const bool is_collective = function.isNcclMeta();
+    std::string members = is_collective ? describe_collective(function) : "";
+    if (function.needsInputs()) {
+      const std::string inputs = describe_inputs(function);
+      if (!members.empty() && !inputs.empty()) members += ", ";
+      members += inputs;
+    }
+    return members.empty() ? TextId() : intern_args(members);
+  } catch (...) {
+    return {};  // an operator without its args
+  }
+}
+
+std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) noexcept {
+  if (!is_recording()) return nullptr;
+  try {
+    auto open = std::make_unique<OpenOperator>();
+    open->begin_ns = monotonic_ns();
+    if (function.needsInputs() || function.isNcclMeta()) open->args = describe(function);
+    return open;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+Autograd autograd_of(const at::RecordFunction& function) {
+  if (function.seqNr() < 0) return Autograd::kNone;
+  return function.forwardThreadId() == 0 ? Autograd::kForward : Autograd::kBackward;
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* context) noexcept {
+  if (context == nullptr || !is_recording()) return;
+  const auto& open = static_cast<const OpenOperator&>(*context);
+  const uint64_t forward_thread = function.forwardThreadId();
+  Record record;
+  record.begin_ns = open.begin_ns;
+  record.end_ns = monotonic_ns();
+  record.sequence_number = function.seqNr();
+  record.function_id = function.handle();
+  record.name = intern_name(function.name());
+  record.args = open.args;
+  record.autograd_thread =
+      static_cast<uint32_t>(forward_thread > 0 ? forward_thread : function.threadId());
+  record.kind = function.scope() == at::RecordScope::USER_SCOPE ? RecordKind::kAnnotation
+                                                                : RecordKind::kOperator;
+  record.autograd = autograd_of(function);
+  submit(record);
+}
+
+class TorchOperators final : public Source {
+ public:
+  void enable(const SourceOptions& options) noexcept override {
+    try {
+      auto callback = at::RecordFunctionCallback(on_begin, on_end);
+      callback.needsInputs(options.record_shapes).scopes({});  // {}: all
+      handle_ = at::addGlobalCallback(callback);
+    } catch (...) {
+      handle_ = at::INVALID_CALLBACK_HANDLE;
+    }
+  }
+
+  void disable() noexcept override {
+    if (handle_ == at::INVALID_CALLBACK_HANDLE) return;
+    try {
+      at::removeCallback(handle_);
+    } catch (...) {
+    }
+    handle_ = at::INVALID_CALLBACK_HANDLE;
+  }
+
+ private:
+  at::CallbackHandle handle_ = at::INVALID_CALLBACK_HANDLE;
+};
+
+}  // namespace
+}  // namespace redline::profiler
+
+int redline_torch_attach(void) {
+  static redline::profiler::TorchOperators source;
+  redline::profiler::add_source(&source);
+  return 0;
+}
+
+namespace {
+__attribute__((constructor)) void attach_on_load() { redline_torch_attach(); }
+}  // namespace

@@ -70,7 +70,10 @@ def test_a_schedule_that_makes_no_sense_is_refused(wrong):
 
 
 def test_transitions_equal_torchs():
-    """Any sequence of actions, sensible or not, makes both do the same, in the same order."""
+    """Any sequence of actions, sensible or not, makes both do the same, in the same order.
+
+    But for RECORD followed by WARMUP, which torch warns of and then forgets to prepare.
+    """
     from redline._cycle import operations
 
     class Watched(torch.profiler.profile):
@@ -87,15 +90,17 @@ def test_transitions_equal_torchs():
             self.done.append("ready")
 
     warnings.filterwarnings("ignore", message="Incorrect schedule")
-    for seed in range(200):
-        actions = random.Random(seed).choices(list(ProfilerAction), k=12)
+    for seed in range(400):
+        actions = random.Random(seed).choices(list(ProfilerAction), k=8)
         theirs = Watched(schedule=actions.__getitem__)
         theirs.done = []
         theirs.start()
         for _ in actions[1:]:
             theirs.step()
         theirs.stop()
-        pairs = itertools.pairwise([ProfilerAction.NONE, *actions, None])
+        pairs = list(itertools.pairwise([ProfilerAction.NONE, *actions, None]))
+        if (ProfilerAction.RECORD, ProfilerAction.WARMUP) in pairs:
+            continue
         assert theirs.done == [name for pair in pairs for name in operations(*pair)], actions
 
 

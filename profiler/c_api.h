@@ -40,7 +40,8 @@ REDLINE_API int redline_export_to_directory(const char* directory, char* path_ou
                                             uint64_t path_out_size);
 
 /* A top-level key of the trace, such as distributedInfo. `json` must be one JSON value. Kept for
- * all later windows of the process. */
+ * all later windows of the process. Only "redline", the recorder's own key, is different: it takes
+ * an object, whose members join those of the window that is being recorded. */
 REDLINE_API int redline_add_metadata_json(const char* key, const char* json);
 
 /* User scopes, recorded as user_annotation on the calling thread; they nest. `name` is copied. */

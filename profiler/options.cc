@@ -79,4 +79,6 @@ tl::expected<RecordRequest, std::string> parse_record_request(std::string_view j
 
 bool is_json(std::string_view text) { return Json::accept(text); }
 
+bool is_json_object(std::string_view text) { return Json::parse(text, nullptr, false).is_object(); }
+
 }  // namespace redline::profiler

@@ -33,5 +33,6 @@ struct RecordRequest {
 
 /// True where `text` is one JSON value.
 [[nodiscard]] bool is_json(std::string_view text);
+[[nodiscard]] bool is_json_object(std::string_view text);
 
 }  // namespace redline::profiler

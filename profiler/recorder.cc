@@ -200,14 +200,19 @@ tl::expected<std::string, std::string> Recorder::save_in(const std::string& dire
 
 Result Recorder::add_metadata(const std::string& key, const std::string& json) {
   if (auto child = refuse_in_child(); !child) return child;
-  static constexpr std::string_view kOwn[] = {"traceEvents",         "traceName",
-                                              "schemaVersion",       "displayTimeUnit",
-                                              "baseTimeNanoseconds", "redline"};
+  static constexpr std::string_view kOwn[] = {"traceEvents", "traceName", "schemaVersion",
+                                              "displayTimeUnit", "baseTimeNanoseconds"};
   if (std::ranges::find(kOwn, key) != std::end(kOwn)) {
     return tl::unexpected("metadata " + key + ": the trace has this key already");
   }
   if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
   const std::lock_guard lock(mutex_);
+  if (key == kOwnEntry) {
+    if (state_ != State::kRecording) return misuse("metadata redline: no window is being recorded");
+    if (!is_json_object(json)) return misuse("metadata redline: not a JSON object");
+    put(new_metadata_, {key, json});
+    return {};
+  }
   put(metadata_, {key, json});
   if (state_ == State::kRecording) put(new_metadata_, {key, json});
   return {};

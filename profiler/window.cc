@@ -13,6 +13,13 @@ namespace {
 constexpr auto kRoundInterval = std::chrono::milliseconds(20);
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // the most that a kill -9 costs
 
+/// The members of a JSON object, to go on after others.
+std::string added_members(const std::string& object) {
+  const size_t begin = object.find('{') + 1;
+  const std::string members = object.substr(begin, object.rfind('}') - begin);
+  return members.find('"') == std::string::npos ? "" : ", " + members;
+}
+
 }  // namespace
 
 bool Window::begin_warmup() {
@@ -126,12 +133,20 @@ void Window::finish() {
 }
 
 std::vector<trace::Entry> Window::closing_entries() const {
-  auto entries = entries_;
-  entries.emplace_back("redline", std::string("{\"version\": \"") + redline_version() +
-                                      "\", \"events\": " + std::to_string(recorded_) +
-                                      ", \"dropped\": " + std::to_string(dropped_) +
-                                      ", \"dropped_names\": " + std::to_string(texts_.refused()) +
-                                      ", \"threads\": " + std::to_string(thread_count_) + "}");
+  std::string about = std::string("{\"version\": \"") + redline_version() +
+                      "\", \"events\": " + std::to_string(recorded_) +
+                      ", \"dropped\": " + std::to_string(dropped_) +
+                      ", \"dropped_names\": " + std::to_string(texts_.refused()) +
+                      ", \"threads\": " + std::to_string(thread_count_);
+  std::vector<trace::Entry> entries;
+  for (const auto& [key, json] : entries_) {
+    if (key == kOwnEntry) {
+      about += added_members(json);
+    } else {
+      entries.emplace_back(key, json);
+    }
+  }
+  entries.emplace_back(kOwnEntry, about + "}");
   return entries;
 }
 

@@ -21,6 +21,9 @@
 
 namespace redline::profiler {
 
+/// The trace's top-level key with the recorder's own counts; others may add members to it.
+inline constexpr const char* kOwnEntry = "redline";
+
 class Window {
  public:
   Window(ThreadRegistry& threads, const TextTable& texts) : threads_(threads), texts_(texts) {}

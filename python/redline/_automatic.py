@@ -35,7 +35,7 @@ def never_harm(method):
             method(self, *arguments)
         except Exception as error:
             self.over = True
-            self.notes.tell("failed", f"recording has ended, training goes on: {error}")
+            self.notes.tell("failed", f"recording ended early, training went on: {error}")
 
     return guarded
 
@@ -150,11 +150,9 @@ class AutomaticRecording:
         self._recorder.start()
 
     def _stop(self):
-        about = {"version": self._recorder.version}
         samples = self._samples.take_samples_per_step()
         if samples:
-            about["samples_per_step"] = samples * world_size()
-        self._recorder.add_metadata("redline", about)
+            self._recorder.add_metadata("redline", {"samples_per_step": samples * world_size()})
         self._recorder.stop()
 
     def _ready(self):

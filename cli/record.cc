@@ -1,8 +1,6 @@
 // redline record -- CMD…: runs a training command unmodified and leaves one trace a rank.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 
 #include "cli/command.h"
@@ -27,15 +25,6 @@ int usage(const std::string& message) {
   return kUsage;
 }
 
-void report(const std::string& folder, const std::string& directory,
-            const std::vector<std::string>& traces_before,
-            const std::vector<launch::RecordNotes::Note>& notes) {
-  std::vector<std::string> written;
-  std::ranges::set_difference(launch::list_traces(directory), traces_before,
-                              std::back_inserter(written));
-  for (const auto& line : launch::summarise_recording(folder, written, notes)) say(line);
-}
-
 int record(const RecordOptions& options) {
   const auto schedule = launch::parse_schedule(options.schedule);
   if (!schedule) return usage("--schedule " + options.schedule + ": " + schedule.error());
@@ -57,7 +46,10 @@ int record(const RecordOptions& options) {
     return fail(options.command.front() + ": " + status.error() +
                 ". The command to record stands after --");
   }
-  report(options.folder, directory, before, notes.read());
+  const auto traces = launch::new_traces(before, launch::list_traces(directory));
+  for (const auto& line : launch::summarise_recording(options.folder, traces, notes.read())) {
+    say(line);
+  }
   return *status;
 }
 

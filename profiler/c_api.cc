@@ -9,6 +9,7 @@
 #include "profiler/recorder.h"
 #include "profiler/schedule.h"
 #include "profiler/source.h"
+#include "profiler/termination.h"
 
 namespace redline::profiler {
 namespace {
@@ -99,6 +100,10 @@ int redline_stop(void) {
 
 int redline_discard(void) {
   return guarded([](Recorder& recorder) { return recorder.discard(); });
+}
+
+int redline_finish_on_termination(void) {
+  return guarded([](Recorder&) { return redline::profiler::finish_on_termination(); });
 }
 
 int redline_export(const char* path) {

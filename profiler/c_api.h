@@ -31,6 +31,10 @@ REDLINE_API int redline_stop(void);
 /* Gives up a prepared or started window without a trace. */
 REDLINE_API int redline_discard(void);
 
+/* From now on SIGTERM, too, completes a window with a "directory" before it ends the process; exit()
+ * always does. Without effect where the process handles SIGTERM itself. */
+REDLINE_API int redline_finish_on_termination(void);
+
 /* Writes the last stopped window to `path` (gz where it ends in .gz): to `path`.partial, then
  * renamed. */
 REDLINE_API int redline_export(const char* path);

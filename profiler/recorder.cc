@@ -89,7 +89,7 @@ Recorder::Recorder() {
     instance().is_child_ = true;
     instance().recording_ = false;
   });
-  std::atexit([] { instance().finish_at_exit(); });
+  std::atexit([] { instance().finish(); });
 }
 
 Result Recorder::refuse_in_child() const {
@@ -162,6 +162,7 @@ Result Recorder::stop() {
   new_metadata_.clear();
   pool_.trim();
   state_ = State::kStopped;
+  saved_ = false;
   if (!window_->error().empty()) return tl::unexpected(window_->error());
   return {};
 }
@@ -188,6 +189,7 @@ Result Recorder::save(const std::string& path) {
   if (!run_quietly([&] { result = window_->save(path); })) {
     return misuse("export: the system has no thread left");
   }
+  saved_ = saved_ || result.has_value();
   return result;
 }
 
@@ -257,17 +259,20 @@ void Recorder::submit(const Record& record) {
   if (recording()) this_thread_log().push(record);
 }
 
-void Recorder::finish_at_exit() {
+void Recorder::finish() {
   if (is_child_) return;
-  const bool complete = state_ == State::kRecording && !options_.directory.empty();
-  if (complete) {
-    // Nobody is left to hear of an error.
-    if (stop()) static_cast<void>(save_in(options_.directory));
-  }
+  // Nobody is left to hear of an error.
+  static_cast<void>(stop());
+  if (has_unsaved_window()) static_cast<void>(save_in(options_.directory));
   const std::lock_guard lock(mutex_);
   recording_ = false;
   window_.reset();
   state_ = State::kIdle;
+}
+
+bool Recorder::has_unsaved_window() {
+  const std::lock_guard lock(mutex_);
+  return state_ == State::kStopped && !saved_ && !options_.directory.empty();
 }
 
 }  // namespace redline::profiler

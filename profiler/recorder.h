@@ -40,6 +40,8 @@ class Recorder {
   [[nodiscard]] Window::Counts counts();
   [[nodiscard]] bool has_window() const { return recording(); }
   void add_source(Source* source);
+  /// The process ends: a window with a directory is completed there, any other given up.
+  void finish();
 
   // Hot path, from any thread.
   [[nodiscard]] bool recording() const { return recording_.load(std::memory_order_relaxed); }
@@ -55,7 +57,7 @@ class Recorder {
   [[nodiscard]] ThreadLog& this_thread_log();
   void enable_sources();
   void disable_sources();
-  void finish_at_exit();
+  [[nodiscard]] bool has_unsaved_window();
 
   std::atomic<bool> recording_ = false;  ///< records are wanted: prepared or recording
   std::atomic<bool> is_child_ = false;
@@ -65,6 +67,7 @@ class Recorder {
 
   std::mutex mutex_;  ///< for all below
   State state_ = State::kIdle;
+  bool saved_ = false;  ///< the stopped window, at least once
   Options options_;
   std::vector<Source*> sources_;
   std::vector<trace::Entry> metadata_;      ///< of the process, in order

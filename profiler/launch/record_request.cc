@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace redline::launch {
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view kTraceEnding = ".pt.trace.json.gz";
 constexpr const char* kScheduleExample =
     ". Example: --schedule skip_first=0,wait=1,warmup=1,active=3,repeat=1";
 
@@ -65,7 +67,11 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
   for (const char* what : {"failed", "gave_up", "nothing"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
   }
-  if (find_note(notes, "torch") != nullptr) return "the command ran no operator of torch";
+  const auto count = [&](std::string_view what) {
+    return std::ranges::count(notes, what, &RecordNotes::Note::what);
+  };
+  if (count("watching") > count("finished")) return "the command was killed before its trace began";
+  if (count("torch") > 0) return "the command ran no operator of torch";
   return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
          "hide it, and so does a statically linked LibTorch)";
 }
@@ -144,22 +150,41 @@ std::vector<RecordNotes::Note> RecordNotes::read() const {
   return notes;
 }
 
-std::vector<std::string> list_traces(const std::string& directory) {
-  std::vector<std::string> traces;
+TraceFiles list_traces(const std::string& directory) {
+  TraceFiles files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.ends_with(".pt.trace.json.gz")) traces.push_back(entry.path().string());
+    if (name.ends_with(kTraceEnding)) files.whole.push_back(entry.path().string());
+    if (name.ends_with(std::string(kTraceEnding) + ".partial")) {
+      files.partial.push_back(entry.path().string());
+    }
   }
-  std::ranges::sort(traces);
-  return traces;
+  std::ranges::sort(files.whole);
+  std::ranges::sort(files.partial);
+  return files;
 }
 
-std::vector<std::string> summarise_recording(const std::string& folder,
-                                             const std::vector<std::string>& traces,
+TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now) {
+  TraceFiles files;
+  std::ranges::set_difference(now.whole, before.whole, std::back_inserter(files.whole));
+  std::ranges::set_difference(now.partial, before.partial, std::back_inserter(files.partial));
+  return files;
+}
+
+std::vector<std::string> summarise_recording(const std::string& folder, const TraceFiles& traces,
                                              const std::vector<RecordNotes::Note>& notes) {
-  if (traces.empty()) return {"no trace in " + folder + ": " + why_nothing(notes)};
-  std::vector<std::string> lines{plural(traces.size(), "trace") + " in " + folder};
+  if (traces.whole.empty() && traces.partial.empty()) {
+    return {"no trace in " + folder + ": " + why_nothing(notes)};
+  }
+  std::vector<std::string> lines;
+  if (!traces.whole.empty()) {
+    lines.push_back(plural(traces.whole.size(), "trace") + " in " + folder);
+  }
+  if (!traces.partial.empty()) {
+    lines.push_back(plural(traces.partial.size(), "unfinished trace") + " (.partial) in " + folder +
+                    ": the command was killed; what had reached the disk can be read");
+  }
   for (const char* what : {"failed", "cut", "whole_run"}) {
     if (const auto* note = find_note(notes, what)) lines.push_back(note->text);
   }

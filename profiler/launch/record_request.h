@@ -51,13 +51,18 @@ class RecordNotes {
   std::string path_;
 };
 
-/// The traces in `directory`, sorted by path.
-[[nodiscard]] std::vector<std::string> list_traces(const std::string& directory);
+struct TraceFiles {
+  std::vector<std::string> whole;    ///< paths, sorted
+  std::vector<std::string> partial;  ///< what was on the disk of others when they were killed
+};
+[[nodiscard]] TraceFiles list_traces(const std::string& directory);
+/// Those of `now` that were not there `before`.
+[[nodiscard]] TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now);
 
 /// What a user wants to know after the command has ended, as lines for stderr: `traces` are the new
 /// ones, `folder` is what the user called the directory.
 [[nodiscard]] std::vector<std::string> summarise_recording(
-    const std::string& folder, const std::vector<std::string>& traces,
+    const std::string& folder, const TraceFiles& traces,
     const std::vector<RecordNotes::Note>& notes);
 
 }  // namespace redline::launch

@@ -67,15 +67,23 @@ TEST_F(Folder, ThatCannotBeMadeIsAnError) {
   EXPECT_EQ(result.error(), "Not a directory");
 }
 
-TEST_F(Folder, ListsTracesOnly) {
+TEST_F(Folder, ListsWholeAndPartialTraces) {
   ASSERT_TRUE(prepare_directory(path_));
   for (const char* name : {"b_2.1.pt.trace.json.gz", "a_1.1.pt.trace.json.gz",
                            "c_3.1.pt.trace.json.gz.partial", "notes.txt"}) {
     std::ofstream(path_ + "/" + name) << "x";
   }
-  EXPECT_THAT(list_traces(path_),
+  const TraceFiles files = list_traces(path_);
+  EXPECT_THAT(files.whole,
               ElementsAre(path_ + "/a_1.1.pt.trace.json.gz", path_ + "/b_2.1.pt.trace.json.gz"));
-  EXPECT_THAT(list_traces(path_ + "/absent"), ElementsAre());
+  EXPECT_THAT(files.partial, ElementsAre(path_ + "/c_3.1.pt.trace.json.gz.partial"));
+  EXPECT_THAT(list_traces(path_ + "/absent").whole, ElementsAre());
+}
+
+TEST(NewTraces, AreThoseThatWereNotThere) {
+  const TraceFiles files = new_traces({{"a", "c"}, {"p"}}, {{"a", "b", "c", "d"}, {"p", "q"}});
+  EXPECT_THAT(files.whole, ElementsAre("b", "d"));
+  EXPECT_THAT(files.partial, ElementsAre("q"));
 }
 
 TEST_F(Folder, NotesAreReadAndTornLinesLeftOut) {
@@ -95,19 +103,24 @@ TEST_F(Folder, NotesAreReadAndTornLinesLeftOut) {
 }
 
 TEST(Summary, CountsTheTracesAndNamesTheNextCommand) {
-  EXPECT_THAT(summarise_recording("t", {"t/a"}, {}),
+  EXPECT_THAT(summarise_recording("t", {{"t/a"}, {}}, {}),
               ElementsAre("1 trace in t", "next: redline report t"));
-  EXPECT_THAT(summarise_recording("t", {"t/a", "t/b"}, {{"cut", "early"}, {"cut", "early"}}),
+  EXPECT_THAT(summarise_recording("t", {{"t/a", "t/b"}, {}}, {{"cut", "early"}, {"cut", "early"}}),
               ElementsAre("2 traces in t", "early", "next: redline report t"));
+  EXPECT_THAT(summarise_recording("t", {{}, {"t/a"}}, {}),
+              ElementsAre(HasSubstr("1 unfinished trace (.partial) in t: the command was killed"),
+                          "next: redline report t"));
 }
 
 TEST(Summary, SaysWhyThereIsNone) {
-  EXPECT_THAT(summarise_recording("t", {}, {}),
-              ElementsAre(HasSubstr("no trace in t: no process of the command loaded torch")));
-  EXPECT_THAT(summarise_recording("t", {}, {{"torch", ""}}),
-              ElementsAre(HasSubstr("ran no operator")));
-  EXPECT_THAT(summarise_recording("t", {}, {{"torch", ""}, {"nothing", "too short"}}),
-              ElementsAre("no trace in t: too short"));
+  const auto why = [](const std::vector<RecordNotes::Note>& notes) {
+    const auto lines = summarise_recording("t", {}, notes);
+    return lines.size() == 1 ? lines[0] : "";
+  };
+  EXPECT_THAT(why({}), HasSubstr("no trace in t: no process of the command loaded torch"));
+  EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
+  EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("was killed before"));
+  EXPECT_EQ(why({{"torch", ""}, {"nothing", "too short"}}), "no trace in t: too short");
 }
 
 }  // namespace

@@ -64,6 +64,8 @@ class AutomaticRecording:
 
     @never_harm
     def watch(self):
+        self.notes.add("watching")
+        self._recorder.finish_on_termination()
         watch_optimizers(self.optimizer_stepped)
         watch_script_profiler(self.profiler_stepped, self.profiler_stopped)
         watch_data_loaders(self._samples)
@@ -117,6 +119,7 @@ class AutomaticRecording:
         else:
             self._finish_between_windows()
         self._wait_for_export()
+        self.notes.add("finished")
         self.over = True
 
     @never_harm

@@ -66,6 +66,9 @@ class Recorder:
     def discard(self):
         self._check(self._library.redline_discard())
 
+    def finish_on_termination(self):
+        self._check(self._library.redline_finish_on_termination())
+
     def export(self, path):
         self._check(self._library.redline_export(os.fsencode(path)))
 

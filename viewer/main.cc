@@ -1,0 +1,134 @@
+// redline-viewer: the timelines of one or many ranks on the desktop, or into a picture.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <QApplication>
+#include <QLoggingCategory>
+#include <cstdlib>
+#include <iostream>
+
+#include "viewer/widgets/main_window.h"
+#include "viewer/widgets/screenshot.h"
+
+namespace {
+
+using namespace redline::viewer;
+
+struct Options {
+  std::vector<std::string> paths;
+  std::optional<int64_t> at_ns;
+  std::optional<int64_t> span_ns;
+  std::string select;
+  std::string screenshot;
+  std::string bench_frames;
+  std::string size = "1600x1000";
+  std::string theme = "light";
+};
+
+int fail(const std::string& message) {
+  std::cerr << "redline-viewer: " << message << "\n";
+  return 1;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("PATH", options.paths, "Trace files (.json, .gz, .zst) or folders of ranks");
+  app.add_option("--at", options.at_ns, "Left edge of the view, in ns after the first event");
+  app.add_option("--span", options.span_ns, "Width of the view in ns")->check(CLI::PositiveNumber);
+  app.add_option("--select", options.select, "Select the longest slice of this name");
+  app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit");
+  app.add_option("--bench-frames", options.bench_frames,
+                 "Zoom and pan by a script, write frame times to this JSON file and exit");
+  app.add_option("--size", options.size, "Size of the window, WIDTHxHEIGHT")->capture_default_str();
+  app.add_option("--theme", options.theme, "light or dark")
+      ->check(CLI::IsMember({"light", "dark"}))
+      ->capture_default_str();
+  app.footer(
+      "Examples:\n"
+      "  redline-viewer traces/\n"
+      "  redline-viewer --select 'ProfilerStep#7' rank0.pt.trace.json.gz\n"
+      "  redline-viewer --at 250000000 --span 40000000 --screenshot step.png traces/\n"
+      "  redline-viewer --theme dark --size 1920x1080 --screenshot dark.png traces/");
+}
+
+bool needs_no_display(const Options& options) {
+  return !options.screenshot.empty() || !options.bench_frames.empty();
+}
+
+// A picture needs no display; a window without one would end in Qt's abort().
+void choose_platform() {
+  const auto unset = [](const char* name) {
+    const char* value = std::getenv(name);
+    return !value || !*value;
+  };
+  if (unset("QT_QPA_PLATFORM") && unset("DISPLAY") && unset("WAYLAND_DISPLAY")) {
+    setenv("QT_QPA_PLATFORM", "offscreen", 1);
+  }
+}
+
+// Qt's notes on the platform it runs on are no news to who asked for a picture.
+void quiet_qt() {
+  QLoggingCategory::setFilterRules(QStringLiteral("default.warning=false\nqt.*.warning=false"));
+}
+
+View view_of(const Options& options) { return {options.at_ns, options.span_ns, options.select}; }
+
+int run_offscreen(const Options& options, MainWindow& window) {
+  if (options.paths.empty()) {
+    return fail("no trace named. Example: redline-viewer --screenshot out.png traces/");
+  }
+  const auto loaded = load_session(options.paths);
+  if (!loaded) return fail(loaded.error());
+  window.show();
+  QCoreApplication::processEvents();
+  window.show_session(*loaded);
+  if (const auto problem = apply_view(window, view_of(options))) return fail(*problem);
+  if (!options.bench_frames.empty()) {
+    if (const auto problem = bench_frames(window, *loaded, options.bench_frames)) {
+      return fail(*problem);
+    }
+  }
+  if (!options.screenshot.empty()) {
+    if (const auto problem = save_screenshot(window, options.screenshot)) return fail(*problem);
+  }
+  return 0;
+}
+
+int run_window(const Options& options, MainWindow& window) {
+  QObject::connect(&window, &MainWindow::loaded, &window, [&window, view = view_of(options)] {
+    if (const auto problem = apply_view(window, view)) std::cerr << *problem << "\n";
+  });
+  window.show();
+  if (!options.paths.empty()) window.open(options.paths);
+  return QApplication::exec();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Shows the timelines of training traces", "redline-viewer");
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const auto size = parse_size(options.size);
+  if (!size) {
+    std::cerr << "redline-viewer: --size " << options.size
+              << ": not WIDTHxHEIGHT from 200x200 to 16000x16000. Example: --size 1600x1000\n";
+    return 2;
+  }
+  if (needs_no_display(options)) {
+    choose_platform();
+    quiet_qt();
+  }
+  int qt_argc = 1;
+  QApplication qt(qt_argc, argv);
+  QApplication::setApplicationName(QStringLiteral("redline-viewer"));
+  QApplication::setStyle(QStringLiteral("Fusion"));
+  QApplication::setFont(ui_font(12));
+  MainWindow window(options.theme == "dark" ? Theme::dark_theme() : Theme::light());
+  window.resize(*size);
+  return needs_no_display(options) ? run_offscreen(options, window) : run_window(options, window);
+}

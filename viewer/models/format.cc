@@ -1,0 +1,74 @@
+#include "viewer/models/format.h"
+
+#include <fmt/format.h>
+
+#include <QString>
+#include <cmath>
+
+namespace redline::viewer {
+namespace {
+
+struct Unit {
+  double size_ns;
+  const char* name;
+};
+constexpr Unit kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}};
+
+// Three to four digits: 1.07, 13.2, 177.6.
+std::string with_digits(double value) {
+  return fmt::format("{:.{}f}", value, std::abs(value) < 9.995 ? 2 : 1);
+}
+
+}  // namespace
+
+std::string format_duration(int64_t ns) {
+  const double value = static_cast<double>(ns);
+  if (std::abs(value) >= 120e9) {
+    const int64_t seconds = ns / 1'000'000'000;
+    return fmt::format("{} min {} s", seconds / 60, std::abs(seconds % 60));
+  }
+  for (const Unit& unit : kUnits) {
+    if (std::abs(value) >= unit.size_ns) {
+      return fmt::format("{} {}", with_digits(value / unit.size_ns), unit.name);
+    }
+  }
+  return fmt::format("{} ns", ns);
+}
+
+std::string format_duration_exact(int64_t ns) {
+  const double value = static_cast<double>(ns);
+  for (const Unit& unit : kUnits) {
+    if (std::abs(value) >= unit.size_ns) {
+      const int digits = static_cast<int>(std::lround(std::log10(unit.size_ns)));
+      return fmt::format("{:.{}f} {}", value / unit.size_ns, digits, unit.name);
+    }
+  }
+  return fmt::format("{} ns", ns);
+}
+
+std::string format_count(uint64_t count) { return fmt::format("{}", fmt::group_digits(count)); }
+
+std::string format_share(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string format_bytes(uint64_t bytes) {
+  constexpr const char* kNames[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  const char* name = "";
+  for (const char* next : kNames) {
+    if (value < 1024) break;
+    value /= 1024;
+    name = next;
+  }
+  return fmt::format("{:.1f} {}", value, name);
+}
+
+std::string printable(std::string_view text) {
+  QString result = QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+  for (QChar& c : result) {
+    if (c.category() == QChar::Other_Control) c = QLatin1Char(' ');
+  }
+  return result.toStdString();
+}
+
+}  // namespace redline::viewer

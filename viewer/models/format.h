@@ -1,0 +1,28 @@
+// Figures as people read them: a unit on each, thousands apart, no more digits than help.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redline::viewer {
+
+/// "812 ns", "13.2 µs", "177.6 ms", "1.07 s", "2 min 5 s".
+[[nodiscard]] std::string format_duration(int64_t ns);
+
+/// As format_duration, exact to the nanosecond: "177.600123 ms".
+[[nodiscard]] std::string format_duration_exact(int64_t ns);
+
+/// "75,718".
+[[nodiscard]] std::string format_count(uint64_t count);
+
+/// A share 0..1 as "55.5 %".
+[[nodiscard]] std::string format_share(double share);
+
+/// "7.4 GiB", "512 B".
+[[nodiscard]] std::string format_bytes(uint64_t bytes);
+
+/// Broken UTF-8 becomes U+FFFD, control characters spaces: trace names hold anything.
+[[nodiscard]] std::string printable(std::string_view text);
+
+}  // namespace redline::viewer

@@ -1,0 +1,43 @@
+#include "viewer/models/format.h"
+
+#include <gtest/gtest.h>
+
+namespace redline::viewer {
+namespace {
+
+TEST(Format, Durations) {
+  const std::pair<int64_t, const char*> cases[] = {
+      {0, "0 ns"},
+      {812, "812 ns"},
+      {13'212, "13.2 µs"},
+      {1'040, "1.04 µs"},
+      {177'600'123, "177.6 ms"},
+      {1'070'000'000, "1.07 s"},
+      {125'000'000'000, "2 min 5 s"},
+      {-1'500, "-1.50 µs"},
+      {INT64_MIN, "-153722867 min 16 s"},
+  };
+  for (const auto& [ns, text] : cases) EXPECT_EQ(format_duration(ns), text);
+  EXPECT_EQ(format_duration_exact(177'600'123), "177.600123 ms");
+  EXPECT_EQ(format_duration_exact(17), "17 ns");
+}
+
+TEST(Format, CountsSharesAndBytes) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1'000), "1,000");
+  EXPECT_EQ(format_count(75'718), "75,718");
+  EXPECT_EQ(format_count(1'234'567), "1,234,567");
+  EXPECT_EQ(format_share(0.5549), "55.5 %");
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(7'945'689'498), "7.4 GiB");
+}
+
+TEST(Format, NamesBecomePrintable) {
+  EXPECT_EQ(printable("aten::mm"), "aten::mm");
+  EXPECT_EQ(printable("a\x01\nb"), "a  b");
+  EXPECT_EQ(printable("a\xff"), "a\xef\xbf\xbd");
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -1,0 +1,40 @@
+// What one lane looks like at a zoom: the pixel columns of narrow slices, and the boxes of slices
+// wide enough to be seen one by one. Pure arithmetic; a widget turns it into colours.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "viewer/models/lane_pyramid.h"
+#include "viewer/models/time_axis.h"
+
+namespace redline::viewer {
+
+/// A slice at least kBoxPixels wide, cut to the view. `slice` is its index in the lane.
+struct SliceBox {
+  uint32_t slice = 0;
+  uint8_t slice_class = 0;
+  int left = 0;
+  int right = 0;  ///< one past the last column
+};
+
+struct LanePixels {
+  static constexpr double kBoxPixels = 2.0;
+
+  std::vector<uint8_t> cover;  ///< one a column: 0 nothing .. 255 all of it; boxes not included
+  std::vector<uint8_t> slice_class;
+  std::vector<SliceBox> boxes;  ///< left to right
+
+  void reset(int width);
+};
+
+/// Fills `pixels` for the lane. Reading costs time by pixels, not by slices. `axis` is in the
+/// lane's own time.
+void draw_lane(const LaneColumns& lane, const LanePyramid& pyramid, const TimeAxis& axis,
+               LanePixels& pixels);
+
+/// The slice of the lane that lies under `time_ns`, or, within `tolerance_ns` of it, the nearest:
+/// slices of less than a pixel can be clicked. kNoSlice where there is none.
+[[nodiscard]] uint32_t slice_at(const LaneColumns& lane, int64_t time_ns, int64_t tolerance_ns);
+
+}  // namespace redline::viewer

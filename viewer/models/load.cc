@@ -1,0 +1,17 @@
+#include "viewer/models/load.h"
+
+#include <chrono>
+
+namespace redline::viewer {
+
+tl::expected<LoadedSession, std::string> load_session(const std::vector<std::string>& paths,
+                                                      const trace::ReadOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  auto traces = trace::read_traces(paths, options);
+  if (!traces) return tl::unexpected(traces.error().message);
+  auto session = std::make_shared<const Session>(std::move(*traces));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return LoadedSession{std::move(session), took.count()};
+}
+
+}  // namespace redline::viewer

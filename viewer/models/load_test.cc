@@ -1,0 +1,80 @@
+// Every real and every hostile file that there is: loads into a session, or is refused in words.
+#include "viewer/models/load.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "viewer/models/details.h"
+#include "viewer/models/layout.h"
+#include "viewer/models/name_table.h"
+#include "viewer/models/overview.h"
+#include "viewer/models/search.h"
+
+namespace redline::viewer {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> files_in(const std::string& folder) {
+  std::vector<fs::path> files;
+  const fs::path path = fs::path(REDLINE_SHARED_DIR) / folder;
+  if (!fs::exists(path)) return files;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  return files;
+}
+
+// All that the window asks of a session.
+void use(const Session& session) {
+  const Layout layout(session, 500);
+  (void)overview_columns(session, 300);
+  (void)name_totals(session, TableKind::kOperators);
+  (void)name_totals(session, TableKind::kKernels);
+  EXPECT_GT(first_view(session, 900).span_ns(), 0);
+  const Search search(session, "a");
+  SliceRef ref = search.next(session, {});
+  for (int i = 0; i < 3 && ref; ++i) {
+    (void)slice_details(session, ref);
+    (void)layout.top_of(session, ref);
+    ref = search.next(session, ref);
+  }
+}
+
+TEST(Load, EveryRealTraceOpens) {
+  const auto files = files_in("traces");
+  if (files.empty()) GTEST_SKIP() << "no shared traces here";
+  for (const fs::path& file : files) {
+    const auto loaded = load_session({file.string()});
+    ASSERT_TRUE(loaded) << file << ": " << loaded.error();
+    EXPECT_GT(loaded->session->event_count(), 1000U) << file;
+    EXPECT_EQ(loaded->session->lost_count(), 0U) << file;
+    EXPECT_GE(Layout(*loaded->session, 500).groups().size(), 2U) << file;
+    use(*loaded->session);
+  }
+}
+
+TEST(Load, HostileFilesGiveASessionOrASentence) {
+  std::vector<fs::path> files = files_in("data/json_suite");
+  for (const fs::path& file : files_in("data/trace_event_edge_cases")) files.push_back(file);
+  if (files.empty()) GTEST_SKIP() << "no shared data here";
+  for (const fs::path& file : files) {
+    const auto loaded = load_session({file.string()});
+    if (loaded) {
+      use(*loaded->session);
+    } else {
+      EXPECT_GT(loaded.error().size(), 10U) << file;
+      EXPECT_EQ(loaded.error().find('\n'), std::string::npos) << file;
+    }
+  }
+}
+
+TEST(Load, AMissingFileIsASentence) {
+  const auto loaded = load_session({"/no/such/trace.json"});
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.error().find("/no/such/trace.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -1,0 +1,161 @@
+#include "viewer/models/search.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace redline::viewer {
+namespace {
+
+using trace::Category;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool contains(std::string_view text, std::string_view lowered) {
+  return std::search(text.begin(), text.end(), lowered.begin(), lowered.end(),
+                     [](char a, char b) { return lower(a) == b; }) != text.end();
+}
+
+/// Hits in the order in which a reader meets them; slices that begin together by their lanes.
+struct Order {
+  int64_t begin_ns = 0;
+  SliceRef ref;
+  auto operator<=>(const Order&) const = default;
+};
+
+Order order_of(const Session& session, SliceRef ref) {
+  return {session.range_of(ref).begin_ns, ref};
+}
+
+}  // namespace
+
+std::string_view category_name(Category category) {
+  switch (category) {
+    case Category::kCpuOp:
+      return "cpu_op";
+    case Category::kUserAnnotation:
+      return "user_annotation";
+    case Category::kGpuUserAnnotation:
+      return "gpu_user_annotation";
+    case Category::kPythonFunction:
+      return "python_function";
+    case Category::kRuntime:
+      return "cuda_runtime";
+    case Category::kDriver:
+      return "cuda_driver";
+    case Category::kKernel:
+      return "kernel";
+    case Category::kMemcpy:
+      return "gpu_memcpy";
+    case Category::kMemset:
+      return "gpu_memset";
+    case Category::kSync:
+      return "cuda_sync";
+    case Category::kOverhead:
+      return "overhead";
+    case Category::kSpan:
+      return "Trace";
+    case Category::kOther:
+      break;
+  }
+  return "other";
+}
+
+Search::Search(const Session& session, const std::string& text) : text_(text) {
+  traces_.resize(session.traces().size());
+  if (text.empty()) return;
+  std::string lowered = text;
+  std::transform(lowered.begin(), lowered.end(), lowered.begin(), lower);
+  for (size_t c = 0; c < kCategories; ++c) {
+    category_[c] = contains(category_name(static_cast<Category>(c)), lowered);
+  }
+  for (size_t t = 0; t < traces_.size(); ++t) {
+    const trace::Trace& trace = *session.traces()[t].trace;
+    std::vector<bool>& matched = traces_[t].matched;
+    matched.resize(trace.string_count());
+    for (uint32_t s = 0; s < matched.size(); ++s) {
+      matched[s] = contains(trace.string({s}), lowered);
+    }
+  }
+  for_each_hit(session, [this](SliceRef, int64_t) { ++count_; });
+}
+
+template <typename Visit>
+void Search::for_each_hit(const Session& session, const Visit& visit) const {
+  if (text_.empty()) return;
+  for (uint32_t t = 0; t < traces_.size(); ++t) {
+    const SessionTrace& item = session.traces()[t];
+    const trace::Slices& slices = item.trace->slices();
+    const std::vector<bool>& matched = traces_[t].matched;
+    for (uint32_t i = 0; i < item.trace->slice_count(); ++i) {
+      const bool hit = (slices.name[i] && matched[slices.name[i].value]) ||
+                       category_[static_cast<size_t>(slices.category[i])];
+      if (hit) visit(SliceRef{t, {i}}, saturating_sub(slices.begin_ns[i], item.origin_ns));
+    }
+  }
+}
+
+bool Search::matches(const Session& session, SliceRef ref) const {
+  if (!ref || text_.empty()) return false;
+  const trace::Slices& slices = session.traces()[ref.trace].trace->slices();
+  const trace::StringId name = slices.name[ref.slice.value];
+  return (name && traces_[ref.trace].matched[name.value]) ||
+         category_[static_cast<size_t>(slices.category[ref.slice.value])];
+}
+
+SliceRef Search::next(const Session& session, SliceRef from) const {
+  if (!from) from = {UINT32_MAX, {}};
+  const bool wrap_only = from.trace == UINT32_MAX;
+  const Order start = wrap_only ? Order{INT64_MIN, {}} : order_of(session, from);
+  Order best{INT64_MAX, {}};
+  Order first{INT64_MAX, {}};
+  for_each_hit(session, [&](SliceRef ref, int64_t begin_ns) {
+    const Order order{begin_ns, ref};
+    if (!first.ref || order < first) first = order;
+    if (!wrap_only && order > start && (!best.ref || order < best)) best = order;
+  });
+  return best.ref ? best.ref : first.ref;
+}
+
+SliceRef Search::previous(const Session& session, SliceRef from) const {
+  const Order start = from ? order_of(session, from) : Order{INT64_MIN, {}};
+  Order best{INT64_MIN, {}};
+  Order last{INT64_MIN, {}};
+  for_each_hit(session, [&](SliceRef ref, int64_t begin_ns) {
+    const Order order{begin_ns, ref};
+    if (!last.ref || order > last) last = order;
+    if (from && order < start && (!best.ref || order > best)) best = order;
+  });
+  return best.ref ? best.ref : last.ref;
+}
+
+uint64_t Search::place_of(const Session& session, SliceRef ref) const {
+  if (!matches(session, ref)) return 0;
+  const Order wanted = order_of(session, ref);
+  uint64_t place = 1;
+  for_each_hit(session, [&](SliceRef hit, int64_t begin_ns) {
+    if (Order{begin_ns, hit} < wanted) ++place;
+  });
+  return place;
+}
+
+SliceRef longest_named(const Session& session, std::string_view name) {
+  SliceRef best;
+  int64_t longest = -1;
+  for (uint32_t t = 0; t < session.traces().size(); ++t) {
+    const trace::Trace& trace = *session.traces()[t].trace;
+    const trace::StringId id = trace.find_string(name);
+    if (!id) continue;
+    const trace::Slices& slices = trace.slices();
+    for (uint32_t i = 0; i < trace.slice_count(); ++i) {
+      if (slices.name[i] != id) continue;
+      const int64_t duration = saturating_sub(slices.end_ns[i], slices.begin_ns[i]);
+      if (duration > longest) {
+        longest = duration;
+        best = {t, {i}};
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,221 @@
+#include "viewer/models/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "viewer/models/slice_class.h"
+
+namespace redline::viewer {
+namespace {
+
+using trace::Trace;
+
+constexpr std::string_view kStepPrefix = "ProfilerStep#";
+
+std::string file_stem(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  for (const std::string_view ending : {".gz", ".json", ".trace", ".pt"}) {
+    if (name.size() > ending.size() && name.ends_with(ending)) {
+      name.resize(name.size() - ending.size());
+    }
+  }
+  return name;
+}
+
+// First begin to last end of what the program did. The profiler's own "PyTorch Profiler" span
+// begins and ends up to seconds away from it, and would leave the overview half empty.
+TimeRange work_range(const Trace& trace) {
+  const trace::Slices& slices = trace.slices();
+  TimeRange range{INT64_MAX, INT64_MIN};
+  for (const trace::Lane& lane : trace.lanes()) {
+    if (lane.count == 0) continue;
+    const uint32_t last = lane.first.value + lane.count - 1;
+    if (slices.category[lane.first.value] == trace::Category::kSpan) continue;
+    range.begin_ns = std::min(range.begin_ns, slices.begin_ns[lane.first.value]);
+    range.end_ns = std::max(range.end_ns, slices.end_ns[last]);
+  }
+  if (range.begin_ns > range.end_ns) return {trace.begin_ns(), trace.end_ns()};
+  return range;
+}
+
+// Each trace overlaps, or nearly, with what came before it in time.
+bool on_one_clock(const std::vector<std::shared_ptr<const Trace>>& traces) {
+  std::vector<TimeRange> ranges;
+  int64_t longest = 0;
+  for (const auto& trace : traces) {
+    if (trace->slice_count() == 0) continue;
+    ranges.push_back(work_range(*trace));
+    longest = std::max(longest, ranges.back().span_ns());
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    if (saturating_sub(ranges[i].begin_ns, ranges[i - 1].end_ns) > longest) return false;
+    ranges[i].end_ns = std::max(ranges[i].end_ns, ranges[i - 1].end_ns);
+  }
+  return true;
+}
+
+std::vector<Step> find_steps(const SessionTrace& item) {
+  const Trace& trace = *item.trace;
+  const trace::Slices& slices = trace.slices();
+  std::vector<Step> steps;
+  for (size_t i = 0; i < trace.slice_count(); ++i) {
+    if (slices.category[i] != trace::Category::kUserAnnotation) continue;
+    const std::string_view name = trace.string(slices.name[i]);
+    if (!name.starts_with(kStepPrefix)) continue;
+    steps.push_back({std::string(name),
+                     {saturating_sub(slices.begin_ns[i], item.origin_ns),
+                      saturating_sub(slices.end_ns[i], item.origin_ns)}});
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const Step& a, const Step& b) { return a.range.begin_ns < b.range.begin_ns; });
+  return steps;
+}
+
+std::string title_of(const Trace& trace, bool alone) {
+  if (trace.metadata().rank) return fmt::format("rank {}", *trace.metadata().rank);
+  return alone ? std::string() : file_stem(trace.path());
+}
+
+SessionTrace prepare(std::shared_ptr<const Trace> trace, int64_t origin_ns, bool alone) {
+  SessionTrace item;
+  item.title = title_of(*trace, alone);
+  item.trace = std::move(trace);
+  item.origin_ns = origin_ns;
+  item.classes = slice_classes(*item.trace);
+  item.pyramids.reserve(item.trace->lanes().size());
+  for (const trace::Lane& lane : item.trace->lanes()) {
+    item.pyramids.emplace_back(item.lane_columns(lane));
+  }
+  item.steps = find_steps(item);
+  return item;
+}
+
+uint64_t count_issues(const std::vector<SessionTrace>& traces, bool lost) {
+  uint64_t sum = 0;
+  for (const SessionTrace& item : traces) {
+    for (const trace::LoadIssue& issue : item.trace->issues()) {
+      if (issue.lost_data == lost) sum += issue.count;
+    }
+  }
+  return sum;
+}
+
+// How many slices of at least `wide_ns` touch the range: their names could be read.
+size_t count_legible(const Session& session, TimeRange range, int64_t wide_ns) {
+  size_t count = 0;
+  for (const SessionTrace& item : session.traces()) {
+    const int64_t begin = saturating_add(range.begin_ns, item.origin_ns);
+    const int64_t end = saturating_add(range.end_ns, item.origin_ns);
+    for (const trace::Lane& lane : item.trace->lanes()) {
+      const LaneColumns columns = item.lane_columns(lane);
+      const auto first = std::upper_bound(columns.end_ns.begin(), columns.end_ns.end(), begin);
+      for (size_t i = static_cast<size_t>(first - columns.end_ns.begin());
+           i < columns.size() && columns.begin_ns[i] < end; ++i) {
+        if (saturating_sub(columns.end_ns[i], columns.begin_ns[i]) >= wide_ns) ++count;
+      }
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+LaneColumns SessionTrace::lane_columns(const trace::Lane& lane) const {
+  const trace::Slices& slices = trace->slices();
+  const size_t first = lane.count ? lane.first.value : 0;
+  return {std::span(slices.begin_ns).subspan(first, lane.count),
+          std::span(slices.end_ns).subspan(first, lane.count),
+          std::span(classes).subspan(first, lane.count)};
+}
+
+Session::Session(std::vector<std::shared_ptr<const Trace>> traces) {
+  aligned_at_start_ = !on_one_clock(traces);
+  int64_t first = INT64_MAX;
+  for (const auto& trace : traces) {
+    if (trace->slice_count() > 0) first = std::min(first, work_range(*trace).begin_ns);
+  }
+  if (first == INT64_MAX) first = 0;
+  const bool alone = traces.size() == 1;
+  for (auto& trace : traces) {
+    const TimeRange work = work_range(*trace);
+    const int64_t origin = aligned_at_start_ ? work.begin_ns : first;
+    range_.end_ns = std::max(range_.end_ns, saturating_sub(work.end_ns, origin));
+    traces_.push_back(prepare(std::move(trace), origin, alone));
+  }
+}
+
+std::string Session::name() const {
+  if (traces_.empty()) return {};
+  const std::filesystem::path path(traces_.front().trace->path());
+  if (traces_.size() == 1) return file_stem(path.string());
+  const std::string folder = path.parent_path().filename().string();
+  return fmt::format("{}{}{} traces", folder, folder.empty() ? "" : " · ", traces_.size());
+}
+
+uint64_t Session::event_count() const {
+  uint64_t sum = 0;
+  for (const SessionTrace& item : traces_) sum += item.trace->event_count();
+  return sum;
+}
+
+uint64_t Session::lost_count() const { return count_issues(traces_, true); }
+uint64_t Session::repaired_count() const { return count_issues(traces_, false); }
+
+size_t Session::lane_count() const {
+  size_t sum = 0;
+  for (const SessionTrace& item : traces_) sum += item.trace->lanes().size();
+  return sum;
+}
+
+TimeRange Session::range_of(SliceRef ref) const {
+  const SessionTrace& item = traces_[ref.trace];
+  const trace::Slices& slices = item.trace->slices();
+  return {saturating_sub(slices.begin_ns[ref.slice.value], item.origin_ns),
+          saturating_sub(slices.end_ns[ref.slice.value], item.origin_ns)};
+}
+
+std::string_view Session::name_of(SliceRef ref) const {
+  const Trace& trace = *traces_[ref.trace].trace;
+  return trace.string(trace.slices().name[ref.slice.value]);
+}
+
+const trace::Lane& Session::lane_of(SliceRef ref) const {
+  const Trace& trace = *traces_[ref.trace].trace;
+  return trace.lanes()[trace.slices().lane[ref.slice.value].value];
+}
+
+const std::vector<Step>& Session::steps() const {
+  static const std::vector<Step> kNone;
+  for (const SessionTrace& item : traces_) {
+    if (!item.steps.empty()) return item.steps;
+  }
+  return kNone;
+}
+
+TimeRange first_view(const Session& session, int width) {
+  constexpr size_t kEnoughNames = 12;
+  constexpr int kNamePixels = 50;
+  constexpr int kMaxHalvings = 4;
+  TimeRange range = session.range();
+  if (range.span_ns() <= 0) return {0, 1'000'000};
+  const auto legible = [&](TimeRange r) {
+    return count_legible(session, r, r.span_ns() / std::max(width, 1) * kNamePixels);
+  };
+  if (legible(range) >= kEnoughNames) return range;
+  // The first step is often cut by the start of the recording: the second is whole.
+  const std::vector<Step>& steps = session.steps();
+  if (!steps.empty()) range = steps[steps.size() > 1 ? 1 : 0].range;
+  for (int i = 0; i < kMaxHalvings && legible(range) < kEnoughNames; ++i) {
+    const int64_t middle = range.begin_ns + range.span_ns() / 2;
+    const TimeRange left{range.begin_ns, middle};
+    const TimeRange right{middle, range.end_ns};
+    range = legible(right) > legible(left) ? right : left;
+  }
+  return range;
+}
+
+}  // namespace redline::viewer

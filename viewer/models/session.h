@@ -1,0 +1,81 @@
+// The traces of one window on one time axis, with all that painting needs computed once.
+//
+// A Session does not change once built; the loading thread makes it, the window shares it.
+#pragma once
+
+#include <compare>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trace/model.h"
+#include "viewer/models/lane_pyramid.h"
+#include "viewer/models/time_axis.h"
+
+namespace redline::viewer {
+
+/// A slice of one of the session's traces.
+struct SliceRef {
+  uint32_t trace = 0;
+  trace::SliceId slice;
+
+  explicit operator bool() const { return static_cast<bool>(slice); }
+  auto operator<=>(const SliceRef&) const = default;
+};
+
+/// A "ProfilerStep#n" annotation of a host thread.
+struct Step {
+  std::string name;
+  TimeRange range;
+};
+
+struct SessionTrace {
+  std::shared_ptr<const trace::Trace> trace;
+  int64_t origin_ns = 0;  ///< unix time that is 0 on the session's axis
+  std::vector<uint8_t> classes;
+  std::vector<LanePyramid> pyramids;  ///< by LaneId
+  std::vector<Step> steps;            ///< by begin, in session time
+  std::string title;                  ///< "rank 0", else the file's name; empty for a lone file
+
+  [[nodiscard]] LaneColumns lane_columns(const trace::Lane& lane) const;
+  /// The axis in this trace's own unix time.
+  [[nodiscard]] TimeAxis local(TimeAxis axis) const {
+    axis.begin_ns = saturating_add(axis.begin_ns, origin_ns);
+    return axis;
+  }
+};
+
+class Session {
+ public:
+  /// Traces whose times overlap stand on one unix clock. Ranks recorded at different hours would
+  /// be needles in a year of nothing: then every trace starts at 0, and aligned_at_start() is true.
+  explicit Session(std::vector<std::shared_ptr<const trace::Trace>> traces);
+
+  [[nodiscard]] const std::vector<SessionTrace>& traces() const { return traces_; }
+  [[nodiscard]] TimeRange range() const { return range_; }  ///< first begin to last end
+  [[nodiscard]] bool aligned_at_start() const { return aligned_at_start_; }
+  [[nodiscard]] std::string name() const;  ///< for the title: the file, or how many ranks
+
+  [[nodiscard]] uint64_t event_count() const;
+  [[nodiscard]] uint64_t lost_count() const;      ///< events skipped while reading
+  [[nodiscard]] uint64_t repaired_count() const;  ///< events repaired while reading
+  [[nodiscard]] size_t lane_count() const;
+
+  [[nodiscard]] TimeRange range_of(SliceRef ref) const;
+  [[nodiscard]] std::string_view name_of(SliceRef ref) const;
+  [[nodiscard]] const trace::Lane& lane_of(SliceRef ref) const;
+
+  /// The steps of the first trace that has any.
+  [[nodiscard]] const std::vector<Step>& steps() const;
+
+ private:
+  std::vector<SessionTrace> traces_;
+  TimeRange range_;
+  bool aligned_at_start_ = false;
+};
+
+/// What the window shows first: all of it where that is legible, else the first complete step,
+/// else its beginning: at least a few slices are then wide enough for their names.
+[[nodiscard]] TimeRange first_view(const Session& session, int width);
+
+}  // namespace redline::viewer

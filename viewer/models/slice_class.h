@@ -1,0 +1,32 @@
+// What a slice means to its reader; each class has one colour in the viewer, the report and the
+// CLI.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trace/model.h"
+
+namespace redline::viewer {
+
+enum class SliceClass : uint8_t {
+  kOperator,
+  kAnnotation,
+  kCompute,
+  kCommunication,
+  kCopy,
+  kDataLoader,
+  kRuntime,
+  kPython,
+  kOverhead,
+  kOther,
+};
+inline constexpr int kSliceClassCount = 10;
+
+[[nodiscard]] SliceClass classify(trace::Category category, std::string_view name);
+
+/// The class of each slice of `trace`, one byte a slice.
+[[nodiscard]] std::vector<uint8_t> slice_classes(const trace::Trace& trace);
+
+}  // namespace redline::viewer

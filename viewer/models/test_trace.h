@@ -1,0 +1,87 @@
+// Traces in memory for tests, written as a reader would see them in a file.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "trace/reader.h"
+#include "viewer/models/session.h"
+
+namespace redline::viewer {
+
+/// Builds the JSON of one rank: times in microseconds after `start_us`.
+class TestTrace {
+ public:
+  explicit TestTrace(int rank, int64_t start_us = 1'000'000) : rank_(rank), start_us_(start_us) {}
+
+  TestTrace& slice(const std::string& category, const std::string& name, int pid, int tid,
+                   double begin_us, double length_us, const std::string& args = "{}") {
+    events_.push_back(fmt::format(
+        R"({{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{}}})",
+        category, name, pid, tid, static_cast<double>(start_us_) + begin_us, length_us, args));
+    return *this;
+  }
+  TestTrace& kernel(const std::string& name, int stream, double begin_us, double length_us) {
+    return slice("kernel", name, 0, stream, begin_us, length_us,
+                 fmt::format(R"({{"device":0,"stream":{},"correlation":7}})", stream));
+  }
+  TestTrace& raw(const std::string& event) {
+    events_.push_back(event);
+    return *this;
+  }
+
+  [[nodiscard]] std::string json() const {
+    return fmt::format(R"({{"deviceProperties":[{{"id":0,"name":"Tesla V100"}}],)"
+                       R"("distributedInfo":{{"backend":"nccl","rank": {},"world_size": 2}},)"
+                       R"("traceEvents":[{}]}})",
+                       rank_, fmt::join(events_, ",\n"));
+  }
+  [[nodiscard]] std::shared_ptr<const trace::Trace> read() const {
+    auto trace = trace::parse_trace(fmt::format("/data/run/rank{}.pt.trace.json", rank_), json());
+    EXPECT_TRUE(trace.has_value()) << (trace ? "" : trace.error().message);
+    return trace ? *trace : nullptr;
+  }
+
+ private:
+  int rank_;
+  int64_t start_us_;
+  std::vector<std::string> events_;
+};
+
+/// A training process of two steps of 100 us: main thread 100, autograd thread 101, streams 7, 20.
+inline TestTrace training_trace(int rank, int64_t start_us = 1'000'000) {
+  TestTrace trace(rank, start_us);
+  trace.raw(R"({"ph":"M","name":"thread_name","pid":100,"tid":100,"ts":1,)"
+            R"~("args":{"name":"thread 100 (python)"}})~");
+  for (int step = 0; step < 2; ++step) {
+    const double at = step * 100;
+    trace.slice("user_annotation", fmt::format("ProfilerStep#{}", step + 5), 100, 100, at, 99)
+        .slice("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 100, 100, at + 1, 20)
+        .slice("cpu_op", "aten::linear", 100, 100, at + 30, 30, R"({"Input Dims":[[4,8],[8]]})")
+        .slice("cpu_op", "aten::addmm", 100, 100, at + 35, 20)
+        .slice("cuda_runtime", "cudaLaunchKernel", 100, 100, at + 40, 5)
+        .slice("cpu_op", "aten::mul", 100, 101, at + 70, 10)
+        .slice("cpu_op", "aten::sum", 100, 101, at + 72, 5)
+        .kernel("gemm", 7, at + 50, 25)
+        .kernel("ncclDevKernel_AllReduce", 20, at + 80, 15);
+  }
+  return trace;
+}
+
+inline Session two_ranks() {
+  return Session({training_trace(0).read(), training_trace(1, 1'000'010).read()});
+}
+
+/// The first slice called `name` in trace `trace`.
+inline SliceRef slice_named(const Session& session, uint32_t trace, std::string_view name) {
+  for (uint32_t i = 0; i < session.traces()[trace].trace->slice_count(); ++i) {
+    if (session.name_of({trace, {i}}) == name) return {trace, {i}};
+  }
+  ADD_FAILURE() << "no slice " << name;
+  return {};
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,51 @@
+// Which nanoseconds lie under which pixel.
+//
+// Times are int64 nanoseconds because a double cannot tell neighbouring nanoseconds of unix time
+// apart; so the difference to the left edge is taken in integers first and only then scaled. Zoom
+// reaches from 1 ns to kMaxSpanNs over the width of the window.
+#pragma once
+
+#include <cstdint>
+
+namespace redline::viewer {
+
+struct TimeRange {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+
+  [[nodiscard]] int64_t span_ns() const;
+  [[nodiscard]] bool contains(int64_t time_ns) const {
+    return begin_ns <= time_ns && time_ns < end_ns;
+  }
+  bool operator==(const TimeRange&) const = default;
+};
+
+/// a - b and a + b that stop at the limits of int64: traces with hostile times must not overflow.
+[[nodiscard]] int64_t saturating_sub(int64_t a, int64_t b);
+[[nodiscard]] int64_t saturating_add(int64_t a, int64_t b);
+
+struct TimeAxis {
+  static constexpr int64_t kMinSpanNs = 1;
+  static constexpr int64_t kMaxSpanNs = int64_t{366} * 24 * 3600 * 1'000'000'000;
+
+  int64_t begin_ns = 0;
+  int64_t span_ns = 1'000'000;
+  int width = 1;  ///< pixels
+
+  [[nodiscard]] int64_t end_ns() const { return saturating_add(begin_ns, span_ns); }
+  [[nodiscard]] TimeRange range() const { return {begin_ns, end_ns()}; }
+  [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(span_ns) / width; }
+
+  /// Pixels from the left edge; outside 0..width for times that are not visible.
+  [[nodiscard]] double x_of(int64_t time_ns) const;
+  [[nodiscard]] int64_t time_at(double x) const;
+
+  /// The span times `factor`, the time under `anchor_x` staying there (to 1 ns).
+  [[nodiscard]] TimeAxis zoomed(double factor, double anchor_x) const;
+  [[nodiscard]] TimeAxis panned(double pixels) const;
+  [[nodiscard]] TimeAxis showing(TimeRange range) const;
+  /// Moved so that the middle of the view stays inside `bounds`: a user cannot get lost.
+  [[nodiscard]] TimeAxis kept_near(TimeRange bounds) const;
+};
+
+}  // namespace redline::viewer

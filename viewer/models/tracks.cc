@@ -1,0 +1,172 @@
+#include "viewer/models/tracks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+using trace::Trace;
+using trace::Track;
+using trace::TrackKind;
+
+std::string trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return printable(text.substr(first, text.find_last_not_of(' ') - first + 1));
+}
+
+// "thread 24722 (python)" says "thread 24722" again: only what is in the brackets is news.
+std::string thread_note(std::string_view thread_name, const std::string& title) {
+  const std::string name = trimmed(thread_name);
+  if (!name.starts_with(title)) return name;
+  const size_t open = name.find('(');
+  const size_t close = name.rfind(')');
+  if (open == std::string::npos || close == std::string::npos || close <= open) return {};
+  return name.substr(open + 1, close - open - 1);
+}
+
+/// Threads that carry step marks are where the training loop runs.
+std::set<trace::TrackId> threads_with_steps(const Trace& trace) {
+  std::set<trace::TrackId> tracks;
+  const trace::Slices& slices = trace.slices();
+  for (size_t i = 0; i < trace.slice_count(); ++i) {
+    if (slices.category[i] == trace::Category::kUserAnnotation &&
+        trace.string(slices.name[i]).starts_with("ProfilerStep#")) {
+      tracks.insert(trace.lanes()[slices.lane[i].value].track);
+    }
+  }
+  return tracks;
+}
+
+bool has_slices(const Trace& trace, const Track& track) {
+  for (uint32_t i = 0; i < track.lane_count; ++i) {
+    if (trace.lanes()[track.first_lane.value + i].count > 0) return true;
+  }
+  return false;
+}
+
+TrackItem make_item(const Trace& trace, trace::TrackId id, bool main) {
+  const Track& track = trace.tracks()[id.value];
+  const std::string tid = trimmed(trace.string(track.tid));
+  TrackItem item{id, {}, {}, main || track.kind == TrackKind::kGpuStream};
+  switch (track.kind) {
+    case TrackKind::kGpuStream:
+      item.title = fmt::format("stream {}", track.stream >= 0 ? std::to_string(track.stream) : tid);
+      break;
+    case TrackKind::kCpuThread:
+      item.title = fmt::format("thread {}", tid);
+      item.note = thread_note(trace.string(track.thread_name), item.title);
+      if (main) item.note = item.note.empty() ? "main" : "main · " + item.note;
+      break;
+    case TrackKind::kOther:
+      item.title = track.thread_name ? trimmed(trace.string(track.thread_name)) : tid;
+      break;
+  }
+  if (item.title.empty()) item.title = "(no name)";
+  return item;
+}
+
+// "rank 0 · CPU"; a lone file without a rank says just "CPU".
+std::string joined(const std::string& title, const std::string& part) {
+  return title.empty() ? part : title + " · " + part;
+}
+
+bool only_spans(const Trace& trace, const std::vector<trace::TrackId>& ids) {
+  for (const trace::TrackId id : ids) {
+    const Track& track = trace.tracks()[id.value];
+    const trace::Lane& lane = trace.lanes()[track.first_lane.value];
+    if (lane.count == 0) continue;
+    if (trace.slices().category[lane.first.value] != trace::Category::kSpan) return false;
+  }
+  return true;
+}
+
+void name_group(TrackGroup& group, const SessionTrace& item, const Track& track,
+                const std::vector<std::string>& gpus) {
+  const std::string pid = trimmed(item.trace->string(track.pid));
+  if (track.kind == TrackKind::kCpuThread) {
+    group.title = joined(item.title, "CPU");
+    group.note = "pid " + pid;
+  } else if (track.kind == TrackKind::kGpuStream) {
+    group.title = joined(item.title, fmt::format("GPU {}", track.device));
+    const size_t device = static_cast<size_t>(std::max(track.device, 0));
+    if (device < gpus.size() && !gpus[device].empty()) group.title += " · " + gpus[device];
+  } else {
+    const std::string process = trimmed(item.trace->string(track.process_name));
+    group.title = joined(item.title, process.empty() ? pid : process);
+    if (!process.empty() && process != pid) group.note = "pid " + pid;
+  }
+}
+
+using GroupKey = std::tuple<int, int32_t, uint32_t>;  // kind, GPU, pid
+
+// Streams belong to their GPU; a host process is known by its pid.
+GroupKey group_key(const Track& track) {
+  if (track.kind == TrackKind::kGpuStream) return {static_cast<int>(track.kind), track.device, 0};
+  return {static_cast<int>(track.kind), 0, track.pid.value};
+}
+
+}  // namespace
+
+std::vector<std::string> gpu_names(const std::string& device_properties_json) {
+  std::vector<std::string> names;
+  const auto json = nlohmann::json::parse(device_properties_json, nullptr, false);
+  if (!json.is_array()) return names;
+  for (const auto& device : json) {
+    if (!device.is_object() || !device.contains("name") || !device["name"].is_string()) continue;
+    size_t id = names.size();
+    if (device.contains("id") && device["id"].is_number_unsigned()) id = device["id"];
+    if (id > 1023) continue;
+    if (id >= names.size()) names.resize(id + 1);
+    names[id] = printable(device["name"].get_ref<const std::string&>());
+  }
+  return names;
+}
+
+std::vector<TrackGroup> track_groups(const Session& session) {
+  std::vector<TrackGroup> groups;
+  for (uint32_t t = 0; t < session.traces().size(); ++t) {
+    const SessionTrace& item = session.traces()[t];
+    const Trace& trace = *item.trace;
+    const std::set<trace::TrackId> main_threads = threads_with_steps(trace);
+    const std::vector<std::string> gpus = gpu_names(trace.metadata().device_properties_json);
+    const auto is_main = [&](trace::TrackId id) {
+      const Track& track = trace.tracks()[id.value];
+      if (!main_threads.empty()) return main_threads.contains(id);
+      return track.kind == TrackKind::kCpuThread && track.tid == track.pid;
+    };
+
+    std::map<GroupKey, std::vector<trace::TrackId>> by_group;
+    for (uint32_t i = 0; i < trace.tracks().size(); ++i) {
+      const Track& track = trace.tracks()[i];
+      if (has_slices(trace, track)) by_group[group_key(track)].push_back({i});
+    }
+    for (auto& [key, ids] : by_group) {
+      std::stable_sort(ids.begin(), ids.end(), [&](trace::TrackId a, trace::TrackId b) {
+        const Track& left = trace.tracks()[a.value];
+        const Track& right = trace.tracks()[b.value];
+        return std::tuple(!is_main(a), left.sort_index, left.stream) <
+               std::tuple(!is_main(b), right.sort_index, right.stream);
+      });
+      TrackGroup group;
+      group.trace = t;
+      group.background = only_spans(trace, ids);
+      name_group(group, item, trace.tracks()[ids.front().value], gpus);
+      for (const trace::TrackId id : ids) {
+        group.tracks.push_back(make_item(trace, id, is_main(id)));
+      }
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
+}  // namespace redline::viewer

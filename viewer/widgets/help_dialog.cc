@@ -1,0 +1,51 @@
+#include "viewer/widgets/help_dialog.h"
+
+#include <QGridLayout>
+#include <QLabel>
+
+#include "viewer/widgets/theme.h"
+
+namespace redline::viewer {
+namespace {
+
+struct KeyHelp {
+  const char* keys;
+  const char* meaning;
+};
+
+// As in Perfetto: the fingers of its users know these.
+constexpr KeyHelp kKeys[] = {
+    {"W  S", "zoom in and out at the cursor"},
+    {"A  D,  ←  →", "move left and right"},
+    {"Ctrl + wheel", "zoom at the cursor (on the ruler and the overview: the wheel alone)"},
+    {"wheel,  ↑  ↓", "scroll the tracks"},
+    {"Shift + wheel", "move left and right"},
+    {"drag", "move; in the overview: choose what is shown"},
+    {"click", "select a slice; click a track's name to fold it"},
+    {"F,  double click", "zoom to the selected slice, again: to everything"},
+    {"Home", "show everything"},
+    {".  ,", "next and previous slice of the lane"},
+    {"/,  Ctrl + F", "search; Enter and Shift + Enter: next and previous"},
+    {"Esc", "drop the selection or the search"},
+    {"Ctrl + O", "open traces"},
+    {"?", "this page"},
+};
+
+}  // namespace
+
+HelpDialog::HelpDialog(QWidget* parent) : QDialog(parent) {
+  setWindowTitle(tr("Keys"));
+  auto* grid = new QGridLayout(this);
+  grid->setContentsMargins(24, 20, 24, 20);
+  grid->setHorizontalSpacing(24);
+  grid->setVerticalSpacing(8);
+  int row = 0;
+  for (const KeyHelp& help : kKeys) {
+    auto* keys = new QLabel(tr(help.keys));
+    keys->setFont(ui_font(12, QFont::DemiBold));
+    grid->addWidget(keys, row, 0);
+    grid->addWidget(new QLabel(tr(help.meaning)), row++, 1);
+  }
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,48 @@
+// Names rendered once. Drawing text costs 10 µs a label in Qt, drawing a cached picture 0.3 µs:
+// with two thousand labels that is the difference between 20 ms and 1 ms a frame.
+#pragma once
+
+#include <QFontMetrics>
+#include <QHash>
+#include <QImage>
+
+#include "viewer/models/slice_class.h"
+#include "viewer/widgets/theme.h"
+
+namespace redline::viewer {
+
+class LabelCache {
+ public:
+  LabelCache(const Theme& theme, double scale);
+
+  /// The name, elided to at most `width` device pixels, in the label colour of the class. Null
+  /// where not even a few letters fit. `key` stands for the text.
+  const QImage* label(uint64_t key, std::string_view text, int width, SliceClass slice_class);
+
+  [[nodiscard]] double scale() const { return scale_; }
+
+ private:
+  static constexpr int kStep = 8;  ///< widths are rounded down to it, so that zooming finds hits
+  static constexpr qsizetype kMaxImages = 20'000;
+
+  struct Key {
+    uint64_t text = 0;
+    int steps = 0;
+    uint8_t slice_class = 0;
+    bool operator==(const Key&) const = default;
+    friend size_t qHash(const Key& key, size_t seed) {
+      return qHashMulti(seed, key.text, key.steps, key.slice_class);
+    }
+  };
+
+  [[nodiscard]] QImage render(const QString& text, const QColor& colour) const;
+
+  const Theme& theme_;
+  double scale_;
+  QFont font_;
+  QFontMetrics metrics_;
+  QHash<uint64_t, int> full_width_;
+  QHash<Key, QImage> images_;
+};
+
+}  // namespace redline::viewer

@@ -1,0 +1,162 @@
+#include "viewer/widgets/lanes_view.h"
+
+#include <QApplication>
+#include <QHelpEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <QWheelEvent>
+#include <cmath>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr double kWheelZoom = 1.25;   // a notch
+constexpr double kNotch = 120;        // Qt's wheel units a notch
+constexpr double kScrollPixels = 60;  // a notch
+
+}  // namespace
+
+LanesView::LanesView(ViewState& state, QWidget* parent)
+    : QWidget(parent), state_(state), painter_(state.theme()) {
+  setMouseTracking(true);
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Timeline"));
+  connect(&state, &ViewState::axis_changed, this, &LanesView::repaint_slices);
+  connect(&state, &ViewState::layout_changed, this, &LanesView::repaint_slices);
+  connect(&state, &ViewState::scroll_changed, this, &LanesView::repaint_slices);
+  // Moving the mouse repaints the overlay only.
+  connect(&state, &ViewState::selection_changed, this, qOverload<>(&QWidget::update));
+  connect(&state, &ViewState::hover_changed, this, qOverload<>(&QWidget::update));
+}
+
+void LanesView::repaint_slices() {
+  image_ = QImage();
+  update();
+}
+
+double LanesView::zoom_anchor() const {
+  const QPoint cursor = mapFromGlobal(QCursor::pos());
+  return rect().contains(cursor) ? cursor.x() : width() / 2.0;
+}
+
+void LanesView::resizeEvent(QResizeEvent*) { state_.set_size(width(), height()); }
+
+void LanesView::paintEvent(QPaintEvent*) {
+  if (image_.isNull()) {
+    image_ = painter_.paint(state_.session(), state_.layout(), state_.axis(), state_.scroll(),
+                            size(), devicePixelRatioF());
+  }
+  QPainter painter(this);
+  painter.drawImage(0, 0, image_);
+  paint_overlay(painter);
+}
+
+std::optional<QRectF> LanesView::rect_of(SliceRef ref) const {
+  if (!ref) return std::nullopt;
+  const auto top = state_.layout().top_of(state_.session(), ref);
+  if (!top) return std::nullopt;
+  const TimeRange range = state_.session().range_of(ref);
+  const double left = std::max(state_.axis().x_of(range.begin_ns), -10.0);
+  const double right = std::min(state_.axis().x_of(range.end_ns), width() + 10.0);
+  if (right < 0 || left > width()) return std::nullopt;
+  return QRectF(left, *top - state_.scroll() + 1, std::max(right - left, 2.0),
+                Layout::kLaneHeight - 1);
+}
+
+void LanesView::paint_overlay(QPainter& painter) {
+  const Theme& theme = state_.theme();
+  if (const auto rect = rect_of(state_.hover())) {
+    QColor shade = theme.dark ? QColor(Qt::white) : QColor(Qt::black);
+    shade.setAlpha(40);
+    painter.fillRect(*rect, shade);
+  }
+  if (const auto rect = rect_of(state_.selection())) {
+    painter.setPen(QPen(theme.accent, 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(rect->adjusted(0, 0, 0, 1));
+  }
+}
+
+void LanesView::wheelEvent(QWheelEvent* event) {
+  // A touchpad reports both directions; Alt or Shift turn a plain wheel sideways.
+  QPointF turn = QPointF(event->angleDelta()) / kNotch;
+  const Qt::KeyboardModifiers keys = event->modifiers();
+  if (keys & Qt::ControlModifier) {
+    state_.zoom(std::pow(kWheelZoom, -turn.y()), event->position().x());
+  } else {
+    if (keys & Qt::ShiftModifier && turn.x() == 0) turn = QPointF(turn.y(), 0);
+    if (turn.x() != 0) state_.pan(-turn.x() * kScrollPixels);
+    if (turn.y() != 0) {
+      state_.set_scroll(state_.scroll() - static_cast<int>(std::lround(turn.y() * kScrollPixels)));
+    }
+  }
+  event->accept();
+}
+
+void LanesView::mousePressEvent(QMouseEvent* event) {
+  setFocus();
+  if (event->button() != Qt::LeftButton) return;
+  pressed_ = last_ = event->pos();
+  dragging_ = false;
+}
+
+void LanesView::mouseMoveEvent(QMouseEvent* event) {
+  if (!pressed_) {
+    state_.set_hover(state_.slice_at(event->position().x(), event->pos().y()));
+    return;
+  }
+  if (!dragging_) {
+    const int moved = (event->pos() - *pressed_).manhattanLength();
+    if (moved < QApplication::startDragDistance()) return;
+    dragging_ = true;
+    setCursor(Qt::ClosedHandCursor);
+  }
+  const QPoint step = event->pos() - last_;
+  last_ = event->pos();
+  state_.pan(-step.x());
+  state_.set_scroll(state_.scroll() - step.y());
+}
+
+void LanesView::mouseReleaseEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton || !pressed_) return;
+  if (!dragging_) state_.select(state_.slice_at(event->position().x(), event->pos().y()));
+  pressed_.reset();
+  dragging_ = false;
+  unsetCursor();
+}
+
+void LanesView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const SliceRef ref = state_.slice_at(event->position().x(), event->pos().y());
+  if (!ref) return;
+  state_.select(ref);
+  state_.fit_selection();
+}
+
+void LanesView::leaveEvent(QEvent*) { state_.set_hover({}); }
+
+bool LanesView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  show_tip(static_cast<QHelpEvent*>(event));
+  return true;
+}
+
+void LanesView::show_tip(QHelpEvent* event) {
+  const SliceRef ref = state_.slice_at(event->pos().x(), event->pos().y());
+  if (!ref) {
+    QToolTip::hideText();
+    return;
+  }
+  const Session& session = state_.session();
+  const std::string name = printable(session.name_of(ref).substr(0, 400));
+  const std::string duration = format_duration(session.range_of(ref).span_ns());
+  QToolTip::showText(
+      event->globalPos(),
+      QStringLiteral("<p style='white-space:pre-wrap'>%1<br><b>%2</b></p>")
+          .arg(QString::fromStdString(name).toHtmlEscaped(), QString::fromStdString(duration)),
+      this);
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,49 @@
+// The lanes: shows the painted slices, and takes mouse and wheel.
+#pragma once
+
+#include <QImage>
+#include <QWidget>
+#include <optional>
+
+#include "viewer/widgets/lanes_painter.h"
+#include "viewer/widgets/view_state.h"
+
+class QHelpEvent;
+
+namespace redline::viewer {
+
+class LanesView : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit LanesView(ViewState& state, QWidget* parent = nullptr);
+
+  /// Where the cursor stands, else the middle: the point that keyboard zoom keeps in place.
+  [[nodiscard]] double zoom_anchor() const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  void repaint_slices();
+  void paint_overlay(QPainter& painter);
+  [[nodiscard]] std::optional<QRectF> rect_of(SliceRef ref) const;
+  void show_tip(QHelpEvent* event);
+
+  ViewState& state_;
+  LanesPainter painter_;
+  QImage image_;  ///< slices without the overlay; null when stale
+  std::optional<QPoint> pressed_;
+  QPoint last_;
+  bool dragging_ = false;
+};
+
+}  // namespace redline::viewer

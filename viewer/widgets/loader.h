@@ -1,0 +1,40 @@
+// Reads traces on a thread of its own; says how far it is, can be cancelled.
+#pragma once
+
+#include <QObject>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "viewer/models/load.h"
+
+namespace redline::viewer {
+
+class Loader : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit Loader(QObject* parent = nullptr);
+  ~Loader() override;
+
+  /// Ends a load that still runs, then starts this one.
+  void start(std::vector<std::string> paths);
+  void cancel();
+
+ signals:
+  void progress(quint64 done, quint64 total);  ///< bytes of the file that is being read
+  void loaded(redline::viewer::LoadedSession session);
+  void failed(QString sentence);
+
+ private:
+  void load(const std::vector<std::string>& paths, uint64_t run);
+
+  std::atomic<bool> cancelled_{false};
+  uint64_t run_ = 0;  ///< signals of an older run are dropped
+  std::thread thread_;
+};
+
+}  // namespace redline::viewer
+
+Q_DECLARE_METATYPE(redline::viewer::LoadedSession)

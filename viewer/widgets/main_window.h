@@ -1,0 +1,72 @@
+// The window: top bar, timeline with tables under it, panes at the right, status line.
+#pragma once
+
+#include <QLabel>
+#include <QMainWindow>
+#include <QProgressBar>
+#include <QStackedWidget>
+
+#include "viewer/widgets/loader.h"
+#include "viewer/widgets/search_field.h"
+#include "viewer/widgets/timeline.h"
+#include "viewer/widgets/view_state.h"
+
+class QTabWidget;
+
+namespace redline::viewer {
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  explicit MainWindow(const Theme& theme);
+
+  [[nodiscard]] ViewState& state() { return state_; }
+  [[nodiscard]] Timeline& timeline() { return *timeline_; }
+  [[nodiscard]] SearchField& search_field() { return *search_; }
+
+  /// Loads on a thread of its own; loaded() or failed() follows.
+  void open(const std::vector<std::string>& paths);
+  void show_session(const LoadedSession& loaded);
+  void show_error(const QString& sentence);
+
+ signals:
+  void loaded();
+  void failed(QString sentence);
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  QWidget* make_top_bar();
+  QWidget* make_message_page();
+  QWidget* make_work_area();
+  QWidget* make_status_bar();
+  void connect_state();
+
+  void choose_files();
+  void show_message(const QString& text, bool loading);
+  void show_progress(quint64 done, quint64 total);
+  void cancel_load();
+  void choose_name(const QString& name);
+  void update_status();
+  void update_selection_status();
+
+  ViewState state_;
+  Loader loader_;
+  QStackedWidget* pages_ = nullptr;
+  QLabel* name_ = nullptr;
+  SearchField* search_ = nullptr;
+  QLabel* message_ = nullptr;
+  QProgressBar* progress_ = nullptr;
+  QWidget* loading_controls_ = nullptr;
+  Timeline* timeline_ = nullptr;
+  QTabWidget* panes_ = nullptr;
+  QLabel* loaded_text_ = nullptr;
+  QLabel* selection_text_ = nullptr;
+  QLabel* range_text_ = nullptr;
+};
+
+}  // namespace redline::viewer

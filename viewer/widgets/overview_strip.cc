@@ -1,0 +1,132 @@
+#include "viewer/widgets/overview_strip.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+
+namespace redline::viewer {
+namespace {
+
+constexpr int kBaseHeight = 6;  // the DataLoader's band
+constexpr int kTopMargin = 16;  // the steps' names
+constexpr int kBottomMargin = 2;
+
+QString step_label(const std::string& name) {
+  const QString text = QString::fromStdString(name);
+  return QStringLiteral("step ") + text.mid(text.indexOf(QLatin1Char('#')) + 1);
+}
+
+}  // namespace
+
+OverviewStrip::OverviewStrip(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
+  setFixedHeight(kHeight);
+  setAccessibleName(tr("Overview"));
+  connect(&state, &ViewState::session_changed, this, &OverviewStrip::recompute);
+  connect(&state, &ViewState::axis_changed, this, qOverload<>(&QWidget::update));
+}
+
+TimeAxis OverviewStrip::whole() const {
+  return TimeAxis{0, 1, std::max(width(), 1)}.showing(state_.session().range());
+}
+
+void OverviewStrip::recompute() {
+  columns_ = overview_columns(state_.session(), width());
+  update();
+}
+
+void OverviewStrip::resizeEvent(QResizeEvent*) { recompute(); }
+
+void OverviewStrip::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), state_.theme().lanes);
+  paint_columns(painter);
+  paint_steps(painter);
+  if (!state_.session().traces().empty()) paint_window(painter);
+  painter.fillRect(0, height() - 1, width(), 1, state_.theme().separator);
+}
+
+void OverviewStrip::paint_columns(QPainter& painter) {
+  const int base = height() - kBottomMargin - kBaseHeight;
+  const double room = base - kTopMargin;
+  for (int x = 0; x < static_cast<int>(columns_.size()); ++x) {
+    const OverviewColumn& column = columns_[static_cast<size_t>(x)];
+    if (column.busy > 0) {
+      const int bar = std::max(1, static_cast<int>(std::lround(column.busy * room)));
+      painter.fillRect(x, base - bar, 1, bar, state_.theme().of(column.main_class));
+    }
+    if (column.dataloader > 0.05) {
+      painter.fillRect(x, base, 1, kBaseHeight, state_.theme().of(SliceClass::kDataLoader));
+    }
+  }
+}
+
+void OverviewStrip::paint_steps(QPainter& painter) {
+  const TimeAxis axis = whole();
+  painter.setFont(ui_font(11));
+  int free_from = 0;
+  for (const Step& step : state_.session().steps()) {
+    const int x = static_cast<int>(axis.x_of(step.range.begin_ns));
+    if (x < free_from) continue;
+    const QString label = step_label(step.name);
+    painter.fillRect(x, 0, 1, height() - 1, state_.theme().separator);
+    painter.setPen(state_.theme().muted);
+    painter.drawText(x + 4, 12, label);
+    free_from = x + painter.fontMetrics().horizontalAdvance(label) + 14;
+  }
+}
+
+void OverviewStrip::paint_window(QPainter& painter) {
+  const TimeAxis axis = whole();
+  const double left = std::max(axis.x_of(state_.axis().begin_ns), 0.0);
+  const double right = std::min(axis.x_of(state_.axis().end_ns()), static_cast<double>(width()));
+  if (left <= 0 && right >= width()) return;
+  const QRectF window(left, 0, std::max(right - left, 2.0), height() - 1);
+  QColor shade = state_.theme().accent;
+  shade.setAlpha(40);
+  painter.fillRect(window, shade);
+  painter.fillRect(QRectF(window.left(), 0, 1.5, window.height()), state_.theme().accent);
+  painter.fillRect(QRectF(window.right() - 1.5, 0, 1.5, window.height()), state_.theme().accent);
+}
+
+void OverviewStrip::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return;
+  const int64_t time = whole().time_at(event->position().x());
+  // Inside the window a drag moves it, outside a drag draws a new one.
+  moving_window_ = state_.axis().range().contains(time);
+  drag_from_ = event->position().x();
+}
+
+void OverviewStrip::mouseMoveEvent(QMouseEvent* event) {
+  if (!drag_from_) return;
+  const double x = event->position().x();
+  const TimeAxis axis = whole();
+  if (moving_window_) {
+    const double moved = (x - *drag_from_) * axis.ns_per_pixel();
+    state_.pan(moved / state_.axis().ns_per_pixel());
+    drag_from_ = x;
+  } else if (std::abs(x - *drag_from_) >= 3) {
+    state_.set_range(
+        {axis.time_at(std::min(x, *drag_from_)), axis.time_at(std::max(x, *drag_from_))});
+  }
+}
+
+void OverviewStrip::mouseReleaseEvent(QMouseEvent* event) {
+  if (!drag_from_) return;
+  if (!moving_window_ && std::abs(event->position().x() - *drag_from_) < 3) {
+    const int64_t half = state_.axis().span_ns / 2;
+    const int64_t begin = saturating_sub(whole().time_at(event->position().x()), half);
+    state_.set_range({begin, saturating_add(begin, state_.axis().span_ns)});
+  }
+  drag_from_.reset();
+}
+
+void OverviewStrip::wheelEvent(QWheelEvent* event) {
+  const TimeAxis& axis = state_.axis();
+  const double x = axis.x_of(whole().time_at(event->position().x()));
+  const double anchor = std::clamp(x, 0.0, static_cast<double>(axis.width));
+  state_.zoom(std::pow(1.25, -event->angleDelta().y() / 120.0), anchor);
+  event->accept();
+}
+
+}  // namespace redline::viewer

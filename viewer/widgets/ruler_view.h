@@ -1,0 +1,29 @@
+// The ruler over the lanes. The wheel zooms here, a drag moves.
+#pragma once
+
+#include <QWidget>
+
+#include "viewer/widgets/view_state.h"
+
+namespace redline::viewer {
+
+class RulerView : public QWidget {
+  Q_OBJECT
+
+ public:
+  static constexpr int kHeight = 23;
+
+  explicit RulerView(ViewState& state, QWidget* parent = nullptr);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+
+ private:
+  ViewState& state_;
+  double last_x_ = 0;
+};
+
+}  // namespace redline::viewer

@@ -1,0 +1,32 @@
+// The tables under the timeline. A click on a row finds its longest slice in the lanes, and the
+// name becomes the search, so that Enter goes on to the next one.
+#pragma once
+
+#include <QTabWidget>
+
+#include "viewer/models/name_table.h"
+#include "viewer/widgets/view_state.h"
+
+class QTableView;
+
+namespace redline::viewer {
+
+class TablesPane : public QTabWidget {
+  Q_OBJECT
+
+ public:
+  explicit TablesPane(ViewState& state, QWidget* parent = nullptr);
+
+ signals:
+  void name_chosen(QString name);
+
+ private:
+  QTableView* add_table(NameTable& table, const QString& title);
+  void show_session();
+
+  ViewState& state_;
+  NameTable kernels_{TableKind::kKernels};
+  NameTable operators_{TableKind::kOperators};
+};
+
+}  // namespace redline::viewer

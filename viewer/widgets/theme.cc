@@ -1,0 +1,118 @@
+#include "viewer/widgets/theme.h"
+
+#include <QFontDatabase>
+
+namespace redline::viewer {
+namespace {
+
+std::array<QColor, kSliceClassCount> by_class(std::array<const char*, kSliceClassCount> names) {
+  std::array<QColor, kSliceClassCount> colours;
+  for (size_t i = 0; i < colours.size(); ++i) colours[i] = QColor(names[i]);
+  return colours;
+}
+
+// The order of each list is that of SliceClass: operator, annotation, compute, communication, copy,
+// DataLoader, runtime, Python, overhead, other.
+Theme make_light() {
+  Theme theme;
+  theme.panel = QColor("#f6f7f9");
+  theme.lanes = QColor("#ffffff");
+  theme.header = QColor("#f6f7f9");
+  theme.separator = QColor("#dfe3e8");
+  theme.text = QColor("#1f2933");
+  theme.muted = QColor("#6b7785");
+  theme.accent = QColor("#2f62d9");
+  theme.field = QColor("#ffffff");
+  theme.slice = by_class({"#a79bc4", "#c9d3de", "#4f8fd9", "#e8914a", "#3fa66a", "#d65a52",
+                          "#8fb8bb", "#cfc6a8", "#b9bfc7", "#c9d3de"});
+  theme.label = by_class({"#221b36", "#1f2933", "#ffffff", "#3a1d04", "#ffffff", "#ffffff",
+                          "#12282a", "#2b2611", "#1f2933", "#1f2933"});
+  return theme;
+}
+
+Theme make_dark() {
+  Theme theme;
+  theme.dark = true;
+  theme.panel = QColor("#1c2026");
+  theme.lanes = QColor("#16191d");
+  theme.header = QColor("#1c2026");
+  theme.separator = QColor("#2c323a");
+  theme.text = QColor("#e4e8ed");
+  theme.muted = QColor("#8b95a1");
+  theme.accent = QColor("#6ea0ff");
+  theme.field = QColor("#262b32");
+  theme.slice = by_class({"#7d719e", "#3a4450", "#5b9be6", "#e39a57", "#4fb97b", "#e36a62",
+                          "#4f7f83", "#6f6a50", "#59616b", "#3a4450"});
+  theme.label = by_class({"#f4f1fb", "#e4e8ed", "#08182c", "#2b1603", "#04200f", "#2c0805",
+                          "#eaf6f7", "#f6f3e4", "#f0f2f4", "#e4e8ed"});
+  return theme;
+}
+
+}  // namespace
+
+const Theme& Theme::light() {
+  static const Theme theme = make_light();
+  return theme;
+}
+
+const Theme& Theme::dark_theme() {
+  static const Theme theme = make_dark();
+  return theme;
+}
+
+QString Theme::style_sheet() const {
+  QString sheet = QStringLiteral(R"(
+    QWidget { background: $panel; color: $text; }
+    QToolTip { background: $field; color: $text; border: 1px solid $separator; padding: 4px; }
+    QLineEdit { background: $field; border: 1px solid $separator; border-radius: 4px;
+                padding: 4px 10px; selection-background-color: $accent; }
+    QLineEdit:focus { border-color: $accent; }
+    QPushButton { background: transparent; border: 1px solid transparent; border-radius: 4px;
+                  padding: 4px 10px; }
+    QPushButton:hover, QPushButton:focus { border-color: $separator; background: $field; }
+    QTabWidget::pane { border: none; border-top: 1px solid $separator; }
+    QTabBar { qproperty-drawBase: 0; }
+    QTabBar::tab { padding: 7px 14px 6px 14px; color: $muted;
+                   border-bottom: 2px solid transparent; }
+    QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
+    QTableView { border: none; gridline-color: transparent; outline: none;
+                 selection-background-color: $field; selection-color: $text; }
+    QTableView::item { padding: 0 14px 0 8px; border: none; }
+    QTableView::item:selected { background: $field; color: $text; }
+    QHeaderView::section { background: $panel; color: $muted; border: none;
+                           padding: 4px 14px 4px 8px; }
+    QHeaderView::down-arrow, QHeaderView::up-arrow { subcontrol-origin: padding;
+        subcontrol-position: center right; width: 9px; height: 9px; right: 3px; }
+    QSplitter::handle { background: $separator; }
+    QScrollArea { border: none; }
+    QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
+    QScrollBar::handle:vertical { background: $separator; border-radius: 4px; min-height: 24px;
+                                  margin: 1px; }
+    QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
+    QScrollBar::handle:horizontal { background: $separator; border-radius: 4px; min-width: 24px;
+                                    margin: 1px; }
+    QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+    QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+    QProgressBar { border: 1px solid $separator; border-radius: 4px; background: $field;
+                   text-align: center; }
+    QProgressBar::chunk { background: $accent; }
+    QLabel[muted="true"] { color: $muted; }
+    QFrame[card="true"] { background: $field; border: 1px solid $separator; border-radius: 4px; }
+    QFrame[card="true"] QLabel { background: transparent; border: none; }
+  )");
+  const std::pair<const char*, QColor> names[] = {{"$panel", panel},         {"$field", field},
+                                                  {"$separator", separator}, {"$text", text},
+                                                  {"$muted", muted},         {"$accent", accent}};
+  for (const auto& [name, colour] : names) sheet.replace(QLatin1String(name), colour.name());
+  return sheet;
+}
+
+QFont ui_font(int pixels, QFont::Weight weight) {
+  static const bool has_inter = QFontDatabase::families().contains(QStringLiteral("Inter"));
+  QFont font = has_inter ? QFont(QStringLiteral("Inter")) : QFont();
+  font.setPixelSize(pixels);
+  font.setWeight(weight);
+  return font;
+}
+
+}  // namespace redline::viewer

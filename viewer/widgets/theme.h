@@ -1,0 +1,36 @@
+// The colours and fonts of the window, light and dark. Colours mean classes, never decoration.
+#pragma once
+
+#include <QColor>
+#include <QFont>
+#include <QString>
+#include <array>
+
+#include "viewer/models/slice_class.h"
+
+namespace redline::viewer {
+
+struct Theme {
+  bool dark = false;
+  QColor panel;   ///< around the lanes
+  QColor lanes;   ///< behind the slices
+  QColor header;  ///< process rows
+  QColor separator;
+  QColor text;
+  QColor muted;
+  QColor accent;  ///< selection, active tab, links
+  QColor field;   ///< inputs and cards
+  std::array<QColor, kSliceClassCount> slice;
+  std::array<QColor, kSliceClassCount> label;  ///< text on a slice
+
+  [[nodiscard]] QColor of(SliceClass c) const { return slice[static_cast<size_t>(c)]; }
+  [[nodiscard]] QString style_sheet() const;
+
+  [[nodiscard]] static const Theme& light();
+  [[nodiscard]] static const Theme& dark_theme();
+};
+
+/// Inter where it is installed, else the desktop's own face.
+[[nodiscard]] QFont ui_font(int pixels, QFont::Weight weight = QFont::Normal);
+
+}  // namespace redline::viewer

@@ -1,0 +1,137 @@
+#include "viewer/widgets/timeline.h"
+
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QVBoxLayout>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr double kKeyZoom = 1.3;
+constexpr double kKeyPan = 0.1;  // of the width
+
+}  // namespace
+
+Timeline::Timeline(ViewState& state, QWidget* parent)
+    : QWidget(parent),
+      state_(state),
+      summary_(new QLabel),
+      lanes_(new LanesView(state)),
+      scroll_bar_(new QScrollBar(Qt::Vertical)) {
+  auto* title = new QLabel(tr("Overview"));
+  title->setFont(ui_font(12, QFont::DemiBold));
+  summary_->setProperty("muted", true);
+  summary_->setFont(ui_font(11));
+  auto* corner = new QWidget;
+  corner->setFixedWidth(TrackColumn::kWidth);
+  auto* corner_layout = new QVBoxLayout(corner);
+  corner_layout->setContentsMargins(16, 8, 8, 8);
+  corner_layout->setSpacing(2);
+  corner_layout->addWidget(title);
+  corner_layout->addWidget(summary_);
+
+  auto* grid = new QGridLayout(this);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setSpacing(0);
+  grid->addWidget(corner, 0, 0);
+  grid->addWidget(new OverviewStrip(state), 0, 1);
+  grid->addWidget(new RulerView(state), 1, 1);
+  grid->addWidget(new TrackColumn(state), 2, 0);
+  grid->addWidget(lanes_, 2, 1);
+  grid->addWidget(scroll_bar_, 2, 2);
+  grid->setRowStretch(2, 1);
+  grid->setColumnStretch(1, 1);
+
+  connect(scroll_bar_, &QScrollBar::valueChanged, &state, &ViewState::set_scroll);
+  connect(&state, &ViewState::layout_changed, this, &Timeline::update_scroll_bar);
+  connect(&state, &ViewState::scroll_changed, this, &Timeline::update_scroll_bar);
+  connect(&state, &ViewState::axis_changed, this, &Timeline::update_scroll_bar);
+  connect(&state, &ViewState::session_changed, this, &Timeline::update_summary);
+}
+
+void Timeline::update_scroll_bar() {
+  const QSignalBlocker blocker(scroll_bar_);
+  const int hidden = std::max(0, state_.layout().height() - lanes_->height());
+  scroll_bar_->setRange(0, hidden);
+  scroll_bar_->setPageStep(lanes_->height());
+  scroll_bar_->setSingleStep(Layout::kLaneHeight);
+  scroll_bar_->setValue(state_.scroll());
+}
+
+void Timeline::update_summary() {
+  const Session& session = state_.session();
+  QStringList parts;
+  if (session.traces().size() > 1) {
+    parts << tr("%1 ranks").arg(session.traces().size());
+  }
+  if (!session.steps().empty()) parts << tr("%1 steps").arg(session.steps().size());
+  parts << QString::fromStdString(format_duration(session.range().span_ns()));
+  summary_->setText(session.traces().empty() ? QString() : parts.join(QStringLiteral(" · ")));
+}
+
+void Timeline::step_slice(int direction) {
+  const SliceRef ref = state_.selection();
+  if (!ref) return;
+  const trace::Lane& lane = state_.session().lane_of(ref);
+  const int64_t next = int64_t{ref.slice.value} + direction;
+  if (next < lane.first.value || next >= int64_t{lane.first.value} + lane.count) return;
+  state_.go_to({ref.trace, {static_cast<uint32_t>(next)}});
+}
+
+bool Timeline::handle_key(int key) {
+  const double page = state_.axis().width * kKeyPan;
+  switch (key) {
+    case Qt::Key_W:
+      state_.zoom(1 / kKeyZoom, lanes_->zoom_anchor());
+      return true;
+    case Qt::Key_S:
+      state_.zoom(kKeyZoom, lanes_->zoom_anchor());
+      return true;
+    case Qt::Key_A:
+    case Qt::Key_Left:
+      state_.pan(-page);
+      return true;
+    case Qt::Key_D:
+    case Qt::Key_Right:
+      state_.pan(page);
+      return true;
+    case Qt::Key_Up:
+      state_.set_scroll(state_.scroll() - Layout::kLaneHeight);
+      return true;
+    case Qt::Key_Down:
+      state_.set_scroll(state_.scroll() + Layout::kLaneHeight);
+      return true;
+    case Qt::Key_PageUp:
+      state_.set_scroll(state_.scroll() - lanes_->height());
+      return true;
+    case Qt::Key_PageDown:
+      state_.set_scroll(state_.scroll() + lanes_->height());
+      return true;
+    case Qt::Key_F:
+      state_.fit_selection();
+      return true;
+    case Qt::Key_Home:
+      state_.fit();
+      return true;
+    case Qt::Key_Escape:
+      state_.select({});
+      return true;
+    case Qt::Key_Period:
+      step_slice(1);
+      return true;
+    case Qt::Key_Comma:
+      step_slice(-1);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Timeline::keyPressEvent(QKeyEvent* event) {
+  const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier));
+  if (!plain || !handle_key(event->key())) QWidget::keyPressEvent(event);
+}
+
+}  // namespace redline::viewer

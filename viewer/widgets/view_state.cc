@@ -1,0 +1,150 @@
+#include "viewer/widgets/view_state.h"
+
+#include <algorithm>
+
+#include "viewer/models/lane_pixels.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr double kHitPixels = 3;
+
+}  // namespace
+
+ViewState::ViewState(const Theme& theme, QObject* parent)
+    : QObject(parent),
+      theme_(&theme),
+      session_(
+          std::make_shared<const Session>(std::vector<std::shared_ptr<const trace::Trace>>{})) {}
+
+void ViewState::open(std::shared_ptr<const Session> session) {
+  session_ = std::move(session);
+  layout_ = Layout(*session_, height_);
+  selection_ = hover_ = {};
+  search_ = {};
+  scroll_ = 0;
+  axis_ = axis_.showing(first_view(*session_, axis_.width));
+  emit session_changed();
+  emit layout_changed();
+  emit axis_changed();
+  emit scroll_changed();
+  emit selection_changed();
+  emit search_changed();
+}
+
+void ViewState::set_size(int width, int height) {
+  height_ = std::max(height, 1);
+  TimeAxis axis = axis_;
+  axis.width = std::max(width, 1);
+  set_axis(axis);
+  set_scroll(scroll_);
+}
+
+int ViewState::max_scroll() const { return std::max(0, layout_.height() - height_); }
+
+void ViewState::set_scroll(int scroll) {
+  scroll = std::clamp(scroll, 0, max_scroll());
+  if (scroll == scroll_) return;
+  scroll_ = scroll;
+  emit scroll_changed();
+}
+
+void ViewState::set_axis(const TimeAxis& axis) {
+  axis_ = axis.kept_near(session_->range());
+  emit axis_changed();
+}
+
+void ViewState::set_range(TimeRange range) { set_axis(axis_.showing(range)); }
+
+void ViewState::zoom(double factor, double anchor_x) {
+  // Wider than ten times everything there is nothing to see.
+  const double whole = static_cast<double>(session_->range().span_ns());
+  if (factor > 1 && static_cast<double>(axis_.span_ns) > std::max(whole, 1000.0) * 10) return;
+  set_axis(axis_.zoomed(factor, anchor_x));
+}
+
+void ViewState::pan(double pixels) { set_axis(axis_.panned(pixels)); }
+
+void ViewState::fit() {
+  const TimeRange all = session_->range();
+  const int64_t margin = all.span_ns() / 100;
+  set_range({saturating_sub(all.begin_ns, margin), saturating_add(all.end_ns, margin)});
+}
+
+void ViewState::fit_selection() {
+  if (!selection_) return fit();
+  const TimeRange range = session_->range_of(selection_);
+  const int64_t margin = std::max<int64_t>(range.span_ns() / 8, 1);
+  const TimeRange wanted{saturating_sub(range.begin_ns, margin),
+                         saturating_add(range.end_ns, margin)};
+  // Twice F on the same slice goes back out: to the whole.
+  wanted == axis_.range() ? fit() : set_range(wanted);
+}
+
+void ViewState::toggle(RowId row) {
+  layout_.toggle(*session_, row);
+  set_scroll(scroll_);
+  emit layout_changed();
+}
+
+void ViewState::select(SliceRef ref) {
+  if (ref == selection_) return;
+  selection_ = ref;
+  emit selection_changed();
+}
+
+void ViewState::go_to(SliceRef ref) {
+  if (!ref) return;
+  layout_.reveal(*session_, ref);
+  emit layout_changed();
+  if (const auto top = layout_.top_of(*session_, ref)) {
+    const bool visible = *top >= scroll_ && *top + Layout::kLaneHeight <= scroll_ + height_;
+    if (!visible) set_scroll(*top - height_ / 2);
+  }
+  const TimeRange range = session_->range_of(ref);
+  const double pixels = axis_.x_of(range.end_ns) - axis_.x_of(range.begin_ns);
+  TimeAxis axis = axis_;
+  if (pixels < 40 || pixels > axis_.width) {
+    axis.span_ns = std::max<int64_t>(range.span_ns(), 1);
+    axis = axis.zoomed(axis_.width / 160.0, 0);
+  }
+  const int64_t middle = saturating_add(range.begin_ns, range.span_ns() / 2);
+  axis.begin_ns = saturating_sub(middle, axis.span_ns / 2);
+  set_axis(axis);
+  select(ref);
+}
+
+void ViewState::set_hover(SliceRef ref) {
+  if (ref == hover_) return;
+  hover_ = ref;
+  emit hover_changed();
+}
+
+void ViewState::find(const QString& text) {
+  search_ = Search(*session_, text.toStdString());
+  emit search_changed();
+}
+
+void ViewState::find_next() {
+  go_to(search_.next(*session_, selection_));
+  emit search_changed();
+}
+
+void ViewState::find_previous() {
+  go_to(search_.previous(*session_, selection_));
+  emit search_changed();
+}
+
+SliceRef ViewState::slice_at(double x, int y) const {
+  const auto hit = layout_.lane_at(*session_, y + scroll_);
+  if (!hit) return {};
+  const SessionTrace& item = session_->traces()[hit->trace];
+  const trace::Lane& lane = item.trace->lanes()[hit->lane.value];
+  const TimeAxis axis = item.local(axis_);
+  const auto tolerance = static_cast<int64_t>(kHitPixels * axis.ns_per_pixel());
+  const uint32_t found = viewer::slice_at(item.lane_columns(lane), axis.time_at(x), tolerance);
+  if (found == LanePyramid::kNoSlice) return {};
+  return {hit->trace, {lane.first.value + found}};
+}
+
+}  // namespace redline::viewer

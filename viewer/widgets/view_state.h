@@ -1,0 +1,77 @@
+// What the window shows: one session, the visible times, the scroll, the selection. The widgets
+// read it and repaint on its signals; input goes to it. So every part agrees on every pixel.
+#pragma once
+
+#include <QObject>
+#include <memory>
+
+#include "viewer/models/layout.h"
+#include "viewer/models/search.h"
+#include "viewer/models/session.h"
+#include "viewer/widgets/theme.h"
+
+namespace redline::viewer {
+
+class ViewState : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit ViewState(const Theme& theme, QObject* parent = nullptr);
+
+  [[nodiscard]] const Theme& theme() const { return *theme_; }
+  [[nodiscard]] const Session& session() const { return *session_; }
+  [[nodiscard]] const std::shared_ptr<const Session>& shared_session() const { return session_; }
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  [[nodiscard]] const TimeAxis& axis() const { return axis_; }
+  [[nodiscard]] SliceRef selection() const { return selection_; }
+  [[nodiscard]] SliceRef hover() const { return hover_; }
+  [[nodiscard]] const Search& search() const { return search_; }
+  [[nodiscard]] int scroll() const { return scroll_; }  ///< pixels of the layout above the view
+
+  void open(std::shared_ptr<const Session> session);
+  void set_size(int width, int height);  ///< of the lanes
+  void set_scroll(int scroll);
+  void set_range(TimeRange range);
+  void zoom(double factor, double anchor_x);
+  void pan(double pixels);
+  void fit();            ///< everything
+  void fit_selection();  ///< the selected slice with some room, else everything
+  void toggle(RowId row);
+
+  void select(SliceRef ref);
+  /// Selects and moves the view there; zooms where the slice would be too small or too large.
+  void go_to(SliceRef ref);
+  void set_hover(SliceRef ref);
+
+  void find(const QString& text);
+  void find_next();
+  void find_previous();
+
+  /// The slice under a point of the lanes, or the nearest within three pixels.
+  [[nodiscard]] SliceRef slice_at(double x, int y) const;
+
+ signals:
+  void session_changed();
+  void axis_changed();
+  void layout_changed();
+  void scroll_changed();
+  void selection_changed();
+  void hover_changed();
+  void search_changed();
+
+ private:
+  void set_axis(const TimeAxis& axis);
+  [[nodiscard]] int max_scroll() const;
+
+  const Theme* theme_;
+  std::shared_ptr<const Session> session_;
+  Layout layout_;
+  TimeAxis axis_;
+  int height_ = 1;
+  int scroll_ = 0;
+  SliceRef selection_;
+  SliceRef hover_;
+  Search search_;
+};
+
+}  // namespace redline::viewer

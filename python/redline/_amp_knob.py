@@ -1,0 +1,186 @@
+"""Knob amp = off | bf16 | fp16: automatic mixed precision in a script that was not written for it,
+or another one than the script asks for itself.
+
+A region of autocast begins with a training model's forward and ends where backward begins, so the
+loss is computed in it, as in the usual `with torch.autocast(...)` around both. Models that run
+without gradients get it around their forward alone. A script's own outermost autocast is set to
+the knob's value; one that a model switches off inside its forward is deliberate and stays off.
+
+fp16 needs its loss scaled. A script's own GradScaler is enabled or disabled to suit the knob;
+where there is none, OwnScaling does it around backward and the optimizer's step.
+"""
+
+import functools
+import weakref
+
+import torch
+from torch.amp.autocast_mode import autocast
+from torch.amp.grad_scaler import GradScaler, OptState
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+
+from redline._outermost import inside_a_model
+
+TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+_enter_autocast = autocast.__enter__  # PyTorch's own, for the regions that are ours
+_exit_autocast = autocast.__exit__
+
+
+class AmpKnob:
+    """install() once; enter_model and leave_model around each outermost forward."""
+
+    def __init__(self, mode, note):
+        self.type = TYPES[mode]
+        self.note = note
+        self.region = None  # ours, entered and not left yet
+        self.script_regions = 0
+        self.script_scales = False
+        self.scaling = None
+
+    def install(self):
+        self._override_autocast()
+        self._override_scaler()
+        self._wrap_backward()
+        register_optimizer_step_pre_hook(self._before_step)
+        if self.type is torch.float16:
+            self.scaling = OwnScaling(self.note)
+
+    def enter_model(self, module):
+        if self.type is None or self.region is not None:
+            return
+        device = next(module.parameters()).device.type
+        if torch.is_autocast_enabled(device):  # the script's own region, already set to the knob
+            return
+        self.region = autocast(device, dtype=self.type)
+        _enter_autocast(self.region)
+
+    def leave_model(self, module):
+        if not (torch.is_grad_enabled() and module.training):
+            self.leave_region()
+
+    def leave_region(self):
+        if self.region is not None:
+            region, self.region = self.region, None
+            _exit_autocast(region, None, None, None)
+
+    def _before_step(self, optimizer, args, kwargs):
+        self.leave_region()
+        if self.scaling is not None:
+            self.scaling.before_step(optimizer)
+
+    def _override_autocast(self):
+        knob = self
+
+        def enter(region):
+            deliberate = inside_a_model() or knob.script_regions > 0
+            if knob.type is None or not deliberate:
+                region._enabled = knob.type is not None
+            if knob.type is not None:
+                region.fast_dtype = knob.type
+            knob.script_regions += 1
+            return _enter_autocast(region)
+
+        def leave(region, *error):
+            knob.script_regions -= 1
+            return _exit_autocast(region, *error)
+
+        autocast.__enter__ = enter
+        autocast.__exit__ = leave
+
+    def _override_scaler(self):
+        knob = self
+        original = GradScaler.__init__
+
+        @functools.wraps(original)
+        def init(scaler, *args, **kwargs):
+            wanted = knob.type is torch.float16
+            if len(args) > 5:  # device, init_scale, growth_factor, backoff_factor, interval, enabled
+                args = (*args[:5], wanted)
+            else:
+                kwargs["enabled"] = wanted
+            original(scaler, *args, **kwargs)
+            knob.script_scales = knob.script_scales or scaler.is_enabled()
+
+        GradScaler.__init__ = init
+
+    def _wrap_backward(self):
+        original = torch.autograd.backward
+
+        @functools.wraps(original)
+        def backward(tensors, grad_tensors=None, *args, **kwargs):
+            self.leave_region()
+            if self.scaling is not None and not self.script_scales and grad_tensors is None:
+                tensors = self.scaling.scaled(tensors)
+            return original(tensors, grad_tensors, *args, **kwargs)
+
+        torch.autograd.backward = backward
+
+
+class OwnScaling:
+    """What a script with a GradScaler writes itself: scale the loss before backward; before the
+    step, unscale the gradients and skip the step where they overflowed."""
+
+    def __init__(self, note):
+        self.note = note
+        self.scaler = None
+        self.optimizers = weakref.WeakSet()
+        self.stepped = False
+        self._remember_optimizers()
+        for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
+            self._unscale_before_clipping(name)
+
+    def scaled(self, tensors):
+        if self.scaler is None:
+            first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors))
+            self.scaler = _unhooked_scaler(first.device.type)
+        if self.stepped:
+            self.stepped = False
+            self.scaler.update()
+        return self.scaler.scale(tensors)
+
+    def before_step(self, optimizer):
+        if self.scaler is None or not self._unscale(optimizer):
+            return
+        self.stepped = True
+        found = self.scaler._found_inf_per_device(optimizer).values()
+        if any(bool(overflow) for overflow in found):
+            optimizer.zero_grad(set_to_none=True)  # without gradients the step changes nothing
+
+    def _unscale(self, optimizer):
+        if all(p.grad is None for group in optimizer.param_groups for p in group["params"]):
+            return False
+        if self.scaler._per_optimizer_states[id(optimizer)]["stage"] is OptState.READY:
+            self.scaler.unscale_(optimizer)
+        return True
+
+    def _remember_optimizers(self):
+        original = Optimizer.__init__
+
+        @functools.wraps(original)
+        def init(optimizer, *args, **kwargs):
+            original(optimizer, *args, **kwargs)
+            self.optimizers.add(optimizer)
+
+        Optimizer.__init__ = init
+
+    def _unscale_before_clipping(self, name):
+        original = getattr(torch.nn.utils, name)
+
+        @functools.wraps(original)
+        def clip(parameters, *args, **kwargs):
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            clipped = {id(parameter) for parameter in parameters}
+            for optimizer in list(self.optimizers):
+                owned = (p for group in optimizer.param_groups for p in group["params"])
+                if self.scaler is not None and any(id(p) in clipped for p in owned):
+                    self._unscale(optimizer)
+            return original(parameters, *args, **kwargs)
+
+        setattr(torch.nn.utils, name, clip)
+
+
+def _unhooked_scaler(device):
+    """A GradScaler that the override of the script's own does not count."""
+    scaler = GradScaler.__new__(GradScaler)
+    GradScaler.__init__.__wrapped__(scaler, device)
+    return scaler

@@ -1,0 +1,232 @@
+"""Sets training knobs from outside, in scripts that know nothing of Redline.
+
+REDLINE_KNOBS holds them as a JSON object, {"batch_size": 256, "amp": "bf16"}; `redline run` and
+each trial of `autotune` set it. Where REDLINE_TRIAL names a FIFO, the process is a rank of a trial
+and reports its steps, samples and failures there. What cannot be applied is said, never guessed.
+"""
+
+import json
+import os
+import sys
+
+import torch
+from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from redline._amp_knob import TYPES, AmpKnob
+from redline._loader_knobs import KNOBS as LOADER_KNOBS
+from redline._loader_knobs import LoaderKnobs
+from redline._outermost import watch_models
+from redline._trial_report import TrialReporter, samples_in
+
+SWITCHES = {
+    "cudnn_benchmark": lambda on: setattr(torch.backends.cudnn, "benchmark", on),
+    "tf32": lambda on: _set_tf32(on),
+}
+MODEL_KNOBS = ("amp", "channels_last", "compile")
+KNOBS = (*LOADER_KNOBS, *SWITCHES, *MODEL_KNOBS)
+FLAGS = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+
+
+class KnobError(ValueError):
+    """A knob's value that means nothing; the text says which and what is allowed."""
+
+
+def _set_tf32(on):
+    torch.backends.cuda.matmul.allow_tf32 = on
+    torch.backends.cudnn.allow_tf32 = on
+
+
+def parse(text):
+    """REDLINE_KNOBS as values that can be applied: whole numbers, True or False, a name of TYPES.
+    Names that are no knob of this hook are left as they are."""
+    values = json.loads(text)
+    return {name: _value(name, value) for name, value in values.items()}
+
+
+def _value(name, value):
+    if name in ("batch_size", "num_workers", "prefetch_factor"):
+        least = 0 if name == "num_workers" else 1
+        if not str(value).isdigit() or int(value) < least:
+            raise KnobError(f"{name} = {value!r} is not a whole number of at least {least}")
+        return int(value)
+    if name == "amp":
+        if value not in TYPES:
+            raise KnobError(f"amp = {value!r} is not one of {', '.join(TYPES)}")
+        return value
+    if name in KNOBS:
+        if str(value).lower() not in FLAGS:
+            raise KnobError(f"{name} = {value!r} is neither on nor off")
+        return FLAGS[str(value).lower()]
+    return value
+
+
+class Knobs:
+    """All knobs of one process and what they are reported to; install() once."""
+
+    def __init__(self, values, reporter):
+        self.reporter = reporter
+        self.switches = {name: value for name, value in values.items() if name in SWITCHES}
+        loader = {name: value for name, value in values.items() if name in LOADER_KNOBS}
+        self.loader = LoaderKnobs(loader, reporter, self.note)
+        self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
+        self.channels_last = values.get("channels_last")
+        self.unknown = sorted(set(values) - set(KNOBS))
+        self.compile = values.get("compile", False)
+        self.compiled = set()  # ids, as below
+        self.laid_out = set()  # ids of models whose memory format was set
+        self.counted_model = None
+        self.seen = {"amp": "off", "channels_last": False}
+        self.steps = 0
+
+    def note(self, text):
+        if self.reporter is not None:
+            self.reporter.note(text)
+        elif int(os.environ.get("RANK", 0)) == 0:
+            print(f"redline: {text}", file=sys.stderr)
+
+    def install(self):
+        self._flip_switches()
+        self.loader.install()
+        if self.amp is not None:
+            self.amp.install()
+        if self.channels_last is not None:
+            self._lay_out_before_ddp()
+        model_knobs = (self.amp, self.channels_last, self.compile or None, self.reporter)
+        if any(knob is not None for knob in model_knobs):
+            watch_models(self._enter_model, self._leave_model)
+        register_optimizer_step_post_hook(self._after_step)
+        if self.reporter is not None:
+            self._watch_trial()
+
+    def _flip_switches(self):
+        for name, value in self.switches.items():
+            SWITCHES[name](value)
+
+    def _watch_trial(self):
+        self.reporter.watch_exceptions()
+        _keep_losses(self.reporter)
+        limit = os.environ.get("REDLINE_MEMORY_LIMIT")
+        if limit and torch.cuda.is_available():
+            torch.cuda._lazy_call(lambda: _limit_device_memory(int(limit)))
+
+    def _enter_model(self, module, args, kwargs):
+        if self.steps == 0:
+            self._flip_switches()  # over what the script set meanwhile
+        if self.channels_last is not None:
+            self._lay_out(module)
+            args = tuple(self._laid_out_input(value) for value in args)
+        if self.compile and module.training and id(module) not in self.compiled:
+            self.compiled.add(id(module))
+            module.compile()
+        if self.amp is not None:
+            self.amp.enter_model(module)
+        if self.reporter is not None and torch.is_grad_enabled() and module.training:
+            self._observe(module, args, kwargs)
+        return args, kwargs
+
+    def _leave_model(self, module):
+        if self.amp is not None:
+            self.amp.leave_model(module)
+
+    def _observe(self, module, args, kwargs):
+        if self.counted_model is None:
+            self.counted_model = id(module)
+        if self.counted_model == id(module):
+            self.reporter.add_forward(samples_in((*args, *kwargs.values()), None))
+        if self.steps == 0:
+            self._see_model(module)
+
+    def _see_model(self, module):
+        device = next(module.parameters()).device.type
+        if torch.is_autocast_enabled(device):
+            kinds = {kind: name for name, kind in TYPES.items()}
+            self.seen["amp"] = kinds.get(torch.get_autocast_dtype(device), "off")
+        planes = [weight for weight in module.parameters() if weight.dim() == 4 and weight[0, 0].numel() > 1]
+        if any(weight.is_contiguous(memory_format=torch.channels_last) for weight in planes):
+            self.seen["channels_last"] = True
+
+    def _lay_out_before_ddp(self):
+        # DDP copies the gradients' strides into its buckets, so the format must be set before it.
+        original = nn.parallel.DistributedDataParallel.__init__
+
+        def init(wrapper, module, *args, **kwargs):
+            self._lay_out(module)
+            original(wrapper, module, *args, **kwargs)
+            self.laid_out.add(id(wrapper))
+
+        nn.parallel.DistributedDataParallel.__init__ = init
+
+    def _lay_out(self, module):
+        if id(module) not in self.laid_out:
+            self.laid_out.add(id(module))
+            module.to(memory_format=self._memory_format())
+
+    def _laid_out_input(self, value):
+        if isinstance(value, torch.Tensor) and value.dim() == 4:
+            return value.contiguous(memory_format=self._memory_format())
+        return value
+
+    def _memory_format(self):
+        return torch.channels_last if self.channels_last else torch.contiguous_format
+
+    def _after_step(self, optimizer, args, kwargs):
+        self._flip_switches()
+        if self.steps == 0:
+            self._say_what_was_met()
+        self.steps += 1
+        if self.reporter is not None:
+            self.reporter.add_step()
+
+    def _say_what_was_met(self):
+        missing = self.loader.missing()
+        if missing:
+            self.note(
+                f"{', '.join(missing)} not applied: no DataLoader that shuffles was made "
+                "(one that reads in order is taken for evaluation)"
+            )
+        if self.unknown:
+            self.note(f"{', '.join(self.unknown)} not applied: set from outside are only "
+                      f"{', '.join(KNOBS)}; others need a placeholder in the command")
+        if self.reporter is not None:
+            self.reporter.seen(self._effective())
+
+    def _effective(self):
+        values = {**self.loader.effective, **self.seen}
+        values["cudnn_benchmark"] = torch.backends.cudnn.benchmark
+        values["tf32"] = torch.backends.cuda.matmul.allow_tf32
+        return {name: _text(value) for name, value in values.items() if value is not None}
+
+
+def _text(value):
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _keep_losses(reporter):
+    original = torch.autograd.backward
+
+    def backward(tensors, *args, **kwargs):
+        reporter.note_loss(tensors)
+        return original(tensors, *args, **kwargs)
+
+    torch.autograd.backward = backward
+
+
+def _limit_device_memory(limit):
+    """Makes the allocator fail, with a real OutOfMemoryError, beyond `limit` bytes a device."""
+    for device in range(torch.cuda.device_count()):
+        total = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, limit / total), device)
+
+
+def install():
+    """Called by the start-up hook after `import torch` where REDLINE_KNOBS is set."""
+    trial = os.environ.get("REDLINE_TRIAL")
+    reporter = TrialReporter(trial) if trial else None
+    try:
+        values = parse(os.environ["REDLINE_KNOBS"])
+    except ValueError as error:
+        if reporter is not None:
+            reporter.fail("invalid", "", str(error))
+        raise
+    Knobs(values, reporter).install()

@@ -1,0 +1,232 @@
+"""What a rank of a trial tells the runner: JSON lines over the FIFO named by REDLINE_TRIAL.
+
+Totals, not increments, so that a line dropped on a full pipe loses no sample. Each line is one
+write of less than 4096 bytes (PIPE_BUF), so that the lines of several ranks never mix.
+"""
+
+import atexit
+import json
+import os
+import sys
+import time
+
+import torch
+
+LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
+LEAST_SECONDS_BETWEEN_STEPS_LINES = 0.002
+SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
+NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
+THRASHING_CHECKS = 2
+
+
+def rank_and_world_size():
+    """This process's place in the job: torch.distributed's, else that of the launcher's variables."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+class Channel:
+    """The FIFO. Never raises and never blocks for long: the training matters more."""
+
+    def __init__(self, path):
+        self.path = path
+        self.descriptor = None
+
+    def send(self, line_type, patience=0.0, **fields):
+        """Writes one line; True when it went out. `patience` is how long to wait for a full pipe,
+        in seconds."""
+        rank, _ = rank_and_world_size()
+        fields = {"type": line_type, "rank": rank, **fields}
+        line = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
+        while len(line) > LONGEST_LINE and fields.get("message"):
+            fields["message"] = fields["message"][len(fields["message"]) // 2 + 1 :]
+            line = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
+        deadline = time.monotonic() + patience
+        while not self._write(line + b"\n"):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def _write(self, line):
+        try:
+            if self.descriptor is None:
+                self.descriptor = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            return os.write(self.descriptor, line) == len(line)
+        except OSError:  # full, or the runner is gone and will not miss it
+            return False
+
+
+class TrialReporter:
+    """Counts optimizer steps and samples of this process and reports them.
+
+    A step is an optimizer step that new samples went into: gradient accumulation makes one step of
+    several batches, and two optimizers of one batch are one step.
+    """
+
+    def __init__(self, path):
+        self.channel = Channel(path)
+        self.process = os.getpid()
+        self._begin()
+        atexit.register(self._flush)
+
+    def _begin(self):
+        self.steps = 0
+        self.steps_sent = 0
+        self.samples = 0
+        self.new_samples = 0
+        self.loader_batches = 0
+        self.last_line = 0.0
+        self.last_check = 0.0
+        self.loss = None
+        self.nan_checks = 0
+        self.thrashing_checks = 0
+        self.retries = 0
+        self.memory = None
+
+    def add_batch(self, samples):
+        """A batch that the training loop took out of a DataLoader."""
+        self.loader_batches += 1
+        self.new_samples += samples
+
+    def add_forward(self, samples):
+        """A training forward; counts only in scripts without a DataLoader."""
+        if self.loader_batches == 0:
+            self.new_samples += samples
+
+    def add_step(self):
+        if os.getpid() != self.process:  # a rank forked from the process that was hooked
+            self.process = os.getpid()
+            self._begin()
+        if self.new_samples == 0:
+            return
+        self.steps += 1
+        self.samples += self.new_samples
+        self.new_samples = 0
+        now = time.monotonic()
+        if now - self.last_check >= SECONDS_BETWEEN_CHECKS:
+            self.last_check = now
+            self._check_memory()
+            self._check_loss()
+        if now - self.last_line >= LEAST_SECONDS_BETWEEN_STEPS_LINES:
+            self.last_line = now
+            self._send_step()
+
+    def _flush(self):
+        """The last steps of a script that ends by itself."""
+        if self.steps > self.steps_sent and os.getpid() == self.process:
+            self._send_step()
+
+    def _send_step(self):
+        self.steps_sent = self.steps
+        fields = {"memory": self.memory} if self.memory is not None else {}
+        _, world_size = rank_and_world_size()
+        self.channel.send(
+            "step",
+            world=world_size,
+            t=time.monotonic_ns(),
+            steps=self.steps,
+            samples=self.samples,
+            **fields,
+        )
+
+    def _check_memory(self):
+        if not torch.cuda.is_available() or not torch.cuda.is_initialized():
+            return
+        statistics = torch.cuda.memory_stats()
+        self.memory = statistics.get("reserved_bytes.all.peak", 0)
+        retries = statistics.get("num_alloc_retries", 0)
+        self.thrashing_checks = self.thrashing_checks + 1 if retries > self.retries else 0
+        self.retries = retries
+        if self.thrashing_checks >= THRASHING_CHECKS:
+            self.fail("thrash", "", f"the allocator flushed its cache {retries} times")
+
+    def _check_loss(self):
+        loss, self.loss = self.loss, None
+        if loss is None:
+            return
+        self.nan_checks = self.nan_checks + 1 if bool(torch.isnan(loss)) else 0
+        if self.nan_checks == NAN_CHECKS:
+            self.fail("nan_loss", "", f"the loss is NaN at step {self.steps}")
+
+    def note_loss(self, loss):
+        """Keeps what backward() was called on, for the next check."""
+        if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():
+            self.loss = loss.detach()
+
+    def fail(self, kind, error, message, **fields):
+        self.channel.send(
+            "failure", patience=1.0, kind=kind, error=error, message=message, **fields
+        )
+
+    def note(self, text):
+        """Something that the user should read beside the trial, such as a knob not applied."""
+        self.channel.send("note", patience=1.0, text=text)
+
+    def seen(self, knobs):
+        """Knob values that the job really runs with."""
+        self.channel.send("seen", patience=1.0, knobs=knobs)
+
+    def watch_exceptions(self):
+        """Reports the exception that ends this process, then lets the hook before go on."""
+        before = sys.excepthook
+
+        def excepthook(error_type, error, traceback):
+            try:
+                self._report_exception(error_type, error)
+            finally:
+                before(error_type, error, traceback)
+
+        sys.excepthook = excepthook
+
+    def _report_exception(self, error_type, error):
+        # A launcher's summary of its ranks is not a rank's failure.
+        if issubclass(error_type, KeyboardInterrupt) or error_type.__name__ == "ChildFailedError":
+            return
+        kind = "exception"
+        if issubclass(error_type, torch.OutOfMemoryError):
+            kind = "gpu_oom"
+        elif issubclass(error_type, MemoryError):
+            kind = "host_oom"
+        module = error_type.__module__
+        name = error_type.__qualname__
+        fields = {}
+        if hasattr(error, "error_index"):  # torch.multiprocessing.spawn names the rank that failed
+            fields["rank"] = error.error_index
+        self.fail(
+            kind,
+            name if module == "builtins" else f"{module}.{name}",
+            str(error)[-1500:],
+            **fields,
+        )
+
+
+def samples_in(batch, expected):
+    """How many samples a batch holds: the leading size of its tensors.
+
+    `expected` is the loader's batch size or None. It decides where the batch is a nest in which
+    other sizes come first, such as the lists of unequal images of detection models.
+    """
+    sizes, lengths = [], []
+    _collect_sizes(batch, sizes, lengths, depth=0)
+    if expected is not None and (expected in sizes or expected in lengths):
+        return expected
+    if sizes and (expected is None or sizes[0] <= expected):
+        return sizes[0]
+    return expected or 0
+
+
+def _collect_sizes(batch, sizes, lengths, depth):
+    if len(sizes) >= 8 or depth > 3:
+        return
+    if isinstance(batch, torch.Tensor):
+        if batch.dim() > 0:
+            sizes.append(batch.size(0))
+    elif hasattr(batch, "values") and callable(batch.values):
+        for value in batch.values():
+            _collect_sizes(value, sizes, lengths, depth + 1)
+    elif isinstance(batch, (list, tuple)):
+        lengths.append(len(batch))
+        for value in batch[:8]:
+            _collect_sizes(value, sizes, lengths, depth + 1)

@@ -1,0 +1,181 @@
+"""Knobs set from outside do what the script's own flags do, and a trial's ranks report rightly."""
+
+import json
+import os
+import pathlib
+import subprocess
+import threading
+
+import pytest
+
+SCRIPTS = pathlib.Path(__file__).with_name("scripts")
+
+
+@pytest.fixture
+def with_knobs(repo_root, python, tmp_path):
+    """with_knobs(knobs, script, *arguments, trial=False): the finished process; in a trial, its
+    `reports` are the lines that it sent."""
+    folder = repo_root / "python"
+
+    def run_script(knobs, script, *arguments, trial=False, launcher=(), check=True):
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{folder / 'redline' / 'startup'}:{folder}",
+            "REDLINE_KNOBS": json.dumps(knobs),
+            "OMP_NUM_THREADS": "1",
+        }
+        lines = []
+        if trial:
+            fifo = tmp_path / "reports"
+            fifo.unlink(missing_ok=True)
+            os.mkfifo(fifo)
+            environment["REDLINE_TRIAL"] = str(fifo)
+            # Opened for writing too, so that reading ends only when this end is closed.
+            keeper = os.open(fifo, os.O_RDWR)
+            reader = threading.Thread(target=lambda: lines.extend(fifo.open().readlines()))
+            reader.start()
+        command = [python, *launcher, script, *arguments]
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if trial:
+            os.close(keeper)
+            reader.join()
+        assert not check or done.returncode == 0, done.stderr
+        done.reports = [json.loads(line) for line in lines]
+        return done
+
+    return run_script
+
+
+def of_type(done, kind):
+    return [report for report in done.reports if report["type"] == kind]
+
+
+PLAIN = SCRIPTS / "plain_loop.py"
+
+
+@pytest.fixture(scope="module")
+def flagged_output():
+    """What PLAIN prints with flags of its own, each kind run once."""
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("knobs", "script_flags", "same_as"),
+    [
+        ({"batch_size": 16}, [], ["--batch-size", "16"]),
+        ({"amp": "bf16"}, [], ["--amp", "bf16"]),
+        ({"amp": "fp16"}, [], ["--amp", "fp16"]),
+        # over what the script asks for
+        ({"amp": "off"}, ["--amp", "fp16"], []),
+        ({"amp": "bf16"}, ["--amp", "fp16"], ["--amp", "bf16"]),
+        ({"amp": "fp16"}, ["--amp", "bf16"], ["--amp", "fp16"]),
+    ],
+)
+def test_a_knob_trains_to_the_same_bits_as_the_flag(
+    with_knobs, flagged_output, knobs, script_flags, same_as
+):
+    key = tuple(same_as)
+    if key not in flagged_output:
+        flagged_output[key] = with_knobs({}, PLAIN, *same_as).stdout
+    assert with_knobs(knobs, PLAIN, *script_flags).stdout == flagged_output[key]
+
+
+def test_workers_can_be_added_and_taken_away(with_knobs):
+    alone = with_knobs({"num_workers": 0, "prefetch_factor": 4}, PLAIN).stdout
+    helped = with_knobs({"num_workers": 1, "prefetch_factor": 4}, PLAIN, trial=True)
+    assert helped.stdout == alone
+    (seen,) = of_type(helped, "seen")
+    assert seen["knobs"]["num_workers"] == "1"
+    assert seen["knobs"]["prefetch_factor"] == "4"
+
+
+def test_a_trial_without_knobs_is_measured_and_shows_the_scripts_own_values(with_knobs):
+    done = with_knobs({}, PLAIN, "--steps", "6", "--amp", "bf16", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["rank"], last["world"]) == (0, 1)
+    assert (last["steps"], last["samples"]) == (6, 48)
+    (seen,) = of_type(done, "seen")
+    assert seen["knobs"]["batch_size"] == "8"
+    assert seen["knobs"]["num_workers"] == "0"
+    assert seen["knobs"]["amp"] == "bf16"
+    assert not of_type(done, "note")
+
+
+def test_a_step_of_accumulated_batches_is_one_step_of_all_their_samples(with_knobs):
+    done = with_knobs({"batch_size": 4}, PLAIN, "--accumulation", "3", "--steps", "5", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (5, 5 * 3 * 4)
+
+
+def test_samples_are_counted_at_the_model_where_there_is_no_loader(with_knobs):
+    done = with_knobs({}, SCRIPTS / "no_loader.py", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (6, 6 * 2 * 7)
+
+
+def test_what_cannot_be_applied_is_said(with_knobs):
+    done = with_knobs({"batch_size": 16, "lr": 3}, PLAIN, "--ordered", trial=True)
+    assert "batches of [8]" in done.stdout
+    notes = "\n".join(report["text"] for report in of_type(done, "note"))
+    assert "batch_size not applied: no DataLoader that shuffles" in notes
+    assert "lr not applied" in notes
+    # The loader is not touched, but its batches still count.
+    assert of_type(done, "step")[-1]["samples"] == 64
+
+
+def test_outside_a_trial_the_note_goes_to_stderr(with_knobs):
+    done = with_knobs({"batch_size": 16}, PLAIN, "--ordered")
+    assert "redline: batch_size not applied" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "text"),
+    [
+        ("memory", "RuntimeError", "DefaultCPUAllocator"),
+        ("error", "KeyError", "three"),
+    ],
+)
+def test_the_exception_that_ends_a_rank_is_reported(with_knobs, how, error, text):
+    done = with_knobs({}, PLAIN, "--fail", how, trial=True, check=False)
+    (failure,) = of_type(done, "failure")
+    assert failure["error"] == error
+    assert text in failure["message"]
+    assert done.returncode == 1
+    assert error in done.stderr
+
+
+def test_a_loss_that_stays_nan_is_reported(with_knobs):
+    done = with_knobs({}, PLAIN, "--fail", "nan", "--steps", "1500", trial=True)
+    assert of_type(done, "failure")[0]["kind"] == "nan_loss"
+
+
+def test_a_knob_value_that_means_nothing_is_refused(with_knobs):
+    done = with_knobs({"batch_size": 0}, PLAIN, trial=True, check=False)
+    (failure,) = of_type(done, "failure")
+    assert failure["kind"] == "invalid"
+    assert "batch_size = 0 is not a whole number" in failure["message"]
+
+
+def test_ranks_of_a_ddp_job_report_one_by_one(with_knobs, train_cifar):
+    arguments = ["--steps", "6", "--train-size", "512", "--print-loss-bits"]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    knobs = {"batch_size": 8, "amp": "bf16", "channels_last": "on"}
+    flags = ["--batch-size", "8", "--amp", "bf16", "--channels-last"]
+    tuned = with_knobs(knobs, train_cifar, *arguments, trial=True, launcher=launcher)
+    flagged = with_knobs({}, train_cifar, *arguments, *flags, trial=True, launcher=launcher)
+    for done in (tuned, flagged):
+        steps = of_type(done, "step")
+        assert {report["rank"] for report in steps} == {0, 1}
+        assert {report["world"] for report in steps} == {2}
+        last = {report["rank"]: report["samples"] for report in steps}
+        assert last == {0: 48, 1: 48}
+        seen = of_type(done, "seen")[0]["knobs"]
+        assert (seen["batch_size"], seen["amp"], seen["channels_last"]) == ("8", "bf16", "on")
+    bits = [line for line in tuned.stdout.splitlines() if "loss bits" in line]
+    assert bits and bits[0] in flagged.stdout

@@ -1,0 +1,126 @@
+// What the doctor finds out about a machine, as plain values.
+//
+// Probing (which needs the machine) fills these; judging (judge.h) only reads them, so that every
+// judgement can be tested on a machine that has none of the parts. What is not there is an empty
+// optional, never a zero. Sizes are bytes.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redline::doctor {
+
+/// A CUDA release such as 13.0. Drivers and headers write it as 1000 * major + 10 * minor.
+struct CudaVersion {
+  int major = 0;
+  int minor = 0;
+  auto operator<=>(const CudaVersion&) const = default;
+  [[nodiscard]] static CudaVersion from_number(int number) {
+    return {number / 1000, number % 1000 / 10};
+  }
+};
+
+struct Pcie {
+  int generation = 0;  ///< the best that both ends can do; an idle link runs slower
+  int width = 0;       ///< lanes in use
+  int max_width = 0;   ///< lanes that the GPU and its slot could use
+};
+
+struct Gpu {
+  std::string name;
+  std::string uuid;
+  int64_t memory_bytes = 0;
+  int64_t free_bytes = 0;
+  int compute_major = 0;
+  int compute_minor = 0;
+  std::optional<bool> mig;  ///< none: this GPU cannot be split
+  int mig_instances = 0;
+  std::optional<Pcie> pcie;
+};
+
+/// The kernel driver as NVML sees it.
+struct Driver {
+  std::string version;
+  std::optional<CudaVersion> cuda;  ///< the newest that it can run
+  std::vector<Gpu> gpus;
+  std::string failure;  ///< NVML's own words, where it would not start
+  int status = 0;       ///< its nvmlReturn_t
+};
+
+/// CUDA as a program gets it: after CUDA_VISIBLE_DEVICES, containers and permissions.
+struct CudaRuntime {
+  int status = 0;  ///< CUresult of cuInit
+  int devices = 0;
+};
+
+struct Toolkit {
+  std::filesystem::path folder;
+  std::optional<CudaVersion> version;
+  bool compiler = false;  ///< has bin/nvcc
+};
+
+struct Torch {
+  std::string version;              ///< "2.11.0+cu130"
+  std::optional<CudaVersion> cuda;  ///< none: built for the CPU alone
+  std::string cudnn;                ///< "9.19.0"; empty: none
+  std::string nccl;
+  std::vector<std::string> architectures;  ///< "sm_90", "compute_90"
+  bool cxx11_abi = true;
+  std::filesystem::path folder;
+};
+
+/// The Python that training commands are taken to use.
+struct Python {
+  std::string executable;
+  std::string version;
+  std::optional<Torch> torch;
+  std::string failure;             ///< why torch could not be imported
+  bool torch_missing = false;      ///< there is none, rather than a broken one
+  std::string cupti_distribution;  ///< version of the CUPTI wheel, where there is one
+};
+
+struct Cupti {
+  std::filesystem::path library;
+  std::string version;  ///< empty: not told
+};
+
+/// The libraries of ours that go into a training process.
+struct Recorder {
+  bool core = false;
+  bool adapter = false;
+  std::string adapter_torch;  ///< the torch that the adapter was built against
+};
+
+struct Host {
+  int cores = 0;
+  int64_t memory_bytes = 0;
+  int64_t available_bytes = 0;
+  std::optional<int64_t> shm_bytes;
+  std::optional<int64_t> shm_free_bytes;
+  bool cgroup_delegated = false;  ///< trials can be bounded by cgroup v2
+  int64_t open_files = 0;         ///< soft limit of this process
+  int64_t open_files_limit = 0;   ///< up to which it may be raised
+  bool nvidia_hardware = false;   ///< an NVIDIA display controller on the PCI bus
+  bool nvidia_device_nodes = false;
+  bool gpu_activity_restricted = false;  ///< the driver lets only administrators profile
+  bool administrator = false;
+  std::optional<int> perf_event_paranoid;
+  std::optional<int> ptrace_scope;
+};
+
+struct Facts {
+  std::optional<Driver> driver;
+  std::optional<CudaRuntime> cuda;
+  std::optional<std::string> cuda_visible_devices;
+  std::optional<Toolkit> toolkit;
+  std::optional<Python> python;
+  std::optional<Cupti> cupti;
+  Recorder recorder;
+  Host host;
+};
+
+}  // namespace redline::doctor

@@ -1,0 +1,28 @@
+// The doctor's findings as text for people and as JSON for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/doctor/check.h"
+#include "cli/doctor/facts.h"
+
+namespace redline::doctor {
+
+struct Style {
+  bool utf8 = true;
+  bool colour = false;
+};
+
+/// Whether `fd` is a terminal that wants colours, and whether the locale has UTF-8.
+[[nodiscard]] Style style_of(int fd);
+
+/// A line or more of at most 80 columns for each check, then "N errors, N warnings".
+[[nodiscard]] std::string as_text(const std::vector<Check>& checks, Style style);
+
+/// One object of schema redline.doctor/1: the facts, the checks, and the counts.
+[[nodiscard]] std::string as_json(const Facts& facts, const std::vector<Check>& checks);
+
+[[nodiscard]] int count(const std::vector<Check>& checks, State state);
+
+}  // namespace redline::doctor

@@ -1,0 +1,104 @@
+"""`redline doctor` as users call it, without a GPU and, by stub driver libraries, with one."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def doctor(run, program, python):
+    """doctor("--format", "json", NAME=VALUE…): the completed command, in an UTF-8 locale."""
+
+    def run_doctor(*flags, **environment):
+        environment = {"REDLINE_PYTHON": str(python), "LC_ALL": "C.UTF-8", **environment}
+        return run([program("redline"), "doctor", *flags], environment=environment)
+
+    return run_doctor
+
+
+@pytest.fixture
+def stubs(program):
+    """Where the stub driver libraries of a machine with a GPU lie."""
+    folder = program("redline").parents[1] / "tests" / "stubs"
+    if not (folder / "libcuda.so.1").exists():
+        pytest.skip(f"{folder} has no stub libraries: build with -DREDLINE_TESTS=ON")
+    return str(folder)
+
+
+def states(report):
+    return {check["name"]: check["state"] for check in report["checks"]}
+
+
+def test_this_machine_is_fit_to_train(doctor, python):
+    completed = doctor("--format", "json")
+    assert completed.returncode == 0, completed.stdout
+    report = json.loads(completed.stdout)
+    assert next(iter(report)) == "schema"
+    assert report["schema"] == "redline.doctor/1"
+    assert report["errors"] == 0
+    assert states(report)["PyTorch"] == "ok"
+    assert states(report)["recorder"] == "ok"
+    assert report["host"]["cores"] >= 1
+    if not report["gpus"]:
+        assert report["driver"] is None
+        assert states(report)["driver"] == "absent"
+
+
+def test_text_fits_the_screen_and_ends_in_the_counts(doctor):
+    completed = doctor()
+    lines = completed.stdout.splitlines()
+    assert lines[-1].startswith("0 errors, ")
+    assert all(len(line) <= 80 for line in lines)
+    assert "\033" not in completed.stdout
+    assert any("PyTorch" in line and "✓" in line for line in lines)
+    assert doctor(LC_ALL="C").stdout.isascii()
+
+
+def test_a_machine_with_a_gpu(doctor, stubs):
+    report = json.loads(doctor("--format", "json", LD_LIBRARY_PATH=stubs).stdout)
+    assert report["driver"]["version"] == "580.65.06"
+    assert report["driver"]["cuda"] == "13.0"
+    (gpu,) = report["gpus"]
+    assert gpu["name"] == "NVIDIA H200"
+    assert gpu["memory_bytes"] == 143771 << 20
+    assert gpu["compute_capability"] == "9.0"
+    assert gpu["pcie"] == {"generation": 5, "width": 16, "max_width": 16}
+    assert states(report)["GPU 0"] == "ok"
+    assert states(report)["visible GPUs"] == "ok"
+    assert report["cupti"]["library"]
+    text = doctor(LD_LIBRARY_PATH=stubs).stdout
+    assert "GPU 0         NVIDIA H200 · 140.4 GiB (139.7 free) · sm_90 · PCIe gen5 x16" in text
+
+
+def test_hidden_gpus_are_a_warning(doctor, stubs):
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "REDLINE_STUB_CUDA_STATUS": "100"}
+    completed = doctor("--format", "json", LD_LIBRARY_PATH=stubs, **hidden)
+    assert completed.returncode == 0
+    report = json.loads(completed.stdout)
+    assert report["cuda_visible_devices"] == ""
+    assert states(report)["visible GPUs"] == "warning"
+
+
+def test_a_driver_that_is_too_old_for_torch_is_an_error_with_its_cure(doctor, stubs):
+    completed = doctor(LD_LIBRARY_PATH=stubs, REDLINE_STUB_CUDA_VERSION="11040")
+    assert completed.returncode == 1
+    assert "PyTorch wants CUDA" in completed.stdout
+    assert "cure: update the driver, or install a torch that is built for CUDA 11.4" in (
+        " ".join(completed.stdout.split())
+    )
+    assert completed.stderr.startswith("redline: doctor: 1 error ")
+    assert len(completed.stderr.splitlines()) == 1
+
+
+def test_a_python_without_torch_is_a_warning(doctor):
+    completed = doctor(REDLINE_PYTHON="/usr/bin/python3")
+    if "PyTorch       2." in completed.stdout:
+        pytest.skip("/usr/bin/python3 has torch")
+    assert completed.returncode == 0
+    assert "! PyTorch       not in /usr/bin/python3" in completed.stdout
+
+
+def test_wrong_format_is_a_usage_error(doctor):
+    completed = doctor("--format", "xml")
+    assert completed.returncode == 2
+    assert "xml" in completed.stderr

@@ -5,6 +5,7 @@
 #include <exception>
 #include <string>
 
+#include "profiler/adapter.h"
 #include "profiler/ranges.h"
 #include "profiler/recorder.h"
 #include "profiler/schedule.h"
@@ -144,6 +145,31 @@ int redline_get_stats(redline_stats* stats) {
                           counts.threads};
     full.struct_size = std::min<uint64_t>(stats->struct_size, sizeof(full));
     std::memcpy(stats, &full, full.struct_size);
+    return {};
+  });
+}
+
+int redline_attach_torch(void) {
+  return guarded([](Recorder&) { return redline::profiler::attach_torch(); });
+}
+
+int redline_take_request(redline_request* request) {
+  if (request == nullptr) return failure("request: no structure");
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto wanted = redline::profiler::record_request_from_environment();
+    if (!wanted) return tl::unexpected(wanted.error());
+    static_cast<void>(recorder.discard());  // fails where there is nothing to give up
+    const auto schedule = wanted->schedule.value_or(redline::Schedule{.active = 0});
+    redline_request full = {};
+    full.skip_first = schedule.skip_first;
+    full.wait = schedule.wait;
+    full.warmup = schedule.warmup;
+    full.active = schedule.active;
+    full.repeat = schedule.repeat;
+    full.record_shapes = wanted->options.record_shapes ? 1 : 0;
+    wanted->options.directory.copy(full.directory, sizeof(full.directory) - 1);
+    full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
+    std::memcpy(request, &full, full.struct_size);
     return {};
   });
 }

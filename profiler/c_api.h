@@ -31,8 +31,8 @@ REDLINE_API int redline_stop(void);
 /* Gives up a prepared or started window without a trace. */
 REDLINE_API int redline_discard(void);
 
-/* From now on SIGTERM, too, completes a window with a "directory" before it ends the process; exit()
- * always does. Without effect where the process handles SIGTERM itself. */
+/* From now on SIGTERM, too, completes a window with a "directory" before it ends the process;
+ * exit() always does. Without effect where the process handles SIGTERM itself. */
 REDLINE_API int redline_finish_on_termination(void);
 
 /* Writes the last stopped window to `path` (gz where it ends in .gz): to `path`.partial, then
@@ -61,6 +61,22 @@ typedef struct redline_stats {
   uint64_t threads;
 } redline_stats;
 REDLINE_API int redline_get_stats(redline_stats* stats);
+
+/* Loads libredline_torch.so from the folder of libredline.so, where LibTorch is in the process:
+ * from then on windows hold its operators. Fails where there is no LibTorch. May be called again.
+ */
+REDLINE_API int redline_attach_torch(void);
+
+/* What `redline record` asks of this process by the environment variable REDLINE_RECORD. */
+typedef struct redline_request {
+  uint64_t struct_size;                             /* set by the caller */
+  int64_t skip_first, wait, warmup, active, repeat; /* active is 0: no schedule, record all */
+  int32_t record_shapes;
+  char directory[4096];
+} redline_request;
+/* Fills `request` and hands the recording over to the caller: a window that the injected library
+ * began for the whole run (profiler/inject.cc) is given up. Fails where nothing is asked for. */
+REDLINE_API int redline_take_request(redline_request* request);
 
 /* What torch.profiler.schedule(...) returns for `step`: 0 none, 1 warmup, 2 record, 3
  * record_and_save. */

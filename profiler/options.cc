@@ -1,5 +1,6 @@
 #include "profiler/options.h"
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace redline::profiler {
@@ -74,6 +75,16 @@ tl::expected<RecordRequest, std::string> parse_record_request(std::string_view j
                                          : read_option(key, value, request.options);
     if (error) return tl::unexpected(*error);
   }
+  return request;
+}
+
+tl::expected<RecordRequest, std::string> record_request_from_environment() {
+  const char* json = std::getenv("REDLINE_RECORD");
+  if (json == nullptr || *json == '\0') {
+    return tl::unexpected(std::string("REDLINE_RECORD is not set"));
+  }
+  auto request = parse_record_request(json);
+  if (!request) return tl::unexpected("REDLINE_RECORD: " + request.error());
   return request;
 }
 

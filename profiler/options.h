@@ -31,6 +31,9 @@ struct RecordRequest {
 /// From REDLINE_RECORD's value: {"directory", "schedule": {"skip_first", …}, "record_shapes"}.
 [[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
 
+/// The same from the environment; an error where REDLINE_RECORD is not set.
+[[nodiscard]] tl::expected<RecordRequest, std::string> record_request_from_environment();
+
 /// True where `text` is one JSON value.
 [[nodiscard]] bool is_json(std::string_view text);
 [[nodiscard]] bool is_json_object(std::string_view text);

@@ -158,9 +158,14 @@ Result Recorder::stop() {
   const int64_t end_ns = monotonic_ns();
   recording_ = false;
   disable_sources();
+  auto ended = end_window(end_ns);
+  pool_.trim();
+  return ended;
+}
+
+Result Recorder::end_window(int64_t end_ns) {
   window_->end(end_ns, std::move(new_metadata_));
   new_metadata_.clear();
-  pool_.trim();
   state_ = State::kStopped;
   saved_ = false;
   if (!window_->error().empty()) return tl::unexpected(window_->error());
@@ -185,6 +190,10 @@ Result Recorder::save(const std::string& path) {
   if (auto child = refuse_in_child(); !child) return child;
   const std::lock_guard lock(mutex_);
   if (state_ != State::kStopped) return misuse("export: no stopped window");
+  return write_window(path);
+}
+
+Result Recorder::write_window(const std::string& path) {
   Result result;
   if (!run_quietly([&] { result = window_->save(path); })) {
     return misuse("export: the system has no thread left");
@@ -259,20 +268,21 @@ void Recorder::submit(const Record& record) {
   if (recording()) this_thread_log().push(record);
 }
 
+/// The sources stay enabled: their LibTorch may be half destroyed by now.
 void Recorder::finish() {
   if (is_child_) return;
-  // Nobody is left to hear of an error.
-  static_cast<void>(stop());
-  if (has_unsaved_window()) static_cast<void>(save_in(options_.directory));
-  const std::lock_guard lock(mutex_);
+  const int64_t end_ns = monotonic_ns();
   recording_ = false;
+  const std::lock_guard lock(mutex_);
+  // Nobody is left to hear of an error; a .partial file tells.
+  if (state_ == State::kRecording && !options_.directory.empty()) {
+    static_cast<void>(end_window(end_ns));
+  }
+  if (state_ == State::kStopped && !saved_ && !options_.directory.empty()) {
+    static_cast<void>(write_window(options_.directory + "/" + default_trace_name()));
+  }
   window_.reset();
   state_ = State::kIdle;
-}
-
-bool Recorder::has_unsaved_window() {
-  const std::lock_guard lock(mutex_);
-  return state_ == State::kStopped && !saved_ && !options_.directory.empty();
 }
 
 }  // namespace redline::profiler

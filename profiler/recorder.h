@@ -38,7 +38,6 @@ class Recorder {
   [[nodiscard]] tl::expected<std::string, std::string> save_in(const std::string& directory);
   [[nodiscard]] Result add_metadata(const std::string& key, const std::string& json);
   [[nodiscard]] Window::Counts counts();
-  [[nodiscard]] bool has_window() const { return recording(); }
   void add_source(Source* source);
   /// The process ends: a window with a directory is completed there, any other given up.
   void finish();
@@ -55,9 +54,10 @@ class Recorder {
   [[nodiscard]] Result refuse_in_child() const;
   [[nodiscard]] std::vector<trace::Entry> header() const;
   [[nodiscard]] ThreadLog& this_thread_log();
+  [[nodiscard]] Result end_window(int64_t end_ns);
+  [[nodiscard]] Result write_window(const std::string& path);
   void enable_sources();
   void disable_sources();
-  [[nodiscard]] bool has_unsaved_window();
 
   std::atomic<bool> recording_ = false;  ///< records are wanted: prepared or recording
   std::atomic<bool> is_child_ = false;

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "profiler/c_api.h"
-
 namespace redline {
 
 /// Skips `skip_first` steps, then repeats wait (off), warm-up (on, discarded) and active (recorded)
@@ -23,7 +21,16 @@ struct Schedule {
   }
 
   /// What `step` (from 0) is. An invalid schedule, or step, does nothing.
-  [[nodiscard]] REDLINE_API Action action(int64_t step) const;
+  [[nodiscard]] Action action(int64_t step) const {
+    if (!is_valid() || step < skip_first) return Action::kNone;
+    step -= skip_first;
+    const int64_t cycle = wait + warmup + active;
+    if (repeat > 0 && step / cycle >= repeat) return Action::kNone;
+    const int64_t position = step % cycle;
+    if (position < wait) return Action::kNone;
+    if (position < wait + warmup) return Action::kWarmup;
+    return position < cycle - 1 ? Action::kRecord : Action::kRecordAndSave;
+  }
 };
 
 }  // namespace redline

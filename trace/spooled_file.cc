@@ -15,7 +15,9 @@ constexpr size_t kCopyStep = 1024 * 1024;
 }  // namespace
 
 SpooledFile::~SpooledFile() {
-  if (!saved_) file_.remove();
+  // What the disk refused to take whole stays as far as it came: it is readable.
+  const bool is_worth_keeping = !file_.error().empty() && file_.size() > 0;
+  if (!saved_ && !is_worth_keeping) file_.remove();
 }
 
 void SpooledFile::append(std::string_view text) {

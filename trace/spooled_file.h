@@ -17,7 +17,7 @@ class SpooledFile {
   SpooledFile() = default;
   /// Spools into `path`, a name of its own such as NAME.partial.
   explicit SpooledFile(std::string path) : file_(std::move(path)) {}
-  /// Removes what was never saved.
+  /// Removes what was never saved, unless an error cut it short.
   ~SpooledFile();
   SpooledFile(const SpooledFile&) = delete;
   SpooledFile& operator=(const SpooledFile&) = delete;
@@ -36,9 +36,6 @@ class SpooledFile {
   [[nodiscard]] const std::string& error() const { return file_.error(); }
   [[nodiscard]] uint64_t bytes_written() const { return file_.size(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
-  /// In a forked child: the spool is the parent's.
-  void disown() { saved_ = true; }
-
  private:
   void write_out();
   [[nodiscard]] bool move_to(const std::string& path, std::string_view tail);

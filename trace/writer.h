@@ -74,7 +74,6 @@ class TraceWriter {
 
   [[nodiscard]] const std::string& error() const { return file_.error(); }
   [[nodiscard]] uint64_t bytes_written() const { return file_.bytes_written(); }
-  [[nodiscard]] SpooledFile& file() { return file_; }
 
  private:
   void begin_event();

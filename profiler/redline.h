@@ -1,0 +1,203 @@
+// The C++ API of the recorder.
+//
+//   redline::Profiler profiler({.schedule = {.wait = 1, .warmup = 1, .active = 3},
+//                               .on_trace_ready = redline::write_chrome_trace("traces")});
+//   for (auto& batch : loader) {
+//     { redline::range forward("forward"); … }
+//     profiler.step();
+//   }
+//
+// All of it is inline over the C ABI (c_api.h), so it fits every compiler and standard library that
+// can link libredline.so. Nothing here throws or ends the program: where recording fails, one line
+// on stderr says why and the program goes on.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "profiler/c_api.h"
+#include "profiler/schedule.h"
+
+namespace redline {
+
+class Profiler;
+
+/// Called when a window has ended, with the profiler to export it from.
+using TraceHandler = std::function<void(Profiler&)>;
+
+struct ProfilerOptions {
+  /// active == 0, as by default, means no schedule: one window from construction to destruction.
+  Schedule schedule = {.active = 0};
+  TraceHandler on_trace_ready;
+  bool record_shapes = false;
+};
+
+/// A user scope on this thread: a user_annotation slice in the trace.
+class range {
+ public:
+  explicit range(const char* name) { redline_range_push(name); }
+  explicit range(const std::string& name) : range(name.c_str()) {}
+  ~range() { redline_range_pop(); }
+  range(const range&) = delete;
+  range& operator=(const range&) = delete;
+};
+
+/// Records the process by a schedule, as torch.profiler.profile does; one at a time. Under
+/// `redline record` the command line's schedule, shapes and directory replace the program's.
+class Profiler {
+ public:
+  explicit Profiler(ProfilerOptions options = {});
+  /// Ends an open window and calls the handler.
+  ~Profiler();
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+  /// Marks the end of a training step; with a schedule, each is a "ProfilerStep#n" slice.
+  void step();
+  [[nodiscard]] int64_t step_number() const { return step_; }
+
+  /// In the handler: writes the window that has just ended; .gz by the name's end.
+  bool export_chrome_trace(const std::string& path) {
+    return said(redline_export(path.c_str()), "trace not written");
+  }
+  /// The same under a name of its own in `directory`, which is made where missing.
+  bool export_to_directory(const std::string& directory) {
+    return said(redline_export_to_directory(directory.c_str(), nullptr, 0), "trace not written");
+  }
+  /// A top-level key of this and all later traces; `json` is any JSON value.
+  bool add_metadata_json(const std::string& key, const std::string& json) {
+    return said(redline_add_metadata_json(key.c_str(), json.c_str()), "metadata not kept");
+  }
+
+ private:
+  using Action = Schedule::Action;
+
+  [[nodiscard]] Action action_of(int64_t step) const {
+    return has_schedule() ? options_.schedule.action(step) : Action::kRecord;
+  }
+  [[nodiscard]] bool has_schedule() const { return options_.schedule.active > 0; }
+  static bool is_recorded(Action action) {
+    return action == Action::kRecord || action == Action::kRecordAndSave;
+  }
+  static bool said(int status, const char* what);
+  bool succeeded(int status);
+  [[nodiscard]] std::string recorder_options() const;
+  void obey_command_line();
+  void finish_window();
+  void change(Action before, Action after);
+  void begin_step_range();
+
+  ProfilerOptions options_;
+  int64_t step_ = 0;
+  Action action_ = Action::kNone;
+  bool is_off_ = false;  ///< recording has failed, which was said
+};
+
+/// The handler that write_chrome_trace() makes.
+struct ChromeTraceWriter {
+  std::string directory;
+  void operator()(Profiler& profiler) const { profiler.export_to_directory(directory); }
+};
+
+/// Writes each window to `directory`/{host}_{pid}.{time}.pt.trace.json.gz. A window that exit()
+/// cuts short is completed there, too.
+[[nodiscard]] inline TraceHandler write_chrome_trace(std::string directory) {
+  return ChromeTraceWriter{std::move(directory)};
+}
+
+/// True under `redline record`.
+[[nodiscard]] inline bool recording_requested() {
+  const char* request = std::getenv("REDLINE_RECORD");
+  return request != nullptr && *request != '\0';
+}
+
+inline bool Profiler::said(int status, const char* what) {
+  if (status != 0) std::fprintf(stderr, "redline: %s: %s\n", what, redline_last_error());
+  return status == 0;
+}
+
+/// Of the recorder's states: after the first failure this profiler does nothing more.
+inline bool Profiler::succeeded(int status) {
+  is_off_ = !said(status, "recording is off");
+  return !is_off_;
+}
+
+inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)) {
+  redline_attach_torch();  // a program without LibTorch still has its ranges
+  obey_command_line();
+  action_ = action_of(0);
+  change(Action::kNone, action_);
+  begin_step_range();
+}
+
+inline Profiler::~Profiler() {
+  if (has_schedule()) redline_range_pop();
+  if (is_recorded(action_)) {
+    finish_window();
+  } else if (action_ == Action::kWarmup && !is_off_) {
+    redline_discard();
+  }
+}
+
+inline void Profiler::obey_command_line() {
+  redline_request request = {};
+  request.struct_size = sizeof(request);
+  if (redline_take_request(&request) != 0) return;
+  options_.schedule = {request.skip_first, request.wait, request.warmup, request.active,
+                       request.repeat};
+  options_.record_shapes = request.record_shapes != 0;
+  options_.on_trace_ready = write_chrome_trace(request.directory);
+  std::fputs("redline: the command line's schedule and directory replace the program's\n", stderr);
+}
+
+inline void Profiler::step() {
+  if (has_schedule()) redline_range_pop();
+  const Action before = std::exchange(action_, action_of(++step_));
+  change(before, action_);
+  begin_step_range();
+}
+
+inline void Profiler::begin_step_range() {
+  if (has_schedule()) redline_range_push(("ProfilerStep#" + std::to_string(step_)).c_str());
+}
+
+inline std::string Profiler::recorder_options() const {
+  std::string json =
+      options_.record_shapes ? "{\"record_shapes\": true" : "{\"record_shapes\": false";
+  if (const auto* writer = options_.on_trace_ready.target<ChromeTraceWriter>()) {
+    json += ", \"directory\": \"";
+    for (const char c : writer->directory) {
+      if (c == '"' || c == '\\') json += '\\';
+      json += c;
+    }
+    json += '"';
+  }
+  return json + "}";
+}
+
+inline void Profiler::finish_window() {
+  if (is_off_) return;
+  if (succeeded(redline_stop()) && options_.on_trace_ready) {
+    options_.on_trace_ready(*this);
+  }
+}
+
+inline void Profiler::change(Action before, Action after) {
+  if (before == Action::kRecordAndSave) {
+    finish_window();
+    before = Action::kNone;
+  }
+  if (is_off_) return;
+  if (before == Action::kNone && after != Action::kNone) {
+    succeeded(redline_prepare(recorder_options().c_str()));
+  }
+  if (!is_off_ && is_recorded(after) && !is_recorded(before)) {
+    succeeded(redline_start());
+  }
+}
+
+}  // namespace redline

@@ -28,7 +28,7 @@ REDLINE_API int redline_prepare(const char* options_json);
 REDLINE_API int redline_start(void);
 /* Ends the window and completes the spooled trace. */
 REDLINE_API int redline_stop(void);
-/* Gives up a prepared or started window without a trace. */
+/* Gives up a prepared, started or stopped window without a trace. */
 REDLINE_API int redline_discard(void);
 
 /* From now on SIGTERM, too, completes a window with a "directory" before it ends the process;

@@ -175,9 +175,7 @@ Result Recorder::end_window(int64_t end_ns) {
 Result Recorder::discard() {
   if (auto child = refuse_in_child(); !child) return child;
   const std::lock_guard lock(mutex_);
-  if (state_ != State::kPrepared && state_ != State::kRecording) {
-    return misuse("discard: not prepared");
-  }
+  if (state_ == State::kIdle) return misuse("discard: not prepared");
   recording_ = false;
   disable_sources();
   window_.reset();

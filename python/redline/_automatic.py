@@ -7,7 +7,6 @@ Nothing here may harm the job: what fails is said once, the recording ends, and 
 """
 
 import functools
-import multiprocessing
 import os
 import threading
 
@@ -63,18 +62,20 @@ class AutomaticRecording:
         self._samples = SampleCount()
 
     @never_harm
-    def watch(self):
+    def watch(self, is_spawned):
+        """`is_spawned`: it may be a DataLoader worker, and must first show that it is not."""
         self.notes.add("watching")
         self._recorder.finish_on_termination()
         watch_optimizers(self.optimizer_stepped)
-        watch_script_profiler(self.profiler_stepped, self.profiler_stopped)
+        watch_script_profiler(
+            self.profiler_started, self.profiler_stepped, self.profiler_stopped
+        )
         watch_data_loaders(self._samples)
         # A hook on all modules, for one call: later ones cost the job nothing.
         self._module_hook = torch.nn.modules.module.register_module_forward_pre_hook(
             self._before_forward
         )
-        # A spawned process may be a DataLoader worker, so it must first show what it is.
-        if multiprocessing.parent_process() is None:
+        if not is_spawned:
             self._begin_whole_run()
 
     def _before_forward(self, module, inputs):
@@ -100,8 +101,12 @@ class AutomaticRecording:
             self._next_step()
 
     @never_harm
-    def profiler_stepped(self):
+    def profiler_started(self):
+        self._close_step()
         self._script_marks_steps = True
+
+    @never_harm
+    def profiler_stepped(self):
         self._next_step()
 
     @never_harm
@@ -195,12 +200,12 @@ class AutomaticRecording:
         return ProfilerAction.NONE
 
     def _finish_whole_run(self):
+        describe_job(self._recorder)
+        self._stop()
         only_launched_others = not self._works and self.notes.another_process_recorded()
         if only_launched_others or self._recorder.stats().events_recorded == 0:
             self._recorder.discard()
             return
-        describe_job(self._recorder)
-        self._stop()
         self._ready()
         self.notes.add("whole_run", "no optimizer step was seen: the trace holds the whole run")
 

@@ -34,7 +34,7 @@ def install():
     except Exception as error:
         notes.tell("failed", f"nothing is recorded, training goes on: {error}")
         return
-    _recording.watch()
+    _recording.watch(is_spawned(sys.orig_argv))
     atexit.register(_recording.finish)
     _finish_before_hard_exit(_recording.finish)
 
@@ -53,6 +53,12 @@ def is_launcher(command):
         flag == "-m" and module.startswith(_LAUNCHERS)
         for flag, module in zip(command, command[1:])
     )
+
+
+def is_spawned(command):
+    """Whether multiprocessing started this process afresh. Its own parent_process() does not know
+    yet when the main module, and with it torch, is imported."""
+    return any("multiprocessing." in word for word in command[1:4] if "import" in word)
 
 
 def _finish_before_hard_exit(finish):

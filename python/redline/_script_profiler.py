@@ -6,10 +6,17 @@ import functools
 import torch
 
 
-def watch_script_profiler(step_ended, stopped):
-    """Calls `step_ended()` between the annotations of two steps, and `stopped()` after the last."""
+def watch_script_profiler(started, step_ended, stopped):
+    """Calls `started()` before the first annotation of a step, `step_ended()` between those of two
+    steps, and `stopped()` after the last."""
     profile_class = torch.profiler.profile
-    step, stop = profile_class.step, profile_class.stop
+    start, step, stop = profile_class.start, profile_class.step, profile_class.stop
+
+    @functools.wraps(start)
+    def watched_start(profile):
+        if profile.record_steps:
+            started()
+        start(profile)
 
     @functools.wraps(step)
     def watched_step(profile):
@@ -26,4 +33,6 @@ def watch_script_profiler(step_ended, stopped):
         stop(profile)
         stopped()
 
-    profile_class.step, profile_class.stop = watched_step, watched_stop
+    profile_class.start, profile_class.step, profile_class.stop = (
+        watched_start, watched_step, watched_stop
+    )

@@ -1,0 +1,335 @@
+"""redline record: unmodified programs give traces and are otherwise as they are without it."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from recording import names, slices, step_numbers, traces
+
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
+# A training loop of a few steps, told by its arguments how many and how to end.
+TRAIN = """
+import os, signal, sys, torch
+steps, end = int(sys.argv[1]), sys.argv[2]
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(steps):
+    optimizer.zero_grad()
+    loss = model(torch.full((2, 4), float(step))).square().sum()
+    loss.backward()
+    optimizer.step()
+print(loss.item().hex(), flush=True)
+if end == "status":
+    sys.exit(3)
+if end == "hard":
+    os._exit(5)
+if end == "exception":
+    raise ValueError("the job's own")
+if end.startswith("SIG"):
+    os.kill(os.getpid(), signal.Signals[end])
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    """script(text): the path of a Python file with it."""
+
+    def write(text):
+        path = tmp_path / "job.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def record(program, run, tmp_path):
+    """record(command, *options): its end and its traces."""
+
+    def recorded(command, *options, **how):
+        folder = tmp_path / "traces"
+        words = [program("redline"), "record", "-o", folder, *options, "--", *command]
+        end = run(words, cwd=tmp_path, **how)
+        assert not list(folder.glob(".*")), "hidden files are left behind"
+        return end, traces(folder)
+
+    return recorded
+
+
+def test_two_ranks_train_to_the_same_bits_and_leave_a_trace_each(record, run, torchrun, train_cifar):
+    """R24 on the sample: status, stdout and loss bits; and what the traces hold."""
+    command = [*torchrun, "--nproc_per_node", "2", train_cifar, "--steps", "6", "--batch-size", "8",
+               "--num-workers", "1", "--train-size", "96", "--print-loss-bits"]
+    plain = run(command)
+    recorded, (first, second) = record(command)
+    assert plain.returncode == recorded.returncode == 0, recorded.stderr
+    assert without_speed(recorded.stdout) == without_speed(plain.stdout) != ""
+    assert "redline: 2 traces in " in recorded.stderr
+    assert [trace["distributedInfo"]["rank"] for trace in (first, second)] == [0, 1]
+    for trace in (first, second):
+        info = trace["distributedInfo"]
+        assert (info["backend"], info["world_size"], info["pg_count"]) == ("gloo", 2, 1)
+        assert step_numbers(trace) == [2, 3, 4]
+        assert trace["redline"]["samples_per_step"] == 16
+        assert trace["redline"]["dropped"] == 0
+        annotations = names(trace, "user_annotation")
+        assert annotations["enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"] == 3
+        assert annotations["Optimizer.step#AdamW.step"] == 3
+        assert annotations["gloo:all_reduce"] >= 3
+
+
+def without_speed(stdout):
+    """The sample's output without the one figure that differs from run to run."""
+    return stdout.partition("samples/s")[0]
+
+
+@pytest.fixture(scope="module")
+def loss_of_four_steps(python):
+    """What TRAIN prints after four steps where nothing records it."""
+    command = [python, "-c", TRAIN, "4", "return"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("end, status", [
+    ("return", 0), ("status", 3), ("hard", 5), ("exception", 1), ("SIGINT", 130), ("SIGTERM", 143),
+])
+def test_however_a_job_ends_it_ends_as_ever_and_its_trace_is_written(
+    record, python, script, loss_of_four_steps, end, status
+):
+    recorded, (trace,) = record([python, script(TRAIN), "4", end])
+    assert (recorded.returncode, recorded.stdout) == (status, loss_of_four_steps)
+    # The window was cut after two of three steps, and what is no whole step is not called one.
+    assert step_numbers(trace) == [2, 3]
+    if end != "SIGTERM":
+        assert "the command ended within the window" in recorded.stderr
+
+
+def test_a_killed_job_leaves_what_had_reached_the_disk_and_says_so(record, python, script):
+    text = TRAIN.replace("import os", "import time, os").replace(
+        "print(loss", "time.sleep(1.5)\nprint(loss")
+    recorded, whole = record([python, script(text), "4", "SIGKILL"])
+    assert recorded.returncode == 128 + signal.SIGKILL
+    assert whole == []
+    assert "1 unfinished trace (.partial)" in recorded.stderr
+
+
+def test_a_job_that_ends_before_the_window_says_so(record, python, script):
+    recorded, none = record([python, script(TRAIN), "1", "return"])
+    assert recorded.returncode == 0
+    assert none == []
+    assert "made 1 optimizer steps, the schedule records from the 3th on" in recorded.stderr
+
+
+def test_each_cycle_is_a_trace(record, python, script):
+    schedule = "skip_first=1,wait=1,warmup=0,active=2,repeat=2"
+    _, cycles = record([python, script(TRAIN), "8", "return"], "--schedule", schedule)
+    assert sorted(map(step_numbers, cycles)) == [[2, 3], [5, 6]]
+
+
+def test_without_wait_the_first_step_is_recorded(record, python, script):
+    schedule = "wait=0,warmup=0,active=2"
+    _, (trace,) = record([python, script(TRAIN), "4", "return"], "--schedule", schedule, "--shapes")
+    assert step_numbers(trace) == [0, 1]
+    assert trace["record_shapes"] == 1
+
+
+def test_a_job_without_optimizer_is_recorded_whole(record, python, script):
+    text = """
+import torch
+with torch.no_grad():
+    for batch in range(3):
+        torch.nn.Linear(4, 3)(torch.ones(2, 4))
+"""
+    recorded, (trace,) = record([python, script(text)])
+    assert names(trace, "cpu_op")["aten::linear"] == 3
+    assert step_numbers(trace) == []
+    assert "no optimizer step was seen" in recorded.stderr
+
+
+LOADERS = """
+import sys, torch
+class Images(torch.utils.data.Dataset):
+    def __len__(self): return 48
+    def __getitem__(self, index): return torch.full((4,), float(index)).sin().cos()
+def main():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(
+        Images(), batch_size=8, num_workers=2, multiprocessing_context=sys.argv[1])
+    for batch in loader:
+        model(batch).sum().backward()
+        optimizer.step()
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_dataloader_workers_record_nothing(record, python, script, method):
+    recorded, (trace,) = record([python, script(LOADERS), method])
+    assert recorded.returncode == 0, recorded.stderr
+    assert step_numbers(trace) == [2, 3, 4]
+    assert len({event["pid"] for event in slices(trace, "cpu_op")}) == 1
+    assert names(trace, "cpu_op")["aten::sin"] == 0
+    fetch = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    assert names(trace, "user_annotation")[fetch] == 3
+
+
+SPAWN = """
+import os, torch, torch.distributed as dist
+def train(rank):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+    store = dist.FileStore("store", 2)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    torch.ones(3).sum()
+    torch.multiprocessing.spawn(train, nprocs=2)
+"""
+
+
+def test_spawned_ranks_are_recorded_and_their_launcher_is_not(record, python, script):
+    recorded, ranks = record([python, script(SPAWN)])
+    assert recorded.returncode == 0, recorded.stderr
+    assert [trace["distributedInfo"]["rank"] for trace in ranks] == [0, 1]
+    assert [step_numbers(trace) for trace in ranks] == [[2, 3, 4]] * 2
+
+
+TWO_OPTIMIZERS = """
+import torch
+generator, critic = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+step_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+step_generator = torch.optim.Adam(generator.parameters(), lr=0.1)
+for iteration in range(8):
+    for part in range(3):
+        critic(generator(torch.ones(4, 2)).detach()).sum().backward()
+    step_critic.step()
+    critic(generator(torch.ones(4, 2))).sum().backward()
+    step_generator.step()
+"""
+
+
+def test_two_optimizers_and_accumulation_are_one_step_an_iteration(record, python, script):
+    _, (trace,) = record([python, script(TWO_OPTIMIZERS)])
+    assert step_numbers(trace) == [2, 3, 4]
+    assert names(trace, "user_annotation")["Optimizer.step#SGD.step"] == 3
+    assert names(trace, "user_annotation")["Optimizer.step#Adam.step"] == 3
+
+
+OWN_PROFILER = """
+import torch
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.profiler.schedule(wait=0, warmup=1, active=20)
+with torch.profiler.profile(schedule=schedule) as profiler:
+    for step in range(8):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        profiler.step()
+profiler.export_chrome_trace("own.json")
+"""
+
+
+def test_a_script_with_torch_profiler_keeps_it_and_its_steps(record, python, script, tmp_path):
+    recorded, (trace,) = record([python, script(OWN_PROFILER)])
+    assert recorded.returncode == 0, recorded.stderr
+    assert step_numbers(trace) == [2, 3, 4]
+    own = json.loads((tmp_path / "own.json").read_text())
+    assert step_numbers(own) == list(range(1, 9))
+
+
+def test_a_script_with_redline_profile_has_the_recorder_to_itself(record, python, script, tmp_path):
+    text = """
+import torch
+from redline import profile
+torch.nn.Linear(2, 2)(torch.ones(2))
+with profile() as profiler:
+    torch.ones(2) + 1
+profiler.export_chrome_trace("own.json")
+"""
+    recorded, none = record([python, script(text)])
+    assert none == []
+    assert "the script records itself with redline.profile" in recorded.stderr
+    assert names(json.loads((tmp_path / "own.json").read_text()), "cpu_op")["aten::add"] == 1
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_job(
+    record, python, script, loss_of_four_steps
+):
+    text = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n" + TRAIN
+    recorded, none = record([python, script(text), "4", "status"])
+    assert (recorded.returncode, recorded.stdout) == (3, loss_of_four_steps)
+    assert none == []
+    assert recorded.stderr.count("redline: ") == 1
+    assert "no trace in " in recorded.stderr and "File too large" in recorded.stderr
+
+
+def test_ctrl_c_under_torchrun_leaves_readable_traces(start, program, torchrun, train_cifar, tmp_path):
+    """As a terminal does it: SIGINT to the whole process group, once the ranks train."""
+    command = [program("redline"), "record", "-o", tmp_path / "traces", "--schedule", "active=1000000",
+               "--", *torchrun, "--nproc_per_node", "2", train_cifar, "--steps", "100000",
+               "--batch-size", "4", "--log-every", "5"]
+    with start(command) as process:
+        for line in process.stdout:
+            if "step 10" in line or "step 15" in line:
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "redline: 2 traces in " in stderr
+    first, second = traces(tmp_path / "traces")
+    for trace in (first, second):
+        assert step_numbers(trace)[:3] == [2, 3, 4]
+
+
+def test_a_libtorch_program_is_recorded(record, run, program):
+    command = [program("mnist"), "--steps", "6"]
+    plain = run(command)
+    recorded, (trace,) = record(command)
+    assert recorded.returncode == plain.returncode == 0, recorded.stderr
+    assert without_speed(recorded.stdout) == without_speed(plain.stdout)
+    assert names(trace, "cpu_op")["aten::conv2d"] > 0
+
+
+@pytest.mark.parametrize("command, why", [
+    (["true"], "no process of the command loaded torch"),
+    (["sh", "-c", "exit 7"], "no process of the command loaded torch"),
+])
+def test_a_command_without_torch_is_passed_through(record, command, why):
+    recorded, none = record(command)
+    assert recorded.returncode == (7 if "exit 7" in command else 0)
+    assert none == []
+    assert why in recorded.stderr
+
+
+def test_output_of_the_command_is_untouched(record):
+    recorded, _ = record(["sh", "-c", "printf 'a\\0b'; printf c >&2"])
+    assert recorded.stdout == "a\0b"
+    assert recorded.stderr.startswith("c")
+
+
+def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
+    redline = program("redline")
+    wrong = run([redline, "record", "--schedule", "activ=3", "--", "true"], cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert wrong.stderr.count("\n") == 1 and "Example: --schedule skip_first=0" in wrong.stderr
+    (tmp_path / "file").write_text("")
+    wrong = run([redline, "record", "-o", "file/traces", "--", "touch", "ran"], cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("redline: file/traces: Not a directory.")
+    wrong = run([redline, "record", "--", "no-such-program"], cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("redline: no-such-program: No such file or directory.")
+    assert run([redline, "record", "--stacks", "--", "true"], cwd=tmp_path).returncode == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "traces"]

@@ -197,17 +197,18 @@ const std::vector<Step>& Session::steps() const {
 }
 
 TimeRange first_view(const Session& session, int width) {
-  constexpr size_t kEnoughNames = 12;
+  constexpr size_t kEnoughNames = 6;
   constexpr int kNamePixels = 50;
   constexpr int kMaxHalvings = 4;
+  constexpr size_t kShownSteps = 2;
   TimeRange range = session.range();
   if (range.span_ns() <= 0) return {0, 1'000'000};
   const auto legible = [&](TimeRange r) {
     return count_legible(session, r, r.span_ns() / std::max(width, 1) * kNamePixels);
   };
-  if (legible(range) >= kEnoughNames) return range;
-  // The first step is often cut by the start of the recording: the second is whole.
   const std::vector<Step>& steps = session.steps();
+  if (steps.size() <= kShownSteps && legible(range) >= kEnoughNames) return range;
+  // The first step is often cut by the start of the recording: the second is whole.
   if (!steps.empty()) range = steps[steps.size() > 1 ? 1 : 0].range;
   for (int i = 0; i < kMaxHalvings && legible(range) < kEnoughNames; ++i) {
     const int64_t middle = range.begin_ns + range.span_ns() / 2;

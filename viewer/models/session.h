@@ -74,8 +74,8 @@ class Session {
   bool aligned_at_start_ = false;
 };
 
-/// What the window shows first: all of it where that is legible, else the first complete step,
-/// else its beginning: at least a few slices are then wide enough for their names.
+/// What the window shows first: a recording of one or two steps whole where names can be read, else
+/// the first complete step, or as much of it as leaves a few slices wide enough for their names.
 [[nodiscard]] TimeRange first_view(const Session& session, int width);
 
 }  // namespace redline::viewer

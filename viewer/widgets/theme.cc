@@ -88,6 +88,7 @@ QString Theme::style_sheet() const {
     QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
     QScrollBar::handle:vertical { background: $separator; border-radius: 4px; min-height: 24px;
                                   margin: 1px; }
+    QScrollBar::handle:disabled { background: transparent; }
     QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
     QScrollBar::handle:horizontal { background: $separator; border-radius: 4px; min-width: 24px;
                                     margin: 1px; }

@@ -58,6 +58,7 @@ void Timeline::update_scroll_bar() {
   scroll_bar_->setPageStep(lanes_->height());
   scroll_bar_->setSingleStep(Layout::kLaneHeight);
   scroll_bar_->setValue(state_.scroll());
+  scroll_bar_->setEnabled(hidden > 0);
 }
 
 void Timeline::update_summary() {

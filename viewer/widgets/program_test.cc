@@ -1,0 +1,139 @@
+// The program as scripts use it: exit status, one line of error, the files that it writes.
+#include <gtest/gtest.h>
+
+#include <QImage>
+#include <QProcess>
+#include <QProcessEnvironment>
+#include <QTemporaryDir>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "viewer/models/test_trace.h"
+#include "viewer/widgets/theme.h"
+
+namespace redline::viewer {
+namespace {
+
+struct Result {
+  int status = -1;
+  std::string output;
+  std::string errors;
+};
+
+Result run(const QStringList& arguments) {
+  QProcess process;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  for (const char* name : {"QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"}) {
+    environment.remove(name);
+  }
+  process.setProcessEnvironment(environment);
+  process.start(QStringLiteral(REDLINE_BIN_DIR "/redline-viewer"), arguments);
+  EXPECT_TRUE(process.waitForFinished(60'000));
+  return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
+          process.readAllStandardOutput().toStdString(),
+          process.readAllStandardError().toStdString()};
+}
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(folder_.isValid());
+    for (const int rank : {0, 1}) {
+      std::ofstream(path("rank" + std::to_string(rank) + ".pt.trace.json").toStdString())
+          << training_trace(rank, 1'000'000 + rank * 10).json();
+    }
+  }
+  QString path(const std::string& name) { return folder_.filePath(QString::fromStdString(name)); }
+  void expect_one_line(const Result& result, const std::string& part) {
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+    EXPECT_EQ(result.errors.rfind("redline-viewer: ", 0), 0U) << result.errors;
+    EXPECT_NE(result.errors.find(part), std::string::npos) << result.errors;
+  }
+
+  QTemporaryDir folder_;
+};
+
+TEST_F(Program, DrawsAFolderOfRanks) {
+  const QString picture = path("out.png");
+  const Result result = run({"--screenshot", picture, "--size", "1200x1000", folder_.path()});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.errors, "");
+  const QImage image(picture);
+  ASSERT_EQ(image.size(), QSize(1200, 1000));
+  const QRgb communication = Theme::light().of(SliceClass::kCommunication).rgb();
+  std::set<int> rows;  // a lane of each rank has collectives
+  for (int y = 100; y < image.height() - 200; ++y) {
+    for (int x = 240; x < 850; ++x) {
+      if (image.pixel(x, y) == communication) rows.insert(y);
+    }
+  }
+  ASSERT_FALSE(rows.empty());
+  EXPECT_GT(*rows.rbegin() - *rows.begin(), 100) << "only one rank's lanes";
+}
+
+TEST_F(Program, SelectsAndZooms) {
+  const QString whole = path("whole.png");
+  const QString part = path("part.png");
+  EXPECT_EQ(run({"--screenshot", whole, folder_.path()}).status, 0);
+  const Result result = run({"--select", "gemm", "--at", "50000", "--span", "30000", "--theme",
+                             "dark", "--screenshot", part, folder_.path()});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_NE(QImage(whole), QImage(part));
+}
+
+TEST_F(Program, SaysWhatIsWrong) {
+  const Result missing = run({"--screenshot", path("a.png"), "/no/such/file.json"});
+  EXPECT_EQ(missing.status, 1);
+  expect_one_line(missing, "/no/such/file.json");
+
+  const Result unwritable = run({"--screenshot", "/no/such/folder/a.png", folder_.path()});
+  EXPECT_EQ(unwritable.status, 1);
+  expect_one_line(unwritable, "/no/such/folder/a.png");
+
+  std::ofstream(path("bad.json").toStdString()) << "{\"a\": 1}";
+  const Result no_trace = run({"--screenshot", path("a.png"), path("bad.json")});
+  EXPECT_EQ(no_trace.status, 1);
+  expect_one_line(no_trace, "bad.json");
+
+  const Result no_name = run({"--screenshot", path("a.png"), "--select", "nope", folder_.path()});
+  EXPECT_EQ(no_name.status, 1);
+  expect_one_line(no_name, "nope");
+
+  const Result nothing = run({"--screenshot", path("a.png")});
+  EXPECT_EQ(nothing.status, 1);
+  expect_one_line(nothing, "no trace named");
+}
+
+TEST_F(Program, WrongUseIsStatus2) {
+  EXPECT_EQ(run({"--no-such-option"}).status, 2);
+  EXPECT_EQ(run({"--theme", "pink"}).status, 2);
+  EXPECT_EQ(run({"--size", "huge", "--screenshot", path("a.png"), folder_.path()}).status, 2);
+  EXPECT_EQ(run({"--span", "-5"}).status, 2);
+}
+
+TEST_F(Program, HelpHasExamples) {
+  const Result result = run({"--help"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_NE(result.output.find("Examples:"), std::string::npos);
+  EXPECT_NE(result.output.find("--screenshot"), std::string::npos);
+}
+
+TEST_F(Program, MeasuresFrames) {
+  const QString report = path("frames.json");
+  const Result result = run({"--bench-frames", report, folder_.path()});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  std::ifstream file(report.toStdString());
+  const auto json = nlohmann::json::parse(file);
+  EXPECT_EQ(json.at("events"), 38);
+  EXPECT_GT(json.at("lanes"), 4);
+  EXPECT_GT(json.at("width"), 100);
+  EXPECT_GT(json.at("height"), 100);
+  for (const char* key : {"p50_ms", "p95_ms", "max_ms", "load_s", "first_paint_s", "peak_bytes"}) {
+    EXPECT_GT(json.at(key).get<double>(), 0) << key;
+  }
+  EXPECT_LE(json.at("p50_ms"), json.at("p95_ms"));
+  EXPECT_LE(json.at("p95_ms"), json.at("max_ms"));
+}
+
+}  // namespace
+}  // namespace redline::viewer

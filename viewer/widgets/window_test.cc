@@ -1,0 +1,307 @@
+// Drives the real window without a display: keys, wheel, clicks, and what is shown after them.
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QLabel>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTableWidget>
+#include <QTest>
+#include <QWheelEvent>
+#include <filesystem>
+#include <fstream>
+
+#include "viewer/models/test_trace.h"
+#include "viewer/widgets/main_window.h"
+#include "viewer/widgets/tables_pane.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr int kLoadLimitMs = 20'000;
+
+LoadedSession loaded(std::vector<std::shared_ptr<const trace::Trace>> traces) {
+  return {std::make_shared<const Session>(std::move(traces)), 0.01};
+}
+
+class Window : public testing::Test {
+ protected:
+  Window() {
+    window_.resize(1200, 800);
+    window_.show();
+    EXPECT_TRUE(QTest::qWaitForWindowExposed(&window_));
+  }
+
+  void open_two_ranks() {
+    window_.show_session(loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()}));
+    QCoreApplication::processEvents();
+  }
+  ViewState& state() { return window_.state(); }
+  LanesView& lanes() { return window_.timeline().lanes(); }
+
+  QPoint centre_of(SliceRef ref) {
+    const auto top = state().layout().top_of(state().session(), ref);
+    EXPECT_TRUE(top);
+    const TimeRange range = state().session().range_of(ref);
+    const double x = state().axis().x_of(range.begin_ns + range.span_ns() / 2);
+    return {static_cast<int>(x), *top - state().scroll() + Layout::kLaneHeight / 2};
+  }
+  void click(SliceRef ref) { QTest::mouseClick(&lanes(), Qt::LeftButton, {}, centre_of(ref)); }
+  void wheel(QWidget& widget, QPointF at, int turn, Qt::KeyboardModifiers keys) {
+    QWheelEvent event(at, widget.mapToGlobal(at), {}, QPoint(0, turn), Qt::NoButton, keys,
+                      Qt::NoScrollPhase, false);
+    QApplication::sendEvent(&widget, &event);
+  }
+  bool some_label_says(const QString& text) {
+    for (const QLabel* label : window_.findChildren<QLabel*>()) {
+      if (label->isVisible() && label->text().contains(text)) return true;
+    }
+    return false;
+  }
+
+  MainWindow window_{Theme::light()};
+};
+
+TEST_F(Window, OpensOnTheWholeOfAShortRecording) {
+  open_two_ranks();
+  EXPECT_EQ(state().axis().range(), state().session().range());
+  EXPECT_EQ(state().axis().width, lanes().width());
+}
+
+TEST_F(Window, KeysZoomAndPan) {
+  open_two_ranks();
+  const TimeAxis start = state().axis();
+  QTest::keyClick(&lanes(), Qt::Key_W);
+  EXPECT_NEAR(static_cast<double>(state().axis().span_ns), static_cast<double>(start.span_ns) / 1.3,
+              2);
+  const TimeAxis zoomed = state().axis();
+  QTest::keyClick(&lanes(), Qt::Key_D);
+  EXPECT_NEAR(static_cast<double>(state().axis().begin_ns - zoomed.begin_ns),
+              0.1 * static_cast<double>(zoomed.span_ns), 2);
+  QTest::keyClick(&lanes(), Qt::Key_A);
+  EXPECT_NEAR(static_cast<double>(state().axis().begin_ns - zoomed.begin_ns), 0, 2);
+  QTest::keyClick(&lanes(), Qt::Key_S);
+  EXPECT_NEAR(static_cast<double>(state().axis().span_ns), static_cast<double>(start.span_ns), 3);
+  QTest::keyClick(&lanes(), Qt::Key_Home);
+  EXPECT_GT(state().axis().span_ns, start.span_ns);
+}
+
+TEST_F(Window, CtrlWheelZoomsAtTheCursorAndShiftWheelPans) {
+  open_two_ranks();
+  const QPointF at(200, 100);
+  const int64_t under = state().axis().time_at(at.x());
+  const int64_t span = state().axis().span_ns;
+  wheel(lanes(), at, 120, Qt::ControlModifier);
+  EXPECT_NEAR(static_cast<double>(state().axis().span_ns), static_cast<double>(span) / 1.25, 2);
+  EXPECT_NEAR(static_cast<double>(state().axis().time_at(at.x()) - under), 0, 3);
+  const TimeAxis before = state().axis();
+  wheel(lanes(), at, -120, Qt::ShiftModifier);
+  EXPECT_GT(state().axis().begin_ns, before.begin_ns);
+  EXPECT_EQ(state().axis().span_ns, before.span_ns);
+}
+
+TEST_F(Window, PlainWheelScrollsTracksAndZoomsOnRulerAndOverview) {
+  open_two_ranks();
+  window_.resize(1200, 420);
+  QCoreApplication::processEvents();
+  const TimeAxis before = state().axis();
+  wheel(lanes(), {100, 50}, -120, {});
+  EXPECT_EQ(state().axis().range(), before.range());
+  EXPECT_GT(state().scroll(), 0);
+  wheel(*window_.findChild<RulerView*>(), {100, 5}, 120, {});
+  EXPECT_LT(state().axis().span_ns, before.span_ns);
+  const TimeAxis nearer = state().axis();
+  wheel(*window_.findChild<OverviewStrip*>(), {100, 5}, 120, {});
+  EXPECT_LT(state().axis().span_ns, nearer.span_ns);
+}
+
+TEST_F(Window, DragPans) {
+  open_two_ranks();
+  QTest::keyClick(&lanes(), Qt::Key_W);
+  const TimeAxis before = state().axis();
+  QTest::mousePress(&lanes(), Qt::LeftButton, {}, {300, 60});
+  for (int x = 300; x >= 200; x -= 20) QTest::mouseMove(&lanes(), {x, 60});
+  QTest::mouseRelease(&lanes(), Qt::LeftButton, {}, {200, 60});
+  EXPECT_GT(state().axis().begin_ns, before.begin_ns);
+  EXPECT_FALSE(state().selection()) << "a drag is no click";
+}
+
+TEST_F(Window, ClickShowsDetailsOfBothRanks) {
+  open_two_ranks();
+  for (const uint32_t rank : {0U, 1U}) {
+    const SliceRef ref = slice_named(state().session(), rank, "aten::addmm");
+    click(ref);
+    EXPECT_EQ(state().selection(), ref);
+    EXPECT_TRUE(some_label_says("aten::")) << "the pane names the slice";
+    const auto* table = window_.findChild<QTableWidget*>();
+    QStringList values;
+    for (int row = 0; row < table->rowCount(); ++row) values << table->item(row, 1)->text();
+    EXPECT_TRUE(values.contains("cpu_op"));
+    EXPECT_TRUE(values.contains(QString("rank %1").arg(rank)));
+    EXPECT_TRUE(values.contains("20.000 µs"));
+  }
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_FALSE(state().selection());
+}
+
+TEST_F(Window, FZoomsToTheSelectionAndBackOut) {
+  open_two_ranks();
+  const SliceRef ref = slice_named(state().session(), 0, "gemm");
+  click(ref);
+  QTest::keyClick(&lanes(), Qt::Key_F);
+  const TimeRange range = state().session().range_of(ref);
+  EXPECT_TRUE(state().axis().range().contains(range.begin_ns));
+  EXPECT_LT(state().axis().span_ns, range.span_ns() * 2);
+  QTest::keyClick(&lanes(), Qt::Key_F);
+  EXPECT_GE(state().axis().span_ns, state().session().range().span_ns());
+}
+
+TEST_F(Window, PeriodAndCommaWalkTheLane) {
+  open_two_ranks();
+  click(slice_named(state().session(), 0, "enumerate(DataLoader)#_Iter.__next__"));
+  QTest::keyClick(&lanes(), Qt::Key_Period);
+  EXPECT_EQ(state().session().name_of(state().selection()), "aten::linear");
+  QTest::keyClick(&lanes(), Qt::Key_Comma);
+  EXPECT_EQ(state().session().name_of(state().selection()), "enumerate(DataLoader)#_Iter.__next__");
+}
+
+TEST_F(Window, SearchFindsNextAndPrevious) {
+  open_two_ranks();
+  QTest::keyClick(&lanes(), Qt::Key_Slash);
+  SearchField& field = window_.search_field();
+  EXPECT_TRUE(field.hasFocus());
+  QTest::keyClicks(&field, "gemm");
+  EXPECT_TRUE(some_label_says("4 found"));
+  QTest::keyClick(&field, Qt::Key_Return);
+  EXPECT_TRUE(some_label_says("1 of 4"));
+  const SliceRef first = state().selection();
+  EXPECT_EQ(state().session().name_of(first), "gemm");
+  QTest::keyClick(&field, Qt::Key_Return);
+  EXPECT_TRUE(some_label_says("2 of 4"));
+  EXPECT_EQ(state().selection().trace, 1U);
+  QTest::keyClick(&field, Qt::Key_Return, Qt::ShiftModifier);
+  EXPECT_EQ(state().selection(), first);
+  QTest::keyClick(&field, Qt::Key_Escape);
+  EXPECT_TRUE(field.text().isEmpty());
+  EXPECT_TRUE(lanes().hasFocus());
+}
+
+TEST_F(Window, TypingInTheSearchFieldDoesNotMoveTheView) {
+  open_two_ranks();
+  const TimeRange before = state().axis().range();
+  QTest::keyClick(&lanes(), Qt::Key_F, Qt::ControlModifier);
+  QTest::keyClicks(&window_.search_field(), "wasdf");
+  EXPECT_EQ(state().axis().range(), before);
+  EXPECT_EQ(window_.search_field().text(), "wasdf");
+}
+
+TEST_F(Window, ARowOfATableLeadsToTheTimeline) {
+  open_two_ranks();
+  auto* table = window_.findChild<TablesPane*>()->findChild<QTableView*>();
+  ASSERT_GT(table->model()->rowCount(), 0);
+  const QModelIndex cell = table->model()->index(0, 0);
+  QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(cell).center());
+  EXPECT_EQ(state().session().name_of(state().selection()), cell.data().toString().toStdString());
+}
+
+TEST_F(Window, ClickOnATrackFoldsIt) {
+  open_two_ranks();
+  const int before = state().layout().height();
+  QTest::mouseClick(window_.findChild<TrackColumn*>(), Qt::LeftButton, {}, {20, 5});
+  EXPECT_LT(state().layout().height(), before);
+  QTest::mouseClick(window_.findChild<TrackColumn*>(), Qt::LeftButton, {}, {20, 5});
+  EXPECT_EQ(state().layout().height(), before);
+}
+
+TEST_F(Window, PictureHasTheSlicesOfBothRanks) {
+  open_two_ranks();
+  const QImage image = lanes().grab().toImage();
+  const QRgb compute = Theme::light().of(SliceClass::kCompute).rgb();
+  for (const uint32_t rank : {0U, 1U}) {
+    const QPoint at = centre_of(slice_named(state().session(), rank, "gemm"));
+    EXPECT_EQ(image.pixel(at.x(), at.y() + 7), compute) << "rank " << rank;
+  }
+}
+
+TEST_F(Window, EveryZoomPaints) {
+  open_two_ranks();
+  for (int i = 0; i < 60; ++i) {
+    QTest::keyClick(&lanes(), Qt::Key_W);
+    lanes().repaint();
+  }
+  EXPECT_LE(state().axis().span_ns, 100);
+  for (int i = 0; i < 80; ++i) {
+    QTest::keyClick(&lanes(), Qt::Key_S);
+    lanes().repaint();
+  }
+  EXPECT_GT(state().axis().span_ns, state().session().range().span_ns());
+}
+
+TEST_F(Window, LoadsInTheBackground) {
+  const std::string path = testing::TempDir() + "rank0.pt.trace.json";
+  std::ofstream(path) << training_trace(0).json();
+  QSignalSpy done(&window_, &MainWindow::loaded);
+  window_.open({path});
+  ASSERT_TRUE(done.wait(kLoadLimitMs));
+  EXPECT_EQ(state().session().traces().size(), 1U);
+  EXPECT_TRUE(some_label_says("19 events"));
+}
+
+TEST_F(Window, WhatCannotBeReadIsASentence) {
+  QSignalSpy failed(&window_, &MainWindow::failed);
+  window_.open({"/no/such/trace.json"});
+  ASSERT_TRUE(failed.wait(kLoadLimitMs));
+  EXPECT_TRUE(some_label_says("/no/such/trace.json"));
+}
+
+TEST_F(Window, ALoadThatWasReplacedIsForgotten) {
+  const std::string path = testing::TempDir() + "rank1.pt.trace.json";
+  std::ofstream(path) << training_trace(1).json();
+  QSignalSpy done(&window_, &MainWindow::loaded);
+  QSignalSpy failed(&window_, &MainWindow::failed);
+  window_.open({"/no/such/trace.json"});
+  window_.open({path});
+  ASSERT_TRUE(done.wait(kLoadLimitMs));
+  EXPECT_EQ(failed.count(), 0);
+}
+
+TEST_F(Window, EveryRealTracePaints) {
+  const std::filesystem::path folder = REDLINE_SHARED_DIR "/traces";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto session = load_session({entry.path().string()});
+    ASSERT_TRUE(session) << session.error();
+    window_.show_session(*session);
+    const QImage image = lanes().grab().toImage();
+    std::set<QRgb> colours;
+    for (int x = 0; x < image.width(); ++x) {
+      for (int y = 0; y < image.height(); y += 6) colours.insert(image.pixel(x, y));
+    }
+    EXPECT_GT(colours.size(), 8U) << entry.path();
+  }
+}
+
+TEST_F(Window, HostileFilesPaintOrSpeak) {
+  const std::filesystem::path folder = REDLINE_SHARED_DIR "/data/trace_event_edge_cases";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared data here";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto session = load_session({entry.path().string()});
+    session ? window_.show_session(*session)
+            : window_.show_error(QString::fromStdString(session.error()));
+    EXPECT_FALSE(window_.grab().isNull()) << entry.path();
+    state().find("a");
+    state().find_next();
+    EXPECT_FALSE(window_.grab().isNull()) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace redline::viewer
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  // No display is needed, and none that is there is disturbed.
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication application(argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -16,6 +16,7 @@ constexpr int kUsage = 2;
 using AddCommand = void (*)(CLI::App& app, int& status);
 
 void add_record(CLI::App& app, int& status);
+void add_run(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr AddCommand kCommands[] = {
     add_record,
+    add_run,
     add_doctor,
     add_view,
 };

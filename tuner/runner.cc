@@ -193,11 +193,8 @@ std::optional<std::string> Trial::start() {
 
 launch::Environment Trial::environment(std::set<std::string> used) {
   launch::Environment result;
-  const launch::Environment current = launch::Environment::current();
-  for (const std::string& entry : current.strings()) {
-    const size_t equals = entry.find('=');
-    result.set(entry.substr(0, equals),
-               fill_placeholders(entry.substr(equals + 1), spec_.config, &used));
+  for (const auto& [name, value] : launch::Environment::current()) {
+    result.set(name, fill_placeholders(value, spec_.config, &used));
   }
   if (!result.add_python_startup()) notes_.push_back("the Python start-up hook was not found");
   result.set("REDLINE_KNOBS", knobs_json(spec_.config, used));

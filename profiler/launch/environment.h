@@ -28,6 +28,9 @@ class Environment {
   /// REDLINE_* variables ask for. False where the Python files were not found.
   [[nodiscard]] bool add_python_startup();
 
+  [[nodiscard]] auto begin() const { return values_.begin(); }
+  [[nodiscard]] auto end() const { return values_.end(); }
+
   /// "NAME=VALUE" strings, for execve.
   [[nodiscard]] std::vector<std::string> strings() const;
 

@@ -76,7 +76,7 @@ def main():
                 assert len(inputs) in (1, 5)
                 model(inputs)
     print(f"batches of {sorted(sizes)}, autocast {torch.is_autocast_enabled('cpu')}")
-    print(f"loss bits {float(loss).hex()}")
+    print(f"loss bits {float(loss.detach()).hex()}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,89 @@
+// run_trial with real PyTorch jobs under torchrun. Skipped where the repository has no .venv.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "tuner/runner.h"
+
+namespace redline::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class TorchTrial : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string source = REDLINE_SOURCE_DIR;
+    if (!fs::exists(source + "/.venv/bin/torchrun")) {
+      GTEST_SKIP() << "no .venv with torch: run ./scripts/setup";
+    }
+    setenv("OMP_NUM_THREADS", "1", 1);
+    command_ = {source + "/.venv/bin/torchrun",
+                "--nproc_per_node",
+                "2",
+                source + "/samples/python/train_cifar.py",
+                "--steps",
+                "100000"};
+  }
+
+  [[nodiscard]] TrialSpec spec(const std::string& name, Config config) const {
+    TrialSpec spec;
+    spec.config = std::move(config);
+    spec.command = command_;
+    spec.directory = fmt::format("/tmp/redline_torch_trial_{}_{}", getpid(), name);
+    spec.measure_for = std::chrono::seconds(1);
+    spec.min_steps = 4;
+    spec.timeout = std::chrono::seconds(110);
+    return spec;
+  }
+
+  static TrialResult run(const TrialSpec& spec) {
+    const std::atomic<StopRequest> stop = StopRequest::kNone;
+    const TrialResult result = run_trial(spec, stop, {});
+    fs::remove_all(spec.directory);
+    return result;
+  }
+
+  std::vector<std::string> command_;
+};
+
+TEST_F(TorchTrial, TwoTrialsSideBySideAreMeasuredAndLeaveNothing) {
+  // Side by side they would meet in torchrun's default port if each had not one of its own.
+  TrialResult left;
+  std::thread other([&] { left = run(spec("left", {{"num_workers", "1"}})); });
+  const TrialResult right = run(spec("right", {{"batch_size", "8"}, {"amp", "bf16"}}));
+  other.join();
+  for (const TrialResult* result : {&std::as_const(left), &right}) {
+    ASSERT_EQ(result->outcome, Outcome::kOk) << result->message << "\n" << result->stderr_tail;
+    EXPECT_EQ(result->ranks, 2);
+    EXPECT_GT(result->throughput->samples_per_s, 0);
+    EXPECT_GT(result->peak_memory_bytes.value_or(0), uint64_t{100} << 20);
+    EXPECT_THAT(result->notes, ::testing::IsEmpty());
+  }
+  EXPECT_EQ(left.observed.at("num_workers"), "1");
+  EXPECT_EQ(left.observed.at("batch_size"), "32");
+  EXPECT_EQ(right.observed.at("amp"), "bf16");
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "children were left";
+}
+
+TEST_F(TorchTrial, ABatchBeyondTheLimitRunsOutOfMemoryAndTheReadingSaysSo) {
+  const TrialResult small = run(spec("small", {{"batch_size", "8"}}));
+  ASSERT_EQ(small.outcome, Outcome::kOk) << small.message << "\n" << small.stderr_tail;
+  TrialSpec large = spec("large", {{"batch_size", "2048"}});
+  large.memory_limit_bytes = *small.peak_memory_bytes + (uint64_t{256} << 20);
+  const TrialResult result = run(large);
+  EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;
+  EXPECT_GE(result.failed_rank, 0);
+  EXPECT_THAT(result.message, HasSubstr("out of host memory (rank"));
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -18,9 +18,14 @@ using AddCommand = void (*)(CLI::App& app, int& status);
 void add_record(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
+void add_report(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
 
 /// One line on stderr, "redline: MESSAGE", and kFailed: `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
+
+/// Writes to the file `path`, or to standard output if it is empty. A full disk or a closed pipe
+/// is a failure, said in one line.
+[[nodiscard]] int write_output(const std::string& content, const std::string& path);
 
 }  // namespace redline::cli

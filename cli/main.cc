@@ -15,6 +15,7 @@ constexpr AddCommand kCommands[] = {
     add_record,
     add_run,
     add_doctor,
+    add_report,
     add_view,
 };
 

@@ -1,0 +1,81 @@
+#include "trace/advice.h"
+
+#include <algorithm>
+#include <array>
+
+#include "trace/advice_rules.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr std::array<Rule, 9> kRules = {
+    dataloader_wait,     communication,           tiny_operators,
+    float32_on_cpu,      optimizer_per_parameter, low_gpu_utilization,
+    tensor_cores_unused, pageable_copies,         device_memory_full,
+};
+
+constexpr double kHighSpeedup = 1.25;
+constexpr double kMediumSpeedup = 1.05;
+
+Severity severity_of(std::optional<double> estimated_speedup) {
+  if (!estimated_speedup) return Severity::kMedium;
+  if (*estimated_speedup >= kHighSpeedup) return Severity::kHigh;
+  return *estimated_speedup >= kMediumSpeedup ? Severity::kMedium : Severity::kLow;
+}
+
+void rank_by_gain(std::vector<Finding>& findings) {
+  for (Finding& finding : findings) finding.severity = severity_of(finding.estimated_speedup);
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& left, const Finding& right) {
+    return left.estimated_speedup.value_or(1) > right.estimated_speedup.value_or(1);
+  });
+}
+
+}  // namespace
+
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::kHigh:
+      return "high";
+    case Severity::kMedium:
+      return "medium";
+    default:
+      return "low";
+  }
+}
+
+std::optional<double> speedup_without(int64_t removed_ns, int64_t whole_ns) {
+  if (removed_ns >= whole_ns) return std::nullopt;
+  return static_cast<double>(whole_ns) / static_cast<double>(whole_ns - removed_ns);
+}
+
+std::vector<Finding> advise(const Analysis& analysis) {
+  std::vector<Finding> findings;
+  if (analysis.step_times.mean_ns == 0) return findings;
+  for (const Rule rule : kRules) {
+    if (auto finding = rule(analysis)) findings.push_back(std::move(*finding));
+  }
+  rank_by_gain(findings);
+  return findings;
+}
+
+std::vector<Finding> advise(std::span<const Analysis* const> ranks,
+                            const std::optional<RankComparison>& comparison) {
+  if (ranks.empty()) return {};
+  size_t slowest = 0;
+  if (comparison) {
+    const auto& times = comparison->times;
+    slowest = static_cast<size_t>(std::max_element(times.begin(), times.end(),
+                                                   [](const RankTime& left, const RankTime& right) {
+                                                     return left.own_work_ns < right.own_work_ns;
+                                                   }) -
+                                  times.begin());
+  }
+  std::vector<Finding> findings = advise(*ranks[slowest]);
+  if (comparison) {
+    if (auto finding = straggler(*comparison)) findings.push_back(std::move(*finding));
+  }
+  rank_by_gain(findings);
+  return findings;
+}
+
+}  // namespace redline::trace

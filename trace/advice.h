@@ -1,0 +1,41 @@
+// Advice: what holds the training back, and which knob may cure it.
+//
+// A finding is printed only if its condition is in the data, with the figures that it follows from.
+// Each estimate is an upper bound: the speed-up if the whole of the named time went away.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/analysis.h"
+#include "trace/ranks.h"
+
+namespace redline::trace {
+
+enum class Severity : uint8_t { kLow, kMedium, kHigh };
+
+struct Finding {
+  std::string rule;                    ///< stable name, e.g. "dataloader_wait"
+  Severity severity = Severity::kLow;  ///< from the estimate; medium where there is none
+  std::string headline;                ///< one line of at most 46 columns, figures included
+  std::string detail;                  ///< one line more
+  std::vector<std::pair<std::string, double>> evidence;  ///< *_ns, *_share, counts
+  std::optional<double> estimated_speedup;               ///< at most; none where unknowable
+  std::string knob;                                      ///< for autotune --knob; may be empty
+};
+
+[[nodiscard]] const char* severity_name(Severity severity);
+
+/// Findings of one rank, the largest possible gain first.
+[[nodiscard]] std::vector<Finding> advise(const Analysis& analysis);
+
+/// Findings of all ranks together: those of the rank that the others wait for, and those that only
+/// the comparison shows.
+[[nodiscard]] std::vector<Finding> advise(std::span<const Analysis* const> ranks,
+                                          const std::optional<RankComparison>& comparison);
+
+}  // namespace redline::trace

@@ -1,0 +1,48 @@
+// Everything that a report says of one trace, computed once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trace/breakdown.h"
+#include "trace/communication.h"
+#include "trace/gpus.h"
+#include "trace/host_tree.h"
+#include "trace/memory.h"
+#include "trace/model.h"
+#include "trace/steps.h"
+#include "trace/streams.h"
+#include "trace/tables.h"
+
+namespace redline::trace {
+
+struct Analysis {
+  std::shared_ptr<const Trace> trace;
+  std::vector<Step> steps;
+  StepTimes step_times;
+  StepBreakdown breakdown;
+  std::vector<DeviceProperties> devices;  ///< of the machine, used or not
+  std::vector<GpuUse> gpus;               ///< that did something
+  std::vector<KernelRow> kernels;
+  std::vector<OperatorRow> operators;
+  HostTree host_tree;
+  std::vector<CopyRow> copies;
+  std::vector<Collective> collectives;
+  std::optional<LaunchStatistics> launches;
+  std::map<int64_t, QueueLength> queues;
+  std::optional<IdleGaps> idle;
+  std::vector<MemoryPeak> memory;
+};
+
+[[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace);
+
+/// Samples a step over all ranks, where the recorder knew them ("redline": {"samples_per_step":
+/// N}).
+[[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
+
+/// Events that the recorder dropped, as it says itself ("redline": {"dropped": N}).
+[[nodiscard]] int64_t dropped_events(const Trace& trace);
+
+}  // namespace redline::trace

@@ -1,0 +1,50 @@
+// How busy each GPU was, and with what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/intervals.h"
+#include "trace/model.h"
+#include "trace/steps.h"
+
+namespace redline::trace {
+
+/// What the trace says of a device ("deviceProperties").
+struct DeviceProperties {
+  int32_t device = 0;
+  std::string name;
+  int64_t memory_bytes = 0;
+  int compute_major = 0;
+  int compute_minor = 0;
+};
+
+[[nodiscard]] std::vector<DeviceProperties> device_properties(const Trace& trace);
+
+/// Times are unions, from the first to the last activity of the device, as HolisticTraceAnalysis
+/// defines them: span = idle + busy, busy = compute + non_compute. Utilization, SM efficiency and
+/// occupancy are over the steps, as the TensorBoard plugin defines them.
+struct GpuUse {
+  int32_t device = 0;
+  std::string name;  ///< empty where the trace does not say
+  int64_t span_ns = 0;
+  int64_t busy_ns = 0;
+  int64_t idle_ns = 0;
+  int64_t compute_ns = 0;
+  int64_t non_compute_ns = 0;
+  int64_t communication_ns = 0;
+  int64_t memory_ns = 0;
+  /// Share of the communication time that computation hides; none without communication.
+  std::optional<double> communication_overlap;
+  double utilization = 0;  ///< share of the steps in which a kernel ran
+  /// Mean over the steps of min(1, blocks per SM of the running kernels), 0 where none ran.
+  std::optional<double> sm_efficiency;
+  std::optional<double> occupancy;  ///< mean estimated occupancy of kernels, weighted by time
+  std::optional<double> tensor_core_share;  ///< of kernel time
+};
+
+[[nodiscard]] std::vector<GpuUse> gpu_use(const Trace& trace, const std::vector<Step>& steps);
+
+}  // namespace redline::trace

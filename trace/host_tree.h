@@ -1,0 +1,25 @@
+// Who called whom on the host: operators and annotations as trees, one a thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/model.h"
+
+namespace redline::trace {
+
+/// Parents by nesting on the thread. Only operators and annotations are nodes: Python functions and
+/// runtime calls are looked through.
+struct HostTree {
+  std::vector<SliceId> parent;   ///< of every slice (also of runtime calls); none for roots
+  std::vector<int64_t> self_ns;  ///< duration without child nodes; 0 for what is no node
+  std::vector<bool> has_child;   ///< a node inside
+};
+
+[[nodiscard]] inline bool is_host_node(Category category) {
+  return category == Category::kCpuOp || category == Category::kUserAnnotation;
+}
+
+[[nodiscard]] HostTree build_host_tree(const Trace& trace);
+
+}  // namespace redline::trace

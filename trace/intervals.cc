@@ -1,0 +1,82 @@
+#include "trace/intervals.h"
+
+#include <algorithm>
+
+namespace redline::trace {
+namespace {
+
+bool begins_before(const Interval& left, const Interval& right) {
+  return left.begin_ns < right.begin_ns;
+}
+
+void append(Intervals& out, Interval next) {
+  if (next.length_ns() <= 0) return;
+  if (!out.empty() && next.begin_ns <= out.back().end_ns) {
+    out.back().end_ns = std::max(out.back().end_ns, next.end_ns);
+  } else {
+    out.push_back(next);
+  }
+}
+
+}  // namespace
+
+Intervals merge(std::vector<Interval> any) {
+  if (!std::is_sorted(any.begin(), any.end(), begins_before)) {
+    std::sort(any.begin(), any.end(), begins_before);
+  }
+  Intervals out;
+  for (const Interval& interval : any) append(out, interval);
+  return out;
+}
+
+Intervals unite(const Intervals& left, const Intervals& right) {
+  std::vector<Interval> all(left.size() + right.size());
+  std::merge(left.begin(), left.end(), right.begin(), right.end(), all.begin(), begins_before);
+  return merge(std::move(all));
+}
+
+Intervals intersect(const Intervals& left, const Intervals& right) {
+  Intervals out;
+  for (auto a = left.begin(), b = right.begin(); a != left.end() && b != right.end();) {
+    append(out, {std::max(a->begin_ns, b->begin_ns), std::min(a->end_ns, b->end_ns)});
+    if (a->end_ns < b->end_ns) {
+      ++a;
+    } else {
+      ++b;
+    }
+  }
+  return out;
+}
+
+Intervals subtract(const Intervals& from, const Intervals& what) {
+  Intervals out;
+  auto hole = what.begin();
+  for (Interval rest : from) {
+    while (hole != what.end() && hole->end_ns <= rest.begin_ns) ++hole;
+    for (auto cut = hole; cut != what.end() && cut->begin_ns < rest.end_ns; ++cut) {
+      append(out, {rest.begin_ns, cut->begin_ns});
+      rest.begin_ns = cut->end_ns;
+    }
+    append(out, rest);
+  }
+  return out;
+}
+
+int64_t total_ns(const Intervals& intervals) {
+  int64_t total = 0;
+  for (const Interval& interval : intervals) total += interval.length_ns();
+  return total;
+}
+
+int64_t total_within_ns(const Intervals& intervals, Interval window) {
+  auto at = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& interval) {
+    return interval.end_ns <= window.begin_ns;
+  });
+  int64_t total = 0;
+  for (; at != intervals.end() && at->begin_ns < window.end_ns; ++at) {
+    total += std::min(at->end_ns, window.end_ns) - std::max(at->begin_ns, window.begin_ns);
+  }
+  return total;
+}
+
+}  // namespace redline::trace

@@ -14,6 +14,13 @@ double MemoryLine::batch_within(uint64_t limit_bytes, double share) const {
   return (static_cast<double>(limit_bytes) * share - fixed_bytes) / bytes_per_sample;
 }
 
+std::optional<MemoryLine> borrow_memory_line(double fixed_bytes, const MemoryReading& reading) {
+  const double activations = static_cast<double>(reading.peak_bytes) - fixed_bytes;
+  if (activations < kTellingGrowth * static_cast<double>(reading.peak_bytes)) return std::nullopt;
+  return MemoryLine{.fixed_bytes = fixed_bytes,
+                    .bytes_per_sample = activations / static_cast<double>(reading.batch_size)};
+}
+
 std::optional<MemoryLine> fit_memory_line(std::vector<MemoryReading> readings) {
   std::sort(readings.begin(), readings.end(),
             [](const auto& a, const auto& b) { return a.batch_size < b.batch_size; });

@@ -25,6 +25,10 @@ struct MemoryLine {
   [[nodiscard]] double batch_within(uint64_t limit_bytes, double share) const;
 };
 
+/// Through one reading, with the weights of another stratum (`fixed_bytes`).
+[[nodiscard]] std::optional<MemoryLine> borrow_memory_line(double fixed_bytes,
+                                                           const MemoryReading& reading);
+
 /// Through the two readings with the largest batch sizes (a secant: the far end matters). Nothing
 /// with fewer than two batch sizes, or where memory does not grow by enough to tell it from noise.
 [[nodiscard]] std::optional<MemoryLine> fit_memory_line(std::vector<MemoryReading> readings);

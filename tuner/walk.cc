@@ -26,11 +26,13 @@ std::optional<double> Walk::measure(const Config& config, const std::string& why
 bool Walk::attempt(const Config& config, const std::string& why) {
   const std::optional<double> rate = measure(config, why);
   if (!rate) return false;
-  if (*rate > best_rate_) {
-    best_ = history_.canonical(config);
-    best_rate_ = *rate;
-  }
+  if (*rate > best_rate_) adopt(config, *rate);
   return true;
+}
+
+void Walk::adopt(const Config& config, double rate) {
+  best_ = history_.canonical(config);
+  best_rate_ = rate;
 }
 
 bool Walk::attempt(const std::string& knob, const std::string& value, const std::string& why) {
@@ -45,8 +47,10 @@ std::optional<std::string> Walk::value(const Knob& knob) const {
 
 int64_t Walk::number(const Knob& knob, int64_t otherwise) const {
   const std::optional<std::string> text = value(knob);
-  return knob.nearest(
-      static_cast<double>(text ? parse_integer(*text).value_or(otherwise) : otherwise));
+  if (text) {
+    if (const auto known = parse_integer(*text)) return *known;
+  }
+  return knob.nearest(static_cast<double>(otherwise));
 }
 
 Config Walk::with(const std::string& knob, const std::string& value) const {
@@ -76,7 +80,7 @@ bool climb_one_way(Walk& walk, const Knob& knob, int64_t otherwise, double worth
     if (next == at) return true;
     const double before = walk.best_rate();
     if (!walk.attempt(knob.name, std::to_string(next), knob.name)) return false;
-    if (walk.best_rate() < before * (1 + worth)) return true;
+    if (walk.best_rate() <= before * (1 + worth)) return true;
   }
 }
 

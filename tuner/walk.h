@@ -25,13 +25,16 @@ class Walk {
   [[nodiscard]] bool attempt(const std::string& knob, const std::string& value,
                              const std::string& why);
 
+  /// Makes `config` the incumbent.
+  void adopt(const Config& config, double rate);
+
   [[nodiscard]] const std::optional<Proposal>& wanted() const { return wanted_; }
   [[nodiscard]] const Config& best() const { return best_; }
   [[nodiscard]] double best_rate() const { return best_rate_; }
   [[nodiscard]] bool best_works() const { return best_rate_ > 0; }
   /// The incumbent's value of a knob: set, else the script's own; nothing where that is unknown.
   [[nodiscard]] std::optional<std::string> value(const Knob& knob) const;
-  /// The same as a number that the knob allows; where unknown `otherwise`, brought into range.
+  /// The same as a number (the script's own may lie outside the range); `otherwise` where unknown.
   [[nodiscard]] int64_t number(const Knob& knob, int64_t otherwise) const;
   [[nodiscard]] Config with(const std::string& knob, const std::string& value) const;
 

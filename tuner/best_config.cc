@@ -1,0 +1,104 @@
+#include "tuner/best_config.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tuner/knob.h"
+#include "tuner/plan.h"
+
+namespace redline::tuner {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json knobs_json(const Config& config) {
+  Json json = Json::object();
+  for (const auto& [name, value] : config) {
+    if (const auto number = parse_integer(value))
+      json[name] = *number;
+    else
+      json[name] = value;
+  }
+  return json;
+}
+
+Json throughput_json(const Throughput& throughput) {
+  return {{"samples_per_s", throughput.samples_per_s},
+          {"low", throughput.low},
+          {"high", throughput.high}};
+}
+
+bool write_all(int descriptor, const std::string& text) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t count = write(descriptor, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Best> find_best(const History& history) {
+  const std::optional<Config> config = best_config(history);
+  if (!config) return std::nullopt;
+  const RunSpread spread = spread_between_runs(history);
+  const Config first = history.canonical(history.trials().front().config);
+  Best best{.config = *config,
+            .effective = history.effective(*config),
+            .estimate = *estimate(history, *config, spread),
+            .peak_memory_bytes = {},
+            .is_default = *config == first,
+            .default_estimate = estimate(history, first, spread),
+            .speedup = {}};
+  for (const FinishedTrial* run : history.runs_of(*config)) {
+    const auto& peak = run->result.peak_memory_bytes;
+    if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
+  }
+  if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate);
+  if (best.is_default) best.speedup = Ratio{.value = 1, .low = 1, .high = 1};
+  return best;
+}
+
+std::string best_json(const Best& best, const History& history,
+                      const std::vector<std::string>& command) {
+  Json json;
+  json["schema"] = "redline.config/1";
+  json["knobs"] = knobs_json(best.config);
+  json["throughput"] = throughput_json(best.estimate.throughput);
+  json["default"]["knobs"] =
+      knobs_json(history.effective(history.canonical(history.trials().front().config)));
+  json["default"]["throughput"] =
+      best.default_estimate ? throughput_json(best.default_estimate->throughput) : Json();
+  json["speedup"] = best.speedup ? Json(best.speedup->value) : Json();
+  json["speedup_interval"] =
+      best.speedup ? Json{{"low", best.speedup->low}, {"high", best.speedup->high}} : Json();
+  json["runs"] = best.estimate.runs;
+  json["peak_memory_bytes"] = best.peak_memory_bytes ? Json(*best.peak_memory_bytes) : Json();
+  json["trials"] = history.trials().size();
+  json["oom_trials"] = history.out_of_memory_count();
+  json["command"] = command;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<void> write_atomically(const std::string& path, const std::string& text) {
+  const std::string partial = path + ".partial";
+  const int descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  bool written = descriptor >= 0 && write_all(descriptor, text) && fsync(descriptor) == 0;
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (written && std::rename(partial.c_str(), path.c_str()) == 0) return {};
+  const int shown = written ? errno : error;
+  unlink(partial.c_str());
+  return tl::unexpected(fmt::format("{}: {}. Give -o a file in a folder that can be written", path,
+                                    std::strerror(shown)));
+}
+
+}  // namespace redline::tuner

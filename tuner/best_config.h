@@ -1,0 +1,37 @@
+// The outcome of a study, and best.json (schema redline.config/1), which `redline run` reads.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/database.h"
+#include "tuner/estimate.h"
+#include "tuner/history.h"
+
+namespace redline::tuner {
+
+struct Best {
+  Config config;     ///< what was set; empty: the script's own values
+  Config effective;  ///< with the script's own values of the other knobs
+  Estimate estimate;
+  std::optional<uint64_t> peak_memory_bytes;
+  bool is_default = false;
+  std::optional<Estimate> default_estimate;  ///< nothing where the defaults do not run
+  std::optional<Ratio> speedup;              ///< over the defaults
+
+  /// The whole interval of the speed-up lies above 1.
+  [[nodiscard]] bool proven() const { return speedup && !is_default && speedup->low > 1; }
+};
+
+/// Nothing where no trial succeeded.
+[[nodiscard]] std::optional<Best> find_best(const History& history);
+
+/// best.json as text.
+[[nodiscard]] std::string best_json(const Best& best, const History& history,
+                                    const std::vector<std::string>& command);
+
+/// Replaces `path` by `text` in one step: a reader sees the old file or the new one.
+[[nodiscard]] Result<void> write_atomically(const std::string& path, const std::string& text);
+
+}  // namespace redline::tuner

@@ -1,0 +1,68 @@
+// The little of SQLite that the study needs, with errors as sentences.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+
+namespace redline::tuner {
+
+template <typename T>
+using Result = tl::expected<T, std::string>;
+
+/// A prepared statement. Parameters count from 1, columns from 0, as in SQLite.
+class Statement {
+ public:
+  Statement(sqlite3* database, const std::string& sql);
+
+  Statement& bind(int index, int64_t value);
+  Statement& bind(int index, double value);
+  Statement& bind(int index, const std::string& value);
+  template <typename T>
+  Statement& bind(int index, const std::optional<T>& value) {
+    return value ? bind(index, *value) : *this;  // unbound is NULL
+  }
+
+  /// True: a row is there. False: the end. An error says what SQLite says.
+  [[nodiscard]] Result<bool> step();
+  /// step() to the end, for statements that return nothing.
+  [[nodiscard]] Result<void> run();
+
+  [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
+  [[nodiscard]] std::string text(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  sqlite3* database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int status_;
+};
+
+/// An open database in WAL mode whose commits are on the disk when they return.
+class Database {
+ public:
+  [[nodiscard]] static Result<Database> open(const std::string& path);
+  [[nodiscard]] Statement prepare(const std::string& sql) const {
+    return Statement(handle_.get(), sql);
+  }
+  /// One or more statements without parameters.
+  [[nodiscard]] Result<void> execute(const std::string& sql) const;
+  [[nodiscard]] int64_t last_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
+  explicit Database(sqlite3* handle) : handle_(handle) {}
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+}  // namespace redline::tuner

@@ -1,0 +1,66 @@
+#include "tuner/dry_run.h"
+
+#include <fmt/format.h>
+
+#include "tuner/placeholders.h"
+#include "tuner/words.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr size_t kNameWidth = 15;
+
+std::string row(const std::string& name, const std::string& value) {
+  return "  " + left(name, kNameWidth) + value + "\n";
+}
+
+std::string first_command(const Options& options, const Space& space) {
+  std::vector<std::string> words;
+  for (const std::string& word : options.command) {
+    words.push_back(fill_placeholders(word, space.first));
+  }
+  return shell_text(words);
+}
+
+}  // namespace
+
+std::string dry_run_text(const Options& options, const Space& space, const Strategy& strategy,
+                         const Machine& machine) {
+  const TrialSpec trial = options.prototype();
+  std::string text = "nothing is run (--dry-run)\n\nspace\n";
+  for (const Knob& knob : space.knobs) {
+    const auto first = space.first.find(knob.name);
+    text += row(knob.name, knob.text() + (first == space.first.end()
+                                              ? "  (first trial: the script's own)"
+                                              : "  (first trial: " + first->second + ")"));
+  }
+  for (const std::string& sentence : space.left_out) text += "  " + sentence + "\n";
+
+  text += "\nplan\n";
+  text += row("strategy", strategy.description());
+  text += row("order", "the defaults, then the strategy, then the best and the defaults again");
+  text += row("budget", duration_text(options.budget.time) + " for all trials together");
+  text +=
+      row("max trials", options.budget.max_trials > 0 ? std::to_string(options.budget.max_trials)
+                                                      : "as many as the budget allows");
+  text += row("a trial", fmt::format("start-up, warm-up, then {} and at least {} steps measured",
+                                     duration_text(trial.measure_for), trial.min_steps));
+  text += row("trial timeout", duration_text(options.trial_timeout));
+  text += row("memory limit", options.memory_limit_bytes
+                                  ? size_text(*options.memory_limit_bytes) + " a process"
+                                  : "none: what the device or the machine has");
+  text += row("objective", options.metric_regex.empty()
+                               ? "samples per second over all ranks, end to end, by the hook"
+                               : "last match of " + options.metric_regex + ", larger is better");
+  if (!options.memory_metric_regex.empty()) {
+    text += row("memory", "last match of " + options.memory_metric_regex + ", in bytes");
+  }
+  text += row("seed", std::to_string(options.seed));
+  text += row("machine", fmt::format("{} core{}, {}", machine.cores, machine.cores == 1 ? "" : "s",
+                                     machine.gpu ? "GPU" : "no GPU"));
+  text += row("study", options.study + (options.resume ? "  (resumed)" : ""));
+  text += row("output", options.output);
+  return text + "\nfirst command\n  " + first_command(options, space) + "\n";
+}
+
+}  // namespace redline::tuner

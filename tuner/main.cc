@@ -1,0 +1,167 @@
+// autotune: the command line around a study.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <set>
+
+#include "tuner/best_config.h"
+#include "tuner/controller.h"
+#include "tuner/dry_run.h"
+#include "tuner/live_line.h"
+#include "tuner/options.h"
+#include "tuner/runner.h"
+#include "tuner/table.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+std::atomic<StopRequest> stop_request{StopRequest::kNone};
+static_assert(std::atomic<StopRequest>::is_always_lock_free, "written by a signal handler");
+
+void on_signal(int) {
+  const StopRequest before = stop_request.load();
+  stop_request.store(before == StopRequest::kNone ? StopRequest::kEnd : StopRequest::kKill);
+}
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+  // A reader that went away (autotune | head) must not leave a trial without its keeper; a handler,
+  // unlike SIG_IGN, is not inherited by the trial.
+  action.sa_handler = [](int) {};
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
+int fail(const std::string& message, int status = kFailed) {
+  fmt::print(stderr, "autotune: {}\n", message);
+  return status;
+}
+
+/// Prints lines as trials end and keeps best.json up to date.
+class Screen final : public Observer {
+ public:
+  Screen(const Options& options, const Table& table, const Plan& plan, const History& history)
+      : options_(options),
+        table_(table),
+        plan_(plan),
+        history_(history),
+        stream_(options.json ? stderr : stdout) {}
+
+  void say(const std::string& text) { std::fputs(text.c_str(), stream_), std::fflush(stream_); }
+
+  void trial_started(int64_t id, const Proposal& proposal) override {
+    live_.start(id, proposal.why, options_.budget.time - plan_.time_used(history_));
+  }
+  void trial_progress(const TrialProgress& progress) override { live_.show(progress); }
+  void trial_finished(const History& history) override {
+    live_.clear();
+    say(table_.line(history));
+    for (const std::string& note : history.trials().back().result.notes) {
+      if (notes_.emplace(note).second) say("    " + note + "\n");
+    }
+    write_best(history);
+  }
+  void clear() { live_.clear(); }
+
+  [[nodiscard]] const std::string& write_error() const { return write_error_; }
+
+ private:
+  void write_best(const History& history) {
+    const std::optional<Best> best = find_best(history);
+    if (!best) return;
+    const auto written =
+        write_atomically(options_.output, best_json(*best, history, options_.command));
+    write_error_ = written ? "" : written.error();
+  }
+
+  const Options& options_;
+  const Table& table_;
+  const Plan& plan_;
+  const History& history_;
+  std::FILE* stream_;
+  LiveLine live_;
+  std::set<std::string> notes_;
+  std::string write_error_;
+};
+
+std::string why_nothing_worked(const History& history) {
+  if (history.empty()) return "no trial ran. Give it a larger --budget";
+  const FinishedTrial& first = history.trials().front();
+  std::string text = fmt::format(
+      "no trial succeeded; the first ended with: {}",
+      first.result.message.empty() ? to_string(first.result.outcome) : first.result.message);
+  if (!first.result.stderr_tail.empty()) text += "\n" + first.result.stderr_tail;
+  return text;
+}
+
+int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const History& history,
+        const Options& options) {
+  screen.clear();
+  if (!ended) return fail(ended.error());
+  const bool stopped = *ended == StudyEnd::kStopped;
+  const std::optional<Best> best = find_best(history);
+  if (stopped) fmt::print(stderr, "stopped; the same command with --resume goes on\n");
+  screen.say(table.summary(history, best, options));
+  if (options.json) fmt::print("{}", tune_json(history, best, options, stopped));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    return fail("stdout: the output could not be written; the study and best.json are complete");
+  }
+  if (!screen.write_error().empty()) return fail(screen.write_error());
+  return best ? kDone : fail(why_nothing_worked(history));
+}
+
+int run(const Options& options) {
+  const Machine machine = detect_machine();
+  const auto space = make_space(options.knobs, options.command, machine);
+  if (!space) return fail(space.error(), kUsage);
+  const auto strategy = make_strategy(
+      options.strategy, *space,
+      {.machine = machine, .memory_limit_bytes = options.memory_limit_bytes, .seed = options.seed});
+  if (options.dry_run) {
+    fmt::print("{}", dry_run_text(options, *space, *strategy, machine));
+    return kDone;
+  }
+
+  catch_signals();
+  Result<Study> study = Study::open(options.study,
+                                    {.command = options.command,
+                                     .space = space->signature(),
+                                     .memory_limit_bytes = options.memory_limit_bytes,
+                                     .metric_regex = options.metric_regex,
+                                     .memory_metric_regex = options.memory_metric_regex},
+                                    options.resume);
+  if (!study) return fail(study.error());
+  History history(*space);
+  Result<std::vector<FinishedTrial>> finished = study->finished();
+  if (!finished) return fail(options.study + ": " + finished.error());
+
+  const Plan plan(*space, *strategy, options.budget);
+  const Table table(*space, style_for(options.json ? STDERR_FILENO : STDOUT_FILENO));
+  Screen screen(options, table, plan, history);
+  screen.say(table.head(options) + "\n" + table.column_names());
+  for (FinishedTrial& trial : *finished) {
+    history.add(std::move(trial));
+    screen.trial_finished(history);
+  }
+  const Result<StudyEnd> ended =
+      run_study(plan, *study, history, options.prototype(), run_trial, stop_request, screen);
+  return end(ended, screen, table, history, options);
+}
+
+}  // namespace
+}  // namespace redline::tuner
+
+int main(int argc, char** argv) {
+  int status = 0;
+  const auto options = redline::tuner::parse_options(argc, argv, status);
+  return options ? redline::tuner::run(*options) : status;
+}

@@ -1,0 +1,155 @@
+#include "tuner/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <regex>
+
+#include "tuner/knob.h"
+#include "tuner/words.h"
+
+namespace redline::tuner {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+constexpr int kUsage = 2;
+constexpr int64_t kFewestSteps = 5;
+constexpr seconds kUsualTimeout{120};
+constexpr seconds kLeastTimeout{30};
+
+/// CLI11 checks return the error; the value is converted later.
+template <typename Parse>
+auto checked(Parse parse) {
+  return [parse](const std::string& text) {
+    const auto value = parse(text);
+    return value ? std::string() : value.error();
+  };
+}
+
+std::string check_regex(const std::string& text) {
+  try {
+    const std::regex regex(text);
+    if (regex.mark_count() == 1) return {};
+    return fmt::format(
+        "'{}' has {} groups; it needs one, around the number. Example: "
+        "'samples/s: ([0-9.]+)'",
+        text, regex.mark_count());
+  } catch (const std::regex_error& error) {
+    return fmt::format("'{}': {}", text, error.what());
+  }
+}
+
+constexpr const char* kFooter =
+    "Knobs that the start-up hook sets in Python scripts: batch_size, num_workers,\n"
+    "prefetch_factor, amp, cudnn_benchmark, tf32, channels_last, pin_memory,\n"
+    "persistent_workers, compile. Any other NAME stands as {NAME} in the command.\n"
+    "\n"
+    "Examples:\n"
+    "  autotune -- torchrun --nproc_per_node 2 train.py\n"
+    "  autotune --knob batch_size=16..512 --knob amp=off,bf16 --budget 2m \\\n"
+    "           --memory-limit 2GiB -- python train.py\n"
+    "  autotune --knob threads=1,2,4 --metric 'rate ([0-9.]+)' -- ./train -t {threads}\n"
+    "\n"
+    "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
+
+/// "autotune: --knob batch=8..4: the range is empty …": one line, whatever CLI11 wraps around it.
+int report_usage(const CLI::ParseError& error) {
+  std::string text = error.what();
+  if (const size_t at = text.find("--knob: "); at == 0) text.erase(0, 8);
+  fmt::print(stderr, "autotune: {}\n", text);
+  if (text.find("Example") == std::string::npos) {
+    fmt::print(stderr, "autotune --help has the options and examples.\n");
+  }
+  return kUsage;
+}
+
+}  // namespace
+
+std::chrono::nanoseconds Options::measure_for() const {
+  return std::clamp<nanoseconds>(budget.time / 40, seconds(2), seconds(10));
+}
+
+TrialSpec Options::prototype() const {
+  TrialSpec spec;
+  spec.command = command;
+  spec.memory_limit_bytes = memory_limit_bytes;
+  spec.timeout = trial_timeout;
+  spec.measure_for = measure_for();
+  spec.min_steps = kFewestSteps;
+  spec.metric_regex = metric_regex;
+  spec.memory_metric_regex = memory_metric_regex;
+  return spec;
+}
+
+std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
+  Options options;
+  std::string budget = "10m";
+  std::string memory_limit;
+  std::string timeout;
+  std::string format = "table";
+  CLI::App app(
+      "Finds the fastest configuration of a training command that does not run out of "
+      "memory: each trial runs the command for a few seconds under other knobs.",
+      "autotune");
+  app.set_version_flag("--version", "autotune " REDLINE_VERSION);
+  app.add_option("--knob", options.knobs,
+                 "NAME=LOW..HIGH or NAME=A,B,C; default: what suits Python")
+      ->allow_extra_args(false)
+      ->check(checked(parse_knob));
+  app.add_option("--budget", budget, "Time for all trials together")
+      ->capture_default_str()
+      ->check(checked(parse_duration));
+  app.add_option("--max-trials", options.budget.max_trials, "At most so many trials")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--strategy", options.strategy, "staged, coordinate, random or grid")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"staged", "coordinate", "random", "grid"}));
+  app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
+      ->check(checked(parse_size));
+  app.add_option("--study", options.study, "The file that keeps every trial")
+      ->capture_default_str();
+  app.add_option("--metric", options.metric_regex,
+                 "Objective: last match on stdout of a regular expression with one group")
+      ->check(check_regex);
+  app.add_option("--memory-metric", options.memory_metric_regex,
+                 "The same for peak device memory, in bytes")
+      ->check(check_regex);
+  app.add_option("--trial-timeout", timeout, "Longest trial; default 120s, less in small budgets")
+      ->check(checked(parse_duration));
+  app.add_option("--seed", options.seed, "For --strategy random")->capture_default_str();
+  app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
+  app.add_flag("--dry-run", options.dry_run, "Print space, plan and first command; run nothing");
+  app.add_option("--format", format, "table or json (to stdout)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"table", "json"}));
+  app.add_option("-o,--output", options.output, "Where the best configuration is written")
+      ->capture_default_str();
+  app.add_option("CMD", options.command, "The training command, after --")->required();
+  app.footer(kFooter);
+  // An option behind the first word of the command belongs to the command, with or without --.
+  app.positionals_at_end();
+  app.prefix_command(false);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    exit_status = app.exit(success);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    exit_status = report_usage(error);
+    return std::nullopt;
+  }
+
+  options.budget.time = *parse_duration(budget);
+  options.json = format == "json";
+  if (!memory_limit.empty()) options.memory_limit_bytes = *parse_size(memory_limit);
+  options.trial_timeout = timeout.empty() ? std::clamp<nanoseconds>(options.budget.time / 4,
+                                                                    kLeastTimeout, kUsualTimeout)
+                                          : *parse_duration(timeout);
+  return options;
+}
+
+}  // namespace redline::tuner

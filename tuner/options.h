@@ -1,0 +1,42 @@
+// The command line of autotune, and the settings that follow from it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/database.h"
+#include "tuner/plan.h"
+#include "tuner/trial.h"
+
+namespace redline::tuner {
+
+struct Options {
+  std::vector<std::string> knobs;
+  Budget budget;
+  std::string strategy = "staged";
+  std::optional<uint64_t> memory_limit_bytes;
+  std::string study = "autotune.study.db";
+  std::string metric_regex;
+  std::string memory_metric_regex;
+  std::chrono::nanoseconds trial_timeout{0};
+  uint64_t seed = 0;
+  bool resume = false;
+  bool dry_run = false;
+  bool json = false;
+  std::string output = "best.json";
+  std::vector<std::string> command;
+
+  /// How long a trial measures after its warm-up: a fortieth of the budget, 2 s to 10 s.
+  [[nodiscard]] std::chrono::nanoseconds measure_for() const;
+  /// What all trials share.
+  [[nodiscard]] TrialSpec prototype() const;
+};
+
+/// Reads the command line. Help, the version and usage errors are printed here: then nothing is
+/// returned and `exit_status` is what the program ends with (0 or 2).
+[[nodiscard]] std::optional<Options> parse_options(int argc, char** argv, int& exit_status);
+
+}  // namespace redline::tuner

@@ -1,0 +1,138 @@
+#include "tuner/plan.h"
+
+#include <algorithm>
+
+namespace redline::tuner {
+namespace {
+
+constexpr int kMostFinalists = 3;    ///< beside the defaults
+constexpr double kContender = 0.95;  ///< of the fastest: closer than this, noise may decide
+constexpr int kTrialsOfShortStudy = 15;
+constexpr int kTrialsOfLongStudy = 30;
+
+/// Trials kept for confirmation out of all that fit.
+int confirming_trials(int total) {
+  if (total < 5) return 0;
+  if (total <= kTrialsOfShortStudy) return 2;
+  return total <= kTrialsOfLongStudy ? 4 : 8;
+}
+
+struct Ranked {
+  Config config;
+  double first_rate;  ///< of the exploring run alone, so that confirming changes no finalist
+};
+
+std::vector<Ranked> by_first_rate(const History& history) {
+  std::vector<Ranked> ranked;
+  for (const Config& config : history.configs()) {
+    const auto runs = history.runs_of(config);
+    if (!runs.front()->ok()) continue;
+    ranked.push_back({config, runs.front()->result.throughput->samples_per_s});
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.first_rate > b.first_rate; });
+  return ranked;
+}
+
+/// The fastest, the defaults, then what comes close to the fastest.
+std::vector<Config> finalists(const History& history, int trials_for_them) {
+  const std::vector<Ranked> ranked = by_first_rate(history);
+  if (ranked.empty()) return {};
+  const Config first = history.canonical(history.trials().front().config);
+  std::vector<Config> result = {ranked.front().config};
+  if (ranked.front().config != first && history.trials().front().ok()) result.push_back(first);
+  const auto most = static_cast<size_t>(std::min(trials_for_them, kMostFinalists + 1));
+  for (const Ranked& entry : ranked) {
+    if (result.size() >= most || entry.first_rate < kContender * ranked.front().first_rate) break;
+    if (std::find(result.begin(), result.end(), entry.config) == result.end()) {
+      result.push_back(entry.config);
+    }
+  }
+  return result;
+}
+
+std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
+  const auto confirmed = static_cast<int>(
+      std::count_if(history.trials().begin(), history.trials().end(),
+                    [](const FinishedTrial& trial) { return trial.why == kConfirm; }));
+  const std::vector<Config> group = finalists(history, confirmed + trials_left);
+  if (group.size() < 2) return std::nullopt;
+  const int most_runs =
+      1 + std::max(1, confirming_trials(kTrialsOfLongStudy + 1) / static_cast<int>(group.size()));
+  const auto least_run =
+      std::min_element(group.begin(), group.end(), [&](const Config& a, const Config& b) {
+        return history.runs_of(a).size() < history.runs_of(b).size();
+      });
+  if (static_cast<int>(history.runs_of(*least_run).size()) >= most_runs) return std::nullopt;
+  return Proposal{*least_run, kConfirm};
+}
+
+}  // namespace
+
+std::chrono::nanoseconds Plan::time_used(const History& history) const {
+  std::chrono::nanoseconds used{0};
+  for (const FinishedTrial& trial : history.trials()) used += trial.result.wall;
+  return used;
+}
+
+std::optional<int> Plan::trials_left(const History& history) const {
+  if (history.empty()) return std::nullopt;
+  std::vector<std::chrono::nanoseconds> walls;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (trial.ok()) walls.push_back(trial.result.wall);
+  }
+  if (walls.empty()) walls.push_back(history.trials().back().result.wall);
+  const auto middle = walls.begin() + static_cast<std::ptrdiff_t>(walls.size() / 2);
+  std::nth_element(walls.begin(), middle, walls.end());
+  const auto typical = std::max(*middle, std::chrono::nanoseconds(1));
+
+  const auto left = std::max(budget_.time - time_used(history), std::chrono::nanoseconds(0));
+  int64_t trials = std::min<int64_t>(left / typical, 1'000'000);
+  if (budget_.max_trials > 0) {
+    trials = std::min<int64_t>(trials, budget_.max_trials - std::ssize(history.trials()));
+  }
+  return static_cast<int>(std::max<int64_t>(trials, 0));
+}
+
+std::optional<Proposal> Plan::next(const History& history) const {
+  if (history.empty()) return Proposal{space_.first, "default"};
+  const int left = *trials_left(history);
+  if (left == 0) return std::nullopt;
+  if (const FinishedTrial* crashed = history.crash_to_retry()) {
+    return Proposal{crashed->config, "once more after a crash"};
+  }
+  // The command itself is wrong: no configuration can tell more.
+  const FinishedTrial& last = history.trials().back();
+  const Config first = history.canonical(space_.first);
+  if (last.config == first && !last.ok() && !last.out_of_memory()) return std::nullopt;
+
+  const bool confirming =
+      std::any_of(history.trials().begin(), history.trials().end(),
+                  [](const FinishedTrial& trial) { return trial.why == kConfirm; });
+  const int total = left + static_cast<int>(history.trials().size());
+  if (!confirming && left > confirming_trials(total)) {
+    if (std::optional<Proposal> proposal = strategy_.ask(history)) return proposal;
+  }
+  return next_confirmation(history, left);
+}
+
+std::optional<Config> best_config(const History& history) {
+  const RunSpread spread = spread_between_runs(history);
+  std::optional<Config> best;
+  double best_rate = 0;
+  int best_runs = 0;
+  for (const Config& config : history.configs()) {
+    const std::optional<Estimate> entry = estimate(history, config, spread);
+    if (!entry) continue;
+    const int runs = std::min(entry->runs, 2);
+    if (runs < best_runs) continue;
+    if (runs > best_runs || entry->throughput.samples_per_s > best_rate) {
+      best = config;
+      best_rate = entry->throughput.samples_per_s;
+      best_runs = runs;
+    }
+  }
+  return best;
+}
+
+}  // namespace redline::tuner

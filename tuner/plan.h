@@ -1,0 +1,48 @@
+// The order of a whole study: the defaults first, then the strategy's trials, one retry of a crash,
+// and while there is still budget the confirmation of the finalists.
+//
+// A winner picked from many noisy trials looks better than it is. So the finalists and the defaults
+// run again, interleaved, and only what they show together is reported.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "tuner/estimate.h"
+#include "tuner/history.h"
+#include "tuner/strategy.h"
+
+namespace redline::tuner {
+
+struct Budget {
+  std::chrono::nanoseconds time = std::chrono::minutes(10);
+  int max_trials = 0;  ///< 0: as many as the time allows
+};
+
+class Plan {
+ public:
+  /// `space` and `strategy` must outlive the plan.
+  Plan(const Space& space, const Strategy& strategy, const Budget& budget)
+      : space_(space), strategy_(strategy), budget_(budget) {}
+
+  /// The next trial, nothing when the study is finished. Depends on the history alone: time used
+  /// is the sum of the trials' own.
+  [[nodiscard]] std::optional<Proposal> next(const History& history) const;
+
+  /// How many more trials fit, by what they took so far; nothing before the first.
+  [[nodiscard]] std::optional<int> trials_left(const History& history) const;
+  [[nodiscard]] std::chrono::nanoseconds time_used(const History& history) const;
+
+ private:
+  const Space& space_;
+  const Strategy& strategy_;
+  Budget budget_;
+};
+
+constexpr const char* kConfirm = "confirm";  ///< the `why` of confirming trials
+
+/// The winner so far: among configurations that ran more than once the fastest, else the fastest of
+/// all.
+[[nodiscard]] std::optional<Config> best_config(const History& history);
+
+}  // namespace redline::tuner

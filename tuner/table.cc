@@ -1,0 +1,184 @@
+#include "tuner/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace redline::tuner {
+namespace {
+
+constexpr size_t kLineWidth = 80;
+constexpr size_t kNumberWidth = 2;
+constexpr size_t kRateWidth = 16;
+constexpr size_t kMemoryWidth = 10;
+constexpr size_t kLeastVerdict = 10;
+
+std::string short_title(const std::string& knob) {
+  static const std::map<std::string, std::string> kTitles = {
+      {"batch_size", "batch"},        {"num_workers", "work"}, {"cudnn_benchmark", "cudnn"},
+      {"channels_last", "cl"},        {"pin_memory", "pin"},   {"prefetch_factor", "pre"},
+      {"persistent_workers", "keep"}, {"compile", "comp"}};
+  const auto found = kTitles.find(knob);
+  return found == kTitles.end() ? knob.substr(0, 8) : found->second;
+}
+
+/// The widest of the title and the values.
+size_t column_width(const Knob& knob, const std::string& title) {
+  size_t width = std::max(title.size(), std::to_string(knob.is_range() ? knob.high : 0).size());
+  for (const std::string& value : knob.values) width = std::max(width, value.size());
+  return std::min<size_t>(width, 8);
+}
+
+std::string join_wrapped(const std::vector<std::string>& parts, const std::string& separator,
+                         const std::string& indent) {
+  std::string text;
+  size_t column = indent.size();
+  for (const std::string& part : parts) {
+    const bool first = text.empty();
+    const size_t needed = width_of(part) + (first ? 0 : width_of(separator));
+    if (!first && column + needed > kLineWidth) {
+      text += "\n" + indent;
+      column = indent.size();
+    } else if (!first) {
+      text += separator;
+    }
+    column += needed;
+    text += part;
+  }
+  return text;
+}
+
+std::string plural(int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Table::Table(const Space& space, Style style) : space_(space), style_(style) {
+  size_t used = kNumberWidth + 2 + kRateWidth + 2 + kMemoryWidth + 2 + kLeastVerdict;
+  for (const Knob& knob : space.knobs) {
+    const std::string title = short_title(knob.name);
+    const size_t width = column_width(knob, title);
+    used += width + 1;
+    if (used > kLineWidth) break;  // the knobs named last; best.json and the study have them all
+    columns_.push_back({knob.name, title, width});
+  }
+}
+
+std::string Table::head(const Options& options) const {
+  std::vector<std::string> parts = {"autotune",
+                                    options.metric_regex.empty()
+                                        ? "objective samples/s, end to end"
+                                        : "objective " + options.metric_regex,
+                                    "budget " + duration_text(options.budget.time)};
+  if (options.budget.max_trials > 0) {
+    parts.push_back("at most " + plural(options.budget.max_trials, "trial"));
+  }
+  if (options.memory_limit_bytes) {
+    parts.push_back("memory limit " + size_text(*options.memory_limit_bytes));
+  }
+  std::vector<std::string> knobs;
+  for (const Knob& knob : space_.knobs) {
+    std::string values = knob.text();
+    std::replace(values.begin(), values.end(), ',', '|');
+    knobs.push_back(knob.name + " " + values);
+  }
+  std::string text = join_wrapped(parts, style_.separator(), "  ") + "\n";
+  text += "space: " + join_wrapped(knobs, ", ", "       ") + "\n";
+  for (const std::string& sentence : space_.left_out) text += "       (" + sentence + ")\n";
+  return text;
+}
+
+std::string Table::column_names() const {
+  std::string text = right("#", kNumberWidth) + " ";
+  for (const Column& column : columns_) text += " " + right(column.title, column.width);
+  text += " " + right("samples/s", kRateWidth) + "  " + right("memory", kMemoryWidth) + "  ended";
+  return style_.bold(text) + "\n";
+}
+
+std::string Table::verdict(const History& history) const {
+  const FinishedTrial& trial = history.trials().back();
+  if (!trial.ok()) {
+    return trial.result.message.empty() ? to_string(trial.result.outcome) : trial.result.message;
+  }
+  if (trial.why == kConfirm) return "confirming";
+  if (history.trials().size() == 1) return "default";
+  const auto best = std::max_element(history.trials().begin(), history.trials().end(),
+                                     [](const FinishedTrial& a, const FinishedTrial& b) {
+                                       const auto rate = [](const FinishedTrial& t) {
+                                         return t.ok() ? t.result.throughput->samples_per_s : 0;
+                                       };
+                                       return rate(a) < rate(b);
+                                     });
+  return &*best == &trial ? "best so far" : "";
+}
+
+std::string Table::line(const History& history) const {
+  const FinishedTrial& trial = history.trials().back();
+  const Config config = history.effective(trial.config);
+  std::string text = right(std::to_string(trial.id), kNumberWidth) + " ";
+  for (const Column& column : columns_) {
+    const auto found = config.find(column.knob);
+    text += " " + right(found == config.end() ? "-" : found->second, column.width);
+  }
+  std::string rate = "-";
+  if (trial.ok()) {
+    const Throughput& throughput = *trial.result.throughput;
+    rate = fmt::format("{} {} {}", number_text(throughput.samples_per_s), style_.plus_minus(),
+                       number_text((throughput.high - throughput.low) / 2));
+  }
+  const auto& peak = trial.result.peak_memory_bytes;
+  text += " " + right(rate, kRateWidth) + "  " + right(peak ? size_text(*peak) : "-", kMemoryWidth);
+  text += "  ";
+  const std::string ended = verdict(history);
+  const size_t room = kLineWidth - width_of(text);
+  text += width_of(ended) > room ? left(ended, room) : ended;
+  while (text.ends_with(' ')) text.pop_back();
+  return text + "\n";
+}
+
+std::string Table::best_lines(const Best& best, const Options& options) const {
+  const Throughput& rate = best.estimate.throughput;
+  std::string text =
+      style_.bold(fmt::format("BEST  {} samples/s", number_text(rate.samples_per_s)));
+  text += fmt::format(" ({} to {}, 95 %)", number_text(rate.low), number_text(rate.high));
+  if (best.is_default) {
+    text += "  the default itself\n";
+  } else if (best.speedup) {
+    text += fmt::format("\n      {}{:.2f} x the default ({:.2f} to {:.2f})\n",
+                        best.proven() ? "" : "not proven faster: ", best.speedup->value,
+                        best.speedup->low, best.speedup->high);
+  } else {
+    text += "\n      the default does not run\n";
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);
+  if (best.peak_memory_bytes) {
+    std::string memory = "memory " + size_text(*best.peak_memory_bytes);
+    if (options.memory_limit_bytes) memory += " of " + size_text(*options.memory_limit_bytes);
+    parts.push_back(memory);
+  }
+  text += "      " + join_wrapped(parts, style_.separator(), "      ") + "\n";
+  return text + fmt::format("run it:  redline run --config {} -- {}\n", options.output,
+                            shell_text(options.command));
+}
+
+std::string Table::summary(const History& history, const std::optional<Best>& best,
+                           const Options& options) const {
+  std::chrono::nanoseconds used{0};
+  for (const FinishedTrial& trial : history.trials()) used += trial.result.wall;
+  std::vector<std::string> parts = {plural(std::ssize(history.trials()), "trial")};
+  if (const int64_t count = history.out_of_memory_count()) {
+    parts.push_back(fmt::format("{} out of memory", count));
+  }
+  if (!history.empty() && history.trials().front().result.ranks > 0) {
+    parts.push_back(plural(history.trials().front().result.ranks, "rank"));
+  }
+  parts.push_back(duration_text(used));
+  std::string text = join_wrapped(parts, style_.separator(), "") + "\n";
+  if (best) text += "\n" + best_lines(*best, options);
+  return text;
+}
+
+}  // namespace redline::tuner

@@ -9,9 +9,9 @@ namespace redline::tuner {
 
 namespace {
 
-/// "VmData:\t  212904 kB"
+/// "\nVmData:\t  212904 kB"; a process may call itself "VmData:", but not at the start of a line
 uint64_t bytes_of(const std::string& text, const std::string& name) {
-  const size_t line = text.find(name + ":");
+  const size_t line = text.find("\n" + name + ":");
   if (line == std::string::npos) return 0;
   const size_t digits = text.find_first_of("0123456789", line);
   uint64_t kib = 0;

@@ -97,6 +97,11 @@ std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
+std::string last_line(const std::string& text) {
+  const std::vector<std::string> lines = split_lines(text);
+  return lines.empty() ? "" : lines.back();
+}
+
 /// The rank that torchrun's closing table names as the root cause.
 int root_cause_rank(const std::string& text) {
   static const std::regex rank(R"(^\s*rank\s*:\s*(\d{1,6}))");
@@ -122,8 +127,10 @@ std::optional<Outcome> outcome_of_kind(const std::string& kind) {
 /// A typed exception that is not of the memory kind: the caller's mistake where training never
 /// began, else a crash.
 Verdict of_exception(const FailureReport& failure, bool stepped) {
-  const std::string text = failure.error + ": " + failure.message;
-  if (const auto known = judge_text(text)) return verdict(known->outcome, failure.rank);
+  const std::string text = failure.error + ": " + last_line(failure.message);
+  if (const auto known = judge_text(failure.error + ": " + failure.message)) {
+    return verdict(known->outcome, failure.rank);
+  }
   const bool usage = is_usage_error(failure.error);
   return verdict(usage && !stepped ? Outcome::kInvalid : Outcome::kCrash, failure.rank, text);
 }

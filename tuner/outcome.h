@@ -29,6 +29,8 @@ struct Verdict {
   Outcome outcome = Outcome::kOk;
   int rank = -1;        ///< who failed first, -1 unknown
   std::string message;  ///< one line for the table
+
+  [[nodiscard]] bool operator==(const Verdict&) const = default;
 };
 
 /// The verdict on a command that ended by itself. kOk means only that nothing speaks of a failure.

@@ -40,7 +40,8 @@ FailureReport failure_report(const json& line) {
 
 SeenReport seen_report(const json& line) {
   SeenReport report{line.at("rank").get<int>(), {}};
-  for (const auto& [name, value] : line.at("knobs").items()) report.knobs[name] = text_of(value);
+  for (const auto& [name, value] : line.at("knobs").get<json::object_t>())
+    report.knobs[name] = text_of(value);
   return report;
 }
 

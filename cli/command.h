@@ -17,6 +17,7 @@ using AddCommand = void (*)(CLI::App& app, int& status);
 
 void add_record(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
+void add_diff(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);

@@ -14,6 +14,7 @@ namespace {
 constexpr AddCommand kCommands[] = {
     add_record,
     add_run,
+    add_diff,
     add_doctor,
     add_report,
     add_view,

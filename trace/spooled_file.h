@@ -36,6 +36,7 @@ class SpooledFile {
   [[nodiscard]] const std::string& error() const { return file_.error(); }
   [[nodiscard]] uint64_t bytes_written() const { return file_.size(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
+
  private:
   void write_out();
   [[nodiscard]] bool move_to(const std::string& path, std::string_view tail);

@@ -27,8 +27,8 @@ struct Record {
   int64_t end_ns = 0;            ///< monotonic_ns()
   int64_t sequence_number = -1;  ///< of autograd; below 0: none
   uint64_t function_id = 0;      ///< LibTorch's RecordFunction handle
-  TextId name;
-  TextId args;  ///< more members of "args"
+  TextId name = {};
+  TextId args = {};  ///< more members of "args"
   uint32_t autograd_thread = 0;
   RecordKind kind = RecordKind::kOperator;
   Autograd autograd = Autograd::kNone;

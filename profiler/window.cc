@@ -85,9 +85,10 @@ void Window::round() {
   if (const int64_t now = monotonic_ns(); now >= next_flush_ns_) {
     assembler_->flush();
     next_flush_ns_ = now + kFlushIntervalNs;
+    check_disk();
   }
   bytes_ = assembler_->bytes_written();
-  recorded_ = assembler_->error().empty() ? assembler_->written() : recorded_.load();
+  if (error_.empty()) recorded_ = assembler_->written();
 }
 
 void Window::open() {
@@ -121,6 +122,14 @@ void Window::add(const Record& record, const ThreadLog& log) {
   if (!assembler_->error().empty()) fail(assembler_->error());
 }
 
+void Window::check_disk() {
+  if (assembler_->error().empty()) {
+    on_disk_ = assembler_->written();
+  } else {
+    fail(assembler_->error());
+  }
+}
+
 void Window::finish() {
   round();
   std::vector<Assembler::Thread> threads;
@@ -128,7 +137,7 @@ void Window::finish() {
   if (assembler_ && error_.empty()) {
     assembler_->finish(end_ns_, threads, closing_entries());
     bytes_ = assembler_->bytes_written();
-    if (!assembler_->error().empty()) fail(assembler_->error());
+    check_disk();
   }
 }
 
@@ -151,8 +160,11 @@ std::vector<trace::Entry> Window::closing_entries() const {
 }
 
 void Window::fail(const std::string& why) {
-  // What was formatted and did not reach the disk is lost, too: nothing of this window is complete.
-  if (error_.empty()) error_ = why;
+  if (!error_.empty()) return;
+  error_ = why;
+  // What was formatted and is not surely on the disk counts as lost, too.
+  if (assembler_) dropped_ += assembler_->written() - on_disk_;
+  recorded_ = on_disk_;
 }
 
 tl::expected<void, std::string> Window::save(const std::string& path) {

@@ -65,6 +65,7 @@ class Window {
   void drain(ThreadLog& log);
   void add(const Record& record, const ThreadLog& log);
   void finish();
+  void check_disk();
   void fail(const std::string& why);
   [[nodiscard]] std::vector<trace::Entry> closing_entries() const;
 
@@ -88,6 +89,7 @@ class Window {
   // The writer thread's own; everyone's after it ended.
   std::optional<Assembler> assembler_;
   std::string error_;
+  uint64_t on_disk_ = 0;  ///< events
   int64_t next_flush_ns_ = 0;
   std::vector<ThreadLog*> logs_;
   std::map<const ThreadLog*, uint64_t> dropped_before_;

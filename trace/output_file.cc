@@ -1,6 +1,7 @@
 #include "trace/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -80,7 +81,10 @@ bool OutputFile::rename(const std::string& final_path) {
 }
 
 void OutputFile::remove() {
-  if (descriptor_ >= 0) ::unlink(path_.c_str());
+  struct stat status = {};
+  const bool is_file = descriptor_ >= 0 && ::fstat(descriptor_, &status) == 0 &&
+                       S_ISREG(status.st_mode);  // not a device such as /dev/full
+  if (is_file) ::unlink(path_.c_str());
 }
 
 std::string OutputFile::read(uint64_t offset, size_t size) {

@@ -1,0 +1,70 @@
+"""The C++ sample: it learns, says so, and does not change under the recorder."""
+
+import json
+import os
+import re
+import struct
+
+import pytest
+from recording import names, step_numbers, traces
+
+STEPS = ["--steps", "12", "--batch-size", "16", "--print-loss-bits"]
+
+
+def loss_bits(done):
+    assert done.returncode == 0, done.stderr
+    return re.search(r"^loss bits (\S+)$", done.stdout, re.MULTILINE).group(1)
+
+
+def recorded(library, folder, **schedule):
+    """The environment in which `redline record` starts a program."""
+    request = {"directory": str(folder), "schedule": schedule, "record_shapes": False}
+    return {
+        "REDLINE_RECORD": json.dumps(request),
+        "LD_PRELOAD": str(library("libredline.so")),
+    }
+
+
+def test_loss_falls(run, program):
+    done = run([program("mnist"), "--steps", "100", "--batch-size", "32"])
+    assert done.returncode == 0, done.stderr
+    losses = [float(number) for number in re.findall(r"loss (\d+\.\d+)", done.stdout)]
+    assert losses[-1] < 0.7 * 2.3026  # of ten equal guesses
+    assert re.search(r"accuracy \d\.\d+ samples/s \d+", done.stdout)
+
+
+def test_loss_bits_do_not_depend_on_the_recorder(run, program, library, tmp_path):
+    command = [program("mnist"), *STEPS]
+    plain = run(command)
+    own = run([*command, "--trace", tmp_path / "own"])
+    schedule = {"wait": 1, "warmup": 1, "active": 2, "repeat": 2}
+    outside = run(command, environment=recorded(library, tmp_path / "outside", **schedule))
+    failing = run(command, environment=recorded(library, "/proc/nowhere", **schedule))
+    assert loss_bits(plain) == loss_bits(own) == loss_bits(outside) == loss_bits(failing)
+    assert loss_bits(plain) != loss_bits(run([*command, "--seed", "2"]))
+
+    (trace,) = traces(tmp_path / "own")
+    assert step_numbers(trace) == [2, 3, 4]
+    assert names(trace, "user_annotation")["backward"] == 3
+    assert names(trace, "cpu_op")["aten::convolution"] == 6
+    assert [step_numbers(trace) for trace in traces(tmp_path / "outside")] == [[2, 3], [6, 7]]
+    assert "recording is off" in failing.stderr
+
+
+def test_a_ready_made_folder_of_mnist(run, program, tmp_path):
+    for part, count in (("train", 64), ("t10k", 10)):
+        images = struct.pack(">4I", 0x803, count, 28, 28) + os.urandom(count * 784)
+        labels = struct.pack(">2I", 0x801, count) + bytes(index % 10 for index in range(count))
+        (tmp_path / f"{part}-images-idx3-ubyte").write_bytes(images)
+        (tmp_path / f"{part}-labels-idx1-ubyte").write_bytes(labels)
+    command = [program("mnist"), "--data", tmp_path]
+    assert run(command).returncode == 0
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(labels[:-1])
+    done = run(command)
+    assert done.returncode == 1
+    assert "t10k-labels-idx1-ubyte: ends too early" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--batch-size", "0"], ["--no-such-flag"]])
+def test_wrong_usage(run, program, arguments):
+    assert run([program("mnist"), *arguments]).returncode != 0

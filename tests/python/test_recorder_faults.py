@@ -1,0 +1,205 @@
+"""The recorder inside jobs that end badly, fork, or have no disk: the job must not notice.
+
+Each job is a small Python program without torch that drives libredline.so by ctypes, so that a test
+takes a fraction of a second.
+"""
+
+import gzip
+import json
+import os
+import signal
+import sys
+import zlib
+
+import pytest
+
+JOB = """
+import ctypes, os, resource, signal, sys, threading, time
+library = ctypes.CDLL(sys.argv[1])
+library.redline_last_error.restype = ctypes.c_char_p
+folder = sys.argv[2]
+
+def call(name, *arguments):
+    if getattr(library, name)(*arguments) != 0:
+        raise SystemExit("redline: " + library.redline_last_error().decode())
+
+def begin():
+    call("redline_prepare", b'{"directory": "%s"}' % folder.encode())
+    call("redline_start")
+
+def record(count=1000, name=b"work"):
+    for _ in range(count):
+        library.redline_range_push(name)
+        library.redline_range_pop()
+
+def limit_file_size(size):
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; other programs die of it
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+def wait_for_partial(size):
+    while not any(entry.stat().st_size > size for entry in os.scandir(folder)):
+        record(100)
+"""
+
+
+@pytest.fixture
+def job(run, library, tmp_path):
+    """job(text): runs `text` after the lines above; gives its process and its folder of traces."""
+
+    def run_job(text):
+        script = tmp_path / "job.py"
+        script.write_text(JOB + text)
+        folder = tmp_path / "traces"
+        folder.mkdir(exist_ok=True)
+        library_path = library("libredline.so")
+        return run([sys.executable, script, library_path, folder], timeout=60), folder
+
+    return run_job
+
+
+def load(path):
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def ranges(trace):
+    return [event for event in trace["traceEvents"] if event.get("cat") == "user_annotation"]
+
+
+def inflate(path):
+    """The text of a gzip file that may lack its end."""
+    return zlib.decompressobj(wbits=31).decompress(path.read_bytes()).decode()
+
+
+@pytest.mark.parametrize("ending", ["sys.exit(3)", "raise SystemExit(3)", "exit(3)"])
+def test_exit_in_a_window_completes_the_file(job, ending):
+    done, folder = job(f"begin()\nrecord()\n{ending}\n")
+    assert done.returncode == 3, done.stderr
+    (path,) = folder.iterdir()
+    assert path.name.endswith(".pt.trace.json.gz")
+    assert len(ranges(load(path))) == 1000
+
+
+@pytest.mark.parametrize(
+    "ending, status",
+    [
+        ("os._exit(4)", 4),
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("os.abort()", -signal.SIGABRT),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+    ],
+)
+def test_sudden_death_leaves_a_readable_partial_file(job, ending, status):
+    done, folder = job(f"begin()\nrecord(5000)\nwait_for_partial(10000)\n{ending}\n")
+    assert done.returncode == status, done.stderr
+    (path,) = folder.iterdir()
+    assert path.name.endswith(".pt.trace.json.gz.partial")
+    text = inflate(path)
+    whole_events = text[: text.rindex("\n")].rstrip(",")
+    assert len(json.loads(whole_events + "]}")["traceEvents"]) >= 1000
+
+
+def test_a_window_that_nobody_wants_leaves_nothing(job):
+    done, folder = job("call('redline_prepare', b'{\"directory\": \"%s\"}' % folder.encode())\n")
+    assert done.returncode == 0, done.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_a_forked_child_is_silent(job):
+    done, folder = job(
+        """
+begin()
+record(500)
+child = os.fork()
+if child == 0:
+    record(500, b"in the child")
+    assert library.redline_stop() == -1
+    assert library.redline_prepare(None) == -1
+    assert b"forked" in library.redline_last_error()
+    sys.exit(7)  # runs the exit handlers
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+record(500)
+sys.exit(0)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.iterdir()
+    trace = load(path)
+    assert {event["name"] for event in ranges(trace)} == {"work"}
+    assert len(ranges(trace)) == 1000
+
+
+def test_the_file_size_limit_ends_the_recording_and_not_the_job(job):
+    done, folder = job(
+        """
+limit_file_size(20000)
+begin()
+for number in range(40000):
+    record(1, b"name %d" % number)
+assert library.redline_stop() == -1
+print(library.redline_last_error().decode())
+print("the job goes on")
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stdout
+    assert done.stdout.endswith("the job goes on\n")
+    assert [path.name.rpartition(".")[2] for path in folder.iterdir()] == ["partial"]
+
+
+def test_an_export_beyond_the_limit_fails_and_not_the_job(job):
+    done, folder = job(
+        """
+begin()
+for number in range(5000):
+    record(1, b"name %d" % number)
+call("redline_stop")
+limit_file_size(20000)
+assert library.redline_export(folder.encode() + b"/plain.json") == -1
+print(library.redline_last_error().decode())
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stdout
+    assert not list(folder.glob("plain.json*"))
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(job):
+    done, _ = job("open(folder + '/file', 'w'); folder += '/file/below'; begin()")
+    assert done.returncode == 1
+    assert "cannot create" in done.stderr
+
+
+def test_a_full_file_system_drops_and_counts(job, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small tmpfs")
+    done, _ = job(
+        """
+import subprocess
+small = folder + "/small"
+os.mkdir(small)
+if subprocess.call(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small]) != 0:
+    print("no mount")
+    sys.exit(0)
+folder = small
+try:
+    begin()
+    for number in range(100000):
+        record(1, b"name %d" % number)
+    assert library.redline_stop() == -1
+    print(library.redline_last_error().decode())
+    stats = (ctypes.c_uint64 * 5)(40)
+    call("redline_get_stats", stats)
+    print("recorded", stats[1], "dropped", stats[2])
+finally:
+    subprocess.call(["umount", "-l", small])
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    if "no mount" in done.stdout:
+        pytest.skip("this machine does not let us mount a tmpfs")
+    assert "No space left on device" in done.stdout
+    counts = done.stdout.split()
+    recorded, dropped = int(counts[-3]), int(counts[-1])
+    assert dropped > 0
+    assert recorded + dropped == 100000

@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 /// group, so that Ctrl-C ends it too.
 pid_t start(const std::vector<std::string>& words, int output) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;

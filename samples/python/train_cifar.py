@@ -155,7 +155,7 @@ class SmallResNet(nn.Module):
             ResidualBlock(16, 16), ResidualBlock(16, 32), ResidualBlock(32, 64)
         )
         self.head = nn.Sequential(
-            nn.Flatten(), nn.Linear(64 * 4 * 4, 1024), nn.ReLU(), nn.Linear(1024, CLASSES)
+            nn.Flatten(), nn.Linear(64 * 4 * 4, 2048), nn.ReLU(), nn.Linear(2048, CLASSES)
         )
 
     def forward(self, x):

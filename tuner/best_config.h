@@ -20,8 +20,12 @@ struct Best {
   std::optional<Estimate> default_estimate;  ///< nothing where the defaults do not run
   std::optional<Ratio> speedup;              ///< over the defaults
 
-  /// The whole interval of the speed-up lies above 1.
-  [[nodiscard]] bool proven() const { return speedup && !is_default && speedup->low > 1; }
+  /// The whole interval of the speed-up lies above 1. Single runs of a --metric have no interval
+  /// and prove nothing.
+  [[nodiscard]] bool proven() const {
+    return speedup && !is_default && speedup->low > 1 &&
+           (estimate.runs > 1 || estimate.relative_error > 0);
+  }
 };
 
 /// Nothing where no trial succeeded.

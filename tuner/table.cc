@@ -125,8 +125,12 @@ std::string Table::line(const History& history) const {
   std::string rate = "-";
   if (trial.ok()) {
     const Throughput& throughput = *trial.result.throughput;
-    rate = fmt::format("{} {} {}", number_text(throughput.samples_per_s), style_.plus_minus(),
-                       number_text((throughput.high - throughput.low) / 2));
+    rate = number_text(throughput.samples_per_s);
+    if (throughput.high > throughput.low) {
+      rate += fmt::format(
+          " {} {}", style_.plus_minus(),
+          number_text_like((throughput.high - throughput.low) / 2, throughput.samples_per_s));
+    }
   }
   const auto& peak = trial.result.peak_memory_bytes;
   text += " " + right(rate, kRateWidth) + "  " + right(peak ? size_text(*peak) : "-", kMemoryWidth);

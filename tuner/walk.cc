@@ -77,7 +77,7 @@ bool climb_one_way(Walk& walk, const Knob& knob, int64_t otherwise, double worth
   for (;;) {
     const int64_t at = walk.number(knob, otherwise);
     const int64_t next = step(knob, at);
-    if (next == at) return true;
+    if (next == at || lost_before(walk, knob, std::to_string(next))) return true;
     const double before = walk.best_rate();
     if (!walk.attempt(knob.name, std::to_string(next), knob.name)) return false;
     if (walk.best_rate() <= before * (1 + worth)) return true;
@@ -85,6 +85,25 @@ bool climb_one_way(Walk& walk, const Knob& knob, int64_t otherwise, double worth
 }
 
 }  // namespace
+
+bool lost_before(const Walk& walk, const Knob& knob, const std::string& value) {
+  constexpr double kClearly = 0.97;
+  const History& history = walk.history();
+  const std::optional<std::string> winner = walk.value(knob);
+  if (!winner) return false;
+  for (const FinishedTrial& loser : history.trials()) {
+    const Config config = history.effective(loser.config);
+    const auto own = config.find(knob.name);
+    if (!loser.ok() || own == config.end() || own->second != value) continue;
+    Config other = config;
+    other[knob.name] = *winner;
+    const auto runs = history.runs_of(other);
+    if (runs.empty() || !runs.front()->ok()) continue;
+    const double best = runs.front()->result.throughput->samples_per_s;
+    if (loser.result.throughput->samples_per_s < kClearly * best) return true;
+  }
+  return false;
+}
 
 bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth) {
   const int64_t start = walk.number(knob, otherwise);

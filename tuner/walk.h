@@ -49,6 +49,10 @@ class Walk {
   std::optional<Proposal> wanted_;
 };
 
+/// Did `value` of the knob lose clearly against the incumbent's, all else being equal, at whatever
+/// setting of the rest? Then it need not be measured again.
+[[nodiscard]] bool lost_before(const Walk& walk, const Knob& knob, const std::string& value);
+
 /// Climbs one numeric knob from the incumbent's value: doubling (or +1 from zero) while that gains
 /// at least `worth` (a share), else halving. False: stop walking.
 [[nodiscard]] bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth);

@@ -27,7 +27,9 @@ std::optional<std::pair<double, std::string_view>> number_and_unit(std::string_v
 
 std::string with_commas(std::string digits) {
   const size_t begin = digits.starts_with('-') ? 1 : 0;
-  for (size_t at = digits.size(); at > begin + 3;) digits.insert(at -= 3, ",");
+  for (size_t at = std::min(digits.find('.'), digits.size()); at > begin + 3;) {
+    digits.insert(at -= 3, ",");
+  }
   return digits;
 }
 
@@ -37,8 +39,12 @@ std::string duration_text(std::chrono::nanoseconds duration) {
   const double seconds = std::chrono::duration<double>(duration).count();
   if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = std::llround(seconds);
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  const bool hours = whole >= 3600;
+  const auto [large, small] =
+      hours ? std::pair(whole / 3600, whole % 3600 / 60) : std::pair(whole / 60, whole % 60);
+  std::string text = fmt::format("{} {}", large, hours ? "h" : "min");
+  if (small > 0) text += fmt::format(" {} {}", small, hours ? "min" : "s");
+  return text;
 }
 
 std::string size_text(uint64_t bytes) {
@@ -48,10 +54,12 @@ std::string size_text(uint64_t bytes) {
   return fmt::format("{:.0f} KiB", number / 0x1p10);
 }
 
-std::string number_text(double value) {
-  if (std::fabs(value) >= 100) return with_commas(fmt::format("{:.0f}", value));
-  if (std::fabs(value) >= 10) return fmt::format("{:.1f}", value);
-  return fmt::format("{:.3g}", value);
+std::string number_text(double value) { return number_text_like(value, value); }
+
+std::string number_text_like(double value, double like) {
+  const double size = std::fabs(like);
+  const int decimals = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 4;
+  return with_commas(fmt::format("{:.{}f}", value, decimals));
 }
 
 tl::expected<std::chrono::nanoseconds, std::string> parse_duration(const std::string& text) {

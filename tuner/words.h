@@ -17,6 +17,8 @@ namespace redline::tuner {
 [[nodiscard]] std::string size_text(uint64_t bytes);
 /// Three or more significant digits, thousands with commas: "9,012", "31.4", "0.052".
 [[nodiscard]] std::string number_text(double value);
+/// `value` with as many decimals as number_text(like) shows.
+[[nodiscard]] std::string number_text_like(double value, double like);
 
 /// "90", "90s", "10m", "1.5h". The error is a phrase: "… is no duration (…)".
 [[nodiscard]] tl::expected<std::chrono::nanoseconds, std::string> parse_duration(

@@ -1,0 +1,70 @@
+#include "tuner/space.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redline::tuner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Machine kCpu{.gpu = false, .cores = 4, .memory_available_bytes = {}};
+constexpr Machine kGpu{.gpu = true, .cores = 4, .memory_available_bytes = {}};
+
+std::vector<std::string> names(const Space& space) {
+  std::vector<std::string> result;
+  for (const Knob& knob : space.knobs) result.push_back(knob.name);
+  return result;
+}
+
+TEST(Space, LeavesOutWhatCannotMatterAndSaysSo) {
+  const std::vector<std::string> knobs = {"batch_size=8..64", "amp=off,bf16,fp16",
+                                          "cudnn_benchmark=off,on", "pin_memory=off,on"};
+  const Space cpu = *make_space(knobs, {"train"}, kCpu);
+  EXPECT_THAT(names(cpu), ElementsAre("batch_size", "amp"));
+  EXPECT_EQ(cpu.find("amp")->text(), "off,bf16");
+  EXPECT_THAT(cpu.left_out,
+              ElementsAre("amp fp16 left out: no GPU here", "cudnn_benchmark left out: no GPU here",
+                          "pin_memory left out: no GPU here"));
+  const Space gpu = *make_space(knobs, {"train"}, kGpu);
+  EXPECT_EQ(gpu.knobs.size(), 4);
+  EXPECT_TRUE(gpu.left_out.empty());
+}
+
+TEST(Space, WithoutKnobsSuitsPythonTraining) {
+  EXPECT_THAT(names(*make_space({}, {"train"}, kCpu)),
+              ElementsAre("batch_size", "num_workers", "amp", "channels_last"));
+  EXPECT_THAT(names(*make_space({}, {"train"}, kGpu)), testing::Contains("cudnn_benchmark"));
+}
+
+TEST(Space, PlaceholdersNeedAFirstValue) {
+  const Space space =
+      *make_space({"batch_size=1..4096", "threads=2,1", "pin_memory=off,on", "n=3..9"},
+                  {"train", "-b{batch_size}", "{threads}", "--p={pin_memory}", "{n}"}, kCpu);
+  EXPECT_EQ(space.first,
+            (Config{{"batch_size", "32"}, {"threads", "2"}, {"pin_memory", "off"}, {"n", "3"}}));
+  EXPECT_TRUE(space.left_out.empty()) << "the command needs its value";
+}
+
+TEST(Space, Errors) {
+  const auto error = [](const std::vector<std::string>& knobs) {
+    return make_space(knobs, {"train"}, kCpu).error();
+  };
+  EXPECT_THAT(error({"threads=1,2"}),
+              HasSubstr("nothing sets threads: the command has no {threads}"));
+  EXPECT_THAT(error({"amp=off,bf16", "amp=off"}), HasSubstr("amp is there twice"));
+  EXPECT_THAT(error({"tf32=off,on"}),
+              HasSubstr("nothing is left to search (tf32 left out: no GPU here)"));
+}
+
+TEST(Space, OneConfigurationHasOneSpelling) {
+  const Space space = *make_space({"batch_size=8..64", "x=1,2"}, {"train", "{x}"}, kCpu);
+  const Config defaults = {{"batch_size", "64"}, {"x", "1"}};
+  EXPECT_EQ(space.canonical({{"batch_size", "64"}, {"x", "1"}}, defaults), (Config{{"x", "1"}}));
+  EXPECT_EQ(space.canonical({{"batch_size", "32"}, {"x", "1"}}, defaults),
+            (Config{{"batch_size", "32"}, {"x", "1"}}));
+}
+
+}  // namespace
+}  // namespace redline::tuner

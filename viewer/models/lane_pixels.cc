@@ -9,13 +9,29 @@ namespace {
 // In the exact mode: so many slices of one pixel column are added up, the rest are estimated.
 constexpr int kMaxSlicesPerColumn = 12;
 
-uint8_t to_cover(double share) {
-  return static_cast<uint8_t>(std::clamp(std::lround(share * 255), 1L, 255L));
+// Half a million calls a frame: no library calls, which floor and lround are without SSE 4.1.
+int floor_int(double x) {
+  const int whole = static_cast<int>(std::clamp(x, -1e9, 1e9));
+  return whole - (x < whole ? 1 : 0);
 }
 
-int clamped_column(double x, int width) {
-  return static_cast<int>(std::clamp(std::floor(x), 0.0, static_cast<double>(width)));
+uint8_t to_cover(double share) {
+  return static_cast<uint8_t>(std::clamp(static_cast<int>(share * 255 + 0.5), 1, 255));
 }
+
+int clamped_column(double x, int width) { return std::clamp(floor_int(x), 0, width); }
+
+/// TimeAxis::x_of with the division done once.
+struct Scale {
+  int64_t begin_ns;
+  double pixels_per_ns;
+
+  explicit Scale(const TimeAxis& axis)
+      : begin_ns(axis.begin_ns), pixels_per_ns(1.0 / axis.ns_per_pixel()) {}
+  [[nodiscard]] double x_of(int64_t time_ns) const {
+    return static_cast<double>(saturating_sub(time_ns, begin_ns)) * pixels_per_ns;
+  }
+};
 
 size_t first_ending_after(const LaneColumns& lane, size_t from, int64_t time_ns) {
   // Galloping: the next pixel's slice is near, and a binary search over the whole lane is not.
@@ -27,14 +43,17 @@ size_t first_ending_after(const LaneColumns& lane, size_t from, int64_t time_ns)
   return static_cast<size_t>(std::upper_bound(low, high, time_ns) - ends.begin());
 }
 
-/// Adds narrow slices up, column by column from the left.
+/// Adds narrow slices up, column by column from the left. A column is written when it is left.
 class Columns {
  public:
   Columns(LanePixels& pixels, int width) : pixels_(pixels), width_(width) {}
+  ~Columns() { write(); }
+  Columns(const Columns&) = delete;
+  Columns& operator=(const Columns&) = delete;
 
   void add(int column, double share, uint8_t slice_class) {
-    if (column < 0 || column >= width_) return;
     if (column != column_) {
+      write();
       column_ = column;
       sum_ = 0;
       largest_ = -1;
@@ -42,10 +61,9 @@ class Columns {
     }
     sum_ += share;
     ++count_;
-    pixels_.cover[static_cast<size_t>(column)] = to_cover(sum_);
     if (share > largest_) {
       largest_ = share;
-      pixels_.slice_class[static_cast<size_t>(column)] = slice_class;
+      slice_class_ = slice_class;
     }
   }
   [[nodiscard]] bool full(int column) const {
@@ -53,15 +71,20 @@ class Columns {
   }
   /// What was added reaches `share` of the way through the column: take the rest for alike.
   void estimate_rest(double share) {
-    if (share > 0 && share < 1) {
-      pixels_.cover[static_cast<size_t>(column_)] = to_cover(std::min(1.0, sum_ / share));
-    }
+    if (share > 0 && share < 1) sum_ = std::min(1.0, sum_ / share);
   }
 
  private:
+  void write() {
+    if (column_ < 0 || column_ >= width_ || count_ == 0) return;
+    pixels_.cover[static_cast<size_t>(column_)] = to_cover(sum_);
+    pixels_.slice_class[static_cast<size_t>(column_)] = slice_class_;
+  }
+
   LanePixels& pixels_;
   int width_;
   int column_ = -1;
+  uint8_t slice_class_ = 0;
   double sum_ = 0;
   double largest_ = -1;
   int count_ = 0;
@@ -76,25 +99,26 @@ void add_box(LanePixels& pixels, uint32_t slice, uint8_t slice_class, double x0,
 
 void draw_slices(const LaneColumns& lane, const TimeAxis& axis, LanePixels& pixels) {
   Columns columns(pixels, axis.width);
+  const Scale scale(axis);
   const int64_t view_end = axis.end_ns();
   // A slice of no length at the left edge counts as there: hence the nanosecond.
   size_t i = first_ending_after(lane, 0, saturating_sub(axis.begin_ns, 1));
   while (i < lane.size() && lane.begin_ns[i] < view_end) {
-    const double x0 = axis.x_of(lane.begin_ns[i]);
-    const double x1 = axis.x_of(lane.end_ns[i]);
+    const double x0 = scale.x_of(lane.begin_ns[i]);
+    const double x1 = scale.x_of(lane.end_ns[i]);
     const uint8_t slice_class = lane.classes[i];
     if (x1 - x0 >= LanePixels::kBoxPixels) {
       add_box(pixels, static_cast<uint32_t>(i), slice_class, x0, x1, axis.width);
       ++i;
       continue;
     }
-    const int first = static_cast<int>(std::floor(x0));
+    const int first = floor_int(x0);
     for (int column = first; column == first || column < x1; ++column) {
       const double share = std::min(x1, column + 1.0) - std::max(x0, static_cast<double>(column));
       columns.add(column, share, slice_class);
     }
     ++i;
-    const int last = static_cast<int>(std::floor(x1));
+    const int last = floor_int(x1);
     if (columns.full(last)) {
       columns.estimate_rest(x1 - last);
       const int64_t next_column = saturating_sub(axis.time_at(last + 1.0), 1);
@@ -138,8 +162,8 @@ class BucketColumns {
   explicit BucketColumns(LanePixels& pixels) : pixels_(pixels) {}
 
   void add(double x0, double x1, uint8_t cover, uint8_t slice_class) {
-    const int first = static_cast<int>(std::floor(x0));
-    const int last = static_cast<int>(std::floor(x1));
+    const int first = floor_int(x0);
+    const int last = floor_int(x1);
     if (first == last) {
       add_to(first, x1 - x0, cover, slice_class);
     } else {
@@ -154,7 +178,7 @@ class BucketColumns {
     const size_t index = static_cast<size_t>(column);
     const double share = cover * width;
     uint8_t& sum = pixels_.cover[index];
-    sum = static_cast<uint8_t>(std::clamp(sum + std::lround(share), 1L, 255L));
+    sum = static_cast<uint8_t>(std::clamp(sum + static_cast<int>(share + 0.5), 1, 255));
     double& largest = largest_[column & 1];  // two columns are open at a time
     if (column_[column & 1] != column) largest = -1;
     column_[column & 1] = column;

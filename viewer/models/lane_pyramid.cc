@@ -7,7 +7,7 @@
 namespace redline::viewer {
 namespace {
 
-constexpr uint64_t kSlicesPerBucket = 8;
+constexpr uint64_t kSlicesPerBucket = 4;
 
 // Unsigned: the distance of two int64 always fits, whatever a hostile trace says.
 uint64_t distance(int64_t from, int64_t to) {

@@ -1,7 +1,7 @@
 // Levels of detail of one lane.
 //
 // Zoomed out, thousands of slices share a pixel, and walking them all for each frame does not reach
-// 60 frames a second. So a lane gets buckets of 2^k ns, from about 8 slices a bucket up to one
+// 60 frames a second. So a lane gets buckets of 2^k ns, from about 4 slices a bucket up to one
 // bucket: each holds the longest slice that touches it, that slice's class (to spare a random
 // read) and how much of the bucket is covered. A tree with a query a pixel was measured 5 times
 // slower and 20 times larger.

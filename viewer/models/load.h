@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trace/reader.h"
+#include "trace/report.h"
 #include "viewer/models/session.h"
 
 namespace redline::viewer {
@@ -19,5 +20,9 @@ struct LoadedSession {
 /// The error is a sentence for the user.
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_session(
     const std::vector<std::string>& paths, const trace::ReadOptions& options = {});
+
+/// What the Overview pane and the tables show. Takes about half as long as loading: so it follows
+/// it.
+[[nodiscard]] trace::Report report_on(const Session& session);
 
 }  // namespace redline::viewer

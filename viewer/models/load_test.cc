@@ -10,6 +10,7 @@
 #include "viewer/models/name_table.h"
 #include "viewer/models/overview.h"
 #include "viewer/models/search.h"
+#include "viewer/models/summary.h"
 
 namespace redline::viewer {
 namespace {
@@ -30,8 +31,10 @@ std::vector<fs::path> files_in(const std::string& folder) {
 void use(const Session& session) {
   const Layout layout(session, 500);
   (void)overview_columns(session, 300);
-  (void)name_totals(session, TableKind::kOperators);
-  (void)name_totals(session, TableKind::kKernels);
+  const trace::Report report = report_on(session);
+  (void)name_rows(report, TableKind::kOperators);
+  (void)name_rows(report, TableKind::kKernels);
+  (void)summarize(report);
   EXPECT_GT(first_view(session, 900).span_ns(), 0);
   const Search search(session, "a");
   SliceRef ref = search.next(session, {});

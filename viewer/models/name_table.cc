@@ -1,95 +1,81 @@
 #include "viewer/models/name_table.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
 
 #include "viewer/models/format.h"
+#include "viewer/models/time_axis.h"
 
 namespace redline::viewer {
 namespace {
 
-using trace::Category;
-
-bool belongs(TableKind kind, Category category) {
-  return category == (kind == TableKind::kKernels ? Category::kKernel : Category::kCpuOp);
+NameRow row_of(const trace::KernelRow& kernel) {
+  return {kernel.name, kernel.count,  kernel.total_ns,         kernel.total_ns,
+          0,           kernel.max_ns, kernel.uses_tensor_cores};
 }
 
-/// Self time of every slice of `lane` of the kind: what slices of the kind in the lane below, which
-/// lie inside them, leave over.
-template <typename Visit>
-void for_each_self_time(const trace::Trace& trace, const trace::Lane& lane,
-                        const trace::Lane* below, TableKind kind, const Visit& visit) {
-  const trace::Slices& slices = trace.slices();
-  uint32_t child = below ? below->first.value : 0;
-  const uint32_t child_end = below ? child + below->count : 0;
-  for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
-    int64_t self = saturating_sub(slices.end_ns[i], slices.begin_ns[i]);
-    for (; child < child_end && slices.begin_ns[child] < slices.end_ns[i]; ++child) {
-      const bool inside =
-          slices.begin_ns[child] >= slices.begin_ns[i] && slices.end_ns[child] <= slices.end_ns[i];
-      if (inside && belongs(kind, slices.category[child])) {
-        self -= saturating_sub(slices.end_ns[child], slices.begin_ns[child]);
-      }
-    }
-    if (belongs(kind, slices.category[i])) visit(i, self);
-  }
+NameRow row_of(const trace::OperatorRow& op) {
+  return {op.name, op.count, op.total_ns, op.self_ns, op.device_self_ns, 0, false};
 }
 
-void add_totals(const trace::Trace& trace, TableKind kind,
-                std::unordered_map<std::string, NameTotals>& totals) {
-  const trace::Slices& slices = trace.slices();
-  std::vector<NameTotals> by_name(trace.string_count() + 1);
-  for (size_t l = 0; l < trace.lanes().size(); ++l) {
-    const trace::Lane& lane = trace.lanes()[l];
-    if (lane.count == 0) continue;
-    const bool nested = l + 1 < trace.lanes().size() && trace.lanes()[l + 1].count > 0 &&
-                        trace.lanes()[l + 1].track == lane.track;
-    for_each_self_time(
-        trace, lane, nested ? &trace.lanes()[l + 1] : nullptr, kind, [&](uint32_t i, int64_t self) {
-          const trace::StringId id = slices.name[i];
-          NameTotals& entry = by_name[id ? id.value : trace.string_count()];
-          const int64_t duration = saturating_sub(slices.end_ns[i], slices.begin_ns[i]);
-          ++entry.count;
-          entry.total_ns = saturating_add(entry.total_ns, duration);
-          entry.self_ns = saturating_add(entry.self_ns, std::max<int64_t>(self, 0));
-          entry.longest_ns = std::max(entry.longest_ns, duration);
-        });
-  }
-  for (uint32_t s = 0; s < by_name.size(); ++s) {
-    const NameTotals& found = by_name[s];
-    if (found.count == 0) continue;
-    const std::string name(s < trace.string_count() ? trace.string({s}) : std::string_view());
-    NameTotals& sum = totals[name];
-    sum.name = name;
-    sum.count += found.count;
-    sum.total_ns = saturating_add(sum.total_ns, found.total_ns);
-    sum.self_ns = saturating_add(sum.self_ns, found.self_ns);
-    sum.longest_ns = std::max(sum.longest_ns, found.longest_ns);
-  }
+void add(NameRow& sum, const NameRow& row) {
+  sum.name = row.name;
+  sum.count += row.count;
+  sum.total_ns = saturating_add(sum.total_ns, row.total_ns);
+  sum.self_ns = saturating_add(sum.self_ns, row.self_ns);
+  sum.device_ns = saturating_add(sum.device_ns, row.device_ns);
+  sum.longest_ns = std::max(sum.longest_ns, row.longest_ns);
+  sum.uses_tensor_cores = sum.uses_tensor_cores || row.uses_tensor_cores;
 }
 
 QString to_text(const std::string& value) { return QString::fromStdString(value); }
 
+QVariant nanoseconds(int64_t ns) { return QVariant::fromValue<qlonglong>(ns); }
+
+double mean(const NameRow& row) {
+  return static_cast<double>(row.total_ns) / static_cast<double>(std::max<int64_t>(row.count, 1));
+}
+
 }  // namespace
 
-std::vector<NameTotals> name_totals(const Session& session, TableKind kind) {
-  std::unordered_map<std::string, NameTotals> totals;
-  for (const SessionTrace& item : session.traces()) add_totals(*item.trace, kind, totals);
-  std::vector<NameTotals> rows;
-  rows.reserve(totals.size());
-  for (auto& [name, entry] : totals) rows.push_back(std::move(entry));
-  std::sort(rows.begin(), rows.end(), [](const NameTotals& a, const NameTotals& b) {
+std::vector<NameRow> name_rows(const trace::Report& report, TableKind kind) {
+  std::unordered_map<std::string, NameRow> sums;
+  for (const trace::Analysis& analysis : report.traces) {
+    if (kind == TableKind::kKernels) {
+      for (const auto& kernel : analysis.kernels) add(sums[kernel.name], row_of(kernel));
+    } else {
+      for (const auto& op : analysis.operators) add(sums[op.name], row_of(op));
+    }
+  }
+  std::vector<NameRow> rows;
+  rows.reserve(sums.size());
+  for (auto& [name, row] : sums) rows.push_back(std::move(row));
+  std::sort(rows.begin(), rows.end(), [](const NameRow& a, const NameRow& b) {
     return std::tie(b.self_ns, a.name) < std::tie(a.self_ns, b.name);
   });
   return rows;
 }
 
-void NameTable::set_session(const Session& session) {
+void NameTable::set_report(const trace::Report& report) {
   beginResetModel();
-  rows_ = name_totals(session, kind_);
+  rows_ = name_rows(report, kind_);
   sum_ns_ = 0;
-  for (const NameTotals& row : rows_) sum_ns_ = saturating_add(sum_ns_, row.self_ns);
+  for (const NameRow& row : rows_) sum_ns_ = saturating_add(sum_ns_, row.self_ns);
   endResetModel();
+}
+
+bool NameTable::has_column(Column column) const {
+  switch (column) {
+    case kSelf:
+    case kDevice:
+      return kind_ == TableKind::kOperators;
+    case kLongest:
+    case kTensorCores:
+      return kind_ == TableKind::kKernels;
+    default:
+      return true;
+  }
 }
 
 int NameTable::rowCount(const QModelIndex& parent) const {
@@ -100,44 +86,52 @@ int NameTable::columnCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : kColumnCount;
 }
 
-QVariant NameTable::text(const NameTotals& row, int column) const {
+QVariant NameTable::text(const NameRow& row, int column) const {
   switch (column) {
     case kName:
       return to_text(printable(row.name));
     case kCalls:
-      return to_text(format_count(row.count));
-    case kTotal:
-      return to_text(format_duration(row.total_ns));
+      return to_text(format_count(static_cast<uint64_t>(row.count)));
     case kSelf:
       return to_text(format_duration(row.self_ns));
+    case kTotal:
+      return to_text(format_duration(row.total_ns));
+    case kDevice:
+      return to_text(format_duration(row.device_ns));
     case kMean:
-      return to_text(format_duration(row.total_ns / static_cast<int64_t>(row.count)));
+      return to_text(format_duration(static_cast<int64_t>(mean(row))));
     case kLongest:
       return to_text(format_duration(row.longest_ns));
     case kShare: {
       const double whole = static_cast<double>(std::max<int64_t>(sum_ns_, 1));
       return to_text(format_share(static_cast<double>(row.self_ns) / whole));
     }
+    case kTensorCores:
+      return row.uses_tensor_cores ? tr("yes") : tr("no");
     default:
       return {};
   }
 }
 
-QVariant NameTable::number(const NameTotals& row, int column) const {
+QVariant NameTable::number(const NameRow& row, int column) const {
   switch (column) {
     case kName:
       return to_text(printable(row.name));
     case kCalls:
-      return QVariant::fromValue<qulonglong>(row.count);
+      return nanoseconds(row.count);
     case kTotal:
-      return QVariant::fromValue<qlonglong>(row.total_ns);
+      return nanoseconds(row.total_ns);
+    case kDevice:
+      return nanoseconds(row.device_ns);
     case kMean:
-      return static_cast<double>(row.total_ns) / static_cast<double>(row.count);
+      return mean(row);
     case kLongest:
-      return QVariant::fromValue<qlonglong>(row.longest_ns);
+      return nanoseconds(row.longest_ns);
     case kSelf:
     case kShare:
-      return QVariant::fromValue<qlonglong>(row.self_ns);
+      return nanoseconds(row.self_ns);
+    case kTensorCores:
+      return row.uses_tensor_cores;
     default:
       return {};
   }
@@ -147,7 +141,7 @@ QVariant NameTable::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) {
     return {};
   }
-  const NameTotals& entry = row(index.row());
+  const NameRow& entry = row(index.row());
   switch (role) {
     case Qt::DisplayRole:
       return text(entry, index.column());
@@ -170,7 +164,8 @@ QVariant NameTable::headerData(int section, Qt::Orientation orientation, int rol
                                     Qt::AlignVCenter);
   }
   if (role != Qt::DisplayRole) return {};
-  constexpr const char* kTitles[] = {"Name", "Calls", "Total", "Self", "Mean", "Longest", "Share"};
+  constexpr const char* kTitles[] = {"Name", "Calls",   "Self",  "Total",       "On the GPU",
+                                     "Mean", "Longest", "Share", "Tensor Cores"};
   return tr(kTitles[section]);
 }
 

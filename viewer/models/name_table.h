@@ -2,38 +2,52 @@
 #pragma once
 
 #include <QAbstractTableModel>
-#include <memory>
 #include <vector>
 
-#include "viewer/models/session.h"
+#include "trace/report.h"
 
 namespace redline::viewer {
 
-struct NameTotals {
-  std::string name;
-  uint64_t count = 0;
-  int64_t total_ns = 0;
-  int64_t self_ns = 0;  ///< total less what nested slices of the lane below take
-  int64_t longest_ns = 0;
-};
-
 enum class TableKind { kKernels, kOperators };
 
-/// Sums over all traces of the session: kernels, or operators and communication on the host.
-[[nodiscard]] std::vector<NameTotals> name_totals(const Session& session, TableKind kind);
+struct NameRow {
+  std::string name;
+  int64_t count = 0;
+  int64_t total_ns = 0;
+  int64_t self_ns = 0;    ///< on the host, without what it calls; a kernel's total
+  int64_t device_ns = 0;  ///< GPU work that an operator launched itself
+  int64_t longest_ns = 0;
+  bool uses_tensor_cores = false;
+};
+
+/// Sums over all traces of the report, the largest self time first.
+[[nodiscard]] std::vector<NameRow> name_rows(const trace::Report& report, TableKind kind);
 
 class NameTable : public QAbstractTableModel {
   Q_OBJECT
 
  public:
-  enum Column { kName, kCalls, kTotal, kSelf, kMean, kLongest, kShare, kColumnCount };
+  enum Column {
+    kName,
+    kCalls,
+    kSelf,
+    kTotal,
+    kDevice,
+    kMean,
+    kLongest,
+    kShare,
+    kTensorCores,
+    kColumnCount
+  };
   static constexpr int kSortRole = Qt::UserRole;  ///< plain numbers
 
   explicit NameTable(TableKind kind, QObject* parent = nullptr)
       : QAbstractTableModel(parent), kind_(kind) {}
 
-  void set_session(const Session& session);
-  [[nodiscard]] const NameTotals& row(int index) const { return rows_[static_cast<size_t>(index)]; }
+  void set_report(const trace::Report& report);
+  [[nodiscard]] const NameRow& row(int index) const { return rows_[static_cast<size_t>(index)]; }
+  /// Columns that say something of this kind of thing.
+  [[nodiscard]] bool has_column(Column column) const;
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -42,11 +56,11 @@ class NameTable : public QAbstractTableModel {
                                     int role) const override;
 
  private:
-  [[nodiscard]] QVariant text(const NameTotals& row, int column) const;
-  [[nodiscard]] QVariant number(const NameTotals& row, int column) const;
+  [[nodiscard]] QVariant text(const NameRow& row, int column) const;
+  [[nodiscard]] QVariant number(const NameRow& row, int column) const;
 
   TableKind kind_;
-  std::vector<NameTotals> rows_;
+  std::vector<NameRow> rows_;
   int64_t sum_ns_ = 0;  ///< of self times: the whole of the shares
 };
 

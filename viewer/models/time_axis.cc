@@ -19,18 +19,6 @@ int64_t to_ns(double value) {
 
 }  // namespace
 
-int64_t saturating_sub(int64_t a, int64_t b) {
-  int64_t result = 0;
-  if (!__builtin_sub_overflow(a, b, &result)) return result;
-  return b < 0 ? kHighest : kLowest;
-}
-
-int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t result = 0;
-  if (!__builtin_add_overflow(a, b, &result)) return result;
-  return b > 0 ? kHighest : kLowest;
-}
-
 int64_t TimeRange::span_ns() const { return saturating_sub(end_ns, begin_ns); }
 
 double TimeAxis::x_of(int64_t time_ns) const {

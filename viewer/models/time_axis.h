@@ -21,8 +21,16 @@ struct TimeRange {
 };
 
 /// a - b and a + b that stop at the limits of int64: traces with hostile times must not overflow.
-[[nodiscard]] int64_t saturating_sub(int64_t a, int64_t b);
-[[nodiscard]] int64_t saturating_add(int64_t a, int64_t b);
+[[nodiscard]] inline int64_t saturating_sub(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (!__builtin_sub_overflow(a, b, &result)) return result;
+  return b < 0 ? INT64_MAX : INT64_MIN;
+}
+[[nodiscard]] inline int64_t saturating_add(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (!__builtin_add_overflow(a, b, &result)) return result;
+  return b > 0 ? INT64_MAX : INT64_MIN;
+}
 
 struct TimeAxis {
   static constexpr int64_t kMinSpanNs = 1;

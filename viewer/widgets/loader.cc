@@ -21,6 +21,16 @@ void Loader::start(std::vector<std::string> paths) {
   thread_ = std::thread([this, run, paths = std::move(paths)] { load(paths, run); });
 }
 
+template <typename Emit>
+void Loader::post(uint64_t run, Emit emit_signal) {
+  QMetaObject::invokeMethod(
+      this,
+      [this, run, emit_signal = std::move(emit_signal)] {
+        if (run == run_) emit_signal();
+      },
+      Qt::QueuedConnection);
+}
+
 // On the loading thread. Results go to the thread of this object by queued calls.
 void Loader::load(const std::vector<std::string>& paths, uint64_t run) {
   using Clock = std::chrono::steady_clock;
@@ -31,25 +41,18 @@ void Loader::load(const std::vector<std::string>& paths, uint64_t run) {
     const Clock::time_point now = Clock::now();
     if (done < total && now - last < std::chrono::milliseconds(33)) return;
     last = now;
-    QMetaObject::invokeMethod(
-        this,
-        [this, run, done, total] {
-          if (run == run_) emit progress(done, total);
-        },
-        Qt::QueuedConnection);
+    post(run, [this, done, total] { emit progress(done, total); });
   };
   auto result = load_session(paths, options);
-  QMetaObject::invokeMethod(
-      this,
-      [this, run, result = std::move(result)] {
-        if (run != run_) return;
-        if (result) {
-          emit loaded(*result);
-        } else {
-          emit failed(QString::fromStdString(result.error()));
-        }
-      },
-      Qt::QueuedConnection);
+  if (!result) {
+    post(run, [this, sentence = QString::fromStdString(result.error())] { emit failed(sentence); });
+    return;
+  }
+  const std::shared_ptr<const Session> session = result->session;
+  post(run, [this, loaded_session = std::move(*result)] { emit loaded(loaded_session); });
+  if (cancelled_) return;
+  auto report = std::make_shared<const trace::Report>(report_on(*session));
+  post(run, [this, report = std::move(report)] { emit analysed(report); });
 }
 
 }  // namespace redline::viewer

@@ -25,10 +25,15 @@ class Loader : public QObject {
  signals:
   void progress(quint64 done, quint64 total);  ///< bytes of the file that is being read
   void loaded(redline::viewer::LoadedSession session);
+  /// After loaded(): the sums take longer than the lanes.
+  void analysed(std::shared_ptr<const redline::trace::Report> report);
   void failed(QString sentence);
 
  private:
   void load(const std::vector<std::string>& paths, uint64_t run);
+  /// Emits on this object's thread, unless another load has begun since `run`.
+  template <typename Emit>
+  void post(uint64_t run, Emit emit_signal);
 
   std::atomic<bool> cancelled_{false};
   uint64_t run_ = 0;  ///< signals of an older run are dropped

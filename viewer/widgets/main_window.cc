@@ -14,6 +14,7 @@
 #include "viewer/models/format.h"
 #include "viewer/widgets/details_pane.h"
 #include "viewer/widgets/help_dialog.h"
+#include "viewer/widgets/overview_pane.h"
 #include "viewer/widgets/tables_pane.h"
 
 namespace redline::viewer {
@@ -114,24 +115,27 @@ QWidget* MainWindow::make_message_page() {
 
 QWidget* MainWindow::make_work_area() {
   timeline_ = new Timeline(state_);
-  auto* tables = new TablesPane(state_);
+  tables_ = new TablesPane;
   auto* left = new QSplitter(Qt::Vertical);
   left->setHandleWidth(1);
   left->addWidget(timeline_);
-  left->addWidget(tables);
+  left->addWidget(tables_);
   left->setStretchFactor(0, 1);
   left->setSizes({800, kTablesHeight});
 
   panes_ = new QTabWidget;
   panes_->setDocumentMode(true);
-  panes_->addTab(new DetailsPane(state_), tr("Details"));
+  overview_ = new OverviewPane(state_.theme());
+  details_ = new DetailsPane(state_);
+  panes_->addTab(overview_, tr("Overview"));
+  panes_->addTab(details_, tr("Details"));
   auto* area = new QSplitter(Qt::Horizontal);
   area->setHandleWidth(1);
   area->addWidget(left);
   area->addWidget(panes_);
   area->setStretchFactor(0, 1);
   area->setSizes({1240, kPaneWidth});
-  connect(tables, &TablesPane::name_chosen, this, &MainWindow::choose_name);
+  connect(tables_, &TablesPane::name_chosen, this, &MainWindow::choose_name);
   return area;
 }
 
@@ -157,11 +161,13 @@ QWidget* MainWindow::make_status_bar() {
 void MainWindow::connect_state() {
   connect(&loader_, &Loader::progress, this, &MainWindow::show_progress);
   connect(&loader_, &Loader::loaded, this, &MainWindow::show_session);
+  connect(&loader_, &Loader::analysed, this,
+          [this](const std::shared_ptr<const trace::Report>& report) { show_report(*report); });
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);
   connect(&state_, &ViewState::axis_changed, this, &MainWindow::update_status);
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
   connect(&state_, &ViewState::selection_changed, this, [this] {
-    if (state_.selection()) panes_->setCurrentWidget(panes_->widget(panes_->count() - 1));
+    if (state_.selection()) panes_->setCurrentWidget(details_);
   });
   const auto focus_search = [this] {
     search_->setFocus();
@@ -240,12 +246,20 @@ void MainWindow::show_session(const LoadedSession& loaded_session) {
     }
   }
   loaded_text_->setToolTip(issues.join(QLatin1Char('\n')));
+  overview_->show_note(tr("Summing up …"));
+  tables_->show_report({});
+  panes_->setCurrentWidget(overview_);
   pages_->setCurrentIndex(1);
   // The layout decides the width of the lanes, and that decides what is legible.
   if (layout()) layout()->activate();
   state_.open(loaded_session.session);
   timeline_->lanes().setFocus();
   emit loaded();
+}
+
+void MainWindow::show_report(const trace::Report& report) {
+  overview_->show_summary(summarize(report));
+  tables_->show_report(report);
 }
 
 void MainWindow::choose_name(const QString& name) {

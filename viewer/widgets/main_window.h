@@ -15,6 +15,10 @@ class QTabWidget;
 
 namespace redline::viewer {
 
+class DetailsPane;
+class OverviewPane;
+class TablesPane;
+
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
@@ -28,6 +32,7 @@ class MainWindow : public QMainWindow {
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
   void show_session(const LoadedSession& loaded);
+  void show_report(const trace::Report& report);
   void show_error(const QString& sentence);
 
  signals:
@@ -63,7 +68,10 @@ class MainWindow : public QMainWindow {
   QProgressBar* progress_ = nullptr;
   QWidget* loading_controls_ = nullptr;
   Timeline* timeline_ = nullptr;
+  TablesPane* tables_ = nullptr;
   QTabWidget* panes_ = nullptr;
+  OverviewPane* overview_ = nullptr;
+  DetailsPane* details_ = nullptr;
   QLabel* loaded_text_ = nullptr;
   QLabel* selection_text_ = nullptr;
   QLabel* range_text_ = nullptr;

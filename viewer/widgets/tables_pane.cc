@@ -4,15 +4,12 @@
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
-#include "viewer/models/search.h"
-
 namespace redline::viewer {
 
-TablesPane::TablesPane(ViewState& state, QWidget* parent) : QTabWidget(parent), state_(state) {
+TablesPane::TablesPane(QWidget* parent) : QTabWidget(parent) {
   setDocumentMode(true);
   add_table(kernels_, tr("Kernels"));
   add_table(operators_, tr("Operators"));
-  connect(&state, &ViewState::session_changed, this, &TablesPane::show_session);
 }
 
 QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
@@ -24,8 +21,7 @@ QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
   view->setAccessibleName(title);
   view->setShowGrid(false);
   view->setSortingEnabled(true);
-  view->sortByColumn(&table == &kernels_ ? NameTable::kTotal : NameTable::kSelf,
-                     Qt::DescendingOrder);
+  view->sortByColumn(NameTable::kShare, Qt::DescendingOrder);
   view->setSelectionBehavior(QAbstractItemView::SelectRows);
   view->setSelectionMode(QAbstractItemView::SingleSelection);
   view->setTextElideMode(Qt::ElideRight);
@@ -38,8 +34,9 @@ QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
   header->setDefaultSectionSize(90);
   header->setMinimumSectionSize(60);
   header->setSectionResizeMode(NameTable::kName, QHeaderView::Stretch);
-  // Kernels do not nest: their self time is their time.
-  if (&table == &kernels_) view->hideColumn(NameTable::kSelf);
+  for (int c = 0; c < NameTable::kColumnCount; ++c) {
+    view->setColumnHidden(c, !table.has_column(static_cast<NameTable::Column>(c)));
+  }
   connect(view, &QTableView::activated, this, [this, sorted, &table](const QModelIndex& index) {
     emit name_chosen(QString::fromStdString(table.row(sorted->mapToSource(index).row()).name));
   });
@@ -48,9 +45,9 @@ QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
   return view;
 }
 
-void TablesPane::show_session() {
-  kernels_.set_session(state_.session());
-  operators_.set_session(state_.session());
+void TablesPane::show_report(const trace::Report& report) {
+  kernels_.set_report(report);
+  operators_.set_report(report);
   // A recording without a GPU has no kernels: begin with what there is.
   setTabVisible(0, kernels_.rowCount() > 0);
   setCurrentIndex(kernels_.rowCount() > 0 ? 0 : 1);

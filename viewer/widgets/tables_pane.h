@@ -5,7 +5,6 @@
 #include <QTabWidget>
 
 #include "viewer/models/name_table.h"
-#include "viewer/widgets/view_state.h"
 
 class QTableView;
 
@@ -15,16 +14,16 @@ class TablesPane : public QTabWidget {
   Q_OBJECT
 
  public:
-  explicit TablesPane(ViewState& state, QWidget* parent = nullptr);
+  explicit TablesPane(QWidget* parent = nullptr);
+
+  void show_report(const trace::Report& report);
 
  signals:
   void name_chosen(QString name);
 
  private:
   QTableView* add_table(NameTable& table, const QString& title);
-  void show_session();
 
-  ViewState& state_;
   NameTable kernels_{TableKind::kKernels};
   NameTable operators_{TableKind::kOperators};
 };

@@ -33,7 +33,10 @@ class Window : public testing::Test {
   }
 
   void open_two_ranks() {
-    window_.show_session(loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()}));
+    const LoadedSession session =
+        loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()});
+    window_.show_session(session);
+    window_.show_report(report_on(*session.session));
     QCoreApplication::processEvents();
   }
   ViewState& state() { return window_.state(); }
@@ -202,6 +205,13 @@ TEST_F(Window, ARowOfATableLeadsToTheTimeline) {
   const QModelIndex cell = table->model()->index(0, 0);
   QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(cell).center());
   EXPECT_EQ(state().session().name_of(state().selection()), cell.data().toString().toStdString());
+}
+
+TEST_F(Window, OverviewSaysWhereAStepGoes) {
+  open_two_ranks();
+  EXPECT_TRUE(some_label_says("Average step"));
+  EXPECT_TRUE(some_label_says("2 steps · 2 ranks"));
+  EXPECT_TRUE(some_label_says("dataloader"));
 }
 
 TEST_F(Window, ClickOnATrackFoldsIt) {

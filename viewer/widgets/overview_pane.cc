@@ -1,0 +1,188 @@
+#include "viewer/widgets/overview_pane.h"
+
+#include <QGridLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+QString text(const std::string& value) { return QString::fromStdString(value); }
+
+QLabel* make_label(const QString& words, const QFont& font, bool muted = false) {
+  auto* label = new QLabel(words);
+  label->setTextFormat(Qt::PlainText);
+  label->setFont(font);
+  label->setProperty("muted", muted);
+  return label;
+}
+
+/// The parts of a step side by side, as wide as their shares.
+class PartsBar : public QWidget {
+ public:
+  PartsBar(const Theme& theme, std::vector<SummaryPart> parts)
+      : theme_(theme), parts_(std::move(parts)) {
+    setFixedHeight(16);
+  }
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    double left = 0;
+    for (const SummaryPart& part : parts_) {
+      const double right = left + part.share * width();
+      painter.fillRect(QRectF(left, 0, right - left, height()), theme_.of(part.slice_class));
+      left = right;
+    }
+  }
+
+ private:
+  const Theme& theme_;
+  std::vector<SummaryPart> parts_;
+};
+
+QLabel* make_swatch(const QColor& colour) {
+  auto* swatch = new QLabel;
+  swatch->setFixedSize(9, 9);
+  swatch->setStyleSheet(QStringLiteral("background: %1; border-radius: 2px;").arg(colour.name()));
+  return swatch;
+}
+
+SliceClass colour_of(trace::Severity severity) {
+  switch (severity) {
+    case trace::Severity::kHigh:
+      return SliceClass::kDataLoader;
+    case trace::Severity::kMedium:
+      return SliceClass::kCommunication;
+    case trace::Severity::kLow:
+      break;
+  }
+  return SliceClass::kCopy;
+}
+
+}  // namespace
+
+OverviewPane::OverviewPane(const Theme& theme, QWidget* parent)
+    : QWidget(parent), theme_(theme), area_(new QScrollArea) {
+  area_->setWidgetResizable(true);
+  area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(area_);
+}
+
+QVBoxLayout* OverviewPane::start_content() {
+  auto* content = new QWidget;
+  auto* column = new QVBoxLayout(content);
+  column->setContentsMargins(14, 14, 14, 14);
+  column->setSpacing(8);
+  area_->setWidget(content);
+  return column;
+}
+
+void OverviewPane::show_note(const QString& note) {
+  QVBoxLayout* column = start_content();
+  auto* label = make_label(note, ui_font(12), true);
+  label->setWordWrap(true);
+  column->addWidget(label);
+  column->addStretch(1);
+}
+
+void OverviewPane::show_summary(const Summary& summary) {
+  if (summary.step.empty()) {
+    show_note(tr("No steps and no operators in this trace: nothing to sum up."));
+    return;
+  }
+  QVBoxLayout* column = start_content();
+  add_step(*column, summary);
+  add_parts(*column, summary.parts);
+  if (!summary.figures.empty()) add_figures(*column, summary.figures);
+  column->addSpacing(6);
+  column->addWidget(make_label(
+      summary.cards.empty() ? tr("Nothing found that holds it back") : tr("What holds it back"),
+      ui_font(13, QFont::DemiBold)));
+  for (const SummaryCard& card : summary.cards) add_card(*column, card);
+  column->addStretch(1);
+}
+
+void OverviewPane::add_step(QVBoxLayout& column, const Summary& summary) {
+  column.addWidget(make_label(tr("Average step"), ui_font(11), true));
+  auto* row = new QHBoxLayout;
+  row->setSpacing(16);
+  row->addWidget(make_label(text(summary.step), ui_font(24, QFont::Bold)));
+  row->addWidget(make_label(text(summary.spread), ui_font(12), true), 1, Qt::AlignBottom);
+  column.addLayout(row);
+}
+
+void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>& parts) {
+  column.addWidget(new PartsBar(theme_, parts));
+  auto* grid = new QGridLayout;
+  grid->setHorizontalSpacing(6);
+  grid->setVerticalSpacing(4);
+  for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
+    const SummaryPart& part = parts[static_cast<size_t>(i)];
+    const int at = (i % 2) * 4;
+    grid->addWidget(make_swatch(theme_.of(part.slice_class)), i / 2, at);
+    grid->addWidget(make_label(text(part.name), ui_font(12)), i / 2, at + 1);
+    grid->addWidget(make_label(text(format_share(part.share)), ui_font(12), true), i / 2, at + 2,
+                    Qt::AlignRight);
+  }
+  grid->setColumnStretch(1, 1);
+  grid->setColumnStretch(5, 1);
+  grid->setColumnMinimumWidth(3, 16);
+  column.addLayout(grid);
+}
+
+void OverviewPane::add_figures(QVBoxLayout& column, const std::vector<SummaryFigure>& figures) {
+  auto* line = new QFrame;
+  line->setFixedHeight(1);
+  line->setStyleSheet(QStringLiteral("background: %1;").arg(theme_.separator.name()));
+  column.addSpacing(4);
+  column.addWidget(line);
+  auto* grid = new QGridLayout;
+  grid->setVerticalSpacing(2);
+  for (int i = 0; i < static_cast<int>(figures.size()); ++i) {
+    const SummaryFigure& figure = figures[static_cast<size_t>(i)];
+    grid->addWidget(make_label(text(figure.label), ui_font(11), true), 0, i);
+    grid->addWidget(make_label(text(figure.value), ui_font(13, QFont::DemiBold)), 1, i);
+  }
+  column.addLayout(grid);
+}
+
+void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
+  auto* frame = new QFrame;
+  frame->setProperty("card", true);
+  frame->setToolTip(text(card.evidence));
+  auto* row = new QHBoxLayout(frame);
+  row->setContentsMargins(0, 0, 12, 0);
+  row->setSpacing(10);
+  auto* stripe = new QLabel;
+  stripe->setFixedWidth(3);
+  stripe->setStyleSheet(
+      QStringLiteral("background: %1;").arg(theme_.of(colour_of(card.severity)).name()));
+  auto* words = new QVBoxLayout;
+  words->setContentsMargins(0, 9, 0, 9);
+  words->setSpacing(4);
+  auto* headline = make_label(text(card.headline), ui_font(12, QFont::DemiBold));
+  auto* detail = make_label(text(card.detail), ui_font(11), true);
+  headline->setWordWrap(true);
+  detail->setWordWrap(true);
+  words->addWidget(headline);
+  words->addWidget(detail);
+  if (!card.knob.empty()) {
+    auto* knob = make_label(tr("autotune --knob %1").arg(text(card.knob)), ui_font(11));
+    knob->setWordWrap(true);
+    knob->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    words->addWidget(knob);
+  }
+  row->addWidget(stripe);
+  row->addLayout(words, 1);
+  row->addWidget(make_label(text(card.gain), ui_font(14, QFont::DemiBold)));
+  column.addWidget(frame);
+}
+
+}  // namespace redline::viewer

@@ -78,7 +78,7 @@ class TextReport {
                     plural(main_.step_times.count, "step"), plural(events, "event"));
     const size_t width = 80 - columns(counts) - 2;
     canvas_.left(what, width, Hue::kBold).left("  ").left(counts).end_line();
-    canvas_.left(machine(), 48).left(" ").right(loaded(), 31).end_line();
+    canvas_.left(machine(), 46).left(" ").right(loaded(), 33).end_line();
     write_issues();
     canvas_.end_line();
   }
@@ -220,7 +220,7 @@ class TextReport {
     };
     for (const GpuUse& gpu : main_.gpus) {
       canvas_.left(fmt::format("GPU {}", gpu.device), 0, Hue::kBold)
-          .left(fmt::format("   busy {}   SM efficiency {}   occupancy {}   Tensor Cores {}",
+          .left(fmt::format("  busy {}  SM efficiency {}  occupancy {}  Tensor Cores {}",
                             format_percent(gpu.utilization), share(gpu.sm_efficiency),
                             share(gpu.occupancy), share(gpu.tensor_core_share)))
           .end_line();

@@ -1,0 +1,263 @@
+"""`redline report` and `redline diff` against real traces: counted by json.load, and compared with what two
+peers compute from the same files.
+
+Where a peer is wrong, its mistake is repeated on the trace before we read it (see `as_the_plugin_sees` and
+`as_hta_sees`), so that the arithmetic is compared and not the mistake.
+"""
+
+import collections
+import gzip
+import json
+import pathlib
+import re
+
+import pytest
+
+# The folder's names are not known before the tests run: parametrised by what lies there, if anything.
+TRACES = sorted(
+    path.name.removesuffix(".pt.trace.json.gz")
+    for path in (pathlib.Path(__file__).resolve().parents[3] / "shared" / "traces").glob("*.gz")
+)
+DIALECT = {"Operator": "cpu_op", "Runtime": "cuda_runtime", "Kernel": "kernel", "Memcpy": "gpu_memcpy",
+           "Memset": "gpu_memset"}  # fmt: skip
+DEVICE_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+PLUGIN_NCCL = [f"nccl:{name}" for name in ("broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter")]
+
+
+@pytest.fixture(scope="module", params=TRACES)
+def name(request):
+    """A shared trace; pytest runs all tests of one trace before those of the next."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def trace(name, shared):
+    """The trace as Python's own reader has it."""
+    with gzip.open(shared / "traces" / f"{name}.pt.trace.json.gz") as file:
+        return json.load(file)
+
+
+@pytest.fixture(scope="module")
+def oracle(shared):
+    """oracle(name, peer): the figures of "tb" or "hta" for a shared trace."""
+    return lambda name, peer: json.loads((shared / "oracles" / f"{name}.{peer}.json").read_text())
+
+
+@pytest.fixture
+def report(program, run):
+    """report(path): the JSON report of a file or folder."""
+
+    def of(path):
+        done = run([program("redline"), "report", "--format", "json", path])
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return of
+
+
+def category(event):
+    return DIALECT.get(event.get("cat"), event.get("cat"))
+
+
+def slices(trace, *categories):
+    return [e for e in trace["traceEvents"] if e["ph"] == "X" and category(e) in categories]
+
+
+def nanoseconds(microseconds):
+    return round(microseconds * 1000)
+
+
+def write(trace, events, path):
+    path.write_text(json.dumps({**trace, "traceEvents": events}))
+    return path
+
+
+def test_counts_equal_those_of_json_load(name, trace, shared, report):
+    ours = report(shared / "traces" / f"{name}.pt.trace.json.gz")["traces"][0]
+    assert ours["events"] == len(trace["traceEvents"])
+    assert ours["skipped"] == {} and ours["repaired"] == {}
+    info = trace.get("distributedInfo", {})
+    assert (ours["rank"], ours["world_size"]) == (info.get("rank"), info.get("world_size"))
+
+    calls, total = collections.Counter(), collections.Counter()
+    for event in slices(trace, "kernel"):
+        calls[event["name"]] += 1
+        total[event["name"]] += nanoseconds(event["dur"])
+    assert {row["name"]: row["count"] for row in ours["kernels"]} == calls
+    assert {row["name"]: row["total_ns"] for row in ours["kernels"]} == total
+
+    operators = collections.Counter(e["name"] for e in slices(trace, "cpu_op", "user_annotation"))
+    operators = {k: v for k, v in operators.items() if not re.match("ProfilerStep#|nccl:|gloo:", k)}
+    assert {row["name"]: row["count"] for row in ours["operators"]} == operators
+
+    copies = slices(trace, "gpu_memcpy", "gpu_memset")
+    assert sum(row["count"] for row in ours["copies"]) == len(copies)
+    assert sum(row["bytes"] for row in ours["copies"]) == sum(e["args"]["bytes"] for e in copies)
+
+
+def as_the_plugin_sees(trace):
+    """The plugin (0.4.3) knows the category names of 2021 only. In newer traces it sees no runtime calls (so it
+    never moves a step's end to its last kernel) and no annotations but steps and collectives, takes those on the
+    GPU's rows for operators, and counts collectives' kernels as computation, their external ids being
+    new ones."""
+    if any(event.get("cat") == "Operator" for event in trace["traceEvents"]):
+        return trace["traceEvents"]
+    seen = []
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] in ("cuda_runtime", "cuda_sync"):
+            continue
+        if event["ph"] == "X" and event["cat"].endswith("user_annotation"):
+            if not re.match("ProfilerStep#", event["name"]) and event["name"] not in PLUGIN_NCCL:
+                continue
+            event = {**event, "cat": "user_annotation"}
+        if event["ph"] == "X" and event["name"].startswith("nccl:") and event["name"] not in PLUGIN_NCCL:
+            event = {**event, "name": "plugin:" + event["name"]}
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            event = {**event, "name": "plugin:" + event["name"]}
+        seen.append(event)
+    return seen
+
+
+def test_step_breakdown_equals_the_plugins(name, trace, oracle, report, tmp_path):
+    theirs = oracle(name, "tb")
+    ours = report(write(trace, as_the_plugin_sees(trace), tmp_path / "t.json"))["traces"][0]
+    names = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset", "runtime": "Runtime",
+             "communication": "Communication", "dataloader": "DataLoader", "cpu": "CPU Exec",
+             "other": "Other"}  # fmt: skip
+    # The plugin prints whole microseconds, so each figure may be off by one. As floats, the absolute stamps
+    # of this one trace (16 digits and three decimals) are off by up to 0.125 us, each of 870 kernels a step.
+    tolerance = 8 if name == "v100_nanoseconds_rank0" else 1.5
+    for part, theirs_name in names.items():
+        expected = theirs["step_breakdown_us"].get(theirs_name, 0)
+        assert ours["step_breakdown_ns"][part] / 1000 == pytest.approx(expected, abs=tolerance), part
+    assert ours["steps"]["mean_ns"] / 1000 == pytest.approx(theirs["average_step_time_us"], abs=1.5)
+    assert sum(ours["step_breakdown_ns"].values()) == pytest.approx(ours["steps"]["mean_ns"], abs=8)
+
+
+def test_gpu_figures_equal_the_plugins(name, trace, oracle, report, tmp_path):
+    theirs = {key: float(text.split()[0]) for key, text in oracle(name, "tb")["gpu_summary"].items() if "%" in text}
+    gpu = report(write(trace, as_the_plugin_sees(trace), tmp_path / "t.json"))["traces"][0]["gpus"][0]
+    rounding = 0.011  # two decimals, and float sums
+    assert 100 * gpu["utilization"] == pytest.approx(theirs["GPU Utilization"], abs=rounding)
+    assert 100 * gpu["sm_efficiency"] == pytest.approx(theirs["Est. SM Efficiency"], abs=rounding)
+    assert 100 * gpu["occupancy"] == pytest.approx(theirs["Est. Achieved Occupancy"], abs=rounding)
+    if "Kernel Time using Tensor Cores" in theirs:  # known to the plugin for its own dialect only
+        share = theirs["Kernel Time using Tensor Cores"]
+        assert 100 * gpu["tensor_core_share"] == pytest.approx(share, abs=rounding)
+
+
+def as_hta_sees(trace):
+    """HTA drops the last profiler step: host events from its begin on, and GPU work launched by them."""
+    events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    steps = [e["ts"] for e in events if e["name"].startswith("ProfilerStep")
+             and category(e) != "gpu_user_annotation"]  # fmt: skip
+    if len({e["name"] for e in events if e["name"].startswith("ProfilerStep")}) < 2:
+        return trace["traceEvents"]
+    last = max(steps)
+    host = [e for e in events if category(e) not in (*DEVICE_WORK, "cuda_sync") and e["ts"] < last]
+    launched = {e["args"].get("correlation") for e in host if "args" in e} - {None}
+    device = [e for e in events if category(e) in DEVICE_WORK and e["args"]["correlation"] in launched]
+    return host + device
+
+
+def test_temporal_breakdown_equals_htas(name, trace, oracle, report, tmp_path):
+    theirs = oracle(name, "hta")
+    gpu = report(write(trace, as_hta_sees(trace), tmp_path / "t.json"))["traces"][0]["gpus"][0]
+    times = theirs["temporal_breakdown"][0]
+    tolerance = 0.5  # us: HTA sums 16-digit stamps as floats
+    # HTA takes the cuda_sync rows of the one trace that has them for GPU work, "Stream Wait Event" even for
+    # computation; they are waits.
+    if not slices(trace, "cuda_sync"):
+        assert gpu["compute_ns"] / 1000 == pytest.approx(times["compute_time(us)"], abs=tolerance)
+        assert gpu["span_ns"] / 1000 == pytest.approx(times["kernel_time(us)"], abs=tolerance)
+        assert gpu["idle_ns"] / 1000 == pytest.approx(times["idle_time(us)"], abs=tolerance)
+        assert gpu["non_compute_ns"] / 1000 == pytest.approx(times["non_compute_time(us)"], abs=tolerance)
+    overlap = theirs["comm_comp_overlap"][0]["comp_comm_overlap_pctg"]
+    if overlap is None:
+        assert gpu["communication_overlap"] is None
+    else:
+        assert 100 * gpu["communication_overlap"] == pytest.approx(overlap, abs=0.006)
+
+
+def test_launches_queues_and_gaps_equal_htas(name, trace, oracle, report, tmp_path):
+    theirs = oracle(name, "hta")
+    ours = report(write(trace, as_hta_sees(trace), tmp_path / "t.json"))["traces"][0]
+    queues = {row["('stream', '')"]: row for row in theirs.get("queue_length_summary") or []}
+    if any(e["name"] == "cudaGraphLaunch" for e in slices(trace, "cuda_runtime")):
+        queues = {}  # HTA knows no graph launches: their kernels never enter its queues
+    for stream, queue in queues.items():
+        ours_queue = ours["queue"][str(stream)]
+        assert ours_queue["max"] == queue["('queue_length', 'max')"], stream
+        assert ours_queue["mean"] == pytest.approx(queue["('queue_length', 'mean')"], rel=0.01), stream
+    gaps = collections.Counter()
+    for row in theirs.get("idle_breakdown") or []:
+        gaps[row["idle_category"]] += row["idle_time"]
+    # Where a gap's reason hangs on which of two stamps is later, HTA's float stamps may differ.
+    tolerance = max(1, 0.01 * sum(gaps.values()))
+    for reason in ("host_wait", "kernel_wait", "other"):
+        assert ours["idle"][f"{reason}_ns"] / 1000 == pytest.approx(gaps[reason], abs=tolerance), reason
+
+
+def test_advice_equals_the_plugins_where_it_sees_all(oracle, report, shared):
+    """Its two samples are of its own dialect: the same rules fire in it and in ours."""
+    for name in ("resnet50_v100_workers0", "resnet50_v100_workers4"):
+        rules = {f["rule"] for f in report(shared / "traces" / f"{name}.pt.trace.json.gz")["advice"]}
+        theirs = " ".join(oracle(name, "tb")["recommendations"])
+        assert ("dataloader_wait" in rules) == ("input data loading" in theirs)
+        assert ("tensor_cores_unused" in rules) == ("Tensor Cores eligible" in theirs)
+        assert ("low_gpu_utilization" in rules) == ("low utilization" in theirs)
+        assert ("communication" in rules) == ("on communication" in theirs)
+
+
+def test_text_report_fits_80_columns_and_names_its_findings(program, run, shared):
+    path = shared / "traces" / "resnet50_v100_workers0.pt.trace.json.gz"
+    done = run([program("redline"), "report", path], environment={"LC_ALL": "C.UTF-8"})
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "DataLoader: training waits 59.3 ms a step" in done.stdout
+    assert "-> autotune --knob num_workers=0..16" in done.stdout
+    assert "\x1b" not in done.stdout
+    plain = run([program("redline"), "report", path], environment={"LC_ALL": "C"})
+    assert plain.stdout.isascii()
+
+
+def test_html_report_refers_to_nothing_outside(program, run, shared, tmp_path):
+    page = tmp_path / "report.html"
+    done = run([program("redline"), "report", "--format", "html", "-o", page, shared / "traces"])
+    assert done.returncode == 0, done.stderr
+    html = page.read_text()
+    assert "What holds it back" in html and "<script" not in html
+    assert not re.search(r"(src|href|url)\s*[=(]", html)
+
+
+@pytest.mark.parametrize(
+    "content, why",
+    [
+        (None, "No such file or directory"),
+        ("", "the file is empty"),
+        ("hello", "not a JSON trace"),
+        ('{"a": 1, "b": 2}', "no trace events (JSON object with keys: a, b)"),
+    ],
+)
+def test_wrong_input_gives_one_line_that_says_what_to_do(content, why, program, run, tmp_path):
+    path = tmp_path / "x.json"
+    if content is not None:
+        path.write_text(content)
+    for command in (["report", path], ["diff", path, path]):
+        done = run([program("redline"), *command])
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr.startswith(f"redline: {path}: {why}") and done.stderr.count("\n") == 1
+
+
+def test_a_folder_without_traces_is_named(program, run, tmp_path):
+    done = run([program("redline"), "report", tmp_path])
+    assert done.returncode == 1 and f"{tmp_path}: no traces in this folder" in done.stderr
+
+
+def test_diff_of_the_two_samples(program, run, shared):
+    paths = [shared / "traces" / f"resnet50_v100_workers{n}.pt.trace.json.gz" for n in (0, 4)]
+    diff = json.loads(run([program("redline"), "diff", "--format", "json", *paths]).stdout)
+    assert diff["schema"] == "redline.diff/1"
+    assert diff["speedup"] == pytest.approx(177592 / 141068, rel=1e-4)
+    assert diff["step_breakdown_ns"]["dataloader"]["delta"] / 1000 == pytest.approx(1186 - 59262, abs=2)
+    changes = [abs(row["delta_ns"]) for row in diff["operators"]]
+    assert changes == sorted(changes, reverse=True)

@@ -1,0 +1,165 @@
+#include "trace/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trace_text.h"
+#include "trace/reader.h"
+#include "trace/report.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::Not;
+
+std::vector<Finding> advise_on(const TraceText& text) {
+  auto trace = parse_trace("test", text.str());
+  EXPECT_TRUE(trace);
+  return advise(analyze(*trace));
+}
+
+auto HasRule(const std::string& rule) { return Contains(Field(&Finding::rule, rule)); }
+
+constexpr int64_t kMs = 1'000'000;
+
+TraceText one_step() { return TraceText().step(0, 0, 100 * kMs); }
+
+TEST(Advice, NothingIsSaidOfAStepThatHasNoProblem) {
+  EXPECT_TRUE(advise_on(one_step().cpu_op("aten::relu", 0, 99 * kMs)).empty());
+}
+
+TEST(Advice, DataLoaderWait) {
+  const auto wait = [](int64_t ns) {
+    return one_step().annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0,
+                                 ns);
+  };
+  EXPECT_THAT(advise_on(wait(5 * kMs)), Not(HasRule("dataloader_wait")));
+  const auto findings = advise_on(wait(20 * kMs));
+  ASSERT_THAT(findings, HasRule("dataloader_wait"));
+  EXPECT_DOUBLE_EQ(*findings[0].estimated_speedup, 1.25);
+  EXPECT_EQ(findings[0].severity, Severity::kHigh);
+  EXPECT_EQ(findings[0].knob, "num_workers=0..16");
+  EXPECT_EQ(findings[0].headline, "DataLoader: training waits 20.0 ms a step");
+}
+
+TEST(Advice, Communication) {
+  const auto gloo = [](int64_t ns) {
+    return one_step().rank(0, 2).slice("user_annotation", "gloo:all_reduce", 0, ns, {.tid = "2"});
+  };
+  EXPECT_THAT(advise_on(gloo(10 * kMs)), Not(HasRule("communication")));
+  EXPECT_THAT(advise_on(gloo(30 * kMs)), HasRule("communication"));
+}
+
+TEST(Advice, TinyOperators) {
+  const auto many = [](int count, int64_t length_ns, const char* around) {
+    TraceText text = one_step();
+    if (*around != '\0') text.annotation(around, 0, 90 * kMs);
+    for (int i = 0; i < count; ++i) {
+      text.cpu_op("aten::add", i * 50'000, i * 50'000 + length_ns);
+    }
+    return text;
+  };
+  EXPECT_THAT(advise_on(many(1500, 15'000, "")), HasRule("tiny_operators"));
+  EXPECT_THAT(advise_on(many(100, 15'000, "")), Not(HasRule("tiny_operators")));
+  EXPECT_THAT(advise_on(many(1500, 30'000, "")), Not(HasRule("tiny_operators")));
+  EXPECT_THAT(advise_on(many(1500, 15'000, "enumerate(DataLoader)#_Iter.__next__")),
+              Not(HasRule("tiny_operators")));
+}
+
+TEST(Advice, Float32MatrixWork) {
+  const auto mm = [](int64_t ns) { return one_step().cpu_op("aten::mm", 0, ns); };
+  EXPECT_THAT(advise_on(mm(50 * kMs)), Contains(AllOf(Field(&Finding::rule, "float32_matrix_work"),
+                                                      Field(&Finding::knob, "amp=off,bf16"))));
+  EXPECT_THAT(advise_on(mm(10 * kMs)), Not(HasRule("float32_matrix_work")));
+  EXPECT_THAT(advise_on(mm(50 * kMs).cpu_op("ToCopyBackward0", 60 * kMs, 61 * kMs)),
+              Not(HasRule("float32_matrix_work")));
+}
+
+TEST(Advice, OptimizerPerParameter) {
+  const auto optimizer = [](int operators, const char* name) {
+    TraceText text = one_step().annotation("Optimizer.step#AdamW.step", 50 * kMs, 70 * kMs);
+    for (int i = 0; i < operators; ++i) {
+      text.cpu_op(name, 50 * kMs + i * 100'000, 50 * kMs + i * 100'000 + 90'000);
+    }
+    return text;
+  };
+  EXPECT_THAT(advise_on(optimizer(100, "aten::mul_")), HasRule("optimizer_per_parameter"));
+  EXPECT_THAT(advise_on(optimizer(10, "aten::mul_")), Not(HasRule("optimizer_per_parameter")));
+  EXPECT_THAT(advise_on(optimizer(100, "aten::_foreach_mul_")),
+              Not(HasRule("optimizer_per_parameter")));
+}
+
+constexpr const char* kVolta =
+    R"("deviceProperties": [{"id": 0, "name": "V100", "totalGlobalMem": 1000, "computeMajor": 7, "computeMinor": 0}])";
+
+TraceText gpu_step(int64_t kernel_ns, const char* kernel = "sgemm", const char* op = "aten::mm") {
+  return one_step()
+      .top(kVolta)
+      .cpu_op(op, 0, 1000)
+      .runtime("cudaLaunchKernel", 100, 200, 1)
+      .kernel(kernel, 1000, 1000 + kernel_ns, on_stream(7, 1));
+}
+
+TEST(Advice, LowGpuUtilization) {
+  EXPECT_THAT(advise_on(gpu_step(40 * kMs)), HasRule("low_gpu_utilization"));
+  EXPECT_THAT(advise_on(gpu_step(60 * kMs)), Not(HasRule("low_gpu_utilization")));
+}
+
+TEST(Advice, TensorCoresUnused) {
+  EXPECT_THAT(advise_on(gpu_step(60 * kMs)), HasRule("tensor_cores_unused"));
+  EXPECT_THAT(advise_on(gpu_step(60 * kMs, "volta_s884gemm")), Not(HasRule("tensor_cores_unused")));
+  EXPECT_THAT(advise_on(gpu_step(60 * kMs, "add", "aten::add")),
+              Not(HasRule("tensor_cores_unused")));
+}
+
+TEST(Advice, PageableCopies) {
+  const auto copy = [](const char* name, int64_t ns) {
+    return gpu_step(60 * kMs).slice("gpu_memcpy", name, 70 * kMs, 70 * kMs + ns,
+                                    on_stream(7, 0, R"("bytes": 1024)"));
+  };
+  EXPECT_THAT(advise_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs)),
+              HasRule("pageable_copies"));
+  EXPECT_THAT(advise_on(copy("Memcpy HtoD (Pageable -> Device)", kMs / 10)),
+              Not(HasRule("pageable_copies")));
+  EXPECT_THAT(advise_on(copy("Memcpy HtoD (Pinned -> Device)", 2 * kMs)),
+              Not(HasRule("pageable_copies")));
+}
+
+TEST(Advice, DeviceMemoryFull) {
+  const auto reserved = [](int bytes) {
+    return gpu_step(60 * kMs).event(fmt::format(
+        R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1, "args": {{)"
+        R"("Device Type": 1, "Device Id": 0, "Total Allocated": 1, "Total Reserved": {}}}}})",
+        bytes));
+  };
+  EXPECT_THAT(advise_on(reserved(950)), HasRule("device_memory_full"));
+  EXPECT_THAT(advise_on(reserved(800)), Not(HasRule("device_memory_full")));
+}
+
+TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
+  const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns) {
+    std::vector<std::shared_ptr<const Trace>> traces;
+    int rank = 0;
+    for (const int64_t wait_ns : {first_wait_ns, second_wait_ns}) {
+      TraceText text = one_step().rank(rank++, 2).cpu_op("aten::relu", 0, 100 * kMs - wait_ns);
+      text.slice("user_annotation", "gloo:all_reduce", 100 * kMs - wait_ns, 100 * kMs,
+                 {.tid = "2"});
+      traces.push_back(*parse_trace("test", text.str()));
+    }
+    return make_report(traces);
+  };
+  const Report skewed = report_of(30 * kMs, 5 * kMs);
+  EXPECT_EQ(skewed.comparison->straggler, 1);
+  EXPECT_EQ(skewed.comparison->skew_ns, 25 * kMs);
+  EXPECT_THAT(skewed.findings, HasRule("straggler"));
+  EXPECT_THAT(skewed.comparison->clock_offsets_ns, ::testing::ElementsAre(0, 0));
+  EXPECT_THAT(report_of(8 * kMs, 5 * kMs).findings, Not(HasRule("straggler")));
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -34,6 +34,8 @@ class ChunkPool {
   [[nodiscard]] Chunk* acquire();
   void release(Chunk* chunk);
 
+  [[nodiscard]] bool is_quarter_used() const { return in_use_ * 4 >= limit_; }
+
   /// Makes sure that the next acquire() finds memory already mapped.
   void warm_up();
   /// Gives the memory of free chunks back to the system; they stay usable.

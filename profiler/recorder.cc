@@ -114,7 +114,7 @@ Result Recorder::prepare(const Options& options) {
   texts_.reset(text_budget);
   pool_.set_limit(options.memory_budget_bytes - text_budget);
   pool_.warm_up();
-  auto window = std::make_unique<Window>(threads_, texts_);
+  auto window = std::make_unique<Window>(threads_, pool_, texts_);
   if (!window->begin_warmup()) return misuse("prepare: the system has no thread left");
   window_ = std::move(window);
   state_ = State::kPrepared;

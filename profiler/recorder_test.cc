@@ -228,6 +228,11 @@ TEST_F(RecorderTest, CountsWhatTheBudgetDoesNotHold) {
   const json trace = exported();
   EXPECT_EQ(trace["redline"]["dropped"], stats.events_dropped);
   EXPECT_EQ(names(trace).size(), stats.events_recorded);
+
+  begin();
+  record("after");
+  stop();
+  EXPECT_EQ(exported()["redline"]["dropped"], 0);  // counts are of one window
 }
 
 TEST_F(RecorderTest, NamesThreadsAndKeepsDeepRangesBalanced) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/chunk_pool.h"
@@ -46,7 +47,11 @@ class ThreadLog {
     }
   }
 
-  [[nodiscard]] uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+  /// Reader only: records dropped since the last call.
+  [[nodiscard]] uint64_t take_dropped() {
+    const uint64_t dropped = dropped_.load(std::memory_order_relaxed);
+    return dropped - std::exchange(dropped_taken_, dropped);
+  }
 
   /// Owner thread only.
   TextCache& texts() { return texts_; }
@@ -71,6 +76,7 @@ class ThreadLog {
   // reader
   Chunk* head_ = nullptr;
   uint32_t read_ = 0;
+  uint64_t dropped_taken_ = 0;
   // set before the log is handed out
   pid_t tid_ = 0;
   std::string last_name_;

@@ -10,7 +10,8 @@
 namespace redline::profiler {
 namespace {
 
-constexpr auto kRoundInterval = std::chrono::milliseconds(20);
+constexpr auto kLookInterval = std::chrono::milliseconds(20);
+constexpr int64_t kRoundIntervalNs = 250'000'000;
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // the most that a kill -9 costs
 
 /// The members of a JSON object, to go on after others.
@@ -60,9 +61,9 @@ void Window::run() {
   // Where the job's memory is full, it may go on and the recording may not.
   try {
     std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, kRoundInterval, [this] { return closing_; })) {
+    while (!wake_.wait_for(lock, kLookInterval, [this] { return closing_; })) {
       lock.unlock();
-      round();
+      if (pool_.is_quarter_used() || monotonic_ns() >= next_round_ns_) round();
       lock.lock();
     }
     if (keep_) finish();
@@ -72,6 +73,7 @@ void Window::run() {
 }
 
 void Window::round() {
+  next_round_ns_ = monotonic_ns() + kRoundIntervalNs;
   const bool begun = begin_ns_.load(std::memory_order_acquire) != kNotBegun;
   if (begun && !assembler_) open();
   threads_.list(logs_);
@@ -101,10 +103,8 @@ void Window::drain(ThreadLog& log) {
   log.drain([&](const Record& record) {
     if (record.begin_ns >= begin_ns) add(record, log);
   });
-  uint64_t& before = dropped_before_[&log];
-  const uint64_t dropped = log.dropped();
-  if (begin_ns != kNotBegun) dropped_ += dropped - before;
-  before = dropped;
+  const uint64_t dropped = log.take_dropped();
+  if (begin_ns != kNotBegun) dropped_ += dropped;
 }
 
 void Window::add(const Record& record, const ThreadLog& log) {

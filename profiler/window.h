@@ -1,7 +1,8 @@
 // One recorded window, from warm-up to a trace on disk, and the writer thread that makes it.
 //
-// The thread looks at all logs every 20 ms, which no training thread notices, instead of being
-// woken by full chunks, which would cost each of them a system call.
+// The thread is never woken by full chunks, which would cost training threads a system call each.
+// It looks every 20 ms whether the memory fills, and works at that or after 250 ms: a short window
+// is formatted after its last step, not during it.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,8 @@ inline constexpr const char* kOwnEntry = "redline";
 
 class Window {
  public:
-  Window(ThreadRegistry& threads, const TextTable& texts) : threads_(threads), texts_(texts) {}
+  Window(ThreadRegistry& threads, const ChunkPool& pool, const TextTable& texts)
+      : threads_(threads), pool_(pool), texts_(texts) {}
   /// Gives up what was not ended.
   ~Window() { discard(); }
   Window(const Window&) = delete;
@@ -70,6 +72,7 @@ class Window {
   [[nodiscard]] std::vector<trace::Entry> closing_entries() const;
 
   ThreadRegistry& threads_;
+  const ChunkPool& pool_;
   const TextTable& texts_;
 
   std::mutex mutex_;
@@ -90,9 +93,9 @@ class Window {
   std::optional<Assembler> assembler_;
   std::string error_;
   uint64_t on_disk_ = 0;  ///< events
+  int64_t next_round_ns_ = 0;
   int64_t next_flush_ns_ = 0;
   std::vector<ThreadLog*> logs_;
-  std::map<const ThreadLog*, uint64_t> dropped_before_;
   std::map<uint64_t, std::string> seen_threads_;  ///< tid and name of threads with events
 
   std::optional<std::thread> thread_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "tuner/placeholders.h"
 #include "tuner/words.h"
 
@@ -9,9 +11,20 @@ namespace redline::tuner {
 namespace {
 
 constexpr size_t kNameWidth = 15;
+constexpr size_t kLineWidth = 80;
 
+/// Wrapped between words.
 std::string row(const std::string& name, const std::string& value) {
-  return "  " + left(name, kNameWidth) + value + "\n";
+  const std::string indent(kNameWidth + 2, ' ');
+  std::string text;
+  std::string line = "  " + left(name, kNameWidth - 1);
+  std::istringstream words(value);
+  for (std::string word; words >> word; line += " " + word) {
+    if (width_of(line) + 1 + width_of(word) <= kLineWidth) continue;
+    text += line + "\n";
+    line = indent.substr(1);
+  }
+  return text + line + "\n";
 }
 
 std::string first_command(const Options& options, const Space& space) {
@@ -31,8 +44,8 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
   for (const Knob& knob : space.knobs) {
     const auto first = space.first.find(knob.name);
     text += row(knob.name, knob.text() + (first == space.first.end()
-                                              ? "  (first trial: the script's own)"
-                                              : "  (first trial: " + first->second + ")"));
+                                              ? " (first trial: the script's own)"
+                                              : " (first trial: " + first->second + ")"));
   }
   for (const std::string& sentence : space.left_out) text += "  " + sentence + "\n";
 
@@ -58,7 +71,7 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
   text += row("seed", std::to_string(options.seed));
   text += row("machine", fmt::format("{} core{}, {}", machine.cores, machine.cores == 1 ? "" : "s",
                                      machine.gpu ? "GPU" : "no GPU"));
-  text += row("study", options.study + (options.resume ? "  (resumed)" : ""));
+  text += row("study", options.study + (options.resume ? " (resumed)" : ""));
   text += row("output", options.output);
   return text + "\nfirst command\n  " + first_command(options, space) + "\n";
 }

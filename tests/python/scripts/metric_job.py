@@ -1,0 +1,15 @@
+"""A stand-in for a training program: its rate has one peak, and too large a batch runs out of memory.
+
+    python metric_job.py BATCH WORKERS [SECONDS]     prints "rate: N" after SECONDS
+"""
+
+import sys
+import time
+
+batch, workers = int(sys.argv[1]), int(sys.argv[2])
+if batch > 200:
+    sys.exit("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
+time.sleep(float(sys.argv[3]) if len(sys.argv) > 3 else 0)
+loader = 100 * (1 + min(workers, 4))
+device = 1000 * batch / (batch + 20)
+print(f"rate: {min(loader, device):.3f}")

@@ -197,9 +197,9 @@ const std::vector<Step>& Session::steps() const {
 }
 
 TimeRange first_view(const Session& session, int width) {
-  constexpr size_t kEnoughNames = 6;
+  constexpr size_t kEnoughNames = 4;
   constexpr int kNamePixels = 50;
-  constexpr int kMaxHalvings = 4;
+  constexpr int kMaxHalvings = 2;
   constexpr size_t kShownSteps = 2;
   TimeRange range = session.range();
   if (range.span_ns() <= 0) return {0, 1'000'000};

@@ -14,7 +14,7 @@ QString text(const std::string& value) { return QString::fromStdString(value); }
 QTableWidget* make_table() {
   auto* table = new QTableWidget(0, 2);
   table->horizontalHeader()->hide();
-  table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Interactive);
+  table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
   table->horizontalHeader()->setStretchLastSection(true);
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(22);
@@ -24,7 +24,6 @@ QTableWidget* make_table() {
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
   table->setFocusPolicy(Qt::ClickFocus);
-  table->setColumnWidth(0, 120);
   return table;
 }
 
@@ -51,6 +50,7 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
       duration_(new QLabel),
       table_(make_table()) {
   name_->setWordWrap(true);
+  name_->setMinimumWidth(1);  // else its longest word widens the pane
   name_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   name_->setTextFormat(Qt::PlainText);
   name_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -82,6 +82,7 @@ void DetailsPane::show_selection() {
   QString name = text(details.name).left(600);
   // Kernel names are one word of hundreds of letters: let them break.
   name.replace(QLatin1String("::"), QStringLiteral("::\u200b"))
+      .replace(QLatin1Char('_'), QStringLiteral("_\u200b"))
       .replace(QLatin1Char(','), QStringLiteral(",\u200b"))
       .replace(QLatin1Char('<'), QStringLiteral("<\u200b"));
   name_->setText(name);

@@ -265,7 +265,6 @@ void MainWindow::show_report(const trace::Report& report) {
 void MainWindow::choose_name(const QString& name) {
   state_.find(name);
   state_.go_to(longest_named(state_.session(), name.toStdString()));
-  state_.search_changed();
 }
 
 void MainWindow::update_status() {
@@ -279,8 +278,9 @@ void MainWindow::update_selection_status() {
     return;
   }
   const TimeRange range = state_.session().range_of(ref);
+  const QString name = text(printable(state_.session().name_of(ref)));
   selection_text_->setText(tr("selected %1 · %2 at +%3")
-                               .arg(text(printable(state_.session().name_of(ref).substr(0, 60))),
+                               .arg(name.size() > 60 ? name.left(59) + QStringLiteral("…") : name,
                                     text(format_duration(range.span_ns())),
                                     text(format_duration(range.begin_ns))));
 }

@@ -11,7 +11,7 @@
 namespace redline::viewer {
 
 struct View {
-  std::optional<int64_t> at_ns;  ///< left edge, from the first event
+  std::optional<int64_t> at_ns;  ///< left edge, from the first event, or in unix time
   std::optional<int64_t> span_ns;
   std::string select;  ///< a slice's name; empty: none
 };
@@ -23,8 +23,9 @@ struct View {
                                                          const std::string& path);
 
 /// Zooms and pans along a fixed path, painting each frame, and writes a JSON object: events, lanes,
-/// width, height (of the lanes, in pixels), p50_ms, p95_ms, max_ms (of a frame), load_s,
-/// first_paint_s and peak_bytes (resident, of this process).
+/// width, height (of the lanes, in pixels), p50_ms, p95_ms, max_ms (of a frame), p95_cpu_ms (the
+/// same without the time in which other programs had the core), load_s, first_paint_s and
+/// peak_bytes (resident, of this process).
 [[nodiscard]] std::optional<std::string> bench_frames(MainWindow& window,
                                                       const LoadedSession& loaded,
                                                       const std::string& path);

@@ -18,6 +18,7 @@ SearchField::SearchField(ViewState& state, QWidget* parent)
   count_->setAttribute(Qt::WA_TransparentForMouseEvents);
   connect(this, &QLineEdit::textEdited, this, [this](const QString& text) { state_.find(text); });
   connect(&state, &ViewState::search_changed, this, &SearchField::show_count);
+  connect(&state, &ViewState::selection_changed, this, &SearchField::show_count);
 }
 
 void SearchField::keyPressEvent(QKeyEvent* event) {

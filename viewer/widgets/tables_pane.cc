@@ -5,6 +5,11 @@
 #include <QTableView>
 
 namespace redline::viewer {
+namespace {
+
+constexpr int kTitleMargin = 34;  // the padding and the sort mark
+
+}  // namespace
 
 TablesPane::TablesPane(QWidget* parent) : QTabWidget(parent) {
   setDocumentMode(true);
@@ -36,6 +41,9 @@ QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
   header->setSectionResizeMode(NameTable::kName, QHeaderView::Stretch);
   for (int c = 0; c < NameTable::kColumnCount; ++c) {
     view->setColumnHidden(c, !table.has_column(static_cast<NameTable::Column>(c)));
+    const int title = view->fontMetrics().horizontalAdvance(
+        table.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString());
+    header->resizeSection(c, std::max(header->defaultSectionSize(), title + kTitleMargin));
   }
   connect(view, &QTableView::activated, this, [this, sorted, &table](const QModelIndex& index) {
     emit name_chosen(QString::fromStdString(table.row(sorted->mapToSource(index).row()).name));

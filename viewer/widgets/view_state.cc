@@ -125,15 +125,9 @@ void ViewState::find(const QString& text) {
   emit search_changed();
 }
 
-void ViewState::find_next() {
-  go_to(search_.next(*session_, selection_));
-  emit search_changed();
-}
+void ViewState::find_next() { go_to(search_.next(*session_, selection_)); }
 
-void ViewState::find_previous() {
-  go_to(search_.previous(*session_, selection_));
-  emit search_changed();
-}
+void ViewState::find_previous() { go_to(search_.previous(*session_, selection_)); }
 
 SliceRef ViewState::slice_at(double x, int y) const {
   const auto hit = layout_.lane_at(*session_, y + scroll_);

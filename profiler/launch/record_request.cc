@@ -183,7 +183,7 @@ std::vector<std::string> summarise_recording(const std::string& folder, const Tr
   }
   if (!traces.partial.empty()) {
     lines.push_back(plural(traces.partial.size(), "unfinished trace") + " (.partial) in " + folder +
-                    ": the command was killed; what had reached the disk can be read");
+                    ": what had reached the disk can be read");
   }
   for (const char* what : {"failed", "cut", "whole_run"}) {
     if (const auto* note = find_note(notes, what)) lines.push_back(note->text);

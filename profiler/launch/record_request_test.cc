@@ -108,7 +108,7 @@ TEST(Summary, CountsTheTracesAndNamesTheNextCommand) {
   EXPECT_THAT(summarise_recording("t", {{"t/a", "t/b"}, {}}, {{"cut", "early"}, {"cut", "early"}}),
               ElementsAre("2 traces in t", "early", "next: redline report t"));
   EXPECT_THAT(summarise_recording("t", {{}, {"t/a"}}, {}),
-              ElementsAre(HasSubstr("1 unfinished trace (.partial) in t: the command was killed"),
+              ElementsAre(HasSubstr("1 unfinished trace (.partial) in t: what had"),
                           "next: redline report t"));
 }
 

@@ -6,6 +6,7 @@ the start as one window: training gives that window up when its schedule begins,
 Nothing here may harm the job: what fails is said once, the recording ends, and training goes on.
 """
 
+import contextlib
 import functools
 import os
 import threading
@@ -34,6 +35,8 @@ def never_harm(method):
             method(self, *arguments)
         except Exception as error:
             self.over = True
+            with contextlib.suppress(Exception):
+                self._recorder.discard()
             self.notes.tell("failed", f"recording ended early, training went on: {error}")
 
     return guarded

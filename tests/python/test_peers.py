@@ -39,4 +39,7 @@ def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, 
     for trace in ours:
         worker = trace["traceName"].rpartition("/")[2].partition(".")[0]
         assert by_worker[worker]["steps"] == ["2", "3", "4"]
-        assert by_worker[worker]["operators"] == names(trace, "cpu_op")
+        operators = names(trace, "cpu_op")
+        # aten::sum calls aten::sum, which the plugin counts as one call.
+        assert by_worker[worker]["operators"].pop("aten::sum") < operators.pop("aten::sum")
+        assert by_worker[worker]["operators"] == operators

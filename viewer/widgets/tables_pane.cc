@@ -14,7 +14,7 @@ constexpr int kTitleMargin = 34;  // the padding and the sort mark
 TablesPane::TablesPane(QWidget* parent) : QTabWidget(parent) {
   setDocumentMode(true);
   add_table(kernels_, tr("Kernels"));
-  add_table(operators_, tr("Operators"));
+  operator_view_ = add_table(operators_, tr("Operators"));
 }
 
 QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
@@ -56,6 +56,7 @@ QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
 void TablesPane::show_report(const trace::Report& report) {
   kernels_.set_report(report);
   operators_.set_report(report);
+  operator_view_->setColumnHidden(NameTable::kDevice, kernels_.rowCount() == 0);
   // A recording without a GPU has no kernels: begin with what there is.
   setTabVisible(0, kernels_.rowCount() > 0);
   setCurrentIndex(kernels_.rowCount() > 0 ? 0 : 1);

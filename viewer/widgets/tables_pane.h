@@ -26,6 +26,7 @@ class TablesPane : public QTabWidget {
 
   NameTable kernels_{TableKind::kKernels};
   NameTable operators_{TableKind::kOperators};
+  QTableView* operator_view_ = nullptr;
 };
 
 }  // namespace redline::viewer

@@ -8,6 +8,11 @@ namespace redline::viewer {
 namespace {
 
 constexpr double kHitPixels = 3;
+// A slice that is gone to and was narrower than the first becomes as wide as the second; one wider
+// than the view fills this share of it.
+constexpr double kSmallestPixels = 40;
+constexpr double kShownPixels = 160;
+constexpr double kLargestShare = 0.8;
 
 }  // namespace
 
@@ -104,9 +109,10 @@ void ViewState::go_to(SliceRef ref) {
   const TimeRange range = session_->range_of(ref);
   const double pixels = axis_.x_of(range.end_ns) - axis_.x_of(range.begin_ns);
   TimeAxis axis = axis_;
-  if (pixels < 40 || pixels > axis_.width) {
+  if (pixels < kSmallestPixels || pixels > axis_.width) {
     axis.span_ns = std::max<int64_t>(range.span_ns(), 1);
-    axis = axis.zoomed(axis_.width / 160.0, 0);
+    const double share = pixels < kSmallestPixels ? kShownPixels / axis_.width : kLargestShare;
+    axis = axis.zoomed(1 / share, 0);
   }
   const int64_t middle = saturating_add(range.begin_ns, range.span_ns() / 2);
   axis.begin_ns = saturating_sub(middle, axis.span_ns / 2);

@@ -6,6 +6,7 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTableWidget>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QWheelEvent>
 #include <filesystem>
@@ -189,6 +190,19 @@ TEST_F(Window, SearchFindsNextAndPrevious) {
   EXPECT_TRUE(lanes().hasFocus());
 }
 
+TEST_F(Window, GoingToASliceShowsItWhole) {
+  open_two_ranks();
+  for (const char* name : {"ProfilerStep#5", "cudaLaunchKernel"}) {
+    state().set_range({0, 10'000});
+    const SliceRef ref = slice_named(state().session(), 1, name);
+    state().go_to(ref);
+    const TimeRange range = state().session().range_of(ref);
+    EXPECT_GE(state().axis().x_of(range.begin_ns), 0) << name;
+    EXPECT_LE(state().axis().x_of(range.end_ns), lanes().width()) << name;
+    EXPECT_GE(state().axis().x_of(range.end_ns) - state().axis().x_of(range.begin_ns), 40) << name;
+  }
+}
+
 TEST_F(Window, TypingInTheSearchFieldDoesNotMoveTheView) {
   open_two_ranks();
   const TimeRange before = state().axis().range();
@@ -248,7 +262,8 @@ TEST_F(Window, EveryZoomPaints) {
 }
 
 TEST_F(Window, LoadsInTheBackground) {
-  const std::string path = testing::TempDir() + "rank0.pt.trace.json";
+  const QTemporaryDir folder;
+  const std::string path = folder.filePath("rank0.pt.trace.json").toStdString();
   std::ofstream(path) << training_trace(0).json();
   QSignalSpy done(&window_, &MainWindow::loaded);
   window_.open({path});
@@ -265,7 +280,8 @@ TEST_F(Window, WhatCannotBeReadIsASentence) {
 }
 
 TEST_F(Window, ALoadThatWasReplacedIsForgotten) {
-  const std::string path = testing::TempDir() + "rank1.pt.trace.json";
+  const QTemporaryDir folder;
+  const std::string path = folder.filePath("rank1.pt.trace.json").toStdString();
   std::ofstream(path) << training_trace(1).json();
   QSignalSpy done(&window_, &MainWindow::loaded);
   QSignalSpy failed(&window_, &MainWindow::failed);

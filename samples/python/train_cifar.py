@@ -183,8 +183,13 @@ class Ranks:
         return self
 
     def __exit__(self, error_type, error, traceback):
-        if self.distributed:
-            torch.distributed.destroy_process_group()
+        if not self.distributed:
+            return
+        if error is None:
+            # A DDP model keeps Gloo's threads alive to the end of the process. One that still holds
+            # the last tensor when Python ends aborts it; while we wait here, it lets go.
+            torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
 
     def sum(self, values):
         """The sums over all ranks of a list of numbers."""

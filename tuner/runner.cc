@@ -1,11 +1,8 @@
 #include "tuner/runner.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +19,7 @@
 #include "tuner/placeholders.h"
 #include "tuner/process_tree.h"
 #include "tuner/report_channel.h"
+#include "tuner/trial_environment.h"
 #include "tuner/trial_process.h"
 
 namespace redline::tuner {
@@ -36,7 +34,7 @@ using OnProgress = std::function<void(const TrialProgress&)>;
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr std::chrono::milliseconds kScanEvery{250};  // a look through all of /proc
 constexpr std::chrono::milliseconds kShowEvery{200};
-constexpr std::chrono::milliseconds kStopGrace{1500};
+constexpr std::chrono::milliseconds kStopGrace{300};
 constexpr std::chrono::milliseconds kFailureGrace{500};  // for the other ranks' reports
 constexpr std::chrono::seconds kHangAfter{30};           // or kHangSteps median steps
 constexpr int64_t kHangSteps = 5;
@@ -62,20 +60,6 @@ std::string last_lines(const std::string& text, size_t count) {
   return text.substr(begin, end - begin);
 }
 
-/// A port that was free a moment ago, so that no two trials meet in one rendezvous.
-int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound =
-      probe >= 0 && bind(probe, generic, size) == 0 && getsockname(probe, generic, &size) == 0;
-  if (probe >= 0) close(probe);
-  return bound ? ntohs(address.sin_port) : 29500;
-}
-
 /// Processes that the kernel's out-of-memory killer ended since boot (proc 5).
 int64_t oom_kills() {
   std::ifstream file("/proc/vmstat");
@@ -85,11 +69,6 @@ int64_t oom_kills() {
     if (name == "oom_kill") return value;
   }
   return 0;
-}
-
-bool has_gpu(const launch::Environment& environment) {
-  const std::string visible = environment.get("CUDA_VISIBLE_DEVICES").value_or("all");
-  return visible != "" && visible != "-1" && access("/dev/nvidiactl", F_OK) == 0;
 }
 
 /// One run of the command; its steps in the order in which run_trial calls them.
@@ -115,7 +94,6 @@ class Trial {
   enum class End : uint8_t { kExited, kMeasured, kFailureReported, kTimeout, kHang, kCancelled };
 
   std::optional<std::string> start();
-  [[nodiscard]] launch::Environment environment(std::set<std::string> used);
   void watch();
   [[nodiscard]] std::optional<End> reason_to_stop();
   [[nodiscard]] bool hangs() const;
@@ -129,6 +107,7 @@ class Trial {
   [[nodiscard]] std::optional<Throughput> throughput() const;
   [[nodiscard]] Evidence evidence() const;
   [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] std::string why_nothing_was_measured() const;
   [[nodiscard]] std::optional<uint64_t> peak_memory() const;
 
   void take(const StepReport& report);
@@ -154,6 +133,7 @@ class Trial {
   std::optional<ReportChannel> channel_;
   std::optional<ProcessTree> tree_;
   std::optional<TrialGuard> guard_;
+  std::optional<uint64_t> data_limit_;
   MemoryWatch memory_;
   uint64_t device_memory_ = 0;
   std::vector<FailureReport> failures_;
@@ -176,11 +156,14 @@ std::optional<std::string> Trial::start() {
   for (const std::string& word : spec_.command) {
     options.argv.push_back(fill_placeholders(word, spec_.config, &used));
   }
-  const launch::Environment variables = environment(std::move(used));
+  const launch::Environment variables =
+      trial_environment({spec_.config, std::move(used), path("reports"), path("tmp"), mark_,
+                         spec_.memory_limit_bytes});
   options.environment = variables.strings();
   options.stdout_path = path("stdout");
   options.stderr_path = path("stderr");
-  if (!has_gpu(variables)) options.data_limit_bytes = spec_.memory_limit_bytes;
+  if (!sees_gpu(variables)) data_limit_ = spec_.memory_limit_bytes;
+  options.data_limit_bytes = data_limit_;
 
   // Orphans of the trial become children of this process, where the tree finds and reaps them.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -189,27 +172,6 @@ std::optional<std::string> Trial::start() {
   tree_.emplace(*root, mark_);
   guard_.emplace(*root, mark_);
   return std::nullopt;
-}
-
-launch::Environment Trial::environment(std::set<std::string> used) {
-  launch::Environment result;
-  for (const auto& [name, value] : launch::Environment::current()) {
-    result.set(name, fill_placeholders(value, spec_.config, &used));
-  }
-  if (!result.add_python_startup()) notes_.push_back("the Python start-up hook was not found");
-  result.set("REDLINE_KNOBS", knobs_json(spec_.config, used));
-  result.set("REDLINE_TRIAL", path("reports"));
-  result.set(kTrialIdVariable, mark_);
-  if (spec_.memory_limit_bytes) {
-    result.set("REDLINE_MEMORY_LIMIT", std::to_string(*spec_.memory_limit_bytes));
-  }
-  result.set("TMPDIR", path("tmp"));
-  // torchrun takes the defaults of its options from PET_*; scripts that start their own ranks read
-  // MASTER_PORT. An option on the command line still wins.
-  const std::string port = std::to_string(free_port());
-  result.set("MASTER_PORT", port);
-  result.set("PET_MASTER_PORT", port);
-  return result;
 }
 
 void Trial::watch() {
@@ -363,12 +325,17 @@ Verdict Trial::verdict() const {
             fmt::format("no result within {} s",
                         std::chrono::duration_cast<std::chrono::seconds>(spec_.timeout).count())};
   }
-  if (reports_by_metric()) {
-    return {Outcome::kInvalid, -1, "the command ended and no line on stdout matches --metric"};
+  return {Outcome::kInvalid, -1, why_nothing_was_measured()};
+}
+
+std::string Trial::why_nothing_was_measured() const {
+  if (reports_by_metric()) return "the command ended and no line on stdout matches --metric";
+  if (measurement_.latest_ns() == 0) {
+    return "the command ended without an optimizer step that the hook could see; programs that are "
+           "not PyTorch in Python need --metric";
   }
-  return {Outcome::kInvalid, -1,
-          fmt::format("the command ended after {} counted steps, too few to measure",
-                      measurement_.steps())};
+  return fmt::format("the command ended after {} counted steps, too few to measure",
+                     measurement_.steps());
 }
 
 std::optional<uint64_t> Trial::peak_memory() const {
@@ -377,8 +344,9 @@ std::optional<uint64_t> Trial::peak_memory() const {
     if (value && *value >= 0) return static_cast<uint64_t>(*value);
   }
   if (device_memory_ > 0) return device_memory_;
-  if (memory_.peak_bytes() > 0) return memory_.peak_bytes();
-  return std::nullopt;
+  if (memory_.peak_bytes() == 0) return std::nullopt;
+  // Address space that was asked for and refused shows in the kernel's peak.
+  return std::min(memory_.peak_bytes(), data_limit_.value_or(UINT64_MAX));
 }
 
 TrialResult Trial::result() {

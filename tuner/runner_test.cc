@@ -154,6 +154,7 @@ TEST_F(RunTrial, TellsDeathsApart) {
       {"os.kill(os.getpid(), signal.SIGBUS)", Outcome::kShmFull, "/dev/shm"},
       {"import argparse; argparse.ArgumentParser().parse_args(['--x'])", Outcome::kInvalid, ""},
       {"train(2)", Outcome::kInvalid, "too few"},
+      {"pass", Outcome::kInvalid, "--metric"},
       {"raise RuntimeError('boom')", Outcome::kCrash, "RuntimeError: boom"},
       {"open(os.environ['REDLINE_TRIAL'], 'w').write('garbage\\n{\"type\":1}\\n'); train(20)",
        Outcome::kOk, ""},

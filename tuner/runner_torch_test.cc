@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -83,6 +84,18 @@ TEST_F(TorchTrial, ABatchBeyondTheLimitRunsOutOfMemoryAndTheReadingSaysSo) {
   EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;
   EXPECT_GE(result.failed_rank, 0);
   EXPECT_THAT(result.message, HasSubstr("out of host memory (rank"));
+}
+
+TEST_F(TorchTrial, ARankThatIsKilledIsNamedThoughTorchrunEndsTheOthers) {
+  const std::string script = fmt::format("/tmp/redline_killed_rank_{}.py", getpid());
+  std::ofstream(script) << "import os, signal, time\n"
+                           "if os.environ['RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
+                           "time.sleep(1000)\n";
+  command_ = {command_[0], "--nproc_per_node", "2", script};
+  const TrialResult result = run(spec("killed", {}));
+  fs::remove(script);
+  EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;
+  EXPECT_EQ(result.failed_rank, 1);
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ from redline._outermost import inside_a_model
 
 TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
+ENABLED = 5  # place of `enabled` among GradScaler's arguments
+
 _enter_autocast = autocast.__enter__  # PyTorch's own, for the regions that are ours
 _exit_autocast = autocast.__exit__
 
@@ -94,8 +96,8 @@ class AmpKnob:
         @functools.wraps(original)
         def init(scaler, *args, **kwargs):
             wanted = knob.type is torch.float16
-            if len(args) > 5:  # device, init_scale, growth_factor, backoff_factor, interval, enabled
-                args = (*args[:5], wanted)
+            if len(args) > ENABLED:
+                args = (*args[:ENABLED], wanted, *args[ENABLED + 1 :])
             else:
                 kwargs["enabled"] = wanted
             original(scaler, *args, **kwargs)

@@ -142,9 +142,12 @@ class Knobs:
         if torch.is_autocast_enabled(device):
             kinds = {kind: name for name, kind in TYPES.items()}
             self.seen["amp"] = kinds.get(torch.get_autocast_dtype(device), "off")
-        planes = [weight for weight in module.parameters() if weight.dim() == 4 and weight[0, 0].numel() > 1]
-        if any(weight.is_contiguous(memory_format=torch.channels_last) for weight in planes):
-            self.seen["channels_last"] = True
+        self.seen["channels_last"] = any(
+            weight.is_contiguous(memory_format=torch.channels_last)
+            and not weight.is_contiguous()
+            for weight in module.parameters()
+            if weight.dim() == 4
+        )
 
     def _lay_out_before_ddp(self):
         # DDP copies the gradients' strides into its buckets, so the format must be set before it.

@@ -89,7 +89,7 @@ class LoaderKnobs:
             self._set_batch_size(arguments, values.pop("batch_size"))
         iterable = isinstance(arguments["dataset"], IterableDataset)
         if iterable and arguments["num_workers"] == 0 and values.get("num_workers"):
-            self.note("num_workers stays 0: each worker of an IterableDataset would yield all of it")
+            self.note("num_workers stays 0: each worker of an IterableDataset may yield all of it")
             del values["num_workers"]
         arguments.update(values)
         if arguments["num_workers"] == 0:

@@ -13,14 +13,14 @@ import time
 import torch
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
-LEAST_SECONDS_BETWEEN_STEPS_LINES = 0.002
+SECONDS_BETWEEN_LINES = 0.002
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
 NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
 THRASHING_CHECKS = 2
 
 
 def rank_and_world_size():
-    """This process's place in the job: torch.distributed's, else that of the launcher's variables."""
+    """This process's place in the job: torch.distributed's, else the launcher's variables."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -109,7 +109,7 @@ class TrialReporter:
             self.last_check = now
             self._check_memory()
             self._check_loss()
-        if now - self.last_line >= LEAST_SECONDS_BETWEEN_STEPS_LINES:
+        if now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now
             self._send_step()
 

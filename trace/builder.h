@@ -23,8 +23,6 @@ class TraceBuilder : public EventSink {
 
   void add(const RawEvent& event) override;
 
-  [[nodiscard]] uint64_t event_count() const { return event_count_; }
-
   /// The finished trace, all times moved by `base_ns`; the builder is empty after it.
   [[nodiscard]] std::shared_ptr<const Trace> finish(std::string path, Metadata metadata,
                                                     int64_t base_ns,

@@ -59,4 +59,8 @@ std::string format_count(int64_t count) {
   return grouped;
 }
 
+std::string format_plural(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
 }  // namespace redline::trace

@@ -11,5 +11,6 @@ namespace redline::trace {
 [[nodiscard]] std::string format_bandwidth(double bytes_per_second);  ///< "12.3 GB/s"
 [[nodiscard]] std::string format_percent(double share);               ///< 0.555 -> "55.5 %"
 [[nodiscard]] std::string format_count(int64_t count);                ///< "75,718"
+[[nodiscard]] std::string format_plural(int64_t count, const char* noun);  ///< "2 ranks"
 
 }  // namespace redline::trace

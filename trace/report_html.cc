@@ -10,10 +10,10 @@ namespace {
 
 constexpr size_t kTopRows = 50;
 
-// The viewer's colours (docs/reports.md).
+// The colours are the viewer's (viewer/widgets/theme.cc).
 constexpr const char* kStyle = R"(
-:root{--kernel:#2f7ed8;--communication:#e8862a;--memcpy:#3aa76d;--memset:#7cc6a0;--runtime:#a39bc4;
---dataloader:#d64541;--cpu:#7d76a8;--other:#d5d7de;--ink:#22252b;--dim:#6b7079;--line:#e3e5ea;
+:root{--kernel:#4f8fd9;--communication:#e8914a;--memcpy:#3fa66a;--memset:#3fa66a;--runtime:#c9d3de;
+--dataloader:#d65a52;--cpu:#a79bc4;--other:#e6e9ed;--ink:#22252b;--dim:#6b7079;--line:#e3e5ea;
 --page:#fff}
 @media (prefers-color-scheme:dark){:root{--ink:#e4e6eb;--dim:#9aa0ab;--line:#33373f;--page:#1b1d21;
 --other:#4a4e57}}
@@ -175,7 +175,7 @@ std::string tables_html(const Analysis& analysis) {
                [&](const OperatorRow& row) {
                  return name_cell(row.name) + cell(format_count(row.count)) +
                         cell(format_ns(row.total_ns)) + cell(format_ns(row.self_ns)) +
-                        cell(format_ns(row.device_self_ns)) +
+                        cell(row.device_self_ns == 0 ? "–" : format_ns(row.device_self_ns)) +
                         cell(format_percent(share(row.self_ns, self_ns)));
                });
   out += table("Collectives", analysis.collectives,

@@ -37,10 +37,6 @@ std::string share_of(int64_t part_ns, int64_t whole_ns) {
   return format_percent(static_cast<double>(part_ns) / static_cast<double>(whole_ns));
 }
 
-std::string plural(int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
-}
-
 class TextReport {
  public:
   TextReport(const Report& report, const TextStyle& style)
@@ -74,8 +70,8 @@ class TextReport {
                                  ? path.filename().string()
                                  : path.parent_path().filename().string() + "/";
     const std::string counts =
-        fmt::format("{} · {} · {}", plural(rank_count, "rank"),
-                    plural(main_.step_times.count, "step"), plural(events, "event"));
+        fmt::format("{} · {} · {}", format_plural(rank_count, "rank"),
+                    format_plural(main_.step_times.count, "step"), format_plural(events, "event"));
     const size_t width = 80 - columns(counts) - 2;
     canvas_.left(what, width, Hue::kBold).left("  ").left(counts).end_line();
     canvas_.left(machine(), 46).left(" ").right(loaded(), 33).end_line();

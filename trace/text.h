@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,10 +25,9 @@ class GrowingBuffer {
   GrowingBuffer& operator=(const GrowingBuffer&) = delete;
   ~GrowingBuffer();
 
-  /// Makes room for `bytes` more and returns where they go; false alloc gives nullptr.
+  /// Makes room for `bytes` more and returns where they go; nullptr if memory is short.
   [[nodiscard]] char* reserve_more(size_t bytes);
   void commit(size_t bytes) { size_ += bytes; }
-  [[nodiscard]] size_t capacity_left() const { return capacity_ - size_; }
   [[nodiscard]] std::string_view view() const { return {data_, size_}; }
 
  private:

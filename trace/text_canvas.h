@@ -8,7 +8,8 @@
 
 namespace redline::trace {
 
-/// Colours carry meaning and are the same in the viewer: see docs/reports.md.
+/// Colours carry meaning, the same as in the viewer: compute blue, communication orange, copies
+/// green, DataLoader red, the host violet.
 enum class Hue { kNone, kBold, kDim, kBlue, kOrange, kGreen, kRed, kViolet, kYellow };
 
 /// Columns that `utf8` takes on a screen (every code point one, broken bytes one each).

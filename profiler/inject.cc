@@ -8,8 +8,7 @@
 //                                           DIR/{host}_{pid}.{time ns}.pt.trace.json.gz is written
 // A redline::Profiler in the program takes over (redline_take_request) and follows the command
 // line's schedule. SIGTERM completes the window, too; a program that is killed leaves the .partial
-// file. Nothing is ever printed but
-// one line on stderr where recording is impossible.
+// file. Nothing is ever printed but one line on stderr where recording is impossible.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -6,6 +6,7 @@
 
 #include <ATen/record_function.h>
 
+#include <atomic>
 #include <memory>
 #include <new>
 
@@ -60,11 +61,18 @@ struct OpenOperator final : at::ObserverContext {
   TextId args;
 };
 
+/// Another observer may ask for inputs, too, so RecordFunction::needsInputs() does not tell.
+std::atomic<bool> g_record_shapes = false;
+
+bool wants_inputs(const at::RecordFunction& function) {
+  return g_record_shapes.load(std::memory_order_relaxed) && function.needsInputs();
+}
+
 TextId describe(const at::RecordFunction& function) {
   try {
     const bool is_collective = function.isNcclMeta();
     std::string members = is_collective ? describe_collective(function) : "";
-    if (function.needsInputs()) {
+    if (wants_inputs(function)) {
       const std::string inputs = describe_inputs(function);
       if (!members.empty() && !inputs.empty()) members += ", ";
       members += inputs;
@@ -80,7 +88,7 @@ std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function
   try {
     auto open = std::make_unique<OpenOperator>();
     open->begin_ns = monotonic_ns();
-    if (function.needsInputs() || function.isNcclMeta()) open->args = describe(function);
+    if (wants_inputs(function) || function.isNcclMeta()) open->args = describe(function);
     return open;
   } catch (...) {
     return nullptr;
@@ -114,6 +122,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
 class TorchOperators final : public Source {
  public:
   void enable(const SourceOptions& options) noexcept override {
+    g_record_shapes = options.record_shapes;
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
       callback.needsInputs(options.record_shapes).scopes({});  // {}: all

@@ -61,7 +61,7 @@ Frontier find_frontier(const History& history, const Config& config) {
     if (own != wanted) continue;
     if (trial.ok()) {
       frontier.largest_ok = std::max(frontier.largest_ok.value_or(0), *batch);
-    } else if (trial.out_of_memory()) {
+    } else if (trial.out_of_memory() || trial.result.outcome == Outcome::kHang) {
       frontier.smallest_failed = std::min(frontier.smallest_failed.value_or(*batch), *batch);
     }
   }
@@ -69,20 +69,20 @@ Frontier find_frontier(const History& history, const Config& config) {
   return frontier;
 }
 
-std::optional<int64_t> Frontier::next(const Knob& batch,
-                                      std::optional<uint64_t> limit_bytes) const {
+std::optional<int64_t> Frontier::next(const Knob& batch, std::optional<uint64_t> limit_bytes,
+                                      double most) const {
   if (!largest_ok) return std::nullopt;
   const auto ok = static_cast<double>(*largest_ok);
   const double failed = smallest_failed ? static_cast<double>(*smallest_failed) : HUGE_VAL;
   if (failed / ok < kBracketClosed) return std::nullopt;
 
-  double target = std::isinf(failed) ? kBoldestJump * ok : std::sqrt(ok * failed);
+  double target = std::min(kBoldestJump * ok, std::sqrt(ok * failed));
   if (line && limit_bytes) {
     const double within = line->batch_within(*limit_bytes, kAimedShare);
     // A trial that failed where the line saw room shows the line to be wrong: bisect then.
     if (within < kAimedShare * failed) target = std::min(within, kBoldestJump * ok);
   }
-  const int64_t next = batch.nearest(target);
+  const int64_t next = batch.nearest(std::min(target, most));
   if (static_cast<double>(next) < kWorthJumping * ok) return std::nullopt;
   return next;
 }

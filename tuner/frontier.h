@@ -4,6 +4,7 @@
 // unknown), not on how data is loaded; so trials with other worker counts count as well.
 #pragma once
 
+#include <cmath>
 #include <optional>
 
 #include "tuner/history.h"
@@ -13,14 +14,15 @@ namespace redline::tuner {
 
 struct Frontier {
   std::optional<int64_t> largest_ok;
-  std::optional<int64_t> smallest_failed;  ///< out of memory, above largest_ok
+  std::optional<int64_t> smallest_failed;  ///< out of memory, or no step in time
   std::optional<MemoryLine> line;          ///< of the stratum, or with another one's weights
 
   /// The next batch size to try, above largest_ok; nothing when what is left to gain is small.
   /// With a memory line: where the line reaches 95 % of the limit. Without one: 16 times what fits,
   /// at most the top of the range; and between what fits and what does not, their geometric mean.
-  [[nodiscard]] std::optional<int64_t> next(const Knob& batch,
-                                            std::optional<uint64_t> limit_bytes) const;
+  /// Never above `most`: what a trial has time for.
+  [[nodiscard]] std::optional<int64_t> next(const Knob& batch, std::optional<uint64_t> limit_bytes,
+                                            double most = HUGE_VAL) const;
 };
 
 /// Of the stratum that `config` lies in.

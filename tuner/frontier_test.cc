@@ -41,6 +41,19 @@ TEST_F(FrontierOf, WithoutReadingsJumpsSixteenfoldThenBisects) {
   EXPECT_EQ(next(batch(32)), std::nullopt) << "128 to 160 is near enough";
 }
 
+TEST_F(FrontierOf, ABatchThatTookTooLongBoundsItToo) {
+  add(batch(32), Outcome::kOk);
+  add(batch(512), Outcome::kHang);
+  EXPECT_EQ(next(batch(32)), 128);
+}
+
+TEST_F(FrontierOf, NeverAboveWhatATrialHasTimeFor) {
+  add(batch(32), Outcome::kOk);
+  const Frontier frontier = find_frontier(history_, batch(32));
+  EXPECT_EQ(frontier.next(*space_.find("batch_size"), {}, 150), 144);
+  EXPECT_EQ(frontier.next(*space_.find("batch_size"), {}, 33), std::nullopt);
+}
+
 TEST_F(FrontierOf, FollowsTheMemoryLineTo95Percent) {
   add(batch(32), Outcome::kOk, 2 * kGiB);
   add(batch(96), Outcome::kOk, 4 * kGiB);  // m = 1 GiB + b / 32 GiB

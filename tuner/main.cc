@@ -123,9 +123,12 @@ int run(const Options& options) {
   const Machine machine = detect_machine();
   const auto space = make_space(options.knobs, options.command, machine);
   if (!space) return fail(space.error(), kUsage);
-  const auto strategy = make_strategy(
-      options.strategy, *space,
-      {.machine = machine, .memory_limit_bytes = options.memory_limit_bytes, .seed = options.seed});
+  const auto strategy = make_strategy(options.strategy, *space,
+                                      {.machine = machine,
+                                       .memory_limit_bytes = options.memory_limit_bytes,
+                                       .longest_measurement = options.longest_measurement(),
+                                       .steps_a_trial = options.steps_a_trial(),
+                                       .seed = options.seed});
   if (options.dry_run) {
     fmt::print("{}", dry_run_text(options, *space, *strategy, machine));
     return kDone;

@@ -73,6 +73,10 @@ std::chrono::nanoseconds Options::measure_for() const {
   return std::clamp<nanoseconds>(budget.time / 40, seconds(2), seconds(10));
 }
 
+int64_t Options::steps_a_trial() const {
+  return 2 * kFewestSteps;  // warm-up may take as many again
+}
+
 TrialSpec Options::prototype() const {
   TrialSpec spec;
   spec.command = command;

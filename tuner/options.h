@@ -31,6 +31,9 @@ struct Options {
 
   /// How long a trial measures after its warm-up: a fortieth of the budget, 2 s to 10 s.
   [[nodiscard]] std::chrono::nanoseconds measure_for() const;
+  /// Warm-up and measurement of a trial: what a strategy may plan with.
+  [[nodiscard]] std::chrono::nanoseconds longest_measurement() const { return 4 * measure_for(); }
+  [[nodiscard]] int64_t steps_a_trial() const;
   /// What all trials share.
   [[nodiscard]] TrialSpec prototype() const;
 };

@@ -110,10 +110,12 @@ std::optional<Proposal> Plan::next(const History& history) const {
       std::any_of(history.trials().begin(), history.trials().end(),
                   [](const FinishedTrial& trial) { return trial.why == kConfirm; });
   const int total = left + static_cast<int>(history.trials().size());
-  if (!confirming && left > confirming_trials(total)) {
+  std::optional<Proposal> confirmation = next_confirmation(history, left);
+  // Time is kept for confirmation only while there is something to confirm.
+  if (!confirming && (left > confirming_trials(total) || !confirmation)) {
     if (std::optional<Proposal> proposal = strategy_.ask(history)) return proposal;
   }
-  return next_confirmation(history, left);
+  return confirmation;
 }
 
 std::optional<Config> best_config(const History& history) {

@@ -197,11 +197,21 @@ class StagedWalk {
       const std::vector<Point> measured = points();
       // Beyond the peak more batch only costs.
       if (!measured.empty() && measured.back().rate < kFlatTop * walk_.best_rate()) return true;
-      const std::optional<int64_t> next = frontier.next(*batch_, memory_limit());
+      const std::optional<int64_t> next =
+          frontier.next(*batch_, memory_limit(), affordable_batch());
       if (!next) return true;
       if (!try_batch(*next, "batch at the limit")) return false;
     }
     return true;
+  }
+
+  /// By the incumbent's rate: a batch whose steps take longer leaves no time for other trials.
+  double affordable_batch() const {
+    if (settings_.longest_measurement.count() == 0 || !walk_.best_works()) return HUGE_VAL;
+    const int ranks = std::max(1, walk_.history().trials().front().result.ranks);
+    const double samples =
+        walk_.best_rate() * std::chrono::duration<double>(settings_.longest_measurement).count();
+    return samples / static_cast<double>(settings_.steps_a_trial * ranks);
   }
 
   struct Point {

@@ -5,6 +5,7 @@
 // Plan, so a strategy only explores.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ struct SearchSettings {
   Machine machine;
   /// Memory of one process (GPU memory, or the data of a process on the CPU); nothing: unknown.
   std::optional<uint64_t> memory_limit_bytes;
+  /// How long a trial may measure at most, for so many steps; 0: as long as it takes.
+  std::chrono::nanoseconds longest_measurement{0};
+  int64_t steps_a_trial = 1;
   uint64_t seed = 0;
 };
 

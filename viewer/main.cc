@@ -32,7 +32,8 @@ int fail(const std::string& message) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("PATH", options.paths, "Trace files (.json, .gz, .zst) or folders of ranks");
-  app.add_option("--at", options.at_ns, "Left edge of the view, in ns after the first event, or in unix time");
+  app.add_option("--at", options.at_ns,
+                 "Left edge of the view, in ns after the first event, or in unix time");
   app.add_option("--span", options.span_ns, "Width of the view in ns")->check(CLI::PositiveNumber);
   app.add_option("--select", options.select, "Select the longest slice of this name");
   app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit");

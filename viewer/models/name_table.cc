@@ -33,6 +33,12 @@ QString to_text(const std::string& value) { return QString::fromStdString(value)
 
 QVariant nanoseconds(int64_t ns) { return QVariant::fromValue<qlonglong>(ns); }
 
+// Names to the left, figures to the right.
+int alignment(int column) {
+  const Qt::AlignmentFlag side = column == NameTable::kName ? Qt::AlignLeft : Qt::AlignRight;
+  return static_cast<int>(side) | static_cast<int>(Qt::AlignVCenter);
+}
+
 double mean(const NameRow& row) {
   return static_cast<double>(row.total_ns) / static_cast<double>(std::max<int64_t>(row.count, 1));
 }
@@ -150,8 +156,7 @@ QVariant NameTable::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole:
       return index.column() == kName ? to_text(printable(entry.name).substr(0, 1000)) : QVariant();
     case Qt::TextAlignmentRole:
-      return QVariant::fromValue<int>((index.column() == kName ? Qt::AlignLeft : Qt::AlignRight) |
-                                      Qt::AlignVCenter);
+      return alignment(index.column());
     default:
       return {};
   }
@@ -160,8 +165,7 @@ QVariant NameTable::data(const QModelIndex& index, int role) const {
 QVariant NameTable::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= kColumnCount) return {};
   if (role == Qt::TextAlignmentRole) {
-    return QVariant::fromValue<int>((section == kName ? Qt::AlignLeft : Qt::AlignRight) |
-                                    Qt::AlignVCenter);
+    return alignment(section);
   }
   if (role != Qt::DisplayRole) return {};
   constexpr const char* kTitles[] = {"Name", "Calls",   "Self",  "Total",       "On the GPU",

@@ -44,6 +44,10 @@ class Program : public testing::Test {
     }
   }
   QString path(const std::string& name) { return folder_.filePath(QString::fromStdString(name)); }
+  // Without the status line: how long loading took differs from run to run.
+  static QImage timeline_of(const QString& picture) {
+    return QImage(picture).copy(0, 41, 1200, 700);
+  }
   void expect_one_line(const Result& result, const std::string& part) {
     EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
     EXPECT_EQ(result.errors.rfind("redline-viewer: ", 0), 0U) << result.errors;
@@ -78,7 +82,20 @@ TEST_F(Program, SelectsAndZooms) {
   const Result result = run({"--select", "gemm", "--at", "50000", "--span", "30000", "--theme",
                              "dark", "--screenshot", part, folder_.path()});
   EXPECT_EQ(result.status, 0) << result.errors;
-  EXPECT_NE(QImage(whole), QImage(part));
+  EXPECT_NE(timeline_of(whole), timeline_of(part));
+}
+
+TEST_F(Program, TimesAreFromTheStartOrUnixTimes) {
+  const QString trace = path("unix.json");
+  std::ofstream(trace.toStdString()) << training_trace(0, 1'790'857'026'000'000).json();
+  const QString relative = path("relative.png");
+  const QString unix_time = path("unix.png");
+  ASSERT_EQ(run({"--at", "50000", "--span", "30000", "--screenshot", relative, trace}).status, 0);
+  ASSERT_EQ(
+      run({"--at", "1790857026000050000", "--span", "30000", "--screenshot", unix_time, trace})
+          .status,
+      0);
+  EXPECT_EQ(timeline_of(relative), timeline_of(unix_time));
 }
 
 TEST_F(Program, SaysWhatIsWrong) {

@@ -8,6 +8,7 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
 #include <QWheelEvent>
 #include <filesystem>
 #include <fstream>
@@ -245,6 +246,18 @@ TEST_F(Window, PictureHasTheSlicesOfBothRanks) {
     const QPoint at = centre_of(slice_named(state().session(), rank, "gemm"));
     EXPECT_EQ(image.pixel(at.x(), at.y() + 7), compute) << "rank " << rank;
   }
+}
+
+TEST_F(Window, QuestionMarkShowsTheKeys) {
+  open_two_ranks();
+  bool shown = false;
+  QTimer::singleShot(0, &window_, [&shown] {
+    QWidget* dialog = QApplication::activeModalWidget();
+    shown = dialog != nullptr;
+    if (dialog) dialog->close();
+  });
+  QTest::keyClick(&lanes(), Qt::Key_Question);
+  EXPECT_TRUE(shown);
 }
 
 TEST_F(Window, EveryZoomPaints) {

@@ -41,6 +41,7 @@ template <typename Wanted>
 Work gather(const Analysis& analysis, Wanted wanted) {
   const Trace& trace = *analysis.trace;
   std::vector<Interval> windows;
+  windows.reserve(analysis.steps.size());
   for (const Step& step : analysis.steps) windows.push_back(step.window);
   const Intervals steps = merge(std::move(windows));
   Work work;

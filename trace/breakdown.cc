@@ -56,6 +56,7 @@ StepBreakdown break_down_steps(const Trace& trace, const std::vector<Step>& step
   StepBreakdown breakdown;
   if (steps.empty()) return breakdown;
   std::vector<Interval> windows;
+  windows.reserve(steps.size());
   for (const Step& step : steps) windows.push_back(step.window);
 
   std::array<std::vector<Interval>, kStepPartCount> slices;

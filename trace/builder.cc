@@ -41,6 +41,7 @@ std::optional<int64_t> parse_kineto_time_ns(std::string_view token) {
 
 // "correlation": 42 in the args; 0 where absent. Searched as text: args are not parsed on load.
 uint32_t correlation_of(std::string_view args) {
+  if (args.empty()) return 0;
   constexpr std::string_view kKey = "\"correlation\"";
   const void* found = ::memmem(args.data(), args.size(), kKey.data(), kKey.size());
   if (found == nullptr) return 0;
@@ -130,7 +131,7 @@ void TraceBuilder::add(const RawEvent& event) {
 
 StringId TraceBuilder::intern(const RawEvent& event, std::string_view token) {
   const std::string_view content = unquote(token);
-  if (!event.needs_repair && std::memchr(content.data(), '\\', content.size()) == nullptr) {
+  if (!event.needs_repair && content.find('\\') == std::string_view::npos) {
     return strings_.intern(content);
   }
   bool repaired = false;

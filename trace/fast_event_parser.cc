@@ -26,8 +26,8 @@ std::string_view key_text(const char* key) {
 // Fills `event`; false where the object is not sound.
 bool read_event(ondemand::object& object, RawEvent& event) {
   for (simdjson::simdjson_result<ondemand::field> item : object) {
-    ondemand::field field;
-    if (std::move(item).get(field) != simdjson::SUCCESS) return false;
+    if (item.error() != simdjson::SUCCESS) return false;
+    ondemand::field field = item.value_unsafe();
     std::string_view* target = event_field(event, key_text(field.key().raw()));
     if (target == nullptr) continue;
     if (target != &event.args) {
@@ -53,7 +53,7 @@ FastEventParser::~FastEventParser() = default;
 
 ParseStop FastEventParser::parse(std::string_view text, size_t from, size_t to, EventSink& sink) {
   // The chunk gets brackets of its own, so it is copied; the copy stays in the cache.
-  auto& [parser, padded] = *buffers_;
+  std::vector<char>& padded = buffers_->padded;
   const size_t bytes = to - from;
   padded.resize(bytes + 2 + simdjson::SIMDJSON_PADDING);
   padded[0] = '[';
@@ -67,17 +67,16 @@ ParseStop FastEventParser::parse(std::string_view text, size_t from, size_t to, 
   ParseStop stop{from, false, false};
   ondemand::document document;
   ondemand::array events;
-  if (parser.iterate(padded.data(), bytes + 2, padded.size()).get(document) != simdjson::SUCCESS ||
+  if (buffers_->parser.iterate(padded.data(), bytes + 2, padded.size()).get(document) !=
+          simdjson::SUCCESS ||
       document.get_array().get(events) != simdjson::SUCCESS) {
     return stop;
   }
   const char* at = nullptr;
   for (simdjson::simdjson_result<ondemand::value> element : events) {
-    ondemand::value value;
-    if (std::move(element).get(value) != simdjson::SUCCESS ||
-        value.current_location().get(at) != simdjson::SUCCESS) {
-      return stop;
-    }
+    if (element.error() != simdjson::SUCCESS) return stop;
+    ondemand::value value = element.value_unsafe();
+    if (value.current_location().get(at) != simdjson::SUCCESS) return stop;
     RawEvent event;
     event.offset = position(at);
     ondemand::object object;

@@ -16,7 +16,7 @@ struct Id {
 
   static constexpr Id none() { return {}; }
   constexpr explicit operator bool() const { return value != UINT32_MAX; }
-  constexpr auto operator<=>(const Id&) const = default;
+  constexpr auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 using StringId = Id<struct StringTag>;  ///< an interned string of one Trace

@@ -190,11 +190,10 @@ size_t skip_space(std::string_view text, size_t at) {
 }
 
 size_t skip_string(std::string_view text, size_t at) {
-  for (++at; at < text.size(); ++at) {
-    at = text.find_first_of("\"\\", at);
-    if (at == kTextEnds) return kTextEnds;
+  ++at;
+  while ((at = text.find_first_of("\"\\", at)) != kTextEnds) {
     if (text[at] == '"') return at + 1;
-    ++at;
+    at += 2;  // a backslash and what it escapes
   }
   return kTextEnds;
 }

@@ -62,7 +62,7 @@ std::optional<Best> find_best(const History& history) {
     const auto& peak = run->result.peak_memory_bytes;
     if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
   }
-  if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate);
+  if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
   if (best.is_default) best.speedup = Ratio{.value = 1, .low = 1, .high = 1};
   return best;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace redline::tuner {
 namespace {
@@ -26,6 +27,39 @@ std::vector<const FinishedTrial*> successful_runs(const History& history, const 
 /// Standard error of one run by its own steps.
 double standard_error(const Throughput& throughput) {
   return (throughput.high - throughput.low) / (2 * kNormalQuantile);
+}
+
+/// Each configuration's runs, less their own mean and less what its round has in common.
+void add_spread_within_rounds(const History& history, RunSpread& spread) {
+  std::vector<std::vector<double>> rows;
+  for (const Config& config : history.configs()) {
+    const auto runs = successful_runs(history, config);
+    if (runs.size() < 2) continue;
+    auto& row = rows.emplace_back();
+    for (const FinishedTrial* run : runs) {
+      row.push_back(std::log(run->result.throughput->samples_per_s));
+    }
+  }
+  if (rows.size() < 2) return;
+  // Rounds that every one of them ran: then plain means are the least-squares fit.
+  size_t rounds = rows.front().size();
+  for (const auto& row : rows) rounds = std::min(rounds, row.size());
+  const auto mean_of = [](double sum, size_t count) { return sum / static_cast<double>(count); };
+  std::vector<double> round_means(rounds, 0.0);
+  for (auto& row : rows) {
+    row.resize(rounds);
+    const double mean = mean_of(std::accumulate(row.begin(), row.end(), 0.0), rounds);
+    for (size_t i = 0; i < rounds; ++i) {
+      row[i] -= mean;
+      round_means[i] += mean_of(row[i], rows.size());
+    }
+  }
+  double squares = 0;
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < rounds; ++i) squares += std::pow(row[i] - round_means[i], 2);
+  }
+  spread.within_round_degrees = static_cast<int>((rows.size() - 1) * (rounds - 1));
+  spread.within_round = std::sqrt(squares / spread.within_round_degrees);
 }
 
 }  // namespace
@@ -54,6 +88,7 @@ RunSpread spread_between_runs(const History& history) {
   if (spread.degrees_of_freedom > 0) {
     spread.relative = std::sqrt(squares / spread.degrees_of_freedom);
   }
+  add_spread_within_rounds(history, spread);
   return spread;
 }
 
@@ -76,6 +111,7 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
   const double between_quantile = student_t(spread.degrees_of_freedom);
   const bool wider_between =
       spread.degrees_of_freedom > 0 && between * between_quantile > within * kNormalQuantile;
+  result.step_error = within;
   result.relative_error = wider_between ? between : within;
   result.quantile = wider_between ? between_quantile : kNormalQuantile;
   const double half = result.quantile * result.relative_error * mean;
@@ -84,10 +120,16 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
   return result;
 }
 
-Ratio ratio(const Estimate& numerator, const Estimate& denominator) {
+Ratio ratio(const Estimate& numerator, const Estimate& denominator, const RunSpread& spread) {
   const double value = numerator.throughput.samples_per_s / denominator.throughput.samples_per_s;
-  const double half = std::hypot(numerator.quantile * numerator.relative_error,
-                                 denominator.quantile * denominator.relative_error);
+  double half = std::hypot(numerator.quantile * numerator.relative_error,
+                           denominator.quantile * denominator.relative_error);
+  if (numerator.runs == denominator.runs && spread.within_round_degrees > 0) {
+    const double steps = kNormalQuantile * std::hypot(numerator.step_error, denominator.step_error);
+    const double rounds = student_t(spread.within_round_degrees) * spread.within_round *
+                          std::sqrt(2.0 / numerator.runs);
+    half = std::max(steps, rounds);
+  }
   return {.value = value, .low = value * std::exp(-half), .high = value * std::exp(half)};
 }
 

@@ -18,12 +18,18 @@ struct Estimate {
   int runs = 0;
   double relative_error = 0;  ///< standard error / mean
   double quantile = 1.96;     ///< of Student's t that made the interval
+  double step_error = 0;      ///< standard error / mean by the steps within the runs alone
 };
 
 /// Relative standard deviation between runs of the same configuration.
 struct RunSpread {
   double relative = 0;
   int degrees_of_freedom = 0;  ///< 0: no configuration ran twice
+  /// The same after taking out what a round has in common (two-way analysis of variance of the
+  /// logarithms). The finalists run interleaved, a round is short, and a machine that slowly gets
+  /// faster or slower is no difference between configurations.
+  double within_round = 0;
+  int within_round_degrees = 0;
 };
 
 [[nodiscard]] RunSpread spread_between_runs(const History& history);
@@ -37,8 +43,10 @@ struct Ratio {
   double low = 0;
   double high = 0;
 };
-/// numerator / denominator with its 95 % interval, by the delta method on the logarithms.
-[[nodiscard]] Ratio ratio(const Estimate& numerator, const Estimate& denominator);
+/// numerator / denominator with its 95 % interval, by the delta method on the logarithms. Where
+/// both ran in the same number of rounds, drift from round to round is left out of it.
+[[nodiscard]] Ratio ratio(const Estimate& numerator, const Estimate& denominator,
+                          const RunSpread& spread);
 
 /// 97.5 % quantile of Student's t.
 [[nodiscard]] double student_t(int degrees_of_freedom);

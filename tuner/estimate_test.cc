@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace redline::tuner {
 namespace {
 
@@ -46,10 +48,25 @@ TEST_F(Estimates, SpreadIsPooledOverConfigurations) {
   for (const double rate : {99.0, 101.0}) add(slow_, rate, 0.1);
   for (const double rate : {198.0, 202.0}) add(fast_, rate, 0.1);
   EXPECT_EQ(spread_between_runs(history_).degrees_of_freedom, 2);
-  const Ratio speedup = ratio(of(fast_), of(slow_));
+  const Ratio speedup = ratio(of(fast_), of(slow_), {});
   EXPECT_DOUBLE_EQ(speedup.value, 2);
   EXPECT_GT(speedup.low, 1.8);
   EXPECT_LT(speedup.high, 2.2);
+}
+
+TEST_F(Estimates, DriftFromRoundToRoundIsNoDifferenceBetweenConfigurations) {
+  // The machine lost 40 % between the rounds; the ratio held to within 2 %.
+  add(slow_, 100, 0.1);
+  add(fast_, 150, 0.1);
+  add(slow_, 60, 0.1);
+  add(fast_, 91.5, 0.1);
+  const RunSpread spread = spread_between_runs(history_);
+  EXPECT_EQ(spread.within_round_degrees, 1);
+  EXPECT_NEAR(spread.within_round, std::log(1.525 / 1.5) / 2, 1e-9);
+  const Ratio speedup = ratio(of(fast_), of(slow_), spread);
+  EXPECT_NEAR(speedup.value, 1.509, 0.001);
+  EXPECT_GT(speedup.low, 1.3);
+  EXPECT_LT(ratio(of(fast_), of(slow_), {}).low, 1) << "without rounds it would prove nothing";
 }
 
 TEST_F(Estimates, AConfigurationMustRunEveryTime) {

@@ -158,18 +158,15 @@ Result Recorder::stop() {
   const int64_t end_ns = monotonic_ns();
   recording_ = false;
   disable_sources();
-  auto ended = end_window(end_ns);
-  pool_.trim();
-  return ended;
+  end_window(end_ns);
+  return {};
 }
 
-Result Recorder::end_window(int64_t end_ns) {
+void Recorder::end_window(int64_t end_ns) {
   window_->end(end_ns, std::move(new_metadata_));
   new_metadata_.clear();
   state_ = State::kStopped;
   saved_ = false;
-  if (!window_->error().empty()) return tl::unexpected(window_->error());
-  return {};
 }
 
 Result Recorder::discard() {
@@ -230,7 +227,9 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
 Window::Counts Recorder::counts() {
   if (is_child_) return {};
   const std::lock_guard lock(mutex_);
-  return window_ ? window_->counts() : Window::Counts();
+  if (!window_) return {};
+  if (state_ == State::kStopped) window_->wait();
+  return window_->counts();
 }
 
 void Recorder::add_source(Source* source) {
@@ -274,7 +273,7 @@ void Recorder::finish() {
   const std::lock_guard lock(mutex_);
   // Nobody is left to hear of an error; a .partial file tells.
   if (state_ == State::kRecording && !options_.directory.empty()) {
-    static_cast<void>(end_window(end_ns));
+    end_window(end_ns);
   }
   if (state_ == State::kStopped && !saved_ && !options_.directory.empty()) {
     static_cast<void>(write_window(options_.directory + "/" + default_trace_name()));

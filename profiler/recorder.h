@@ -54,7 +54,7 @@ class Recorder {
   [[nodiscard]] Result refuse_in_child() const;
   [[nodiscard]] std::vector<trace::Entry> header() const;
   [[nodiscard]] ThreadLog& this_thread_log();
-  [[nodiscard]] Result end_window(int64_t end_ns);
+  void end_window(int64_t end_ns);
   [[nodiscard]] Result write_window(const std::string& path);
   void enable_sources();
   void disable_sources();

@@ -36,23 +36,27 @@ void Window::begin(AssemblerOptions options) {
 void Window::end(int64_t end_ns, std::vector<trace::Entry> entries) {
   end_ns_ = end_ns;
   entries_ = std::move(entries);
-  stop_thread(true);
+  close(true);
 }
 
 void Window::discard() {
   if (!thread_) return;
-  stop_thread(false);
+  close(false);
+  wait();
   assembler_.reset();
 }
 
-void Window::stop_thread(bool keep) {
-  if (!thread_) return;
+void Window::close(bool keep) {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
     keep_ = keep;
   }
   wake_.notify_one();
+}
+
+void Window::wait() {
+  if (!thread_) return;
   thread_->join();
   thread_.reset();
 }
@@ -66,7 +70,10 @@ void Window::run() {
       if (pool_.is_quarter_used() || monotonic_ns() >= next_round_ns_) round();
       lock.lock();
     }
-    if (keep_) finish();
+    const bool keep = keep_;
+    lock.unlock();  // the job may give the window up meanwhile
+    if (keep) finish();
+    pool_.trim();
   } catch (const std::exception& failure) {
     fail(failure.what());
   }
@@ -168,6 +175,7 @@ void Window::fail(const std::string& why) {
 }
 
 tl::expected<void, std::string> Window::save(const std::string& path) {
+  wait();
   if (!error_.empty()) return tl::unexpected(error_);
   if (!assembler_) return tl::unexpected(std::string("the window has no trace"));
   return assembler_->save(path);

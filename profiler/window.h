@@ -27,7 +27,7 @@ inline constexpr const char* kOwnEntry = "redline";
 
 class Window {
  public:
-  Window(ThreadRegistry& threads, const ChunkPool& pool, const TextTable& texts)
+  Window(ThreadRegistry& threads, ChunkPool& pool, const TextTable& texts)
       : threads_(threads), pool_(pool), texts_(texts) {}
   /// Gives up what was not ended.
   ~Window() { discard(); }
@@ -39,15 +39,15 @@ class Window {
   [[nodiscard]] bool begin_warmup();
   /// From now on records that begin at options.begin_ns or later are written.
   void begin(AssemblerOptions options);
-  /// Writes what is left, `entries` last, and ends the thread.
+  /// The thread writes what is left, `entries` last, and ends; training goes on meanwhile.
   void end(int64_t end_ns, std::vector<trace::Entry> entries);
   /// Ends the thread; the spooled file is removed.
   void discard();
 
   /// After end(), as often as wanted. The calling thread must block signals (quiet_thread.h).
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
-  /// After end(): "" or what stopped the writing.
-  [[nodiscard]] const std::string& error() const { return error_; }
+  /// After end(): until the thread has ended.
+  void wait();
 
   struct Counts {
     uint64_t recorded = 0;  ///< events in the file
@@ -61,7 +61,7 @@ class Window {
   static constexpr int64_t kNotBegun = std::numeric_limits<int64_t>::max();
 
   void run();
-  void stop_thread(bool keep);
+  void close(bool keep);
   void round();
   void open();
   void drain(ThreadLog& log);
@@ -72,7 +72,7 @@ class Window {
   [[nodiscard]] std::vector<trace::Entry> closing_entries() const;
 
   ThreadRegistry& threads_;
-  const ChunkPool& pool_;
+  ChunkPool& pool_;
   const TextTable& texts_;
 
   std::mutex mutex_;

@@ -136,7 +136,8 @@ limit_file_size(20000)
 begin()
 for number in range(40000):
     record(1, b"name %d" % number)
-assert library.redline_stop() == -1
+call("redline_stop")
+assert library.redline_export((folder + "/trace.json.gz").encode()) == -1
 print(library.redline_last_error().decode())
 print("the job goes on")
 """
@@ -186,7 +187,8 @@ try:
     begin()
     for number in range(100000):
         record(1, b"name %d" % number)
-    assert library.redline_stop() == -1
+    call("redline_stop")
+    assert library.redline_export((folder + "/trace.json.gz").encode()) == -1
     print(library.redline_last_error().decode())
     stats = (ctypes.c_uint64 * 5)(40)
     call("redline_get_stats", stats)

@@ -130,7 +130,9 @@ std::vector<pid_t> ProcessTree::stop(std::chrono::nanoseconds grace) {
   while (true) {
     const std::vector<pid_t> left = scan();
     const auto elapsed = std::chrono::steady_clock::now() - begin;
-    if (left.empty() || elapsed > grace + kKillPatience) return left;
+    // Zombies too must go: they become our children, to be reaped, only when their parent is, and
+    // waitpid refuses a process whose other threads are still on their way out.
+    if (members_.empty() || elapsed > grace + kKillPatience) return left;
     for (const pid_t pid : left) {
       if (elapsed > grace) {
         kill(pid, SIGKILL);

@@ -61,9 +61,6 @@ class ReportChannel {
   ReportChannel& operator=(const ReportChannel&) = delete;
   ~ReportChannel();
 
-  /// Readable when something has arrived, for poll 2.
-  [[nodiscard]] int descriptor() const { return file_; }
-
   /// All whole reports that have arrived; a partial last line is kept for the next call.
   std::vector<Report> read();
 

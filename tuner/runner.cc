@@ -1,7 +1,6 @@
 #include "tuner/runner.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "profiler/launch/environment.h"
 #include "tuner/measurement.h"
@@ -99,6 +99,8 @@ class Trial {
   [[nodiscard]] bool hangs() const;
   void read_reports();
   void observe_processes();
+  [[nodiscard]] bool show_is_due() const;
+  [[nodiscard]] const char* phase() const;
   void show(const char* phase);
   void stop();
 
@@ -177,13 +179,11 @@ std::optional<std::string> Trial::start() {
 void Trial::watch() {
   std::optional<End> end;
   while (!(end = reason_to_stop())) {
-    pollfd reports{channel_->descriptor(), POLLIN, 0};
-    poll(&reports, 1, static_cast<int>(kPoll.count()));
+    // Not woken by each report: ranks of fast steps would keep a core busy that they need.
+    std::this_thread::sleep_for(kPoll);
     read_reports();
     observe_processes();
-    show(measurement_.steps() == 0  ? "starting"
-         : measurement_.estimate(1) ? "measuring"
-                                    : "warming up");
+    if (show_is_due()) show(phase());
   }
   end_ = *end;
 }
@@ -243,13 +243,20 @@ void Trial::observe_processes() {
   memory_.sample(tree_->living());
 }
 
+bool Trial::show_is_due() const { return Clock::now() - last_shown_ >= kShowEvery; }
+
+const char* Trial::phase() const {
+  if (measurement_.steps() == 0) return "starting";
+  return measurement_.estimate(1) ? "measuring" : "warming up";
+}
+
 void Trial::show(const char* phase) {
-  const auto now = Clock::now();
-  if (!on_progress_ || now - last_shown_ < kShowEvery) return;
-  last_shown_ = now;
+  last_shown_ = Clock::now();
+  if (!on_progress_) return;
   TrialProgress progress{phase, measurement_.steps(), std::nullopt};
-  if (const auto estimate = measurement_.estimate())
+  if (const auto estimate = measurement_.estimate()) {
     progress.samples_per_s = estimate->samples_per_s;
+  }
   on_progress_(progress);
 }
 

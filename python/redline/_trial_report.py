@@ -13,7 +13,7 @@ import time
 import torch
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
-SECONDS_BETWEEN_LINES = 0.002
+SECONDS_BETWEEN_LINES = 0.005
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
 NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
 THRASHING_CHECKS = 2

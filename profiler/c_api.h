@@ -26,8 +26,8 @@ REDLINE_API const char* redline_last_error(void);
  * means defaults. Idempotent while prepared. */
 REDLINE_API int redline_prepare(const char* options_json);
 REDLINE_API int redline_start(void);
-/* Ends the window. The writer thread completes the spooled trace meanwhile; export waits for it, and
- * tells what went wrong. */
+/* Ends the window. The writer thread completes the spooled trace meanwhile; export waits for it,
+ * and tells what went wrong. */
 REDLINE_API int redline_stop(void);
 /* Gives up a prepared, started or stopped window without a trace. */
 REDLINE_API int redline_discard(void);

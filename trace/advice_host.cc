@@ -128,7 +128,8 @@ std::optional<Finding> communication(const Analysis& analysis) {
   const int64_t exposed_ns = mean_exposed_communication_ns(*analysis.trace, analysis.steps);
   Finding finding;
   finding.rule = "communication";
-  finding.estimated_speedup = speedup_without(time_ns, step_ns);
+  // What overlaps with computation costs no time of its own: only the exposed part can be won.
+  finding.estimated_speedup = speedup_without(exposed_ns, step_ns);
   finding.headline = fmt::format("Communication: {} a step, {} of it", format_ns(time_ns),
                                  format_percent(time_share));
   finding.detail = fmt::format("{} with no computation beside it; a larger batch makes it rarer",

@@ -55,6 +55,16 @@ TEST(Advice, Communication) {
   EXPECT_THAT(advise_on(gloo(30 * kMs)), HasRule("communication"));
 }
 
+TEST(Advice, OnlyExposedCommunicationCanBeWon) {
+  const auto findings =
+      advise_on(one_step()
+                    .rank(0, 2)
+                    .cpu_op("aten::relu", 0, 20 * kMs)
+                    .slice("user_annotation", "gloo:all_reduce", 0, 40 * kMs, {.tid = "2"}));
+  ASSERT_THAT(findings, HasRule("communication"));
+  EXPECT_DOUBLE_EQ(*findings[0].estimated_speedup, 1.25);
+}
+
 TEST(Advice, TinyOperators) {
   const auto many = [](int count, int64_t length_ns, const char* around) {
     TraceText text = one_step();

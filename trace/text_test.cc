@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -53,7 +54,8 @@ class CompressedTrace : public ::testing::Test {
     return text.str();
   }
 
-  const std::string path_ = ::testing::TempDir() + "redline_text_test.json";
+  const std::string path_ =
+      ::testing::TempDir() + "redline_text_test." + std::to_string(getpid()) + ".json";
 };
 
 TEST_F(CompressedTrace, IsToldByContentNotByName) {

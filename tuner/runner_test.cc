@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,6 +224,8 @@ open(folder + "/hidden.new", "w").write(str(os.getpid()))
 os.rename(folder + "/hidden.new", folder + "/hidden")
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 time.sleep(1000))"};
+  // As the subreaper of what the runner leaves, this process sees the end of all of it.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
   const pid_t runner = fork();
   if (runner == 0) {
     (void)run_trial(spec_, stop_, {});
@@ -230,7 +233,6 @@ time.sleep(1000))"};
   }
   while (!fs::exists(spec_.directory + "/hidden")) std::this_thread::yield();
   kill(runner, SIGKILL);
-  // This process is the subreaper of what the runner leaves: all of it must come to an end.
   while (waitpid(-1, nullptr, 0) > 0) continue;
   EXPECT_TRUE(gone("hidden"));
 }

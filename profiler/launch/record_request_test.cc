@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -52,7 +53,7 @@ class Folder : public testing::Test {
   void SetUp() override { std::filesystem::remove_all(path_); }
   void TearDown() override { std::filesystem::remove_all(path_); }
 
-  const std::string path_ = testing::TempDir() + "record_request_test";
+  const std::string path_ = testing::TempDir() + "record_request_test." + std::to_string(getpid());
 };
 
 TEST_F(Folder, IsMadeWithItsParents) {

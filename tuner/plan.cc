@@ -19,14 +19,15 @@ int confirming_trials(int total) {
 
 struct Ranked {
   Config config;
-  double first_rate;  ///< of the exploring run alone, so that confirming changes no finalist
+  double first_rate;  ///< of the exploring run alone: confirming rules out, but does not reorder
 };
 
 std::vector<Ranked> by_first_rate(const History& history) {
   std::vector<Ranked> ranked;
   for (const Config& config : history.configs()) {
     const auto runs = history.runs_of(config);
-    if (!runs.front()->ok()) continue;
+    // One that ran once and then out of memory is too near to the limit for a long job.
+    if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) continue;
     ranked.push_back({config, runs.front()->result.throughput->samples_per_s});
   }
   std::stable_sort(ranked.begin(), ranked.end(),
@@ -119,22 +120,29 @@ std::optional<Proposal> Plan::next(const History& history) const {
 }
 
 std::optional<Config> best_config(const History& history) {
+  if (history.empty()) return std::nullopt;
   const RunSpread spread = spread_between_runs(history);
-  std::optional<Config> best;
-  double best_rate = 0;
-  int best_runs = 0;
+  const Config first = history.canonical(history.trials().front().config);
+  std::optional<Config> fastest, fastest_confirmed;
+  double rate = 0, confirmed_rate = 0;
+  bool rival_confirmed = false;
   for (const Config& config : history.configs()) {
     const std::optional<Estimate> entry = estimate(history, config, spread);
     if (!entry) continue;
-    const int runs = std::min(entry->runs, 2);
-    if (runs < best_runs) continue;
-    if (runs > best_runs || entry->throughput.samples_per_s > best_rate) {
-      best = config;
-      best_rate = entry->throughput.samples_per_s;
-      best_runs = runs;
+    const double its_rate = entry->throughput.samples_per_s;
+    if (its_rate > rate) {
+      fastest = config;
+      rate = its_rate;
+    }
+    if (entry->runs < 2) continue;
+    rival_confirmed |= config != first;
+    if (its_rate > confirmed_rate) {
+      fastest_confirmed = config;
+      confirmed_rate = its_rate;
     }
   }
-  return best;
+  // The defaults alone, run again beside rivals that then failed, have won against nobody.
+  return rival_confirmed ? fastest_confirmed : fastest;
 }
 
 }  // namespace redline::tuner

@@ -41,8 +41,8 @@ class Plan {
 
 constexpr const char* kConfirm = "confirm";  ///< the `why` of confirming trials
 
-/// The winner so far: among configurations that ran more than once the fastest, else the fastest of
-/// all.
+/// The winner so far: among configurations that ran more than once the fastest, where there are any
+/// besides the defaults, else the fastest of all. One that ever failed cannot win.
 [[nodiscard]] std::optional<Config> best_config(const History& history);
 
 }  // namespace redline::tuner

@@ -13,6 +13,9 @@ import time
 
 import pytest
 
+# A shell that starts the tests in the background ignores SIGINT, and what they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
 PYTHON = pathlib.Path(os.environ.get("REDLINE_PYTHON", ROOT / ".venv" / "bin" / "python"))

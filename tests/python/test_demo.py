@@ -1,4 +1,5 @@
-"""Ctrl-C in ./scripts/demo: what was recorded stays readable, the study goes on, nothing keeps running."""
+"""./scripts/demo in its short form ends with what it promises. Stopped by Ctrl-C, it leaves what was
+recorded readable, its study ready to go on, and no process."""
 
 import gzip
 import json
@@ -28,6 +29,27 @@ def demo(start, python, program, tmp_path):
 
     interrupted_at.output = output
     return interrupted_at
+
+
+def test_it_ends_with_traces_a_configuration_and_a_picture(run, program, no_process_left):
+    program("autotune"), program("redline-viewer")
+    output = ROOT / "build" / "demo"
+    done = run([ROOT / "scripts/demo", "--short", "--output", output], timeout=400)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
+    for folder in ("before", "after"):
+        ranks = set()
+        for path in (output / folder).glob("*.pt.trace.json.gz"):
+            ranks.add(json.load(gzip.open(path))["distributedInfo"]["rank"])
+        assert ranks == {0, 1}
+    assert "WHAT HOLDS IT BACK" in done.stdout and "  3  " in done.stdout, "three findings"
+    best = json.loads((output / "best.json").read_text())
+    assert best["schema"] == "redline.config/1"
+    assert best["oom_trials"] >= 1, "the largest batches run out of memory, and are survived"
+    assert "out of host memory" in done.stdout
+    interval = best["throughput"]
+    assert interval["low"] <= interval["samples_per_s"] <= interval["high"]
+    assert (output / "timeline.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_while_it_records(demo, no_process_left):

@@ -2,7 +2,7 @@
 #
 # The wheel's own TorchConfig.cmake wants a CUDA toolkit, and beside CUDA 13 asks for a dialect that
 # CMake 3.25 does not know, so the two libraries and the include folders are named here directly.
-# Sets LibTorch_VERSION (of the headers), LibTorch_LIB_DIR.
+# Sets LibTorch_VERSION (of the headers), LibTorch_LIB_DIR, LibTorch_CXX11_ABI (0 or 1).
 
 set(_libtorch_query
 "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')")
@@ -14,18 +14,26 @@ if(NOT _libtorch_status EQUAL 0 OR NOT LibTorch_ROOT)
 endif()
 
 set(LibTorch_LIB_DIR "${LibTorch_ROOT}/lib")
-file(STRINGS "${LibTorch_ROOT}/include/torch/headeronly/version.h" _libtorch_version_lines
-  REGEX "#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
-if(NOT _libtorch_version_lines)
-  file(STRINGS "${LibTorch_ROOT}/include/torch/csrc/api/include/torch/version.h"
-    _libtorch_version_lines REGEX "#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+set(_libtorch_version_header "${LibTorch_ROOT}/include/torch/headeronly/version.h")
+if(NOT EXISTS "${_libtorch_version_header}")  # before 2.10
+  set(_libtorch_version_header "${LibTorch_ROOT}/include/torch/csrc/api/include/torch/version.h")
 endif()
+file(STRINGS "${_libtorch_version_header}" _libtorch_version_lines
+  REGEX "#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
 string(REGEX REPLACE "[^0-9;]" "" LibTorch_VERSION "${_libtorch_version_lines}")
 string(REPLACE ";" "." LibTorch_VERSION "${LibTorch_VERSION}")
 if(LibTorch_VERSION VERSION_LESS 2.6)
   message(FATAL_ERROR "torch ${LibTorch_VERSION} in ${LibTorch_ROOT} is too old: Redline needs >= 2.6.")
 endif()
 message(STATUS "LibTorch ${LibTorch_VERSION} (headers in ${LibTorch_ROOT}/include)")
+
+# Wheels up to 2.6 may be built with the string and list types of before C++11.
+set(LibTorch_CXX11_ABI 1)
+file(STRINGS "${LibTorch_ROOT}/share/cmake/Torch/TorchConfig.cmake" _libtorch_abi_line
+  REGEX "_GLIBCXX_USE_CXX11_ABI=[01]")
+if(_libtorch_abi_line MATCHES "_GLIBCXX_USE_CXX11_ABI=([01])")
+  set(LibTorch_CXX11_ABI ${CMAKE_MATCH_1})
+endif()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(LibTorch REQUIRED_VARS LibTorch_ROOT VERSION_VAR LibTorch_VERSION)
@@ -38,7 +46,7 @@ if(NOT TARGET LibTorch::LibTorch)
     IMPORTED_LOCATION "${LibTorch_LIB_DIR}/libtorch_cpu.so")
   target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE
     "${LibTorch_ROOT}/include" "${LibTorch_ROOT}/include/torch/csrc/api/include")
-  target_compile_definitions(LibTorch::LibTorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+  target_compile_definitions(LibTorch::LibTorch INTERFACE _GLIBCXX_USE_CXX11_ABI=${LibTorch_CXX11_ABI})
   target_link_libraries(LibTorch::LibTorch INTERFACE LibTorch::c10)
   # libtorch_cpu.so needs CUDA libraries of sibling wheels that its own run path finds.
   target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)

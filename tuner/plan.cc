@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMostFinalists = 3;    ///< beside the defaults
 constexpr double kContender = 0.95;  ///< of the fastest: closer than this, noise may decide
-constexpr int kTrialsOfShortStudy = 15;
+constexpr int kTrialsOfShortStudy = 10;
 constexpr int kTrialsOfLongStudy = 30;
 
 /// Trials kept for confirmation out of all that fit.

@@ -10,8 +10,8 @@ import logging
 import sys
 
 
-# Said at warning level or worse of sound traces: HTA's timings; and, by the plugin, that a thread of
-# Gloo left its range only after the step's end, as it may on any busy machine, under torch.profiler too.
+# Said at warning level or worse of sound traces: HTA's timings; and, by the plugin, that ranks differ
+# in the collectives inside their steps: a thread of Gloo may leave its range after the step has ended.
 HARMLESS = ("leaving ", "Number of communication operation nodes don't match")
 
 

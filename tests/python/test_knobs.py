@@ -167,11 +167,12 @@ def test_ranks_of_a_ddp_job_report_one_by_one(with_knobs, train_cifar):
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     knobs = {"batch_size": 8, "amp": "bf16", "channels_last": "on"}
     flags = ["--batch-size", "8", "--amp", "bf16", "--channels-last"]
-    # The status is not asked for: a rank that Gloo aborts on its way out has reported all the same.
     options = {"trial": True, "launcher": launcher, "check": False}
     tuned = with_knobs(knobs, train_cifar, *arguments, **options)
     flagged = with_knobs({}, train_cifar, *arguments, *flags, **options)
     for done in (tuned, flagged):
+        # A thread of Gloo may abort a rank of torch 2.11 on its way out of Python, with us or without.
+        assert done.returncode == 0 or "terminate called without an active exception" in done.stderr
         steps = of_type(done, "step")
         assert {report["rank"] for report in steps} == {0, 1}
         assert {report["world"] for report in steps} == {2}

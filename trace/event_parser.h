@@ -47,6 +47,13 @@ class FastEventParser {
 [[nodiscard]] ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to,
                                                 EventSink& sink, IssueLog& issues);
 
+/// The one event whose '{' is at text[at], read as tolerantly, and where it ends.
+struct ScannedEvent {
+  RawEvent event;
+  size_t end = 0;
+};
+[[nodiscard]] ScannedEvent scan_event(std::string_view text, size_t at);
+
 /// The end of a chunk: behind the '}' of the first "} , {" from `from` on, or text.size().
 [[nodiscard]] size_t find_cut(std::string_view text, size_t from);
 

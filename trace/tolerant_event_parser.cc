@@ -127,6 +127,13 @@ size_t find_cut(std::string_view text, size_t from) {
   return text.size();
 }
 
+ScannedEvent scan_event(std::string_view text, size_t at) {
+  IssueLog ignored;
+  EventScanner scanner(text, at, ignored);
+  const EventEnd end = scanner.scan();
+  return {scanner.event(), end == EventEnd::kWhole ? scanner.at() : text.size()};
+}
+
 ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to, EventSink& sink,
                                   IssueLog& issues) {
   size_t at = from;

@@ -31,13 +31,14 @@ TraceWriter::TraceWriter(std::string path, const TraceHeader& header)
   flush();
 }
 
-void TraceWriter::begin_event() {
+TextBuffer& TraceWriter::begin_event() {
   if (first_event_) {
     text_.literal("\n");
   } else {
     text_.literal(",\n");
   }
   first_event_ = false;
+  return text_;
 }
 
 void TraceWriter::end_event() {
@@ -168,7 +169,12 @@ void TraceWriter::complete(int64_t end_ns, const std::vector<Entry>& entries) {
       "{\"ph\": \"i\", \"cat\": \"Trace\", \"s\": \"g\", \"name\": \"Record Window End\", "
       "\"pid\": \"\", \"tid\": \"\", \"ts\": ");
   timestamp(end_ns);
-  text_.literal("}\n],\n");
+  text_.literal("}");
+  complete(entries);
+}
+
+void TraceWriter::complete(const std::vector<Entry>& entries) {
+  text_.literal("\n],\n");
   append_entries(text_, entries);
   flush();
 }

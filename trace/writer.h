@@ -57,6 +57,12 @@ class TraceWriter {
   void flow_start(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns);
   void flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns);
 
+  /// An event of any other form: the caller appends one JSON object.
+  TextBuffer& begin_event();
+  void end_event();
+  /// The value of "ts" for the event that is open.
+  void timestamp(int64_t unix_ns);
+
   void process(std::string_view name, int64_t time_ns);
   void thread(uint64_t tid, std::string_view name, int64_t time_ns);
   /// The recorder's own row: one slice over the window.
@@ -67,6 +73,8 @@ class TraceWriter {
 
   /// Ends the list of events with "Record Window End"; `entries` follow it.
   void complete(int64_t end_ns, const std::vector<Entry>& entries);
+  /// The same without an event of its own.
+  void complete(const std::vector<Entry>& entries);
 
   /// After complete(), as often as wanted: the trace under its final name, which it holds as
   /// "traceName". Plain or gzip by the name's end.
@@ -76,9 +84,6 @@ class TraceWriter {
   [[nodiscard]] uint64_t bytes_written() const { return file_.bytes_written(); }
 
  private:
-  void begin_event();
-  void end_event();
-  void timestamp(int64_t unix_ns);
   void flow(std::string_view phase, std::string_view category, uint64_t id, uint64_t tid,
             int64_t time_ns);
   void begin_metadata(std::string_view name, uint64_t tid, int64_t time_ns);

@@ -16,6 +16,7 @@ import os
 import pathlib
 import sys
 import time
+import weakref
 
 import numpy
 import torch
@@ -186,9 +187,7 @@ class Ranks:
         if not self.distributed:
             return
         if error is None:
-            # A DDP model keeps Gloo's threads alive to the end of the process. One that still holds
-            # the last tensor when Python ends aborts it; while we wait here, it lets go.
-            torch.distributed.barrier()
+            self.sum([0])  # wait for the others
         torch.distributed.destroy_process_group()
 
     def sum(self, values):
@@ -196,7 +195,13 @@ class Ranks:
         sums = torch.tensor(values, dtype=torch.float64, device=self.device)
         if self.distributed:
             torch.distributed.all_reduce(sums)
-        return sums.tolist()
+        result, held = sums.tolist(), weakref.ref(sums)
+        # A DDP model keeps Gloo's threads alive to the end of the process, and one that lets go of
+        # a tensor while Python ends aborts it (pytorch/pytorch#179291).
+        del sums
+        while held() is not None:
+            time.sleep(0.001)
+        return result
 
 
 class Trainer:

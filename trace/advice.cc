@@ -8,10 +8,12 @@
 namespace redline::trace {
 namespace {
 
-constexpr std::array<Rule, 9> kRules = {
-    dataloader_wait,     communication,           tiny_operators,
-    float32_on_cpu,      optimizer_per_parameter, low_gpu_utilization,
-    tensor_cores_unused, pageable_copies,         device_memory_full,
+constexpr std::array kRules = {
+    dataloader_wait,         pageable_copies,   tensor_cores_unused, tf32_off,
+    float32_on_cpu,          layout_transposes, cudnn_benchmark_off, launch_bound,
+    synchronizing_calls,     tiny_operators,    cpu_oversubscribed,  low_gpu_utilization,
+    optimizer_per_parameter, memory_unused,     device_memory_full,  allocator_retries,
+    communication,
 };
 
 constexpr double kHighSpeedup = 1.25;
@@ -43,16 +45,17 @@ const char* severity_name(Severity severity) {
   }
 }
 
-std::optional<double> speedup_without(int64_t removed_ns, int64_t whole_ns) {
-  if (removed_ns >= whole_ns) return std::nullopt;
-  return static_cast<double>(whole_ns) / static_cast<double>(whole_ns - removed_ns);
-}
-
 std::vector<Finding> advise(const Analysis& analysis) {
   std::vector<Finding> findings;
   if (analysis.step_times.mean_ns == 0) return findings;
+  const Activity activity(analysis);
+  if (auto finding = startup_recorded(activity)) {
+    findings.push_back(std::move(*finding));
+    rank_by_gain(findings);
+    return findings;  // the other rules would speak of the start as if it were training
+  }
   for (const Rule rule : kRules) {
-    if (auto finding = rule(analysis)) findings.push_back(std::move(*finding));
+    if (auto finding = rule(activity)) findings.push_back(std::move(*finding));
   }
   rank_by_gain(findings);
   return findings;
@@ -71,8 +74,9 @@ std::vector<Finding> advise(std::span<const Analysis* const> ranks,
                                   times.begin());
   }
   std::vector<Finding> findings = advise(*ranks[slowest]);
+  for (Finding& finding : findings) finding.trace = slowest;
   if (comparison) {
-    if (auto finding = straggler(*comparison)) findings.push_back(std::move(*finding));
+    if (auto finding = straggler(*comparison, ranks)) findings.push_back(std::move(*finding));
   }
   rank_by_gain(findings);
   return findings;

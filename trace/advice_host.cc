@@ -1,221 +1,202 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <map>
 
 #include "trace/advice_rules.h"
-#include "trace/category.h"
 #include "trace/format.h"
 #include "trace/slice_view.h"
 
 namespace redline::trace {
 namespace {
 
-// Shares of the step from which a finding is worth a line; the first two are the TensorBoard
-// plugin's.
-constexpr double kDataLoaderShare = 0.05;
-constexpr double kCommunicationShare = 0.10;
+constexpr double kLaunchShare = 0.15;
+constexpr int64_t kManyKernels = 100;  // a step
+constexpr double kWaitShare = 0.02;
 constexpr double kTinyOperatorShare = 0.10;
-constexpr double kMatrixShare = 0.20;
-constexpr double kOptimizerShare = 0.05;
-
 constexpr int64_t kTinyOperatorNs = 20'000;
-constexpr int64_t kManyTinyOperators = 200;      // a step
-constexpr int64_t kManyOptimizerOperators = 50;  // a step
+constexpr int64_t kManyTinyOperators = 200;  // a step
+constexpr double kLowUtilization = 0.5;      // the TensorBoard plugin's
+constexpr double kUnknownShare = 0.10;
 
-double share(int64_t part_ns, int64_t whole_ns) {
-  return static_cast<double>(part_ns) / static_cast<double>(whole_ns);
-}
+// A launch takes some microseconds; one that takes a thousand was not on a core, or waited.
+constexpr int64_t kStalledLaunchNs = 1'000'000;
+constexpr double kStalledShare = 0.03;
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-struct Work {
-  int64_t count = 0;
-  Intervals time;
-};
-
-// The slices that `wanted` picks, inside the steps.
-template <typename Wanted>
-Work gather(const Analysis& analysis, Wanted wanted) {
-  const Trace& trace = *analysis.trace;
-  std::vector<Interval> windows;
-  windows.reserve(analysis.steps.size());
-  for (const Step& step : analysis.steps) windows.push_back(step.window);
-  const Intervals steps = merge(std::move(windows));
-  Work work;
-  std::vector<Interval> intervals;
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (!is_host_node(category) || !wanted(slice)) return;
-    const Interval interval = interval_of(trace, slice);
-    if (total_within_ns(steps, interval) == 0) return;
-    intervals.push_back(interval);
-    ++work.count;
-  });
-  work.time = intersect(merge(std::move(intervals)), steps);
-  return work;
-}
-
-bool is_inside(const Analysis& analysis, SliceId slice, bool (*outer)(std::string_view)) {
-  for (SliceId at = analysis.host_tree.parent[slice.value]; at;
-       at = analysis.host_tree.parent[at.value]) {
-    if (outer(name_of(*analysis.trace, at))) return true;
+// Calls in which the host waits for the GPU, other than for a copy of its own to begin.
+std::vector<SliceId> waiting_calls(const Activity& activity) {
+  const auto waits = activity.of(Deed::kSynchronization);
+  std::vector<SliceId> calls(waits.begin(), waits.end());
+  for (const SliceId copy : activity.of(Deed::kCopyToPageable)) {
+    if (const SliceId call = activity.launcher(copy)) calls.push_back(call);
   }
-  return false;
+  return calls;
 }
 
-bool is_optimizer_step(std::string_view name) { return starts_with(name, "Optimizer.step#"); }
+// What the program did to wait: the outermost operator of torch's own around the call.
+std::string reason_of(const Activity& activity, SliceId call) {
+  const Trace& trace = activity.trace();
+  std::string_view reason = name_of(trace, call);
+  const auto& parents = activity.analysis().host_tree.parent;
+  for (SliceId at = parents[call.value]; at; at = parents[at.value]) {
+    if (name_of(trace, at).substr(0, 6) == "aten::") reason = name_of(trace, at);
+  }
+  return std::string(reason);
+}
+
+// "aten::item (5 a step), cudaDeviceSynchronize (1 a step)", the longest waits first.
+std::string reasons_of(const Activity& activity, std::span<const SliceId> calls) {
+  std::map<std::string, std::pair<int64_t, int64_t>> reasons;  // time, count
+  for (const SliceId call : calls) {
+    auto& [time_ns, count] = reasons[reason_of(activity, call)];
+    time_ns += duration_ns(activity.trace(), call);
+    ++count;
+  }
+  std::vector<std::pair<int64_t, std::string>> sorted;
+  for (const auto& [name, sums] : reasons) sorted.emplace_back(sums.first, name);
+  std::sort(sorted.rbegin(), sorted.rend());
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(2, sorted.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : " and ", sorted[i].second);
+  }
+  return text;
+}
+
+bool is_leaf_operator(const Activity& activity, SliceId slice) {
+  return activity.trace().slices().category[slice.value] == Category::kCpuOp &&
+         !activity.analysis().host_tree.has_child[slice.value];
+}
 
 }  // namespace
 
-bool is_matrix_operator(std::string_view name) {
-  constexpr std::array<std::string_view, 16> kNames = {"aten::conv1d",
-                                                       "aten::conv2d",
-                                                       "aten::conv3d",
-                                                       "aten::convolution",
-                                                       "aten::_convolution",
-                                                       "aten::cudnn_convolution",
-                                                       "aten::mkldnn_convolution",
-                                                       "aten::convolution_backward",
-                                                       "aten::cudnn_convolution_backward",
-                                                       "aten::addmm",
-                                                       "aten::mm",
-                                                       "aten::bmm",
-                                                       "aten::baddbmm",
-                                                       "aten::matmul",
-                                                       "aten::linear",
-                                                       "aten::mkldnn_convolution_backward"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+std::optional<Finding> launch_bound(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const int64_t kernels = activity.kernel_count() / activity.step_count();
+  if (analysis.gpus.empty() || kernels < kManyKernels) return std::nullopt;
+  std::vector<SliceId> waits = waiting_calls(activity);
+  for (const SliceId copy : activity.of(Deed::kPageableCopy)) {
+    if (const SliceId call = activity.launcher(copy)) waits.push_back(call);
+  }
+  const int64_t waiting_ns = total_ns(subtract(activity.time_of(waits), activity.device_time()));
+  const int64_t host_ns =
+      analysis.breakdown.of(StepPart::kCpu) + analysis.breakdown.of(StepPart::kRuntime);
+  const int64_t idle_ns = std::max<int64_t>(0, host_ns * activity.step_count() - waiting_ns);
+  const StepShare part(activity, idle_ns);
+  if (part.share < kLaunchShare) return std::nullopt;
+  int64_t kernel_ns = 0, count = 0;
+  for (const KernelRow& row : analysis.kernels) {
+    if (row.type == "communication") continue;
+    kernel_ns += row.total_ns;
+    count += row.count;
+  }
+  Finding finding = finding_on("launch_bound", activity, idle_ns);
+  finding.headline =
+      fmt::format("Host-bound: the GPU waits {} a step", format_ns(part.per_step_ns));
+  finding.detail = fmt::format(
+      "for {} launches a step of {} each: a larger batch, torch.compile or CUDA graphs give the "
+      "GPU more work a launch",
+      format_count(kernels), format_ns(count == 0 ? 0 : kernel_ns / count));
+  finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
+  finding.evidence.emplace_back("mean_kernel_ns",
+                                count == 0 ? 0 : static_cast<double>(kernel_ns / count));
+  finding.events = longest_idle_gaps(activity);
+  finding.knob = "batch_size=1..4096";
+  return finding;
 }
 
-bool uses_autocast(const Analysis& analysis) {
-  return std::any_of(analysis.operators.begin(), analysis.operators.end(),
-                     [](const OperatorRow& row) {
-                       return starts_with(row.name, "ToCopyBackward") ||
-                              row.name.find("_amp_") != std::string::npos;
-                     });
-}
-
-std::optional<Finding> dataloader_wait(const Analysis& analysis) {
-  const int64_t step_ns = analysis.step_times.mean_ns;
-  const int64_t wait_ns = analysis.breakdown.of(StepPart::kDataLoader);
-  const double wait_share = share(wait_ns, step_ns);
-  if (wait_share <= kDataLoaderShare) return std::nullopt;
-  const Work single = gather(analysis, [&](SliceId slice) {
-    const auto name = name_of(*analysis.trace, slice);
-    return is_dataloader_wait(name) && name.find("SingleProcess") != std::string_view::npos;
-  });
-  Finding finding;
-  finding.rule = "dataloader_wait";
-  finding.estimated_speedup = speedup_without(wait_ns, step_ns);
-  finding.headline = fmt::format("DataLoader: training waits {} a step", format_ns(wait_ns));
+std::optional<Finding> synchronizing_calls(const Activity& activity) {
+  if (activity.analysis().gpus.empty()) return std::nullopt;
+  const std::vector<SliceId> calls = waiting_calls(activity);
+  const int64_t won_ns = activity.idle_time_after_ns(calls);
+  if (StepShare(activity, won_ns).share < kWaitShare) return std::nullopt;
+  const StepShare spent(activity, total_ns(activity.time_of(calls)));
+  Finding finding = finding_on("synchronizing_calls", activity, won_ns);
+  finding.headline =
+      fmt::format("The host waits for the GPU {} a step", format_ns(spent.per_step_ns));
   finding.detail =
-      single.count > 0
-          ? fmt::format("num_workers is 0: batches are made between the steps, {} of the step",
-                        format_percent(wait_share))
-          : fmt::format("the workers do not keep up, {} of the step", format_percent(wait_share));
-  finding.evidence = {{"wait_ns", static_cast<double>(wait_ns)}, {"step_share", wait_share}};
+      fmt::format("{} calls a step, most in {}: without them the host would launch ahead",
+                  format_count(static_cast<int64_t>(calls.size()) / activity.step_count()),
+                  reasons_of(activity, calls));
+  finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
+  finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
+  finding.events = longest(activity.trace(), calls);
+  return finding;
+}
+
+std::optional<Finding> tiny_operators(const Activity& activity) {
+  if (!activity.analysis().gpus.empty()) return std::nullopt;  // launch_bound speaks of those
+  const Trace& trace = activity.trace();
+  std::vector<SliceId> tiny;
+  for_each_slice(trace, [&](SliceId slice, Category) {
+    if (!is_leaf_operator(activity, slice) || duration_ns(trace, slice) >= kTinyOperatorNs) return;
+    if (total_within_ns(activity.steps(), interval_of(trace, slice)) == 0) return;
+    if (!activity.around(slice, Deed::kDataLoader)) tiny.push_back(slice);
+  });
+  const int64_t time_ns = total_ns(activity.time_of(tiny));
+  const int64_t count = static_cast<int64_t>(tiny.size()) / activity.step_count();
+  const StepShare part(activity, time_ns);
+  if (count < kManyTinyOperators || part.share <= kTinyOperatorShare) return std::nullopt;
+  Finding finding = finding_on("tiny_operators", activity, time_ns);
+  finding.headline = fmt::format("Small work: {} operators under {} a step", format_count(count),
+                                 format_ns(kTinyOperatorNs));
+  finding.detail = fmt::format("{} of the step goes into calls; a larger batch needs fewer of them",
+                               format_percent(part.share));
+  finding.evidence.emplace_back("operators", static_cast<double>(count));
+  finding.events = longest(trace, tiny);
+  finding.knob = "batch_size=1..4096";
+  return finding;
+}
+
+// A launch that takes a millisecond while the GPU has nothing to do waits for no queue: its thread
+// was off the core, or another thread held the driver's lock.
+std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  std::vector<SliceId> stalled;
+  for (const SliceId call : activity.of(Deed::kLaunch)) {
+    const Interval interval = interval_of(trace, call);
+    if (interval.length_ns() < kStalledLaunchNs) continue;
+    if (total_within_ns(activity.device_time(), interval) < interval.length_ns() / 2) {
+      stalled.push_back(call);
+    }
+  }
+  const int64_t idle_ns = total_ns(subtract(activity.time_of(stalled), activity.device_time()));
+  const StepShare part(activity, idle_ns);
+  const auto count = static_cast<int64_t>(stalled.size());
+  // In few steps only: kernels that are loaded when first used.
+  if (part.share < kStalledShare || count < activity.step_count()) return std::nullopt;
+  Finding finding = finding_on("cpu_oversubscribed", activity, idle_ns);
+  finding.headline =
+      fmt::format("Launching threads lose the CPU: {} a step", format_ns(part.per_step_ns));
+  finding.detail = fmt::format(
+      "{} launches took over {} with the GPU idle: fewer DataLoader workers, or OMP_NUM_THREADS",
+      format_count(count), format_ns(kStalledLaunchNs));
+  finding.evidence.emplace_back("launches", static_cast<double>(count));
+  finding.events = longest(trace, stalled);
   finding.knob = "num_workers=0..16";
   return finding;
 }
 
-std::optional<Finding> communication(const Analysis& analysis) {
-  const int64_t step_ns = analysis.step_times.mean_ns;
-  const int64_t time_ns = analysis.breakdown.of(StepPart::kCommunication);
-  const double time_share = share(time_ns, step_ns);
-  if (time_share <= kCommunicationShare || analysis.collectives.empty()) return std::nullopt;
-  const int64_t exposed_ns = mean_exposed_communication_ns(*analysis.trace, analysis.steps);
-  Finding finding;
-  finding.rule = "communication";
-  // What overlaps with computation costs no time of its own: only the exposed part can be won.
-  finding.estimated_speedup = speedup_without(exposed_ns, step_ns);
-  finding.headline = fmt::format("Communication: {} a step, {} of it", format_ns(time_ns),
-                                 format_percent(time_share));
-  finding.detail = fmt::format("{} with no computation beside it; a larger batch makes it rarer",
-                               format_ns(exposed_ns));
-  finding.evidence = {{"communication_ns", static_cast<double>(time_ns)},
-                      {"exposed_ns", static_cast<double>(exposed_ns)},
-                      {"step_share", time_share}};
+// Where no other rule can name the cause: nothing that the profiler saw went on.
+std::optional<Finding> low_gpu_utilization(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const auto lowest = std::min_element(
+      analysis.gpus.begin(), analysis.gpus.end(),
+      [](const GpuUse& left, const GpuUse& right) { return left.utilization < right.utilization; });
+  if (lowest == analysis.gpus.end() || lowest->utilization >= kLowUtilization) return std::nullopt;
+  const int64_t unknown_ns = analysis.breakdown.of(StepPart::kOther) * activity.step_count();
+  const StepShare part(activity, unknown_ns);
+  if (part.share < kUnknownShare) return std::nullopt;
+  Finding finding = finding_on("low_gpu_utilization", activity, unknown_ns);
+  finding.headline = fmt::format("GPU {} runs kernels {} of the time", lowest->device,
+                                 format_percent(lowest->utilization));
+  finding.detail = fmt::format(
+      "in {} a step nothing recorded went on: Python between operators, or files (record --stacks "
+      "shows it)",
+      format_ns(part.per_step_ns));
+  finding.evidence.emplace_back("utilization_share", lowest->utilization);
+  finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
+  finding.events = longest_idle_gaps(activity);
   finding.knob = "batch_size=1..4096";
-  return finding;
-}
-
-std::optional<Finding> tiny_operators(const Analysis& analysis) {
-  const Work tiny = gather(analysis, [&](SliceId slice) {
-    return !analysis.host_tree.has_child[slice.value] &&
-           analysis.trace->slices().category[slice.value] == Category::kCpuOp &&
-           duration_ns(*analysis.trace, slice) < kTinyOperatorNs &&
-           !is_inside(analysis, slice, is_dataloader_wait);
-  });
-  const auto steps = static_cast<int64_t>(analysis.steps.size());
-  const int64_t count = tiny.count / steps, time_ns = total_ns(tiny.time) / steps;
-  const double time_share = share(time_ns, analysis.step_times.mean_ns);
-  if (count < kManyTinyOperators || time_share <= kTinyOperatorShare) return std::nullopt;
-  Finding finding;
-  finding.rule = "tiny_operators";
-  finding.estimated_speedup = speedup_without(time_ns, analysis.step_times.mean_ns);
-  finding.headline = fmt::format("Small work: {} operators under {} a step", format_count(count),
-                                 format_ns(kTinyOperatorNs));
-  finding.detail = fmt::format("{} of the step goes into calls; a larger batch needs fewer of them",
-                               format_percent(time_share));
-  finding.evidence = {{"operators", static_cast<double>(count)},
-                      {"time_ns", static_cast<double>(time_ns)},
-                      {"step_share", time_share}};
-  finding.knob = "batch_size=1..4096";
-  return finding;
-}
-
-std::optional<Finding> float32_on_cpu(const Analysis& analysis) {
-  if (!analysis.gpus.empty() || uses_autocast(analysis)) return std::nullopt;
-  const Work matrix = gather(
-      analysis, [&](SliceId slice) { return is_matrix_operator(name_of(*analysis.trace, slice)); });
-  const auto steps = static_cast<int64_t>(analysis.steps.size());
-  const int64_t time_ns = total_ns(matrix.time) / steps;
-  const double time_share = share(time_ns, analysis.step_times.mean_ns);
-  if (time_share <= kMatrixShare) return std::nullopt;
-  Finding finding;
-  finding.rule = "float32_matrix_work";
-  finding.estimated_speedup = speedup_without(time_ns, analysis.step_times.mean_ns);
-  finding.headline = fmt::format("No autocast: {} a step in matrix work", format_ns(time_ns));
-  finding.detail =
-      fmt::format("convolutions and products, {} of it; bf16 helps where the CPU has it",
-                  format_percent(time_share));
-  finding.evidence = {{"matrix_ns", static_cast<double>(time_ns)}, {"step_share", time_share}};
-  finding.knob = "amp=off,bf16";
-  return finding;
-}
-
-std::optional<Finding> optimizer_per_parameter(const Analysis& analysis) {
-  const Trace& trace = *analysis.trace;
-  const Work whole =
-      gather(analysis, [&](SliceId slice) { return is_optimizer_step(name_of(trace, slice)); });
-  int64_t foreach_calls = 0;
-  const Work calls = gather(analysis, [&](SliceId slice) {
-    const SliceId parent = analysis.host_tree.parent[slice.value];
-    if (!parent || !is_optimizer_step(name_of(trace, parent))) return false;
-    const auto name = name_of(trace, slice);
-    if (name.find("_foreach_") != std::string_view::npos ||
-        name.find("_fused_") != std::string_view::npos) {
-      ++foreach_calls;
-    }
-    return true;
-  });
-  const auto steps = static_cast<int64_t>(analysis.steps.size());
-  const int64_t time_ns = total_ns(whole.time) / steps, count = calls.count / steps;
-  const double time_share = share(time_ns, analysis.step_times.mean_ns);
-  if (time_share <= kOptimizerShare || count < kManyOptimizerOperators || foreach_calls > 0) {
-    return std::nullopt;
-  }
-  Finding finding;
-  finding.rule = "optimizer_per_parameter";
-  finding.estimated_speedup = speedup_without(time_ns, analysis.step_times.mean_ns);
-  finding.headline = fmt::format("Optimizer: {} a step, one tensor at a time", format_ns(time_ns));
-  finding.detail = fmt::format("{} operators a step, {} of it: give the optimizer fused=True",
-                               format_count(count), format_percent(time_share));
-  finding.evidence = {{"optimizer_ns", static_cast<double>(time_ns)},
-                      {"operators", static_cast<double>(count)},
-                      {"step_share", time_share}};
   return finding;
 }
 

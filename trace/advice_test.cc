@@ -45,13 +45,17 @@ TEST(Advice, DataLoaderWait) {
   EXPECT_EQ(findings[0].severity, Severity::kHigh);
   EXPECT_EQ(findings[0].knob, "num_workers=0..16");
   EXPECT_EQ(findings[0].headline, "DataLoader: training waits 20.0 ms a step");
+  ASSERT_EQ(findings[0].events.size(), 1);
+  EXPECT_EQ(findings[0].events[0].name,
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  EXPECT_EQ(findings[0].events[0].end_ns - findings[0].events[0].begin_ns, 20 * kMs);
 }
 
 TEST(Advice, Communication) {
   const auto gloo = [](int64_t ns) {
     return one_step().rank(0, 2).slice("user_annotation", "gloo:all_reduce", 0, ns, {.tid = "2"});
   };
-  EXPECT_THAT(advise_on(gloo(10 * kMs)), Not(HasRule("communication")));
+  EXPECT_THAT(advise_on(gloo(5 * kMs)), Not(HasRule("communication")));
   EXPECT_THAT(advise_on(gloo(30 * kMs)), HasRule("communication"));
 }
 
@@ -104,53 +108,6 @@ TEST(Advice, OptimizerPerParameter) {
               Not(HasRule("optimizer_per_parameter")));
 }
 
-constexpr const char* kVolta =
-    R"("deviceProperties": [{"id": 0, "name": "V100", "totalGlobalMem": 1000, "computeMajor": 7, "computeMinor": 0}])";
-
-TraceText gpu_step(int64_t kernel_ns, const char* kernel = "sgemm", const char* op = "aten::mm") {
-  return one_step()
-      .top(kVolta)
-      .cpu_op(op, 0, 1000)
-      .runtime("cudaLaunchKernel", 100, 200, 1)
-      .kernel(kernel, 1000, 1000 + kernel_ns, on_stream(7, 1));
-}
-
-TEST(Advice, LowGpuUtilization) {
-  EXPECT_THAT(advise_on(gpu_step(40 * kMs)), HasRule("low_gpu_utilization"));
-  EXPECT_THAT(advise_on(gpu_step(60 * kMs)), Not(HasRule("low_gpu_utilization")));
-}
-
-TEST(Advice, TensorCoresUnused) {
-  EXPECT_THAT(advise_on(gpu_step(60 * kMs)), HasRule("tensor_cores_unused"));
-  EXPECT_THAT(advise_on(gpu_step(60 * kMs, "volta_s884gemm")), Not(HasRule("tensor_cores_unused")));
-  EXPECT_THAT(advise_on(gpu_step(60 * kMs, "add", "aten::add")),
-              Not(HasRule("tensor_cores_unused")));
-}
-
-TEST(Advice, PageableCopies) {
-  const auto copy = [](const char* name, int64_t ns) {
-    return gpu_step(60 * kMs).slice("gpu_memcpy", name, 70 * kMs, 70 * kMs + ns,
-                                    on_stream(7, 0, R"("bytes": 1024)"));
-  };
-  EXPECT_THAT(advise_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs)),
-              HasRule("pageable_copies"));
-  EXPECT_THAT(advise_on(copy("Memcpy HtoD (Pageable -> Device)", kMs / 10)),
-              Not(HasRule("pageable_copies")));
-  EXPECT_THAT(advise_on(copy("Memcpy HtoD (Pinned -> Device)", 2 * kMs)),
-              Not(HasRule("pageable_copies")));
-}
-
-TEST(Advice, DeviceMemoryFull) {
-  const auto reserved = [](int bytes) {
-    return gpu_step(60 * kMs).event(fmt::format(
-        R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1, "args": {{)"
-        R"("Device Type": 1, "Device Id": 0, "Total Allocated": 1, "Total Reserved": {}}}}})",
-        bytes));
-  };
-  EXPECT_THAT(advise_on(reserved(950)), HasRule("device_memory_full"));
-  EXPECT_THAT(advise_on(reserved(800)), Not(HasRule("device_memory_full")));
-}
-
 TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns) {
     std::vector<std::shared_ptr<const Trace>> traces;
@@ -166,7 +123,10 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   const Report skewed = report_of(30 * kMs, 5 * kMs);
   EXPECT_EQ(skewed.comparison->straggler, 1);
   EXPECT_EQ(skewed.comparison->skew_ns, 25 * kMs);
-  EXPECT_THAT(skewed.findings, HasRule("straggler"));
+  ASSERT_THAT(skewed.findings, HasRule("straggler"));
+  for (const Finding& finding : skewed.findings) {
+    EXPECT_EQ(finding.trace, 1) << finding.rule;  // the rank that the others wait for
+  }
   EXPECT_THAT(skewed.comparison->clock_offsets_ns, ::testing::ElementsAre(0, 0));
   EXPECT_THAT(report_of(8 * kMs, 5 * kMs).findings, Not(HasRule("straggler")));
 }

@@ -32,6 +32,9 @@ Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces) {
   report.rank_count = static_cast<int64_t>(ranks.size());
   report.comparison = compare_ranks(ranks);
   report.findings = advise(ranks, report.comparison);
+  for (Finding& finding : report.findings) {
+    finding.trace = static_cast<size_t>(ranks[finding.trace] - report.traces.data());
+  }
   return report;
 }
 

@@ -116,11 +116,23 @@ json memory_json(const std::vector<MemoryPeak>& peaks) {
   return {{"peak_allocated", allocated}, {"peak_reserved", reserved}};
 }
 
-json advice_json(const std::vector<Finding>& findings) {
+json event_json(const EvidenceEvent& event) {
+  return {{"id", event.slice ? json(event.slice.value) : json()},
+          {"begin_ns", event.begin_ns},
+          {"end_ns", event.end_ns},
+          {"name", event.name}};
+}
+
+json advice_json(const std::vector<Finding>& findings, size_t first_trace = 0) {
   json list = json::array();
   for (const Finding& finding : findings) {
     json evidence = json::object();
     for (const auto& [name, value] : finding.evidence) evidence[name] = value;
+    evidence["trace"] = first_trace + finding.trace;
+    evidence["events"] = json::array();
+    for (const EvidenceEvent& event : finding.events) {
+      evidence["events"].push_back(event_json(event));
+    }
     list.push_back({{"rule", finding.rule},
                     {"severity", severity_name(finding.severity)},
                     {"message", finding.headline + ": " + finding.detail},
@@ -138,7 +150,7 @@ json list_json(const Rows& rows, ToJson to_json) {
   return list;
 }
 
-json trace_json(const Analysis& analysis) {
+json trace_json(const Analysis& analysis, size_t index) {
   const Trace& trace = *analysis.trace;
   json object;
   object["path"] = trace.path();
@@ -163,7 +175,7 @@ json trace_json(const Analysis& analysis) {
   object["idle"] = idle_json(analysis.idle);
   object["collectives"] = list_json(analysis.collectives, collective_json);
   object["memory"] = memory_json(analysis.memory);
-  object["advice"] = advice_json(advise(analysis));
+  object["advice"] = advice_json(advise(analysis), index);
   return object;
 }
 
@@ -187,7 +199,10 @@ json ranks_json(const RankComparison& comparison) {
 std::string report_json(const Report& report) {
   json object;
   object["schema"] = "redline.report/1";
-  object["traces"] = list_json(report.traces, trace_json);
+  object["traces"] = json::array();
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    object["traces"].push_back(trace_json(report.traces[i], i));
+  }
   object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
   object["advice"] = advice_json(report.findings);
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";

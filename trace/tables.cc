@@ -74,7 +74,9 @@ bool uses_tensor_cores(std::string_view kernel_name) {
                                  "xmma_sparse_gemm",
                                  "tensorop",
                                  "wgmma",
-                                 "nvjet"};
+                                 "nvjet",
+                                 "tf32f32",
+                                 "f16f16"};
   return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
     return kernel_name.find(part) != std::string_view::npos;
   });

@@ -1,0 +1,197 @@
+#include "trace/activity.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "trace/communication.h"
+#include "trace/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+using std::string_view;
+
+constexpr std::array kDeviceDeeds = {
+    Deed::kFloat32Kernel,   Deed::kTf32Kernel,       Deed::kHalfKernel,
+    Deed::kTransposeKernel, Deed::kCollectiveKernel, Deed::kOtherKernel,
+    Deed::kPageableCopy,    Deed::kCopyToPageable,   Deed::kOtherCopy};
+
+bool starts_with(string_view text, string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool has(string_view text, string_view part) { return text.find(part) != string_view::npos; }
+
+template <size_t N>
+bool has_any(string_view text, const std::array<string_view, N>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](string_view part) { return has(text, part); });
+}
+
+template <size_t N>
+bool is_any(string_view text, const std::array<string_view, N>& names) {
+  return std::find(names.begin(), names.end(), text) != names.end();
+}
+
+Deed operator_deed(string_view name) {
+  constexpr std::array<string_view, 7> kMatrix = {"aten::mm",     "aten::addmm",  "aten::bmm",
+                                                  "aten::matmul", "aten::linear", "aten::baddbmm",
+                                                  "aten::addbmm"};
+  if (starts_with(name, "Optimizer.step#")) return Deed::kOptimizer;
+  if (is_dataloader_wait(name)) return Deed::kDataLoader;
+  if (!starts_with(name, "aten::")) return Deed::kNone;
+  if (has(name, "conv") && !has(name, "convert")) return Deed::kConvolution;
+  if (name == "aten::contiguous" || name == "aten::clone") return Deed::kContiguous;
+  return is_any(name, kMatrix) ? Deed::kMatrixOperator : Deed::kNone;
+}
+
+Deed call_deed(string_view name) {
+  constexpr std::array<string_view, 8> kWaits = {
+      "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
+      "hipStreamSynchronize",  "hipDeviceSynchronize",  "hipEventSynchronize",  "hipMemcpy"};
+  constexpr std::array<string_view, 12> kAllocations = {
+      "cudaMalloc",   "cudaFree",    "cudaHostAlloc", "cudaMallocHost",
+      "cudaFreeHost", "cuMemCreate", "cuMemMap",      "cuMemUnmap",
+      "cuMemRelease", "hipMalloc",   "hipFree",       "hipHostMalloc"};
+  constexpr std::array<string_view, 6> kLaunches = {"cudaLaunchKernel", "cudaLaunchKernelExC",
+                                                    "cuLaunchKernel",   "cuLaunchKernelEx",
+                                                    "hipLaunchKernel",  "hipExtModuleLaunchKernel"};
+  if (is_any(name, kLaunches)) return Deed::kLaunch;
+  if (is_any(name, kWaits)) return Deed::kSynchronization;
+  return is_any(name, kAllocations) ? Deed::kAllocation : Deed::kNone;
+}
+
+Deed kernel_deed(string_view name) {
+  constexpr std::array<string_view, 10> kMatrix = {"gemm",     "wgrad",    "dgrad",  "fprop",
+                                                   "convolve", "winograd", "scudnn", "nvjet",
+                                                   "conv2d",   "3dconv"};
+  // What products call besides: offsets, filters' transforms, reductions of split sums.
+  constexpr std::array<string_view, 5> kHelpers = {"Offsets", "splitKreduce", "reduce_wgrad",
+                                                   "layer_norm", "fbgemm"};
+  if (is_communication_kernel(name)) return Deed::kCollectiveKernel;
+  if (has(name, "nchwToNhwc") || has(name, "nhwcToNchw")) return Deed::kTransposeKernel;
+  const bool tensor_cores = uses_tensor_cores(name);
+  if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
+    return Deed::kOtherKernel;
+  }
+  if (!tensor_cores) return Deed::kFloat32Kernel;
+  // CUTLASS names the instruction: 1688 takes TF32, unless the name says which 16 bits.
+  const bool tf32 = has(name, "tf32") || (has(name, "tensorop_s1688") && !has(name, "f16"));
+  return tf32 ? Deed::kTf32Kernel : Deed::kHalfKernel;
+}
+
+Deed copy_deed(string_view name) {
+  if (has(name, "Pageable -> Device")) return Deed::kPageableCopy;
+  return has(name, "Device -> Pageable") ? Deed::kCopyToPageable : Deed::kOtherCopy;
+}
+
+}  // namespace
+
+Deed deed_of(Category category, string_view name) {
+  switch (category) {
+    case Category::kCpuOp:
+    case Category::kUserAnnotation:
+      return operator_deed(name);
+    case Category::kRuntime:
+    case Category::kDriver:
+      return call_deed(name);
+    case Category::kKernel:
+      return kernel_deed(name);
+    case Category::kMemcpy:
+      return copy_deed(name);
+    case Category::kMemset:
+      return Deed::kOtherCopy;
+    default:
+      return Deed::kNone;
+  }
+}
+
+Activity::Activity(const Analysis& analysis) : analysis_(analysis) {
+  std::vector<Interval> windows;
+  for (const Step& step : analysis.steps) windows.push_back(step.window);
+  steps_ = merge(std::move(windows));
+  steps_ns_ = total_ns(steps_);
+  find_launchers();
+  sort_slices();
+  device_time_ = device_time_but({});
+}
+
+void Activity::find_launchers() {
+  launcher_.resize(trace().slice_count());
+  for (const Flow& flow : trace().flows()) {
+    if (flow.kind == FlowKind::kLaunch) launcher_[flow.to.value] = flow.from;
+  }
+}
+
+void Activity::sort_slices() {
+  // A name may be that of an operator and of a kernel: one table a group of categories.
+  const auto group_of = [](Category category) -> size_t {
+    if (is_host_node(category)) return 0;
+    if (category == Category::kRuntime || category == Category::kDriver) return 1;
+    return category == Category::kKernel ? 2 : 3;
+  };
+  std::array<std::vector<std::optional<Deed>>, 4> known;
+  for (auto& deeds : known) deeds.resize(trace().string_count());
+  const auto& names = trace().slices().name;
+  for_each_slice(trace(), [&](SliceId slice, Category category) {
+    auto& deed = known[group_of(category)][names[slice.value].value];
+    if (!deed) deed = deed_of(category, trace().string(names[slice.value]));
+    if (*deed == Deed::kNone || total_within_ns(steps_, interval_of(trace(), slice)) == 0) return;
+    slices_[static_cast<size_t>(*deed)].push_back(slice);
+  });
+  operators_.resize(trace().string_count(), Deed::kNone);
+  for (size_t i = 0; i < operators_.size(); ++i) {
+    operators_[i] = known.front()[i].value_or(Deed::kNone);
+  }
+}
+
+int64_t Activity::kernel_count() const {
+  size_t count = 0;
+  for (const Deed deed : {Deed::kFloat32Kernel, Deed::kTf32Kernel, Deed::kHalfKernel,
+                          Deed::kTransposeKernel, Deed::kCollectiveKernel, Deed::kOtherKernel}) {
+    count += of(deed).size();
+  }
+  return static_cast<int64_t>(count);
+}
+
+Intervals Activity::time_of(std::span<const SliceId> slices) const {
+  std::vector<Interval> intervals;
+  intervals.reserve(slices.size());
+  for (const SliceId slice : slices) intervals.push_back(interval_of(trace(), slice));
+  return intersect(merge(std::move(intervals)), steps_);
+}
+
+Intervals Activity::device_time_but(std::span<const Deed> deeds) const {
+  std::vector<Interval> intervals;
+  for (const Deed deed : kDeviceDeeds) {
+    if (std::find(deeds.begin(), deeds.end(), deed) != deeds.end()) continue;
+    for (const SliceId slice : of(deed)) intervals.push_back(interval_of(trace(), slice));
+  }
+  return intersect(merge(std::move(intervals)), steps_);
+}
+
+SliceId Activity::around(SliceId host_slice, Deed deed) const {
+  if (!host_slice) return {};
+  const auto& names = trace().slices().name;
+  SliceId at = analysis_.host_tree.parent[host_slice.value];
+  while (at && operators_[names[at.value].value] != deed) {
+    at = analysis_.host_tree.parent[at.value];
+  }
+  return at;
+}
+
+int64_t Activity::idle_time_after_ns(std::span<const SliceId> calls) const {
+  const Intervals spent = time_of(calls);
+  int64_t ahead_ns = 0, won_ns = 0;
+  auto call = spent.begin();
+  for (const Interval& idle : subtract(steps_, device_time_)) {
+    for (; call != spent.end() && call->begin_ns < idle.end_ns; ++call) {
+      ahead_ns += call->length_ns();
+    }
+    const int64_t used_ns = std::min(ahead_ns, idle.length_ns());
+    ahead_ns -= used_ns;
+    won_ns += used_ns;
+  }
+  return won_ns;
+}
+
+}  // namespace redline::trace

@@ -57,25 +57,26 @@ std::vector<SliceId> calls_of(const Activity& activity, const Collective& collec
 
 std::optional<Finding> communication(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
-  if (analysis.collectives.empty()) return std::nullopt;
+  if (analysis.communication.table.empty()) return std::nullopt;
   const int64_t exposed_ns =
-      mean_exposed_communication_ns(activity.trace(), analysis.steps) * activity.step_count();
+      mean_exposed_ns(analysis.communication, analysis.steps) * activity.step_count();
   const StepShare part(activity, exposed_ns);
   if (part.share <= kExposedShare) return std::nullopt;
   int64_t count = 0, time_ns = 0;
-  for (const Collective& row : analysis.collectives) {
+  for (const Collective& row : analysis.communication.table) {
     count += row.count;
     time_ns += row.total_ns;
   }
   Finding finding = finding_on("communication", activity, exposed_ns);
   finding.headline =
       fmt::format("Communication: {} a step with nothing beside", format_ns(part.per_step_ns));
-  finding.detail = cure_of(analysis.collectives.front(), count / activity.step_count(),
+  finding.detail = cure_of(analysis.communication.table.front(), count / activity.step_count(),
                            count == 0 ? 0 : time_ns / count);
   finding.evidence.emplace_back("communication_ns",
                                 static_cast<double>(time_ns / activity.step_count()));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
-  finding.events = longest(activity.trace(), calls_of(activity, analysis.collectives.front()));
+  finding.events =
+      longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
   finding.knob = "batch_size=1..4096";
   return finding;
 }

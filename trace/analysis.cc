@@ -32,7 +32,7 @@ Analysis analyze(std::shared_ptr<const Trace> trace) {
   analysis.host_tree = build_host_tree(source);
   analysis.operators = operator_table(source, analysis.host_tree);
   analysis.copies = copy_table(source);
-  analysis.collectives = find_collectives(source);
+  analysis.communication = find_communication(source, analysis.host_tree);
   analysis.launches = launch_statistics(source);
   analysis.queues = queue_lengths(source);
   analysis.idle = idle_gaps(source);

@@ -29,7 +29,7 @@ struct Analysis {
   std::vector<OperatorRow> operators;
   HostTree host_tree;
   std::vector<CopyRow> copies;
-  std::vector<Collective> collectives;
+  Communication communication;
   std::optional<LaunchStatistics> launches;
   std::map<int64_t, QueueLength> queues;
   std::optional<IdleGaps> idle;

@@ -102,13 +102,13 @@ TEST(Collectives, GlooTimeIsExposedWhereNoOperatorRuns) {
                        .cpu_op("c10d::allreduce_", 400, 500)
                        .slice("user_annotation", "gloo:all_reduce", 300, 700, gloo)
                        .slice("user_annotation", "gloo:all_reduce", 650, 800, {.tid = "3"}));
-  ASSERT_EQ(analysis.collectives.size(), 1U);
-  const Collective& row = analysis.collectives[0];
+  ASSERT_EQ(analysis.communication.table.size(), 1U);
+  const Collective& row = analysis.communication.table[0];
   EXPECT_EQ(row.count, 2);
   EXPECT_EQ(row.total_ns, 550);
   EXPECT_EQ(row.exposed_ns, 300 + 150);
   EXPECT_FALSE(row.bytes);
-  EXPECT_EQ(mean_exposed_communication_ns(*analysis.trace, analysis.steps), 400);
+  EXPECT_EQ(mean_exposed_ns(analysis.communication, analysis.steps), 400);
 }
 
 TEST(Collectives, KernelsHaveBytesAndBusBandwidth) {
@@ -119,8 +119,8 @@ TEST(Collectives, KernelsHaveBytesAndBusBandwidth) {
                        .rank(0, 4)
                        .kernel("gemm", 0, 500, on_stream(7))
                        .kernel("ncclDevKernel_AllReduce_Sum_f32", 0, 1000, on_stream(9, 0, args)));
-  ASSERT_EQ(analysis.collectives.size(), 1U);
-  const Collective& row = analysis.collectives[0];
+  ASSERT_EQ(analysis.communication.table.size(), 1U);
+  const Collective& row = analysis.communication.table[0];
   EXPECT_EQ(row.bytes, 4000);
   EXPECT_EQ(row.group, "0");
   EXPECT_EQ(row.exposed_ns, 500);

@@ -1,201 +1,144 @@
 #include "trace/communication.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 
-#include "trace/args.h"
-#include "trace/category.h"
-#include "trace/host_tree.h"
-#include "trace/intervals.h"
-#include "trace/json_scan.h"
 #include "trace/slice_view.h"
 
 namespace redline::trace {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-// Bytes of an element, by c10's and by NCCL's name of its type.
-int64_t element_bytes(std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, int64_t>, 21> kSizes = {{
-      {"float", 4},         {"Float", 4}, {"double", 8},        {"Double", 8},
-      {"half", 2},          {"Half", 2},  {"c10::Half", 2},     {"c10::BFloat16", 2},
-      {"BFloat16", 2},      {"int", 4},   {"Int", 4},           {"long", 8},
-      {"long int", 8},      {"Long", 8},  {"unsigned char", 1}, {"Byte", 1},
-      {"signed char", 1},   {"Char", 1},  {"bool", 1},          {"Bool", 1},
-      {"Float8_e4m3fn", 1},
-  }};
-  for (const auto& [name, bytes] : kSizes) {
-    if (name == type) return bytes;
+std::vector<bool> computing_names(const Trace& trace, bool on_device) {
+  std::vector<bool> computes(trace.string_count(), true);
+  for (uint32_t i = 0; i < computes.size(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    if (on_device) {
+      computes[i] = !is_communication_kernel(name);
+    } else {
+      computes[i] = !is_communication_op(name) && name != "record_param_comms" &&
+                    name.substr(0, 6) != "c10d::";
+    }
   }
-  return 0;
+  return computes;
 }
 
-// Product of the numbers of the first tensor in "Input Dims": [[[64, 3]], …] or [[64, 3], …].
-std::optional<int64_t> first_tensor_elements(std::string_view dims) {
-  const size_t first = dims.find_first_of("0123456789");
-  if (first == std::string_view::npos) return std::nullopt;
-  const size_t end = dims.find(']', first);
-  int64_t elements = 1;
-  for (size_t at = first; at < end && at != std::string_view::npos;) {
-    const size_t stop = std::min(dims.find_first_of(",]", at), end);
-    const auto size = parse_scaled(dims.substr(at, stop - at), 0);
-    if (!size) return std::nullopt;
-    elements *= *size;
-    at = dims.find_first_of("0123456789", stop);
+// Lanes are sorted, so each gives its union without sorting; an operator inside another computing
+// one adds nothing.
+Intervals computation(const Trace& trace, const HostTree& tree, int32_t device) {
+  const bool on_device = device != kHostDevice;
+  const Category wanted = on_device ? Category::kKernel : Category::kCpuOp;
+  const auto computes = computing_names(trace, on_device);
+  const Slices& slices = trace.slices();
+  const auto counts = [&](SliceId slice) {
+    const StringId name = slices.name[slice.value];
+    return slices.category[slice.value] == wanted && (!name || computes[name.value]);
+  };
+  Intervals busy;
+  for (const Lane& lane : trace.lanes()) {
+    if (on_device && trace.tracks()[lane.track.value].device != device) continue;
+    Intervals of_lane;
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      if (!counts({i}) || slices.end_ns[i] <= slices.begin_ns[i]) continue;
+      if (!on_device && tree.parent[i] && counts(tree.parent[i])) continue;
+      if (!of_lane.empty() && slices.begin_ns[i] <= of_lane.back().end_ns) {
+        of_lane.back().end_ns = std::max(of_lane.back().end_ns, slices.end_ns[i]);
+      } else {
+        of_lane.push_back({slices.begin_ns[i], slices.end_ns[i]});
+      }
+    }
+    if (!of_lane.empty()) busy = busy.empty() ? std::move(of_lane) : unite(busy, of_lane);
   }
-  return elements;
+  return busy;
 }
 
-std::optional<int64_t> message_bytes(const Args& args) {
-  if (const auto in = args.integer("In msg nelems")) {
-    const int64_t size = element_bytes(args.text("dtype"));
-    const int64_t elements = std::max(*in, args.integer("Out msg nelems").value_or(0));
-    if (size > 0) return elements * size;
+using ComputationByDevice = std::map<int32_t, Intervals>;
+
+ComputationByDevice computation_beside(const Trace& trace, const HostTree& tree,
+                                       const std::vector<CollectiveCall>& calls) {
+  ComputationByDevice busy;
+  for (const CollectiveCall& call : calls) {
+    if (!busy.contains(call.device)) busy[call.device] = computation(trace, tree, call.device);
   }
-  const std::string_view types = args.raw("Input type");
-  const size_t open = types.find('"');
-  if (open == std::string_view::npos) return std::nullopt;
-  const std::string_view type = types.substr(open + 1, types.find('"', open + 1) - open - 1);
-  const auto elements = first_tensor_elements(args.raw("Input Dims"));
-  const int64_t size = element_bytes(type);
-  return elements && size > 0 ? std::optional(*elements * size) : std::nullopt;
+  return busy;
 }
 
-// How often each byte crosses the slowest link, for n ranks (nccl-tests, doc/PERFORMANCE.md).
-double bus_factor(std::string_view name, double ranks) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("AllReduce") || has("all_reduce") || has("allreduce")) return 2 * (ranks - 1) / ranks;
-  if (has("AllGather") || has("all_gather") || has("ReduceScatter") || has("reduce_scatter") ||
-      has("all_to_all") || has("alltoall")) {
-    return (ranks - 1) / ranks;
+Intervals exposed_time(const Trace& trace, const std::vector<CollectiveCall>& calls,
+                       const ComputationByDevice& busy) {
+  std::map<int32_t, std::vector<Interval>> by_device;
+  for (const CollectiveCall& call : calls) {
+    by_device[call.device].push_back(interval_of(trace, call.slice));
   }
-  return 1;
-}
-
-enum class Source { kKernels, kAnnotations, kParamComms };
-
-bool belongs_to(Source source, Category category, std::string_view name) {
-  switch (source) {
-    case Source::kKernels:
-      return category == Category::kKernel && is_communication_kernel(name);
-    case Source::kAnnotations:
-      return is_host_node(category) && is_communication_op(name);
-    case Source::kParamComms:
-      return category == Category::kCpuOp && name == "record_param_comms";
+  Intervals exposed;
+  for (auto& [device, intervals] : by_device) {
+    exposed = unite(exposed, subtract(merge(std::move(intervals)), busy.at(device)));
   }
-  return false;
+  return exposed;
 }
 
-std::vector<SliceId> find_calls(const Trace& trace) {
-  for (const Source source : {Source::kKernels, Source::kAnnotations, Source::kParamComms}) {
-    std::vector<SliceId> calls;
-    for_each_slice(trace, [&](SliceId slice, Category category) {
-      if (belongs_to(source, category, name_of(trace, slice))) calls.push_back(slice);
-    });
-    if (!calls.empty()) return calls;
+void add_call(Collective& row, const CollectiveCall& call, Interval interval, int64_t exposed_ns) {
+  if (row.count == 0) row.first_seq = call.seq;
+  row.last_seq = call.seq;
+  row.seq_recorded = call.seq_recorded;
+  row.ranks = std::max(row.ranks, call.ranks);
+  if (call.bytes >= 0) row.bytes = row.bytes.value_or(0) + call.bytes;
+  ++row.count;
+  row.total_ns += interval.length_ns();
+  row.exposed_ns += exposed_ns;
+}
+
+void add_bandwidths(Collective& row, CollectiveKind kind) {
+  if (row.bytes.value_or(0) <= 0 || row.total_ns <= 0) return;
+  row.algorithm_bandwidth =
+      static_cast<double>(*row.bytes) * 1e9 / static_cast<double>(row.total_ns);
+  if (row.ranks > 1) row.bus_bandwidth = *row.algorithm_bandwidth * bus_factor(kind, row.ranks);
+}
+
+std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& collectives,
+                                   const ComputationByDevice& busy) {
+  std::map<std::tuple<StringId, uint32_t, CollectiveKind, int64_t>, Collective> rows;
+  for (const CollectiveCall& call : collectives.calls) {
+    const StringId name = trace.slices().name[call.slice.value];
+    const Interval interval = interval_of(trace, call.slice);
+    const int64_t hidden_ns = total_within_ns(busy.at(call.device), interval);
+    add_call(rows[{name, call.group, call.kind, call.bytes}], call, interval,
+             interval.length_ns() - hidden_ns);
   }
-  return {};
-}
-
-bool is_computation(Category category, std::string_view name, bool on_device) {
-  if (on_device) return category == Category::kKernel && !is_communication_kernel(name);
-  return category == Category::kCpuOp && !is_communication_op(name) &&
-         name != "record_param_comms" && !starts_with(name, "c10d::");
-}
-
-constexpr int32_t kHost = -1;
-
-// Of one device, or of the host.
-Intervals computation(const Trace& trace, int32_t device) {
-  const bool on_device = device != kHost;
-  std::vector<Interval> busy;
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (!is_computation(category, name_of(trace, slice), on_device)) return;
-    if (on_device && track_of(trace, slice).device != device) return;
-    busy.push_back(interval_of(trace, slice));
+  std::vector<Collective> table;
+  for (auto& [key, row] : rows) {
+    const auto& [name, group, kind, bytes] = key;
+    row.name = trace.string(name);
+    row.kind = kind;
+    row.group = collectives.groups[group].name;
+    row.algorithm = kernel_algorithm(row.name);
+    row.protocol = kernel_protocol(row.name);
+    add_bandwidths(row, kind);
+    table.push_back(std::move(row));
+  }
+  std::sort(table.begin(), table.end(), [](const Collective& left, const Collective& right) {
+    return std::tuple(-left.total_ns, std::string_view(left.name), left.bytes, left.group) <
+           std::tuple(-right.total_ns, std::string_view(right.name), right.bytes, right.group);
   });
-  return merge(std::move(busy));
+  return table;
 }
-
-// The device that a call runs on, kHost for a process group's annotation.
-int32_t device_of(const Trace& trace, SliceId call) {
-  const bool is_kernel = trace.slices().category[call.value] == Category::kKernel;
-  return is_kernel ? track_of(trace, call).device : kHost;
-}
-
-struct Sums {
-  int64_t count = 0;
-  int64_t bytes = 0;
-  int64_t total_ns = 0;
-  int64_t exposed_ns = 0;
-};
 
 }  // namespace
 
-bool is_communication_kernel(std::string_view name) {
-  return starts_with(name, "nccl") && name.find("Kernel") != std::string_view::npos;
+Communication find_communication(const Trace& trace, const HostTree& tree) {
+  Communication communication;
+  communication.collectives = find_collective_calls(trace, tree);
+  const auto& calls = communication.collectives.calls;
+  if (calls.empty()) return communication;
+  const ComputationByDevice busy = computation_beside(trace, tree, calls);
+  communication.table = make_table(trace, communication.collectives, busy);
+  communication.exposed = exposed_time(trace, calls, busy);
+  return communication;
 }
 
-bool is_communication_op(std::string_view name) {
-  constexpr std::array kPrefixes = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:"};
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return starts_with(name, prefix); });
-}
-
-std::vector<Collective> find_collectives(const Trace& trace) {
-  const std::vector<SliceId> calls = find_calls(trace);
-  std::map<int32_t, Intervals> busy;  // by device
-  std::map<std::tuple<std::string, std::string, int64_t>, Sums> rows;
-  for (const SliceId call : calls) {
-    const Args args(trace, call);
-    const int64_t bytes = message_bytes(args).value_or(-1);
-    const int32_t device = device_of(trace, call);
-    const auto [beside, is_new] = busy.try_emplace(device);
-    if (is_new) beside->second = computation(trace, device);
-
-    Sums& sums = rows[{std::string(name_of(trace, call)), args.text("Process Group Name"), bytes}];
-    const Interval interval = interval_of(trace, call);
-    ++sums.count;
-    sums.bytes += bytes;
-    sums.total_ns += interval.length_ns();
-    sums.exposed_ns += interval.length_ns() - total_within_ns(beside->second, interval);
-  }
-  std::vector<Collective> collectives;
-  for (const auto& [key, sums] : rows) {
-    const auto& [name, group, bytes] = key;
-    Collective row{name, group, std::nullopt, sums.count, sums.total_ns, sums.exposed_ns, {}};
-    if (bytes >= 0) row.bytes = sums.bytes;
-    const int ranks = trace.metadata().world_size.value_or(0);
-    if (bytes > 0 && ranks > 1 && sums.total_ns > 0) {
-      row.bus_bandwidth = static_cast<double>(sums.bytes) * 1e9 /
-                          static_cast<double>(sums.total_ns) * bus_factor(name, ranks);
-    }
-    collectives.push_back(std::move(row));
-  }
-  std::stable_sort(collectives.begin(), collectives.end(),
-                   [](const Collective& left, const Collective& right) {
-                     return left.total_ns > right.total_ns;
-                   });
-  return collectives;
-}
-
-int64_t mean_exposed_communication_ns(const Trace& trace, const std::vector<Step>& steps) {
+int64_t mean_exposed_ns(const Communication& communication, const std::vector<Step>& steps) {
   if (steps.empty()) return 0;
-  std::map<int32_t, std::vector<Interval>> calls;  // by device
-  for (const SliceId call : find_calls(trace)) {
-    calls[device_of(trace, call)].push_back(interval_of(trace, call));
-  }
-  Intervals exposed;
-  for (auto& [device, intervals] : calls) {
-    exposed = unite(exposed, subtract(merge(std::move(intervals)), computation(trace, device)));
-  }
   int64_t sum_ns = 0;
-  for (const Step& step : steps) sum_ns += total_within_ns(exposed, step.window);
+  for (const Step& step : steps) sum_ns += total_within_ns(communication.exposed, step.window);
   return sum_ns / static_cast<int64_t>(steps.size());
 }
 

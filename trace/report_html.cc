@@ -178,7 +178,7 @@ std::string tables_html(const Analysis& analysis) {
                         cell(row.device_self_ns == 0 ? "–" : format_ns(row.device_self_ns)) +
                         cell(format_percent(share(row.self_ns, self_ns)));
                });
-  out += table("Collectives", analysis.collectives,
+  out += table("Collectives", analysis.communication.table,
                {"collective", "calls", "total", "exposed", "bytes"}, [](const Collective& row) {
                  return name_cell(row.name) + cell(format_count(row.count)) +
                         cell(format_ns(row.total_ns)) + cell(format_ns(row.exposed_ns)) +

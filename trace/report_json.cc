@@ -1,16 +1,12 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/report.h"
+#include "trace/report_json_ranks.h"
 
 namespace redline::trace {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-template <typename Value>
-json or_null(const std::optional<Value>& value) {
-  return value ? json(*value) : json();
-}
 
 json issues_json(const Trace& trace, bool lost_data) {
   json counts = json::object();
@@ -66,17 +62,6 @@ json copy_json(const CopyRow& row) {
           {"bytes", row.bytes},
           {"total_ns", row.total_ns},
           {"bandwidth", or_null(row.bandwidth())}};
-}
-
-json collective_json(const Collective& row) {
-  return {{"name", row.name},
-          {"group", row.group.empty() ? json() : json(row.group)},
-          {"seq", nullptr},  // rows are sums of calls
-          {"bytes", or_null(row.bytes)},
-          {"count", row.count},
-          {"total_ns", row.total_ns},
-          {"exposed_ns", row.exposed_ns},
-          {"bus_bandwidth", or_null(row.bus_bandwidth)}};
 }
 
 json launches_json(const std::optional<LaunchStatistics>& launches) {
@@ -173,25 +158,10 @@ json trace_json(const Analysis& analysis, size_t index) {
   object["launches"] = launches_json(analysis.launches);
   object["queue"] = queue_json(analysis.queues);
   object["idle"] = idle_json(analysis.idle);
-  object["collectives"] = list_json(analysis.collectives, collective_json);
+  object["collectives"] = collectives_json(analysis.communication);
   object["memory"] = memory_json(analysis.memory);
   object["advice"] = advice_json(advise(analysis), index);
   return object;
-}
-
-json ranks_json(const RankComparison& comparison) {
-  json times = json::array(), offsets = json::array();
-  for (const RankTime& time : comparison.times) {
-    times.push_back({{"rank", time.rank},
-                     {"step_ns", time.step_ns},
-                     {"own_work_ns", time.own_work_ns},
-                     {"exposed_communication_ns", time.exposed_communication_ns}});
-  }
-  for (const auto& offset : comparison.clock_offsets_ns) offsets.push_back(or_null(offset));
-  return {{"clock_offsets_ns", offsets},
-          {"straggler", or_null(comparison.straggler)},
-          {"skew_ns", comparison.skew_ns},
-          {"times", times}};
 }
 
 }  // namespace

@@ -271,10 +271,10 @@ class TextReport {
   }
 
   void write_collectives() {
-    if (main_.collectives.empty()) return;
-    write_table_head("COLLECTIVES", main_.collectives.size(), "exposed");
-    for (size_t i = 0; i < std::min(main_.collectives.size(), kTopRows); ++i) {
-      const Collective& row = main_.collectives[i];
+    if (main_.communication.table.empty()) return;
+    write_table_head("COLLECTIVES", main_.communication.table.size(), "exposed");
+    for (size_t i = 0; i < std::min(main_.communication.table.size(), kTopRows); ++i) {
+      const Collective& row = main_.communication.table[i];
       const std::string size =
           row.bytes ? " of " + format_bytes(*row.bytes / row.count) : std::string();
       write_row(elide(row.name, 37 - columns(size)) + size, row.count, row.total_ns,

@@ -1,0 +1,260 @@
+#include "trace/collective_calls.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "trace/json_scan.h"
+#include "trace/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+// Bytes of an element, by c10's and by NCCL's name of its type.
+int64_t element_bytes(std::string_view type) {
+  constexpr std::array<std::pair<std::string_view, int64_t>, 25> kSizes = {{
+      {"float", 4},         {"Float", 4}, {"double", 8},      {"Double", 8},
+      {"half", 2},          {"Half", 2},  {"c10::Half", 2},   {"c10::BFloat16", 2},
+      {"BFloat16", 2},      {"int", 4},   {"Int", 4},         {"long", 8},
+      {"long int", 8},      {"Long", 8},  {"short", 2},       {"Short", 2},
+      {"unsigned char", 1}, {"Byte", 1},  {"signed char", 1}, {"Char", 1},
+      {"bool", 1},          {"Bool", 1},  {"char", 1},        {"Float8_e4m3fn", 1},
+      {"Float8_e5m2", 1},
+  }};
+  for (const auto& [name, bytes] : kSizes) {
+    if (name == type) return bytes;
+  }
+  return 0;
+}
+
+// Product of the numbers of the first tensor in "Input Dims": [[[64, 3]], …] or [[64, 3], …].
+std::optional<int64_t> first_tensor_elements(std::string_view dims) {
+  const size_t first = dims.find_first_of("0123456789");
+  if (first == std::string_view::npos) return std::nullopt;
+  const size_t end = dims.find(']', first);
+  int64_t elements = 1;
+  for (size_t at = first; at < end && at != std::string_view::npos;) {
+    const size_t stop = std::min(dims.find_first_of(",]", at), end);
+    const auto size = parse_scaled(dims.substr(at, stop - at), 0);
+    if (!size || __builtin_mul_overflow(elements, *size, &elements)) return std::nullopt;
+    at = dims.find_first_of("0123456789", stop);
+  }
+  return elements;
+}
+
+std::string_view first_string(std::string_view list) {
+  const size_t open = list.find('"');
+  if (open == std::string_view::npos) return {};
+  return list.substr(open + 1, list.find('"', open + 1) - open - 1);
+}
+
+// The args of one event that tell of a collective.
+struct Facts {
+  std::optional<int64_t> in_elements, out_elements, ranks, seq;
+  std::string_view type, group, group_ranks, collective, input_dims, input_types;
+
+  void read(std::string_view event) {
+    for_each_member(find_value(event, "args"), [this](std::string_view key, std::string_view json) {
+      if (key.size() >= 3) take(key, json);
+      return true;
+    });
+  }
+
+ private:
+  void take(std::string_view key, std::string_view json) {
+    const auto number = [&](std::optional<int64_t>& field) {
+      if (!field) field = parse_scaled(unquote(json), 0);
+    };
+    const auto text = [&](std::string_view& field) {
+      if (field.empty()) field = unquote(json);
+    };
+    if (key == "In msg nelems") return number(in_elements);
+    if (key == "Out msg nelems") return number(out_elements);
+    if (key == "Group size") return number(ranks);
+    if (key == "Seq") return number(seq);
+    if (key == "dtype") return text(type);
+    if (key == "Process Group Name") return text(group);
+    if (key == "Process Group Ranks") return text(group_ranks);
+    if (key == "Collective name") return text(collective);
+    if (key == "Input Dims" && first_tensor_elements(json)) return text(input_dims);
+    if (key == "Input type" && element_bytes(first_string(json)) > 0) return text(input_types);
+  }
+};
+
+int64_t message_bytes(const Facts& facts, CollectiveKind kind, int ranks) {
+  if (facts.in_elements) {
+    const int64_t size = element_bytes(facts.type);
+    const int64_t elements = std::max(*facts.in_elements, facts.out_elements.value_or(0));
+    if (size > 0 && elements >= 0 && elements < INT64_MAX / size) return elements * size;
+  }
+  const auto elements = first_tensor_elements(facts.input_dims);
+  const int64_t size = element_bytes(first_string(facts.input_types));
+  // The operator's input is one rank's part of what an all-gather brings together.
+  const int64_t parts = kind == CollectiveKind::kAllGather ? std::max(1, ranks) : 1;
+  if (!elements || size == 0 || *elements > INT64_MAX / size / parts) return -1;
+  return *elements * size * parts;
+}
+
+enum class Source { kKernels, kAnnotations, kParamComms };
+
+enum NameClass : uint8_t { kNoCall = 0, kKernelName = 1, kOpName = 2, kParamCommsName = 4 };
+
+std::vector<uint8_t> classify_names(const Trace& trace) {
+  std::vector<uint8_t> classes(trace.string_count(), kNoCall);
+  for (uint32_t i = 0; i < classes.size(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    if (is_communication_kernel(name)) classes[i] |= kKernelName;
+    if (is_communication_op(name)) classes[i] |= kOpName;
+    if (name == "record_param_comms") classes[i] |= kParamCommsName;
+  }
+  return classes;
+}
+
+std::vector<SliceId> find_slices(const Trace& trace, Source& source) {
+  const auto classes = classify_names(trace);
+  std::array<std::vector<SliceId>, 3> found;
+  const auto& names = trace.slices().name;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    const StringId name = names[slice.value];
+    const uint8_t is = name ? classes[name.value] : uint8_t{kNoCall};
+    if (is == kNoCall) return;
+    if ((is & kKernelName) != 0 && category == Category::kKernel) found[0].push_back(slice);
+    if ((is & kOpName) != 0 && is_host_node(category)) found[1].push_back(slice);
+    if ((is & kParamCommsName) != 0 && category == Category::kCpuOp) found[2].push_back(slice);
+  });
+  for (const Source one : {Source::kKernels, Source::kAnnotations, Source::kParamComms}) {
+    source = one;
+    if (!found[static_cast<size_t>(one)].empty()) return std::move(found[static_cast<size_t>(one)]);
+  }
+  return {};
+}
+
+// Sizes of process groups by name, out of "distributedInfo".
+std::map<std::string, int, std::less<>> group_sizes(const Trace& trace) {
+  using nlohmann::json;
+  std::map<std::string, int, std::less<>> sizes;
+  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
+  if (!top.is_object() || !top.contains("distributedInfo")) return sizes;
+  const json& info = top["distributedInfo"];
+  if (!info.is_object() || !info.contains("pg_config") || !info["pg_config"].is_array()) {
+    return sizes;
+  }
+  for (const json& group : info["pg_config"]) {
+    if (!group.is_object() || !group.contains("pg_name") || !group.contains("pg_size")) continue;
+    const json &name = group["pg_name"], &size = group["pg_size"];
+    if (name.is_string() && size.is_number_integer()) sizes[name.get<std::string>()] = size;
+  }
+  return sizes;
+}
+
+class Finder {
+ public:
+  Finder(const Trace& trace, const HostTree& tree) : trace_(trace), tree_(tree) {}
+
+  CollectiveCalls find() {
+    Source source = Source::kKernels;
+    auto slices = find_slices(trace_, source);
+    if (slices.empty()) return {};
+    std::stable_sort(slices.begin(), slices.end(), [&](SliceId left, SliceId right) {
+      return trace_.slices().begin_ns[left.value] < trace_.slices().begin_ns[right.value];
+    });
+    sizes_ = group_sizes(trace_);
+    if (source == Source::kKernels) find_launches(slices);
+    for (const SliceId slice : slices) found_.calls.push_back(describe(slice, source));
+    number_calls();
+    return std::move(found_);
+  }
+
+ private:
+  void find_launches(const std::vector<SliceId>& kernels) {
+    for (const SliceId kernel : kernels) launches_[kernel] = SliceId::none();
+    for (const Flow& flow : trace_.flows()) {
+      if (flow.kind != FlowKind::kLaunch) continue;
+      if (trace_.slices().category[flow.to.value] != Category::kKernel) continue;
+      const auto kernel = launches_.find(flow.to);
+      if (kernel != launches_.end()) kernel->second = flow.from;
+    }
+  }
+
+  CollectiveCall describe(SliceId slice, Source source) {
+    CollectiveCall call;
+    call.slice = slice;
+    Facts facts;
+    facts.read(trace_.event_text(slice));
+    SliceId around = tree_.parent[slice.value];
+    if (source == Source::kKernels) {
+      call.device = track_of(trace_, slice).device;
+      call.launch = launches_[slice];
+      around = call.launch ? tree_.parent[call.launch.value] : SliceId::none();
+    }
+    std::string_view op = read_around(around, facts);
+    if (op.empty()) op = name_of(trace_, slice);
+    call.kind = collective_kind(facts.collective.empty() ? op : facts.collective);
+    if (call.kind == CollectiveKind::kOther) call.kind = collective_kind(name_of(trace_, slice));
+    call.group = group_of(facts);
+    call.ranks = ranks_of(facts);
+    call.bytes = message_bytes(facts, call.kind, call.ranks);
+    call.seq_recorded = facts.seq.has_value();
+    call.seq = facts.seq.value_or(0);
+    return call;
+  }
+
+  // What the operators around say and the call itself does not; gives the collective's name there.
+  // A "SendRecv" kernel is an all-to-all only by them.
+  std::string_view read_around(SliceId around, Facts& facts) const {
+    constexpr int kLevels = 4;  // annotation, record_param_comms, c10d operator, and one to spare
+    std::string_view op;
+    for (int level = 0; level < kLevels && around; ++level) {
+      const std::string_view name = name_of(trace_, around);
+      const bool is_op = is_communication_op(name);
+      if (is_op && op.empty()) op = name;
+      if (is_op || name == "record_param_comms") facts.read(trace_.event_text(around));
+      around = tree_.parent[around.value];
+    }
+    return op;
+  }
+
+  uint32_t group_of(const Facts& facts) {
+    const ProcessGroup group{decode_string(facts.group), decode_string(facts.group_ranks)};
+    const auto known = std::find(found_.groups.begin(), found_.groups.end(), group);
+    if (known != found_.groups.end()) return static_cast<uint32_t>(known - found_.groups.begin());
+    found_.groups.push_back(group);
+    return static_cast<uint32_t>(found_.groups.size() - 1);
+  }
+
+  // A call without any word of its group is taken for one of the whole job.
+  [[nodiscard]] int ranks_of(const Facts& facts) const {
+    if (facts.ranks && *facts.ranks > 0 && *facts.ranks < INT32_MAX) {
+      return static_cast<int>(*facts.ranks);
+    }
+    const auto known = sizes_.find(facts.group);
+    if (known != sizes_.end()) return known->second;
+    const bool is_default = facts.group.empty() || facts.group == "0";
+    return is_default ? trace_.metadata().world_size.value_or(0) : 0;
+  }
+
+  void number_calls() {
+    std::map<std::tuple<uint32_t, CollectiveKind, int64_t>, int64_t> next;
+    for (CollectiveCall& call : found_.calls) {
+      if (!call.seq_recorded) call.seq = next[{call.group, call.kind, call.bytes}]++;
+    }
+  }
+
+  const Trace& trace_;
+  const HostTree& tree_;
+  std::map<std::string, int, std::less<>> sizes_;
+  std::unordered_map<SliceId, SliceId> launches_;
+  CollectiveCalls found_;
+};
+
+}  // namespace
+
+CollectiveCalls find_collective_calls(const Trace& trace, const HostTree& tree) {
+  return Finder(trace, tree).find();
+}
+
+}  // namespace redline::trace

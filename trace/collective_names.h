@@ -1,0 +1,50 @@
+// What the name of a collective says: its kind, and for a kernel the algorithm and protocol.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redline::trace {
+
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBarrier,
+  kBroadcast,
+  kReduce,
+  kGather,
+  kScatter,
+  kSendReceive,
+  kOther,
+};
+
+/// A collective's kernel on the GPU: "ncclKernel_…" before NCCL 2.19, "ncclDevKernel_…" since.
+[[nodiscard]] bool is_communication_kernel(std::string_view name);
+
+/// What a process group does on the CPU: "nccl:all_reduce", "gloo:all_reduce" and the like.
+[[nodiscard]] bool is_communication_op(std::string_view name);
+
+/// In any spelling: "allreduce", "nccl:all_reduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)".
+[[nodiscard]] CollectiveKind collective_kind(std::string_view name);
+
+[[nodiscard]] std::string_view kind_name(CollectiveKind kind);  ///< "all_reduce", "send_receive"
+
+/// No rank can leave such a collective before all have entered it.
+[[nodiscard]] bool holds_all_ranks(CollectiveKind kind);
+
+/// bus bandwidth = algorithm bandwidth * bus_factor, as nccl-tests defines it (doc/PERFORMANCE.md;
+/// gather and scatter in src/gather.cu): all-reduce 2(n-1)/n, all-gather, reduce-scatter,
+/// all-to-all, gather and scatter (n-1)/n, the others 1.
+[[nodiscard]] double bus_factor(CollectiveKind kind, int ranks);
+
+/// "ring", "tree", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"; "" where the name
+/// has none. It is the entry kernel's name: NCCL sends other protocols through the same one
+/// (enqueue.cc), so the two are hints.
+[[nodiscard]] std::string_view kernel_algorithm(std::string_view name);
+/// "LL", "LL128", "Simple", or "".
+[[nodiscard]] std::string_view kernel_protocol(std::string_view name);
+
+}  // namespace redline::trace

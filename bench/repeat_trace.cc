@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/json_scan.h"
 #include "trace/text.h"
 
 namespace {
@@ -125,10 +126,12 @@ int repeat(const std::string& in, const std::string& path, size_t bytes) {
   if (!text) return fmt::print(stderr, "repeat_trace: {}\n", text.error().message), 1;
   const std::string_view all = (*text)->view();
   const size_t key = all.find("\"traceEvents\"");
-  const size_t open = all.find('[', key), close = all.rfind(']');
-  if (key == std::string_view::npos || close == std::string_view::npos || close < open) {
+  const size_t open = all.find('[', key);
+  const size_t behind = open < all.size() ? redline::trace::skip_value(all, open) : all.size();
+  if (key == std::string_view::npos || behind >= all.size()) {
     return fmt::print(stderr, "repeat_trace: {}: no \"traceEvents\"\n", in), 1;
   }
+  const size_t close = behind - 1;
   const Template events = find_numbers(all.substr(open + 1, close - open - 1));
   Output out(path);
   bool good = out.write(all.substr(0, open + 1));

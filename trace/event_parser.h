@@ -1,16 +1,18 @@
-// From text to RawEvents: simdjson for sound text, a tolerant scanner for the rest.
+// From text to RawEvents: a fast scanner for sound text, a tolerant one for the rest.
 //
-// The event array is cut into chunks that fit the cache; each is parsed as a JSON array of its own,
-// so chunks could be parsed by several threads. A cut is a guess (its "},{" may sit inside a string
-// or in an event's args): if the guess is wrong, or the text is, simdjson stops at some event, and
-// the tolerant scanner goes on from there to the end of the chunk.
+// The event array is cut into chunks, parsed by several threads. A cut is a guess (its "},{" may sit
+// inside a string or in an event's args): if the guess is wrong, or the text is, the fast scanner
+// stops at some event, and the tolerant one goes on from there to the end of the chunk.
+//
+// simdjson indexes all of the text first and then walks the index. Half of a trace is args, which
+// nobody reads on load: walking straight over them is faster (bench/trace_load).
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "trace/event.h"
+#include "trace/event_shapes.h"
 #include "trace/issues.h"
 
 namespace redline::trace {
@@ -28,18 +30,15 @@ struct ParseStop {
   bool sound = true;  ///< false: behind the last event that could be read
 };
 
-/// simdjson's on-demand pass over one chunk.
+/// One pass over a chunk of sound text. What it accepts, the tolerant scanner would read the same.
 class FastEventParser {
  public:
-  FastEventParser();
-  ~FastEventParser();
-
   /// Parses the events in text[from, to), where `to` is behind an event (or is the text's end).
   [[nodiscard]] ParseStop parse(std::string_view text, size_t from, size_t to, EventSink& sink);
 
  private:
-  struct Buffers;
-  std::unique_ptr<Buffers> buffers_;
+  EventShapes shapes_;
+  std::vector<char> padded_;  // for the text's last chunk: blocks are read whole
 };
 
 /// Parses events from `from` until one ends at or behind `to`, the array ends or the text ends;

@@ -1,0 +1,171 @@
+// Walks over the sound JSON of an event without looking at what nobody reads on load.
+//
+// Each function moves behind what it is named after, or returns false where the text is not what
+// Kineto or Chrome would write; what to do then is the tolerant scanner's business.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "trace/event.h"
+#include "trace/simd_block.h"
+
+namespace redline::trace {
+
+class SoundEventScanner {
+ public:
+  SoundEventScanner(const char* begin, const char* end) : at_(begin), end_(end) {}
+
+  [[nodiscard]] const char* at() const { return at_; }
+  [[nodiscard]] bool ended() const { return at_ >= end_; }
+
+  /// Nothing was read behind the end; where it was, the chunk's cut is wrong.
+  [[nodiscard]] bool is_inside() const { return at_ <= end_; }
+
+  void advance(size_t bytes) { at_ += bytes; }
+
+  void skip_space() {
+    while (at_ < end_ && is_space(*at_)) ++at_;
+  }
+
+  bool skip(char expected) {
+    if (*at_ != expected) return false;
+    ++at_;
+    return true;
+  }
+
+  /// Any value; `token` is as it stands in the text.
+  bool value(std::string_view& token) {
+    const char* const begin = at_;
+    if (!skip_value()) return false;
+    token = {begin, static_cast<size_t>(at_ - begin)};
+    return true;
+  }
+
+  /// A whole event, its members in any order.
+  bool event(RawEvent& event) {
+    if (!skip('{')) return false;
+    skip_space();
+    if (skip('}')) return true;
+    do {
+      skip_space();
+      if (!member(event)) return false;
+      skip_space();
+    } while (skip(','));
+    return skip('}') && at_ <= end_;
+  }
+
+ private:
+  static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+  bool member(RawEvent& event) {
+    const char* const key = at_ + 1;
+    if (!string()) return false;
+    std::string_view* const field = event_field(event, {key, static_cast<size_t>(at_ - 1 - key)});
+    skip_space();
+    if (!skip(':')) return false;
+    skip_space();
+    std::string_view token;
+    if (!value(token)) return false;
+    if (field != nullptr && (field != &event.args || token[0] == '{')) *field = token;
+    return true;
+  }
+
+  bool skip_value() {
+    switch (*at_) {
+      case '"':
+        return string();
+      case '{':
+        return nested('{', '}');
+      case '[':
+        return nested('[', ']');
+      default:
+        return scalar();
+    }
+  }
+
+  bool string() {
+    const char* const begin = at_;
+    if (!skip('"')) return false;
+    bool ascii = true;
+    while (at_ < end_) {
+      const Block16 block(at_);
+      const uint32_t stops = block.equal('"') | block.equal('\\') | block.below(' ');
+      if (stops == 0) {
+        ascii = ascii && block.high_bits() == 0;
+        at_ += Block16::kBytes;
+        continue;
+      }
+      const int length = __builtin_ctz(stops);
+      ascii = ascii && (block.high_bits() & ((1U << length) - 1)) == 0;
+      at_ += length;
+      if (*at_ == '"') {
+        ++at_;
+        return at_ <= end_ && (ascii || is_utf8(begin));
+      }
+      if (*at_ != '\\') return false;  // a raw control character
+      at_ += 2;
+    }
+    return false;
+  }
+
+  // A number, true, false or null: whatever stands here up to the next separator.
+  bool scalar() {
+    const char* const begin = at_;
+    while (at_<end_&& * at_> ' ' && *at_ != ',' && *at_ != '}' && *at_ != ']') ++at_;
+    return at_ > begin && at_ < end_;
+  }
+
+  // An object or an array. Only its own kind of bracket is counted, and none inside strings.
+  bool nested(char open, char close) {
+    const char* const begin = at_;
+    uint64_t in_string = 0;  // all ones while a string goes on from block to block
+    uint64_t high = 0;
+    int depth = 0;
+    bool escaped = false;  // the first byte of the block comes after a backslash
+    for (; at_ < end_; at_ += Block64::kBytes) {
+      const Block64 block(at_);
+      uint64_t quotes = block.equal('"');
+      const uint64_t backslashes = block.equal('\\');
+      if (backslashes != 0 || escaped) quotes &= ~escaped_bytes(backslashes, escaped);
+      const uint64_t strings = prefix_xor(quotes) ^ in_string;
+      const uint64_t controls = block.below(' ') & strings;
+      high |= block.high_bits();
+      uint64_t brackets = (block.equal(open) | block.equal(close)) & ~strings;
+      for (; brackets != 0; brackets &= brackets - 1) {
+        const int index = __builtin_ctzll(brackets);
+        depth += at_[index] == open ? 1 : -1;
+        if (depth > 0) continue;
+        const uint64_t inside = (uint64_t{1} << index) - 1;
+        at_ += index + 1;
+        return (controls & inside) == 0 && at_ <= end_ && (high == 0 || is_utf8(begin));
+      }
+      if (controls != 0) return false;
+      in_string = static_cast<uint64_t>(static_cast<int64_t>(strings) >> 63);
+    }
+    return false;
+  }
+
+  // The bytes behind an odd run of backslashes; they are rare, so one by one.
+  static uint64_t escaped_bytes(uint64_t backslashes, bool& escaped) {
+    uint64_t found = 0;
+    for (int i = 0; i < 64; ++i) {
+      const bool is_backslash = (backslashes >> i & 1) != 0;
+      if (escaped) found |= uint64_t{1} << i;
+      escaped = is_backslash && !escaped;
+    }
+    return found;
+  }
+
+  [[nodiscard]] bool is_utf8(const char* begin) const {
+    return simdjson::validate_utf8(begin, static_cast<size_t>(at_ - begin));
+  }
+
+  const char* at_;
+  const char* end_;
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,94 @@
+#include "trace/event_shapes.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "trace/event_parser.h"
+
+namespace redline::trace {
+namespace {
+
+struct Collector : EventSink {
+  void add(const RawEvent& event) override {
+    events += std::to_string(event.offset);
+    for (const auto token : {event.phase, event.category, event.name, event.pid, event.tid,
+                             event.time, event.duration, event.id, event.args}) {
+      events += "|" + std::string(token);
+    }
+    events += "\n";
+  }
+  std::string events;
+};
+
+// Events one by one, by a new parser each: none can fit a shape.
+std::string without_shapes(const std::vector<std::string>& events) {
+  std::string text;
+  Collector all;
+  for (const std::string& event : events) {
+    const size_t from = text.size();
+    text += event + ",";
+    FastEventParser parser;
+    EXPECT_TRUE(parser.parse(text, from, text.size() - 1, all).sound) << event;
+  }
+  return all.events;
+}
+
+std::string with_shapes(const std::vector<std::string>& events) {
+  std::string text;
+  for (const std::string& event : events) text += event + ",";
+  Collector all;
+  FastEventParser parser;
+  EXPECT_TRUE(parser.parse(text, 0, text.size() - 1, all).sound);
+  return all.events;
+}
+
+TEST(EventShapesTest, GiveWhatParsingInFullGives) {
+  const std::string slice =
+      R"({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "ts": 5.125, )"
+      R"("dur": 7, "args": {"External id": 3, "list": [1, {"a": "}"}]}})";
+  std::vector<std::string> events(5, slice);
+  events.emplace_back(R"({"ph": "i", "name": "[memory]", "pid": 1, "tid": 2, "ts": 6, "s": "t"})");
+  events.push_back(slice);
+  events.emplace_back(R"({"args": {}, "ts": 1, "pid": "a", "tid": "\"b\"", "ph": "X", "dur": 2})");
+  events.emplace_back(R"({"args": [], "ts": 1, "pid": "a", "tid": "\"b\"", "ph": "X", "dur": 2})");
+  events.emplace_back(R"({"args": {}, "ts": 1, "pid": {"x": 1}, "tid": "c", "ph": "X", "dur": 2})");
+  events.emplace_back("{}");
+  events.push_back(slice);
+  EXPECT_EQ(with_shapes(events), without_shapes(events));
+}
+
+TEST(EventShapesTest, AreToldApartByOneCharacter) {
+  const std::string event = R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 5, "dur": 7 })";
+  std::vector<std::string> events(2, event);
+  for (size_t i = 1; i + 1 < event.size(); ++i) {
+    if (event[i] == ' ') events.push_back(event.substr(0, i) + "\n" + event.substr(i + 1));
+    if (event[i] == 'X') events.push_back(event.substr(0, i) + "B" + event.substr(i + 1));
+    events.push_back(event);
+  }
+  EXPECT_EQ(with_shapes(events), without_shapes(events));
+}
+
+TEST(EventShapesTest, MayBeManyMoreThanAreRemembered) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 300; ++i) {
+    const std::string number = std::to_string(i % 100);
+    events.push_back(R"({"ph": "X", "key)" + number + R"(": 0, "name": ")" + number + R"("})");
+  }
+  EXPECT_EQ(with_shapes(events), without_shapes(events));
+}
+
+TEST(EventShapesTest, DoNotReachBeyondTheChunk) {
+  const std::string event = R"({"ph": "X", "name": "a", "ts": 5, "dur": 7})";
+  const std::string text = event + "," + event + "," + event + std::string(500, ' ');
+  for (size_t to = 2 * event.size() + 2; to < text.size() - 500; ++to) {
+    Collector all;
+    FastEventParser parser;
+    const ParseStop stop = parser.parse(text, 0, to, all);
+    EXPECT_EQ(stop.sound, to == 2 * event.size() + 2) << to;
+    EXPECT_EQ(stop.at, stop.sound ? to : 2 * event.size() + 1) << to;
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

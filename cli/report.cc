@@ -17,6 +17,8 @@ struct ReportOptions {
   std::vector<std::string> paths;
   std::string format = "text";
   std::string output;
+  size_t top = trace::TextScope().top;
+  bool all = false;
 };
 
 std::string render(const trace::Report& report, const ReportOptions& options) {
@@ -24,7 +26,7 @@ std::string render(const trace::Report& report, const ReportOptions& options) {
   if (options.format == "html") return trace::report_html(report);
   trace::TextStyle style = trace::stdout_style();
   if (!options.output.empty()) style.colour = false;
-  return trace::report_text(report, style);
+  return trace::report_text(report, style, {options.all ? trace::TextScope::kAll : options.top});
 }
 
 int report(const ReportOptions& options) {
@@ -47,6 +49,10 @@ void add_report(CLI::App& app, int& status) {
       ->check(CLI::IsMember({"text", "json", "html"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "File to write instead of standard output");
+  command->add_option("--top", options->top, "Rows of each table in the text report")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--all", options->all, "All rows of each table in the text report");
   command->footer(
       "Examples:\n"
       "  redline report traces\n"

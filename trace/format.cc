@@ -42,7 +42,8 @@ std::string format_bytes(int64_t bytes) {
 }
 
 std::string format_bandwidth(double bytes_per_second) {
-  constexpr std::array<Unit, 4> kUnits{{{1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}}};
+  constexpr std::array<Unit, 5> kUnits{
+      {{1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}}};
   return format_in(bytes_per_second, kUnits);
 }
 

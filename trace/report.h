@@ -1,6 +1,8 @@
 // The report on the traces of one run, and how it is written.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,10 +29,17 @@ struct TextStyle {
   bool utf8 = true;
 };
 
+/// How much of each table the text report shows.
+struct TextScope {
+  static constexpr size_t kAll = SIZE_MAX;
+  size_t top = 5;
+};
+
 /// The style for standard output: colour on a terminal unless NO_COLOR is set, UTF-8 by locale.
 [[nodiscard]] TextStyle stdout_style();
 
-[[nodiscard]] std::string report_text(const Report& report, const TextStyle& style);
+[[nodiscard]] std::string report_text(const Report& report, const TextStyle& style,
+                                      const TextScope& scope = {});
 
 /// Schema "redline.report/1". Times are integer nanoseconds, shares 0..1, null = not applicable.
 [[nodiscard]] std::string report_json(const Report& report);

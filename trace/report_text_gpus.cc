@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include "trace/format.h"
+#include "trace/report_text_page.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kLittle = 1 << 20;
+
+std::string share(const std::optional<double>& value) {
+  return value ? format_percent(*value) : "-";
+}
+
+}  // namespace
+
+void write_gpus(TextPage& page) {
+  size_t count = 0, shown = 0;
+  for (const Analysis& analysis : page.report.traces) count += analysis.gpus.size();
+  if (count == 0) return;
+  page.canvas.left("GPUS", 26, Hue::kBold)
+      .right("busy", 9, Hue::kDim)
+      .right("SM efficiency", 16, Hue::kDim)
+      .right("occupancy", 13, Hue::kDim)
+      .right("Tensor Cores", 16, Hue::kDim)
+      .end_line();
+  for (const Analysis& analysis : page.report.traces) {
+    const auto rank = analysis.trace->metadata().rank;
+    for (const GpuUse& gpu : analysis.gpus) {
+      if (shown == page.shown(count)) break;
+      ++shown;
+      page.canvas.left("  ")
+          .left(fmt::format(
+                    "GPU {}{}", gpu.device,
+                    rank && page.report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : ""),
+                24)
+          .right(format_percent(gpu.utilization), 9)
+          .right(share(gpu.sm_efficiency), 16)
+          .right(share(gpu.occupancy), 13)
+          .right(share(gpu.tensor_core_share), 16)
+          .end_line();
+    }
+  }
+  if (count > shown) {
+    page.canvas.left(fmt::format("  … and {} more", count - shown), 0, Hue::kDim).end_line();
+  }
+  page.canvas.end_line();
+}
+
+void write_memory(TextPage& page) {
+  bool any = false;
+  for (const Analysis& analysis : page.report.traces) {
+    const auto rank = analysis.trace->metadata().rank;
+    for (const MemoryPeak& peak : analysis.memory) {
+      // What tests and loggers allocate on the host of a GPU's job tells nothing.
+      if (!peak.is_gpu && !analysis.gpus.empty() && peak.allocated_bytes < kLittle) continue;
+      if (!any) page.canvas.left("MEMORY peaks", 0, Hue::kBold).end_line();
+      any = true;
+      page.canvas.left("  ")
+          .left(fmt::format(
+                    "{}{}", peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host",
+                    rank && page.report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : ""),
+                24)
+          .right(format_bytes(peak.allocated_bytes), 10)
+          .left(" allocated")
+          .left(peak.reserved_bytes > 0
+                    ? fmt::format(", {} reserved", format_bytes(peak.reserved_bytes))
+                    : std::string())
+          .end_line();
+    }
+  }
+  if (any) page.canvas.end_line();
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tests/trace_text.h"
+#include "trace/reader.h"
+#include "trace/report.h"
+#include "trace/text_canvas.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string text_of(const std::vector<std::string>& texts, const TextScope& scope = {}) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const std::string& text : texts) {
+    traces.push_back(*parse_trace("run/rank" + std::to_string(traces.size()) + ".json", text));
+  }
+  return report_text(make_report(traces), {}, scope);
+}
+
+std::string rank(int number, const char* kernel) {
+  return TraceText()
+      .rank(number, 2)
+      .step(0, 0, 1'000'000)
+      .cpu_op("aten::mm", 0, 1000)
+      .runtime("cudaLaunchKernel", 100, 200, 1)
+      .kernel(kernel, 1000, 900'000, on_stream(7, 1))
+      .str();
+}
+
+TEST(TextReport, NoLineOfARealTraceIsWiderThan80Columns) {
+  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto trace = read_trace(entry.path());
+    ASSERT_TRUE(trace);
+    const Report report = make_report({*trace});
+    for (const TextScope& scope : {TextScope{}, TextScope{TextScope::kAll}}) {
+      for (const std::string& line : lines_of(report_text(report, {}, scope))) {
+        EXPECT_LE(columns(line), 80) << entry.path() << "\n" << line;
+      }
+    }
+  }
+}
+
+TEST(TextReport, CoversAllRanks) {
+  const std::string text = text_of({rank(0, "first_kernel"), rank(1, "second_kernel")});
+  EXPECT_THAT(text, HasSubstr("run/"));
+  EXPECT_THAT(text, HasSubstr("2 ranks"));
+  EXPECT_THAT(text, HasSubstr("first_kernel"));
+  EXPECT_THAT(text, HasSubstr("second_kernel"));
+  EXPECT_THAT(text, HasSubstr("KERNELS of 2 ranks (2)"));
+  EXPECT_THAT(text, HasSubstr("GPU 0 of rank 1"));
+}
+
+TEST(TextReport, SumsTheSameKernelOverRanks) {
+  EXPECT_THAT(text_of({rank(0, "k"), rank(1, "k")}),
+              HasSubstr("  k                                             2    1.8 ms  899.0 us"));
+}
+
+TEST(TextReport, TopAndAllChooseHowMuch) {
+  TraceText text;
+  for (int i = 0; i < 8; ++i) text.kernel("k" + std::to_string(i), i * 100, i * 100 + 50);
+  EXPECT_THAT(text_of({text.str()}), HasSubstr("KERNELS (top 5 of 8)"));
+  EXPECT_THAT(text_of({text.str()}), HasSubstr("--all"));
+  EXPECT_THAT(text_of({text.str()}, {2}), HasSubstr("KERNELS (top 2 of 8)"));
+  const std::string all = text_of({text.str()}, {TextScope::kAll});
+  EXPECT_THAT(all, HasSubstr("KERNELS (8)"));
+  EXPECT_THAT(all, HasSubstr("k7"));
+  EXPECT_THAT(all, Not(HasSubstr("--all")));
+}
+
+TEST(TextReport, NamesLoadIssuesWithCountAndOffset) {
+  const std::string text = text_of(
+      {TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str()});
+  EXPECT_THAT(text, HasSubstr("1 skipped"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("! skipped  1 x [a-z_]+, first at byte [0-9]+"));
+}
+
+TEST(TextReport, ColoursOnlyWhereAskedFor) {
+  const Report report = make_report({*parse_trace("a.json", rank(0, "k"))});
+  EXPECT_THAT(report_text(report, {.colour = false}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(report_text(report, {.colour = true}), HasSubstr("\x1b["));
+  for (const char c : report_text(report, {.utf8 = false})) EXPECT_LT(static_cast<uint8_t>(c), 128);
+}
+
+}  // namespace
+}  // namespace redline::trace

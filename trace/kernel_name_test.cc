@@ -16,7 +16,7 @@ TEST(KernelName, KeepsTheTellingPart) {
            Row{"volta_sgemm_128x64_nn", "volta_sgemm_128x64_nn"},
            Row{"void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float, "
                "float, cudnnTensorStruct)",
-               "bn_bw_1C11_kernel_new<flo…512,true,1>"},
+               "bn_bw_1C11_kernel_new<flo…,512,true,1>"},
            Row{"void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, "
                "float, float, at::native::MulFunctor<float> >, at::detail::Array<char*, 3> >(int, "
                "at::native::BinaryFunctor<float, float, float, at::native::MulFunctor<float> >, "

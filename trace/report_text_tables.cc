@@ -39,7 +39,7 @@ void write_collectives(TextPage& page) {
   const auto collectives = merged_collectives(page.report.traces);
   if (collectives.empty()) return;
   TextCanvas& canvas = page.canvas;
-  page.write_title("COLLECTIVES" + of_ranks(page.report), collectives.size(), 34);
+  page.write_title("COLLECTIVES", collectives.size(), 34);
   canvas.right("calls", 7, Hue::kDim)
       .right("message", 10, Hue::kDim)
       .right("total", 10, Hue::kDim)

@@ -1,4 +1,5 @@
 // redline report PATH…: what holds a training run back.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -19,7 +20,21 @@ struct ReportOptions {
   std::string output;
   size_t top = trace::TextScope().top;
   bool all = false;
+  bool timings = false;
 };
+
+// On stderr, so that the report itself stays what it is.
+void print_timings(const trace::Report& report, double analyses_seconds) {
+  const auto line = [](std::string_view what, double seconds) {
+    fmt::print(stderr, "{:>9.1f} ms  {}\n", seconds * 1e3, what);
+  };
+  line("load", report.load_seconds);
+  line("all analyses", analyses_seconds);
+  for (const trace::Analysis& analysis : report.traces) {
+    for (const trace::AnalysisTime& time : analysis.times) line(time.name, time.seconds);
+  }
+  for (const trace::AnalysisTime& time : report.times) line(time.name, time.seconds);
+}
 
 std::string render(const trace::Report& report, const ReportOptions& options) {
   if (options.format == "json") return trace::report_json(report);
@@ -29,13 +44,21 @@ std::string render(const trace::Report& report, const ReportOptions& options) {
   return trace::report_text(report, style, {options.all ? trace::TextScope::kAll : options.top});
 }
 
+double seconds_between(std::chrono::steady_clock::time_point begin,
+                       std::chrono::steady_clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
 int report(const ReportOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const auto traces = trace::read_traces(options.paths);
   if (!traces) return fail(traces.error().message);
-  const std::chrono::duration<double> load = std::chrono::steady_clock::now() - begin;
+  const auto loaded = std::chrono::steady_clock::now();
   trace::Report result = trace::make_report(*traces);
-  result.load_seconds = load.count();
+  result.load_seconds = seconds_between(begin, loaded);
+  if (options.timings) {
+    print_timings(result, seconds_between(loaded, std::chrono::steady_clock::now()));
+  }
   return write_output(render(result, options), options.output);
 }
 
@@ -53,6 +76,8 @@ void add_report(CLI::App& app, int& status) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--all", options->all, "All rows of each table in the text report");
+  command->add_flag("--timings", options->timings,
+                    "Say on stderr what loading and each analysis took");
   command->footer(
       "Examples:\n"
       "  redline report traces\n"

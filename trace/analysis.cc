@@ -1,6 +1,9 @@
 #include "trace/analysis.h"
 
+#include <future>
 #include <nlohmann/json.hpp>
+
+#include "trace/stop_watch.h"
 
 namespace redline::trace {
 namespace {
@@ -17,27 +20,72 @@ std::optional<double> recorder_number(const Trace& trace, const char* key) {
   return ours[key].get<double>();
 }
 
+// `beside` on a second thread where one can be had, else behind `here`.
+template <typename Here, typename Beside>
+void run_both(Here here, Beside beside) {
+  auto other = std::async(std::launch::async | std::launch::deferred, beside);
+  here();
+  other.get();
+}
+
 }  // namespace
 
-Analysis analyze(std::shared_ptr<const Trace> trace) {
-  Analysis analysis;
+Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* cancel) {
+  Analysis all;
   const Trace& source = *trace;
-  analysis.trace = std::move(trace);
-  analysis.steps = find_steps(source);
-  analysis.step_times = step_times(analysis.steps);
-  analysis.breakdown = break_down_steps(source, analysis.steps);
-  analysis.devices = device_properties(source);
-  analysis.gpus = gpu_use(source, analysis.steps);
-  analysis.kernels = kernel_table(source);
-  analysis.host_tree = build_host_tree(source);
-  analysis.operators = operator_table(source, analysis.host_tree);
-  analysis.copies = copy_table(source);
-  analysis.communication = find_communication(source, analysis.host_tree);
-  analysis.launches = launch_statistics(source);
-  analysis.queues = queue_lengths(source);
-  analysis.idle = idle_gaps(source);
-  analysis.memory = memory_peaks(source);
-  return analysis;
+  all.trace = std::move(trace);
+  StopWatch device(cancel), host(cancel);
+  const NameKinds names(source);
+  std::vector<MemoryEvent> memory_events;
+  run_both(
+      [&] {
+        device.run("device_work",
+                   [&] { all.device_work = read_device_work(source, names, cancel); });
+        device.run("steps", [&] {
+          all.steps = find_steps(source, names, all.device_work);
+          all.step_times = step_times(all.steps);
+        });
+        device.run("kernels", [&] { all.kernels = kernel_table(source, all.device_work); });
+        device.run("copies", [&] { all.copies = copy_table(source, all.device_work); });
+      },
+      [&] {
+        host.run("host_tree", [&] { all.host_tree = build_host_tree(source, names); });
+        host.run("memory", [&] {
+          memory_events = read_memory_events(source, cancel);
+          all.memory = memory_peaks(source, memory_events, all.host_tree);
+        });
+      });
+  run_both(
+      [&] {
+        device.run("gpus", [&] {
+          all.devices = device_properties(source);
+          all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps);
+        });
+        device.run("launches", [&] { all.launches = launch_statistics(source, all.device_work); });
+        device.run("queues", [&] { all.queues = queue_lengths(source, all.device_work); });
+        device.run("idle", [&] {
+          all.stream_idle = idle_gaps(source, all.device_work);
+          all.idle = sum_of(all.stream_idle);
+        });
+        device.run("communication",
+                   [&] { all.communication = find_communication(source, all.host_tree); });
+      },
+      [&] {
+        host.run("breakdown", [&] {
+          all.breakdown =
+              break_down_steps(source, names, all.device_work, all.host_tree, all.steps);
+        });
+        host.run("operators", [&] {
+          all.operators = operator_table(source, names, all.device_work, all.host_tree);
+        });
+        host.run("phases", [&] {
+          all.phases = phase_times(source, all.device_work, all.host_tree, all.steps);
+        });
+      });
+  all.is_cancelled = cancel != nullptr && cancel->load();
+  device.append_to(all.times);
+  host.append_to(all.times);
+  return all;
 }
 
 std::optional<double> samples_per_step(const Trace& trace) {

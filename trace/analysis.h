@@ -1,18 +1,21 @@
 // Everything that a report says of one trace, computed once.
 #pragma once
 
-#include <map>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "trace/breakdown.h"
 #include "trace/communication.h"
+#include "trace/device_work.h"
 #include "trace/gpus.h"
 #include "trace/host_tree.h"
 #include "trace/memory.h"
 #include "trace/model.h"
+#include "trace/phases.h"
 #include "trace/steps.h"
+#include "trace/stop_watch.h"
 #include "trace/streams.h"
 #include "trace/tables.h"
 
@@ -23,20 +26,27 @@ struct Analysis {
   std::vector<Step> steps;
   StepTimes step_times;
   StepBreakdown breakdown;
+  std::optional<PhaseTimes> phases;
   std::vector<DeviceProperties> devices;  ///< of the machine, used or not
-  std::vector<GpuUse> gpus;               ///< that did something
+  DeviceTable device_work;
+  std::vector<GpuUse> gpus;  ///< that did something
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;
   HostTree host_tree;
   std::vector<CopyRow> copies;
   Communication communication;
   std::optional<LaunchStatistics> launches;
-  std::map<int64_t, QueueLength> queues;
-  std::optional<IdleGaps> idle;
+  std::vector<QueueLength> queues;
+  std::vector<StreamIdle> stream_idle;
+  std::optional<IdleGaps> idle;  ///< over the streams
   std::vector<MemoryPeak> memory;
+  std::vector<AnalysisTime> times;
+  bool is_cancelled = false;  ///< the rest is incomplete then
 };
 
-[[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace);
+/// On two threads. Setting `cancel` makes it stop soon.
+[[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace,
+                               const std::atomic<bool>* cancel = nullptr);
 
 /// Samples a step over all ranks, where the recorder knew them ("redline": {"samples_per_step":
 /// N}).

@@ -2,8 +2,6 @@
 
 #include <optional>
 
-#include "trace/category.h"
-#include "trace/communication.h"
 #include "trace/intervals.h"
 #include "trace/slice_view.h"
 
@@ -18,29 +16,37 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-StepPart host_part_of(std::string_view name) {
-  if (is_dataloader_wait(name)) return StepPart::kDataLoader;
-  return is_communication_op(name) ? StepPart::kCommunication : StepPart::kCpu;
+using SlicesOfParts = std::array<std::vector<Interval>, kStepPartCount>;
+
+StepPart device_part_of(const DeviceWork& row) {
+  if (row.category == Category::kMemcpy) return StepPart::kMemcpy;
+  if (row.category == Category::kMemset) return StepPart::kMemset;
+  return row.is_communication ? StepPart::kCommunication : StepPart::kKernel;
 }
 
-std::optional<StepPart> part_of(Category category, std::string_view name) {
-  switch (category) {
-    case Category::kKernel:
-      return is_communication_kernel(name) ? StepPart::kCommunication : StepPart::kKernel;
-    case Category::kMemcpy:
-      return StepPart::kMemcpy;
-    case Category::kMemset:
-      return StepPart::kMemset;
-    case Category::kRuntime:
-    case Category::kDriver:
-      return StepPart::kRuntime;
-    case Category::kCpuOp:
-    case Category::kUserAnnotation:
-      if (is_step_name(name)) return std::nullopt;
-      return host_part_of(name);
-    default:
-      return std::nullopt;
-  }
+// None for steps, which contain everything.
+std::optional<StepPart> host_part_of(uint8_t kinds) {
+  if ((kinds & kStepName) != 0) return std::nullopt;
+  if ((kinds & kDataLoaderName) != 0) return StepPart::kDataLoader;
+  return (kinds & kCommunicationOpName) != 0 ? StepPart::kCommunication : StepPart::kCpu;
+}
+
+void gather_host(const Trace& trace, const NameKinds& names, const HostTree& tree,
+                 SlicesOfParts& slices) {
+  const auto& columns = trace.slices();
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (category == Category::kRuntime || category == Category::kDriver) {
+      slices[static_cast<size_t>(StepPart::kRuntime)].push_back(interval_of(trace, slice));
+      return;
+    }
+    if (!is_host_node(category)) return;
+    const auto part = host_part_of(names.of(columns.name[slice.value]));
+    if (!part) return;
+    // Inside an operator of the same part, a slice adds nothing.
+    const SliceId parent = tree.parent[slice.value];
+    if (parent && host_part_of(names.of(columns.name[parent.value])) == part) return;
+    slices[static_cast<size_t>(*part)].push_back(interval_of(trace, slice));
+  });
 }
 
 }  // namespace
@@ -52,19 +58,20 @@ bool is_dataloader_wait(std::string_view name) {
          name.substr(name.size() - kEnd.size()) == kEnd;
 }
 
-StepBreakdown break_down_steps(const Trace& trace, const std::vector<Step>& steps) {
+StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
+                               const DeviceTable& device, const HostTree& tree,
+                               const std::vector<Step>& steps) {
   StepBreakdown breakdown;
   if (steps.empty()) return breakdown;
   std::vector<Interval> windows;
   windows.reserve(steps.size());
   for (const Step& step : steps) windows.push_back(step.window);
 
-  std::array<std::vector<Interval>, kStepPartCount> slices;
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (const auto part = part_of(category, name_of(trace, slice))) {
-      slices[static_cast<size_t>(*part)].push_back(interval_of(trace, slice));
-    }
-  });
+  SlicesOfParts slices;
+  for (const DeviceWork& row : device.rows) {
+    slices[static_cast<size_t>(device_part_of(row))].push_back(row.interval);
+  }
+  gather_host(trace, names, tree, slices);
   const auto count = static_cast<int64_t>(steps.size());
   Intervals left = merge(std::move(windows));
   for (const StepPart part : kPriority) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/device_work.h"
+#include "trace/host_tree.h"
 #include "trace/model.h"
 #include "trace/steps.h"
 
@@ -39,6 +41,8 @@ struct StepBreakdown {
   [[nodiscard]] int64_t of(StepPart part) const { return part_ns[static_cast<size_t>(part)]; }
 };
 
-[[nodiscard]] StepBreakdown break_down_steps(const Trace& trace, const std::vector<Step>& steps);
+[[nodiscard]] StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
+                                             const DeviceTable& device, const HostTree& tree,
+                                             const std::vector<Step>& steps);
 
 }  // namespace redline::trace

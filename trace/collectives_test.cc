@@ -20,7 +20,7 @@ struct Found {
 Found find(const TraceText& text) {
   auto trace = parse_trace("test", text.str());
   EXPECT_TRUE(trace);
-  return {*trace, find_communication(**trace, build_host_tree(**trace))};
+  return {*trace, find_communication(**trace, build_host_tree(**trace, NameKinds(**trace)))};
 }
 
 TEST(CollectiveNames, KindInEverySpelling) {

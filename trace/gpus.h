@@ -1,12 +1,15 @@
 // How busy each GPU was, and with what.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "trace/intervals.h"
+#include "trace/device_work.h"
+#include "trace/host_tree.h"
 #include "trace/model.h"
 #include "trace/steps.h"
 
@@ -22,6 +25,12 @@ struct DeviceProperties {
 };
 
 [[nodiscard]] std::vector<DeviceProperties> device_properties(const Trace& trace);
+
+/// What ran at an instant: any mix of computation (1), communication (2) and copies (4) but none.
+constexpr size_t kWorkMixCount = 7;
+constexpr std::array<std::string_view, kWorkMixCount> kWorkMixNames = {
+    "compute",        "communication",        "compute_communication",       "memory",
+    "compute_memory", "communication_memory", "compute_communication_memory"};
 
 /// Times are unions, from the first to the last activity of the device, as HolisticTraceAnalysis
 /// defines them: span = idle + busy, busy = compute + non_compute. Utilization, SM efficiency and
@@ -42,9 +51,14 @@ struct GpuUse {
   /// Mean over the steps of min(1, blocks per SM of the running kernels), 0 where none ran.
   std::optional<double> sm_efficiency;
   std::optional<double> occupancy;  ///< mean estimated occupancy of kernels, weighted by time
-  std::optional<double> tensor_core_share;  ///< of kernel time
+  std::optional<double> tensor_core_share;  ///< of kernel time, by the kernels' names
+  /// Share of kernel time that matrix products and convolutions launched, which can use them.
+  std::optional<double> tensor_core_eligible_share;
+  /// Busy time by what ran at once, in the order of kWorkMixNames: the parts sum to busy_ns.
+  std::array<int64_t, kWorkMixCount> mix_ns{};
 };
 
-[[nodiscard]] std::vector<GpuUse> gpu_use(const Trace& trace, const std::vector<Step>& steps);
+[[nodiscard]] std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table,
+                                          const HostTree& tree, const std::vector<Step>& steps);
 
 }  // namespace redline::trace

@@ -7,10 +7,12 @@ namespace {
 
 class Builder {
  public:
-  explicit Builder(const Trace& trace) : trace_(trace), around_(trace.slice_count()) {
+  Builder(const Trace& trace, const NameKinds& names)
+      : trace_(trace), names_(names), around_(trace.slice_count()) {
     tree_.parent.resize(trace.slice_count());
     tree_.self_ns.resize(trace.slice_count(), 0);
     tree_.has_child.resize(trace.slice_count(), false);
+    tree_.kinds_around.resize(trace.slice_count(), 0);
   }
 
   HostTree build() {
@@ -52,7 +54,10 @@ class Builder {
       parent = around_[parent.value];
     }
     tree_.parent[slice.value] = parent;
+    uint8_t& kinds = tree_.kinds_around[slice.value];
+    if (parent) kinds = tree_.kinds_around[parent.value];
     if (!is_host_node(category)) return;
+    kinds |= names_.of(trace_.slices().name[slice.value]);
     const int64_t length_ns = duration_ns(trace_, slice);
     tree_.self_ns[slice.value] = length_ns;
     if (!parent) return;
@@ -66,12 +71,15 @@ class Builder {
   [[nodiscard]] int64_t end_ns(SliceId slice) const { return trace_.slices().end_ns[slice.value]; }
 
   const Trace& trace_;
+  const NameKinds& names_;
   std::vector<SliceId> around_;  // the innermost slice of any kind around each
   HostTree tree_;
 };
 
 }  // namespace
 
-HostTree build_host_tree(const Trace& trace) { return Builder(trace).build(); }
+HostTree build_host_tree(const Trace& trace, const NameKinds& names) {
+  return Builder(trace, names).build();
+}
 
 }  // namespace redline::trace

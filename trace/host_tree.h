@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trace/model.h"
+#include "trace/name_kinds.h"
 
 namespace redline::trace {
 
@@ -14,12 +15,15 @@ struct HostTree {
   std::vector<SliceId> parent;   ///< of every slice (also of runtime calls); none for roots
   std::vector<int64_t> self_ns;  ///< duration without child nodes; 0 for what is no node
   std::vector<bool> has_child;   ///< a node inside
+  /// NameKinds of every slice's nodes around it, itself included: e.g. whether a launch happened
+  /// anywhere inside an optimizer's step.
+  std::vector<uint8_t> kinds_around;
 };
 
 [[nodiscard]] inline bool is_host_node(Category category) {
   return category == Category::kCpuOp || category == Category::kUserAnnotation;
 }
 
-[[nodiscard]] HostTree build_host_tree(const Trace& trace);
+[[nodiscard]] HostTree build_host_tree(const Trace& trace, const NameKinds& names);
 
 }  // namespace redline::trace

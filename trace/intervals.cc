@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "trace/sorted_runs.h"
+
 namespace redline::trace {
 namespace {
 
-bool begins_before(const Interval& left, const Interval& right) {
+constexpr auto kBeginsBefore = [](const Interval& left, const Interval& right) {
   return left.begin_ns < right.begin_ns;
-}
+};
 
 void append(Intervals& out, Interval next) {
   if (next.length_ns() <= 0) return;
@@ -21,17 +23,23 @@ void append(Intervals& out, Interval next) {
 }  // namespace
 
 Intervals merge(std::vector<Interval> any) {
-  if (!std::is_sorted(any.begin(), any.end(), begins_before)) {
-    std::sort(any.begin(), any.end(), begins_before);
+  sort_runs(any, kBeginsBefore);
+  size_t kept = 0;  // merged in place: what is kept never overtakes what is read
+  for (const Interval next : any) {
+    if (next.length_ns() <= 0) continue;
+    if (kept > 0 && next.begin_ns <= any[kept - 1].end_ns) {
+      any[kept - 1].end_ns = std::max(any[kept - 1].end_ns, next.end_ns);
+    } else {
+      any[kept++] = next;
+    }
   }
-  Intervals out;
-  for (const Interval& interval : any) append(out, interval);
-  return out;
+  any.resize(kept);
+  return any;
 }
 
 Intervals unite(const Intervals& left, const Intervals& right) {
   std::vector<Interval> all(left.size() + right.size());
-  std::merge(left.begin(), left.end(), right.begin(), right.end(), all.begin(), begins_before);
+  std::merge(left.begin(), left.end(), right.begin(), right.end(), all.begin(), kBeginsBefore);
   return merge(std::move(all));
 }
 

@@ -1,41 +1,179 @@
 #include "trace/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
-#include "trace/args.h"
+#include "trace/args_scan.h"
 
 namespace redline::trace {
 namespace {
 
 constexpr int64_t kDeviceTypeCpu = 0;  // c10::DeviceType
+constexpr size_t kEventsBetweenChecks = 4096;
+constexpr int64_t kTimelinePoints = 256;
+constexpr size_t kHolders = 10;
+
+MemoryEvent read_event(const Trace& trace, const Instant& instant) {
+  constexpr std::array<std::string_view, 6> kKeys = {"Device Type",     "Device Id",      "Bytes",
+                                                     "Total Allocated", "Total Reserved", "Addr"};
+  std::array<std::string_view, kKeys.size()> values;
+  find_args(trace.text_from(instant.text_offset), kKeys, values);
+  MemoryEvent event;
+  event.time_ns = instant.time_ns;
+  event.track = instant.track;
+  event.is_gpu = to_integer(values[0]).value_or(kDeviceTypeCpu) != kDeviceTypeCpu;
+  event.device = static_cast<int16_t>(to_integer(values[1]).value_or(-1));
+  event.bytes = to_integer(values[2]).value_or(0);
+  event.allocated = to_integer(values[3]).value_or(-1);
+  event.reserved = to_integer(values[4]).value_or(-1);
+  event.address = static_cast<uint64_t>(to_integer(values[5]).value_or(0));
+  return event;
+}
+
+// Finds the operator around each of a track's moments, given in order of time.
+class TrackCursor {
+ public:
+  TrackCursor(const Trace& trace, const HostTree& tree, TrackId track)
+      : trace_(trace),
+        tree_(tree),
+        first_lane_(trace.tracks()[track.value].first_lane.value),
+        begun_(trace.tracks()[track.value].lane_count, 0) {}
+
+  SliceId operator_at(int64_t time_ns) {
+    SliceId innermost;
+    for (uint32_t depth = 0; depth < begun_.size(); ++depth) {
+      const Lane& lane = trace_.lanes()[first_lane_ + depth];
+      uint32_t& next = begun_[depth];
+      const auto& slices = trace_.slices();
+      while (next < lane.count && slices.begin_ns[lane.first.value + next] <= time_ns) ++next;
+      if (next == 0) continue;
+      const uint32_t last = lane.first.value + next - 1;
+      if (slices.end_ns[last] < time_ns) continue;
+      innermost = is_host_node(slices.category[last]) ? SliceId{last} : tree_.parent[last];
+    }
+    return innermost;
+  }
+
+ private:
+  const Trace& trace_;
+  const HostTree& tree_;
+  uint32_t first_lane_;
+  std::vector<uint32_t> begun_;  // by depth: how many slices have
+};
+
+// The memory of one device, moved from event to event.
+class DeviceMemory {
+ public:
+  DeviceMemory(MemoryPeak& peak, int64_t begin_ns, int64_t end_ns)
+      : peak_(peak), begin_ns_(begin_ns), piece_ns_((end_ns - begin_ns) / kTimelinePoints + 1) {}
+
+  void add(const MemoryEvent& event) {
+    growth_ += event.bytes;
+    const MemoryPoint point{event.time_ns, event.allocated >= 0 ? event.allocated : growth_,
+                            std::max<int64_t>(0, event.reserved)};
+    if (point.allocated_bytes > peak_.allocated_bytes) {
+      peak_.allocated_bytes = point.allocated_bytes;
+      peak_.peak_time_ns = point.time_ns;
+    }
+    peak_.reserved_bytes = std::max(peak_.reserved_bytes, point.reserved_bytes);
+    const int64_t piece = (point.time_ns - begin_ns_) / piece_ns_;
+    if (peak_.timeline.empty() || piece != last_piece_) {
+      peak_.timeline.push_back(point);
+    } else if (point.allocated_bytes > peak_.timeline.back().allocated_bytes) {
+      peak_.timeline.back() = point;
+    }
+    last_piece_ = piece;
+  }
+
+ private:
+  MemoryPeak& peak_;
+  int64_t begin_ns_;
+  int64_t piece_ns_;
+  int64_t last_piece_ = 0;
+  int64_t growth_ = 0;
+};
+
+bool is_of(const MemoryEvent& event, const MemoryPeak& peak) {
+  return event.is_gpu == peak.is_gpu && event.device == peak.device;
+}
+
+// What lives at the device's peak, by the operator that allocated it.
+std::vector<MemoryHolder> holders_at_peak(const Trace& trace,
+                                          const std::vector<MemoryEvent>& events,
+                                          const MemoryPeak& peak, const HostTree& tree) {
+  std::unordered_map<uint64_t, const MemoryEvent*> living;  // by address
+  for (const MemoryEvent& event : events) {
+    if (event.time_ns > peak.peak_time_ns) break;
+    if (!is_of(event, peak) || event.address == 0) continue;
+    if (event.bytes > 0) living[event.address] = &event;
+    if (event.bytes < 0) living.erase(event.address);
+  }
+  std::vector<const MemoryEvent*> held;
+  held.reserve(living.size());
+  for (const auto& [address, event] : living) held.push_back(event);
+  std::sort(held.begin(), held.end());  // they lie by time
+
+  std::map<TrackId, TrackCursor> cursors;
+  std::map<StringId, MemoryHolder> by_name;
+  for (const MemoryEvent* event : held) {
+    SliceId around;
+    if (event->track) {
+      around = cursors.try_emplace(event->track, trace, tree, event->track)
+                   .first->second.operator_at(event->time_ns);
+    }
+    const StringId name = around ? trace.slices().name[around.value] : StringId::none();
+    MemoryHolder& holder = by_name[name];
+    holder.name = std::string(trace.string(name));
+    holder.bytes += event->bytes;
+    ++holder.count;
+  }
+  std::vector<MemoryHolder> holders;
+  for (auto& [name, holder] : by_name) holders.push_back(std::move(holder));
+  std::stable_sort(
+      holders.begin(), holders.end(),
+      [](const MemoryHolder& left, const MemoryHolder& right) { return left.bytes > right.bytes; });
+  if (holders.size() > kHolders) holders.resize(kHolders);
+  return holders;
+}
 
 }  // namespace
 
-std::vector<MemoryPeak> memory_peaks(const Trace& trace) {
+std::vector<MemoryEvent> read_memory_events(const Trace& trace, const std::atomic<bool>* cancel) {
   const StringId name = trace.find_string("[memory]");
-  if (!name) return {};
-  std::map<std::pair<bool, int64_t>, MemoryPeak> peaks;  // GPUs (not CPU) first
-  std::map<std::pair<bool, int64_t>, int64_t> growths;
+  std::vector<MemoryEvent> events;
+  if (!name) return events;
   for (const Instant& instant : trace.instants()) {
     if (instant.name != name) continue;
-    const Args args(trace.event_text(instant.text_offset));
-    const bool is_gpu = args.integer("Device Type").value_or(kDeviceTypeCpu) != kDeviceTypeCpu;
-    const int64_t device = args.integer("Device Id").value_or(-1);
-    MemoryPeak& peak = peaks[{!is_gpu, device}];
-    peak.is_gpu = is_gpu;
-    peak.device = static_cast<int32_t>(device);
-    // Traces up to 2022 have no totals: what was allocated before the recording is not known then.
-    int64_t& growth = growths[{!is_gpu, device}];
-    growth += args.integer("Bytes").value_or(0);
-    peak.allocated_bytes =
-        std::max(peak.allocated_bytes, args.integer("Total Allocated").value_or(growth));
-    peak.reserved_bytes = std::max(peak.reserved_bytes, args.integer("Total Reserved").value_or(0));
+    if (events.size() % kEventsBetweenChecks == 0 && cancel != nullptr && cancel->load()) break;
+    events.push_back(read_event(trace, instant));
+  }
+  return events;
+}
+
+std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<MemoryEvent>& events,
+                                     const HostTree& tree) {
+  if (events.empty()) return {};
+  std::map<std::pair<bool, int32_t>, MemoryPeak> peaks;  // GPUs (not CPU) first
+  std::map<std::pair<bool, int32_t>, DeviceMemory> devices;
+  for (const MemoryEvent& event : events) {
+    const std::pair<bool, int32_t> key{!event.is_gpu, event.device};
+    auto device = devices.find(key);
+    if (device == devices.end()) {
+      MemoryPeak& peak = peaks[key];
+      peak.is_gpu = event.is_gpu;
+      peak.device = event.device;
+      device = devices.try_emplace(key, peak, events.front().time_ns, events.back().time_ns).first;
+    }
+    device->second.add(event);
   }
   std::vector<MemoryPeak> list;
-  for (const auto& [key, peak] : peaks) {
-    if (peak.allocated_bytes > 0) list.push_back(peak);
+  for (auto& [key, peak] : peaks) {
+    if (peak.allocated_bytes <= 0) continue;
+    peak.holders = holders_at_peak(trace, events, peak, tree);
+    list.push_back(std::move(peak));
   }
   return list;
 }

@@ -1,21 +1,63 @@
-// Memory peaks, from the allocator's "[memory]" instants (profile_memory=True, record --memory).
+// Memory of each device over time, from the allocator's "[memory]" instants (profile_memory=True,
+// record --memory).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "trace/host_tree.h"
 #include "trace/model.h"
 
 namespace redline::trace {
+
+/// One allocation (bytes > 0) or release.
+struct MemoryEvent {
+  int64_t time_ns = 0;
+  int64_t bytes = 0;
+  int64_t allocated = -1;  ///< in all, behind this event; -1 where the trace does not say
+  int64_t reserved = -1;   ///< by the caching allocator, as above
+  uint64_t address = 0;    ///< 0 where the trace does not say
+  TrackId track;
+  int16_t device = -1;  ///< -1 for the host
+  bool is_gpu = false;
+};
+
+/// By time; incomplete where `cancel` was set meanwhile.
+[[nodiscard]] std::vector<MemoryEvent> read_memory_events(
+    const Trace& trace, const std::atomic<bool>* cancel = nullptr);
+
+struct MemoryPoint {
+  int64_t time_ns = 0;
+  int64_t allocated_bytes = 0;
+  int64_t reserved_bytes = 0;
+};
+
+/// Bytes that an operator allocated before the peak and that were not released by then.
+struct MemoryHolder {
+  std::string name;  ///< the innermost operator or annotation around the allocations, or empty
+  int64_t bytes = 0;
+  int64_t count = 0;
+};
 
 struct MemoryPeak {
   bool is_gpu = false;
   int32_t device = 0;  ///< -1 for the host
   int64_t allocated_bytes = 0;
   int64_t reserved_bytes = 0;  ///< held by the caching allocator
+  int64_t peak_time_ns = 0;    ///< when most was allocated
+  /// The largest `allocated` of each of up to 256 equal pieces of the recording: no peak is lost.
+  std::vector<MemoryPoint> timeline;
+  /// Most bytes first, at most 10; empty where the trace has no addresses. What was allocated
+  /// before the recording is nobody's.
+  std::vector<MemoryHolder> holders;
 };
 
-/// One entry a device that has such instants, GPUs first.
-[[nodiscard]] std::vector<MemoryPeak> memory_peaks(const Trace& trace);
+/// One entry a device that has such events, GPUs first. Traces up to 2022 have no totals: what was
+/// allocated before the recording is not known then, and sums start at 0.
+[[nodiscard]] std::vector<MemoryPeak> memory_peaks(const Trace& trace,
+                                                   const std::vector<MemoryEvent>& events,
+                                                   const HostTree& tree);
 
 }  // namespace redline::trace

@@ -11,4 +11,8 @@ std::string_view Trace::event_text(uint64_t text_offset) const {
   return text.substr(text_offset, end == kTextEnds ? end : end - text_offset);
 }
 
+std::string_view Trace::text_from(uint64_t text_offset) const {
+  return text_->view().substr(text_offset);
+}
+
 }  // namespace redline::trace

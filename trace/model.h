@@ -149,6 +149,8 @@ class Trace {
   [[nodiscard]] std::string_view event_text(SliceId slice) const {
     return event_text(slices_.text_offset[slice.value]);
   }
+  /// The same without looking for its end: the text from the event on.
+  [[nodiscard]] std::string_view text_from(uint64_t text_offset) const;
 
  private:
   friend class TraceBuilder;

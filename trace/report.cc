@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "trace/stop_watch.h"
+
 namespace redline::trace {
 namespace {
 
@@ -25,16 +27,26 @@ std::vector<const Analysis*> last_of_each_rank(const std::vector<Analysis>& trac
 
 }  // namespace
 
-Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces) {
+Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
+                   const std::atomic<bool>* cancel) {
   Report report;
-  for (const auto& trace : traces) report.traces.push_back(analyze(trace));
+  for (const auto& trace : traces) {
+    report.traces.push_back(analyze(trace, cancel));
+    report.is_cancelled = report.is_cancelled || report.traces.back().is_cancelled;
+    if (report.is_cancelled) return report;
+  }
   const auto ranks = last_of_each_rank(report.traces);
   report.rank_count = static_cast<int64_t>(ranks.size());
-  report.comparison = compare_ranks(ranks);
-  report.findings = advise(ranks, report.comparison);
-  for (Finding& finding : report.findings) {
-    finding.trace = static_cast<size_t>(ranks[finding.trace] - report.traces.data());
-  }
+  StopWatch watch(cancel);
+  watch.run("ranks", [&] { report.comparison = compare_ranks(ranks); });
+  watch.run("advice", [&] {
+    report.findings = advise(ranks, report.comparison);
+    for (Finding& finding : report.findings) {
+      finding.trace = static_cast<size_t>(ranks[finding.trace] - report.traces.data());
+    }
+  });
+  watch.append_to(report.times);
+  report.is_cancelled = cancel != nullptr && cancel->load();
   return report;
 }
 

@@ -1,6 +1,7 @@
 // The report on the traces of one run, and how it is written.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,9 +20,13 @@ struct Report {
   std::optional<RankComparison> comparison;  ///< of the last trace of each rank
   std::vector<Finding> findings;             ///< of the run
   double load_seconds = 0;                   ///< reading the files took; 0 where not measured
+  std::vector<AnalysisTime> times;           ///< of what is across ranks; Analysis has the others
+  bool is_cancelled = false;                 ///< the rest is incomplete then
 };
 
-[[nodiscard]] Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces);
+/// Setting `cancel`, from any thread, makes it stop soon.
+[[nodiscard]] Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
+                                 const std::atomic<bool>* cancel = nullptr);
 
 /// How text is written: 80 columns, symbols of ASCII only without UTF-8, escapes only with colour.
 struct TextStyle {

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "trace/report.h"
@@ -24,6 +25,52 @@ json breakdown_json(const Analysis& analysis) {
   return parts;
 }
 
+json phases_json(const std::optional<PhaseTimes>& phases) {
+  if (!phases) return nullptr;
+  json parts = json::object();
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    parts[std::string(kPhaseNames[i])] = {{"host_ns", (*phases)[i].host_ns},
+                                          {"device_ns", (*phases)[i].device_ns}};
+  }
+  return parts;
+}
+
+json steps_json(const Analysis& analysis) {
+  const StepTimes& times = analysis.step_times;
+  json durations = json::array();
+  for (const Step& step : analysis.steps) durations.push_back(step.window.length_ns());
+  return {{"count", times.count},
+          {"mean_ns", times.mean_ns},
+          {"deviation_ns", times.deviation_ns},
+          {"min_ns", times.min_ns},
+          {"median_ns", times.median_ns},
+          {"max_ns", times.max_ns},
+          {"durations_ns", durations}};
+}
+
+// Times in whole nanoseconds.
+json ns_json(const Distribution& times) {
+  const auto whole = [](double ns) { return std::llround(ns); };
+  return {{"mean_ns", whole(times.mean)}, {"deviation_ns", whole(times.deviation)},
+          {"min_ns", whole(times.min)},   {"p25_ns", whole(times.p25)},
+          {"p50_ns", whole(times.p50)},   {"p75_ns", whole(times.p75)},
+          {"max_ns", whole(times.max)}};
+}
+
+json distribution_json(const Distribution& values) {
+  return {{"count", values.count}, {"mean", values.mean}, {"deviation", values.deviation},
+          {"min", values.min},     {"p25", values.p25},   {"p50", values.p50},
+          {"p75", values.p75},     {"max", values.max}};
+}
+
+json mix_json(const GpuUse& gpu) {
+  json parts = json::object();
+  for (size_t i = 0; i < kWorkMixCount; ++i) {
+    parts[std::string(kWorkMixNames[i])] = gpu.mix_ns[i];
+  }
+  return parts;
+}
+
 json gpu_json(const GpuUse& gpu) {
   return {{"device", gpu.device},
           {"name", gpu.name.empty() ? json() : json(gpu.name)},
@@ -38,14 +85,22 @@ json gpu_json(const GpuUse& gpu) {
           {"utilization", gpu.utilization},
           {"sm_efficiency", or_null(gpu.sm_efficiency)},
           {"occupancy", or_null(gpu.occupancy)},
-          {"tensor_core_share", or_null(gpu.tensor_core_share)}};
+          {"tensor_core_share", or_null(gpu.tensor_core_share)},
+          {"tensor_core_eligible_share", or_null(gpu.tensor_core_eligible_share)},
+          {"mix_ns", mix_json(gpu)}};
 }
 
 json kernel_json(const KernelRow& row) {
-  return {{"name", row.name},         {"type", row.type},
-          {"count", row.count},       {"total_ns", row.total_ns},
-          {"mean_ns", row.mean_ns()}, {"min_ns", row.min_ns},
-          {"max_ns", row.max_ns},     {"tensor_cores", row.uses_tensor_cores}};
+  return {{"name", row.name},
+          {"type", row.type},
+          {"count", row.count},
+          {"total_ns", row.total_ns},
+          {"mean_ns", row.mean_ns()},
+          {"min_ns", row.min_ns},
+          {"max_ns", row.max_ns},
+          {"tensor_cores", row.uses_tensor_cores},
+          {"blocks_per_sm", or_null(row.blocks_per_sm)},
+          {"occupancy", or_null(row.occupancy)}};
 }
 
 json operator_json(const OperatorRow& row) {
@@ -53,7 +108,8 @@ json operator_json(const OperatorRow& row) {
           {"count", row.count},
           {"total_ns", row.total_ns},
           {"self_ns", row.self_ns},
-          {"device_self_ns", row.device_self_ns}};
+          {"device_self_ns", row.device_self_ns},
+          {"device_total_ns", row.device_total_ns}};
 }
 
 json copy_json(const CopyRow& row) {
@@ -61,44 +117,91 @@ json copy_json(const CopyRow& row) {
           {"count", row.count},
           {"bytes", row.bytes},
           {"total_ns", row.total_ns},
-          {"bandwidth", or_null(row.bandwidth())}};
+          {"bandwidth", or_null(row.bandwidth())},
+          {"single_bandwidth",
+           row.single_bandwidth.count > 0 ? distribution_json(row.single_bandwidth) : json()}};
 }
 
 json launches_json(const std::optional<LaunchStatistics>& launches) {
   if (!launches) return nullptr;
   return {{"count", launches->count},
-          {"host_mean_ns", launches->host_mean_ns},
-          {"device_mean_ns", launches->device_mean_ns},
-          {"delay_mean_ns", launches->delay_mean_ns},
-          {"short_count", launches->short_count}};
+          {"calls", launches->calls},
+          {"graph_launches", launches->graph_launches},
+          {"graph_count", launches->graph_count},
+          {"host_mean_ns", std::llround(launches->host_ns.mean)},
+          {"device_mean_ns", std::llround(launches->device_ns.mean)},
+          {"delay_mean_ns", std::llround(launches->delay_ns.mean)},
+          {"short_count", launches->short_count},
+          {"host", ns_json(launches->host_ns)},
+          {"device", ns_json(launches->device_ns)},
+          {"delay", ns_json(launches->delay_ns)}};
 }
 
-json queue_json(const std::map<int64_t, QueueLength>& queues) {
+// By stream, or "device/stream" where several devices have a stream of that number.
+json queue_json(const std::vector<QueueLength>& queues) {
   if (queues.empty()) return nullptr;
+  const bool one_device = queues.front().device == queues.back().device;
   json streams = json::object();
-  for (const auto& [stream, queue] : queues) {
-    streams[std::to_string(stream)] = {{"mean", queue.mean}, {"max", queue.max}};
+  for (const QueueLength& queue : queues) {
+    const std::string stream = std::to_string(queue.stream);
+    json row = distribution_json(queue.length);
+    row["time_mean"] = queue.time_mean;
+    row["full_ns"] = queue.full_ns;
+    streams[one_device ? stream : std::to_string(queue.device) + "/" + stream] = std::move(row);
   }
   return streams;
 }
 
-json idle_json(const std::optional<IdleGaps>& idle) {
-  if (!idle) return nullptr;
-  return {{"host_wait_ns", idle->host_wait_ns},
-          {"kernel_wait_ns", idle->kernel_wait_ns},
-          {"other_ns", idle->other_ns}};
+json gaps_json(const IdleGaps& gaps) {
+  return {{"host_wait_ns", gaps.host_wait_ns},
+          {"kernel_wait_ns", gaps.kernel_wait_ns},
+          {"other_ns", gaps.other_ns}};
+}
+
+json idle_json(const Analysis& analysis) {
+  if (!analysis.idle) return nullptr;
+  json idle = gaps_json(*analysis.idle);
+  json streams = json::array();
+  for (const StreamIdle& stream : analysis.stream_idle) {
+    json row = {{"device", stream.device}, {"stream", stream.stream}};
+    row.update(gaps_json(stream.gaps));
+    streams.push_back(std::move(row));
+  }
+  idle["streams"] = std::move(streams);
+  return idle;
+}
+
+json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
+  json timeline = json::array(), holders = json::array();
+  for (const MemoryPoint& point : peak.timeline) {
+    timeline.push_back({point.time_ns - begin_ns, point.allocated_bytes, point.reserved_bytes});
+  }
+  for (const MemoryHolder& holder : peak.holders) {
+    holders.push_back({{"operator", holder.name.empty() ? json() : json(holder.name)},
+                       {"bytes", holder.bytes},
+                       {"count", holder.count}});
+  }
+  return {{"device", peak.is_gpu ? json(peak.device) : json()},
+          {"peak_allocated", peak.allocated_bytes},
+          {"peak_reserved", peak.reserved_bytes},
+          {"peak_at_ns", peak.peak_time_ns - begin_ns},
+          {"timeline", timeline},
+          {"holders", holders}};
 }
 
 // Peaks of the process: of its GPUs, or of the host where no GPU allocates.
-json memory_json(const std::vector<MemoryPeak>& peaks) {
+json memory_json(const Analysis& analysis) {
+  const std::vector<MemoryPeak>& peaks = analysis.memory;
   if (peaks.empty()) return nullptr;
   int64_t allocated = 0, reserved = 0;
+  json devices = json::array();
   for (const MemoryPeak& peak : peaks) {
+    devices.push_back(memory_device_json(peak, analysis.trace->begin_ns()));
     if (peak.is_gpu != peaks.front().is_gpu) continue;
     allocated += peak.allocated_bytes;
     reserved += peak.reserved_bytes;
   }
-  return {{"peak_allocated", allocated}, {"peak_reserved", reserved}};
+  return {{"peak_allocated", allocated}, {"peak_reserved", reserved}, {"devices", devices}};
 }
 
 json event_json(const EvidenceEvent& event) {
@@ -146,20 +249,19 @@ json trace_json(const Analysis& analysis, size_t index) {
   object["repaired"] = issues_json(trace, false);
   object["dropped"] = dropped_events(trace);
   object["span_ns"] = trace.end_ns() - trace.begin_ns();
-  object["steps"] = {{"count", analysis.step_times.count},
-                     {"mean_ns", analysis.step_times.mean_ns},
-                     {"deviation_ns", analysis.step_times.deviation_ns}};
+  object["steps"] = steps_json(analysis);
   object["samples_per_step"] = or_null(samples_per_step(trace));
   object["step_breakdown_ns"] = breakdown_json(analysis);
+  object["phases"] = phases_json(analysis.phases);
   object["gpus"] = list_json(analysis.gpus, gpu_json);
   object["kernels"] = list_json(analysis.kernels, kernel_json);
   object["operators"] = list_json(analysis.operators, operator_json);
   object["copies"] = list_json(analysis.copies, copy_json);
   object["launches"] = launches_json(analysis.launches);
   object["queue"] = queue_json(analysis.queues);
-  object["idle"] = idle_json(analysis.idle);
+  object["idle"] = idle_json(analysis);
   object["collectives"] = collectives_json(analysis.communication);
-  object["memory"] = memory_json(analysis.memory);
+  object["memory"] = memory_json(analysis);
   object["advice"] = advice_json(advise(analysis), index);
   return object;
 }

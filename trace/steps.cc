@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "trace/category.h"
+#include "trace/distribution.h"
 #include "trace/slice_view.h"
 
 namespace redline::trace {
@@ -13,7 +13,7 @@ namespace {
 constexpr double kWholeStepShare = 0.8;
 
 // GPU work launched within one step.
-struct DeviceWork {
+struct LaunchedInStep {
   int64_t count = 0;
   int64_t begin_ns = INT64_MAX;
   int64_t end_ns = INT64_MIN;
@@ -26,10 +26,11 @@ std::optional<int64_t> number_of(std::string_view name) {
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-std::vector<Step> find_annotations(const Trace& trace) {
+std::vector<Step> find_annotations(const Trace& trace, const NameKinds& names) {
   std::vector<Step> steps;
   for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (category != Category::kUserAnnotation || !is_step_name(name_of(trace, slice))) return;
+    if (category != Category::kUserAnnotation) return;
+    if (!names.is(trace.slices().name[slice.value], kStepName)) return;
     const Interval host = interval_of(trace, slice);
     steps.push_back({number_of(name_of(trace, slice)), host, host});
   });
@@ -67,31 +68,25 @@ size_t step_of(const std::vector<Step>& steps, Interval launch) {
 }
 
 struct LaunchedWork {
-  std::vector<DeviceWork> of_step;
+  std::vector<LaunchedInStep> of_step;
   std::vector<int64_t> other_ends_ns;  // of work that no step launched
 };
 
-LaunchedWork find_launched_work(const Trace& trace, const std::vector<Step>& steps) {
+LaunchedWork find_launched_work(const Trace& trace, const std::vector<Step>& steps,
+                                const DeviceTable& device) {
   LaunchedWork work;
   work.of_step.resize(steps.size());
-  std::vector<bool> in_step(trace.slice_count(), false);
-  for (const Flow& flow : trace.flows()) {
-    if (flow.kind != FlowKind::kLaunch) continue;
-    if (!is_device_work(trace.slices().category[flow.to.value])) continue;
-    const size_t index = step_of(steps, interval_of(trace, flow.from));
-    if (index == steps.size()) continue;
-    const Interval device = interval_of(trace, flow.to);
-    DeviceWork& launched = work.of_step[index];
-    ++launched.count;
-    launched.begin_ns = std::min(launched.begin_ns, device.begin_ns);
-    launched.end_ns = std::max(launched.end_ns, device.end_ns);
-    in_step[flow.to.value] = true;
-  }
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (is_device_work(category) && !in_step[slice.value]) {
-      work.other_ends_ns.push_back(interval_of(trace, slice).end_ns);
+  for (const DeviceWork& row : device.rows) {
+    const size_t index = row.launch ? step_of(steps, interval_of(trace, row.launch)) : steps.size();
+    if (index == steps.size()) {
+      work.other_ends_ns.push_back(row.interval.end_ns);
+      continue;
     }
-  });
+    LaunchedInStep& launched = work.of_step[index];
+    ++launched.count;
+    launched.begin_ns = std::min(launched.begin_ns, row.interval.begin_ns);
+    launched.end_ns = std::max(launched.end_ns, row.interval.end_ns);
+  }
   return work;
 }
 
@@ -110,7 +105,7 @@ void widen_to_device(std::vector<Step>& steps, const LaunchedWork& work) {
   }
 }
 
-void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<DeviceWork>& work) {
+void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<LaunchedInStep>& work) {
   size_t keep = steps.size();
   while (keep > 0 && work[keep - 1].count == 0) --keep;
   if (keep == 0) return;
@@ -123,13 +118,14 @@ void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<DeviceWork>&
 
 }  // namespace
 
-std::vector<Step> find_steps(const Trace& trace) {
-  std::vector<Step> steps = find_annotations(trace);
+std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
+                             const DeviceTable& device) {
+  std::vector<Step> steps = find_annotations(trace, names);
   if (steps.empty()) steps = one_pseudo_step(trace);
   if (steps.empty()) return steps;
-  const LaunchedWork work = find_launched_work(trace, steps);
+  const LaunchedWork work = find_launched_work(trace, steps, device);
   const bool any_launched = std::any_of(work.of_step.begin(), work.of_step.end(),
-                                        [](const DeviceWork& step) { return step.count > 0; });
+                                        [](const LaunchedInStep& step) { return step.count > 0; });
   if (!any_launched) return steps;
   widen_to_device(steps, work);
   if (steps.size() > 1) drop_cut_off_steps(steps, work.of_step);
@@ -141,16 +137,17 @@ StepTimes step_times(const std::vector<Step>& steps) {
   times.count = static_cast<int64_t>(steps.size());
   if (steps.empty()) return times;
   int64_t sum_ns = 0;
-  for (const Step& step : steps) sum_ns += step.window.length_ns();
-  times.mean_ns = sum_ns / times.count;
-  double squares = 0;
+  std::vector<int64_t> lengths_ns;
   for (const Step& step : steps) {
-    const auto off = static_cast<double>(step.window.length_ns() - times.mean_ns);
-    squares += off * off;
+    lengths_ns.push_back(step.window.length_ns());
+    sum_ns += lengths_ns.back();
   }
-  if (steps.size() > 1) {
-    times.deviation_ns = std::llround(std::sqrt(squares / static_cast<double>(steps.size() - 1)));
-  }
+  times.mean_ns = sum_ns / times.count;
+  const Distribution lengths = distribution_of(std::move(lengths_ns));
+  times.deviation_ns = std::llround(lengths.deviation);
+  times.min_ns = std::llround(lengths.min);
+  times.median_ns = std::llround(lengths.p50);
+  times.max_ns = std::llround(lengths.max);
   return times;
 }
 

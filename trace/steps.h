@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "trace/device_work.h"
 #include "trace/intervals.h"
 #include "trace/model.h"
 
@@ -21,13 +22,17 @@ struct Step {
 /// Steps in order of time. A last step whose GPU work was clearly cut off by the end of the
 /// recording (less than 80 % of the kernels and copies of the step before) is left out, as the
 /// plugin does. A trace without annotations is one step, from its first to its last operator.
-[[nodiscard]] std::vector<Step> find_steps(const Trace& trace);
+[[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
+                                           const DeviceTable& device);
 
-/// Mean and standard deviation of the windows' lengths.
+/// Of the windows' lengths; the deviation is that of a sample.
 struct StepTimes {
   int64_t count = 0;
   int64_t mean_ns = 0;
   int64_t deviation_ns = 0;
+  int64_t min_ns = 0;
+  int64_t median_ns = 0;
+  int64_t max_ns = 0;
 };
 [[nodiscard]] StepTimes step_times(const std::vector<Step>& steps);
 

@@ -1,98 +1,119 @@
 #include "trace/streams.h"
 
 #include <algorithm>
-#include <tuple>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include "trace/slice_view.h"
+#include "trace/sorted_runs.h"
 
 namespace redline::trace {
 namespace {
 
 constexpr int64_t kSchedulingGapNs = 30'000;
+constexpr size_t kFullQueue = 1024;  // launches that CUDA holds back a stream
 
-// Launches of kernels, copies and memsets.
-template <typename Visit>
-void for_each_launch(const Trace& trace, Visit visit) {
-  for (const Flow& flow : trace.flows()) {
-    if (flow.kind == FlowKind::kLaunch && is_device_work(trace.slices().category[flow.to.value])) {
-      visit(flow.from, flow.to);
-    }
-  }
+bool launches_graphs(std::string_view call) {
+  return call.find("GraphLaunch") != std::string_view::npos;  // cudaGraphLaunch, hipGraphLaunch…
 }
 
-struct DeviceSlice {
-  Interval interval;
-  int64_t launch_begin_ns = INT64_MIN;  // unknown
+// The queue of one stream, moved from change to change.
+class Queue {
+ public:
+  void begin_at(int64_t time_ns) { at_ns_ = time_ns; }
+
+  void change(int64_t time_ns, int by) {
+    const int64_t passed_ns = time_ns - at_ns_;
+    at_ns_ = time_ns;
+    span_ns_ += passed_ns;
+    area_ += static_cast<double>(length_) * static_cast<double>(passed_ns);
+    if (length_ >= static_cast<int64_t>(kFullQueue)) full_ns_ += passed_ns;
+    length_ += by;
+    const auto index = static_cast<size_t>(std::max<int64_t>(0, length_));
+    if (index >= samples_.size()) samples_.resize(index + 1);
+    ++samples_[index];
+  }
+
+  [[nodiscard]] QueueLength summary(const DeviceStream& stream) const {
+    return {stream.device, stream.stream, distribution_of_counts(samples_),
+            span_ns_ == 0 ? 0 : area_ / static_cast<double>(span_ns_), full_ns_};
+  }
+
+ private:
+  int64_t at_ns_ = 0;
+  int64_t span_ns_ = 0;
+  int64_t full_ns_ = 0;
+  int64_t length_ = 0;
+  double area_ = 0;
+  std::vector<int64_t> samples_;  // by length
 };
 
 }  // namespace
 
-std::optional<LaunchStatistics> launch_statistics(const Trace& trace) {
-  LaunchStatistics sums;
-  for_each_launch(trace, [&](SliceId from, SliceId to) {
-    const Interval host = interval_of(trace, from), device = interval_of(trace, to);
-    ++sums.count;
-    sums.host_mean_ns += host.length_ns();
-    sums.device_mean_ns += device.length_ns();
-    sums.delay_mean_ns += std::max<int64_t>(0, device.begin_ns - host.end_ns);
-    if (device.length_ns() < host.length_ns()) ++sums.short_count;
-  });
-  if (sums.count == 0) return std::nullopt;
-  sums.host_mean_ns /= sums.count;
-  sums.device_mean_ns /= sums.count;
-  sums.delay_mean_ns /= sums.count;
-  return sums;
+std::optional<LaunchStatistics> launch_statistics(const Trace& trace, const DeviceTable& table) {
+  LaunchStatistics statistics;
+  std::vector<int64_t> host_ns, device_ns, delay_ns;
+  std::vector<bool> is_counted(trace.slice_count(), false);
+  for (const DeviceWork& work : table.rows) {
+    if (!work.launch) continue;
+    const Interval call = interval_of(trace, work.launch);
+    host_ns.push_back(call.length_ns());
+    device_ns.push_back(work.interval.length_ns());
+    delay_ns.push_back(std::max<int64_t>(0, work.interval.begin_ns - call.end_ns));
+    if (device_ns.back() < host_ns.back()) ++statistics.short_count;
+    const bool is_graph = launches_graphs(name_of(trace, work.launch));
+    if (is_graph) ++statistics.graph_count;
+    if (is_counted[work.launch.value]) continue;
+    is_counted[work.launch.value] = true;
+    ++statistics.calls;
+    if (is_graph) ++statistics.graph_launches;
+  }
+  if (host_ns.empty()) return std::nullopt;
+  statistics.count = static_cast<int64_t>(host_ns.size());
+  statistics.host_ns = distribution_of(std::move(host_ns));
+  statistics.device_ns = distribution_of(std::move(device_ns));
+  statistics.delay_ns = distribution_of(std::move(delay_ns));
+  return statistics;
 }
 
-std::map<int64_t, QueueLength> queue_lengths(const Trace& trace) {
-  std::map<int64_t, std::vector<std::pair<int64_t, int>>> changes;  // by stream: time, +1 or -1
-  for_each_launch(trace, [&](SliceId from, SliceId to) {
-    auto& stream = changes[track_of(trace, to).stream];
-    stream.emplace_back(interval_of(trace, from).begin_ns, 1);
-    stream.emplace_back(interval_of(trace, to).begin_ns, -1);
-  });
-  std::map<int64_t, QueueLength> queues;
-  for (auto& [stream, events] : changes) {
-    std::sort(events.begin(), events.end(), [](const auto& left, const auto& right) {
-      return std::pair(left.first, -left.second) < std::pair(right.first, -right.second);
-    });
-    QueueLength& queue = queues[stream];
-    int64_t length = 0, sum = 0;
-    for (const auto& [time_ns, change] : events) {
-      length += change;
-      sum += length;
-      queue.max = std::max(queue.max, length);
+std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& table) {
+  constexpr auto kBefore = [](int64_t left, int64_t right) { return left < right; };
+  std::vector<QueueLength> queues;
+  std::vector<int64_t> launches, begins;
+  for (const DeviceStream& stream : table.streams) {
+    launches.clear();
+    begins.clear();
+    for (const DeviceWork& work : table.of(stream)) {
+      if (!work.launch) continue;
+      launches.push_back(trace.slices().begin_ns[work.launch.value]);
+      begins.push_back(work.interval.begin_ns);
     }
-    queue.mean = static_cast<double>(sum) / static_cast<double>(events.size());
+    if (launches.empty()) continue;
+    sort_runs(launches, kBefore);
+    Queue queue;
+    queue.begin_at(std::min(launches.front(), begins.front()));
+    auto begin = begins.begin();
+    for (const int64_t launch : launches) {
+      for (; begin != begins.end() && *begin < launch; ++begin) queue.change(*begin, -1);
+      queue.change(launch, 1);
+    }
+    for (; begin != begins.end(); ++begin) queue.change(*begin, -1);
+    queues.push_back(queue.summary(stream));
   }
   return queues;
 }
 
-std::optional<IdleGaps> idle_gaps(const Trace& trace) {
-  std::map<std::pair<int32_t, int64_t>, std::vector<DeviceSlice>> streams;
-  std::vector<int64_t> launch_begin_ns(trace.slice_count(), INT64_MIN);
-  for_each_launch(trace, [&](SliceId from, SliceId to) {
-    launch_begin_ns[to.value] = interval_of(trace, from).begin_ns;
-  });
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (!is_device_work(category)) return;
-    const Track& track = track_of(trace, slice);
-    streams[{track.device, track.stream}].push_back(
-        {interval_of(trace, slice), launch_begin_ns[slice.value]});
-  });
-  if (streams.empty()) return std::nullopt;
-  IdleGaps gaps;
-  for (auto& [key, slices] : streams) {
-    std::sort(slices.begin(), slices.end(), [](const DeviceSlice& left, const DeviceSlice& right) {
-      return left.interval.begin_ns < right.interval.begin_ns;
-    });
-    for (size_t i = 1; i < slices.size(); ++i) {
-      const int64_t previous_end_ns = slices[i - 1].interval.end_ns;
-      const int64_t gap_ns = slices[i].interval.begin_ns - previous_end_ns;
+std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceTable& table) {
+  std::vector<StreamIdle> streams;
+  for (const DeviceStream& stream : table.streams) {
+    IdleGaps gaps;
+    int64_t busy_until_ns = INT64_MAX;  // no gap before the first one
+    for (const DeviceWork& work : table.of(stream)) {
+      const int64_t gap_ns = work.interval.begin_ns - busy_until_ns;
+      const int64_t gap_begin_ns = busy_until_ns;
+      busy_until_ns = busy_until_ns == INT64_MAX ? work.interval.end_ns
+                                                 : std::max(busy_until_ns, work.interval.end_ns);
       if (gap_ns <= 0) continue;
-      if (slices[i].launch_begin_ns > previous_end_ns) {
+      if (work.launch && trace.slices().begin_ns[work.launch.value] > gap_begin_ns) {
         gaps.host_wait_ns += gap_ns;
       } else if (gap_ns < kSchedulingGapNs) {
         gaps.kernel_wait_ns += gap_ns;
@@ -100,8 +121,20 @@ std::optional<IdleGaps> idle_gaps(const Trace& trace) {
         gaps.other_ns += gap_ns;
       }
     }
+    streams.push_back({stream.device, stream.stream, gaps});
   }
-  return gaps;
+  return streams;
+}
+
+std::optional<IdleGaps> sum_of(const std::vector<StreamIdle>& streams) {
+  if (streams.empty()) return std::nullopt;
+  IdleGaps sum;
+  for (const StreamIdle& stream : streams) {
+    sum.host_wait_ns += stream.gaps.host_wait_ns;
+    sum.kernel_wait_ns += stream.gaps.kernel_wait_ns;
+    sum.other_ns += stream.gaps.other_ns;
+  }
+  return sum;
 }
 
 }  // namespace redline::trace

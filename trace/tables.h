@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/device_work.h"
+#include "trace/distribution.h"
 #include "trace/host_tree.h"
 #include "trace/model.h"
 
@@ -20,6 +22,9 @@ struct KernelRow {
   int64_t total_ns = 0;
   int64_t min_ns = 0;
   int64_t max_ns = 0;
+  /// Means over the calls, weighted by their time; none where the trace does not say.
+  std::optional<double> blocks_per_sm;
+  std::optional<double> occupancy;  ///< estimated, 0..1
 
   [[nodiscard]] int64_t mean_ns() const { return count == 0 ? 0 : total_ns / count; }
 };
@@ -28,9 +33,10 @@ struct KernelRow {
 struct OperatorRow {
   std::string name;
   int64_t count = 0;
-  int64_t total_ns = 0;        ///< sum of durations; nested calls of the same name count each
-  int64_t self_ns = 0;         ///< on the host, without the operators it calls
-  int64_t device_self_ns = 0;  ///< GPU work launched by it and not by an operator inside it
+  int64_t total_ns = 0;         ///< sum of durations; nested calls of the same name count each
+  int64_t self_ns = 0;          ///< on the host, without the operators it calls
+  int64_t device_self_ns = 0;   ///< GPU work launched by it and not by an operator inside it
+  int64_t device_total_ns = 0;  ///< the same with operators inside it
 };
 
 struct CopyRow {
@@ -38,6 +44,8 @@ struct CopyRow {
   int64_t count = 0;
   int64_t bytes = 0;
   int64_t total_ns = 0;
+  /// Of single copies, in bytes a second: copies that took no time at all are left out.
+  Distribution single_bandwidth;
 
   /// Bytes a second while copying; none where the trace has no sizes.
   [[nodiscard]] std::optional<double> bandwidth() const;
@@ -47,8 +55,10 @@ struct CopyRow {
 [[nodiscard]] bool uses_tensor_cores(std::string_view kernel_name);
 
 /// Each table is sorted by total time (operators: by self time), longest first.
-[[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace);
-[[nodiscard]] std::vector<OperatorRow> operator_table(const Trace& trace, const HostTree& tree);
-[[nodiscard]] std::vector<CopyRow> copy_table(const Trace& trace);
+[[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceTable& device);
+[[nodiscard]] std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& names,
+                                                      const DeviceTable& device,
+                                                      const HostTree& tree);
+[[nodiscard]] std::vector<CopyRow> copy_table(const Trace& trace, const DeviceTable& device);
 
 }  // namespace redline::trace

@@ -1,0 +1,159 @@
+#include "trace/args_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "trace/json_scan.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr std::array<bool, 256> table_of(std::string_view characters) {
+  std::array<bool, 256> table{};
+  for (const char c : characters) table[static_cast<uint8_t>(c)] = true;
+  return table;
+}
+
+constexpr auto kIsSpace = table_of(" \n\r\t");
+constexpr auto kEndsScalar = table_of(" \n\r\t,}]");
+
+bool is_in(const std::array<bool, 256>& table, char c) { return table[static_cast<uint8_t>(c)]; }
+
+// Bytes of `word` that equal `byte` have their top bit set; the lowest such bit is exact.
+uint64_t bytes_equal(uint64_t word, char byte) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
+  const uint64_t zero_where_equal = word ^ (kOnes * static_cast<uint8_t>(byte));
+  return (zero_where_equal - kOnes) & ~zero_where_equal & kTops;
+}
+
+// The next quote from `at`; in the first 16 bytes without a call, for keys.
+size_t find_quote(std::string_view text, size_t at) {
+  if constexpr (std::endian::native == std::endian::little) {
+    for (const size_t end = at + 16; at < end && at + 8 <= text.size(); at += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, text.data() + at, sizeof word);
+      const uint64_t hits = bytes_equal(word, '"');
+      if (hits != 0) return at + static_cast<size_t>(std::countr_zero(hits)) / 8;
+    }
+  }
+  return text.find('"', at);
+}
+
+// As skip_string, but quick: a string ends at the first quote behind an even number of backslashes.
+size_t skip_plain_string(std::string_view text, size_t at) {
+  const size_t begin = at + 1;
+  for (size_t quote = find_quote(text, begin); quote != kTextEnds;
+       quote = find_quote(text, quote + 1)) {
+    size_t escapes = quote;
+    while (escapes > begin && text[escapes - 1] == '\\') --escapes;
+    if ((quote - escapes) % 2 == 0) return quote + 1;
+  }
+  return kTextEnds;
+}
+
+// One member of an object after the other, without a callback for each.
+class Members {
+ public:
+  Members(std::string_view text, size_t open) : text_(text), at_(open + 1) {}
+
+  // Moves to the next member; false behind the last one, or where the text is not sound.
+  bool next() {
+    while (at_ < text_.size() && (is_in(kIsSpace, text_[at_]) || text_[at_] == ',')) ++at_;
+    if (at_ >= text_.size() || text_[at_] != '"') return false;
+    const size_t end = skip_plain_string(text_, at_);
+    if (end == kTextEnds) return false;
+    key_ = text_.substr(at_ + 1, end - at_ - 2);
+    at_ = end;
+    while (at_ < text_.size() && is_in(kIsSpace, text_[at_])) ++at_;
+    if (at_ >= text_.size() || text_[at_] != ':') return false;
+    ++at_;
+    while (at_ < text_.size() && is_in(kIsSpace, text_[at_])) ++at_;
+    return at_ < text_.size();
+  }
+
+  [[nodiscard]] std::string_view key() const { return key_; }
+  [[nodiscard]] size_t value_at() const { return at_; }
+
+  // Behind the value, which is returned; empty where the text ends in it.
+  std::string_view take_value() {
+    const size_t begin = at_;
+    const char first = text_[begin];
+    at_ = first == '"'                   ? skip_plain_string(text_, begin)
+          : first == '{' || first == '[' ? skip_brackets(begin)
+                                         : skip_scalar(begin);
+    if (at_ == kTextEnds) at_ = text_.size();
+    return text_.substr(begin, at_ - begin);
+  }
+
+ private:
+  [[nodiscard]] size_t skip_scalar(size_t at) const {
+    while (at < text_.size() && !is_in(kEndsScalar, text_[at])) ++at;
+    return at;
+  }
+
+  [[nodiscard]] size_t skip_brackets(size_t at) const {
+    size_t depth = 0;
+    while (at < text_.size()) {
+      const char c = text_[at];
+      if (c == '"') {
+        at = skip_plain_string(text_, at);
+        if (at == kTextEnds) return kTextEnds;
+        continue;
+      }
+      ++at;
+      if (c == '{' || c == '[') ++depth;
+      if ((c == '}' || c == ']') && --depth == 0) return at;
+    }
+    return kTextEnds;
+  }
+
+  std::string_view text_;
+  size_t at_;
+  std::string_view key_;
+};
+
+}  // namespace
+
+void find_args(std::string_view text, std::span<const std::string_view> keys,
+               std::span<std::string_view> values) {
+  std::fill(values.begin(), values.end(), std::string_view());
+  if (text.empty() || text[0] != '{') return;
+  Members event(text, 0);
+  for (;; event.take_value()) {
+    if (!event.next()) return;
+    if (event.key() == "args") break;
+  }
+  if (text[event.value_at()] != '{') return;
+  size_t missing = keys.size();
+  for (Members args(text, event.value_at()); missing > 0 && args.next();) {
+    const auto key = std::find(keys.begin(), keys.end(), args.key());
+    const std::string_view value = args.take_value();
+    if (value.empty()) return;
+    if (key == keys.end()) continue;
+    std::string_view& found = values[static_cast<size_t>(key - keys.begin())];
+    if (!found.empty()) continue;
+    found = value;
+    --missing;
+  }
+}
+
+std::optional<int64_t> to_integer(std::string_view value) {
+  const std::string_view digits = unquote(value);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error == std::errc() && end == digits.data() + digits.size()) return number;
+  return parse_scaled(digits, 0);
+}
+
+std::optional<double> to_number(std::string_view value) {
+  const std::string_view digits = unquote(value);
+  double number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace redline::trace

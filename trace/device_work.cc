@@ -1,0 +1,98 @@
+#include "trace/device_work.h"
+
+#include <array>
+#include <map>
+#include <utility>
+
+#include "trace/args_scan.h"
+#include "trace/slice_view.h"
+#include "trace/sorted_runs.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kRowsBetweenChecks = 4096;
+
+// The lanes that hold device work, by device and stream.
+std::map<std::pair<int32_t, int64_t>, std::vector<Lane>> device_lanes(const Trace& trace) {
+  std::map<std::pair<int32_t, int64_t>, std::vector<Lane>> streams;
+  const auto& categories = trace.slices().category;
+  for (const Lane& lane : trace.lanes()) {
+    const Track& track = trace.tracks()[lane.track.value];
+    for (uint32_t i = 0; i < lane.count; ++i) {
+      if (!is_device_work(categories[lane.first.value + i])) continue;
+      streams[{track.device, track.stream}].push_back(lane);
+      break;
+    }
+  }
+  return streams;
+}
+
+void append_rows(const Trace& trace, const Lane& lane, const NameKinds& names,
+                 std::vector<DeviceWork>& rows) {
+  const auto& slices = trace.slices();
+  for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    if (!is_device_work(slices.category[i])) continue;
+    DeviceWork row;
+    row.interval = {slices.begin_ns[i], slices.end_ns[i]};
+    row.slice = SliceId{i};
+    row.name = slices.name[i];
+    row.category = slices.category[i];
+    row.is_communication = row.is_kernel() && names.is(row.name, kCommunicationKernelName);
+    rows.push_back(row);
+  }
+}
+
+void find_launches(const Trace& trace, std::vector<DeviceWork>& rows) {
+  std::vector<uint32_t> row_of(trace.slice_count(), UINT32_MAX);
+  for (uint32_t i = 0; i < rows.size(); ++i) row_of[rows[i].slice.value] = i;
+  for (const Flow& flow : trace.flows()) {
+    if (flow.kind != FlowKind::kLaunch) continue;
+    const uint32_t row = row_of[flow.to.value];
+    if (row != UINT32_MAX && !rows[row].launch) rows[row].launch = flow.from;
+  }
+}
+
+void read_kernel_args(std::string_view text, DeviceWork& row) {
+  constexpr std::array<std::string_view, 2> kKeys = {"blocks per SM", "est. achieved occupancy %"};
+  std::array<std::string_view, kKeys.size()> values;
+  find_args(text, kKeys, values);
+  const auto blocks = to_number(values[0]), occupancy = to_number(values[1]);
+  if (blocks && *blocks >= 0) row.blocks_per_sm = *blocks;
+  if (occupancy && *occupancy >= 0) row.occupancy = *occupancy / 100;
+}
+
+void read_copy_args(std::string_view text, DeviceWork& row) {
+  constexpr std::array<std::string_view, 2> kKeys = {"bytes", "memory bandwidth (GB/s)"};
+  std::array<std::string_view, kKeys.size()> values;
+  find_args(text, kKeys, values);
+  row.bytes = to_integer(values[0]).value_or(0);
+  row.bandwidth = to_number(values[1]).value_or(0) * 1e9;
+}
+
+}  // namespace
+
+DeviceTable read_device_work(const Trace& trace, const NameKinds& names,
+                             const std::atomic<bool>* cancel) {
+  DeviceTable table;
+  std::vector<DeviceWork> rows;  // of one stream
+  for (const auto& [key, lanes] : device_lanes(trace)) {
+    rows.clear();
+    for (const Lane& lane : lanes) append_rows(trace, lane, names, rows);
+    sort_runs(rows, [](const DeviceWork& left, const DeviceWork& right) {
+      return left.interval.begin_ns < right.interval.begin_ns;
+    });
+    table.streams.push_back({key.first, key.second, table.rows.size(), rows.size()});
+    table.rows.insert(table.rows.end(), rows.begin(), rows.end());
+  }
+  find_launches(trace, table.rows);
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    if (i % kRowsBetweenChecks == 0 && cancel != nullptr && cancel->load()) break;
+    DeviceWork& row = table.rows[i];
+    const std::string_view text = trace.text_from(trace.slices().text_offset[row.slice.value]);
+    row.is_kernel() ? read_kernel_args(text, row) : read_copy_args(text, row);
+  }
+  return table;
+}
+
+}  // namespace redline::trace

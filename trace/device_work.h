@@ -1,0 +1,55 @@
+// Kernels, copies and memsets as rows, by stream, with those of their args that analyses ask for.
+//
+// Args are two thirds of a kernel's event, and they stay in the text: looking keys up for one
+// analysis after the other was most of a report's time. So the text of each is read once, here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "trace/intervals.h"
+#include "trace/model.h"
+#include "trace/name_kinds.h"
+
+namespace redline::trace {
+
+struct DeviceWork {
+  Interval interval;
+  SliceId slice;
+  SliceId launch;  ///< the runtime or driver call; none where the trace does not have it
+  StringId name;
+  Category category = Category::kKernel;  ///< or kMemcpy, kMemset
+  bool is_communication = false;
+  double occupancy = -1;      ///< estimated, 0..1, of kernels; -1 where the trace does not say
+  double blocks_per_sm = -1;  ///< of kernels; -1 where the trace does not say
+  int64_t bytes = 0;          ///< of copies
+  double bandwidth = 0;  ///< bytes/s of copies, as the recorder has it; 0 where it does not say
+
+  [[nodiscard]] bool is_kernel() const { return category == Category::kKernel; }
+};
+
+/// A stream of a device, and its rows.
+struct DeviceStream {
+  int32_t device = -1;
+  int64_t stream = -1;
+  size_t first = 0;
+  size_t count = 0;
+};
+
+struct DeviceTable {
+  std::vector<DeviceWork> rows;       ///< by device, stream, begin
+  std::vector<DeviceStream> streams;  ///< by device, stream
+
+  [[nodiscard]] std::span<const DeviceWork> of(const DeviceStream& stream) const {
+    return std::span(rows).subspan(stream.first, stream.count);
+  }
+};
+
+/// Incomplete where `cancel` was set meanwhile.
+[[nodiscard]] DeviceTable read_device_work(const Trace& trace, const NameKinds& names,
+                                           const std::atomic<bool>* cancel = nullptr);
+
+}  // namespace redline::trace

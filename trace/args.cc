@@ -2,11 +2,12 @@
 
 #include <charconv>
 
+#include "trace/event_parser.h"
 #include "trace/json_scan.h"
 
 namespace redline::trace {
 
-Args::Args(std::string_view event_text) : object_(find_value(event_text, "args")) {}
+Args::Args(std::string_view event_text) : object_(scan_event(event_text, 0).event.args) {}
 
 std::string_view Args::raw(std::string_view key) const { return find_value(object_, key); }
 

@@ -8,6 +8,8 @@
 // nobody reads on load: walking straight over them is faster (bench/trace_load).
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -41,10 +43,21 @@ class FastEventParser {
   std::vector<char> padded_;  // for the text's last chunk: blocks are read whole
 };
 
+/// What tolerant parsing of one text may cost and has cost, over all its chunks.
+struct ScanWork {
+  explicit ScanWork(size_t text_bytes) : vain_left(4 * uint64_t{text_bytes} + (1 << 20)) {}
+
+  void spend(uint64_t bytes) { vain_left -= std::min(vain_left, bytes); }
+
+  uint64_t vain_left;    ///< bytes that may still be looked at for events that turn out broken
+  uint64_t visited = 0;  ///< bytes looked at, each time: at most a small multiple of the text
+};
+
 /// Parses events from `from` until one ends at or behind `to`, the array ends or the text ends;
 /// repairs what it can, skips what it must, and names both in `issues`.
 [[nodiscard]] ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to,
-                                                EventSink& sink, IssueLog& issues);
+                                                EventSink& sink, IssueLog& issues,
+                                                ScanWork* work = nullptr);
 
 /// The one event whose '{' is at text[at], read as tolerantly, and where it ends.
 struct ScannedEvent {

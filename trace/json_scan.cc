@@ -71,9 +71,10 @@ std::optional<uint32_t> parse_hex4(std::string_view text, size_t at) {
 }
 
 // text[at] stands behind "\u". Appends the character, returns the position behind it.
-size_t decode_unicode_escape(std::string_view text, size_t at, std::string& out) {
+size_t decode_unicode_escape(std::string_view text, size_t at, std::string& out, bool& repaired) {
   const auto high = parse_hex4(text, at);
   if (!high) {
+    repaired = true;
     out += kReplacement;
     return at;
   }
@@ -89,41 +90,19 @@ size_t decode_unicode_escape(std::string_view text, size_t at, std::string& out)
       return at + 6;
     }
   }
+  repaired = true;
   out += kReplacement;
   return at;
 }
 
-size_t decode_escape(std::string_view text, size_t at, std::string& out) {
+size_t decode_escape(std::string_view text, size_t at, std::string& out, bool& repaired) {
   if (at >= text.size()) return at;
   constexpr std::string_view kFrom = "bfnrt", kTo = "\b\f\n\r\t";
   const char c = text[at++];
-  if (c == 'u') return decode_unicode_escape(text, at, out);
+  if (c == 'u') return decode_unicode_escape(text, at, out, repaired);
   const size_t index = kFrom.find(c);
   out.push_back(index == kTextEnds ? c : kTo[index]);
   return at;
-}
-
-// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629:
-// no overlong forms, no surrogates, nothing above U+10FFFF).
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const auto continues = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    const uint8_t low = lead == 0xE0 ? 0xA0 : 0x80;
-    const uint8_t high = lead == 0xED ? 0x9F : 0xBF;
-    return continues(1, low, high) && continues(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    const uint8_t low = lead == 0xF0 ? 0x90 : 0x80;
-    const uint8_t high = lead == 0xF4 ? 0x8F : 0xBF;
-    return continues(1, low, high) && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
 }
 
 struct Decimal {
@@ -218,21 +197,44 @@ std::string_view unquote(std::string_view token) {
   return token;
 }
 
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const auto continues = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) {
+    return i < text.size() && byte(i) >= low && byte(i) <= high;
+  };
+  const uint8_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const uint8_t low = lead == 0xE0 ? 0xA0 : 0x80;
+    const uint8_t high = lead == 0xED ? 0x9F : 0xBF;
+    return continues(1, low, high) && continues(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const uint8_t low = lead == 0xF0 ? 0x90 : 0x80;
+    const uint8_t high = lead == 0xF4 ? 0x8F : 0xBF;
+    return continues(1, low, high) && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
 std::string decode_string(std::string_view content, bool* repaired) {
   std::string out;
+  bool replaced = false;
   out.reserve(content.size());
   for (size_t at = 0; at < content.size();) {
     if (content[at] == '\\') {
-      at = decode_escape(content, at + 1, out);
+      at = decode_escape(content, at + 1, out, replaced);
     } else if (const size_t length = utf8_length(content.substr(at)); length > 0) {
       out += content.substr(at, length);
       at += length;
     } else {
+      replaced = true;
       out += kReplacement;
-      if (repaired != nullptr) *repaired = true;
       ++at;
     }
   }
+  if (repaired != nullptr && replaced) *repaired = true;
   return out;
 }
 

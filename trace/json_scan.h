@@ -32,6 +32,10 @@ constexpr size_t kTextEnds = std::string_view::npos;
 /// Sets `*repaired` where bytes had to be replaced.
 [[nodiscard]] std::string decode_string(std::string_view content, bool* repaired = nullptr);
 
+/// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629:
+/// no overlong forms, no surrogates, nothing above U+10FFFF).
+[[nodiscard]] size_t utf8_length(std::string_view text);
+
 /// A decimal number times 10^power, exactly, in integers: parse_scaled("12.3456", 3) == 12346
 /// (half away from zero). None for what is no finite number or overflows.
 [[nodiscard]] std::optional<int64_t> parse_scaled(std::string_view number, int power);

@@ -2,117 +2,196 @@
 
 #include "trace/event_parser.h"
 #include "trace/json_scan.h"
+#include "trace/tolerant_scan.h"
 
 namespace redline::trace {
 namespace {
 
-constexpr size_t kLongestName = 1 << 16;
-
-bool has_control_character(std::string_view token) {
-  return std::any_of(token.begin(), token.end(),
-                     [](char c) { return static_cast<uint8_t>(c) < ' '; });
-}
-
-// Behind the string value at `at`. PyTorch 2.11 writes quotes in names unescaped, so a quote that
-// no comma, bracket or quote follows belongs to the string.
-size_t skip_string_value(std::string_view text, size_t at, bool& stray_quote) {
-  size_t end = skip_string(text, at);
-  while (end != kTextEnds && end - at < kLongestName) {
-    const size_t next = skip_space(text, end);
-    if (next == text.size() || std::string_view(",}]{[\"").find(text[next]) != kTextEnds)
-      return end;
-    const size_t quote = skip_string(text, end - 1);
-    if (quote == kTextEnds) return end;
-    stray_quote = true;
-    end = quote;
-  }
-  return end;
-}
-
-enum class EventEnd { kWhole, kBroken, kCut };
+// Looking this far ahead for nothing is cheap.
+constexpr uint64_t kNearBytes = 64 << 10;
 
 class EventScanner {
  public:
-  EventScanner(std::string_view text, size_t at, IssueLog& issues)
-      : text_(text), at_(at), issues_(issues) {
+  EventScanner(std::string_view text, size_t at, IssueLog& issues, bool seek_quotes = true)
+      : text_(text), scan_(text, at), issues_(issues) {
     event_.offset = at;
     event_.needs_repair = true;
+    if (!seek_quotes) scan_.take_quotes_as_they_are();
   }
 
-  EventEnd scan() {
-    ++at_;
+  ScanEnd scan() {
+    scan_.skip(1);
     bool needs_comma = false;
     while (true) {
-      at_ = skip_space(text_, at_);
-      if (at_ >= text_.size()) return EventEnd::kCut;
-      switch (text_[at_]) {
+      scan_.skip_space();
+      if (scan_.at_end()) return ScanEnd::kCut;
+      switch (scan_.next()) {
         case '}':
-          ++at_;
-          return EventEnd::kWhole;
+          scan_.skip(1);
+          return ScanEnd::kWhole;
         case ',':
-          ++at_;
+          scan_.skip(1);
           needs_comma = false;
           break;
         case '"':
-          if (needs_comma) issues_.repaired("missing_comma", at_);
+          if (needs_comma) issues_.repaired("missing_comma", scan_.at());
           needs_comma = true;
-          if (const EventEnd end = scan_field(); end != EventEnd::kWhole) return end;
+          if (const ScanEnd end = scan_member(); end != ScanEnd::kWhole) return end;
           break;
         case '{':
         case ']':
           // The event's own brace is missing: what follows is the next event or the array's end.
-          if (event_.phase.empty()) return EventEnd::kBroken;
+          if (event_.phase.empty()) return ScanEnd::kBroken;
           issues_.repaired("event_without_closing_brace", event_.offset);
-          return EventEnd::kWhole;
+          return ScanEnd::kWhole;
         default:
-          return EventEnd::kBroken;
+          return ScanEnd::kBroken;
       }
     }
   }
 
   [[nodiscard]] const RawEvent& event() const { return event_; }
-  [[nodiscard]] size_t at() const { return at_; }
+  [[nodiscard]] size_t at() const { return scan_.at(); }
+  [[nodiscard]] uint64_t visited() const { return scan_.visited(); }
 
  private:
-  EventEnd scan_field() {
-    const size_t key_begin = at_;
-    at_ = skip_string(text_, at_);
-    if (at_ == kTextEnds) return EventEnd::kCut;
-    const std::string_view key = text_.substr(key_begin + 1, at_ - key_begin - 2);
-    at_ = skip_space(text_, at_);
-    if (at_ >= text_.size()) return EventEnd::kCut;
-    if (text_[at_] != ':') return EventEnd::kBroken;
-    at_ = skip_space(text_, at_ + 1);
-    return scan_value(event_field(event_, key));
+  ScanEnd scan_member() {
+    const size_t key_begin = scan_.at();
+    Flaws flaws;
+    if (const ScanEnd end = scan_.skip_string(flaws); end != ScanEnd::kWhole) return end;
+    const std::string_view key = text_.substr(key_begin + 1, scan_.at() - key_begin - 2);
+    scan_.skip_space();
+    if (scan_.at_end()) return ScanEnd::kCut;
+    if (scan_.next() != ':') return ScanEnd::kBroken;
+    scan_.skip(1);
+    scan_.skip_space();
+    return scan_value(event_field(event_, key), flaws);
   }
 
-  EventEnd scan_value(std::string_view* target) {
-    const size_t begin = at_;
-    if (begin >= text_.size()) return EventEnd::kCut;
-    const bool is_string = text_[begin] == '"';
-    bool stray_quote = false;
-    at_ = is_string ? skip_string_value(text_, begin, stray_quote) : skip_value(text_, begin);
-    if (at_ == kTextEnds) return EventEnd::kCut;
-    if (at_ == begin) return EventEnd::kBroken;
-    const std::string_view token = text_.substr(begin, at_ - begin);
-    if (stray_quote) issues_.repaired("unescaped_quote", begin);
-    if (is_string && has_control_character(token)) issues_.repaired("control_character", begin);
-    if (target == &event_.args && token.front() != '{') return EventEnd::kWhole;
+  ScanEnd scan_value(std::string_view* target, Flaws flaws) {
+    const size_t begin = scan_.at();
+    if (const ScanEnd end = scan_.skip_value(flaws); end != ScanEnd::kWhole) return end;
+    const std::string_view token = text_.substr(begin, scan_.at() - begin);
+    if (flaws.unescaped_quote) issues_.repaired("unescaped_quote", begin);
+    if (flaws.unmatched_bracket) issues_.repaired("unmatched_bracket", begin);
+    if (flaws.control_character) issues_.repaired("control_character", begin);
+    // Whoever decodes these three names what it replaces.
+    const bool is_decoded =
+        target == &event_.name || target == &event_.pid || target == &event_.tid;
+    if (flaws.invalid_utf8 && !is_decoded) issues_.repaired("invalid_utf8", begin);
+    if (target == &event_.args && token.front() != '{') return ScanEnd::kWhole;
     if (target != nullptr) *target = token;
-    return EventEnd::kWhole;
+    return ScanEnd::kWhole;
   }
 
   std::string_view text_;
-  size_t at_;
+  TolerantScan scan_;
   IssueLog& issues_;
   RawEvent event_;
 };
 
-// The '{' of the next event behind a broken one.
-size_t find_next_event(std::string_view text, size_t from) {
-  const size_t cut = find_cut(text, from);
-  return cut >= text.size() ? text.size() : text.find('{', cut);
-}
+class TolerantParser {
+ public:
+  TolerantParser(std::string_view text, size_t to, EventSink& sink, IssueLog& issues,
+                 ScanWork& work)
+      : text_(text), to_(to), sink_(sink), issues_(issues), work_(work) {}
+
+  ParseStop parse(size_t at) {
+    bool after_comma = false;
+    while (true) {
+      at = skip_space(text_, at);
+      if (at >= text_.size()) {
+        issues_.repaired("array_without_end", text_.size());
+        return {text_.size(), true, true};
+      }
+      const char c = text_[at];
+      if (at >= to_ && !astray_ && c != ']') return {at, false, true};
+      if (c == ']') {
+        // The remains of a broken event may hold a bracket that ends something else.
+        const size_t next = astray_ ? find_next_event(at + 1) : text_.size();
+        if (next == text_.size()) {
+          if (after_comma) issues_.repaired("trailing_comma", at);
+          return {at + 1, true, true};
+        }
+        at = next;
+      } else if (c == ',') {
+        if (after_comma) issues_.repaired("extra_comma", at);
+        ++at;
+      } else {
+        at = c == '{' ? parse_event(at) : skip_other(at);
+      }
+      after_comma = c == ',';
+    }
+  }
+
+ private:
+  // Both return where to go on.
+  size_t parse_event(size_t at) {
+    EventScanner scanner(text_.substr(0, limit_of(at)), at, issues_, may_look_far());
+    const ScanEnd end = scanner.scan();
+    account(scanner.visited(), end == ScanEnd::kWhole ? scanner.at() - at : 0);
+    if (end == ScanEnd::kWhole) {
+      // A piece of a broken event was counted with it.
+      if (astray_ && scanner.event().phase.empty()) return scanner.at();
+      astray_ = false;
+      sink_.add(scanner.event());
+      return scanner.at();
+    }
+    const bool is_cut = end == ScanEnd::kCut && scanner.at() == text_.size();
+    if (!is_cut || !seen_cut_) issues_.lost(is_cut ? "event_cut" : "event_malformed", at);
+    seen_cut_ = seen_cut_ || is_cut;
+    astray_ = true;
+    return find_next_event(at + 1);
+  }
+
+  size_t skip_other(size_t at) {
+    if (!astray_) issues_.lost("not_an_event", at);
+    TolerantScan scan(text_.substr(0, limit_of(at)), at);
+    scan.take_quotes_as_they_are();
+    Flaws ignored;
+    const ScanEnd end = scan.skip_value(ignored);
+    account(scan.visited(), end == ScanEnd::kWhole ? scan.at() - at : 0);
+    if (end == ScanEnd::kWhole) return scan.at();
+    astray_ = true;
+    return end == ScanEnd::kBroken && scan.at() == at ? at + 1 : find_next_event(at + 1);
+  }
+
+  // Looking at a value twice (names with quotes) is no waste.
+  void account(uint64_t visited, uint64_t used) {
+    work_.visited += visited;
+    work_.spend(visited - std::min(visited, 2 * used));
+  }
+
+  [[nodiscard]] bool may_look_far() const { return work_.vain_left > kNearBytes; }
+
+  // How far the value at `at` may reach. A text full of brackets that never close would be looked
+  // at to its end again and again; once too much was looked at in vain, a value must be whole at
+  // the next place where events meet.
+  size_t limit_of(size_t at) {
+    if (may_look_far()) {
+      return at + static_cast<size_t>(std::min<uint64_t>(work_.vain_left, text_.size() - at));
+    }
+    const size_t cut = find_cut(text_, at + 1);
+    work_.visited += cut - at;
+    return cut;
+  }
+
+  // The '{' of the next event behind a broken one.
+  size_t find_next_event(size_t from) {
+    const size_t cut = find_cut(text_, from);
+    const size_t next = cut >= text_.size() ? text_.size() : text_.find('{', cut);
+    work_.visited += next - std::min(next, from);
+    return next;
+  }
+
+  std::string_view text_;
+  size_t to_;
+  EventSink& sink_;
+  IssueLog& issues_;
+  ScanWork& work_;
+  bool astray_ = false;  // behind a broken event: no telling yet what level this is
+  bool seen_cut_ = false;
+};
 
 }  // namespace
 
@@ -130,55 +209,14 @@ size_t find_cut(std::string_view text, size_t from) {
 ScannedEvent scan_event(std::string_view text, size_t at) {
   IssueLog ignored;
   EventScanner scanner(text, at, ignored);
-  const EventEnd end = scanner.scan();
-  return {scanner.event(), end == EventEnd::kWhole ? scanner.at() : text.size()};
+  (void)scanner.scan();
+  return {scanner.event(), scanner.at()};
 }
 
 ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to, EventSink& sink,
-                                  IssueLog& issues) {
-  size_t at = from;
-  bool after_comma = false;
-  while (true) {
-    at = skip_space(text, at);
-    if (at >= text.size()) {
-      issues.repaired("array_without_end", text.size());
-      return {text.size(), true, true};
-    }
-    if (at >= to && text[at] != ']') return {at, false, true};
-    const char c = text[at];
-    if (c == ']') {
-      if (after_comma) issues.repaired("trailing_comma", at);
-      return {at + 1, true, true};
-    }
-    if (c == ',') {
-      if (after_comma) issues.repaired("extra_comma", at);
-      after_comma = true;
-      ++at;
-      continue;
-    }
-    after_comma = false;
-    if (c != '{') {
-      issues.lost("not_an_event", at);
-      const size_t end = skip_value(text, at);
-      at = end == kTextEnds ? find_next_event(text, at + 1) : std::max(end, at + 1);
-      continue;
-    }
-    EventScanner scanner(text, at, issues);
-    switch (scanner.scan()) {
-      case EventEnd::kWhole:
-        sink.add(scanner.event());
-        at = scanner.at();
-        break;
-      case EventEnd::kBroken:
-        issues.lost("event_malformed", at);
-        at = find_next_event(text, at + 1);
-        break;
-      case EventEnd::kCut:
-        issues.lost("event_cut", at);
-        at = find_next_event(text, at + 1);
-        break;
-    }
-  }
+                                  IssueLog& issues, ScanWork* work) {
+  ScanWork own(text.size() - std::min(from, text.size()));
+  return TolerantParser(text, to, sink, issues, work == nullptr ? own : *work).parse(from);
 }
 
 }  // namespace redline::trace

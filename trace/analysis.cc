@@ -1,7 +1,9 @@
 #include "trace/analysis.h"
 
+#include <algorithm>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "trace/stop_watch.h"
 
@@ -18,6 +20,17 @@ std::optional<double> recorder_number(const Trace& trace, const char* key) {
   const json& ours = top["redline"];
   if (!ours.contains(key) || !ours[key].is_number()) return std::nullopt;
   return ours[key].get<double>();
+}
+
+// Reads the args of all items, in blocks that the threads which call it take in turn.
+template <typename Item>
+void read_in_turn(const Trace& trace, std::span<Item> items, std::atomic<size_t>& next,
+                  const std::atomic<bool>* cancel) {
+  constexpr size_t kBlock = 2048;
+  for (size_t first = 0; (first = next.fetch_add(kBlock)) < items.size();) {
+    if (cancel != nullptr && cancel->load()) return;
+    read_args(trace, items.subspan(first, std::min(kBlock, items.size() - first)));
+  }
 }
 
 // `beside` on a second thread where one can be had, else behind `here`.
@@ -39,24 +52,26 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
   std::vector<MemoryEvent> memory_events;
   run_both(
       [&] {
-        device.run("device_work",
-                   [&] { all.device_work = read_device_work(source, names, cancel); });
+        device.run("device_work", [&] { all.device_work = find_device_work(source, names); });
         device.run("steps", [&] {
           all.steps = find_steps(source, names, all.device_work);
           all.step_times = step_times(all.steps);
         });
-        device.run("kernels", [&] { all.kernels = kernel_table(source, all.device_work); });
-        device.run("copies", [&] { all.copies = copy_table(source, all.device_work); });
       },
       [&] {
         host.run("host_tree", [&] { all.host_tree = build_host_tree(source, names); });
-        host.run("memory", [&] {
-          memory_events = read_memory_events(source, cancel);
-          all.memory = memory_peaks(source, memory_events, all.host_tree);
-        });
+        host.run("memory_events", [&] { memory_events = find_memory_events(source); });
       });
+  std::atomic<size_t> next_row = 0, next_event = 0;
+  const auto read_text = [&] {
+    read_in_turn(source, std::span(all.device_work.rows), next_row, cancel);
+    read_in_turn(source, std::span(memory_events), next_event, cancel);
+  };
+  run_both([&] { device.run("args", read_text); }, [&] { host.run("args", read_text); });
   run_both(
       [&] {
+        device.run("kernels", [&] { all.kernels = kernel_table(source, all.device_work); });
+        device.run("copies", [&] { all.copies = copy_table(source, all.device_work); });
         device.run("gpus", [&] {
           all.devices = device_properties(source);
           all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps);
@@ -81,6 +96,8 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
         host.run("phases", [&] {
           all.phases = phase_times(source, all.device_work, all.host_tree, all.steps);
         });
+        host.run("memory",
+                 [&] { all.memory = memory_peaks(source, memory_events, all.host_tree); });
       });
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);

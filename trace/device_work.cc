@@ -1,5 +1,6 @@
 #include "trace/device_work.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -10,8 +11,6 @@
 
 namespace redline::trace {
 namespace {
-
-constexpr size_t kRowsBetweenChecks = 4096;
 
 // The lanes that hold device work, by device and stream.
 std::map<std::pair<int32_t, int64_t>, std::vector<Lane>> device_lanes(const Trace& trace) {
@@ -43,6 +42,18 @@ void append_rows(const Trace& trace, const Lane& lane, const NameKinds& names,
   }
 }
 
+// A stream of one lane is sorted.
+void sort_from(std::vector<DeviceWork>& rows, size_t first) {
+  constexpr auto kBegunBefore = [](const DeviceWork& left, const DeviceWork& right) {
+    return left.interval.begin_ns < right.interval.begin_ns;
+  };
+  const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+  if (std::is_sorted(begin, rows.end(), kBegunBefore)) return;
+  std::vector<DeviceWork> stream(begin, rows.end());
+  sort_runs(stream, kBegunBefore);
+  std::copy(stream.begin(), stream.end(), begin);
+}
+
 void find_launches(const Trace& trace, std::vector<DeviceWork>& rows) {
   std::vector<uint32_t> row_of(trace.slice_count(), UINT32_MAX);
   for (uint32_t i = 0; i < rows.size(); ++i) row_of[rows[i].slice.value] = i;
@@ -72,27 +83,29 @@ void read_copy_args(std::string_view text, DeviceWork& row) {
 
 }  // namespace
 
-DeviceTable read_device_work(const Trace& trace, const NameKinds& names,
-                             const std::atomic<bool>* cancel) {
+DeviceTable find_device_work(const Trace& trace, const NameKinds& names) {
+  const auto streams = device_lanes(trace);
+  size_t slices = 0;
+  for (const auto& [key, lanes] : streams) {
+    for (const Lane& lane : lanes) slices += lane.count;
+  }
   DeviceTable table;
-  std::vector<DeviceWork> rows;  // of one stream
-  for (const auto& [key, lanes] : device_lanes(trace)) {
-    rows.clear();
-    for (const Lane& lane : lanes) append_rows(trace, lane, names, rows);
-    sort_runs(rows, [](const DeviceWork& left, const DeviceWork& right) {
-      return left.interval.begin_ns < right.interval.begin_ns;
-    });
-    table.streams.push_back({key.first, key.second, table.rows.size(), rows.size()});
-    table.rows.insert(table.rows.end(), rows.begin(), rows.end());
+  table.rows.reserve(slices);
+  for (const auto& [key, lanes] : streams) {
+    const size_t first = table.rows.size();
+    for (const Lane& lane : lanes) append_rows(trace, lane, names, table.rows);
+    sort_from(table.rows, first);
+    table.streams.push_back({key.first, key.second, first, table.rows.size() - first});
   }
   find_launches(trace, table.rows);
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (i % kRowsBetweenChecks == 0 && cancel != nullptr && cancel->load()) break;
-    DeviceWork& row = table.rows[i];
+  return table;
+}
+
+void read_args(const Trace& trace, std::span<DeviceWork> rows) {
+  for (DeviceWork& row : rows) {
     const std::string_view text = trace.text_from(trace.slices().text_offset[row.slice.value]);
     row.is_kernel() ? read_kernel_args(text, row) : read_copy_args(text, row);
   }
-  return table;
 }
 
 }  // namespace redline::trace

@@ -1,12 +1,11 @@
 // Kernels, copies and memsets as rows, by stream, with those of their args that analyses ask for.
 //
 // Args are two thirds of a kernel's event, and they stay in the text: looking keys up for one
-// analysis after the other was most of a report's time. So the text of each is read once, here.
+// analysis after the other was most of a report's time. So the text of each is read once, here, in
+// pieces that threads can share.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +22,7 @@ struct DeviceWork {
   StringId name;
   Category category = Category::kKernel;  ///< or kMemcpy, kMemset
   bool is_communication = false;
+  // By read_args:
   double occupancy = -1;      ///< estimated, 0..1, of kernels; -1 where the trace does not say
   double blocks_per_sm = -1;  ///< of kernels; -1 where the trace does not say
   int64_t bytes = 0;          ///< of copies
@@ -48,8 +48,9 @@ struct DeviceTable {
   }
 };
 
-/// Incomplete where `cancel` was set meanwhile.
-[[nodiscard]] DeviceTable read_device_work(const Trace& trace, const NameKinds& names,
-                                           const std::atomic<bool>* cancel = nullptr);
+/// Rows whose args are still to be read.
+[[nodiscard]] DeviceTable find_device_work(const Trace& trace, const NameKinds& names);
+
+void read_args(const Trace& trace, std::span<DeviceWork> rows);
 
 }  // namespace redline::trace

@@ -12,26 +12,8 @@ namespace redline::trace {
 namespace {
 
 constexpr int64_t kDeviceTypeCpu = 0;  // c10::DeviceType
-constexpr size_t kEventsBetweenChecks = 4096;
 constexpr int64_t kTimelinePoints = 256;
 constexpr size_t kHolders = 10;
-
-MemoryEvent read_event(const Trace& trace, const Instant& instant) {
-  constexpr std::array<std::string_view, 6> kKeys = {"Device Type",     "Device Id",      "Bytes",
-                                                     "Total Allocated", "Total Reserved", "Addr"};
-  std::array<std::string_view, kKeys.size()> values;
-  find_args(trace.text_from(instant.text_offset), kKeys, values);
-  MemoryEvent event;
-  event.time_ns = instant.time_ns;
-  event.track = instant.track;
-  event.is_gpu = to_integer(values[0]).value_or(kDeviceTypeCpu) != kDeviceTypeCpu;
-  event.device = static_cast<int16_t>(to_integer(values[1]).value_or(-1));
-  event.bytes = to_integer(values[2]).value_or(0);
-  event.allocated = to_integer(values[3]).value_or(-1);
-  event.reserved = to_integer(values[4]).value_or(-1);
-  event.address = static_cast<uint64_t>(to_integer(values[5]).value_or(0));
-  return event;
-}
 
 // Finds the operator around each of a track's moments, given in order of time.
 class TrackCursor {
@@ -141,16 +123,33 @@ std::vector<MemoryHolder> holders_at_peak(const Trace& trace,
 
 }  // namespace
 
-std::vector<MemoryEvent> read_memory_events(const Trace& trace, const std::atomic<bool>* cancel) {
+std::vector<MemoryEvent> find_memory_events(const Trace& trace) {
   const StringId name = trace.find_string("[memory]");
   std::vector<MemoryEvent> events;
   if (!name) return events;
   for (const Instant& instant : trace.instants()) {
     if (instant.name != name) continue;
-    if (events.size() % kEventsBetweenChecks == 0 && cancel != nullptr && cancel->load()) break;
-    events.push_back(read_event(trace, instant));
+    MemoryEvent& event = events.emplace_back();
+    event.time_ns = instant.time_ns;
+    event.track = instant.track;
+    event.text_offset = instant.text_offset;
   }
   return events;
+}
+
+void read_args(const Trace& trace, std::span<MemoryEvent> events) {
+  constexpr std::array<std::string_view, 6> kKeys = {"Device Type",     "Device Id",      "Bytes",
+                                                     "Total Allocated", "Total Reserved", "Addr"};
+  std::array<std::string_view, kKeys.size()> values;
+  for (MemoryEvent& event : events) {
+    find_args(trace.text_from(event.text_offset), kKeys, values);
+    event.is_gpu = to_integer(values[0]).value_or(kDeviceTypeCpu) != kDeviceTypeCpu;
+    event.device = static_cast<int32_t>(to_integer(values[1]).value_or(-1));
+    event.bytes = to_integer(values[2]).value_or(0);
+    event.allocated = to_integer(values[3]).value_or(-1);
+    event.reserved = to_integer(values[4]).value_or(-1);
+    event.address = static_cast<uint64_t>(to_integer(values[5]).value_or(0));
+  }
 }
 
 std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<MemoryEvent>& events,

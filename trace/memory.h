@@ -2,8 +2,8 @@
 // record --memory).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,18 +15,21 @@ namespace redline::trace {
 /// One allocation (bytes > 0) or release.
 struct MemoryEvent {
   int64_t time_ns = 0;
+  TrackId track;
+  uint64_t text_offset = 0;
+  // By read_args:
   int64_t bytes = 0;
   int64_t allocated = -1;  ///< in all, behind this event; -1 where the trace does not say
   int64_t reserved = -1;   ///< by the caching allocator, as above
   uint64_t address = 0;    ///< 0 where the trace does not say
-  TrackId track;
-  int16_t device = -1;  ///< -1 for the host
+  int32_t device = -1;     ///< -1 for the host
   bool is_gpu = false;
 };
 
-/// By time; incomplete where `cancel` was set meanwhile.
-[[nodiscard]] std::vector<MemoryEvent> read_memory_events(
-    const Trace& trace, const std::atomic<bool>* cancel = nullptr);
+/// By time; their args are still to be read.
+[[nodiscard]] std::vector<MemoryEvent> find_memory_events(const Trace& trace);
+
+void read_args(const Trace& trace, std::span<MemoryEvent> events);
 
 struct MemoryPoint {
   int64_t time_ns = 0;

@@ -1,0 +1,60 @@
+"""bench/trace_load: what it prints, not how fast anything is."""
+
+import json
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def bench(run, program, repo_root, shared):
+    """bench(*words, environment={}): the standard output of a short run on 5 MB of a small trace."""
+    trace = shared / "traces" / "alexnet_a100.pt.trace.json.gz"
+    program("repeat_trace")
+    sizes = ["--megabytes", "5", "--peers-megabytes", "1", "--rounds", "1"]
+    script = [sys.executable, repo_root / "bench" / "trace_load.py", trace, *sizes]
+
+    def run_bench(*words, environment=None):
+        folder = program("load_once").parent
+        done = run([*script, "--programs", folder, *words], environment=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run_bench
+
+
+def test_all_readers_see_the_same_events(bench):
+    found = json.loads(bench("--no-peers", "--json"))
+    assert found["schema"] == "redline.bench.trace_load/1"
+    assert list(found["results"]) == [
+        "load", "load_gz", "load_zst", "reopen", "report",
+        "bare", "inflate_gz", "inflate_kept_gz", "inflate_zst",
+    ]
+    text_bytes = found["results"]["load"]["text_bytes"]
+    assert 5_000_000 <= text_bytes < 6_000_000
+    for result in found["results"].values():
+        assert result["text_bytes"] == text_bytes
+        assert result["events"] == found["results"]["load"]["events"] > 10_000
+        assert result["bytes_per_s"] == pytest.approx(text_bytes / result["seconds"])
+        assert result["memory_bytes"] > 0
+    assert found["results"]["inflate_gz"]["bytes"] == text_bytes
+    assert found["differences"] == []
+
+    goals = {goal["name"]: goal for goal in found["goals"]}
+    assert goals["share of simdjson's speed"]["goal"] == 0.5
+    for name in ("share of simdjson's speed", "memory besides the text", "load again"):
+        assert goals[name]["measured"] > 0
+        assert goals[name]["met"] in (True, False)
+    assert goals["against HolisticTraceAnalysis"]["measured"] is None
+    assert goals["against HolisticTraceAnalysis"]["met"] is None
+
+
+def test_what_is_not_installed_is_said_and_left_out(bench, tmp_path):
+    table = bench(environment={"PATH": str(tmp_path)})
+    lines = table.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("left out: load .gz: gzip") for line in lines)
+    assert any(line.startswith("left out: Perfetto's web engine: ") for line in lines)
+    assert not any(line.startswith(("  load .gz", "  Perfetto")) for line in lines)
+    assert any(line.startswith("  nlohmann/json, DOM ") for line in lines)
+    assert any(line.startswith("against Python's json ") for line in lines)

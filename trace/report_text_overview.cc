@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "trace/format.h"
+#include "trace/mean_step.h"
 #include "trace/report_text_page.h"
 
 namespace redline::trace {
@@ -115,26 +116,6 @@ void write_issues(TextPage& page) {
                           analysis.trace->metadata().rank.value_or(0)))
         .end_line();
   }
-}
-
-// Means over the traces.
-struct MeanStep {
-  int64_t mean_ns = 0;
-  int64_t deviation_ns = 0;
-  std::array<int64_t, kStepPartCount> part_ns{};
-};
-
-MeanStep mean_step(const Report& report) {
-  MeanStep mean;
-  const auto traces = static_cast<int64_t>(report.traces.size());
-  for (const Analysis& analysis : report.traces) {
-    mean.mean_ns += analysis.step_times.mean_ns / traces;
-    mean.deviation_ns += analysis.step_times.deviation_ns / traces;
-    for (size_t i = 0; i < kStepPartCount; ++i) {
-      mean.part_ns[i] += analysis.breakdown.part_ns[i] / traces;
-    }
-  }
-  return mean;
 }
 
 std::string with_deviation(const MeanStep& step, int64_t count) {

@@ -1,0 +1,40 @@
+// Pieces of HTML out of text that may hold anything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline::trace::html {
+
+/// Fit for element content and for quoted attributes; control characters and bytes that are not
+/// UTF-8 become U+FFFD.
+[[nodiscard]] std::string escape(std::string_view text);
+
+/// A table cell that sorts by `value`, which the reader sees as `shown`.
+[[nodiscard]] std::string number_cell(double value, std::string_view shown);
+[[nodiscard]] std::string time_cell(int64_t ns);
+[[nodiscard]] std::string count_cell(int64_t count);
+[[nodiscard]] std::string bytes_cell(std::optional<int64_t> bytes);
+[[nodiscard]] std::string share_cell(std::optional<double> share);
+[[nodiscard]] std::string rate_cell(std::optional<double> bytes_per_second);
+[[nodiscard]] std::string text_cell(std::string_view text);
+/// A name as it is, shown as `shown`, whole on a click and as a hint.
+[[nodiscard]] std::string name_cell(std::string_view name, std::string_view shown);
+/// A bar of a share of the widest row's.
+[[nodiscard]] std::string bar_cell(double share, std::string_view colour);
+
+struct Column {
+  std::string title;
+  bool is_number = true;
+};
+
+/// A card with a title, a filter where there are many rows, and a table of which the first `keep`
+/// rows show at first. `rows` are cells. Empty for no rows.
+[[nodiscard]] std::string table(const std::string& title, const std::string& note,
+                                const std::vector<Column>& columns,
+                                const std::vector<std::string>& rows, size_t keep = 12);
+
+}  // namespace redline::trace::html

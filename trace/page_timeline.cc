@@ -1,0 +1,232 @@
+#include "trace/page_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "trace/collective_names.h"
+#include "trace/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr uint32_t kMostDepths = 8;  // of a thread
+constexpr size_t kMostRankLanes = 16;
+constexpr int64_t kFinestShare = 4000;  // of the window, what a screen can show
+
+bool overlaps(Interval left, Interval right) {
+  return left.begin_ns < right.end_ns && left.end_ns > right.begin_ns;
+}
+
+// The step in which most findings have events; the first of those.
+Interval choose_window(const Report& report, size_t trace) {
+  const std::vector<Step>& steps = report.traces[trace].steps;
+  if (steps.empty()) return {};
+  const auto shown_in = [&](const Step& step) {
+    return std::count_if(
+        report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
+          return finding.trace == trace &&
+                 std::any_of(finding.events.begin(), finding.events.end(),
+                             [&](const EvidenceEvent& event) {
+                               return overlaps({event.begin_ns, event.end_ns + 1}, step.window);
+                             });
+        });
+  };
+  const auto best = std::max_element(
+      steps.begin(), steps.end(),
+      [&](const Step& left, const Step& right) { return shown_in(left) < shown_in(right); });
+  return {std::min(best->host.begin_ns, best->window.begin_ns),
+          std::max(best->host.end_ns, best->window.end_ns)};
+}
+
+// An event of the finding inside the window, or else the longest slice of the same name there.
+std::optional<EvidenceEvent> evidence_within(const Trace& trace, const Finding& finding,
+                                             Interval window) {
+  for (const EvidenceEvent& event : finding.events) {
+    if (overlaps({event.begin_ns, event.end_ns + 1}, window)) return event;
+  }
+  if (finding.events.empty() || !finding.events.front().slice) return std::nullopt;
+  const StringId name = trace.slices().name[finding.events.front().slice.value];
+  std::optional<SliceId> longest;
+  for_each_slice(trace, [&](SliceId slice, Category) {
+    if (trace.slices().name[slice.value] != name) return;
+    const Interval interval = interval_of(trace, slice);
+    if (!overlaps(interval, window)) return;
+    if (!longest || interval.length_ns() > duration_ns(trace, *longest)) longest = slice;
+  });
+  if (!longest) return std::nullopt;
+  const Interval interval = interval_of(trace, *longest);
+  return EvidenceEvent{*longest, interval.begin_ns, interval.end_ns, finding.events.front().name};
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+bool is_drawn(const Trace& trace, const Track& track) {
+  if (track.lane_count == 0) return false;
+  if (track.kind == TrackKind::kGpuStream) return true;
+  if (track.kind != TrackKind::kCpuThread) return false;
+  const Lane& lane = trace.lanes()[track.first_lane.value];
+  const Category category = trace.slices().category[lane.first.value];
+  return category != Category::kSpan && category != Category::kOverhead;
+}
+
+std::string title_of(const Trace& trace, const Track& track) {
+  if (track.kind == TrackKind::kGpuStream) return fmt::format("stream {}", track.stream);
+  return fmt::format("thread {}", trace.string(track.tid));
+}
+
+std::string note_of(const Trace& trace, const Track& track) {
+  if (track.kind == TrackKind::kGpuStream) return fmt::format("GPU {}", track.device);
+  return std::string(trimmed(trace.string(track.process_name)));
+}
+
+std::vector<DrawnSlice> slices_within(const Trace& trace, const Lane& lane, Interval window) {
+  const auto& begins = trace.slices().begin_ns;
+  const auto& ends = trace.slices().end_ns;
+  std::vector<DrawnSlice> slices;
+  for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    if (begins[i] >= window.end_ns) break;
+    if (ends[i] > window.begin_ns) slices.push_back({SliceId{i}, {begins[i], ends[i]}});
+  }
+  return slices;
+}
+
+void add_lanes(const Trace& trace, Interval window, bool on_device, PageTimeline& timeline) {
+  std::vector<const Track*> tracks;
+  for (const Track& track : trace.tracks()) {
+    if (is_drawn(trace, track) && (track.kind == TrackKind::kGpuStream) == on_device) {
+      tracks.push_back(&track);
+    }
+  }
+  std::stable_sort(tracks.begin(), tracks.end(), [](const Track* left, const Track* right) {
+    return std::pair(left->device, left->sort_index) < std::pair(right->device, right->sort_index);
+  });
+  for (const Track* track : tracks) {
+    for (uint32_t depth = 0; depth < std::min(track->lane_count, kMostDepths); ++depth) {
+      auto slices = slices_within(trace, trace.lanes()[track->first_lane.value + depth], window);
+      if (slices.empty()) break;
+      timeline.slice_count += slices.size();
+      timeline.lanes.push_back(
+          {title_of(trace, *track), note_of(trace, *track), depth, std::move(slices)});
+    }
+  }
+}
+
+// Leaves out the shortest slices where there are more than the page draws.
+void thin_out(PageTimeline& timeline) {
+  std::vector<int64_t> lengths;
+  for (const DrawnLane& lane : timeline.lanes) {
+    for (const DrawnSlice& slice : lane.slices) lengths.push_back(slice.interval.length_ns());
+  }
+  timeline.drawn_count = lengths.size();
+  if (lengths.size() <= kMostDrawnSlices) return;
+  const auto limit = lengths.begin() + static_cast<std::ptrdiff_t>(kMostDrawnSlices);
+  std::nth_element(lengths.begin(), limit, lengths.end(), std::greater<>());
+  timeline.drawn_count = 0;
+  for (DrawnLane& lane : timeline.lanes) {
+    std::erase_if(lane.slices,
+                  [&](const DrawnSlice& slice) { return slice.interval.length_ns() <= *limit; });
+    timeline.drawn_count += lane.slices.size();
+  }
+  std::erase_if(timeline.lanes, [](const DrawnLane& lane) { return lane.slices.empty(); });
+}
+
+// Gaps that no screen can show are closed, so that a busy lane stays small.
+Intervals coarse(const Intervals& intervals, int64_t finest_ns) {
+  Intervals joined;
+  for (const Interval& interval : intervals) {
+    if (!joined.empty() && interval.begin_ns - joined.back().end_ns < finest_ns) {
+      joined.back().end_ns = interval.end_ns;
+    } else {
+      joined.push_back(interval);
+    }
+  }
+  return joined;
+}
+
+RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
+  const Trace& trace = *analysis.trace;
+  std::vector<Interval> compute, communication, copies;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_device_work(category)) return;
+    const Interval interval = interval_of(trace, slice);
+    if (!overlaps(interval, window)) return;
+    if (category != Category::kKernel) {
+      copies.push_back(interval);
+    } else if (is_communication_kernel(name_of(trace, slice))) {
+      communication.push_back(interval);
+    } else {
+      compute.push_back(interval);
+    }
+  });
+  const Intervals all_compute = merge(std::move(compute));
+  const Intervals all_communication = merge(std::move(communication));
+  const Intervals other = unite(all_compute, all_communication);
+  RankLane lane;
+  const auto rank = trace.metadata().rank;
+  lane.title = fmt::format("rank {}", rank.value_or(static_cast<int>(index)));
+  const auto add = [&](const Intervals& intervals, DeviceState state) {
+    for (const Interval& interval :
+         coarse(intersect(intervals, {window}), window.length_ns() / kFinestShare)) {
+      lane.spans.push_back({interval, state});
+    }
+  };
+  add(subtract(all_compute, all_communication), DeviceState::kCompute);
+  add(subtract(all_communication, all_compute), DeviceState::kExposedCommunication);
+  add(intersect(all_compute, all_communication), DeviceState::kOverlapped);
+  add(subtract(merge(std::move(copies)), other), DeviceState::kCopy);
+  return lane;
+}
+
+// The window of the drawn rank on the clock of another.
+Interval window_on(const Report& report, size_t from, size_t to, Interval window) {
+  if (!report.comparison || from == to) return window;
+  const auto& clocks = report.comparison->clocks;
+  if (clocks.size() != report.traces.size() || !clocks[from] || !clocks[to]) return window;
+  const int64_t shift_ns = clocks[from]->offset_ns - clocks[to]->offset_ns;
+  return {window.begin_ns + shift_ns, window.end_ns + shift_ns};
+}
+
+}  // namespace
+
+PageTimeline page_timeline(const Report& report) {
+  PageTimeline timeline;
+  timeline.trace = report.findings.empty() ? 0 : report.findings.front().trace;
+  const Analysis& analysis = report.traces[timeline.trace];
+  const Trace& trace = *analysis.trace;
+  timeline.window = choose_window(report, timeline.trace);
+  for (const Step& step : analysis.steps) {
+    if (step.number && overlaps(step.window, timeline.window) && timeline.title.empty()) {
+      timeline.title = fmt::format("step {}", *step.number);
+    }
+  }
+  if (timeline.title.empty()) timeline.title = "the whole recording";
+  const auto rank = trace.metadata().rank;
+  if (rank && report.traces.size() > 1) timeline.title += fmt::format(" of rank {}", *rank);
+
+  add_lanes(trace, timeline.window, false, timeline);
+  add_lanes(trace, timeline.window, true, timeline);
+  thin_out(timeline);
+  for (size_t i = 0; i < std::min(report.traces.size(), kMostRankLanes); ++i) {
+    if (report.traces[i].gpus.empty()) continue;
+    const Interval window = window_on(report, timeline.trace, i, timeline.window);
+    RankLane lane = rank_lane(report.traces[i], i, window);
+    for (DeviceSpan& span : lane.spans) {
+      span.interval.begin_ns += timeline.window.begin_ns - window.begin_ns;
+      span.interval.end_ns += timeline.window.begin_ns - window.begin_ns;
+    }
+    timeline.ranks.push_back(std::move(lane));
+  }
+  for (const Finding& finding : report.findings) {
+    timeline.evidence.push_back(finding.trace == timeline.trace
+                                    ? evidence_within(trace, finding, timeline.window)
+                                    : std::nullopt);
+  }
+  return timeline;
+}
+
+}  // namespace redline::trace

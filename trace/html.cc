@@ -67,7 +67,9 @@ std::string number_cell(double value, std::string_view shown) {
   return fmt::format("<td class=number data-v=\"{}\">{}</td>", value, escape(shown));
 }
 
-std::string time_cell(int64_t ns) { return number_cell(static_cast<double>(ns), format_ns(ns)); }
+std::string time_cell(int64_t ns) {
+  return number_cell(static_cast<double>(ns), ns == 0 ? "–" : format_ns(ns));
+}
 
 std::string count_cell(int64_t count) {
   return number_cell(static_cast<double>(count), format_count(count));
@@ -95,7 +97,7 @@ std::string name_cell(std::string_view name, std::string_view shown) {
 
 std::string bar_cell(double share, std::string_view colour) {
   return fmt::format(
-      "<td style=\"width:16%\" aria-hidden=true><span class=bar "
+      "<td class=drawn style=\"width:16%\" aria-hidden=true><span class=bar "
       "style=\"width:{:.2f}%;background:var(--{})\"></span></td>",
       100 * std::clamp(share, 0.0, 1.0), colour);
 }

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <numeric>
 
 #include "trace/collective_names.h"
 #include "trace/slice_view.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMostDepths = 8;  // of a thread
 constexpr size_t kMostRankLanes = 16;
-constexpr int64_t kFinestShare = 4000;  // of the window, what a screen can show
+constexpr size_t kMostSpans = 3000;  // of a rank's lane
 
 bool overlaps(Interval left, Interval right) {
   return left.begin_ns < right.end_ns && left.end_ns > right.begin_ns;
@@ -135,17 +136,37 @@ void thin_out(PageTimeline& timeline) {
   std::erase_if(timeline.lanes, [](const DrawnLane& lane) { return lane.slices.empty(); });
 }
 
-// Gaps that no screen can show are closed, so that a busy lane stays small.
-Intervals coarse(const Intervals& intervals, int64_t finest_ns) {
-  Intervals joined;
-  for (const Interval& interval : intervals) {
-    if (!joined.empty() && interval.begin_ns - joined.back().end_ns < finest_ns) {
-      joined.back().end_ns = interval.end_ns;
-    } else {
-      joined.push_back(interval);
+// Each piece of the window in the state that took most of it: no screen shows more.
+std::vector<DeviceSpan> coarse(const std::vector<DeviceSpan>& exact, Interval window) {
+  std::vector<std::array<int64_t, kDeviceStateCount>> pieces(kMostSpans);
+  const double piece_ns = static_cast<double>(window.length_ns()) / static_cast<double>(kMostSpans);
+  const auto border = [&](size_t piece) {
+    return window.begin_ns + static_cast<int64_t>(piece_ns * static_cast<double>(piece));
+  };
+  for (const DeviceSpan& span : exact) {
+    auto piece = static_cast<size_t>(static_cast<double>(span.interval.begin_ns - window.begin_ns) /
+                                     piece_ns);
+    for (; piece < kMostSpans && border(piece) < span.interval.end_ns; ++piece) {
+      const int64_t inside_ns = std::min(span.interval.end_ns, border(piece + 1)) -
+                                std::max(span.interval.begin_ns, border(piece));
+      pieces[piece][static_cast<size_t>(span.state)] += std::max<int64_t>(0, inside_ns);
     }
   }
-  return joined;
+  std::vector<DeviceSpan> spans;
+  for (size_t i = 0; i < kMostSpans; ++i) {
+    auto& times = pieces[i];
+    times[0] = border(i + 1) - border(i) - std::accumulate(times.begin(), times.end(), int64_t{0});
+    const auto state =
+        static_cast<DeviceState>(std::max_element(times.begin(), times.end()) - times.begin());
+    if (state == DeviceState::kIdle) continue;
+    if (!spans.empty() && spans.back().state == state &&
+        spans.back().interval.end_ns == border(i)) {
+      spans.back().interval.end_ns = border(i + 1);
+    } else {
+      spans.push_back({{border(i), border(i + 1)}, state});
+    }
+  }
+  return spans;
 }
 
 RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
@@ -170,8 +191,7 @@ RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
   const auto rank = trace.metadata().rank;
   lane.title = fmt::format("rank {}", rank.value_or(static_cast<int>(index)));
   const auto add = [&](const Intervals& intervals, DeviceState state) {
-    for (const Interval& interval :
-         coarse(intersect(intervals, {window}), window.length_ns() / kFinestShare)) {
+    for (const Interval& interval : intersect(intervals, {window})) {
       lane.spans.push_back({interval, state});
     }
   };
@@ -179,6 +199,7 @@ RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
   add(subtract(all_communication, all_compute), DeviceState::kExposedCommunication);
   add(intersect(all_compute, all_communication), DeviceState::kOverlapped);
   add(subtract(merge(std::move(copies)), other), DeviceState::kCopy);
+  if (lane.spans.size() > kMostSpans) lane.spans = coarse(lane.spans, window);
   return lane;
 }
 

@@ -26,6 +26,7 @@ struct DrawnLane {
 
 /// What a rank's devices did; the colours of the overlap lane.
 enum class DeviceState : uint8_t { kIdle, kCompute, kExposedCommunication, kOverlapped, kCopy };
+constexpr size_t kDeviceStateCount = 5;
 
 struct DeviceSpan {
   Interval interval;

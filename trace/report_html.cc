@@ -51,7 +51,8 @@ std::string report_html(const Report& report) {
       "<title>{} · Redline</title>\n<style>{}</style></head><body><main>\n"
       "<div class=top><h1>{}</h1><span class=dim>{}</span></div>\n",
       kPolicy, title, page_style(), title, html::escape(subtitle_of(report)));
-  page += "<div class=columns>" + steps_html(report) + findings_html(report, timeline) + "</div>\n";
+  page += "<div class=columns><div>" + steps_html(report) + phases_html(report) +
+          memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
   page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + tables_html(report) +
           files_html(report);
   page += "</main>\n<script type=application/json id=data>" + timeline_json(report, timeline) +

@@ -110,8 +110,31 @@ std::string steps_html(const Report& report) {
       stack, parts, gauges_html(report));
 }
 
+// Forward, backward and optimizer of the first trace that has them.
+std::string phases_html(const Report& report) {
+  const auto found = std::find_if(report.traces.begin(), report.traces.end(),
+                                  [](const Analysis& analysis) { return analysis.phases; });
+  if (found == report.traces.end()) return {};
+  const bool on_gpu = !found->gpus.empty();
+  int64_t longest_ns = 1;
+  for (const PhaseTime& phase : *found->phases) {
+    longest_ns = std::max({longest_ns, phase.host_ns, phase.device_ns});
+  }
+  std::string rows;
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    const PhaseTime& phase = (*found->phases)[i];
+    rows += fmt::format("<tr><td>{}</td>{}{}{}</tr>", kPhaseNames[i],
+                        html::bar_cell(share(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),
+                                       on_gpu ? "kernel" : "cpu"),
+                        html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
+  }
+  return "<section class=card><h2>Parts of a step</h2><table><thead><tr><th></th><th class=drawn>"
+         "</th><th class=number>host</th><th class=number>GPU</th></tr></thead><tbody>" +
+         rows + "</tbody></table></section>\n";
+}
+
 std::string findings_html(const Report& report, const PageTimeline& timeline) {
-  std::string out = "<section class=card><h2>What holds it back</h2>";
+  std::string out = "<section class=\"card advice\"><h2>What holds it back</h2>";
   if (report.findings.empty()) out += "<p class=dim>Nothing that the rules know of.</p>";
   for (size_t i = 0; i < report.findings.size(); ++i) {
     const Finding& finding = report.findings[i];

@@ -11,7 +11,11 @@ namespace redline::trace {
 // report_html_overview.cc
 [[nodiscard]] std::string steps_html(const Report& report);
 [[nodiscard]] std::string findings_html(const Report& report, const PageTimeline& timeline);
+[[nodiscard]] std::string phases_html(const Report& report);
 [[nodiscard]] std::string timeline_html(const PageTimeline& timeline);
+
+// report_html_memory.cc
+[[nodiscard]] std::string memory_html(const Report& report);
 
 // report_html_tables.cc
 [[nodiscard]] std::string ranks_html(const Report& report);

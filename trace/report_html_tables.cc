@@ -108,20 +108,6 @@ std::string copies_html(const Report& report) {
                      rows);
 }
 
-std::string memory_html(const Report& report) {
-  std::vector<std::string> rows;
-  for (const Analysis& analysis : report.traces) {
-    for (const MemoryPeak& peak : analysis.memory) {
-      rows.push_back(html::text_cell(peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host") +
-                     html::text_cell(rank_of(analysis)) + html::bytes_cell(peak.allocated_bytes) +
-                     html::bytes_cell(peak.reserved_bytes > 0 ? std::optional(peak.reserved_bytes)
-                                                              : std::nullopt));
-    }
-  }
-  return html::table("Memory peaks", "",
-                     {{"device", false}, {"rank", false}, {"allocated"}, {"reserved"}}, rows);
-}
-
 }  // namespace
 
 std::string ranks_html(const Report& report) {
@@ -156,7 +142,7 @@ std::string ranks_html(const Report& report) {
   return html::table("Ranks",
                      fmt::format("own work differs by {} a step", format_ns(ranks.skew_ns)),
                      {{"rank", false},
-                      {"own work, then waiting in collectives", false},
+                      {"own work and collectives", false},
                       {"step"},
                       {"own work"},
                       {"exposed collectives"},
@@ -193,7 +179,7 @@ std::string gpus_html(const Report& report) {
 
 std::string tables_html(const Report& report) {
   return kernels_html(report) + operators_html(report) + collectives_html(report) +
-         copies_html(report) + memory_html(report);
+         copies_html(report);
 }
 
 std::string files_html(const Report& report) {

@@ -10,9 +10,9 @@ namespace redline::trace {
 namespace {
 
 // The advice where the eye falls first: right below where a step goes.
-constexpr std::array kSections = {write_header, write_steps,   write_findings,  write_ranks,
-                                  write_gpus,   write_kernels, write_operators, write_collectives,
-                                  write_copies, write_memory};
+constexpr std::array kSections = {write_header,    write_steps,       write_findings, write_ranks,
+                                  write_phases,    write_gpus,        write_launches, write_kernels,
+                                  write_operators, write_collectives, write_copies,   write_memory};
 
 }  // namespace
 

@@ -42,6 +42,8 @@ void write_steps(TextPage& page);        // report_text_overview.cc
 void write_findings(TextPage& page);     // report_text_advice.cc
 void write_ranks(TextPage& page);        // report_text_ranks.cc
 void write_gpus(TextPage& page);         // report_text_gpus.cc
+void write_phases(TextPage& page);       // report_text_launches.cc
+void write_launches(TextPage& page);     // report_text_launches.cc
 void write_kernels(TextPage& page);      // report_text_tables.cc
 void write_operators(TextPage& page);    // report_text_tables.cc
 void write_collectives(TextPage& page);  // report_text_tables.cc

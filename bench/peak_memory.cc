@@ -1,5 +1,6 @@
 #include "bench/peak_memory.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +24,16 @@ PeakMemory::PeakMemory()
           peak_ = std::max(peak_, anonymous_bytes());
           std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
-      }) {}
+      }) {
+  // Under chrt -f a thread of the same priority would wait until the work is done.
+  int policy = 0;
+  sched_param priority{};
+  pthread_getschedparam(pthread_self(), &policy, &priority);
+  if (policy != SCHED_OTHER) {
+    ++priority.sched_priority;
+    pthread_setschedparam(sampler_.native_handle(), policy, &priority);
+  }
+}
 
 int64_t PeakMemory::stop() {
   sampler_.request_stop();

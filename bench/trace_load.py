@@ -20,6 +20,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import trace_load_table
 
@@ -133,8 +134,12 @@ def plan(options, load_once, files):
 
 def run_once(measurement):
     """What the reading in a process of its own says of itself; Unavailable where it fails."""
-    done = subprocess.run([str(word) for word in measurement["command"]], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
+    # Nothing is found that an earlier reading kept.
+    with tempfile.TemporaryDirectory(prefix="redline-bench-") as cache:
+        done = subprocess.run(
+            [str(word) for word in measurement["command"]], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, check=False,
+            env={**os.environ, "XDG_CACHE_HOME": cache})
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise Unavailable(f"failed with status {done.returncode}: {last}")

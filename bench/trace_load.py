@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import trace_load_table
 
@@ -44,14 +45,19 @@ class Files:
         tool = {".gz": "gzip", ".zst": "zstd"}.get(suffix)
         if tool and not shutil.which(tool):
             raise Unavailable(f"{tool}, which makes the file, is not installed")
-        name = f"{self.trace.name.partition('.')[0]}_{megabytes}MB.json{suffix}"
+        # Ranks of different jobs often have the same name.
+        job = zlib.crc32(str(self.trace).encode())
+        name = f"{self.trace.name.partition('.')[0]}_{job:08x}_{megabytes}MB.json{suffix}"
         path = self.folder / name
         if path.exists() and path.stat().st_mtime > self.trace.stat().st_mtime:
             return path
         self.folder.mkdir(parents=True, exist_ok=True)
         print(f"making {path.relative_to(ROOT)}", file=sys.stderr)
         partial = self.folder / f"partial.{name}"
-        subprocess.run([self.repeat_trace, self.trace, partial, str(megabytes)], check=True)
+        command = [self.repeat_trace, self.trace, partial, str(megabytes)]
+        if subprocess.run(command, check=False).returncode != 0:
+            partial.unlink(missing_ok=True)
+            sys.exit(f"trace_load: {path} cannot be made")
         return partial.rename(path)
 
 

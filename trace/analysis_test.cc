@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "tests/trace_text.h"
 #include "trace/reader.h"
+#include "trace/report.h"
 
 namespace redline::trace {
 namespace {
@@ -146,6 +150,101 @@ TEST(Gpus, SpanIsIdlePlusComputePlusTheRest) {
   EXPECT_DOUBLE_EQ(*gpu.sm_efficiency, 0.5 * 400 / 2000);
   EXPECT_DOUBLE_EQ(*gpu.occupancy, 0.4);
   EXPECT_DOUBLE_EQ(*gpu.tensor_core_share, 400.0 / 900);
+}
+
+TEST(Gpus, WhatRanAtOnceSumsToBusyTime) {
+  const Analysis analysis =
+      analyze_text(TraceText()
+                       .step(0, 0, 1000)
+                       .kernel("gemm", 0, 400, on_stream(7))
+                       .kernel("gemm", 100, 300, on_stream(8))
+                       .kernel("ncclDevKernel_AllReduce", 200, 600, on_stream(9))
+                       .slice("gpu_memcpy", "Memcpy DtoD", 300, 700, on_stream(10)));
+  const auto& mix = analysis.gpus[0].mix_ns;
+  EXPECT_THAT(mix, ::testing::ElementsAre(200, 0, 100, 100, 0, 200, 100));
+  EXPECT_EQ(std::accumulate(mix.begin(), mix.end(), int64_t{0}), analysis.gpus[0].busy_ns);
+}
+
+TEST(Gpus, MatrixOperatorsMakeKernelsEligibleForTensorCores) {
+  const Analysis analysis = analyze_text(TraceText()
+                                             .cpu_op("aten::linear", 0, 100)
+                                             .cpu_op("aten::copy_", 10, 90)
+                                             .runtime("cudaLaunchKernel", 20, 30, 1)
+                                             .cpu_op("aten::relu", 200, 300)
+                                             .runtime("cudaLaunchKernel", 220, 230, 2)
+                                             .kernel("copy", 100, 400, on_stream(7, 1))
+                                             .kernel("relu", 400, 500, on_stream(7, 2)));
+  EXPECT_DOUBLE_EQ(*analysis.gpus[0].tensor_core_eligible_share, 0.75);
+}
+
+TEST(Kernels, MeansOfOccupancyAreWeightedByTime) {
+  const auto figures = [](int blocks, int percent) {
+    return fmt::format(R"("blocks per SM": {}, "est. achieved occupancy %": {})", blocks, percent);
+  };
+  const Analysis analysis =
+      analyze_text(TraceText()
+                       .kernel("gemm", 0, 300, on_stream(7, 0, figures(2, 20)))
+                       .kernel("gemm", 300, 400, on_stream(7, 0, figures(6, 60)))
+                       .kernel("old", 400, 500, on_stream(7)));
+  ASSERT_EQ(analysis.kernels.size(), 2U);
+  EXPECT_DOUBLE_EQ(*analysis.kernels[0].blocks_per_sm, 3);
+  EXPECT_DOUBLE_EQ(*analysis.kernels[0].occupancy, 0.3);
+  EXPECT_FALSE(analysis.kernels[1].blocks_per_sm);
+}
+
+TEST(Operators, DeviceTimeOfAnOperatorHasThatOfOperatorsInsideOnceEach) {
+  const Analysis analysis = analyze_text(TraceText()
+                                             .cpu_op("aten::outer", 0, 1000)
+                                             .cpu_op("aten::outer", 100, 600)  // calls itself
+                                             .cpu_op("aten::inner", 200, 500)
+                                             .runtime("cudaLaunchKernel", 300, 310, 1)
+                                             .runtime("cudaLaunchKernel", 700, 710, 2)
+                                             .kernel("k", 700, 900, on_stream(7, 1))
+                                             .kernel("k", 900, 1000, on_stream(7, 2)));
+  const auto row = [&](std::string_view name) {
+    return *std::find_if(analysis.operators.begin(), analysis.operators.end(),
+                         [&](const OperatorRow& each) { return each.name == name; });
+  };
+  EXPECT_EQ(row("aten::outer").device_total_ns, 300);
+  EXPECT_EQ(row("aten::outer").device_self_ns, 100);
+  EXPECT_EQ(row("aten::inner").device_total_ns, 200);
+}
+
+TEST(Copies, PageableAndPinnedApartWithTheRecordersRates) {
+  const auto copy = [](int64_t bytes, const char* rate) {
+    return on_stream(7, 0, fmt::format(R"("bytes": {}{})", bytes, rate));
+  };
+  const std::string pageable = "Memcpy HtoD (Pageable -> Device)";
+  const Analysis analysis = analyze_text(
+      TraceText()
+          .slice("gpu_memcpy", pageable, 0, 1000,
+                 copy(500, R"x(, "memory bandwidth (GB/s)": 0.75)x"))
+          .slice("gpu_memcpy", pageable, 1000, 2000, copy(250, ""))
+          .slice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 2000, 2100, copy(1000, "")));
+  ASSERT_EQ(analysis.copies.size(), 2U);
+  EXPECT_EQ(analysis.copies[0].kind, "HtoD (Pageable -> Device)");
+  EXPECT_EQ(analysis.copies[0].bytes, 750);
+  EXPECT_DOUBLE_EQ(analysis.copies[0].single_bandwidth.max, 0.75e9);
+  EXPECT_DOUBLE_EQ(analysis.copies[0].single_bandwidth.min, 0.25e9);
+  EXPECT_DOUBLE_EQ(analysis.copies[1].single_bandwidth.mean, 10e9);
+}
+
+TEST(Steps, TimesHaveTheirSpread) {
+  const StepTimes times =
+      analyze_text(TraceText().step(0, 0, 100).step(1, 100, 300).step(2, 300, 900)).step_times;
+  EXPECT_EQ(times.min_ns, 100);
+  EXPECT_EQ(times.median_ns, 200);
+  EXPECT_EQ(times.max_ns, 600);
+}
+
+TEST(Analysis, CancelledSaysSo) {
+  auto trace = parse_trace("test", TraceText().kernel("a", 0, 10).str());
+  const std::atomic<bool> cancel = true;
+  EXPECT_TRUE(analyze(*trace, &cancel).is_cancelled);
+  const Report report = make_report({*trace, *trace}, &cancel);
+  EXPECT_TRUE(report.is_cancelled);
+  EXPECT_EQ(report.traces.size(), 1U);
+  EXPECT_FALSE(make_report({*trace}).is_cancelled);
 }
 
 TEST(Memory, PeaksOfEachDevice) {

@@ -78,14 +78,17 @@ class Members {
   [[nodiscard]] std::string_view key() const { return key_; }
   [[nodiscard]] size_t value_at() const { return at_; }
 
-  // Behind the value, which is returned; empty where the text ends in it.
+  // Behind the value, which is returned; empty where the text ends in or right behind it.
   std::string_view take_value() {
     const size_t begin = at_;
     const char first = text_[begin];
     at_ = first == '"'                   ? skip_plain_string(text_, begin)
           : first == '{' || first == '[' ? skip_brackets(begin)
                                          : skip_scalar(begin);
-    if (at_ == kTextEnds) at_ = text_.size();
+    if (at_ >= text_.size()) {  // kTextEnds, too
+      at_ = text_.size();
+      return {};
+    }
     return text_.substr(begin, at_ - begin);
   }
 

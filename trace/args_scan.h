@@ -11,7 +11,7 @@ namespace redline::trace {
 
 /// `text` starts with the '{' of an event and may go on behind it. Sets values[i] to the JSON value
 /// of keys[i] in the event's "args" as it stands (strings with their quotes), empty where absent;
-/// of equal keys the first counts. Stops as soon as all are found.
+/// of equal keys the first counts. Stops as soon as all are found, or where the text is torn.
 void find_args(std::string_view text, std::span<const std::string_view> keys,
                std::span<std::string_view> values);
 

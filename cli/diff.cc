@@ -12,6 +12,8 @@ struct DiffOptions {
   std::string before;
   std::string after;
   std::string format = "text";
+  size_t top = 8;
+  bool all = false;
 };
 
 int diff(const DiffOptions& options) {
@@ -20,9 +22,9 @@ int diff(const DiffOptions& options) {
   const auto after = trace::read_traces({options.after});
   if (!after) return fail(after.error().message);
   const trace::Diff result = trace::compare_runs(*before, *after);
-  return write_output(options.format == "json" ? trace::diff_json(result)
-                                               : trace::diff_text(result, trace::stdout_style()),
-                      "");
+  if (options.format == "json") return write_output(trace::diff_json(result), "");
+  const trace::TextScope scope{options.all ? trace::TextScope::kAll : options.top};
+  return write_output(trace::diff_text(result, trace::stdout_style(), scope), "");
 }
 
 }  // namespace
@@ -35,6 +37,10 @@ void add_diff(CLI::App& app, int& status) {
   command->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  command->add_option("--top", options->top, "Rows of each table")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--all", options->all, "All rows of each table");
   command->footer(
       "Where the traces say how many samples a step takes (redline record counts them), runs\n"
       "with different batch sizes are compared for the same number of samples.\n"

@@ -1,89 +1,115 @@
 #include "trace/diff.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <numeric>
+#include <set>
 
 #include "trace/analysis.h"
+#include "trace/step_samples.h"
 
 namespace redline::trace {
 namespace {
 
-struct Amount {
-  double count = 0;
-  double ns = 0;
-};
-using Amounts = std::map<std::string, Amount>;
-
-// One run, summed over its traces and then averaged over their steps.
 struct Run {
   DiffSide side;
+  RunSamples samples;
   std::array<double, kStepPartCount> part_ns{};
-  Amounts operators;
-  Amounts kernels;
 };
 
-void add_trace(Run& run, const Analysis& analysis, double weight) {
-  const double steps = static_cast<double>(std::max<int64_t>(1, analysis.step_times.count));
-  const double per_step = weight / steps;
-  for (size_t i = 0; i < kStepPartCount; ++i) {
-    run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weight;
-  }
-  for (const OperatorRow& row : analysis.operators) {
-    Amount& amount = run.operators[row.name];
-    amount.count += static_cast<double>(row.count) * per_step;
-    amount.ns += static_cast<double>(row.self_ns) * per_step;
-  }
-  for (const KernelRow& row : analysis.kernels) {
-    Amount& amount = run.kernels[row.name];
-    amount.count += static_cast<double>(row.count) * per_step;
-    amount.ns += static_cast<double>(row.total_ns) * per_step;
-  }
+double mean_of(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 Run measure(const Traces& traces) {
   Run run;
   const Report report = make_report(traces);
-  run.side.rank_count = report.rank_count;
-  run.side.step_count = report.traces.front().step_times.count;
-  run.side.samples_per_step = samples_per_step(*report.traces.front().trace);
+  run.samples = sample_steps(report.traces);
+  DiffSide& side = run.side;
+  side.rank_count = report.rank_count;
+  side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
+  side.step_ns = std::llround(mean_of(run.samples.step_ns));
+  side.samples_per_step = samples_per_step(*report.traces.front().trace);
+  if (!report.traces.front().gpus.empty()) side.gpu = report.traces.front().gpus.front().name;
   const double weight = 1 / static_cast<double>(report.traces.size());
-  double step_ns = 0;
   for (const Analysis& analysis : report.traces) {
-    run.side.paths.push_back(analysis.trace->path());
-    step_ns += static_cast<double>(analysis.step_times.mean_ns) * weight;
-    add_trace(run, analysis, weight);
+    side.paths.push_back(analysis.trace->path());
+    for (size_t i = 0; i < kStepPartCount; ++i) {
+      run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weight;
+    }
   }
-  run.side.step_ns = std::llround(step_ns);
-  if (run.side.samples_per_step && step_ns > 0) {
-    run.side.samples_per_second = *run.side.samples_per_step * 1e9 / step_ns;
+  if (side.samples_per_step && side.step_ns > 0) {
+    side.samples_per_second = *side.samples_per_step * 1e9 / static_cast<double>(side.step_ns);
   }
   return run;
 }
 
-std::vector<DiffRow> compare(const Amounts& before, const Amounts& after, double scale) {
-  std::map<std::string, DiffRow> rows;
-  for (const auto& [name, amount] : before) {
-    rows[name].before_count = amount.count;
-    rows[name].before_ns = std::llround(amount.ns);
+std::vector<double> scaled(std::vector<double> values, double scale) {
+  for (double& value : values) value *= scale;
+  return values;
+}
+
+Verdict judge(const std::optional<MeanDifference>& difference, bool was, bool is) {
+  if (!was) return Verdict::kNew;
+  if (!is) return Verdict::kGone;
+  if (!difference) return Verdict::kUnknown;
+  if (!difference->is_clear()) return Verdict::kUnclear;
+  return difference->difference < 0 ? Verdict::kFaster : Verdict::kSlower;
+}
+
+DiffRow compare(const std::string& name, const NameSamples* before, const NameSamples* after,
+                double scale, const NameSamples& none_before, const NameSamples& none_after) {
+  const NameSamples& was = before == nullptr ? none_before : *before;
+  const NameSamples& is = after == nullptr ? none_after : *after;
+  const std::vector<double> after_ns = scaled(is.ns, scale);
+  const auto difference = welch_test(was.ns, after_ns);
+  DiffRow row;
+  row.name = name;
+  row.before_ns = std::llround(mean_of(was.ns));
+  row.after_ns = std::llround(mean_of(after_ns));
+  row.before_count = mean_of(was.count);
+  row.after_count = scale * mean_of(is.count);
+  row.verdict = judge(difference, before != nullptr, after != nullptr);
+  if (difference) row.p = difference->p;
+  return row;
+}
+
+NameSamples none_of(const Run& run) {
+  const std::vector<double> zeros(run.samples.step_ns.size());
+  return {zeros, zeros};
+}
+
+std::vector<DiffRow> compare_tables(const Run& before, const Run& after,
+                                    SamplesByName RunSamples::*table, double scale) {
+  const SamplesByName &was = before.samples.*table, &is = after.samples.*table;
+  std::set<std::string> names;
+  for (const auto& [name, samples] : was) names.insert(name);
+  for (const auto& [name, samples] : is) names.insert(name);
+  const auto find = [](const SamplesByName& samples, const std::string& name) {
+    const auto found = samples.find(name);
+    return found == samples.end() ? nullptr : &found->second;
+  };
+  const NameSamples none_before = none_of(before), none_after = none_of(after);
+  std::vector<DiffRow> rows;
+  rows.reserve(names.size());
+  for (const std::string& name : names) {
+    rows.push_back(compare(name, find(was, name), find(is, name), scale, none_before, none_after));
   }
-  for (const auto& [name, amount] : after) {
-    rows[name].after_count = amount.count * scale;
-    rows[name].after_ns = std::llround(amount.ns * scale);
-  }
-  std::vector<DiffRow> list;
-  for (auto& [name, row] : rows) {
-    row.name = name;
-    list.push_back(std::move(row));
-  }
-  std::stable_sort(list.begin(), list.end(), [](const DiffRow& left, const DiffRow& right) {
+  std::stable_sort(rows.begin(), rows.end(), [](const DiffRow& left, const DiffRow& right) {
     return std::abs(left.delta_ns()) > std::abs(right.delta_ns());
   });
-  return list;
+  return rows;
 }
 
 }  // namespace
+
+const char* verdict_name(Verdict verdict) {
+  constexpr std::array kNames = {"faster", "slower", "unclear", "new", "gone", "unknown"};
+  return kNames[static_cast<size_t>(verdict)];
+}
 
 std::optional<double> Diff::speedup() const {
   if (before.samples_per_second && after.samples_per_second) {
@@ -91,6 +117,12 @@ std::optional<double> Diff::speedup() const {
   }
   if (before.step_ns == 0 || after.step_ns == 0) return std::nullopt;
   return static_cast<double>(before.step_ns) / static_cast<double>(after.step_ns);
+}
+
+int64_t Diff::step_delta_ns() const {
+  int64_t delta_ns = 0;
+  for (const DiffRow& row : breakdown) delta_ns += row.delta_ns();
+  return delta_ns;
 }
 
 Diff compare_runs(const Traces& before_traces, const Traces& after_traces) {
@@ -104,6 +136,7 @@ Diff compare_runs(const Traces& before_traces, const Traces& after_traces) {
     diff.basis_samples = samples;
     scale = *samples / *later;
   }
+  diff.step = welch_test(before.samples.step_ns, scaled(after.samples.step_ns, scale));
   for (size_t i = 0; i < kStepPartCount; ++i) {
     DiffRow row;
     row.name = kStepPartNames[i];
@@ -111,8 +144,10 @@ Diff compare_runs(const Traces& before_traces, const Traces& after_traces) {
     row.after_ns = std::llround(after.part_ns[i] * scale);
     diff.breakdown.push_back(std::move(row));
   }
-  diff.operators = compare(before.operators, after.operators, scale);
-  diff.kernels = compare(before.kernels, after.kernels, scale);
+  diff.kernels = compare_tables(before, after, &RunSamples::kernels, scale);
+  diff.operators = compare_tables(before, after, &RunSamples::operators, scale);
+  diff.collectives = compare_tables(before, after, &RunSamples::collectives, scale);
+  diff.copies = compare_tables(before, after, &RunSamples::copies, scale);
   return diff;
 }
 

@@ -116,8 +116,8 @@ std::string table(const std::string& title, const std::string& note,
       "<div class=scroll><table data-keep={}><thead><tr>",
       escape(title), escape(note), filter, keep);
   for (const Column& column : columns) {
-    out +=
-        fmt::format("<th{}>{}</th>", column.is_number ? " class=number" : "", escape(column.title));
+    const char* kind = column.is_number ? " class=number" : column.is_drawn ? " class=drawn" : "";
+    out += fmt::format("<th{}>{}</th>", kind, escape(column.title));
   }
   out += "</tr></thead><tbody>\n";
   for (size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) out += "<tr>" + rows[i] + "</tr>\n";

@@ -29,6 +29,7 @@ namespace redline::trace::html {
 struct Column {
   std::string title;
   bool is_number = true;
+  bool is_drawn = false;  ///< bars, left out where the window is narrow
 };
 
 /// A card with a title, a filter where there are many rows, and a table of which the first `keep`

@@ -40,7 +40,7 @@ std::string kernels_html(const Report& report) {
   }
   return html::table("Kernels", format_count(static_cast<int64_t>(rows.size())),
                      {{"kernel", false},
-                      {"", false},
+                      {"", false, true},
                       {"share"},
                       {"calls"},
                       {"total"},
@@ -65,7 +65,7 @@ std::string operators_html(const Report& report) {
   }
   return html::table("Operators", format_count(static_cast<int64_t>(rows.size())),
                      {{"operator", false},
-                      {"", false},
+                      {"", false, true},
                       {"share"},
                       {"calls"},
                       {"own host time"},
@@ -123,7 +123,7 @@ std::string ranks_html(const Report& report) {
         html::name_cell("",
                         fmt::format("rank {}{}", time.rank,
                                     ranks.straggler == time.rank ? " · longest own work" : "")) +
-        fmt::format("<td style=\"width:30%\" aria-hidden=true><span class=bar "
+        fmt::format("<td class=drawn style=\"width:30%\" aria-hidden=true><span class=bar "
                     "style=\"width:{:.2f}%\"></span><span class=bar "
                     "style=\"width:{:.2f}%;background:var(--communication)\"></span></td>",
                     95 * share(time.own_work_ns, longest_ns),
@@ -142,7 +142,7 @@ std::string ranks_html(const Report& report) {
   return html::table("Ranks",
                      fmt::format("own work differs by {} a step", format_ns(ranks.skew_ns)),
                      {{"rank", false},
-                      {"own work and collectives", false},
+                      {"own work and collectives", false, true},
                       {"step"},
                       {"own work"},
                       {"exposed collectives"},

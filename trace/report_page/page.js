@@ -148,13 +148,13 @@ class Timeline {
     paint.font = "11px system-ui, sans-serif";
     paint.textBaseline = "middle";
     paint.textAlign = "left";
-    const [unit, name] = step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const [unit, name] = this.end >= 5e9 ? [1e9, "s"] : this.end >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
     for (let time = Math.ceil(this.begin / step) * step; time <= this.end; time += step) {
       const x = Math.round(this.xOf(time)) + 0.5;
       paint.strokeStyle = this.line;
       paint.beginPath(); paint.moveTo(x, 4); paint.lineTo(x, this.height); paint.stroke();
       paint.fillStyle = this.dim;
-      const text = `+${+(time / unit).toFixed(3)} ${name}`;
+      const text = `+${+(time / unit).toFixed(6)} ${name}`;
       if (x + paint.measureText(text).width + 6 < this.width) paint.fillText(text, x + 4, 11);
     }
   }
@@ -187,7 +187,7 @@ class Timeline {
 
   label(name, left, right, y, colour) {
     const paint = this.context;
-    const text = name.replace(/^void /, "");
+    const text = colour >= 2 && colour <= 4 ? name.replace(/^void /, "").replace(/\(anonymous namespace\)::|\w+::/g, "") : name;
     const fits = Math.floor((right - left) / 5.6);
     paint.fillStyle = colour === 2 || colour === 4 || colour === 5 ? (this.dark ? "#0b1520" : "#fff") : this.dark ? "#f0f2f5" : "#1f2933";
     paint.font = "10.5px system-ui, sans-serif";
@@ -224,7 +224,7 @@ class Timeline {
       if (!row.note || this.gutter < 100) continue;
       const used = paint.measureText(row.title).width + 10;
       paint.fillStyle = this.dim;
-      if (used < this.gutter - 30) paint.fillText(row.note, used, row.y + this.rowHeight / 2, this.gutter - used - 6);
+      if (used + paint.measureText(row.note).width < this.gutter - 4) paint.fillText(row.note, used, row.y + this.rowHeight / 2);
     }
   }
 

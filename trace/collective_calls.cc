@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 
+#include "trace/args_scan.h"
 #include "trace/json_scan.h"
 #include "trace/slice_view.h"
 
@@ -57,31 +57,29 @@ struct Facts {
   std::optional<int64_t> in_elements, out_elements, ranks, seq;
   std::string_view type, group, group_ranks, collective, input_dims, input_types;
 
+  /// `event` may go on behind the event. What was read before stays.
   void read(std::string_view event) {
-    for_each_member(find_value(event, "args"), [this](std::string_view key, std::string_view json) {
-      if (key.size() >= 3) take(key, json);
-      return true;
-    });
-  }
-
- private:
-  void take(std::string_view key, std::string_view json) {
-    const auto number = [&](std::optional<int64_t>& field) {
-      if (!field) field = parse_scaled(unquote(json), 0);
+    constexpr std::array<std::string_view, 10> kKeys = {
+        "In msg nelems",      "Out msg nelems",      "Group size",      "Seq",        "dtype",
+        "Process Group Name", "Process Group Ranks", "Collective name", "Input Dims", "Input type"};
+    std::array<std::string_view, kKeys.size()> values;
+    find_args(event, kKeys, values);
+    const auto number = [](std::optional<int64_t>& field, std::string_view json) {
+      if (!field) field = to_integer(json);
     };
-    const auto text = [&](std::string_view& field) {
+    const auto text = [](std::string_view& field, std::string_view json) {
       if (field.empty()) field = unquote(json);
     };
-    if (key == "In msg nelems") return number(in_elements);
-    if (key == "Out msg nelems") return number(out_elements);
-    if (key == "Group size") return number(ranks);
-    if (key == "Seq") return number(seq);
-    if (key == "dtype") return text(type);
-    if (key == "Process Group Name") return text(group);
-    if (key == "Process Group Ranks") return text(group_ranks);
-    if (key == "Collective name") return text(collective);
-    if (key == "Input Dims" && first_tensor_elements(json)) return text(input_dims);
-    if (key == "Input type" && element_bytes(first_string(json)) > 0) return text(input_types);
+    number(in_elements, values[0]);
+    number(out_elements, values[1]);
+    number(ranks, values[2]);
+    number(seq, values[3]);
+    text(type, values[4]);
+    text(group, values[5]);
+    text(group_ranks, values[6]);
+    text(collective, values[7]);
+    if (first_tensor_elements(values[8])) text(input_dims, values[8]);
+    if (element_bytes(first_string(values[9])) > 0) text(input_types, values[9]);
   }
 };
 
@@ -163,20 +161,17 @@ class Finder {
       return trace_.slices().begin_ns[left.value] < trace_.slices().begin_ns[right.value];
     });
     sizes_ = group_sizes(trace_);
-    if (source == Source::kKernels) find_launches(slices);
+    if (source == Source::kKernels) find_launches();
     for (const SliceId slice : slices) found_.calls.push_back(describe(slice, source));
     number_calls();
     return std::move(found_);
   }
 
  private:
-  void find_launches(const std::vector<SliceId>& kernels) {
-    for (const SliceId kernel : kernels) launches_[kernel] = SliceId::none();
+  void find_launches() {
+    launches_.resize(trace_.slice_count());
     for (const Flow& flow : trace_.flows()) {
-      if (flow.kind != FlowKind::kLaunch) continue;
-      if (trace_.slices().category[flow.to.value] != Category::kKernel) continue;
-      const auto kernel = launches_.find(flow.to);
-      if (kernel != launches_.end()) kernel->second = flow.from;
+      if (flow.kind == FlowKind::kLaunch) launches_[flow.to.value] = flow.from;
     }
   }
 
@@ -184,11 +179,11 @@ class Finder {
     CollectiveCall call;
     call.slice = slice;
     Facts facts;
-    facts.read(trace_.event_text(slice));
+    facts.read(trace_.text_from(trace_.slices().text_offset[slice.value]));
     SliceId around = tree_.parent[slice.value];
     if (source == Source::kKernels) {
       call.device = track_of(trace_, slice).device;
-      call.launch = launches_[slice];
+      call.launch = launches_[slice.value];
       around = call.launch ? tree_.parent[call.launch.value] : SliceId::none();
     }
     std::string_view op = read_around(around, facts);
@@ -212,7 +207,9 @@ class Finder {
       const std::string_view name = name_of(trace_, around);
       const bool is_op = is_communication_op(name);
       if (is_op && op.empty()) op = name;
-      if (is_op || name == "record_param_comms") facts.read(trace_.event_text(around));
+      if (is_op || name == "record_param_comms") {
+        facts.read(trace_.text_from(trace_.slices().text_offset[around.value]));
+      }
       around = tree_.parent[around.value];
     }
     return op;
@@ -247,7 +244,7 @@ class Finder {
   const Trace& trace_;
   const HostTree& tree_;
   std::map<std::string, int, std::less<>> sizes_;
-  std::unordered_map<SliceId, SliceId> launches_;
+  std::vector<SliceId> launches_;  // of kernels, by slice
   CollectiveCalls found_;
 };
 

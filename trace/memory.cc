@@ -127,6 +127,7 @@ std::vector<MemoryEvent> find_memory_events(const Trace& trace) {
   const StringId name = trace.find_string("[memory]");
   std::vector<MemoryEvent> events;
   if (!name) return events;
+  events.reserve(trace.instants().size());
   for (const Instant& instant : trace.instants()) {
     if (instant.name != name) continue;
     MemoryEvent& event = events.emplace_back();

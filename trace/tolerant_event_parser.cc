@@ -50,6 +50,8 @@ class EventScanner {
     }
   }
 
+  void take_brackets_as_they_are() { scan_.take_brackets_as_they_are(); }
+
   [[nodiscard]] const RawEvent& event() const { return event_; }
   [[nodiscard]] size_t at() const { return scan_.at(); }
   [[nodiscard]] uint64_t visited() const { return scan_.visited(); }
@@ -209,8 +211,11 @@ size_t find_cut(std::string_view text, size_t from) {
 ScannedEvent scan_event(std::string_view text, size_t at) {
   IssueLog ignored;
   EventScanner scanner(text, at, ignored);
-  (void)scanner.scan();
-  return {scanner.event(), scanner.at()};
+  if (scanner.scan() == ScanEnd::kWhole) return {scanner.event(), scanner.at()};
+  EventScanner lenient(text, at, ignored);
+  lenient.take_brackets_as_they_are();
+  const EventScanner& found = lenient.scan() == ScanEnd::kWhole ? lenient : scanner;
+  return {found.event(), found.at()};
 }
 
 ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to, EventSink& sink,

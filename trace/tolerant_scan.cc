@@ -135,21 +135,28 @@ bool TolerantScan::key_stands_at(size_t at) {
   return end == ScanEnd::kCut || ahead.at_end() || ahead.next() == ':';
 }
 
-// False where no bracket can stand.
-bool TolerantScan::open_bracket(char bracket) {
-  if (!open_.empty() && open_.back() == '{' && last_ != ':') return false;
+// False where the next event seems to begin, which means that this one was not closed.
+bool TolerantScan::open_bracket(char bracket, Flaws& flaws) {
+  if (!open_.empty() && open_.back() == '{' && last_ != ':') {
+    if (suspect_events_ && bracket == '{' && last_ == ',') return false;
+    flaws.unmatched_bracket = true;
+  }
   open_.push_back(bracket);
   return true;
 }
 
 // Where brackets do not match, those of the outermost one's kind count, as for the fast parser.
-void TolerantScan::close_bracket(char opening, Flaws& flaws) {
+// False where the event itself is closed, while an array of it is not.
+bool TolerantScan::close_bracket(char opening, Flaws& flaws) {
   if (open_.back() != opening) {
     flaws.unmatched_bracket = true;
-    if (open_.front() != opening) return;
+    if (open_.front() != opening) {
+      return opening == '[' || !suspect_events_ || open_.find('{') != std::string::npos;
+    }
     open_.resize(open_.rfind(opening) + 1);
   }
   open_.pop_back();
+  return true;
 }
 
 ScanEnd TolerantScan::skip_container(Flaws& flaws) {
@@ -167,9 +174,9 @@ ScanEnd TolerantScan::skip_container(Flaws& flaws) {
       continue;
     }
     if (c == '{' || c == '[') {
-      if (!open_bracket(c)) return ScanEnd::kBroken;
+      if (!open_bracket(c, flaws)) return ScanEnd::kBroken;
     } else if (c == '}' || c == ']') {
-      close_bracket(c == '}' ? '{' : '[', flaws);
+      if (!close_bracket(c == '}' ? '{' : '[', flaws)) return ScanEnd::kBroken;
     }
     last_ = c;
     skip(1);

@@ -23,7 +23,7 @@ struct Flaws {
   bool control_character = false;
   bool invalid_utf8 = false;
   bool unescaped_quote = false;
-  bool unmatched_bracket = false;
+  bool unmatched_bracket = false;  ///< or one where none can stand
 };
 
 class TolerantScan {
@@ -37,6 +37,9 @@ class TolerantScan {
 
   /// From now on a string ends at its first quote.
   void take_quotes_as_they_are() { seek_quotes_ = false; }
+
+  /// From now on an event may begin within a value, as for the fast parser.
+  void take_brackets_as_they_are() { suspect_events_ = false; }
 
   void skip(size_t bytes) { move_to(at_ + bytes); }
   void skip_space();
@@ -55,13 +58,14 @@ class TolerantScan {
   [[nodiscard]] ScanEnd skip_scalar();
   [[nodiscard]] bool value_ends();
   [[nodiscard]] bool key_stands_at(size_t at);
-  [[nodiscard]] bool open_bracket(char bracket);
-  void close_bracket(char opening, Flaws& flaws);
+  [[nodiscard]] bool open_bracket(char bracket, Flaws& flaws);
+  [[nodiscard]] bool close_bracket(char opening, Flaws& flaws);
 
   std::string_view text_;
   size_t at_;
   uint64_t visited_ = 0;
   bool seek_quotes_ = true;
+  bool suspect_events_ = true;
   std::string open_;  // brackets
   char last_ = ':';   // what the bracket, comma, colon or string before was
 };

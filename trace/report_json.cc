@@ -245,6 +245,13 @@ json trace_json(const Analysis& analysis, size_t index) {
   object["rank"] = or_null(trace.metadata().rank);
   object["world_size"] = or_null(trace.metadata().world_size);
   object["events"] = trace.event_count();
+  object["issues"] = json::array();
+  for (const LoadIssue& issue : trace.issues()) {
+    object["issues"].push_back({{"name", issue.name},
+                                {"count", issue.count},
+                                {"first_offset", issue.first_offset},
+                                {"lost", issue.lost_data}});
+  }
   object["skipped"] = issues_json(trace, true);
   object["repaired"] = issues_json(trace, false);
   object["dropped"] = dropped_events(trace);

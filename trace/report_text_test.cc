@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/trace_text.h"
@@ -89,6 +90,34 @@ TEST(TextReport, NamesLoadIssuesWithCountAndOffset) {
       {TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str()});
   EXPECT_THAT(text, HasSubstr("1 skipped"));
   EXPECT_THAT(text, ::testing::ContainsRegex("! skipped  1 x [a-z_]+, first at byte [0-9]+"));
+}
+
+TEST(JsonReport, NamesLoadIssuesWithCountAndOffset) {
+  const std::string text =
+      TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str();
+  const auto json = nlohmann::json::parse(report_json(make_report({*parse_trace("a.json", text)})));
+  const auto& issue = json["traces"][0]["issues"][0];
+  EXPECT_EQ(issue["count"], 1);
+  EXPECT_EQ(issue["first_offset"], text.find(R"({"ph": "X", "name": "no time"})"));
+  EXPECT_EQ(issue["lost"], true);
+  EXPECT_EQ(json["traces"][0]["skipped"][issue["name"].get<std::string>()], 1);
+}
+
+TEST(JsonReport, EvidenceHasPlacesToJumpTo) {
+  const std::string text =
+      TraceText()
+          .step(0, 0, 1'000'000)
+          .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 300'000)
+          .str();
+  const auto trace = *parse_trace("a.json", text);
+  const auto evidence =
+      nlohmann::json::parse(report_json(make_report({trace})))["advice"][0]["evidence"];
+  EXPECT_EQ(evidence["trace"], 0);
+  const auto& event = evidence["events"][0];
+  const SliceId slice{event["id"].get<uint32_t>()};
+  EXPECT_EQ(trace->string(trace->slices().name[slice.value]), event["name"]);
+  EXPECT_EQ(trace->slices().begin_ns[slice.value], event["begin_ns"]);
+  EXPECT_EQ(trace->slices().end_ns[slice.value], event["end_ns"]);
 }
 
 TEST(TextReport, ColoursOnlyWhereAskedFor) {

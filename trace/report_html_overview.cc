@@ -118,7 +118,7 @@ std::string phases_html(const Report& report) {
   const bool on_gpu = !found->gpus.empty();
   int64_t longest_ns = 1;
   for (const PhaseTime& phase : *found->phases) {
-    longest_ns = std::max({longest_ns, phase.host_ns, phase.device_ns});
+    longest_ns = std::max(longest_ns, on_gpu ? phase.device_ns : phase.host_ns);
   }
   std::string rows;
   for (size_t i = 0; i < kPhaseCount; ++i) {

@@ -92,13 +92,13 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   Finding finding = finding_on("launch_bound", activity, idle_ns);
   finding.headline =
       fmt::format("Host-bound: the GPU waits {} a step", format_ns(part.per_step_ns));
+  const int64_t mean_ns = count == 0 ? 0 : kernel_ns / count;
   finding.detail = fmt::format(
       "for {} launches a step of {} each: a larger batch, torch.compile or CUDA graphs give the "
       "GPU more work a launch",
-      format_count(kernels), format_ns(count == 0 ? 0 : kernel_ns / count));
+      format_count(kernels), format_ns(mean_ns));
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
-  finding.evidence.emplace_back("mean_kernel_ns",
-                                count == 0 ? 0 : static_cast<double>(kernel_ns / count));
+  finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
   finding.events = longest_idle_gaps(activity);
   finding.knob = "batch_size=1..4096";
   return finding;

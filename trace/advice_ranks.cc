@@ -72,8 +72,8 @@ std::optional<Finding> communication(const Activity& activity) {
       fmt::format("Communication: {} a step with nothing beside", format_ns(part.per_step_ns));
   finding.detail = cure_of(analysis.communication.table.front(), count / activity.step_count(),
                            count == 0 ? 0 : time_ns / count);
-  finding.evidence.emplace_back("communication_ns",
-                                static_cast<double>(time_ns / activity.step_count()));
+  const int64_t step_part_ns = time_ns / activity.step_count();
+  finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
@@ -84,21 +84,27 @@ std::optional<Finding> communication(const Activity& activity) {
 std::optional<Finding> straggler(const RankComparison& comparison,
                                  std::span<const Analysis* const> ranks) {
   if (!comparison.straggler) return std::nullopt;
-  int64_t step_ns = 0;
-  for (const RankTime& time : comparison.times) step_ns = std::max(step_ns, time.step_ns);
-  const double skew_share =
-      static_cast<double>(comparison.skew_ns) / static_cast<double>(std::max<int64_t>(1, step_ns));
-  if (skew_share <= kSkewShare) return std::nullopt;
+  int64_t step_ns = 1, waiting_ns = 0;
+  for (const RankTime& time : comparison.times) {
+    step_ns = std::max(step_ns, time.step_ns);
+    if (time.rank == *comparison.straggler) continue;
+    waiting_ns = std::max(waiting_ns, time.exposed_communication_ns);
+  }
+  // Who waits does so in a collective: ranks that only differ in their work wait for nobody.
+  const int64_t late_ns = std::min(comparison.skew_ns, waiting_ns);
+  const double late_share = static_cast<double>(late_ns) / static_cast<double>(step_ns);
+  if (late_share <= kSkewShare) return std::nullopt;
   Finding finding;
   finding.rule = "straggler";
-  finding.estimated_speedup = speedup_without(comparison.skew_ns, step_ns);
+  finding.estimated_speedup = speedup_without(late_ns, step_ns);
   finding.headline = fmt::format("Rank {} is late: others wait {} a step", *comparison.straggler,
-                                 format_ns(comparison.skew_ns));
+                                 format_ns(late_ns));
   finding.detail = fmt::format("{} of the step; look for uneven data, or a busier machine",
-                               format_percent(skew_share));
+                               format_percent(late_share));
   finding.evidence = {{"rank", static_cast<double>(*comparison.straggler)},
+                      {"removable_ns", static_cast<double>(late_ns)},
                       {"skew_ns", static_cast<double>(comparison.skew_ns)},
-                      {"step_share", skew_share}};
+                      {"step_share", late_share}};
   for (size_t i = 0; i < ranks.size() && i < comparison.times.size(); ++i) {
     if (comparison.times[i].rank != *comparison.straggler) continue;
     const Trace& trace = *ranks[i]->trace;

@@ -18,6 +18,8 @@ struct Judged {
   std::vector<std::string> rules;  // the largest gain first
 };
 
+void PrintTo(const Judged& judged, std::ostream* out) { *out << judged.trace; }
+
 class AdviceOnRealTraces : public ::testing::TestWithParam<Judged> {
  protected:
   static std::string path_of(const std::string& name) {

@@ -132,5 +132,17 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   EXPECT_THAT(report_of(8 * kMs, 5 * kMs).findings, Not(HasRule("straggler")));
 }
 
+TEST(Advice, RanksThatWaitForNobodyHaveNoStraggler) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (int rank = 0; rank < 2; ++rank) {
+    traces.push_back(*parse_trace("test", TraceText()
+                                              .rank(rank, 2)
+                                              .step(0, 0, (1 + rank) * 50 * kMs)
+                                              .cpu_op("aten::relu", 0, (1 + rank) * 50 * kMs)
+                                              .str()));
+  }
+  EXPECT_THAT(make_report(traces).findings, Not(HasRule("straggler")));
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -19,6 +19,8 @@ void add_record(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_diff(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
+void add_export(CLI::App& app, int& status);
+void add_merge(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
 

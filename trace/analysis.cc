@@ -10,14 +10,12 @@
 namespace redline::trace {
 namespace {
 
-// A number out of the top-level object "redline", which our own recorder writes.
-std::optional<double> recorder_number(const Trace& trace, const char* key) {
+// A number out of one of the top-level objects that we write ourselves.
+std::optional<double> recorder_number(const Trace& trace, const char* object, const char* key) {
   using nlohmann::json;
   const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  if (!top.is_object() || !top.contains("redline") || !top["redline"].is_object()) {
-    return std::nullopt;
-  }
-  const json& ours = top["redline"];
+  if (!top.is_object() || !top.contains(object) || !top[object].is_object()) return std::nullopt;
+  const json& ours = top[object];
   if (!ours.contains(key) || !ours[key].is_number()) return std::nullopt;
   return ours[key].get<double>();
 }
@@ -106,12 +104,15 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
 }
 
 std::optional<double> samples_per_step(const Trace& trace) {
-  const auto samples = recorder_number(trace, "samples_per_step");
+  const auto samples = recorder_number(trace, "redline", "samples_per_step");
   return samples && *samples > 0 ? samples : std::nullopt;
 }
 
 int64_t dropped_events(const Trace& trace) {
-  return static_cast<int64_t>(recorder_number(trace, "dropped").value_or(0));
+  const double lost = recorder_number(trace, "redline", "dropped").value_or(0);
+  const double beyond_limit =
+      recorder_number(trace, "redline_size_limit", "dropped_events").value_or(0);
+  return static_cast<int64_t>(lost + beyond_limit);
 }
 
 }  // namespace redline::trace

@@ -52,7 +52,8 @@ struct Analysis {
 /// N}).
 [[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
 
-/// Events that the recorder dropped, as it says itself ("redline": {"dropped": N}).
+/// Events that the recorder or the writer's size limit dropped, as the trace says itself ("redline":
+/// {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
 [[nodiscard]] int64_t dropped_events(const Trace& trace);
 
 }  // namespace redline::trace

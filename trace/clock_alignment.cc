@@ -162,7 +162,9 @@ std::vector<ClockPair> pairs_of(uint32_t reference, uint32_t rank,
 }  // namespace
 
 int64_t ClockOffset::at(int64_t time_ns) const {
-  return offset_ns + std::llround(drift * static_cast<double>(time_ns - at_ns));
+  if (drift == 0) return offset_ns;
+  return offset_ns +
+         std::llround(drift * (static_cast<double>(time_ns) - static_cast<double>(at_ns)));
 }
 
 std::optional<ClockOffset> estimate_offset(std::span<const ClockPair> pairs) {

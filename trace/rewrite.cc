@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -86,16 +87,17 @@ class Rewriting {
 
   void write_slices() {
     const auto& slices = trace_.slices();
-    for (uint32_t i = 0; i < trace_.slice_count(); ++i) {
+    for (uint32_t i = 0; i < trace_.slice_count() && !stopped_; ++i) {
       const Track& track = trace_.tracks()[trace_.lanes()[slices.lane[i].value].track.value];
       const RawEvent event = event_at(slices.text_offset[i]);
       TextBuffer& text = begin("X", event.category, slices.name[i]);
       write_track(text, track);
       write_time(text, slices.begin_ns[i]);
       text.literal(", \"dur\": ");
-      text.microseconds(slices.end_ns[i] - slices.begin_ns[i]);
+      text.microseconds(shifted(slices.end_ns[i]) - shifted(slices.begin_ns[i]));
       write_args(text, event.args, slices.correlation[i]);
       end(text);
+      count_row();
     }
   }
 
@@ -138,7 +140,24 @@ class Rewriting {
     }
   }
 
+  [[nodiscard]] bool is_stopped() const { return stopped_; }
+
  private:
+  [[nodiscard]] int64_t shifted(int64_t time_ns) const {
+    int64_t by_ns = options_.shift_ns;
+    if (options_.drift != 0) {
+      by_ns += std::llround(options_.drift * (static_cast<double>(time_ns) -
+                                              static_cast<double>(options_.drift_at_ns)));
+    }
+    int64_t result_ns = 0;
+    return __builtin_add_overflow(time_ns, by_ns, &result_ns) ? time_ns : result_ns;
+  }
+
+  void count_row() {
+    constexpr uint64_t kStep = 8192;
+    if (++rows_ % kStep == 0 && options_.go_on) stopped_ = !options_.go_on(kStep);
+  }
+
   [[nodiscard]] RawEvent event_at(uint64_t offset) const {
     return scan_event(trace_.event_text(offset), 0).event;
   }
@@ -161,7 +180,7 @@ class Rewriting {
 
   void write_time(TextBuffer& text, int64_t time_ns) {
     text.literal(", \"ts\": ");
-    writer_.timestamp(time_ns + options_.shift_ns);
+    writer_.timestamp(shifted(time_ns));
   }
 
   // Numbers stay numbers; pids and tids may be any text.
@@ -175,11 +194,8 @@ class Rewriting {
 
   void write_row(TextBuffer& text, std::string_view pid, std::string_view tid) const {
     text.literal(", \"pid\": ");
-    if (options_.pid_prefix.empty()) {
-      write_id(text, pid);
-    } else {
-      text.quoted(options_.pid_prefix + std::string(pid));
-    }
+    const auto renamed = options_.pids.find(pid);
+    write_id(text, renamed == options_.pids.end() ? pid : std::string_view(renamed->second));
     text.literal(", \"tid\": ");
     write_id(text, tid);
   }
@@ -299,6 +315,8 @@ class Rewriting {
   const Trace& trace_;
   const RewriteOptions& options_;
   JsonCheck check_;
+  uint64_t rows_ = 0;
+  bool stopped_ = false;
 };
 
 bool is_written_anew(const std::string& key) {
@@ -308,13 +326,15 @@ bool is_written_anew(const std::string& key) {
 
 }  // namespace
 
-void TraceRewriter::add(const Trace& trace, const RewriteOptions& options) {
+bool TraceRewriter::add(const Trace& trace, const RewriteOptions& options) {
   Rewriting rewriting(writer_, trace, options);
   process_count_ += rewriting.write_rows(process_count_);
   rewriting.write_slices();
+  if (rewriting.is_stopped()) return false;
   last_flow_id_ += rewriting.write_flows(last_flow_id_ + 1);
   rewriting.write_instants();
   rewriting.write_counters();
+  return true;
 }
 
 int64_t base_of(const Trace& trace, int64_t shift_ns) {

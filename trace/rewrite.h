@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -18,10 +20,14 @@ namespace redline::trace {
 
 /// What keeps several traces apart in one file, and puts them on one clock.
 struct RewriteOptions {
-  int64_t shift_ns = 0;             ///< added to every time
-  uint32_t correlation_shift = 0;   ///< added to every correlation number but 0
-  std::string pid_prefix = {};      ///< before every pid, e.g. "rank 1: "
-  std::string process_prefix = {};  ///< before every process name
+  int64_t shift_ns = 0;            ///< added to every time
+  double drift = 0;                ///< further ns per ns from `drift_at_ns` on
+  int64_t drift_at_ns = 0;         ///< on the trace's own clock
+  uint32_t correlation_shift = 0;  ///< added to every correlation number but 0, modulo 2^32
+  std::map<std::string, std::string, std::less<>> pids = {};  ///< new pids of those that change
+  std::string process_prefix = {};                            ///< before every process name
+  /// Called now and then with the rows that were written since; false stops the writing.
+  std::function<bool(uint64_t rows)> go_on = {};
 };
 
 /// Streams traces into one writer, in constant memory. Rows stay in their order, trace by trace.
@@ -29,7 +35,8 @@ class TraceRewriter {
  public:
   explicit TraceRewriter(TraceWriter& writer) : writer_(writer) {}
 
-  void add(const Trace& trace, const RewriteOptions& options = {});
+  /// False where `go_on` stopped it.
+  bool add(const Trace& trace, const RewriteOptions& options = {});
 
  private:
   TraceWriter& writer_;

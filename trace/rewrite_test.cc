@@ -211,8 +211,10 @@ TEST_F(Rewrite, KeepsRanksApartInOneFile) {
   {
     TraceWriter writer(path("merged.partial"), TraceHeader{});
     TraceRewriter rewriter(writer);
-    rewriter.add(*one, {.pid_prefix = "rank 0: ", .process_prefix = "rank 0 "});
-    rewriter.add(*one, {.shift_ns = 7, .correlation_shift = 100, .pid_prefix = "rank 1: "});
+    rewriter.add(*one, {.process_prefix = "rank 0 "});
+    rewriter.add(*one, {.shift_ns = 7,
+                        .correlation_shift = 100,
+                        .pids = {{"0", "rank 1: 0"}, {"1", "rank 1: 1"}}});
     writer.complete({});
     ASSERT_TRUE(writer.save(path("merged.json")));
   }

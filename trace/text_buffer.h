@@ -50,6 +50,8 @@ class TextBuffer {
   void quoted(std::string_view text);
 
   void clear() { size_ = 0; }
+  /// Takes back what came after the first `size` bytes.
+  void truncate(size_t size) { size_ = size < size_ ? size : size_; }
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] std::string_view view() const { return {bytes_.get(), size_}; }
 

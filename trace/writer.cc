@@ -22,7 +22,10 @@ void append_entries(TextBuffer& text, const std::vector<Entry>& entries) {
 int64_t quarter_base_ns(int64_t unix_ns) { return unix_ns / kQuarterNs * kQuarterNs; }
 
 TraceWriter::TraceWriter(std::string path, const TraceHeader& header)
-    : file_(std::move(path)), base_ns_(header.base_ns), pid_(std::to_string(header.pid)) {
+    : file_(std::move(path)),
+      base_ns_(header.base_ns),
+      pid_(std::to_string(header.pid)),
+      max_bytes_(header.max_bytes) {
   text_.literal("{\n\"schemaVersion\": 1,\n");
   append_entries(text_, header.entries);
   text_.literal("\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": ");
@@ -32,6 +35,8 @@ TraceWriter::TraceWriter(std::string path, const TraceHeader& header)
 }
 
 TextBuffer& TraceWriter::begin_event() {
+  event_at_ = text_.size();
+  first_before_event_ = first_event_;
   if (first_event_) {
     text_.literal("\n");
   } else {
@@ -42,8 +47,20 @@ TextBuffer& TraceWriter::begin_event() {
 }
 
 void TraceWriter::end_event() {
-  if (text_.size() < kBufferStep) return;
+  const bool is_full = dropped_ > 0 || text_bytes_ + text_.size() > max_bytes_;
+  if (max_bytes_ == 0 || !is_full) return keep_event();
+  text_.truncate(event_at_);
+  first_event_ = first_before_event_;
+  ++dropped_;
+}
+
+void TraceWriter::keep_event() {
+  if (text_.size() >= kBufferStep) append_text();
+}
+
+void TraceWriter::append_text() {
   if (file_.error().empty()) file_.append(text_.view());
+  text_bytes_ += text_.size();
   text_.clear();
 }
 
@@ -93,15 +110,22 @@ void TraceWriter::flow(std::string_view phase, std::string_view category, uint64
 
 void TraceWriter::flow_start(std::string_view category, uint64_t id, uint64_t tid,
                              int64_t time_ns) {
+  const uint64_t dropped_before = dropped_;
   flow("s", category, id, tid, time_ns);
   text_.literal("\"}");
   end_event();
+  is_flow_kept_ = dropped_ == dropped_before;
 }
 
 void TraceWriter::flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns) {
   flow("f", category, id, tid, time_ns);
   text_.literal("\", \"bp\": \"e\"}");
-  end_event();
+  // No arrow without its end, also at the size limit.
+  if (is_flow_kept_) {
+    keep_event();
+  } else {
+    end_event();
+  }
 }
 
 void TraceWriter::begin_metadata(std::string_view name, uint64_t tid, int64_t time_ns) {
@@ -121,25 +145,30 @@ void TraceWriter::process(std::string_view name, int64_t time_ns) {
   begin_metadata("process_name", 0, time_ns);
   text_.literal("\"name\": ");
   text_.quoted(name);
-  end_slice();
+  text_.literal("}}");
+  keep_event();
   begin_metadata("process_labels", 0, time_ns);
   text_.literal("\"labels\": \"CPU\"");
-  end_slice();
+  text_.literal("}}");
+  keep_event();
   begin_metadata("process_sort_index", 0, time_ns);
   text_.literal("\"sort_index\": ");
   text_.text(pid_);
-  end_slice();
+  text_.literal("}}");
+  keep_event();
 }
 
 void TraceWriter::thread(uint64_t tid, std::string_view name, int64_t time_ns) {
   begin_metadata("thread_name", tid, time_ns);
   text_.literal("\"name\": ");
   text_.quoted("thread " + std::to_string(tid) + " (" + std::string(name) + ")");
-  end_slice();
+  text_.literal("}}");
+  keep_event();
   begin_metadata("thread_sort_index", tid, time_ns);
   text_.literal("\"sort_index\": ");
   text_.integer(tid);
-  end_slice();
+  text_.literal("}}");
+  keep_event();
 }
 
 void TraceWriter::span(std::string_view name, int64_t begin_ns, int64_t end_ns) {
@@ -152,18 +181,28 @@ void TraceWriter::span(std::string_view name, int64_t begin_ns, int64_t end_ns) 
   text_.literal(", \"dur\": ");
   text_.microseconds(end_ns - begin_ns);
   text_.literal(", \"args\": {");
-  end_slice();
+  text_.literal("}}");
+  keep_event();
 }
 
 void TraceWriter::flush() {
-  if (file_.error().empty()) {
-    file_.append(text_.view());
-    file_.flush();
-  }
-  text_.clear();
+  append_text();
+  if (file_.error().empty()) file_.flush();
+}
+
+void TraceWriter::tell_of_limit(int64_t end_ns) {
+  begin_event();
+  text_.literal(
+      "{\"ph\": \"i\", \"cat\": \"Trace\", \"s\": \"g\", \"name\": \"Size limit reached\", "
+      "\"pid\": \"\", \"tid\": \"\", \"ts\": ");
+  timestamp(end_ns);
+  text_.literal(", \"args\": {\"dropped events\": ");
+  text_.integer(dropped_);
+  text_.literal("}}");
 }
 
 void TraceWriter::complete(int64_t end_ns, const std::vector<Entry>& entries) {
+  if (dropped_ > 0) tell_of_limit(end_ns);
   begin_event();
   text_.literal(
       "{\"ph\": \"i\", \"cat\": \"Trace\", \"s\": \"g\", \"name\": \"Record Window End\", "
@@ -175,6 +214,13 @@ void TraceWriter::complete(int64_t end_ns, const std::vector<Entry>& entries) {
 
 void TraceWriter::complete(const std::vector<Entry>& entries) {
   text_.literal("\n],\n");
+  if (dropped_ > 0) {
+    text_.literal("\"redline_size_limit\": {\"max_bytes\": ");
+    text_.integer(max_bytes_);
+    text_.literal(", \"dropped_events\": ");
+    text_.integer(dropped_);
+    text_.literal("},\n");
+  }
   append_entries(text_, entries);
   flush();
 }

@@ -7,7 +7,9 @@
 //
 // Beside Kineto's keys a finished trace has
 //   "redline": {"version": "0.1.0", "events": N, "dropped": N, "dropped_names": N, "threads": N}
-// where "dropped" counts events that the recorder saw and could not keep.
+// where "dropped" counts events that the recorder saw and could not keep. A trace that reached its
+// size limit says so with an event "Size limit reached" and
+//   "redline_size_limit": {"max_bytes": N, "dropped_events": N}
 #pragma once
 
 #include <cstdint>
@@ -33,6 +35,9 @@ struct TraceHeader {
   int64_t base_ns = 0;  ///< "baseTimeNanoseconds"
   int64_t pid = 0;      ///< of every CPU event
   std::vector<Entry> entries;
+  /// JSON text that events may fill, before compression; 0: any. At the limit the file takes no
+  /// further events but the rows' names and its own last words, and stays valid.
+  uint64_t max_bytes = 0;
 };
 
 struct SliceHead {
@@ -82,17 +87,28 @@ class TraceWriter {
 
   [[nodiscard]] const std::string& error() const { return file_.error(); }
   [[nodiscard]] uint64_t bytes_written() const { return file_.bytes_written(); }
+  /// Events that came after the size limit.
+  [[nodiscard]] uint64_t dropped_events() const { return dropped_; }
 
  private:
   void flow(std::string_view phase, std::string_view category, uint64_t id, uint64_t tid,
             int64_t time_ns);
   void begin_metadata(std::string_view name, uint64_t tid, int64_t time_ns);
+  void keep_event();
+  void tell_of_limit(int64_t end_ns);
+  void append_text();
 
   SpooledFile file_;
   TextBuffer text_;
   int64_t base_ns_;
   std::string pid_;
   bool first_event_ = true;
+  bool first_before_event_ = true;
+  size_t event_at_ = 0;  // where the open event begins in text_
+  uint64_t max_bytes_ = 0;
+  uint64_t text_bytes_ = 0;  // handed to the file
+  uint64_t dropped_ = 0;
+  bool is_flow_kept_ = true;  // the start of the arrow whose end comes next
 };
 
 }  // namespace redline::trace

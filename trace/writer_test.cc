@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "trace/reader.h"
@@ -201,6 +202,94 @@ TEST_F(WriterTest, KeepsTheFirstErrorOfAFullDisk) {
   writer.complete(kNow, {});
   EXPECT_FALSE(writer.save(path("trace.json")));
   EXPECT_FALSE(fs::exists(path("trace.json")));
+}
+
+TEST_F(WriterTest, StopsAtTheSizeLimitAndSaysWhatItDropped) {
+  TraceWriter writer(
+      path("spool.partial"),
+      {.base_ns = quarter_base_ns(kNow), .pid = 42, .entries = {}, .max_bytes = 20'000});
+  constexpr int kEvents = 1'000;
+  for (int i = 0; i < kEvents; ++i) slice(writer, "op" + std::to_string(i), kNow + i);
+  writer.flow_start("fwdbwd", 1, 7, kNow);
+  writer.flow_end("fwdbwd", 1, 7, kNow + 1);
+  writer.thread(7, "main", kNow);
+  writer.complete(kNow + kEvents, {{"mine", "1"}});
+  const json trace = saved_plain(writer);
+  EXPECT_LT(fs::file_size(path("plain.json")), 20'000 + 1'500);
+  std::vector<std::string> slices, others;
+  for (const json& event : trace["traceEvents"]) {
+    (event["ph"] == "X" ? slices : others).push_back(event["name"]);
+  }
+  ASSERT_GT(slices.size(), 50U);
+  EXPECT_EQ(slices.back(), "op" + std::to_string(slices.size() - 1));  // a prefix, without gaps
+  EXPECT_THAT(others, testing::ElementsAre("thread_name", "thread_sort_index", "Size limit reached",
+                                           "Record Window End"));
+  EXPECT_EQ(writer.dropped_events(), kEvents - slices.size() + 2);
+  EXPECT_EQ(trace["redline_size_limit"]["dropped_events"], writer.dropped_events());
+  EXPECT_EQ(trace["redline_size_limit"]["max_bytes"], 20'000);
+  EXPECT_EQ(trace["mine"], 1);
+}
+
+// Wherever the limit falls the file is valid, and no arrow lacks its end.
+TEST_F(WriterTest, TheLimitMayFallAnywhere) {
+  int cut_between = 0;
+  for (uint64_t limit = 1; limit < 3'000; limit += 37) {
+    TraceWriter writer(
+        path("spool.partial"),
+        {.base_ns = quarter_base_ns(kNow), .pid = 42, .entries = {}, .max_bytes = limit});
+    for (uint64_t i = 0; i < 5; ++i) {
+      slice(writer, "op");
+      writer.flow_start("fwdbwd", i, 7, kNow);
+      writer.flow_end("fwdbwd", i, 7, kNow + 1);
+    }
+    writer.complete(kNow, {});
+    int starts = 0, ends = 0;
+    const json trace = saved_plain(writer);
+    for (const json& event : trace["traceEvents"]) {
+      starts += event["ph"] == "s" ? 1 : 0;
+      ends += event["ph"] == "f" ? 1 : 0;
+    }
+    EXPECT_EQ(starts, ends) << limit;
+    if (starts > 0 && starts < 5) ++cut_between;
+  }
+  EXPECT_GT(cut_between, 5);
+}
+
+// Every byte alone, and every byte inside a name: strict JSON, and what it means is the byte itself
+// where it is ASCII, else U+FFFD.
+TEST_F(WriterTest, AnyByteInAnyName) {
+  TraceWriter writer = this->writer();
+  std::vector<std::string> expected;
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string raw(1, static_cast<char>(byte));
+    const std::string meant = byte < 0x80 ? raw : "\xEF\xBF\xBD";
+    slice(writer, raw);
+    slice(writer, "a" + raw + "\"z\\");
+    expected.push_back(meant);
+    expected.push_back("a" + meant + "\"z\\");
+  }
+  for (const char* text : {"\xED\xA0\xBD", "\xED\xB8\x80"}) {  // halves of a surrogate pair
+    slice(writer, text);
+    expected.emplace_back("\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  }
+  slice(writer, "\xF0\x9F\x98\x80");  // the whole character
+  expected.emplace_back("\xF0\x9F\x98\x80");
+  writer.thread(7, std::string("\0\x01\xff", 3), kNow);
+  writer.complete(kNow, {});
+  std::vector<std::string> strict, ours;
+  const json written = saved_plain(writer);
+  for (const json& event : written["traceEvents"]) {
+    if (event["ph"] == "X") strict.push_back(event["name"]);
+  }
+  EXPECT_EQ(strict, expected);
+  const auto trace = read_trace(path("plain.json"));
+  ASSERT_TRUE(trace);
+  std::multiset<std::string> names;
+  for (uint32_t i = 0; i < (*trace)->slice_count(); ++i) {
+    names.emplace((*trace)->string((*trace)->slices().name[i]));
+  }
+  EXPECT_EQ(names, std::multiset<std::string>(expected.begin(), expected.end()));
+  EXPECT_TRUE((*trace)->issues().empty());
 }
 
 }  // namespace

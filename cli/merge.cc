@@ -1,0 +1,100 @@
+// redline merge PATH… -o FILE: one trace of all ranks, on one clock.
+#include "trace/merge.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "trace/format.h"
+#include "trace/reader.h"
+
+namespace redline::cli {
+namespace {
+
+struct MergeCommand {
+  std::vector<std::string> paths;
+  std::string output;
+  bool keep_clocks = false;
+};
+
+std::string describe(const trace::MergedRank& rank, bool is_first, bool keep_clocks) {
+  if (keep_clocks) return rank.label + "  its own clock\n";
+  if (is_first) return rank.label + "  the clock of all\n";
+  if (!rank.clock) {
+    return rank.label + "  its own clock: no collective in common with the others\n";
+  }
+  const trace::ClockOffset& clock = *rank.clock;
+  std::string line = fmt::format("{}  {}{} ± {} by {}", rank.label, clock.offset_ns < 0 ? "-" : "+",
+                                 trace::format_ns(std::abs(clock.offset_ns)),
+                                 trace::format_ns(clock.uncertainty_ns),
+                                 trace::format_plural(clock.pairs, "collective"));
+  if (clock.outliers > 0) line += fmt::format(" ({} left out)", clock.outliers);
+  if (clock.drift != 0) line += fmt::format(", drift {:+.2f} ppm", clock.drift * 1e6);
+  return line + "\n";
+}
+
+// The file would take the place of a trace that it is made of.
+bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const auto files = trace::find_traces(path);
+    for (const std::string& file : files.value_or(std::vector<std::string>())) {
+      std::error_code ignored;
+      if (std::filesystem::equivalent(file, output, ignored)) return true;
+    }
+  }
+  return false;
+}
+
+int merge(const MergeCommand& options) {
+  const auto& interrupted = interrupt_flag();
+  if (is_an_input(options.output, options.paths)) {
+    return fail(options.output + ": is one of the traces to merge. Choose another file with -o");
+  }
+  trace::ReadOptions read;
+  read.cancel = &interrupted;
+  const auto traces = trace::read_traces(options.paths, read);
+  if (!traces) {
+    return fail(interrupted ? "interrupted: nothing was written" : traces.error().message);
+  }
+  trace::MergeOptions merge;
+  merge.align = !options.keep_clocks;
+  merge.cancel = &interrupted;
+  ProgressBar bar("merging");
+  merge.progress = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
+  const auto ranks = trace::merge_traces(*traces, options.output, merge);
+  if (!ranks) {
+    return fail(interrupted ? "interrupted: nothing was written"
+                            : ranks.error() + ". Choose another file with -o");
+  }
+  std::string text;
+  for (const trace::MergedRank& rank : *ranks) {
+    text += describe(rank, &rank == &ranks->front(), options.keep_clocks);
+  }
+  return write_output(text, "");
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, int& status) {
+  const auto options = std::make_shared<MergeCommand>();
+  CLI::App* command =
+      app.add_subcommand("merge", "Make one trace of all ranks, on the clock of the first");
+  command->add_option("PATH", options->paths, "Trace files, or folders of ranks")->required();
+  command->add_option("-o,--output", options->output, "The file to write; gzip if it ends in .gz")
+      ->required();
+  command->add_flag("--keep-clocks", options->keep_clocks, "Leave every rank's times as they are");
+  command->footer(
+      "Clocks are aligned by the collectives that ranks did together, which all leave at one "
+      "time;\n"
+      "each offset is printed with its uncertainty, and stands in the file (redline_merge).\n"
+      "Examples:\n"
+      "  redline merge traces -o all.pt.trace.json.gz\n"
+      "  redline merge rank0.json rank1.json -o both.json");
+  command->callback([options, &status] { status = merge(*options); });
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,147 @@
+"""`redline merge` and `redline export`: right input, wrong input, interrupted, run twice."""
+
+import gzip
+import json
+import signal
+import sqlite3
+
+import pytest
+
+
+def rank_trace(rank, ahead_us):
+    events = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}}]
+    for i in range(1, 6):
+        at = 1000 * i + ahead_us
+        events += [
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at, "dur": 1,
+             "args": {"correlation": i}},
+            {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0, "tid": 7,
+             "ts": at + 5 + rank, "dur": 50 - rank, "args": {"correlation": i, "stream": 7, "device": 0}},
+        ]  # fmt: skip
+    return {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": events}
+
+
+@pytest.fixture
+def ranks(tmp_path):
+    """A folder of two ranks; the clock of the second one is 123 us ahead."""
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank, ahead in ((0, 0), (1, 123)):
+        (folder / f"r{rank}.pt.trace.json").write_text(json.dumps(rank_trace(rank, ahead)))
+    return folder
+
+
+@pytest.fixture
+def big(tmp_path):
+    """A trace that takes a while to write again."""
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": f"op{i % 99}", "pid": 1, "tid": 1, "ts": i, "dur": 0.5, "args": {}}
+        for i in range(400_000)
+    ]
+    path = tmp_path / "big.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def test_merge_says_each_offset_and_reads_back(program, run, ranks, tmp_path):
+    target = tmp_path / "all.pt.trace.json.gz"
+    for _ in range(2):  # the second run replaces what the first wrote
+        done = run([program("redline"), "merge", ranks, "-o", target])
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines() == ["rank 0  the clock of all", "rank 1  -123.0 us ± 1.0 us by 5 collectives"]
+    merged = json.loads(gzip.open(target).read())
+    kernels = [e for e in merged["traceEvents"] if e.get("cat") == "kernel"]
+    ends = sorted(round((e["ts"] + e["dur"]) * 1000) for e in kernels)
+    assert len(kernels) == 10 and ends[::2] == ends[1::2]
+    assert len({e["args"]["correlation"] for e in kernels}) == 10
+    names = {e["args"]["name"] for e in merged["traceEvents"] if e["name"] == "process_name"}
+    assert {"rank 0 · python", "rank 1 · python"} <= names
+    flows = [(e["ph"], e["id"]) for e in merged["traceEvents"] if e["ph"] in "sf"]
+    assert len(flows) == len(set(flows)) == 20
+    report = json.loads(run([program("redline"), "report", "--format", "json", target]).stdout)
+    assert report["traces"][0]["skipped"] == report["traces"][0]["repaired"] == {}
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_merge_keeps_clocks_on_request(program, run, ranks, tmp_path):
+    done = run([program("redline"), "merge", "--keep-clocks", ranks, "-o", tmp_path / "all.json"])
+    assert done.stdout.count("its own clock") == 2
+    begins = [e["ts"] for e in json.loads((tmp_path / "all.json").read_text())["traceEvents"] if e["ph"] == "X"]
+    assert 1123 in begins
+
+
+def test_merge_of_real_ranks(program, run, shared, tmp_path):
+    paths = sorted((shared / "traces").glob("fsdp_sampled_rank*"))
+    done = run([program("redline"), "merge", *paths, "-o", tmp_path / "all.json"])
+    assert done.returncode == 0, done.stderr
+    merged = json.loads((tmp_path / "all.json").read_text())
+    before = [json.loads(gzip.open(path).read())["traceEvents"] for path in paths]
+    count = sum(e["ph"] == "X" for events in before for e in events)
+    assert sum(e["ph"] == "X" for e in merged["traceEvents"]) == count
+
+
+def test_merge_refuses_to_overwrite_its_input(program, run, ranks):
+    source = ranks / "r0.pt.trace.json"
+    before = source.read_bytes()
+    done = run([program("redline"), "merge", ranks, "-o", source])
+    assert done.returncode == 1 and "is one of the traces to merge" in done.stderr
+    assert source.read_bytes() == before
+
+
+def test_export_tables(program, run, ranks, tmp_path):
+    target = tmp_path / "t.db"
+    for _ in range(2):
+        done = run([program("redline"), "export", ranks, "--sqlite", target])
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == done.stderr == ""
+    with sqlite3.connect(target) as db:
+        assert db.execute("SELECT rank, count(*) FROM events GROUP BY rank").fetchall() == [(0, 10), (1, 10)]
+        assert db.execute("SELECT count(*) FROM collectives WHERE kind = 'all_reduce'").fetchone() == (10,)
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_export_of_a_real_trace_has_every_slice(program, run, shared, tmp_path):
+    path = shared / "traces" / "ddp_a100_nccl_metadata_rank0.pt.trace.json.gz"
+    assert run([program("redline"), "export", path, "--sqlite", tmp_path / "t.db"]).returncode == 0
+    events = [e for e in json.loads(gzip.open(path).read())["traceEvents"] if e["ph"] == "X"]
+    with sqlite3.connect(tmp_path / "t.db") as db:
+        kernels = [e for e in events if e["cat"] == "kernel"]
+        assert db.execute("SELECT count(*) FROM slices").fetchone() == (len(events),)
+        total = sum(round(e["dur"] * 1000) for e in kernels)
+        assert db.execute("SELECT count(*), sum(dur_ns) FROM kernels").fetchone() == (len(kernels), total)
+        shapes = {json.dumps(e["args"]["grid"]) for e in kernels}
+        assert {row[0] for row in db.execute("SELECT DISTINCT grid FROM kernels")} == shapes
+
+
+def test_export_leaves_files_of_others_alone(program, run, ranks, tmp_path):
+    diary = tmp_path / "diary.db"
+    diary.write_text("dear diary")
+    done = run([program("redline"), "export", ranks, "--sqlite", diary])
+    assert done.returncode == 1 and "no export of Redline's" in done.stderr
+    assert diary.read_text() == "dear diary"
+
+
+@pytest.mark.parametrize("command, option", [("merge", "-o"), ("export", "--sqlite")])
+def test_wrong_input_is_one_line(command, option, program, run, ranks, tmp_path):
+    redline = program("redline")
+    done = run([redline, command, tmp_path / "none.json", option, tmp_path / "out"])
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "No such file" in done.stderr
+    done = run([redline, command, ranks, option, tmp_path / "no folder" / "out"])
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and str(tmp_path / "no folder") in done.stderr
+    assert run([redline, command, ranks]).returncode == 2
+    help_text = run([redline, command, "--help"])
+    assert help_text.returncode == 0 and "Examples" in help_text.stdout
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command, option", [("merge", "-o"), ("export", "--sqlite")])
+def test_an_interrupt_leaves_nothing(command, option, program, start, big, tmp_path):
+    target = tmp_path / "out" / "file"
+    target.parent.mkdir()
+    with start([program("redline"), command, big, option, target]) as process:
+        while not list(target.parent.iterdir()) and process.poll() is None:  # it writes
+            pass
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1 and stderr == "redline: interrupted: nothing was written\n"
+    assert list(target.parent.iterdir()) == []

@@ -80,6 +80,7 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
           all.stream_idle = idle_gaps(source, all.device_work);
           all.idle = sum_of(all.stream_idle);
         });
+        device.run("sequences", [&] { all.sequences = kernel_sequences(all.device_work); });
         device.run("communication",
                    [&] { all.communication = find_communication(source, all.host_tree); });
       },
@@ -93,6 +94,9 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
         });
         host.run("phases", [&] {
           all.phases = phase_times(source, all.device_work, all.host_tree, all.steps);
+        });
+        host.run("critical_path", [&] {
+          all.critical_path = critical_path(source, names, all.device_work, all.steps);
         });
         host.run("memory",
                  [&] { all.memory = memory_peaks(source, memory_events, all.host_tree); });

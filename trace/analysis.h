@@ -8,12 +8,14 @@
 
 #include "trace/breakdown.h"
 #include "trace/communication.h"
+#include "trace/critical_path.h"
 #include "trace/device_work.h"
 #include "trace/gpus.h"
 #include "trace/host_tree.h"
 #include "trace/memory.h"
 #include "trace/model.h"
 #include "trace/phases.h"
+#include "trace/sequences.h"
 #include "trace/steps.h"
 #include "trace/stop_watch.h"
 #include "trace/streams.h"
@@ -40,6 +42,8 @@ struct Analysis {
   std::vector<StreamIdle> stream_idle;
   std::optional<IdleGaps> idle;  ///< over the streams
   std::vector<MemoryPeak> memory;
+  std::optional<CriticalPath> critical_path;
+  std::vector<KernelSequence> sequences;
   std::vector<AnalysisTime> times;
   bool is_cancelled = false;  ///< the rest is incomplete then
 };
@@ -52,7 +56,8 @@ struct Analysis {
 /// N}).
 [[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
 
-/// Events that the recorder or the writer's size limit dropped, as the trace says itself ("redline":
+/// Events that the recorder or the writer's size limit dropped, as the trace says itself
+/// ("redline":
 /// {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
 [[nodiscard]] int64_t dropped_events(const Trace& trace);
 

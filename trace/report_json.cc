@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/report.h"
+#include "trace/report_json_path.h"
 #include "trace/report_json_ranks.h"
 
 namespace redline::trace {
@@ -268,6 +269,8 @@ json trace_json(const Analysis& analysis, size_t index) {
   object["queue"] = queue_json(analysis.queues);
   object["idle"] = idle_json(analysis);
   object["collectives"] = collectives_json(analysis.communication);
+  object["critical_path"] = critical_path_json(trace, analysis.critical_path);
+  object["sequences"] = sequences_json(trace, analysis.sequences);
   object["memory"] = memory_json(analysis);
   object["advice"] = advice_json(advise(analysis), index);
   return object;

@@ -26,21 +26,24 @@ class ThreadCursor {
 
   [[nodiscard]] ThreadMoment before(int64_t time_ns) {
     const auto& slices = trace_->slices();
-    ThreadMoment moment{SliceId::none(), INT64_MIN, SliceId::none()};
+    SliceId inside, ended;
+    int64_t since_ns = INT64_MIN;
     for (uint32_t depth = 0; depth < track_->lane_count; ++depth) {
       const SliceId slice = last_begun(depth, time_ns);
       if (!slice) break;
-      if (slices.end_ns[slice.value] >= time_ns) {
-        moment = {slice, slices.begin_ns[slice.value], SliceId::none()};
+      const int64_t end_ns = slices.end_ns[slice.value];
+      if (end_ns >= time_ns) {
+        inside = slice;
+        since_ns = slices.begin_ns[slice.value];
         continue;
       }
-      if (slices.end_ns[slice.value] > moment.since_ns) {
-        moment.since_ns = slices.end_ns[slice.value];
-        moment.ended = slice;
+      if (end_ns > since_ns) {
+        since_ns = end_ns;
+        ended = slice;
       }
       break;  // what is deeper lies inside
     }
-    return moment;
+    return {inside, since_ns, ended};
   }
 
  private:

@@ -211,7 +211,9 @@ std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table, const 
     GpuUse use = measure(std::move(slices), all_steps);
     use.device = device;
     for (const DeviceProperties& known : properties) {
-      if (known.device == device) use.name = known.name;
+      if (known.device != device) continue;
+      use.properties = known;
+      use.name = known.name;
     }
     gpus.push_back(std::move(use));
   }

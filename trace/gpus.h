@@ -37,7 +37,8 @@ constexpr std::array<std::string_view, kWorkMixCount> kWorkMixNames = {
 /// occupancy are over the steps, as the TensorBoard plugin defines them.
 struct GpuUse {
   int32_t device = 0;
-  std::string name;  ///< empty where the trace does not say
+  std::optional<DeviceProperties> properties;  ///< where the trace has them
+  std::string name;                            ///< empty where it does not say
   int64_t span_ns = 0;
   int64_t busy_ns = 0;
   int64_t idle_ns = 0;

@@ -73,8 +73,16 @@ json mix_json(const GpuUse& gpu) {
 }
 
 json gpu_json(const GpuUse& gpu) {
+  json memory, capability;
+  if (gpu.properties && gpu.properties->memory_bytes > 0) memory = gpu.properties->memory_bytes;
+  if (gpu.properties && gpu.properties->compute_major > 0) {
+    capability = std::to_string(gpu.properties->compute_major) + "." +
+                 std::to_string(gpu.properties->compute_minor);
+  }
   return {{"device", gpu.device},
           {"name", gpu.name.empty() ? json() : json(gpu.name)},
+          {"memory_bytes", memory},
+          {"compute_capability", capability},
           {"span_ns", gpu.span_ns},
           {"busy_ns", gpu.busy_ns},
           {"idle_ns", gpu.idle_ns},

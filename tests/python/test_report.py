@@ -141,6 +141,12 @@ def test_gpu_figures_equal_the_plugins(name, trace, oracle, report, tmp_path):
     assert 100 * gpu["utilization"] == pytest.approx(theirs["GPU Utilization"], abs=rounding)
     assert 100 * gpu["sm_efficiency"] == pytest.approx(theirs["Est. SM Efficiency"], abs=rounding)
     assert 100 * gpu["occupancy"] == pytest.approx(theirs["Est. Achieved Occupancy"], abs=rounding)
+    summary = oracle(name, "tb")["gpu_summary"]
+    if "Name" in summary:
+        assert gpu["name"] == summary["Name"] and gpu["compute_capability"] == summary["Compute Capability"]
+        assert gpu["memory_bytes"] / 2**30 == pytest.approx(float(summary["Memory"].split()[0]), abs=0.006)
+    else:
+        assert gpu["memory_bytes"] is None and gpu["compute_capability"] is None
     if "Kernel Time using Tensor Cores" in theirs:  # known to the plugin for its own dialect only
         share = theirs["Kernel Time using Tensor Cores"]
         assert 100 * gpu["tensor_core_share"] == pytest.approx(share, abs=rounding)
@@ -321,6 +327,14 @@ def test_kernels_equal_the_plugins_top(name, oracle, report, shared):
             assert kernel[figure] / 1000 == pytest.approx(row[f"{theirs} Duration (us)"], abs=1), row["Name"]
         assert kernel["blocks_per_sm"] == pytest.approx(row["Mean Blocks Per SM"], abs=0.006)
         assert 100 * kernel["occupancy"] == pytest.approx(row["Mean Est. Achieved Occupancy (%)"], abs=0.006)
+
+
+def test_tensor_core_eligible_share_equals_the_plugins(oracle, report, shared):
+    """It says it in words, for its own dialect, where the share is high."""
+    name = "resnet50_v100_workers0"
+    words = re.search(r"Kernels with (\d+)% time are launched by Tensor", " ".join(oracle(name, "tb")["recommendations"]))
+    share = report(shared / "traces" / f"{name}.pt.trace.json.gz")["traces"][0]["gpus"][0]["tensor_core_eligible_share"]
+    assert round(100 * share) == int(words[1])
 
 
 def test_advice_equals_the_plugins_where_it_sees_all(oracle, report, shared):

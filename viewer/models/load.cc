@@ -14,12 +14,12 @@ tl::expected<LoadedSession, std::string> load_session(const std::vector<std::str
   return LoadedSession{std::move(session), took.count()};
 }
 
-trace::Report report_on(const Session& session) {
+trace::Report report_on(const Session& session, const std::atomic<bool>* cancel) {
   std::vector<std::shared_ptr<const trace::Trace>> traces;
   for (const SessionTrace& item : session.traces()) {
     if (item.trace->slice_count() > 0) traces.push_back(item.trace);
   }
-  return traces.empty() ? trace::Report{} : trace::make_report(traces);
+  return traces.empty() ? trace::Report{} : trace::make_report(traces, cancel);
 }
 
 }  // namespace redline::viewer

@@ -1,6 +1,7 @@
 // From paths to a Session, on whatever thread calls it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
@@ -21,8 +22,9 @@ struct LoadedSession {
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_session(
     const std::vector<std::string>& paths, const trace::ReadOptions& options = {});
 
-/// What the Overview pane and the tables show. Takes about half as long as loading: so it follows
-/// it.
-[[nodiscard]] trace::Report report_on(const Session& session);
+/// What the Overview pane and the tables show. Takes its own time, so it follows loading. Incomplete
+/// where `cancel` was set meanwhile.
+[[nodiscard]] trace::Report report_on(const Session& session,
+                                      const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace redline::viewer

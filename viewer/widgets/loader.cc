@@ -51,7 +51,8 @@ void Loader::load(const std::vector<std::string>& paths, uint64_t run) {
   const std::shared_ptr<const Session> session = result->session;
   post(run, [this, loaded_session = std::move(*result)] { emit loaded(loaded_session); });
   if (cancelled_) return;
-  auto report = std::make_shared<const trace::Report>(report_on(*session));
+  auto report = std::make_shared<const trace::Report>(report_on(*session, &cancelled_));
+  if (report->is_cancelled) return;
   post(run, [this, report = std::move(report)] { emit analysed(report); });
 }
 

@@ -10,7 +10,6 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::on_stream;
 using redline::testing::TraceText;
 using ::testing::AllOf;
 using ::testing::Contains;

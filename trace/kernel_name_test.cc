@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "trace/text_canvas.h"
 
 namespace redline::trace {
@@ -49,6 +51,37 @@ TEST(KernelName, ElidesTheMiddleByColumnsNotBytes) {
   EXPECT_EQ(elide_middle("ääääääääää", 7), "ääää…ää");
   EXPECT_EQ(elide_middle("a\nb", 10), "a?b");
   EXPECT_EQ(columns(elide_middle("\xff\xfe\x80\x80\x80 broken text here", 8)), 8);
+}
+
+TEST(KernelName, TakesAnyText) {
+  constexpr std::string_view kPieces[] = {"<",
+                                          ">",
+                                          "(",
+                                          ")",
+                                          "::",
+                                          ",",
+                                          " ",
+                                          "void ",
+                                          "float",
+                                          "Kernel",
+                                          "a",
+                                          "\xc3",
+                                          "\xa4",
+                                          "(anonymous namespace)::",
+                                          "{lambda()#1}",
+                                          "MulFunctor",
+                                          "0",
+                                          "\n"};
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string name;
+    for (size_t pieces = random() % 12; pieces > 0; --pieces) {
+      name += kPieces[random() % std::size(kPieces)];
+    }
+    const size_t width = 1 + random() % 30;
+    EXPECT_LE(columns(short_kernel_name(name, width)), width) << name;
+    EXPECT_LE(columns(elide_middle(name, width)), width) << name;
+  }
 }
 
 }  // namespace

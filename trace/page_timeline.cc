@@ -20,6 +20,11 @@ bool overlaps(Interval left, Interval right) {
   return left.begin_ns < right.end_ns && left.end_ns > right.begin_ns;
 }
 
+// A moment counts, too.
+bool touches(const EvidenceEvent& event, Interval window) {
+  return event.begin_ns < window.end_ns && event.end_ns >= window.begin_ns;
+}
+
 // The step in which most findings have events; the first of those.
 Interval choose_window(const Report& report, size_t trace) {
   const std::vector<Step>& steps = report.traces[trace].steps;
@@ -27,11 +32,10 @@ Interval choose_window(const Report& report, size_t trace) {
   const auto shown_in = [&](const Step& step) {
     return std::count_if(
         report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
-          return finding.trace == trace &&
-                 std::any_of(finding.events.begin(), finding.events.end(),
-                             [&](const EvidenceEvent& event) {
-                               return overlaps({event.begin_ns, event.end_ns + 1}, step.window);
-                             });
+          return finding.trace == trace && std::any_of(finding.events.begin(), finding.events.end(),
+                                                       [&](const EvidenceEvent& event) {
+                                                         return touches(event, step.window);
+                                                       });
         });
   };
   const auto best = std::max_element(
@@ -45,7 +49,7 @@ Interval choose_window(const Report& report, size_t trace) {
 std::optional<EvidenceEvent> evidence_within(const Trace& trace, const Finding& finding,
                                              Interval window) {
   for (const EvidenceEvent& event : finding.events) {
-    if (overlaps({event.begin_ns, event.end_ns + 1}, window)) return event;
+    if (touches(event, window)) return event;
   }
   if (finding.events.empty() || !finding.events.front().slice) return std::nullopt;
   const StringId name = trace.slices().name[finding.events.front().slice.value];

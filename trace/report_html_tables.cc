@@ -11,8 +11,6 @@
 namespace redline::trace {
 namespace {
 
-using html::Column;
-
 constexpr size_t kNameColumns = 70;
 
 double share(int64_t part, int64_t whole) {

@@ -247,7 +247,7 @@ json list_json(const Rows& rows, ToJson to_json) {
   return list;
 }
 
-json trace_json(const Analysis& analysis, size_t index) {
+json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, size_t index) {
   const Trace& trace = *analysis.trace;
   json object;
   object["path"] = trace.path();
@@ -280,7 +280,7 @@ json trace_json(const Analysis& analysis, size_t index) {
   object["critical_path"] = critical_path_json(trace, analysis.critical_path);
   object["sequences"] = sequences_json(trace, analysis.sequences);
   object["memory"] = memory_json(analysis);
-  object["advice"] = advice_json(advise(analysis), index);
+  object["advice"] = advice_json(findings, index);
   return object;
 }
 
@@ -291,7 +291,10 @@ std::string report_json(const Report& report) {
   object["schema"] = "redline.report/1";
   object["traces"] = json::array();
   for (size_t i = 0; i < report.traces.size(); ++i) {
-    object["traces"].push_back(trace_json(report.traces[i], i));
+    const Analysis& analysis = report.traces[i];
+    object["traces"].push_back(report.traces.size() == 1  // then they are those of the run
+                                   ? trace_json(analysis, report.findings, i)
+                                   : trace_json(analysis, advise(analysis), i));
   }
   object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
   object["advice"] = advice_json(report.findings);

@@ -171,6 +171,10 @@ std::string plain_kernel_name(string_view name) {
 }
 
 std::string short_kernel_name(string_view name, size_t width) {
+  // "Memcpy HtoD (Pageable -> Device)" is no function.
+  if (name.substr(0, 7) == "Memcpy " || name.substr(0, 7) == "Memset ") {
+    return elide_middle(name, width);
+  }
   const std::string plain = plain_kernel_name(name);
   if (columns(plain) <= width) return elide(plain, width);
   const string_view operation = operation_of(plain);

@@ -34,6 +34,7 @@ TEST(KernelName, KeepsTheTellingPart) {
                "cutlass_80_tensorop_s1688…x4_nn_align4"},
            Row{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                "ncclDevKernel_AllReduce_S…_f32_RING_LL"},
+           Row{"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"},
            Row{"", ""},
            Row{")", ")"},
            Row{"a<b", "a<b"},

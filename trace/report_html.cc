@@ -53,8 +53,8 @@ std::string report_html(const Report& report) {
       kPolicy, title, page_style(), title, html::escape(subtitle_of(report)));
   page += "<div class=columns><div>" + steps_html(report) + phases_html(report) +
           memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
-  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + tables_html(report) +
-          files_html(report);
+  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + paths_html(report) +
+          tables_html(report) + files_html(report);
   page += "</main>\n<script type=application/json id=data>" + timeline_json(report, timeline) +
           "</script>\n<script>" + page_script() + "</script></body></html>\n";
   return page;

@@ -17,6 +17,9 @@ namespace redline::trace {
 // report_html_memory.cc
 [[nodiscard]] std::string memory_html(const Report& report);
 
+// report_html_path.cc
+[[nodiscard]] std::string paths_html(const Report& report);
+
 // report_html_tables.cc
 [[nodiscard]] std::string ranks_html(const Report& report);
 [[nodiscard]] std::string gpus_html(const Report& report);

@@ -10,9 +10,10 @@ namespace redline::trace {
 namespace {
 
 // The advice where the eye falls first: right below where a step goes.
-constexpr std::array kSections = {write_header,    write_steps,       write_findings, write_ranks,
-                                  write_phases,    write_gpus,        write_launches, write_kernels,
-                                  write_operators, write_collectives, write_copies,   write_memory};
+constexpr std::array kSections = {
+    write_header,        write_steps,  write_findings, write_ranks,     write_phases,
+    write_critical_path, write_gpus,   write_kernels,  write_operators, write_collectives,
+    write_copies,        write_memory, write_launches, write_sequences};
 
 }  // namespace
 
@@ -62,13 +63,14 @@ void TextPage::write_row(std::string_view name, int64_t count, int64_t total_ns,
 std::string report_text(const Report& report, const TextStyle& style, const TextScope& scope) {
   TextPage page{report, scope, TextCanvas(style)};
   for (const auto write_section : kSections) write_section(page);
-  if (scope.top != TextScope::kAll) {
-    page.canvas.left("more: redline report --all PATH  (or --top N)", 0, Hue::kDim).end_line();
-  }
-  page.canvas.left("      redline report --format html -o report.html PATH", 0, Hue::kDim)
-      .end_line()
-      .left("      redline view PATH", 0, Hue::kDim)
-      .end_line();
+  const char* lead = "more: ";
+  const auto say = [&](const char* command) {
+    page.canvas.left(lead, 0, Hue::kDim).left(command, 0, Hue::kDim).end_line();
+    lead = "      ";
+  };
+  if (scope.top != TextScope::kAll) say("redline report --all PATH  (or --top N)");
+  say("redline report --format html -o report.html PATH");
+  say("redline view PATH");
   return page.canvas.take();
 }
 

@@ -37,17 +37,19 @@ constexpr size_t kNameColumns = 38;
 [[nodiscard]] std::string file_name(const std::string& path);
 
 // Each writes its section and a blank line, or nothing where it has nothing to say.
-void write_header(TextPage& page);       // report_text_overview.cc
-void write_steps(TextPage& page);        // report_text_overview.cc
-void write_findings(TextPage& page);     // report_text_advice.cc
-void write_ranks(TextPage& page);        // report_text_ranks.cc
-void write_gpus(TextPage& page);         // report_text_gpus.cc
-void write_phases(TextPage& page);       // report_text_launches.cc
-void write_launches(TextPage& page);     // report_text_launches.cc
-void write_kernels(TextPage& page);      // report_text_tables.cc
-void write_operators(TextPage& page);    // report_text_tables.cc
-void write_collectives(TextPage& page);  // report_text_tables.cc
-void write_copies(TextPage& page);       // report_text_tables.cc
-void write_memory(TextPage& page);       // report_text_gpus.cc
+void write_header(TextPage& page);         // report_text_overview.cc
+void write_steps(TextPage& page);          // report_text_overview.cc
+void write_findings(TextPage& page);       // report_text_advice.cc
+void write_ranks(TextPage& page);          // report_text_ranks.cc
+void write_gpus(TextPage& page);           // report_text_gpus.cc
+void write_phases(TextPage& page);         // report_text_launches.cc
+void write_launches(TextPage& page);       // report_text_launches.cc
+void write_critical_path(TextPage& page);  // report_text_path.cc
+void write_sequences(TextPage& page);      // report_text_path.cc
+void write_kernels(TextPage& page);        // report_text_tables.cc
+void write_operators(TextPage& page);      // report_text_tables.cc
+void write_collectives(TextPage& page);    // report_text_tables.cc
+void write_copies(TextPage& page);         // report_text_tables.cc
+void write_memory(TextPage& page);         // report_text_gpus.cc
 
 }  // namespace redline::trace

@@ -85,6 +85,17 @@ TEST(TextReport, TopAndAllChooseHowMuch) {
   EXPECT_THAT(all, Not(HasSubstr("--all")));
 }
 
+TEST(TextReport, SaysWhatTheLengthOfAStepIsMadeOf) {
+  const std::string text = text_of({TraceText()
+                                        .step(0, 0, 1'000'000)
+                                        .cpu_op("aten::mm", 0, 100'000)
+                                        .runtime("cudaLaunchKernel", 90'000, 100'000, 1)
+                                        .kernel("long_kernel", 100'000, 2'000'000, on_stream(7, 1))
+                                        .str()});
+  EXPECT_THAT(text, HasSubstr("CRITICAL PATH ("));
+  EXPECT_THAT(text, ::testing::ContainsRegex("kernel +long_kernel +1 +1.9 ms +95.0 %"));
+}
+
 TEST(TextReport, NamesLoadIssuesWithCountAndOffset) {
   const std::string text = text_of(
       {TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str()});

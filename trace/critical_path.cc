@@ -282,7 +282,7 @@ class Walk {
     if (!is_host_node(slices.category[slice])) return false;
     if (slices.begin_ns[slice] >= pause.since_ns) return true;
     return names_.is(slices.name[slice], kCommunicationOpName) &&
-           time_ns_ - other.since_ns <= other.since_ns - pause.since_ns;
+           time_ns_ - other.since_ns <= other.since_ns - std::max(pause.since_ns, begin_ns_);
   }
 
   const Trace& trace_;

@@ -78,7 +78,9 @@ class Matcher {
       for (; i < keyed_.size() && keyed_[i].key == keyed_[first].key; ++i) {
         one.calls.push_back(keyed_[i].call);
       }
-      if (one.calls.size() > 1) matched.collectives.push_back(std::move(one));
+      if (one.calls.size() < 2) continue;
+      if (matched.by == MatchedBy::kOrdinal && !is_equally_often(keyed_[first].key)) continue;
+      matched.collectives.push_back(std::move(one));
     }
     return matched;
   }
@@ -96,10 +98,24 @@ class Matcher {
     return all_numbered ? MatchedBy::kStep : MatchedBy::kOrdinal;
   }
 
+  // Where one rank has more calls of a kind than another, the first ones of both may not be one: a
+  // recording that began later by one collective would pass for a clock that is ahead by one.
+  [[nodiscard]] bool is_equally_often(Key key) const {
+    std::get<5>(key) = 0;
+    std::optional<int64_t> count;
+    for (const auto& of_rank : counts_) {
+      const auto found = of_rank.find(key);
+      if (found == of_rank.end()) continue;
+      if (count.value_or(found->second) != found->second) return false;
+      count = found->second;
+    }
+    return true;
+  }
+
   void key_calls(uint32_t rank, MatchedBy by) {
     const Trace& trace = *ranks_[rank].trace;
     const CollectiveCalls& collectives = *ranks_[rank].collectives;
-    std::map<Key, int64_t> next;
+    std::map<Key, int64_t>& next = counts_.emplace_back();
     for (const CollectiveCall& call : collectives.calls) {
       if (!holds_all_ranks(call.kind) || !is_timed(trace, call)) continue;
       const ProcessGroup& group = collectives.groups[call.group];
@@ -124,6 +140,7 @@ class Matcher {
   std::span<const RankTrace> ranks_;
   std::vector<std::vector<NumberedStep>> steps_;
   std::vector<KeyedCall> keyed_;
+  std::vector<std::map<Key, int64_t>> counts_;  // by rank, of keys with ordinal 0
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // Where the process group numbers its calls ("Seq"), by that number. Else by counting: the n-th
 // call of a group, kind and size within the step of the same number, or within the whole trace
 // where steps have no numbers. Counting inside steps holds for ranks whose recordings begin at
-// different times; counting without them does not, and the spread of the clock offsets shows it.
+// different times; counting without them does not, so it takes only kinds that all ranks have
+// equally often.
 #pragma once
 
 #include <cstdint>

@@ -181,6 +181,17 @@ TEST(ClockAlignment, StepNumbersMatchRecordingsOfDifferentSteps) {
   EXPECT_EQ(comparison.clocks[1]->pairs, 4);
 }
 
+TEST(ClockAlignment, WithoutNumbersARecordingThatBeganLaterIsNotMatched) {
+  Job job(2);
+  for (int i = 0; i < 20; ++i) {
+    const int64_t at = kStart + i * 1'000'000;
+    job.all_reduce({at, at}, at + 300'000, i < 1 ? std::vector<size_t>{1} : std::vector<size_t>{});
+  }
+  const RankComparison comparison = job.compare();
+  EXPECT_EQ(comparison.matched_by, MatchedBy::kOrdinal);
+  EXPECT_FALSE(comparison.clocks[1]);
+}
+
 TEST(ClockAlignment, GoesOverRanksThatShareAGroup) {
   Job job(3);
   job.clock(1, 1'000).clock(2, 3'000);

@@ -39,10 +39,12 @@ std::string classes_of(const CriticalPath& path, int64_t step_ns) {
   std::string text;
   for (const size_t i : order) {
     if (100 * path.mean_ns[i] < step_ns) break;
-    text += fmt::format("{}{} {}", text.empty() ? "  " : ", ", kPathClassNames[i],
-                        share_text(path.mean_ns[i], step_ns));
+    const std::string part = fmt::format("{}{} {}", text.empty() ? "  " : ", ", kPathClassNames[i],
+                                         share_text(path.mean_ns[i], step_ns));
+    if (columns(text) + columns(part) > 80) break;
+    text += part;
   }
-  return elide(text, 80);
+  return text;
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 
 namespace {
 
-using redline::trace::IssueLog;
 using redline::trace::Text;
 
 enum class Moves { kTime, kId };
@@ -121,8 +120,7 @@ bool write_round(const Template& events, int64_t round, Output& out) {
 }
 
 int repeat(const std::string& in, const std::string& path, size_t bytes) {
-  IssueLog issues;
-  const auto text = Text::load(in, {}, issues);
+  const auto text = Text::load(in, {});
   if (!text) return fmt::print(stderr, "repeat_trace: {}\n", text.error().message), 1;
   const std::string_view all = (*text)->view();
   const size_t key = all.find("\"traceEvents\"");

@@ -1,65 +1,22 @@
 #include "trace/builder.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstring>
+#include <numeric>
+#include <tuple>
 
-#include "trace/category.h"
+#include "trace/edges.h"
 #include "trace/flows.h"
-#include "trace/json_scan.h"
-#include "trace/lanes.h"
+#include "trace/natural_sort.h"
+#include "trace/parallel.h"
 
 namespace redline::trace {
 namespace {
 
-constexpr int kNanosecondsPerMicrosecondPower = 3;
-
-// Times beyond +-146 years would overflow when a base is added or a difference taken.
-constexpr int64_t kLargestTimeNs = INT64_MAX / 2;
+constexpr int64_t kLargestBaseNs = INT64_MAX / 2;
 
 uint64_t key_of(StringId first, StringId second) {
   return static_cast<uint64_t>(first.value) << 32 | second.value;
-}
-
-// The fast way for what Kineto writes: up to 15 digits of microseconds, a point, three digits.
-std::optional<int64_t> parse_kineto_time_ns(std::string_view token) {
-  int64_t value = 0;
-  size_t at = 0;
-  for (; at < token.size() && at < 17 && token[at] >= '0' && token[at] <= '9'; ++at) {
-    value = value * 10 + (token[at] - '0');
-  }
-  if (at == 0 || at > 15) return std::nullopt;
-  if (at == token.size()) return value * 1000;
-  if (token[at] != '.' || token.size() != at + 4) return std::nullopt;
-  for (++at; at < token.size(); ++at) {
-    if (token[at] < '0' || token[at] > '9') return std::nullopt;
-    value = value * 10 + (token[at] - '0');
-  }
-  return value;
-}
-
-// "correlation": 42 in the args; 0 where absent. Searched as text: args are not parsed on load.
-uint32_t correlation_of(std::string_view args) {
-  if (args.empty()) return 0;
-  constexpr std::string_view kKey = "\"correlation\"";
-  const void* found = ::memmem(args.data(), args.size(), kKey.data(), kKey.size());
-  if (found == nullptr) return 0;
-  size_t at = static_cast<size_t>(static_cast<const char*>(found) - args.data()) + kKey.size();
-  at = args.find_first_not_of(" :\n\r\t", at);
-  if (at == kTextEnds) return 0;
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(args.data() + at, args.data() + args.size(), value);
-  return error == std::errc() ? value : 0;
-}
-
-// Flow ids are numbers in Kineto's files and may be any string in others'.
-uint64_t flow_id_of(std::string_view token) {
-  uint64_t value = 0;
-  const std::string_view digits = unquote(token);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc() && end == digits.data() + digits.size()) return value;
-  return std::hash<std::string_view>()(digits);
 }
 
 // The number at the end of "7" or "stream 7", -1 if there is none.
@@ -71,211 +28,181 @@ int64_t trailing_number(std::string_view text) {
   return value;
 }
 
-TrackKind kind_of(const std::vector<SliceRow>& slices) {
-  bool cpu = false, gpu = false, annotated = false;
-  for (const SliceRow& row : slices) {
-    switch (row.category) {
-      case Category::kKernel:
-      case Category::kMemcpy:
-      case Category::kMemset:
-        gpu = true;
-        break;
-      case Category::kGpuUserAnnotation:
-      case Category::kSync:
-        annotated = true;
-        break;
-      case Category::kCpuOp:
-      case Category::kUserAnnotation:
-      case Category::kPythonFunction:
-      case Category::kRuntime:
-      case Category::kDriver:
-        cpu = true;
-        break;
-      default:
-        break;
-    }
+constexpr uint32_t bit_of(Category category) { return 1U << static_cast<uint8_t>(category); }
+
+TrackKind kind_of(uint32_t categories) {
+  constexpr uint32_t kGpu =
+      bit_of(Category::kKernel) | bit_of(Category::kMemcpy) | bit_of(Category::kMemset);
+  constexpr uint32_t kGpuAnnotation =
+      bit_of(Category::kGpuUserAnnotation) | bit_of(Category::kSync);
+  constexpr uint32_t kCpu = bit_of(Category::kCpuOp) | bit_of(Category::kUserAnnotation) |
+                            bit_of(Category::kPythonFunction) | bit_of(Category::kRuntime) |
+                            bit_of(Category::kDriver);
+  const bool cpu = (categories & kCpu) != 0;
+  if ((categories & kGpu) != 0 || ((categories & kGpuAnnotation) != 0 && !cpu)) {
+    return TrackKind::kGpuStream;
   }
-  if (gpu || (annotated && !cpu)) return TrackKind::kGpuStream;
   return cpu ? TrackKind::kCpuThread : TrackKind::kOther;
 }
 
 }  // namespace
 
-void TraceBuilder::add(const RawEvent& event) {
-  ++event_count_;
-  const std::string_view phase = unquote(event.phase);
-  switch (phase.size() == 1 ? phase[0] : '\0') {
-    case 'X':
-      return add_slice(event);
-    case 's':
-      return add_flow(event, true);
-    case 'f':
-    case 't':
-      return add_flow(event, false);
-    case 'i':
-    case 'I':
-    case 'R':
-      return add_instant(event);
-    case 'B':
-      return add_edge(event, true);
-    case 'E':
-      return add_edge(event, false);
-    case 'C':
-      return add_counter(event);
-    case 'M':
-      return add_row_info(event);
-    default:
-      issues_.lost(phase.empty() ? "event_without_phase" : "phase_not_supported", event.offset);
+void TraceBuilder::unite_strings() {
+  const auto& collectors = events_.collectors;
+  std::vector<std::tuple<uint64_t, uint32_t, uint32_t>> order;  // offset, collector, id
+  for (uint32_t collector = 0; collector < collectors.size(); ++collector) {
+    const auto& offsets = collectors[collector].first_offsets();
+    for (uint32_t id = 0; id < offsets.size(); ++id) order.emplace_back(offsets[id], collector, id);
+    string_of_.emplace_back(offsets.size());
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [offset, collector, id] : order) {
+    string_of_[collector][id] = strings_.intern(collectors[collector].strings()[StringId{id}]);
   }
 }
 
-StringId TraceBuilder::intern(const RawEvent& event, std::string_view token) {
-  const std::string_view content = unquote(token);
-  if (!event.needs_repair && content.find('\\') == std::string_view::npos) {
-    return strings_.intern(content);
-  }
-  bool repaired = false;
-  const std::string decoded = decode_string(content, &repaired);
-  if (repaired) issues_.repaired("invalid_utf8", event.offset);
-  return strings_.intern(decoded);
-}
-
-StringId TraceBuilder::name_of(const RawEvent& event) {
-  if (event.name.empty()) issues_.repaired("event_without_name", event.offset);
-  return intern(event, event.name);
-}
-
-std::optional<int64_t> TraceBuilder::time_of(const RawEvent& event, std::string_view token) {
-  if (const auto time_ns = parse_kineto_time_ns(token)) return time_ns;
-  if (token.empty()) {
-    issues_.lost("event_without_ts", event.offset);
-    return std::nullopt;
-  }
-  const auto time_ns = parse_scaled(unquote(token), kNanosecondsPerMicrosecondPower);
-  if (!time_ns || *time_ns > kLargestTimeNs || *time_ns < -kLargestTimeNs) {
-    issues_.lost("time_not_a_number", event.offset);
-    return std::nullopt;
-  }
-  if (token.front() == '"') issues_.repaired("time_as_string", event.offset);
-  return time_ns;
-}
-
-uint32_t TraceBuilder::track_of(const RawEvent& event) {
-  if (last_track_ != UINT32_MAX && event.pid == last_pid_ && event.tid == last_tid_) {
-    return last_track_;
-  }
-  const StringId pid = intern(event, event.pid), tid = intern(event, event.tid);
-  const auto [found, is_new] =
-      track_index_.try_emplace(key_of(pid, tid), static_cast<uint32_t>(tracks_.size()));
-  if (is_new) {
-    tracks_.emplace_back();
-    tracks_.back().track.pid = pid;
-    tracks_.back().track.tid = tid;
-  }
-  last_pid_ = event.pid;
-  last_tid_ = event.tid;
-  return last_track_ = found->second;
-}
-
-void TraceBuilder::add_slice(const RawEvent& event) {
-  const auto begin_ns = time_of(event, event.time);
-  if (!begin_ns) return;
-  int64_t duration_ns = 0;
-  if (event.duration.empty()) {
-    issues_.repaired("slice_without_dur", event.offset);
-  } else if (const auto parsed = time_of(event, event.duration)) {
-    duration_ns = *parsed;
-  } else {
-    return;
-  }
-  if (duration_ns < 0) {
-    issues_.repaired("negative_dur", event.offset);
-    duration_ns = 0;
-  }
-  SliceRow row;
-  row.begin_ns = *begin_ns;
-  row.end_ns = *begin_ns + duration_ns;
-  row.text_offset = event.offset;
-  row.name = name_of(event);
-  row.category = category_of(unquote(event.category), strings_[row.name]);
-  if (has_correlation(row.category)) row.correlation = correlation_of(event.args);
-  tracks_[track_of(event)].slices.push_back(row);
-}
-
-void TraceBuilder::add_edge(const RawEvent& event, bool is_begin) {
-  const auto time_ns = time_of(event, event.time);
-  if (!time_ns) return;
-  EdgeRow row;
-  row.time_ns = *time_ns;
-  row.text_offset = event.offset;
-  if (is_begin || !event.name.empty()) row.name = name_of(event);
-  row.category =
-      row.name ? category_of(unquote(event.category), strings_[row.name]) : Category::kOther;
-  row.is_begin = is_begin;
-  tracks_[track_of(event)].edges.push_back(row);
-}
-
-void TraceBuilder::add_flow(const RawEvent& event, bool is_start) {
-  const auto time_ns = time_of(event, event.time);
-  if (!time_ns) return;
-  flow_ends_.push_back({flow_id_of(event.id), *time_ns, track_of(event),
-                        flow_kind_of(unquote(event.category)), is_start});
-}
-
-void TraceBuilder::add_instant(const RawEvent& event) {
-  const auto time_ns = time_of(event, event.time);
-  if (!time_ns) return;
-  instants_.push_back({{*time_ns, name_of(event), TrackId::none(), event.offset}, track_of(event)});
-}
-
-void TraceBuilder::add_counter(const RawEvent& event) {
-  const auto time_ns = time_of(event, event.time);
-  if (!time_ns) return;
-  const StringId pid = intern(event, event.pid);
-  const std::string name(strings_[name_of(event)]);
-  for_each_member(event.args, [&](std::string_view key, std::string_view value) {
-    double number = 0;
-    const std::string_view digits = unquote(value);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc()) {
-      issues_.lost("counter_not_a_number", event.offset);
-      return true;
+void TraceBuilder::unite_tracks() {
+  std::unordered_map<uint64_t, uint32_t> index;  // by pid and tid
+  for (uint32_t collector = 0; collector < events_.collectors.size(); ++collector) {
+    auto& track_of = track_of_.emplace_back();
+    for (const EventCollector::TrackKey& key : events_.collectors[collector].tracks()) {
+      const StringId pid = string_of_[collector][key.pid.value];
+      const StringId tid = string_of_[collector][key.tid.value];
+      const auto [found, is_new] =
+          index.try_emplace(key_of(pid, tid), static_cast<uint32_t>(tracks_.size()));
+      if (is_new) {
+        tracks_.emplace_back();
+        tracks_.back().track.pid = pid;
+        tracks_.back().track.tid = tid;
+        tracks_.back().first_offset = key.first_offset;
+      }
+      TrackRows& rows = tracks_[found->second];
+      rows.first_offset = std::min(rows.first_offset, key.first_offset);
+      track_of.push_back(found->second);
     }
-    const std::string series = decode_string(key);
-    const StringId id = strings_.intern(series.empty() ? name : name + ": " + series);
-    const auto [found, is_new] = counter_index_.try_emplace(key_of(pid, id), counters_.size());
-    if (is_new) counters_.push_back({pid, id, {}, {}});
-    counters_[found->second].time_ns.push_back(*time_ns);
-    counters_[found->second].value.push_back(number);
-    return true;
+  }
+  std::unordered_map<StringId, uint64_t> first_of_process;
+  for (const TrackRows& rows : tracks_) {
+    const auto [found, is_new] = first_of_process.try_emplace(rows.track.pid, rows.first_offset);
+    found->second = std::min(found->second, rows.first_offset);
+  }
+  for (TrackRows& rows : tracks_) rows.process_first_offset = first_of_process[rows.track.pid];
+}
+
+void TraceBuilder::unite_ids() {
+  unite_strings();
+  unite_tracks();
+  const auto string_of = [&](const EventRows& rows, StringId id) {
+    return id ? string_of_[rows.collector][id.value] : id;
+  };
+  for_each_index(threads_, events_.rows.size(), [&](size_t index, unsigned) {
+    EventRows& rows = *events_.rows[index];
+    const auto& tracks = track_of_[rows.collector];
+    for (SliceRow& row : rows.slices) {
+      row.name = string_of(rows, row.name);
+      row.track = tracks[row.track];
+    }
+    for (EdgeRow& row : rows.edges) {
+      row.name = string_of(rows, row.name);
+      row.track = tracks[row.track];
+    }
+    for (FlowEnd& end : rows.flow_ends) end.track = tracks[end.track];
+    for (InstantRow& row : rows.instants) {
+      row.name = string_of(rows, row.name);
+      row.track = tracks[row.track];
+    }
+    for (CounterRow& row : rows.counters) {
+      row.pid = string_of(rows, row.pid);
+      row.name = string_of(rows, row.name);
+    }
+    for (NameRow& row : rows.names) {
+      row.pid = string_of(rows, row.pid);
+      row.tid = string_of(rows, row.tid);
+      row.text = string_of(rows, row.text);
+    }
   });
 }
 
-void TraceBuilder::add_row_info(const RawEvent& event) {
-  const std::string_view what = unquote(event.name);
-  const StringId pid = intern(event, event.pid);
-  const bool of_thread = what.substr(0, 7) == "thread_";
-  RowInfo& info = of_thread ? threads_[key_of(pid, intern(event, event.tid))] : processes_[pid];
-  const auto value = [&](std::string_view key) { return find_value(event.args, key); };
-  if (what == "process_name" || what == "thread_name") {
-    info.name = intern(event, value("name"));
-  } else if (what == "process_labels") {
-    info.label = intern(event, value("labels"));
-  } else if (what == "process_sort_index" || what == "thread_sort_index") {
-    info.sort_index = parse_scaled(unquote(value("sort_index")), 0);
+void TraceBuilder::find_facts() {
+  facts_.assign(tracks_.size(), {});
+  for (const auto& rows : events_.rows) {
+    for (const SliceRow& row : rows->slices) {
+      TrackFacts& facts = facts_[row.track];
+      ++facts.count;
+      facts.categories |= bit_of(row.category);
+      facts.end_ns = std::max(facts.end_ns, row.end_ns);
+    }
   }
 }
 
+// The slices of edges come as rows of one more chunk.
+void TraceBuilder::pair_all_edges(IssueLog& issues) {
+  std::vector<std::vector<EdgeRow>> edges(tracks_.size());
+  bool any = false;
+  for (const auto& rows : events_.rows) {
+    for (const EdgeRow& row : rows->edges) edges[row.track].push_back(row);
+    any = any || !rows->edges.empty();
+  }
+  if (!any) return;
+  auto paired = std::make_unique<EventRows>();
+  for (size_t track = 0; track < edges.size(); ++track) {
+    const auto slices = pair_edges(edges[track], facts_[track].end_ns, issues);
+    paired->slices.insert(paired->slices.end(), slices.begin(), slices.end());
+  }
+  events_.rows.push_back(std::move(paired));
+  find_facts();
+}
+
+// Moves all slices to one place, by track; within a track they stay in the file's order.
+void TraceBuilder::gather_slices(int64_t base_ns) {
+  size_t total = 0;
+  std::vector<size_t> next;
+  for (const TrackFacts& facts : facts_) {
+    next.push_back(total);
+    total += facts.count;
+  }
+  slices_ = ColumnMemory::allocate(total * sizeof(SliceRow));
+  auto* const slices = reinterpret_cast<SliceRow*>(slices_->data());
+  for (size_t track = 0; track < tracks_.size(); ++track) {
+    tracks_[track].slices = {slices + next[track], facts_[track].count};
+  }
+
+  // Where each chunk's rows of each track go, so that chunks can be moved in any order.
+  std::vector<std::vector<size_t>> starts;
+  for (const auto& rows : events_.rows) {
+    starts.push_back(next);
+    for (const SliceRow& row : rows->slices) ++next[row.track];
+  }
+  for_each_index(threads_, events_.rows.size(), [&](size_t index, unsigned) {
+    for (const SliceRow& row : events_.rows[index]->slices) {
+      SliceRow& moved = slices[starts[index][row.track]++];
+      moved = row;
+      moved.begin_ns += base_ns;
+      moved.end_ns += base_ns;
+    }
+    events_.rows[index]->slices = {};
+  });
+}
+
 void TraceBuilder::name_tracks() {
-  for (TrackRows& rows : tracks_) {
+  for (const auto& rows : events_.rows) {
+    for (const NameRow& row : rows->names) {
+      RowNames& names = row.tid ? thread_names_[key_of(row.pid, row.tid)] : processes_[row.pid];
+      if (row.what == NameRow::What::kName) names.name = row.text;
+      if (row.what == NameRow::What::kLabel) names.label = row.text;
+      if (row.what == NameRow::What::kSortIndex) names.sort_index = row.sort_index;
+    }
+  }
+  for (size_t i = 0; i < tracks_.size(); ++i) {
+    TrackRows& rows = tracks_[i];
     Track& track = rows.track;
-    const RowInfo& process = processes_[track.pid];
-    const RowInfo& thread = threads_[key_of(track.pid, track.tid)];
+    const RowNames& process = processes_[track.pid];
+    const RowNames& thread = thread_names_[key_of(track.pid, track.tid)];
     const int64_t pid_number = trailing_number(strings_[track.pid]);
     track.process_name = process.name;
     track.process_label = process.label;
     track.thread_name = thread.name;
-    track.kind = kind_of(rows.slices);
+    track.kind = kind_of(facts_[i].categories);
     track.sort_index = thread.sort_index.value_or(trailing_number(strings_[track.tid]));
     rows.process_sort_index = process.sort_index.value_or(pid_number);
     if (track.kind == TrackKind::kGpuStream) {
@@ -285,62 +212,85 @@ void TraceBuilder::name_tracks() {
   }
 }
 
-void TraceBuilder::move_times(int64_t base_ns) {
-  if (base_ns == 0) return;
-  for (TrackRows& rows : tracks_) {
-    for (SliceRow& row : rows.slices) {
-      row.begin_ns += base_ns;
-      row.end_ns += base_ns;
+std::vector<Instant> TraceBuilder::gather_instants(int64_t base_ns,
+                                                   const std::vector<TrackId>& track_of_rows) {
+  std::vector<Instant> instants;
+  size_t count = 0;
+  for (const auto& rows : events_.rows) count += rows->instants.size();
+  instants.reserve(count);
+  for (const auto& rows : events_.rows) {
+    for (const InstantRow& row : rows->instants) {
+      instants.push_back(
+          {row.time_ns + base_ns, row.name, track_of_rows[row.track], row.text_offset});
+    }
+    rows->instants = {};
+  }
+  natural_sort(std::span(instants), [](const Instant& left, const Instant& right) {
+    return left.time_ns < right.time_ns;
+  });
+  return instants;
+}
+
+std::vector<Counter> TraceBuilder::gather_counters(int64_t base_ns) {
+  std::vector<Counter> counters;
+  std::unordered_map<uint64_t, size_t> index;  // by pid and name
+  for (const auto& rows : events_.rows) {
+    for (const CounterRow& row : rows->counters) {
+      const auto [found, is_new] = index.try_emplace(key_of(row.pid, row.name), counters.size());
+      if (is_new) counters.push_back({row.pid, row.name, {}, {}});
+      counters[found->second].time_ns.push_back(row.time_ns + base_ns);
+      counters[found->second].value.push_back(row.value);
     }
   }
-  for (FlowEnd& end : flow_ends_) end.time_ns += base_ns;
-  for (PendingInstant& pending : instants_) pending.instant.time_ns += base_ns;
-  for (Counter& counter : counters_) {
-    for (int64_t& time_ns : counter.time_ns) time_ns += base_ns;
+  return counters;
+}
+
+void TraceBuilder::count_events(Trace& trace) const {
+  std::array<uint64_t, 128> counts{};
+  for (const auto& rows : events_.rows) {
+    for (size_t phase = 0; phase < counts.size(); ++phase) {
+      counts[phase] += rows->events_by_phase[phase];
+    }
+  }
+  for (size_t phase = 0; phase < counts.size(); ++phase) {
+    if (counts[phase] == 0) continue;
+    const std::string text = phase == 0 ? "" : std::string(1, static_cast<char>(phase));
+    trace.phase_counts_.push_back({text, counts[phase]});
+    trace.event_count_ += counts[phase];
   }
 }
 
-void TraceBuilder::finish_instants(Trace& trace, const std::vector<TrackId>& track_of_rows) const {
-  trace.instants_.reserve(instants_.size());
-  for (const PendingInstant& pending : instants_) {
-    trace.instants_.push_back(pending.instant);
-    trace.instants_.back().track = track_of_rows[pending.track];
-  }
-  std::stable_sort(
-      trace.instants_.begin(), trace.instants_.end(),
-      [](const Instant& left, const Instant& right) { return left.time_ns < right.time_ns; });
-}
-
-std::shared_ptr<const Trace> TraceBuilder::finish(std::string path, Metadata metadata,
-                                                  int64_t base_ns,
-                                                  std::shared_ptr<const Text> text) {
-  for (TrackRows& rows : tracks_) pair_edges(rows, issues_);
-  if (base_ns > kLargestTimeNs || base_ns < -kLargestTimeNs) {
-    issues_.repaired("base_time_out_of_range", 0);
+std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issues) {
+  auto trace = std::make_shared<Trace>();
+  count_events(*trace);
+  for (const auto& rows : events_.rows) issues.add(rows->issues);
+  int64_t base_ns = frame.base_ns;
+  if (base_ns > kLargestBaseNs || base_ns < -kLargestBaseNs) {
+    issues.repaired("base_time_out_of_range", 0);
     base_ns = 0;
   }
-  move_times(base_ns);
+  unite_ids();
+  find_facts();
+  pair_all_edges(issues);
+  gather_slices(base_ns);
   name_tracks();
-  PlacedTracks placed = place_tracks(tracks_);
+  PlacedTracks placed = place_tracks(tracks_, threads_);
+  slices_.reset();
 
-  auto trace = std::make_shared<Trace>();
-  trace->path_ = std::move(path);
-  trace->metadata_ = std::move(metadata);
-  trace->flows_ = link_flows(placed, std::move(flow_ends_));
-  finish_instants(*trace, placed.track_of_rows);
-  trace->slices_ = std::move(placed.slices);
+  trace->path_ = std::move(frame.path);
+  trace->metadata_ = std::move(frame.metadata);
+  trace->flows_ = link_flows(placed, events_.rows, base_ns, threads_);
+  trace->instants_ = gather_instants(base_ns, placed.track_of_rows);
+  trace->slices_ = placed.slices;
+  trace->columns_ = std::move(placed.memory);
   trace->tracks_ = std::move(placed.tracks);
   trace->lanes_ = std::move(placed.lanes);
-  trace->counters_ = std::move(counters_);
-  trace->issues_ = issues_.take();
+  trace->counters_ = gather_counters(base_ns);
+  trace->issues_ = issues.take();
   trace->strings_ = std::move(strings_);
-  trace->event_count_ = event_count_;
-  if (trace->slice_count() > 0) {
-    const Slices& slices = trace->slices_;
-    trace->begin_ns_ = *std::min_element(slices.begin_ns.begin(), slices.begin_ns.end());
-    trace->end_ns_ = *std::max_element(slices.end_ns.begin(), slices.end_ns.end());
-  }
-  trace->text_ = std::move(text);
+  trace->begin_ns_ = placed.begin_ns;
+  trace->end_ns_ = placed.end_ns;
+  trace->text_ = std::move(frame.text);
   return trace;
 }
 

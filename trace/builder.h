@@ -1,77 +1,80 @@
-// From events to a Trace: rows gathered by track while the text is read, then sorted into lanes.
+// From the rows that the threads collected to one Trace.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "trace/event_parser.h"
+#include "trace/event_collector.h"
 #include "trace/event_rows.h"
 #include "trace/issues.h"
+#include "trace/lanes.h"
 #include "trace/model.h"
 #include "trace/text.h"
 
 namespace redline::trace {
 
-class TraceBuilder : public EventSink {
+/// What a thread or several collected from a text.
+struct CollectedEvents {
+  std::deque<EventCollector> collectors;
+  std::vector<std::unique_ptr<EventRows>> rows;  ///< chunk by chunk, in the order of the text
+};
+
+/// What the text says beside its events.
+struct TraceFrame {
+  std::string path;
+  Metadata metadata;
+  int64_t base_ns = 0;  ///< to be added to all times
+  std::shared_ptr<const Text> text;
+};
+
+/// Makes a trace of the events, which are used up. The same text gives the same trace, ids
+/// included, by any number of threads.
+class TraceBuilder {
  public:
-  explicit TraceBuilder(IssueLog& issues) : issues_(issues) {}
+  TraceBuilder(CollectedEvents events, unsigned threads)
+      : events_(std::move(events)), threads_(threads) {}
 
-  void add(const RawEvent& event) override;
-
-  /// The finished trace, all times moved by `base_ns`; the builder is empty after it.
-  [[nodiscard]] std::shared_ptr<const Trace> finish(std::string path, Metadata metadata,
-                                                    int64_t base_ns,
-                                                    std::shared_ptr<const Text> text);
+  [[nodiscard]] std::shared_ptr<const Trace> build(TraceFrame frame, IssueLog issues);
 
  private:
-  /// Names of a process (by pid) or a thread (by track key), from metadata events.
-  struct RowInfo {
+  /// Names of a process or a thread, from metadata events.
+  struct RowNames {
     StringId name;
     StringId label;
     std::optional<int64_t> sort_index;
   };
-  struct PendingInstant {
-    Instant instant;
-    uint32_t track = UINT32_MAX;
+  struct TrackFacts {
+    uint32_t count = 0;
+    uint32_t categories = 0;  ///< a bit for each that occurs
+    int64_t end_ns = INT64_MIN;
   };
 
-  void add_slice(const RawEvent& event);
-  void add_edge(const RawEvent& event, bool is_begin);
-  void add_flow(const RawEvent& event, bool is_start);
-  void add_instant(const RawEvent& event);
-  void add_counter(const RawEvent& event);
-  void add_row_info(const RawEvent& event);
-
-  [[nodiscard]] StringId intern(const RawEvent& event, std::string_view token);
-  [[nodiscard]] StringId name_of(const RawEvent& event);
-  [[nodiscard]] std::optional<int64_t> time_of(const RawEvent& event, std::string_view token);
-  [[nodiscard]] uint32_t track_of(const RawEvent& event);
-
+  void unite_ids();
+  void unite_strings();
+  void unite_tracks();
+  void pair_all_edges(IssueLog& issues);
+  void find_facts();
+  void gather_slices(int64_t base_ns);
   void name_tracks();
-  void move_times(int64_t base_ns);
-  void finish_instants(Trace& trace, const std::vector<TrackId>& track_of_rows) const;
+  [[nodiscard]] std::vector<Instant> gather_instants(int64_t base_ns,
+                                                     const std::vector<TrackId>& track_of_rows);
+  [[nodiscard]] std::vector<Counter> gather_counters(int64_t base_ns);
+  void count_events(Trace& trace) const;
 
-  IssueLog& issues_;
+  CollectedEvents events_;
+  unsigned threads_;
   StringTable strings_;
+  std::vector<std::vector<StringId>> string_of_;  ///< by collector, by its own id
+  std::vector<std::vector<uint32_t>> track_of_;
   std::vector<TrackRows> tracks_;
-  std::unordered_map<uint64_t, uint32_t> track_index_;  // by track key
-  std::vector<PendingInstant> instants_;
-  std::vector<Counter> counters_;
-  std::unordered_map<uint64_t, size_t> counter_index_;  // by pid and name
-  std::vector<FlowEnd> flow_ends_;
-  std::unordered_map<StringId, RowInfo> processes_;
-  std::unordered_map<uint64_t, RowInfo> threads_;
-  uint64_t event_count_ = 0;
-
-  // Neighbouring events mostly share their track, so the last one is tried first.
-  std::string last_pid_;
-  std::string last_tid_;
-  uint32_t last_track_ = UINT32_MAX;
+  std::vector<TrackFacts> facts_;
+  std::shared_ptr<ColumnMemory> slices_;  ///< rows of all tracks, track by track
+  std::unordered_map<StringId, RowNames> processes_;
+  std::unordered_map<uint64_t, RowNames> thread_names_;
 };
 
 }  // namespace redline::trace

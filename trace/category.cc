@@ -33,18 +33,16 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
+}  // namespace
+
 bool is_annotation_name(std::string_view name) {
   return is_step_name(name) || starts_with(name, "enumerate(DataLoader)#") ||
          starts_with(name, "Optimizer.");
 }
 
-}  // namespace
-
-Category category_of(std::string_view cat, std::string_view name) {
+Category category_of(std::string_view cat) {
   for (const auto& [text, category] : kCategories) {
-    if (text != cat) continue;
-    if (category == Category::kCpuOp && is_annotation_name(name)) return Category::kUserAnnotation;
-    return category;
+    if (text == cat) return category;
   }
   return Category::kOther;
 }

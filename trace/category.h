@@ -7,8 +7,10 @@
 
 namespace redline::trace {
 
+[[nodiscard]] Category category_of(std::string_view cat);
+
 /// Traces up to 2021 put annotations among the operators ("Operator"), told by their names alone.
-[[nodiscard]] Category category_of(std::string_view cat, std::string_view name);
+[[nodiscard]] bool is_annotation_name(std::string_view name);
 
 [[nodiscard]] FlowKind flow_kind_of(std::string_view cat);
 

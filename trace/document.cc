@@ -1,95 +1,120 @@
 #include "trace/document.h"
 
+#include <utility>
+
+#include "trace/event_array.h"
 #include "trace/json_scan.h"
 
 namespace redline::trace {
 namespace {
 
-// Small enough for simdjson's index of a chunk to stay in the second-level cache.
-constexpr size_t kChunkBytes = 512 << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kEventsKey = "traceEvents";
+constexpr size_t kHeadBytes = 1 << 20;
+
+// The beginning of a text that may still grow, as far as its events.
+Text::Part head_of(const Text& text) {
+  for (size_t wanted = kHeadBytes;; wanted *= 2) {
+    const Text::Part part = text.at_least(wanted);
+    if (part.is_whole || part.text.find(kEventsKey) != kTextEnds) return part;
+    if (part.text[skip_space(part.text, 0)] == '[') return part;
+  }
+}
 
 class DocumentReader {
  public:
-  DocumentReader(std::string_view text, EventSink& sink, IssueLog& issues,
+  DocumentReader(const Text& text, CollectedEvents& events, IssueLog& issues,
                  const ReadOptions& options)
-      : text_(text), sink_(sink), issues_(issues), options_(options) {}
+      : source_(text), part_(head_of(text)), events_(events), issues_(issues), options_(options) {}
 
   Document read() {
-    size_t at = text_.substr(0, 3) == kByteOrderMark ? kByteOrderMark.size() : 0;
-    at = skip_space(text_, at);
-    if (at >= text_.size()) return {};
-    if (text_[at] == '[') {
+    const std::string_view text = part_.text;
+    size_t at = text.substr(0, 3) == kByteOrderMark ? kByteOrderMark.size() : 0;
+    at = skip_space(text, at);
+    if (at >= text.size()) return {};
+    if (text[at] == '[') {
       read_events(at + 1);
-    } else if (text_[at] == '{') {
+    } else if (text[at] == '{') {
       read_object(at + 1);
     }
     return std::move(document_);
   }
 
  private:
+  enum class Found { kMember, kEvents, kEnd, kNoMember, kTextEnd };
+  struct Member {
+    Found found;
+    size_t end = 0;  ///< behind the member, or where `found` is
+    TopLevelValue value = {};
+  };
+
   // Top-level keys, until the object or the text ends or something is no key.
   void read_object(size_t at) {
     while (!document_.cancelled) {
-      at = text_.find_first_not_of(" \n\r\t,", at);
-      if (at == kTextEnds) return issues_.repaired("object_without_end", text_.size());
-      if (text_[at] == '}') return;
-      if (text_[at] != '"') return issues_.lost("top_level_malformed", at);
-      const size_t key_end = skip_string(text_, at);
-      const size_t colon = key_end == kTextEnds ? key_end : skip_space(text_, key_end);
-      if (colon == kTextEnds || colon >= text_.size() || text_[colon] != ':') {
-        return issues_.lost("top_level_malformed", at);
+      Member member = find_member(at);
+      switch (member.found) {
+        case Found::kMember:
+          document_.values.push_back(std::move(member.value));
+          at = member.end;
+          break;
+        case Found::kEvents:
+          at = read_events(member.end);
+          break;
+        case Found::kEnd:
+          return;
+        case Found::kNoMember:
+          return issues_.lost("top_level_malformed", member.end);
+        case Found::kTextEnd:
+          if (part_.is_whole) return issues_.repaired("object_without_end", part_.text.size());
+          part_ = source_.at_least(SIZE_MAX);
+          break;
       }
-      const std::string key = decode_string(text_.substr(at + 1, key_end - at - 2));
-      at = read_member(key, skip_space(text_, colon + 1));
     }
   }
 
-  // Returns the position behind the value.
-  size_t read_member(const std::string& key, size_t at) {
-    if (key == "traceEvents" && at < text_.size() && text_[at] == '[') return read_events(at + 1);
-    const size_t end = skip_value(text_, at);
-    if (end == kTextEnds) {
-      issues_.lost("top_level_malformed", at);
-      return text_.size();
+  [[nodiscard]] Member find_member(size_t at) const {
+    const std::string_view text = part_.text;
+    at = text.find_first_not_of(" \n\r\t,", at);
+    if (at == kTextEnds) return {Found::kTextEnd};
+    if (text[at] == '}') return {Found::kEnd};
+    if (text[at] != '"') return {Found::kNoMember, at};
+    const Found cut = part_.is_whole ? Found::kNoMember : Found::kTextEnd;
+    const size_t key_end = skip_string(text, at);
+    const size_t colon = key_end == kTextEnds ? text.size() : skip_space(text, key_end);
+    if (colon >= text.size()) return {cut, at};
+    if (text[colon] != ':') return {Found::kNoMember, at};
+    const size_t begin = skip_space(text, colon + 1);
+    std::string key = decode_string(text.substr(at + 1, key_end - at - 2));
+    if (key == kEventsKey && begin < text.size() && text[begin] == '[') {
+      return {Found::kEvents, begin + 1};
     }
-    document_.values.push_back({key, text_.substr(at, end - at)});
-    return end;
+    const size_t end = skip_value(text, begin);
+    if (end == kTextEnds) return {cut, begin};
+    return {Found::kMember, end, {std::move(key), text.substr(begin, end - begin)}};
   }
 
   // `at` is behind the '['. Returns the position behind the array.
   size_t read_events(size_t at) {
     document_.has_events = true;
-    while (true) {
-      if (options_.progress) options_.progress(at, text_.size());
-      if (options_.cancel != nullptr && options_.cancel->load()) {
-        document_.cancelled = true;
-        return text_.size();
-      }
-      const size_t cut = find_cut(text_, at + kChunkBytes);
-      ParseStop stop = fast_.parse(text_, at, cut, sink_);
-      if (!stop.sound || (!stop.array_ended && cut == text_.size())) {
-        stop = parse_events_tolerantly(text_, stop.at, cut, sink_, issues_);
-      }
-      if (stop.array_ended) return stop.at;
-      at = text_.find_first_not_of(" \n\r\t,", stop.at);
-      if (at == kTextEnds) at = text_.size();
-    }
+    const EventArrayEnd end = read_event_array(source_, at, options_, events_);
+    document_.cancelled = end.cancelled;
+    part_ = source_.at_least(end.cancelled ? 0 : SIZE_MAX);
+    return end.at;
   }
 
-  std::string_view text_;
-  EventSink& sink_;
+  const Text& source_;
+  Text::Part part_;
+  CollectedEvents& events_;
   IssueLog& issues_;
   const ReadOptions& options_;
-  FastEventParser fast_;
   Document document_;
 };
 
 }  // namespace
 
-Document read_document(std::string_view text, EventSink& sink, IssueLog& issues,
+Document read_document(const Text& text, CollectedEvents& events, IssueLog& issues,
                        const ReadOptions& options) {
-  return DocumentReader(text, sink, issues, options).read();
+  return DocumentReader(text, events, issues, options).read();
 }
 
 }  // namespace redline::trace

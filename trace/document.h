@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/event_parser.h"
+#include "trace/builder.h"
 #include "trace/reader.h"
+#include "trace/text.h"
 
 namespace redline::trace {
 
@@ -23,8 +24,8 @@ struct Document {
   bool cancelled = false;
 };
 
-/// Feeds every event of `text` to `sink` and collects the rest.
-[[nodiscard]] Document read_document(std::string_view text, EventSink& sink, IssueLog& issues,
+/// Adds every event of `text` to `events` and collects the rest. Begins before the text is whole.
+[[nodiscard]] Document read_document(const Text& text, CollectedEvents& events, IssueLog& issues,
                                      const ReadOptions& options);
 
 }  // namespace redline::trace

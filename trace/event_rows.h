@@ -1,9 +1,14 @@
-// What the reader gathers a track before slices have lanes.
+// What the reader gathers before slices have lanes: the rows of one chunk of the text.
+//
+// Ids of strings and tracks are those of the EventCollector that read the chunk.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "trace/issues.h"
 #include "trace/model.h"
 
 namespace redline::trace {
@@ -15,6 +20,7 @@ struct SliceRow {
   uint64_t text_offset = 0;
   StringId name;
   uint32_t correlation = 0;
+  uint32_t track = 0;
   Category category = Category::kOther;
 };
 
@@ -23,11 +29,12 @@ struct EdgeRow {
   int64_t time_ns = 0;
   uint64_t text_offset = 0;
   StringId name;
+  uint32_t track = 0;
   Category category = Category::kOther;
   bool is_begin = false;
 };
 
-/// An "s" or "f" event. `track` is an index into the gathered tracks.
+/// An "s" or "f" event.
 struct FlowEnd {
   uint64_t id = 0;
   int64_t time_ns = 0;
@@ -36,11 +43,41 @@ struct FlowEnd {
   bool is_start = false;
 };
 
-struct TrackRows {
-  Track track;  ///< ids and names; lanes come later
-  int64_t process_sort_index = 0;
+struct InstantRow {
+  int64_t time_ns = 0;
+  uint64_t text_offset = 0;
+  StringId name;
+  uint32_t track = 0;
+};
+
+/// One value of a "C" event.
+struct CounterRow {
+  int64_t time_ns = 0;
+  double value = 0;
+  StringId pid;
+  StringId name;
+};
+
+/// A metadata event: what a process or a thread is called and where it is shown.
+struct NameRow {
+  enum class What { kName, kLabel, kSortIndex };
+  What what = What::kName;
+  StringId pid;
+  StringId tid;  ///< none for a process
+  StringId text;
+  std::optional<int64_t> sort_index;
+};
+
+struct EventRows {
+  uint32_t collector = 0;
   std::vector<SliceRow> slices;
   std::vector<EdgeRow> edges;
+  std::vector<FlowEnd> flow_ends;
+  std::vector<InstantRow> instants;
+  std::vector<CounterRow> counters;
+  std::vector<NameRow> names;
+  IssueLog issues;
+  std::array<uint64_t, 128> events_by_phase{};  ///< 0: no phase of one ASCII character
 };
 
 }  // namespace redline::trace

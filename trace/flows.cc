@@ -1,8 +1,13 @@
 #include "trace/flows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
+
+#include "trace/natural_sort.h"
+#include "trace/parallel.h"
 
 namespace redline::trace {
 namespace {
@@ -27,16 +32,65 @@ bool fits(Category category, const FlowEnd& end) {
   }
 }
 
+// Launches by correlation number. Those are mostly small, so a table holds them.
+class LaunchTable {
+ public:
+  explicit LaunchTable(const Slices& slices) : table_(largest_in_table(slices) + 1) {
+    for (uint32_t i = 0; i < slices.category.size(); ++i) {
+      const uint32_t correlation = slices.correlation[i];
+      if (correlation == 0 || !is_launch(slices.category[i])) continue;
+      if (correlation < table_.size()) {
+        if (!table_[correlation].launch) table_[correlation].launch = SliceId{i};
+      } else {
+        others_.try_emplace(correlation, Entry{SliceId{i}, false});
+      }
+    }
+  }
+
+  struct Entry {
+    SliceId launch;
+    bool is_linked = false;
+  };
+
+  /// Null where no launch has the number.
+  [[nodiscard]] Entry* find(uint64_t correlation) {
+    if (correlation < table_.size()) {
+      Entry& entry = table_[correlation];
+      return entry.launch ? &entry : nullptr;
+    }
+    const auto found = others_.find(correlation);
+    return found == others_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  static size_t largest_in_table(const Slices& slices) {
+    const size_t limit = slices.correlation.size() * 4;
+    size_t largest = 0;
+    for (const uint32_t correlation : slices.correlation) {
+      if (correlation <= limit) largest = std::max<size_t>(largest, correlation);
+    }
+    return largest;
+  }
+
+  std::vector<Entry> table_;
+  std::unordered_map<uint64_t, Entry> others_;
+};
+
 class FlowLinker {
  public:
-  explicit FlowLinker(const PlacedTracks& placed)
-      : placed_(placed), has_launch_(placed.slices.begin_ns.size(), false) {}
+  FlowLinker(const PlacedTracks& placed, unsigned threads)
+      : placed_(placed),
+        threads_(threads),
+        launches_(placed.slices),
+        has_launch_(placed.slices.begin_ns.size(), false) {}
 
-  std::vector<Flow> link(std::vector<FlowEnd> ends) {
+  std::vector<Flow> link(std::span<const std::unique_ptr<EventRows>> rows, int64_t base_ns) {
     link_by_correlation();
-    link_by_events(std::move(ends));
-    std::sort(flows_.begin(), flows_.end(), [](const Flow& left, const Flow& right) {
-      return std::tuple(left.from, left.to) < std::tuple(right.from, right.to);
+    std::vector<FlowEnd> ends = gather_unknown(rows);
+    for (FlowEnd& end : ends) end.time_ns += base_ns;
+    link_by_events(ends);
+    natural_sort(std::span(flows_), [](const Flow& left, const Flow& right) {
+      return left.from != right.from ? left.from < right.from : left.to < right.to;
     });
     return std::move(flows_);
   }
@@ -44,37 +98,63 @@ class FlowLinker {
  private:
   void link_by_correlation() {
     const Slices& slices = placed_.slices;
-    std::vector<std::pair<uint32_t, SliceId>> launches;
-    for (uint32_t i = 0; i < slices.category.size(); ++i) {
-      if (slices.correlation[i] != 0 && is_launch(slices.category[i])) {
-        launches.emplace_back(slices.correlation[i], SliceId{i});
-      }
-    }
-    std::sort(launches.begin(), launches.end());
     for (uint32_t i = 0; i < slices.category.size(); ++i) {
       if (slices.correlation[i] == 0 || !is_device_work(slices.category[i])) continue;
-      const auto launch = std::lower_bound(launches.begin(), launches.end(),
-                                           std::pair(slices.correlation[i], SliceId{0}));
-      if (launch == launches.end() || launch->first != slices.correlation[i]) continue;
-      flows_.push_back({launch->second, SliceId{i}, FlowKind::kLaunch});
+      LaunchTable::Entry* const entry = launches_.find(slices.correlation[i]);
+      if (entry == nullptr) continue;
+      flows_.push_back({entry->launch, SliceId{i}, FlowKind::kLaunch});
+      entry->is_linked = true;
       has_launch_[i] = true;
     }
   }
 
+  // Kineto's launch flows have the correlation number for an id, and say what is known by now; and
+  // an end of an id without a start says nothing.
+  std::vector<FlowEnd> gather_unknown(std::span<const std::unique_ptr<EventRows>> rows) {
+    for_each_index(threads_, rows.size(), [&](size_t index, unsigned) {
+      std::erase_if(rows[index]->flow_ends, [&](const FlowEnd& end) {
+        if (end.kind != FlowKind::kLaunch) return false;
+        const LaunchTable::Entry* const entry = launches_.find(end.id);
+        return entry != nullptr && entry->is_linked;
+      });
+    });
+    constexpr size_t kBits = size_t{1} << 22;  // ids share bits, which only lets some more through
+    std::vector<bool> started(kBits);
+    for (const auto& chunk : rows) {
+      for (const FlowEnd& end : chunk->flow_ends) {
+        if (end.is_start) started[end.id % kBits] = true;
+      }
+    }
+    std::vector<FlowEnd> ends;
+    for (const auto& chunk : rows) {
+      std::copy_if(chunk->flow_ends.begin(), chunk->flow_ends.end(), std::back_inserter(ends),
+                   [&](const FlowEnd& end) { return started[end.id % kBits]; });
+      chunk->flow_ends = {};
+    }
+    return ends;
+  }
+
   // A start binds to all ends of its id that come before the next start of that id.
-  void link_by_events(std::vector<FlowEnd> ends) {
+  void link_by_events(std::vector<FlowEnd>& ends) {
     std::sort(ends.begin(), ends.end(), [](const FlowEnd& left, const FlowEnd& right) {
       return std::tuple(left.kind, left.id, left.time_ns, !left.is_start) <
              std::tuple(right.kind, right.id, right.time_ns, !right.is_start);
     });
+    std::vector<SliceId> slices(ends.size());
+    constexpr size_t kPart = 4096;
+    for_each_index(threads_, (ends.size() + kPart - 1) / kPart, [&](size_t part, unsigned) {
+      const size_t end = std::min(ends.size(), (part + 1) * kPart);
+      for (size_t i = part * kPart; i < end; ++i) slices[i] = find_slice(ends[i]);
+    });
     const FlowEnd* start = nullptr;
     SliceId from;
-    for (const FlowEnd& end : ends) {
-      if (end.is_start) {
-        start = &end;
-        from = find_slice(end);
-      } else if (start != nullptr && start->kind == end.kind && start->id == end.id && from) {
-        add(from, find_slice(end), end.kind);
+    for (size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].is_start) {
+        start = &ends[i];
+        from = slices[i];
+      } else if (start != nullptr && start->kind == ends[i].kind && start->id == ends[i].id &&
+                 from) {
+        add(from, slices[i], ends[i].kind);
       }
     }
   }
@@ -111,14 +191,18 @@ class FlowLinker {
   }
 
   const PlacedTracks& placed_;
+  unsigned threads_;
+  LaunchTable launches_;
   std::vector<bool> has_launch_;
   std::vector<Flow> flows_;
 };
 
 }  // namespace
 
-std::vector<Flow> link_flows(const PlacedTracks& placed, std::vector<FlowEnd> ends) {
-  return FlowLinker(placed).link(std::move(ends));
+std::vector<Flow> link_flows(const PlacedTracks& placed,
+                             std::span<const std::unique_ptr<EventRows>> rows, int64_t base_ns,
+                             unsigned threads) {
+  return FlowLinker(placed, threads).link(rows, base_ns);
 }
 
 }  // namespace redline::trace

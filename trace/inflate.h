@@ -1,25 +1,30 @@
-// Inflating gz (ISA-L) and zst. A torn or damaged file gives what came out of it, and an issue.
+// Inflating gz and zst files into memory of which finished parts are read meanwhile.
 #pragma once
 
-#include <functional>
+#include <atomic>
+#include <cstddef>
 #include <string_view>
 
+#include "trace/inflate_buffer.h"
 #include "trace/issues.h"
-#include "trace/text.h"
 
 namespace redline::trace {
-
-/// Called with the compressed bytes done so far; returning false stops the work.
-using InflateProgress = std::function<bool(size_t done)>;
 
 [[nodiscard]] bool is_gzip(std::string_view file);
 [[nodiscard]] bool is_zstd(std::string_view file);
 
-/// All members of a gz file, one after the other.
-[[nodiscard]] GrowingBuffer inflate_gzip(std::string_view file, const InflateProgress& progress,
-                                         IssueLog& issues);
+/// Where inflating stands, for other threads.
+struct InflateProgress {
+  std::atomic<size_t> file_bytes = 0;  ///< of the compressed file, done
+  std::atomic<bool> stop = false;      ///< set from outside: end soon
+};
 
-[[nodiscard]] GrowingBuffer inflate_zstd(std::string_view file, const InflateProgress& progress,
-                                         IssueLog& issues);
+/// Inflates all members of a gz file. What is cut or damaged ends the text there, with an issue.
+void inflate_gzip(std::string_view file, InflateBuffer& out, InflateProgress& progress,
+                  IssueLog& issues);
+
+/// The same for all frames of a zst file.
+void inflate_zstd(std::string_view file, InflateBuffer& out, InflateProgress& progress,
+                  IssueLog& issues);
 
 }  // namespace redline::trace

@@ -23,6 +23,12 @@ class IssueLog {
     add(name, offset, count, true);
   }
 
+  void add(const IssueLog& other) {
+    for (const LoadIssue& issue : other.issues_) {
+      add(issue.name, issue.first_offset, issue.count, issue.lost_data);
+    }
+  }
+
   [[nodiscard]] std::vector<LoadIssue> take() { return std::move(issues_); }
 
  private:

@@ -2,91 +2,91 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <tuple>
+
+#include "trace/natural_sort.h"
+#include "trace/parallel.h"
 
 namespace redline::trace {
 namespace {
 
 // Parents before their children; slices of one interval stay in the file's order.
 bool opens_before(const SliceRow& left, const SliceRow& right) {
-  return std::tuple(left.begin_ns, -left.end_ns, left.text_offset) <
-         std::tuple(right.begin_ns, -right.end_ns, right.text_offset);
+  if (left.begin_ns != right.begin_ns) return left.begin_ns < right.begin_ns;
+  if (left.end_ns != right.end_ns) return left.end_ns > right.end_ns;
+  return left.text_offset < right.text_offset;
 }
 
-// The lane depth of each row of a sorted track, and how many slices each depth has.
+// What one track needs to be placed: how many slices each depth has.
 struct Depths {
-  std::vector<uint32_t> of_row;
   std::vector<uint32_t> counts;
+  int64_t end_ns = INT64_MIN;
 };
 
-Depths find_depths(const std::vector<SliceRow>& sorted) {
+// Sorts the track's slices and writes their depths over SliceRow::track.
+Depths sort_into_depths(std::span<SliceRow> slices) {
+  natural_sort(slices, opens_before);
   Depths depths;
-  depths.of_row.reserve(sorted.size());
   std::vector<int64_t> lane_end_ns;
   size_t open = 0;  // lanes [0, open) may hold a slice that has not ended
-  for (const SliceRow& row : sorted) {
+  for (SliceRow& row : slices) {
     while (open > 0 && lane_end_ns[open - 1] <= row.begin_ns) --open;
     if (open == lane_end_ns.size()) {
       lane_end_ns.push_back(0);
       depths.counts.push_back(0);
     }
     lane_end_ns[open] = row.end_ns;
+    depths.end_ns = std::max(depths.end_ns, row.end_ns);
     ++depths.counts[open];
-    depths.of_row.push_back(static_cast<uint32_t>(open));
+    row.track = static_cast<uint32_t>(open);
     ++open;
   }
   return depths;
 }
 
-void resize(Slices& slices, size_t count) {
-  slices.begin_ns.resize(count);
-  slices.end_ns.resize(count);
-  slices.name.resize(count);
-  slices.category.resize(count);
-  slices.lane.resize(count);
-  slices.correlation.resize(count);
-  slices.text_offset.resize(count);
+void store(const SliceColumns& columns, size_t index, const SliceRow& row, LaneId lane) {
+  columns.begin_ns[index] = row.begin_ns;
+  columns.end_ns[index] = row.end_ns;
+  columns.text_offset[index] = row.text_offset;
+  columns.name[index] = row.name;
+  columns.lane[index] = lane;
+  columns.correlation[index] = row.correlation;
+  columns.category[index] = row.category;
 }
 
-void store(Slices& slices, size_t index, const SliceRow& row, LaneId lane) {
-  slices.begin_ns[index] = row.begin_ns;
-  slices.end_ns[index] = row.end_ns;
-  slices.name[index] = row.name;
-  slices.category[index] = row.category;
-  slices.lane[index] = lane;
-  slices.correlation[index] = row.correlation;
-  slices.text_offset[index] = row.text_offset;
-}
-
-// Appends the track's lanes and fills the columns from `first` on.
-void place_track(TrackRows& rows, TrackId track_id, size_t first, PlacedTracks& out) {
-  if (!std::is_sorted(rows.slices.begin(), rows.slices.end(), opens_before)) {
-    std::sort(rows.slices.begin(), rows.slices.end(), opens_before);
-  }
-  const Depths depths = find_depths(rows.slices);
-  rows.track.first_lane = LaneId{static_cast<uint32_t>(out.lanes.size())};
+// The track's lanes, its slices from `first` on. Returns the slice behind its last one.
+uint32_t add_lanes(TrackRows& rows, TrackId id, const Depths& depths, uint32_t first,
+                   std::vector<Lane>& lanes) {
+  rows.track.first_lane = LaneId{static_cast<uint32_t>(lanes.size())};
   rows.track.lane_count = static_cast<uint32_t>(depths.counts.size());
-
-  std::vector<size_t> next(depths.counts.size());
   for (uint32_t depth = 0; depth < depths.counts.size(); ++depth) {
-    next[depth] = first;
-    out.lanes.push_back(
-        {track_id, depth, SliceId{static_cast<uint32_t>(first)}, depths.counts[depth]});
+    lanes.push_back({id, depth, SliceId{first}, depths.counts[depth]});
     first += depths.counts[depth];
   }
-  for (size_t row = 0; row < rows.slices.size(); ++row) {
-    const uint32_t depth = depths.of_row[row];
-    store(out.slices, next[depth]++, rows.slices[row], LaneId{rows.track.first_lane.value + depth});
+  return first;
+}
+
+void fill_columns(const TrackRows& rows, std::span<const Lane> lanes, const SliceColumns& columns) {
+  const uint32_t first_lane = rows.track.first_lane.value;
+  std::vector<uint32_t> next(rows.track.lane_count);
+  for (uint32_t depth = 0; depth < next.size(); ++depth) {
+    next[depth] = lanes[first_lane + depth].first.value;
+  }
+  for (const SliceRow& row : rows.slices) {
+    store(columns, next[row.track]++, row, LaneId{first_lane + row.track});
   }
 }
 
-std::vector<uint32_t> display_order(const std::vector<TrackRows>& gathered) {
-  std::vector<uint32_t> order(gathered.size());
-  std::iota(order.begin(), order.end(), 0U);
+// The tracks that have slices, in the order of the timeline.
+std::vector<uint32_t> display_order(std::span<const TrackRows> gathered) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < gathered.size(); ++i) {
+    if (!gathered[i].slices.empty()) order.push_back(i);
+  }
   const auto key = [&](uint32_t index) {
     const TrackRows& rows = gathered[index];
-    return std::tuple(rows.process_sort_index, rows.track.pid, rows.track.sort_index, index);
+    return std::tuple(rows.process_sort_index, rows.process_first_offset, rows.track.sort_index,
+                      rows.first_offset, index);
   };
   std::sort(order.begin(), order.end(),
             [&](uint32_t left, uint32_t right) { return key(left) < key(right); });
@@ -95,58 +95,39 @@ std::vector<uint32_t> display_order(const std::vector<TrackRows>& gathered) {
 
 }  // namespace
 
-void pair_edges(TrackRows& rows, IssueLog& issues) {
-  if (rows.edges.empty()) return;
-  std::stable_sort(
-      rows.edges.begin(), rows.edges.end(),
-      [](const EdgeRow& left, const EdgeRow& right) { return left.time_ns < right.time_ns; });
-  std::vector<EdgeRow> open;
-  const auto close = [&](const EdgeRow& begin, int64_t end_ns) {
-    rows.slices.push_back(
-        {begin.time_ns, end_ns, begin.text_offset, begin.name, 0, begin.category});
-  };
-  for (const EdgeRow& edge : rows.edges) {
-    if (edge.is_begin) {
-      open.push_back(edge);
-      continue;
-    }
-    const auto match = std::find_if(open.rbegin(), open.rend(), [&](const EdgeRow& begin) {
-      return !edge.name || !begin.name || begin.name == edge.name;
-    });
-    if (match == open.rend()) {
-      issues.lost("end_without_begin", edge.text_offset);
-      continue;
-    }
-    close(*match, edge.time_ns);
-    open.erase(std::next(match).base());
-  }
-  int64_t last_ns = rows.edges.back().time_ns;
-  for (const SliceRow& row : rows.slices) last_ns = std::max(last_ns, row.end_ns);
-  for (const EdgeRow& begin : open) {
-    issues.repaired("begin_without_end", begin.text_offset);
-    close(begin, last_ns);
-  }
-  rows.edges = {};
-}
+PlacedTracks place_tracks(std::span<TrackRows> gathered, unsigned threads) {
+  const std::vector<uint32_t> order = display_order(gathered);
+  std::vector<uint32_t> largest_first = order;
+  std::stable_sort(largest_first.begin(), largest_first.end(), [&](uint32_t left, uint32_t right) {
+    return gathered[left].slices.size() > gathered[right].slices.size();
+  });
+  std::vector<Depths> depths(gathered.size());
+  for_each_index(threads, order.size(), [&](size_t index, unsigned) {
+    const uint32_t track = largest_first[index];
+    depths[track] = sort_into_depths(gathered[track].slices);
+  });
 
-PlacedTracks place_tracks(std::vector<TrackRows>& gathered) {
   PlacedTracks out;
   out.track_of_rows.resize(gathered.size());
-  size_t slice_count = 0;
-  for (const TrackRows& rows : gathered) slice_count += rows.slices.size();
-  resize(out.slices, slice_count);
-
-  size_t first = 0;
-  for (const uint32_t index : display_order(gathered)) {
+  uint32_t count = 0;
+  for (const uint32_t index : order) {
     TrackRows& rows = gathered[index];
-    if (rows.slices.empty()) continue;
     const TrackId id{static_cast<uint32_t>(out.tracks.size())};
     out.track_of_rows[index] = id;
-    place_track(rows, id, first, out);
-    first += rows.slices.size();
+    if (count == 0) out.begin_ns = INT64_MAX, out.end_ns = INT64_MIN;
+    out.begin_ns = std::min(out.begin_ns, rows.slices.front().begin_ns);
+    out.end_ns = std::max(out.end_ns, depths[index].end_ns);
+    count = add_lanes(rows, id, depths[index], count, out.lanes);
     out.tracks.push_back(rows.track);
-    rows.slices = {};
   }
+
+  const auto memory = ColumnMemory::allocate(SliceColumns::bytes_of(count));
+  const SliceColumns columns = SliceColumns::in(memory->data(), count);
+  for_each_index(threads, order.size(), [&](size_t index, unsigned) {
+    fill_columns(gathered[largest_first[index]], out.lanes, columns);
+  });
+  out.memory = memory;
+  out.slices = columns.view();
   return out;
 }
 

@@ -1,27 +1,37 @@
-// Sorting a track's slices into lanes.
+// Sorting tracks' slices into lanes.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "trace/columns.h"
 #include "trace/event_rows.h"
-#include "trace/issues.h"
 
 namespace redline::trace {
 
-/// Turns "B"/"E" pairs into slices of their track. An "E" closes the innermost open "B" of its name
-/// (or the innermost one, if either has no name); a "B" that stays open ends with its track.
-void pair_edges(TrackRows& rows, IssueLog& issues);
+/// A track and its slices in the order of the file.
+struct TrackRows {
+  Track track;  ///< ids and names; lanes come later
+  int64_t process_sort_index = 0;
+  uint64_t process_first_offset = 0;  ///< where the file names the process first
+  uint64_t first_offset = 0;
+  std::span<SliceRow> slices;  ///< is sorted in place; SliceRow::track is overwritten
+};
 
 struct PlacedTracks {
+  std::shared_ptr<const ColumnMemory> memory;
   Slices slices;
   std::vector<Track> tracks;
   std::vector<Lane> lanes;
   std::vector<TrackId> track_of_rows;  ///< by index of the gathered tracks; none if without slices
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
 };
 
 /// Orders tracks (processes, then threads, by their sort index), and gives each slice the first
-/// lane below all slices that are still open when it begins. Frees the rows as it goes.
-[[nodiscard]] PlacedTracks place_tracks(std::vector<TrackRows>& gathered);
+/// lane below all slices that are still open when it begins.
+[[nodiscard]] PlacedTracks place_tracks(std::span<TrackRows> gathered, unsigned threads);
 
 }  // namespace redline::trace

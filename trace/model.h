@@ -19,6 +19,7 @@
 
 namespace redline::trace {
 
+class ColumnMemory;
 class Text;
 
 /// What a slice is, from its "cat". Categories that we do not know are kOther.
@@ -67,13 +68,13 @@ struct Lane {
 
 /// All columns have one entry a slice, ordered by lane, then by begin.
 struct Slices {
-  std::vector<int64_t> begin_ns;  ///< unix time
-  std::vector<int64_t> end_ns;
-  std::vector<StringId> name;
-  std::vector<Category> category;
-  std::vector<LaneId> lane;
-  std::vector<uint32_t> correlation;  ///< 0: none
-  std::vector<uint64_t> text_offset;  ///< of the event's '{' in the text
+  std::span<const int64_t> begin_ns;  ///< unix time
+  std::span<const int64_t> end_ns;
+  std::span<const StringId> name;
+  std::span<const Category> category;
+  std::span<const LaneId> lane;
+  std::span<const uint32_t> correlation;  ///< 0: none
+  std::span<const uint64_t> text_offset;  ///< of the event's '{' in the text
 };
 
 enum class FlowKind : uint8_t { kLaunch, kForwardBackward, kOther };
@@ -98,6 +99,12 @@ struct Counter {
   StringId name;
   std::vector<int64_t> time_ns;
   std::vector<double> value;
+};
+
+/// How many events of one phase ("X", "i", …) the file has; "" for those without a legal one.
+struct PhaseCount {
+  std::string phase;
+  uint64_t count = 0;
 };
 
 /// A named count of what the reader had to repair or skip. Never empty silently: report and viewer
@@ -132,6 +139,7 @@ class Trace {
   [[nodiscard]] std::span<const Counter> counters() const { return counters_; }
   [[nodiscard]] std::span<const LoadIssue> issues() const { return issues_; }
   [[nodiscard]] uint64_t event_count() const { return event_count_; }  ///< of every phase
+  [[nodiscard]] std::span<const PhaseCount> phase_counts() const { return phase_counts_; }
 
   [[nodiscard]] size_t string_count() const { return strings_.size(); }
   [[nodiscard]] std::string_view string(StringId id) const {
@@ -158,12 +166,14 @@ class Trace {
   std::string path_;
   Metadata metadata_;
   Slices slices_;
+  std::shared_ptr<const ColumnMemory> columns_;  ///< owns what slices_ points into
   std::vector<Track> tracks_;
   std::vector<Lane> lanes_;
   std::vector<Flow> flows_;
   std::vector<Instant> instants_;
   std::vector<Counter> counters_;
   std::vector<LoadIssue> issues_;
+  std::vector<PhaseCount> phase_counts_;
   StringTable strings_;
   uint64_t event_count_ = 0;
   int64_t begin_ns_ = 0;

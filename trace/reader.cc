@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <system_error>
 #include <tuple>
 
 #include "trace/builder.h"
 #include "trace/document.h"
 #include "trace/metadata.h"
+#include "trace/parallel.h"
 #include "trace/text.h"
 
 namespace redline::trace {
@@ -64,31 +66,41 @@ std::vector<std::string> files_ending_with(const std::string& folder, std::strin
 
 tl::expected<std::shared_ptr<const Trace>, ReadError> build(const std::string& path,
                                                             std::shared_ptr<const Text> text,
-                                                            const ReadOptions& options,
-                                                            IssueLog& issues) {
-  TraceBuilder builder(issues);
-  const Document document = read_document(text->view(), builder, issues, options);
+                                                            const ReadOptions& options) {
+  IssueLog issues;
+  CollectedEvents events;
+  const Document document = read_document(*text, events, issues, options);
   if (document.cancelled) return tl::unexpected(ReadError{"cancelled"});
   if (!document.has_events) return tl::unexpected(no_trace(path, document));
-  Metadata metadata = read_metadata(document.values, issues);
-  return builder.finish(path, std::move(metadata), base_time_ns(document.values), std::move(text));
+  issues.add(text->issues());
+  TraceFrame frame{path, read_metadata(document.values, issues), base_time_ns(document.values),
+                   std::move(text)};
+  return TraceBuilder(std::move(events), thread_count(options.threads))
+      .build(std::move(frame), std::move(issues));
+}
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> build_in_memory(
+    const std::string& path, std::shared_ptr<const Text> text, const ReadOptions& options) {
+  try {
+    return build(path, std::move(text), options);
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected(ReadError{fmt::format("{}: not enough memory to open it", path)});
+  }
 }
 
 }  // namespace
 
 tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(const std::string& path,
                                                                  const ReadOptions& options) {
-  IssueLog issues;
-  auto text = Text::load(path, options, issues);
+  auto text = Text::load(path, options);
   if (!text) return tl::unexpected(text.error());
-  return build(path, std::move(*text), options, issues);
+  return build_in_memory(path, std::move(*text), options);
 }
 
 tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(const std::string& name,
                                                                   std::string_view json,
                                                                   const ReadOptions& options) {
-  IssueLog issues;
-  return build(name, Text::of(json), options, issues);
+  return build_in_memory(name, Text::of(json), options);
 }
 
 tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string& path) {

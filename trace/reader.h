@@ -24,6 +24,10 @@ struct ReadOptions {
   std::function<void(uint64_t done, uint64_t total)> progress;
   /// Set from any thread: reading stops soon with the error "cancelled".
   const std::atomic<bool>* cancel = nullptr;
+  unsigned threads = 0;  ///< 0: one for each core
+  /// How much of an inflated text may be memory; the rest is a temporary file. 0: half of what is
+  /// free.
+  size_t text_memory_bytes = 0;
 };
 
 /// Reads a Kineto or Chrome JSON trace, plain, gz or zst (told by content, not by name). A torn

@@ -10,12 +10,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
-
-#include "trace/inflate.h"
+#include <system_error>
 
 namespace redline::trace {
 namespace {
+
+// What a file may grow by at most; only zeros come near it.
+constexpr size_t kLargestGzipRatio = 1040;
+constexpr size_t kLargestZstdRatio = 20'000;
 
 class FileDescriptor {
  public:
@@ -51,44 +53,21 @@ tl::expected<size_t, ReadError> size_of(const std::string& path, int fd) {
 
 }  // namespace
 
-GrowingBuffer::GrowingBuffer(GrowingBuffer&& other) noexcept { *this = std::move(other); }
-
-GrowingBuffer& GrowingBuffer::operator=(GrowingBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  std::swap(capacity_, other.capacity_);
-  return *this;
-}
-
-GrowingBuffer::~GrowingBuffer() { std::free(data_); }
-
-char* GrowingBuffer::reserve_more(size_t bytes) {
-  if (capacity_ - size_ < bytes) {
-    const size_t wanted = std::max(size_ + bytes, capacity_ + capacity_ / 2);
-    void* grown = std::realloc(data_, wanted);
-    if (grown == nullptr) return nullptr;
-    data_ = static_cast<char*>(grown);
-    capacity_ = wanted;
-  }
-  return data_ + size_;
-}
-
 Text::~Text() {
+  progress_.stop = true;
+  if (inflater_.joinable()) inflater_.join();
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
 }
 
 std::shared_ptr<const Text> Text::of(std::string_view content) {
   auto text = std::make_shared<Text>();
-  char* room = text->buffer_.reserve_more(content.size() + 1);
-  std::copy(content.begin(), content.end(), room);
-  text->buffer_.commit(content.size());
-  text->view_ = text->buffer_.view();
+  text->copy_ = content;
+  text->file_ = text->copy_;
   return text;
 }
 
 tl::expected<std::shared_ptr<const Text>, ReadError> Text::load(const std::string& path,
-                                                                const ReadOptions& options,
-                                                                IssueLog& issues) {
+                                                                const ReadOptions& options) {
   const FileDescriptor file(path);
   const auto bytes = size_of(path, file.get());
   if (!bytes) return tl::unexpected(bytes.error());
@@ -98,23 +77,45 @@ tl::expected<std::shared_ptr<const Text>, ReadError> Text::load(const std::strin
   if (mapping == MAP_FAILED) return tl::unexpected(cannot_read(path, std::strerror(errno)));
   text->mapping_ = mapping;
   text->mapping_bytes_ = *bytes;
-  ::madvise(mapping, *bytes, MADV_SEQUENTIAL);
-  const std::string_view content(static_cast<const char*>(mapping), *bytes);
-  text->view_ = content;
-  if (!is_gzip(content) && !is_zstd(content)) return text;
+  text->file_ = {static_cast<const char*>(mapping), *bytes};
+  if (!is_gzip(text->file_) && !is_zstd(text->file_)) return text;
 
-  const auto progress = [&](size_t done) {
-    if (options.progress) options.progress(done / 2, content.size());
-    return options.cancel == nullptr || !options.cancel->load();
-  };
-  text->buffer_ = is_gzip(content) ? inflate_gzip(content, progress, issues)
-                                   : inflate_zstd(content, progress, issues);
-  ::munmap(std::exchange(text->mapping_, nullptr), *bytes);
-  text->view_ = text->buffer_.view();
-  if (text->view_.empty()) {
+  const size_t ratio = is_gzip(text->file_) ? kLargestGzipRatio : kLargestZstdRatio;
+  text->inflated_.emplace(*bytes * ratio, options.text_memory_bytes);
+  try {
+    text->inflater_ = std::thread([&text = *text] { text.inflate(); });
+  } catch (const std::system_error&) {
+    text->inflate();  // no thread left
+  }
+  if (text->at_least(1).text.empty()) {
     return tl::unexpected(cannot_read(path, "the compressed file holds nothing readable"));
   }
   return text;
+}
+
+void Text::inflate() {
+  if (is_gzip(file_)) {
+    inflate_gzip(file_, *inflated_, progress_, issues_);
+  } else {
+    inflate_zstd(file_, *inflated_, progress_, issues_);
+  }
+  inflated_->finish();
+}
+
+Text::Part Text::at_least(size_t bytes) const {
+  return inflated_ ? inflated_->at_least(bytes) : Part{file_, true};
+}
+
+IssueLog Text::issues() const {
+  static_cast<void>(view());
+  return issues_;
+}
+
+size_t Text::file_bytes(size_t at) const {
+  if (!inflated_) return at;
+  const size_t inflated = std::max<size_t>(1, inflated_->at_least(0).text.size());
+  return progress_.file_bytes / inflated * at +
+         progress_.file_bytes % inflated * std::min(at, inflated) / inflated;
 }
 
 }  // namespace redline::trace

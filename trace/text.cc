@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
@@ -113,9 +114,11 @@ IssueLog Text::issues() const {
 
 size_t Text::file_bytes(size_t at) const {
   if (!inflated_) return at;
+  // The inflater tells of text before it tells of the file's bytes that it came from.
+  const size_t done = std::max<size_t>(1, progress_.file_bytes);
   const size_t inflated = std::max<size_t>(1, inflated_->at_least(0).text.size());
-  return progress_.file_bytes / inflated * at +
-         progress_.file_bytes % inflated * std::min(at, inflated) / inflated;
+  const double share = std::min(1.0, static_cast<double>(at) / static_cast<double>(inflated));
+  return static_cast<size_t>(std::ceil(static_cast<double>(done) * share));
 }
 
 }  // namespace redline::trace

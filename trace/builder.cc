@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -13,7 +14,7 @@
 namespace redline::trace {
 namespace {
 
-constexpr int64_t kLargestBaseNs = INT64_MAX / 2;
+constexpr int64_t kLargestBaseNs = INT64_MAX / 4;
 
 uint64_t key_of(StringId first, StringId second) {
   return static_cast<uint64_t>(first.value) << 32 | second.value;
@@ -104,6 +105,7 @@ void TraceBuilder::unite_ids() {
     }
     for (EdgeRow& row : rows.edges) {
       row.name = string_of(rows, row.name);
+      row.async_id = string_of(rows, row.async_id);
       row.track = tracks[row.track];
     }
     for (FlowEnd& end : rows.flow_ends) end.track = tracks[end.track];
@@ -138,15 +140,24 @@ void TraceBuilder::find_facts() {
 // The slices of edges come as rows of one more chunk.
 void TraceBuilder::pair_all_edges(IssueLog& issues) {
   std::vector<std::vector<EdgeRow>> edges(tracks_.size());
+  std::map<StringId, std::vector<EdgeRow>> async_edges;
   bool any = false;
   for (const auto& rows : events_.rows) {
-    for (const EdgeRow& row : rows->edges) edges[row.track].push_back(row);
+    for (const EdgeRow& row : rows->edges) {
+      int64_t& end_ns = facts_[row.track].end_ns;
+      end_ns = std::max(end_ns, row.time_ns);
+      (row.async_id ? async_edges[row.async_id] : edges[row.track]).push_back(row);
+    }
     any = any || !rows->edges.empty();
   }
   if (!any) return;
   auto paired = std::make_unique<EventRows>();
   for (size_t track = 0; track < edges.size(); ++track) {
     const auto slices = pair_edges(edges[track], facts_[track].end_ns, issues);
+    paired->slices.insert(paired->slices.end(), slices.begin(), slices.end());
+  }
+  for (auto& [id, of_id] : async_edges) {
+    const auto slices = pair_edges(of_id, facts_[of_id.front().track].end_ns, issues);
     paired->slices.insert(paired->slices.end(), slices.begin(), slices.end());
   }
   events_.rows.push_back(std::move(paired));

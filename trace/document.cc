@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kEventsKey = "traceEvents";
+constexpr std::string_view kQuotedEventsKey = "\"traceEvents\"";
+constexpr std::string_view kPadding("\0 \n\r\t,", 6);
 constexpr size_t kHeadBytes = 1 << 20;
 
 // The beginning of a text that may still grow, as far as its events.
@@ -33,7 +35,8 @@ class DocumentReader {
     at = skip_space(text, at);
     if (at >= text.size()) return {};
     if (text[at] == '[') {
-      read_events(at + 1);
+      document_.is_array = true;
+      read_behind(read_events(at + 1));
     } else if (text[at] == '{') {
       read_object(at + 1);
     }
@@ -61,9 +64,10 @@ class DocumentReader {
           at = read_events(member.end);
           break;
         case Found::kEnd:
-          return;
+          return read_behind(member.end + 1);
         case Found::kNoMember:
-          return issues_.lost("top_level_malformed", member.end);
+          at = read_no_member(member.end);
+          break;
         case Found::kTextEnd:
           if (part_.is_whole) return issues_.repaired("object_without_end", part_.text.size());
           part_ = source_.at_least(SIZE_MAX);
@@ -72,11 +76,38 @@ class DocumentReader {
     }
   }
 
+  // What is no member: more events, if a bracket too many ended their array early; else the events
+  // may stand further on. Returns where to go on.
+  size_t read_no_member(size_t at) {
+    part_ = source_.at_least(SIZE_MAX);
+    if (document_.has_events && part_.text[at] == '{') {
+      issues_.repaired("array_ended_early", at);
+      return read_events(at);
+    }
+    issues_.lost("top_level_malformed", at);
+    const size_t key = document_.has_events ? kTextEnds : part_.text.find(kQuotedEventsKey, at + 1);
+    return key == kTextEnds ? part_.text.size() : key;
+  }
+
+  // Behind the end of the document there may be events of an array that ended early; anything else
+  // is not ours.
+  void read_behind(size_t at) {
+    part_ = source_.at_least(document_.cancelled ? 0 : SIZE_MAX);
+    while (!document_.cancelled) {
+      at = part_.text.find_first_not_of(" \n\r\t,", at);
+      if (at == kTextEnds || part_.text.find_first_not_of(kPadding, at) == kTextEnds) return;
+      if (!document_.is_array || part_.text[at] != '{') break;
+      issues_.repaired("array_ended_early", at);
+      at = read_events(at);
+    }
+    if (!document_.cancelled) issues_.lost("text_behind_end", at);
+  }
+
   [[nodiscard]] Member find_member(size_t at) const {
     const std::string_view text = part_.text;
     at = text.find_first_not_of(" \n\r\t,", at);
     if (at == kTextEnds) return {Found::kTextEnd};
-    if (text[at] == '}') return {Found::kEnd};
+    if (text[at] == '}') return {Found::kEnd, at};
     if (text[at] != '"') return {Found::kNoMember, at};
     const Found cut = part_.is_whole ? Found::kNoMember : Found::kTextEnd;
     const size_t key_end = skip_string(text, at);

@@ -21,6 +21,7 @@ struct TopLevelValue {
 struct Document {
   std::vector<TopLevelValue> values;
   bool has_events = false;  ///< there was an event array, maybe an empty one
+  bool is_array = false;    ///< the bare array, without an object around it
   bool cancelled = false;
 };
 

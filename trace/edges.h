@@ -1,4 +1,4 @@
-// Chrome's "B" and "E" events, which make a slice two by two.
+// Chrome's "B" and "E" events, and its async "b" and "e", which make a slice two by two.
 #pragma once
 
 #include <span>
@@ -9,9 +9,24 @@
 
 namespace redline::trace {
 
-/// The slices of one track's edges. An "E" closes the innermost open "B" of its name (or the
-/// innermost one, if either has no name); a "B" that stays open ends at `last_ns` or with the last
-/// edge, whichever is later.
+/// Which edges belong together, by their index.
+struct EdgePairs {
+  struct Pair {
+    uint32_t begin;
+    uint32_t end;
+  };
+  std::vector<Pair> pairs;  ///< in the order of their ends
+  std::vector<uint32_t> open_begins;
+  std::vector<uint32_t> stray_ends;
+};
+
+/// `edges` are sorted by time. An end closes the innermost open begin of its name (or the innermost
+/// one, if either has no name); an end just before the begin of its name at the same time is taken
+/// for a slice of no duration. Linear, whatever is open.
+[[nodiscard]] EdgePairs pair_sorted_edges(std::span<const EdgeRow> edges);
+
+/// The slices of the edges of one track, or of one async id. A begin that stays open ends at
+/// `last_ns` or with the last edge, whichever is later.
 [[nodiscard]] std::vector<SliceRow> pair_edges(std::span<EdgeRow> edges, int64_t last_ns,
                                                IssueLog& issues);
 

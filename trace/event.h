@@ -38,6 +38,7 @@ struct RawEvent {
       if (key == "pid") return &event.pid;
       if (key == "tid") return &event.tid;
       if (key == "dur") return &event.duration;
+      if (key == "id2") return &event.id;
       break;
     case 4:
       if (key == "name") return &event.name;

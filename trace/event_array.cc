@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -135,8 +136,10 @@ class EventArrayReader {
     EventCollector& collector = events_.collectors[chunk.rows->collector];
     collector.collect_into(*chunk.rows);
     // An event that is not sound may end anywhere.
-    return parse_events_tolerantly(text_.view(), chunk.stop.at, chunk.to, collector,
-                                   chunk.rows->issues);
+    const std::string_view text = text_.view();
+    if (!scan_work_) scan_work_.emplace(text.size());
+    return parse_events_tolerantly(text, chunk.stop.at, chunk.to, collector, chunk.rows->issues,
+                                   *scan_work_);
   }
 
   const Text& text_;
@@ -145,6 +148,7 @@ class EventArrayReader {
   std::vector<FastEventParser> parsers_;
   std::atomic<bool> cancelled_ = false;
   bool array_ended_ = false;
+  std::optional<ScanWork> scan_work_;
 };
 
 }  // namespace

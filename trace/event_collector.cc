@@ -4,17 +4,19 @@
 #include <cstring>
 #include <functional>
 
+#include "trace/async_events.h"
 #include "trace/category.h"
 #include "trace/json_scan.h"
 #include "trace/kineto_time.h"
+#include "trace/phases_not_shown.h"
 
 namespace redline::trace {
 namespace {
 
 constexpr int kNanosecondsPerMicrosecondPower = 3;
 
-// Times beyond +-146 years would overflow when a base is added or a difference taken.
-constexpr int64_t kLargestTimeNs = INT64_MAX / 2;
+// Of ts, dur and base alike: beyond +-73 years their sum, or a difference, could overflow.
+constexpr int64_t kLargestTimeNs = INT64_MAX / 4;
 
 // "correlation": 42 in the args; 0 where absent. Searched as text: args are not parsed on load.
 uint32_t correlation_of(std::string_view args) {
@@ -56,7 +58,17 @@ void EventCollector::add(const RawEvent& event) {
     case 'i':
     case 'I':
     case 'R':
-      return add_instant(event);
+      return add_instant(event, false);
+    case 'n':
+    case 'T':
+    case 'p':
+      return add_instant(event, true);
+    case 'b':
+    case 'S':
+      return add_async_edge(event, true);
+    case 'e':
+    case 'F':
+      return add_async_edge(event, false);
     case 'B':
       return add_edge(event, true);
     case 'E':
@@ -66,8 +78,7 @@ void EventCollector::add(const RawEvent& event) {
     case 'M':
       return add_name(event);
     default:
-      rows_->issues.lost(text.empty() ? "event_without_phase" : "phase_not_supported",
-                         event.offset);
+      rows_->issues.lost(text.empty() ? "event_without_phase" : not_shown_as(phase), event.offset);
   }
 }
 
@@ -128,12 +139,23 @@ uint32_t EventCollector::track_of(const RawEvent& event) {
 
 uint32_t EventCollector::find_track(const RawEvent& event) {
   const StringId pid = intern_token(event, event.pid), tid = intern_token(event, event.tid);
+  const uint32_t track = track_at(pid, tid, event.offset);
+  RecentTrack& recent = recent_tracks_[next_recent_++ % recent_tracks_.size()];
+  recent = {std::string(event.pid), std::string(event.tid), track};
+  return track;
+}
+
+uint32_t EventCollector::track_at(StringId pid, StringId tid, uint64_t offset) {
   const auto [found, is_new] = track_index_.try_emplace(uint64_t{pid.value} << 32 | tid.value,
                                                         static_cast<uint32_t>(tracks_.size()));
-  if (is_new) tracks_.push_back({pid, tid, event.offset});
-  RecentTrack& recent = recent_tracks_[next_recent_++ % recent_tracks_.size()];
-  recent = {std::string(event.pid), std::string(event.tid), found->second};
+  if (is_new) tracks_.push_back({pid, tid, offset});
   return found->second;
+}
+
+uint32_t EventCollector::async_track_of(const RawEvent& event) {
+  const StringId pid = intern_token(event, event.pid);
+  const StringId row = intern(async_row(decode_string(unquote(event.category))), event.offset);
+  return track_at(pid, row, event.offset);
 }
 
 void EventCollector::add_slice(const RawEvent& event) {
@@ -163,16 +185,30 @@ void EventCollector::add_slice(const RawEvent& event) {
 }
 
 void EventCollector::add_edge(const RawEvent& event, bool is_begin) {
+  std::optional<EdgeRow> row = edge_of(event, is_begin);
+  if (!row) return;
+  row->track = track_of(event);
+  rows_->edges.push_back(*row);
+}
+
+void EventCollector::add_async_edge(const RawEvent& event, bool is_begin) {
+  std::optional<EdgeRow> row = edge_of(event, is_begin);
+  if (!row) return;
+  row->track = async_track_of(event);
+  row->async_id = intern(async_key(event), event.offset);
+  rows_->edges.push_back(*row);
+}
+
+std::optional<EdgeRow> EventCollector::edge_of(const RawEvent& event, bool is_begin) {
   const auto time_ns = time_of(event, event.time);
-  if (!time_ns) return;
+  if (!time_ns) return std::nullopt;
   EdgeRow row;
   row.time_ns = *time_ns;
   row.text_offset = event.offset;
   if (is_begin || !event.name.empty()) row.name = name_of(event);
   if (row.name) row.category = category_of_event(event, row.name);
-  row.track = track_of(event);
   row.is_begin = is_begin;
-  rows_->edges.push_back(row);
+  return row;
 }
 
 void EventCollector::add_flow(const RawEvent& event, bool is_start) {
@@ -182,11 +218,12 @@ void EventCollector::add_flow(const RawEvent& event, bool is_start) {
                               flow_kind_of(unquote(event.category)), is_start});
 }
 
-void EventCollector::add_instant(const RawEvent& event) {
+void EventCollector::add_instant(const RawEvent& event, bool is_async) {
   const auto time_ns = time_of(event, event.time);
   if (!time_ns) return;
   const StringId name = name_of(event);
-  rows_->instants.push_back({*time_ns, event.offset, name, track_of(event)});
+  const uint32_t track = is_async ? async_track_of(event) : track_of(event);
+  rows_->instants.push_back({*time_ns, event.offset, name, track});
 }
 
 void EventCollector::add_counter(const RawEvent& event) {

@@ -40,7 +40,8 @@ class EventCollector : public EventSink {
   void add_slice(const RawEvent& event);
   void add_edge(const RawEvent& event, bool is_begin);
   void add_flow(const RawEvent& event, bool is_start);
-  void add_instant(const RawEvent& event);
+  void add_async_edge(const RawEvent& event, bool is_begin);
+  void add_instant(const RawEvent& event, bool is_async);
   void add_counter(const RawEvent& event);
   void add_name(const RawEvent& event);
 
@@ -51,6 +52,9 @@ class EventCollector : public EventSink {
   [[nodiscard]] std::optional<int64_t> time_of(const RawEvent& event, std::string_view token);
   [[nodiscard]] uint32_t track_of(const RawEvent& event);
   [[nodiscard]] uint32_t find_track(const RawEvent& event);
+  [[nodiscard]] uint32_t async_track_of(const RawEvent& event);
+  [[nodiscard]] uint32_t track_at(StringId pid, StringId tid, uint64_t offset);
+  [[nodiscard]] std::optional<EdgeRow> edge_of(const RawEvent& event, bool is_begin);
 
   EventRows* rows_ = nullptr;
   StringTable strings_;

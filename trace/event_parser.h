@@ -1,8 +1,8 @@
 // From text to RawEvents: a fast scanner for sound text, a tolerant one for the rest.
 //
-// The event array is cut into chunks, parsed by several threads. A cut is a guess (its "},{" may sit
-// inside a string or in an event's args): if the guess is wrong, or the text is, the fast scanner
-// stops at some event, and the tolerant one goes on from there to the end of the chunk.
+// The event array is cut into chunks, parsed by several threads. A cut is a guess (its "},{" may
+// sit inside a string or in an event's args): if the guess is wrong, or the text is, the fast
+// scanner stops at some event, and the tolerant one goes on from there to the end of the chunk.
 //
 // simdjson indexes all of the text first and then walks the index. Half of a trace is args, which
 // nobody reads on load: walking straight over them is faster (bench/trace_load).
@@ -56,8 +56,7 @@ struct ScanWork {
 /// Parses events from `from` until one ends at or behind `to`, the array ends or the text ends;
 /// repairs what it can, skips what it must, and names both in `issues`.
 [[nodiscard]] ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to,
-                                                EventSink& sink, IssueLog& issues,
-                                                ScanWork* work = nullptr);
+                                                EventSink& sink, IssueLog& issues, ScanWork& work);
 
 /// The one event whose '{' is at text[at], read as tolerantly, and where it ends.
 struct ScannedEvent {

@@ -24,7 +24,7 @@ struct SliceRow {
   Category category = Category::kOther;
 };
 
-/// A "B" or "E" event.
+/// A "B" or "E" event, or an async one: "b" or "e".
 struct EdgeRow {
   int64_t time_ns = 0;
   uint64_t text_offset = 0;
@@ -32,6 +32,7 @@ struct EdgeRow {
   uint32_t track = 0;
   Category category = Category::kOther;
   bool is_begin = false;
+  StringId async_id;  ///< of "b" and "e": what belongs together, from category and id
 };
 
 /// An "s" or "f" event.

@@ -29,6 +29,12 @@ class IssueLog {
     }
   }
 
+  [[nodiscard]] uint64_t count(std::string_view name) const {
+    const auto found = std::find_if(issues_.begin(), issues_.end(),
+                                    [&](const LoadIssue& issue) { return issue.name == name; });
+    return found == issues_.end() ? 0 : found->count;
+  }
+
   [[nodiscard]] std::vector<LoadIssue> take() { return std::move(issues_); }
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <new>
+#include <numeric>
 #include <system_error>
 #include <tuple>
 
@@ -44,8 +45,9 @@ std::string key_list(const std::vector<TopLevelValue>& values) {
 ReadError no_trace(const std::string& path, const Document& document) {
   const std::string what =
       document.values.empty()
-          ? "not a JSON trace"
-          : fmt::format("no trace events (JSON object with keys: {})", key_list(document.values));
+          ? (document.is_array ? "no trace events in this JSON array" : "not a JSON trace")
+          : fmt::format("no trace events in this JSON object (keys: {})",
+                        key_list(document.values));
   return {fmt::format("{}: {}. A trace has \"traceEvents\": see docs/formats.md", path, what)};
 }
 
@@ -64,6 +66,21 @@ std::vector<std::string> files_ending_with(const std::string& folder, std::strin
   return files;
 }
 
+// Values that are no events do not make a trace; a torn event does, and so does an empty list of a
+// file that says it is one.
+bool is_trace(const Document& document, const CollectedEvents& events) {
+  if (!document.has_events) return false;
+  uint64_t with_phase = 0, broken = 0, others = 0;
+  for (const auto& rows : events.rows) {
+    const auto& counts = rows->events_by_phase;
+    with_phase += std::accumulate(counts.begin() + 1, counts.end(), uint64_t{0});
+    broken += rows->issues.count("event_cut") + rows->issues.count("event_malformed");
+    others += rows->issues.count("not_an_event") + counts[0];
+  }
+  if (with_phase + broken > 0) return true;
+  return others == 0 && !document.is_array;
+}
+
 tl::expected<std::shared_ptr<const Trace>, ReadError> build(const std::string& path,
                                                             std::shared_ptr<const Text> text,
                                                             const ReadOptions& options) {
@@ -71,7 +88,7 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> build(const std::string& p
   CollectedEvents events;
   const Document document = read_document(*text, events, issues, options);
   if (document.cancelled) return tl::unexpected(ReadError{"cancelled"});
-  if (!document.has_events) return tl::unexpected(no_trace(path, document));
+  if (!is_trace(document, events)) return tl::unexpected(no_trace(path, document));
   issues.add(text->issues());
   TraceFrame frame{path, read_metadata(document.values, issues), base_time_ns(document.values),
                    std::move(text)};

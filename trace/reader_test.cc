@@ -119,6 +119,45 @@ TEST(Reader, PairsBeginsWithEnds) {
               ElementsAre(Pair("begin_without_end", 1), Pair("end_without_begin", 1)));
 }
 
+TEST(Reader, PairsAsyncEventsByCategoryAndId) {
+  const auto trace = parse(
+      R"([{"ph": "b", "cat": "net", "id": "0x1", "name": "get", "pid": 1, "tid": 1, "ts": 1},
+          {"ph": "b", "cat": "net", "id": "0x2", "name": "get", "pid": 1, "tid": 1, "ts": 2},
+          {"ph": "n", "cat": "net", "id": "0x1", "name": "byte", "pid": 1, "tid": 9, "ts": 3},
+          {"ph": "e", "cat": "net", "id": "0x1", "name": "get", "pid": 1, "tid": 2, "ts": 4},
+          {"ph": "e", "cat": "disk", "id": "0x2", "name": "get", "pid": 1, "tid": 1, "ts": 5},
+          {"ph": "b", "cat": "net", "id2": {"local": 1}, "name": "p1", "pid": 1, "ts": 6},
+          {"ph": "b", "cat": "net", "id2": {"local": 1}, "name": "p2", "pid": 2, "ts": 6},
+          {"ph": "e", "cat": "net", "id2": {"local": 1}, "pid": 1, "ts": 7},
+          {"ph": "S", "cat": "old", "id": 3, "name": "step", "pid": 1, "tid": 1, "ts": 6},
+          {"ph": "F", "cat": "old", "id": 3, "name": "step", "pid": 1, "tid": 1, "ts": 9}])");
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(describe(*trace), ElementsAre("get 1000 4000 0", "get 2000 7000 1", "p1 6000 7000 2",
+                                            "step 6000 9000 0", "p2 6000 6000 0"));
+  EXPECT_THAT(issues_of(*trace),
+              ElementsAre(Pair("async_begin_without_end", 2), Pair("async_end_without_begin", 1)));
+  ASSERT_EQ(trace->tracks().size(), 3U);
+  EXPECT_EQ(trace->string(trace->tracks()[0].tid), "async net");
+  EXPECT_EQ(trace->instants()[0].track, TrackId{0});
+}
+
+TEST(Reader, CountsEventsByPhaseAndNamesThoseThatItDoesNotShow) {
+  const auto trace = parse(
+      R"([{"ph": "X", "ts": 1, "dur": 1, "name": "a"}, {"ph": "X", "ts": 1, "dur": 1, "name": "a"},
+          {"ph": "N", "ts": 1}, {"ph": "D", "ts": 1}, {"ph": "P", "ts": 1}, {"ph": "v", "ts": 1},
+          {"ph": "c", "ts": 1}, {"ph": "Q", "ts": 1}, {"ts": 1}])");
+  ASSERT_TRUE(trace);
+  std::string phases;
+  for (const PhaseCount& phase : trace->phase_counts()) {
+    phases += phase.phase + std::to_string(phase.count) + " ";
+  }
+  EXPECT_EQ(phases, "1 D1 N1 P1 Q1 X2 c1 v1 ");
+  EXPECT_THAT(issues_of(*trace),
+              ElementsAre(Pair("clock_sync_not_shown", 1), Pair("event_without_phase", 1),
+                          Pair("memory_dump_not_shown", 1), Pair("object_not_shown", 2),
+                          Pair("phase_unknown", 1), Pair("sample_not_shown", 1)));
+}
+
 TEST(Reader, LinksLaunchesByCorrelationAndBackwardByFlow) {
   const std::string flow = R"("cat": "fwdbwd", "name": "fwdbwd", "pid": 1, "tid": 1, "id": 1)";
   const auto trace = parse(TraceText()
@@ -186,7 +225,7 @@ TEST(Reader, RepairsAndNamesWhatIsWrong) {
       {R"([{"ph": "X" "ts": 1}, )" + good + "]", 2, "missing_comma"},
       {R"([{"ph": "X", 5: 1}, )" + good + "]", 1, "event_malformed"},
       {"[17, null, [1], " + good + "]", 1, "not_an_event"},
-      {R"([{"ph": "Z", "ts": 1}, )" + good + "]", 1, "phase_not_supported"},
+      {R"([{"ph": "Z", "ts": 1}, )" + good + "]", 1, "phase_unknown"},
   };
   for (const auto& [json, slices, issue] : cases) {
     const auto trace = parse(json);
@@ -232,13 +271,14 @@ TEST(Reader, ReadsTracesLargerThanAChunk) {
 
 TEST(Reader, RefusesWhatIsNoTrace) {
   for (const char* json :
-       {"", " ", "17", "hello", R"({"a": 1, "b": 2})", R"({"traceEvents": 3})"}) {
+       {"", " ", "17", "hello", R"({"a": 1, "b": 2})", R"({"traceEvents": 3})", "[]", "[1, [2]]",
+        R"([{"a": 1}])", R"({"traceEvents": [1]})", R"({"traceEvents": [{}]})"}) {
     EXPECT_FALSE(parse_trace("test", json)) << json;
   }
   const auto trace = parse_trace("x.json", R"({"a": 1, "b": 2})");
   ASSERT_FALSE(trace);
   EXPECT_THAT(trace.error().message,
-              HasSubstr("x.json: no trace events (JSON object with keys: a, b)"));
+              HasSubstr("x.json: no trace events in this JSON object (keys: a, b)"));
 }
 
 // No input may crash the reader; the sanitizer presets make this test see more.

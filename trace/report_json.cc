@@ -10,6 +10,14 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+json events_by_phase_json(const Trace& trace) {
+  json counts = json::object();
+  for (const PhaseCount& phase : trace.phase_counts()) {
+    counts[phase.phase.empty() ? "none" : phase.phase] = phase.count;
+  }
+  return counts;
+}
+
 json issues_json(const Trace& trace, bool lost_data) {
   json counts = json::object();
   for (const LoadIssue& issue : trace.issues()) {
@@ -261,6 +269,7 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
                                 {"first_offset", issue.first_offset},
                                 {"lost", issue.lost_data}});
   }
+  object["events_by_phase"] = events_by_phase_json(trace);
   object["skipped"] = issues_json(trace, true);
   object["repaired"] = issues_json(trace, false);
   object["dropped"] = dropped_events(trace);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "trace/async_events.h"
 #include "trace/event_parser.h"
 #include "trace/json_scan.h"
 
@@ -119,7 +120,7 @@ class Rewriting {
       const std::string_view scope = find_value(trace_.event_text(instant.text_offset), "s");
       text.literal(", \"s\": ");
       text.quoted(scope.empty() ? "t" : decode_string(unquote(scope)));
-      write_row(text, decode_string(unquote(event.pid)), decode_string(unquote(event.tid)));
+      write_instant_row(text, instant, event);
       write_time(text, instant.time_ns);
       if (!event.args.empty()) write_args(text, event.args, 0);
       end(text);
@@ -190,6 +191,15 @@ class Rewriting {
     } else {
       text.quoted(id);
     }
+  }
+
+  void write_instant_row(TextBuffer& text, const Instant& instant, const RawEvent& event) const {
+    if (instant.track) return write_track(text, trace_.tracks()[instant.track.value]);
+    const std::string_view phase = unquote(event.phase);
+    const bool is_async = phase == "n" || phase == "T" || phase == "p";
+    write_row(text, decode_string(unquote(event.pid)),
+              is_async ? async_row(decode_string(unquote(event.category)))
+                       : decode_string(unquote(event.tid)));
   }
 
   void write_row(TextBuffer& text, std::string_view pid, std::string_view tid) const {

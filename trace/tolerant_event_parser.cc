@@ -219,9 +219,8 @@ ScannedEvent scan_event(std::string_view text, size_t at) {
 }
 
 ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to, EventSink& sink,
-                                  IssueLog& issues, ScanWork* work) {
-  ScanWork own(text.size() - std::min(from, text.size()));
-  return TolerantParser(text, to, sink, issues, work == nullptr ? own : *work).parse(from);
+                                  IssueLog& issues, ScanWork& work) {
+  return TolerantParser(text, to, sink, issues, work).parse(from);
 }
 
 }  // namespace redline::trace

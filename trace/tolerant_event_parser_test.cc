@@ -33,7 +33,7 @@ Parsed parse(const std::string& text) {
   IssueLog log;
   ScanWork work(text.size());
   Parsed parsed;
-  parsed.stop = parse_events_tolerantly(text, 0, text.size(), sink, log, &work);
+  parsed.stop = parse_events_tolerantly(text, 0, text.size(), sink, log, work);
   parsed.names = std::move(sink.names);
   for (const LoadIssue& issue : log.take()) parsed.issues[issue.name] = issue.count;
   parsed.visited = work.visited;

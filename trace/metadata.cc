@@ -49,6 +49,9 @@ Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) 
     }
     if (value.key == "distributedInfo") read_distributed_info(parsed, metadata);
     if (value.key == "host_name" && parsed.is_string()) metadata.host = parsed.get<std::string>();
+    if (value.key == "samples" && parsed.is_array() && !parsed.empty()) {
+      issues.lost("sample_not_shown", 0, parsed.size());
+    }
     if (value.key == "deviceProperties") {
       metadata.device_properties_json = value.json;
     } else {

@@ -1,0 +1,91 @@
+"""What the reader makes of real traces and of edge cases, counted by Python's json; and that each repair it can
+make is in the documentation."""
+
+import collections
+import gzip
+import json
+import re
+
+import pytest
+
+EDGE_CASES = "data/trace_event_edge_cases"
+
+
+@pytest.fixture
+def report(program, run):
+    def of(path):
+        done = run([program("redline"), "report", "--format", "json", path])
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["traces"][0]
+
+    return of
+
+
+def events_of(path):
+    """All events, also of the edge cases whose last bracket is missing."""
+    text = gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
+    try:
+        trace = json.loads(text)
+    except json.JSONDecodeError:
+        trace = json.loads(text.rstrip().rstrip(",") + "]")
+    return trace if isinstance(trace, list) else trace["traceEvents"]
+
+
+def test_counts_of_each_phase_equal_pythons(report, shared):
+    paths = sorted((shared / "traces").glob("*.gz")) + sorted((shared / EDGE_CASES).glob("*.json"))
+    assert len(paths) == 40
+    for path in paths:
+        counts = collections.Counter(event.get("ph", "none") for event in events_of(path))
+        trace = report(path)
+        assert trace["events_by_phase"] == counts, path.name
+        assert trace["events"] == sum(counts.values()), path.name
+        assert trace["dropped"] == 0
+
+
+def test_real_traces_need_no_repair(report, shared):
+    for path in sorted((shared / "traces").glob("*.gz")):
+        trace = report(path)
+        assert not trace["skipped"] and not trace["repaired"], path.name
+
+
+# What a file is about, its name tells.
+@pytest.mark.parametrize(
+    "name, skipped, repaired",
+    [
+        ("simple", {}, {"slice_without_dur": 1}),
+        ("simple-partial", {}, {"slice_without_dur": 1, "array_without_end": 1}),
+        ("simple-partial-trailing-comma", {}, {"slice_without_dur": 1, "array_without_end": 1}),
+        ("simple-partial-whitespace", {}, {"slice_without_dur": 1, "array_without_end": 1}),
+        ("end-event-with-empty-stack", {"end_without_begin": 1}, {}),
+        ("end-non-top-of-stack", {}, {"begin_without_end": 1}),
+        ("mismatched-name", {"end_without_begin": 1}, {"begin_without_end": 1}),
+        ("not-enough-end-events", {}, {"begin_without_end": 2}),
+        ("only-begin-events", {}, {"begin_without_end": 3}),
+        ("too-many-end-events", {"end_without_begin": 2}, {}),
+        ("zero-duration-events", {}, {}),
+        ("out-of-order-unbalanced-name", {}, {}),
+        ("invalid-x-nesting", {}, {}),
+        ("simple-with-samples", {"sample_not_shown": 7}, {}),
+        ("multi-thread-with-samples", {"sample_not_shown": 8}, {"time_as_string": 2}),
+    ],
+)
+def test_edge_cases_say_what_was_wrong(report, shared, name, skipped, repaired):
+    trace = report(shared / EDGE_CASES / f"{name}.json")
+    assert trace["skipped"] == skipped
+    assert trace["repaired"] == repaired
+    assert {issue["name"] for issue in trace["issues"]} == set(skipped) | set(repaired)
+    size = (shared / EDGE_CASES / f"{name}.json").stat().st_size
+    assert all(0 <= issue["first_offset"] <= size for issue in trace["issues"])
+
+
+def test_the_documentation_names_every_issue(repo_root):
+    names = set()
+    for path in (repo_root / "trace").glob("*.[ch]*"):
+        if not path.stem.endswith("_test"):
+            code = path.read_text()
+            for call in re.findall(r"\b(?:lost|repaired)\((.*?);", code, re.S):
+                names |= set(re.findall(r'"([a-z0-9]+(?:_[a-z0-9]+)+)"', call))
+            names |= set(re.findall(r'return "([a-z_]+_not_shown|phase_unknown)"', code))
+    assert len(names) > 30
+    documented = set(re.findall(r"^\| `([a-z0-9_]+)` \|", (repo_root / "docs/formats.md").read_text(), re.M))
+    assert documented == names

@@ -16,7 +16,8 @@ class Cutter {
 
   template <typename Value>
   std::span<Value> next() {
-    const std::span<Value> column(reinterpret_cast<Value*>(memory_ + used_), count_);
+    std::span<Value> column;  // none where only the sizes are asked for
+    if (memory_ != nullptr) column = {reinterpret_cast<Value*>(memory_ + used_), count_};
     used_ += (count_ * sizeof(Value) + kAlignment - 1) / kAlignment * kAlignment;
     return column;
   }

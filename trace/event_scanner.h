@@ -115,7 +115,13 @@ class SoundEventScanner {
   // A number, true, false or null: whatever stands here up to the next separator.
   bool scalar() {
     const char* const begin = at_;
-    while (at_<end_&& * at_> ' ' && *at_ != ',' && *at_ != '}' && *at_ != ']') ++at_;
+    uint32_t stops = 0;
+    for (; stops == 0 && at_ < end_; at_ += Block16::kBytes) {
+      const Block16 block(at_);
+      stops = block.below('!') | block.equal(',') | block.equal('}') | block.equal(']');
+    }
+    if (stops == 0) return false;
+    at_ += __builtin_ctz(stops) - static_cast<int>(Block16::kBytes);
     return at_ > begin && at_ < end_;
   }
 

@@ -93,12 +93,18 @@ class EventArrayReader {
     const auto threads = is_small ? 1U : static_cast<unsigned>(parsers_.size());
     run_on_threads(threads, [&](unsigned thread) {
       EventCollector& collector = events_.collectors[thread];
+      size_t slice_count = 0, flow_end_count = 0;
       while (Chunk* const chunk = queue.next()) {
         if (is_cancelled(thread, chunk->to)) return queue.stop();
+        // Chunks are much alike, so the last one tells how much room the next one takes.
+        chunk->rows->slices.reserve(slice_count + slice_count / 16);
+        chunk->rows->flow_ends.reserve(flow_end_count + flow_end_count / 16);
         collector.collect_into(*chunk->rows);
         chunk->rows->collector = thread;
         const std::string_view text = text_.at_least(chunk->to + kLookAhead).text;
         chunk->stop = parsers_[thread].parse(text, chunk->from, chunk->to, collector);
+        slice_count = chunk->rows->slices.size();
+        flow_end_count = chunk->rows->flow_ends.size();
         if (chunk->stop.array_ended) queue.stop();
       }
     });

@@ -35,28 +35,29 @@ bool fits(Category category, const FlowEnd& end) {
 // Launches by correlation number. Those are mostly small, so a table holds them.
 class LaunchTable {
  public:
-  explicit LaunchTable(const Slices& slices) : table_(largest_in_table(slices) + 1) {
+  struct Entry {
+    uint32_t slice_plus_one : 31 = 0;  ///< 0: no launch, which is what fresh pages hold
+    uint32_t is_linked : 1 = 0;
+
+    [[nodiscard]] SliceId launch() const { return SliceId{slice_plus_one - 1}; }
+  };
+
+  explicit LaunchTable(const Slices& slices)
+      : memory_(ColumnMemory::allocate((largest_in_table(slices) + 1) * sizeof(Entry))),
+        table_(reinterpret_cast<Entry*>(memory_->data()), memory_->size() / sizeof(Entry)) {
     for (uint32_t i = 0; i < slices.category.size(); ++i) {
       const uint32_t correlation = slices.correlation[i];
       if (correlation == 0 || !is_launch(slices.category[i])) continue;
-      if (correlation < table_.size()) {
-        if (!table_[correlation].launch) table_[correlation].launch = SliceId{i};
-      } else {
-        others_.try_emplace(correlation, Entry{SliceId{i}, false});
-      }
+      Entry& entry = correlation < table_.size() ? table_[correlation] : others_[correlation];
+      if (entry.slice_plus_one == 0) entry.slice_plus_one = (i + 1) & INT32_MAX;
     }
   }
-
-  struct Entry {
-    SliceId launch;
-    bool is_linked = false;
-  };
 
   /// Null where no launch has the number.
   [[nodiscard]] Entry* find(uint64_t correlation) {
     if (correlation < table_.size()) {
       Entry& entry = table_[correlation];
-      return entry.launch ? &entry : nullptr;
+      return entry.slice_plus_one != 0 ? &entry : nullptr;
     }
     const auto found = others_.find(correlation);
     return found == others_.end() ? nullptr : &found->second;
@@ -72,7 +73,8 @@ class LaunchTable {
     return largest;
   }
 
-  std::vector<Entry> table_;
+  std::shared_ptr<ColumnMemory> memory_;
+  std::span<Entry> table_;
   std::unordered_map<uint64_t, Entry> others_;
 };
 
@@ -102,8 +104,8 @@ class FlowLinker {
       if (slices.correlation[i] == 0 || !is_device_work(slices.category[i])) continue;
       LaunchTable::Entry* const entry = launches_.find(slices.correlation[i]);
       if (entry == nullptr) continue;
-      flows_.push_back({entry->launch, SliceId{i}, FlowKind::kLaunch});
-      entry->is_linked = true;
+      flows_.push_back({entry->launch(), SliceId{i}, FlowKind::kLaunch});
+      entry->is_linked = 1;
       has_launch_[i] = true;
     }
   }
@@ -115,7 +117,7 @@ class FlowLinker {
       std::erase_if(rows[index]->flow_ends, [&](const FlowEnd& end) {
         if (end.kind != FlowKind::kLaunch) return false;
         const LaunchTable::Entry* const entry = launches_.find(end.id);
-        return entry != nullptr && entry->is_linked;
+        return entry != nullptr && entry->is_linked != 0;
       });
     });
     constexpr size_t kBits = size_t{1} << 22;  // ids share bits, which only lets some more through

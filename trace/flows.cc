@@ -39,7 +39,9 @@ class LaunchTable {
     uint32_t slice_plus_one : 31 = 0;  ///< 0: no launch, which is what fresh pages hold
     uint32_t is_linked : 1 = 0;
 
-    [[nodiscard]] SliceId launch() const { return SliceId{slice_plus_one - 1}; }
+    [[nodiscard]] SliceId launch() const {
+      return SliceId{static_cast<uint32_t>(slice_plus_one) - 1U};
+    }
   };
 
   explicit LaunchTable(const Slices& slices)

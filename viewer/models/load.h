@@ -22,8 +22,8 @@ struct LoadedSession {
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_session(
     const std::vector<std::string>& paths, const trace::ReadOptions& options = {});
 
-/// What the Overview pane and the tables show. Takes its own time, so it follows loading. Incomplete
-/// where `cancel` was set meanwhile.
+/// What the Overview pane and the tables show. Takes its own time, so it follows loading.
+/// Incomplete where `cancel` was set meanwhile.
 [[nodiscard]] trace::Report report_on(const Session& session,
                                       const std::atomic<bool>* cancel = nullptr);
 

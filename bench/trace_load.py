@@ -145,7 +145,7 @@ def run_once(measurement):
         done = subprocess.run(
             [str(word) for word in measurement["command"]], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, check=False,
-            env={**os.environ, "XDG_CACHE_HOME": cache})
+            env={**os.environ, "XDG_CACHE_HOME": cache, "REDLINE_CACHE": "on"})
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise Unavailable(f"failed with status {done.returncode}: {last}")

@@ -44,7 +44,7 @@ function(redline_tests name)
   if(NOT arg_SOURCES)
     return()
   endif()
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} "${CMAKE_SOURCE_DIR}/tests/without_cache.cc")
   target_link_libraries(${name} PRIVATE redline_settings ${arg_LIBS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     REDLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REDLINE_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "trace/ids.h"
@@ -162,6 +163,8 @@ class Trace {
 
  private:
   friend class TraceBuilder;
+  friend class CacheTables;
+  friend class TraceCache;
 
   std::string path_;
   Metadata metadata_;
@@ -179,6 +182,7 @@ class Trace {
   int64_t begin_ns_ = 0;
   int64_t end_ns_ = 0;
   std::shared_ptr<const Text> text_;  ///< owns what event_text() points into
+  mutable std::jthread storing_;  ///< writes the trace to the cache; last, so that it ends first
 };
 
 }  // namespace redline::trace

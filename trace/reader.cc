@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "trace/builder.h"
+#include "trace/cache.h"
 #include "trace/document.h"
 #include "trace/metadata.h"
 #include "trace/parallel.h"
@@ -109,9 +110,20 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> build_in_memory(
 
 tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(const std::string& path,
                                                                  const ReadOptions& options) {
-  auto text = Text::load(path, options);
-  if (!text) return tl::unexpected(text.error());
-  return build_in_memory(path, std::move(*text), options);
+  const auto file = Text::open(path, options);
+  if (!file) return tl::unexpected(file.error());
+  const TraceCache cache(path, *file, options.cache);
+  const bool is_cancelled = options.cancel != nullptr && options.cancel->load();
+  if (auto known = is_cancelled ? nullptr : cache.load()) {
+    if (options.progress) options.progress((*file)->file_size(), (*file)->file_size());
+    return known;
+  }
+  if (const auto readable = (*file)->check(path); !readable) {
+    return tl::unexpected(readable.error());
+  }
+  auto trace = build_in_memory(path, *file, options);
+  if (trace) cache.store_in_background(**trace);
+  return trace;
 }
 
 tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(const std::string& name,

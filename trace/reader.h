@@ -19,6 +19,14 @@ struct ReadError {
   std::string message;
 };
 
+/// Which traces read_trace() keeps so that they open at once the next time (cache.h).
+struct CacheOptions {
+  bool enabled = true;
+  std::string folder;  ///< "": as the environment says, $XDG_CACHE_HOME/redline
+  uint64_t smallest_text_bytes = 32 << 20;    ///< smaller ones are read as fast
+  uint64_t largest_total_bytes = 4ULL << 30;  ///< also at most a tenth of the free disk
+};
+
 struct ReadOptions {
   /// Called from the reading thread with bytes of the file done and in all.
   std::function<void(uint64_t done, uint64_t total)> progress;
@@ -28,6 +36,7 @@ struct ReadOptions {
   /// How much of an inflated text may be memory; the rest is a temporary file. 0: half of what is
   /// free.
   size_t text_memory_bytes = 0;
+  CacheOptions cache;  ///< not for parse_trace()
 };
 
 /// Reads a Kineto or Chrome JSON trace, plain, gz or zst (told by content, not by name). A torn

@@ -8,115 +8,27 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/trace_lines.h"
 #include "tests/trace_text.h"
-#include "trace/args.h"
-#include "trace/json_scan.h"
 #include "trace/reader.h"
 
 namespace redline::trace {
 namespace {
 
 namespace fs = std::filesystem;
+using redline::testing::counters_of;
+using redline::testing::expect_equal;
+using redline::testing::first_difference;
+using redline::testing::flows_of;
+using redline::testing::instants_of;
 using redline::testing::on_stream;
+using redline::testing::slices_of;
+using redline::testing::string_of;
 using redline::testing::TraceText;
+using redline::testing::tracks_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-using Lines = std::vector<std::string>;
-
-std::string name(const Trace& trace, StringId id) { return std::string(trace.string(id)); }
-
-Lines tracks_of(const Trace& trace) {
-  Lines lines;
-  for (const Track& track : trace.tracks()) {
-    lines.push_back(
-        name(trace, track.pid) + "|" + name(trace, track.tid) + "|" +
-        name(trace, track.process_name) + "|" + name(trace, track.process_label) + "|" +
-        name(trace, track.thread_name) + "|" + std::to_string(static_cast<int>(track.kind)) + "|" +
-        std::to_string(track.device) + "|" + std::to_string(track.stream) + "|" +
-        std::to_string(track.sort_index) + "|" + std::to_string(track.first_lane.value) + "|" +
-        std::to_string(track.lane_count));
-  }
-  return lines;
-}
-
-Lines slices_of(const Trace& trace) {
-  Lines lines;
-  const auto& slices = trace.slices();
-  for (uint32_t i = 0; i < trace.slice_count(); ++i) {
-    lines.push_back(name(trace, slices.name[i]) + "|" + std::to_string(slices.begin_ns[i]) + "|" +
-                    std::to_string(slices.end_ns[i]) + "|" +
-                    std::to_string(static_cast<int>(slices.category[i])) + "|" +
-                    std::to_string(slices.lane[i].value) + "|" +
-                    std::to_string(slices.correlation[i]));
-  }
-  return lines;
-}
-
-Lines args_of(const Trace& trace) {
-  Lines lines;
-  for (uint32_t i = 0; i < trace.slice_count(); ++i) {
-    const std::string_view args = find_value(trace.event_text(SliceId{i}), "args");
-    lines.emplace_back(args.empty() ? "{}" : args);
-  }
-  for (const Instant& instant : trace.instants()) {
-    lines.emplace_back(find_value(trace.event_text(instant.text_offset), "args"));
-  }
-  return lines;
-}
-
-Lines flows_of(const Trace& trace) {
-  Lines lines;
-  for (const Flow& flow : trace.flows()) {
-    lines.push_back(std::to_string(flow.from.value) + ">" + std::to_string(flow.to.value) + " " +
-                    std::to_string(static_cast<int>(flow.kind)));
-  }
-  return lines;
-}
-
-Lines instants_of(const Trace& trace) {
-  Lines lines;
-  for (const Instant& instant : trace.instants()) {
-    lines.push_back(name(trace, instant.name) + "|" + std::to_string(instant.time_ns) + "|" +
-                    std::to_string(instant.track.value));
-  }
-  return lines;
-}
-
-Lines counters_of(const Trace& trace) {
-  Lines lines;
-  for (const Counter& counter : trace.counters()) {
-    for (size_t i = 0; i < counter.time_ns.size(); ++i) {
-      lines.push_back(name(trace, counter.pid) + "|" + name(trace, counter.name) + "|" +
-                      std::to_string(counter.time_ns[i]) + "|" +
-                      ::testing::PrintToString(counter.value[i]));
-    }
-  }
-  return lines;
-}
-
-// The first difference, "" if there is none: gtest's own output would be megabytes.
-std::string first_difference(const Lines& before, const Lines& after) {
-  for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
-    const std::string left = i < before.size() ? before[i] : "(absent)";
-    const std::string right = i < after.size() ? after[i] : "(absent)";
-    if (left != right) return std::to_string(i) + ": " + left + "\n became " + right;
-  }
-  return "";
-}
-
-void expect_equal(const Trace& before, const Trace& after) {
-  EXPECT_EQ(first_difference(tracks_of(before), tracks_of(after)), "");
-  EXPECT_EQ(first_difference(slices_of(before), slices_of(after)), "");
-  EXPECT_EQ(first_difference(args_of(before), args_of(after)), "");
-  EXPECT_EQ(first_difference(flows_of(before), flows_of(after)), "");
-  EXPECT_EQ(first_difference(instants_of(before), instants_of(after)), "");
-  EXPECT_EQ(first_difference(counters_of(before), counters_of(after)), "");
-  EXPECT_EQ(before.metadata().rank, after.metadata().rank);
-  EXPECT_EQ(before.metadata().world_size, after.metadata().world_size);
-  EXPECT_EQ(before.metadata().device_properties_json, after.metadata().device_properties_json);
-}
 
 class Rewrite : public ::testing::Test {
  protected:
@@ -225,8 +137,8 @@ TEST_F(Rewrite, KeepsRanksApartInOneFile) {
               ElementsAre("gemm|5000|6000|6|0|42", "cudaLaunchKernel|100|200|4|1|42",
                           "gemm|5007|6007|6|2|142", "cudaLaunchKernel|107|207|4|3|142"));
   EXPECT_THAT(flows_of(trace), ElementsAre("1>0 0", "3>2 0"));
-  EXPECT_EQ(name(trace, trace.tracks()[0].process_name), "rank 0 python");
-  EXPECT_EQ(name(trace, trace.tracks()[3].pid), "rank 1: 1");
+  EXPECT_EQ(string_of(trace, trace.tracks()[0].process_name), "rank 0 python");
+  EXPECT_EQ(string_of(trace, trace.tracks()[3].pid), "rank 1: 1");
   EXPECT_EQ(trace.tracks()[2].device, 0);
 }
 

@@ -1,10 +1,8 @@
 #include "trace/text.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +11,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "trace/file_descriptor.h"
+
 namespace redline::trace {
 namespace {
 
@@ -20,28 +20,13 @@ namespace {
 constexpr size_t kLargestGzipRatio = 1040;
 constexpr size_t kLargestZstdRatio = 20'000;
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(const std::string& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 ReadError cannot_read(const std::string& path, const std::string& why) {
   return {fmt::format("{}: {}. Give a trace file (*.pt.trace.json, .gz) or a folder of them", path,
                       why)};
 }
 
-// The file's size, once it is sure that it is a file with something in it.
-tl::expected<size_t, ReadError> size_of(const std::string& path, int fd) {
+// The file's state, once it is sure that it is a file with something in it.
+tl::expected<FileStamp, ReadError> stamp_of(const std::string& path, int fd) {
   struct stat info {};
   if (fd < 0 || ::fstat(fd, &info) != 0) {
     return tl::unexpected(cannot_read(path, std::strerror(errno)));
@@ -49,14 +34,14 @@ tl::expected<size_t, ReadError> size_of(const std::string& path, int fd) {
   if (S_ISDIR(info.st_mode)) return tl::unexpected(cannot_read(path, "is a folder"));
   if (!S_ISREG(info.st_mode)) return tl::unexpected(cannot_read(path, "is no regular file"));
   if (info.st_size == 0) return tl::unexpected(cannot_read(path, "the file is empty"));
-  return static_cast<size_t>(info.st_size);
+  return FileStamp::of(info);
 }
 
 }  // namespace
 
 Text::~Text() {
-  progress_.stop = true;
-  if (inflater_.joinable()) inflater_.join();
+  if (inflation_) inflation_->progress.stop = true;
+  if (inflation_ && inflation_->thread.joinable()) inflation_->thread.join();
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
 }
 
@@ -67,56 +52,72 @@ std::shared_ptr<const Text> Text::of(std::string_view content) {
   return text;
 }
 
-tl::expected<std::shared_ptr<const Text>, ReadError> Text::load(const std::string& path,
+tl::expected<std::shared_ptr<const Text>, ReadError> Text::open(const std::string& path,
                                                                 const ReadOptions& options) {
-  const FileDescriptor file(path);
-  const auto bytes = size_of(path, file.get());
-  if (!bytes) return tl::unexpected(bytes.error());
+  const FileDescriptor file(path.c_str());
+  const auto stamp = stamp_of(path, file.get());
+  if (!stamp) return tl::unexpected(stamp.error());
 
   auto text = std::make_shared<Text>();
-  void* mapping = ::mmap(nullptr, *bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  const size_t bytes = stamp->bytes;
+  void* mapping = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (mapping == MAP_FAILED) return tl::unexpected(cannot_read(path, std::strerror(errno)));
   text->mapping_ = mapping;
-  text->mapping_bytes_ = *bytes;
-  text->file_ = {static_cast<const char*>(mapping), *bytes};
+  text->mapping_bytes_ = bytes;
+  text->stamp_ = *stamp;
+  text->file_ = {static_cast<const char*>(mapping), bytes};
   if (!is_gzip(text->file_) && !is_zstd(text->file_)) return text;
 
   const size_t ratio = is_gzip(text->file_) ? kLargestGzipRatio : kLargestZstdRatio;
-  text->inflated_.emplace(*bytes * ratio, options.text_memory_bytes);
-  try {
-    text->inflater_ = std::thread([&text = *text] { text.inflate(); });
-  } catch (const std::system_error&) {
-    text->inflate();  // no thread left
-  }
-  if (text->at_least(1).text.empty()) {
-    return tl::unexpected(cannot_read(path, "the compressed file holds nothing readable"));
-  }
+  text->inflation_ = std::make_unique<Inflation>(bytes * ratio, options.text_memory_bytes);
   return text;
 }
 
-void Text::inflate() {
-  if (is_gzip(file_)) {
-    inflate_gzip(file_, *inflated_, progress_, issues_);
+tl::expected<std::shared_ptr<const Text>, ReadError> Text::load(const std::string& path,
+                                                                const ReadOptions& options) {
+  auto text = open(path, options);
+  if (!text) return text;
+  return (*text)->check(path).map([&] { return *text; });
+}
+
+tl::expected<void, ReadError> Text::check(const std::string& path) const {
+  if (!at_least(1).text.empty()) return {};
+  return tl::unexpected(cannot_read(path, "the compressed file holds nothing readable"));
+}
+
+void Text::Inflation::run(std::string_view file) {
+  if (is_gzip(file)) {
+    inflate_gzip(file, buffer, progress, issues);
   } else {
-    inflate_zstd(file_, *inflated_, progress_, issues_);
+    inflate_zstd(file, buffer, progress, issues);
   }
-  inflated_->finish();
+  buffer.finish();
+}
+
+void Text::Inflation::begin(std::string_view file) {
+  try {
+    thread = std::thread([this, file] { run(file); });
+  } catch (const std::system_error&) {
+    run(file);  // no thread left
+  }
 }
 
 Text::Part Text::at_least(size_t bytes) const {
-  return inflated_ ? inflated_->at_least(bytes) : Part{file_, true};
+  if (!inflation_) return {file_, true};
+  std::call_once(inflation_->begun, [&] { inflation_->begin(file_); });
+  return inflation_->buffer.at_least(bytes);
 }
 
 IssueLog Text::issues() const {
   static_cast<void>(view());
-  return issues_;
+  return inflation_ ? inflation_->issues : IssueLog{};
 }
 
 size_t Text::file_bytes(size_t at) const {
-  if (!inflated_) return at;
+  if (!inflation_) return at;
   // The inflater tells of text before it tells of the file's bytes that it came from.
-  const size_t done = std::max<size_t>(1, progress_.file_bytes);
-  const size_t inflated = std::max<size_t>(1, inflated_->at_least(0).text.size());
+  const size_t done = std::max<size_t>(1, inflation_->progress.file_bytes);
+  const size_t inflated = std::max<size_t>(1, at_least(0).text.size());
   const double share = std::min(1.0, static_cast<double>(at) / static_cast<double>(inflated));
   return static_cast<size_t>(std::ceil(static_cast<double>(done) * share));
 }

@@ -6,12 +6,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <tl/expected.hpp>
 
+#include "trace/file_stamp.h"
 #include "trace/inflate.h"
 #include "trace/issues.h"
 #include "trace/reader.h"
@@ -22,8 +23,11 @@ class Text {
  public:
   using Part = InflateBuffer::Part;
 
-  /// Maps a plain file, or begins to inflate a compressed one on a thread of its own. Told by magic
-  /// bytes: gz (also of several members), zst, else plain.
+  /// Maps a file. A compressed one is inflated on a thread of its own, from the first time that its
+  /// text is asked for. Told by magic bytes: gz (also of several members), zst, else plain.
+  [[nodiscard]] static tl::expected<std::shared_ptr<const Text>, ReadError> open(
+      const std::string& path, const ReadOptions& options);
+  /// The same once check()ed.
   [[nodiscard]] static tl::expected<std::shared_ptr<const Text>, ReadError> load(
       const std::string& path, const ReadOptions& options);
 
@@ -35,6 +39,9 @@ class Text {
   Text& operator=(const Text&) = delete;
   ~Text();
 
+  /// Begins to inflate. An error where a compressed file holds nothing readable.
+  [[nodiscard]] tl::expected<void, ReadError> check(const std::string& path) const;
+
   /// The text so far, once it has `bytes` or is whole.
   [[nodiscard]] Part at_least(size_t bytes) const;
   /// The whole text; waits for it.
@@ -45,19 +52,30 @@ class Text {
   /// How many of the file's bytes stand for the text up to `at`, about.
   [[nodiscard]] size_t file_bytes(size_t at) const;
   [[nodiscard]] size_t file_size() const { return file_.size(); }
+  /// The file's state when it was opened.
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
  private:
-  void inflate();
+  /// A compressed file on its way to text.
+  struct Inflation {
+    Inflation(size_t largest, size_t memory_bytes) : buffer(largest, memory_bytes) {}
+    void run(std::string_view file);
+    void begin(std::string_view file);
+
+    InflateBuffer buffer;
+    InflateProgress progress;
+    IssueLog issues;
+    std::once_flag begun;
+    std::thread thread;
+  };
 
   std::string copy_;  // of text that was in memory
   std::string_view file_;
   void* mapping_ = nullptr;
   size_t mapping_bytes_ = 0;
 
-  std::optional<InflateBuffer> inflated_;  // of a compressed file
-  InflateProgress progress_;
-  IssueLog issues_;
-  std::thread inflater_;
+  FileStamp stamp_;
+  std::unique_ptr<Inflation> inflation_;  // of a compressed file
 };
 
 }  // namespace redline::trace

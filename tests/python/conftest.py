@@ -18,6 +18,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
+# Tests leave the user's cache alone.
+os.environ["REDLINE_CACHE"] = "off"
 PYTHON = pathlib.Path(os.environ.get("REDLINE_PYTHON", ROOT / ".venv" / "bin" / "python"))
 
 

@@ -9,7 +9,6 @@ namespace redline::trace {
 namespace {
 
 using redline::testing::on_stream;
-using redline::testing::Row;
 using redline::testing::TraceText;
 
 struct Found {

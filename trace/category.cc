@@ -47,6 +47,38 @@ Category category_of(std::string_view cat) {
   return Category::kOther;
 }
 
+std::string_view category_name(Category category) {
+  switch (category) {
+    case Category::kCpuOp:
+      return "cpu_op";
+    case Category::kUserAnnotation:
+      return "user_annotation";
+    case Category::kGpuUserAnnotation:
+      return "gpu_user_annotation";
+    case Category::kPythonFunction:
+      return "python_function";
+    case Category::kRuntime:
+      return "cuda_runtime";
+    case Category::kDriver:
+      return "cuda_driver";
+    case Category::kKernel:
+      return "kernel";
+    case Category::kMemcpy:
+      return "gpu_memcpy";
+    case Category::kMemset:
+      return "gpu_memset";
+    case Category::kSync:
+      return "cuda_sync";
+    case Category::kOverhead:
+      return "overhead";
+    case Category::kSpan:
+      return "Trace";
+    case Category::kOther:
+      break;
+  }
+  return "other";
+}
+
 FlowKind flow_kind_of(std::string_view cat) {
   if (cat == "fwdbwd" || cat == "forward_backward") return FlowKind::kForwardBackward;
   if (cat == "ac2g" || starts_with(cat, "async")) return FlowKind::kLaunch;

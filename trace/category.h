@@ -12,6 +12,9 @@ namespace redline::trace {
 /// Traces up to 2021 put annotations among the operators ("Operator"), told by their names alone.
 [[nodiscard]] bool is_annotation_name(std::string_view name);
 
+/// What Kineto of today calls it; "other" for kOther.
+[[nodiscard]] std::string_view category_name(Category category);
+
 [[nodiscard]] FlowKind flow_kind_of(std::string_view cat);
 
 /// The categories whose args carry a correlation number.

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/category.h"
 #include "trace/collective_calls.h"
 #include "trace/device_work.h"
 #include "trace/json_scan.h"
@@ -58,37 +59,6 @@ CREATE INDEX flows_by_to ON flows(to_id);
 CREATE INDEX instants_by_name ON instants(name_id);
 CREATE INDEX counters_by_name ON counters(name_id, time_ns);
 )sql";
-
-std::string_view category_name(Category category) {
-  switch (category) {
-    case Category::kCpuOp:
-      return "cpu_op";
-    case Category::kUserAnnotation:
-      return "user_annotation";
-    case Category::kGpuUserAnnotation:
-      return "gpu_user_annotation";
-    case Category::kPythonFunction:
-      return "python_function";
-    case Category::kRuntime:
-      return "cuda_runtime";
-    case Category::kDriver:
-      return "cuda_driver";
-    case Category::kKernel:
-      return "kernel";
-    case Category::kMemcpy:
-      return "gpu_memcpy";
-    case Category::kMemset:
-      return "gpu_memset";
-    case Category::kSync:
-      return "cuda_sync";
-    case Category::kOverhead:
-      return "overhead";
-    case Category::kSpan:
-      return "span";
-    default:
-      return "other";
-  }
-}
 
 std::string_view track_kind_name(TrackKind kind) {
   if (kind == TrackKind::kCpuThread) return "cpu";

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "trace/category.h"
 #include "viewer/models/format.h"
 #include "viewer/models/search.h"
 
@@ -78,7 +79,7 @@ SliceDetails slice_details(const Session& session, SliceRef ref) {
   SliceDetails details;
   details.name = printable(session.name_of(ref));
   details.fields = {
-      {"Category", std::string(category_name(slices.category[ref.slice.value]))},
+      {"Category", std::string(trace::category_name(slices.category[ref.slice.value]))},
       {"Start", fmt::format("+{}", format_duration_exact(range.begin_ns))},
       {"Duration", format_duration_exact(range.span_ns())},
       {"Trace", printable(item.title.empty() ? session.name() : item.title)},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "trace/category.h"
+
 namespace redline::viewer {
 namespace {
 
@@ -28,45 +30,13 @@ Order order_of(const Session& session, SliceRef ref) {
 
 }  // namespace
 
-std::string_view category_name(Category category) {
-  switch (category) {
-    case Category::kCpuOp:
-      return "cpu_op";
-    case Category::kUserAnnotation:
-      return "user_annotation";
-    case Category::kGpuUserAnnotation:
-      return "gpu_user_annotation";
-    case Category::kPythonFunction:
-      return "python_function";
-    case Category::kRuntime:
-      return "cuda_runtime";
-    case Category::kDriver:
-      return "cuda_driver";
-    case Category::kKernel:
-      return "kernel";
-    case Category::kMemcpy:
-      return "gpu_memcpy";
-    case Category::kMemset:
-      return "gpu_memset";
-    case Category::kSync:
-      return "cuda_sync";
-    case Category::kOverhead:
-      return "overhead";
-    case Category::kSpan:
-      return "Trace";
-    case Category::kOther:
-      break;
-  }
-  return "other";
-}
-
 Search::Search(const Session& session, const std::string& text) : text_(text) {
   traces_.resize(session.traces().size());
   if (text.empty()) return;
   std::string lowered = text;
   std::transform(lowered.begin(), lowered.end(), lowered.begin(), lower);
   for (size_t c = 0; c < kCategories; ++c) {
-    category_[c] = contains(category_name(static_cast<Category>(c)), lowered);
+    category_[c] = contains(trace::category_name(static_cast<Category>(c)), lowered);
   }
   for (size_t t = 0; t < traces_.size(); ++t) {
     const trace::Trace& trace = *session.traces()[t].trace;

@@ -46,6 +46,4 @@ class Search {
 /// The longest slice called `name`; none where there is none.
 [[nodiscard]] SliceRef longest_named(const Session& session, std::string_view name);
 
-[[nodiscard]] std::string_view category_name(trace::Category category);
-
 }  // namespace redline::viewer

@@ -13,7 +13,7 @@
 #include "trace/event.h"
 #include "trace/simd_block.h"
 
-namespace redline::trace {
+namespace redline::trace::REDLINE_SIMD {
 
 class SoundEventScanner {
  public:
@@ -24,8 +24,6 @@ class SoundEventScanner {
 
   /// Nothing was read behind the end; where it was, the chunk's cut is wrong.
   [[nodiscard]] bool is_inside() const { return at_ <= end_; }
-
-  void advance(size_t bytes) { at_ += bytes; }
 
   void skip_space() {
     while (at_ < end_ && is_space(*at_)) ++at_;
@@ -58,7 +56,24 @@ class SoundEventScanner {
     return skip('}') && at_ <= end_;
   }
 
+  /// Whether these bytes stand here; `fixed` is padded to whole blocks. Steps over them.
+  bool skip_fixed(const char* fixed, size_t bytes) {
+    const char* at = at_;
+    size_t left = bytes;
+    for (; left > kBlockBytes; left -= kBlockBytes) {
+      if (~Block(at).equal(Block(fixed)) != 0) return false;
+      at += kBlockBytes;
+      fixed += kBlockBytes;
+    }
+    const uint64_t wanted = ~uint64_t{0} >> (kBlockBytes - left);
+    if ((~Block(at).equal(Block(fixed)) & wanted) != 0) return false;
+    at_ += bytes;
+    return true;
+  }
+
  private:
+  static constexpr size_t kBlockBytes = 64;
+
   static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
   bool member(RawEvent& event) {
@@ -90,21 +105,21 @@ class SoundEventScanner {
   bool string() {
     const char* const begin = at_;
     if (!skip('"')) return false;
-    bool ascii = true;
+    uint64_t high = 0;
     while (at_ < end_) {
-      const Block16 block(at_);
-      const uint32_t stops = block.equal('"') | block.equal('\\') | block.below(' ');
+      const Block block(at_);
+      const uint64_t stops = block.equal('"') | block.equal('\\') | block.below(' ');
       if (stops == 0) {
-        ascii = ascii && block.high_bits() == 0;
-        at_ += Block16::kBytes;
+        high |= block.high_bits();
+        at_ += kBlockBytes;
         continue;
       }
-      const int length = __builtin_ctz(stops);
-      ascii = ascii && (block.high_bits() & ((1U << length) - 1)) == 0;
+      const int length = __builtin_ctzll(stops);
+      high |= block.high_bits() & ((uint64_t{1} << length) - 1);
       at_ += length;
       if (*at_ == '"') {
         ++at_;
-        return at_ <= end_ && (ascii || is_utf8(begin));
+        return at_ <= end_ && (high == 0 || is_utf8(begin));
       }
       if (*at_ != '\\') return false;  // a raw control character
       at_ += 2;
@@ -115,13 +130,13 @@ class SoundEventScanner {
   // A number, true, false or null: whatever stands here up to the next separator.
   bool scalar() {
     const char* const begin = at_;
-    uint32_t stops = 0;
-    for (; stops == 0 && at_ < end_; at_ += Block16::kBytes) {
-      const Block16 block(at_);
+    uint64_t stops = 0;
+    for (; stops == 0 && at_ < end_; at_ += kBlockBytes) {
+      const Block block(at_);
       stops = block.below('!') | block.equal(',') | block.equal('}') | block.equal(']');
     }
     if (stops == 0) return false;
-    at_ += __builtin_ctz(stops) - static_cast<int>(Block16::kBytes);
+    at_ -= kBlockBytes - static_cast<size_t>(__builtin_ctzll(stops));
     return at_ > begin && at_ < end_;
   }
 
@@ -132,8 +147,8 @@ class SoundEventScanner {
     uint64_t high = 0;
     int depth = 0;
     bool escaped = false;  // the first byte of the block comes after a backslash
-    for (; at_ < end_; at_ += Block64::kBytes) {
-      const Block64 block(at_);
+    for (; at_ < end_; at_ += kBlockBytes) {
+      const Block block(at_);
       uint64_t quotes = block.equal('"');
       const uint64_t backslashes = block.equal('\\');
       if (backslashes != 0 || escaped) quotes &= ~escaped_bytes(backslashes, escaped);
@@ -174,4 +189,4 @@ class SoundEventScanner {
   const char* end_;
 };
 
-}  // namespace redline::trace
+}  // namespace redline::trace::REDLINE_SIMD

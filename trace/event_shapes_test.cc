@@ -5,6 +5,7 @@
 #include <string>
 
 #include "trace/event_parser.h"
+#include "trace/sound_events.h"
 
 namespace redline::trace {
 namespace {
@@ -87,6 +88,30 @@ TEST(EventShapesTest, DoNotReachBeyondTheChunk) {
     const ParseStop stop = parser.parse(text, 0, to, all);
     EXPECT_EQ(stop.sound, to == 2 * event.size() + 2) << to;
     EXPECT_EQ(stop.at, stop.sound ? to : 2 * event.size() + 1) << to;
+  }
+}
+
+// Every instruction set that this processor has reads the same.
+TEST(SoundEventsTest, AreTheSameWithEveryInstructionSet) {
+  std::string text;
+  const std::string quotes = R"(\\\"\"")";
+  for (size_t i = 0; i < 300; ++i) {
+    const std::string pad(i % 150, i % 7 == 0 ? '\\' : 'x');
+    const std::string name = i % 7 == 0 ? pad + pad : pad + quotes.substr(0, i % 5 / 2 * 2);
+    text += R"({"ph": "X", "name": ")" + name + R"(", "ts": )" + std::to_string(i * i * i) +
+            R"(, "dur": 7, "args": {"a": ")" + name + R"(", "b": {"c": [1, "}]"]}, "d": ")" +
+            (i % 3 == 0 ? "é" : "e") + R"("}},)";
+  }
+  text += R"({"ph": "X", "name": "end"}])" + std::string(400, ' ');
+  std::string expected;
+  for (const SoundParser& parser : sound_parsers()) {
+    EventShapes shapes;
+    Collector all;
+    const SoundText sound{text.data(), text.data() + text.size() - 400, 0};
+    const ParseStop stop = parser.parse(sound, shapes, all);
+    EXPECT_TRUE(stop.sound && stop.array_ended) << parser.instructions << " at " << stop.at;
+    if (expected.empty()) expected = all.events;
+    EXPECT_EQ(all.events, expected) << parser.instructions;
   }
 }
 

@@ -1,102 +1,165 @@
-// Blocks of text compared with one character at once: bit i of a result stands for byte i.
+// 64 bytes of text compared with one character at once: bit i of a result stands for byte i.
 //
-// SSE2 is part of every x86-64 and enough here; other processors get the same from plain loops.
+// Compiled once for each instruction set (sound_events.h), each time into a namespace of its own:
+// REDLINE_SIMD. Without AVX2, four blocks of SSE2 or a plain loop do the same.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
-namespace redline::trace {
+#ifndef REDLINE_SIMD
+#define REDLINE_SIMD baseline
+#endif
 
-class Block16 {
+namespace redline::trace::REDLINE_SIMD {
+
+#if defined(__AVX512BW__)
+
+class Block {
  public:
-  static constexpr size_t kBytes = 16;
+  explicit Block(const char* at) : bytes_(_mm512_loadu_si512(at)) {}
 
-#ifdef __SSE2__
-  explicit Block16(const char* at)
-      : bytes_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at))) {}
-
-  [[nodiscard]] uint32_t equal(char c) const {
-    return mask(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8(c)));
+  [[nodiscard]] uint64_t equal(char c) const {
+    return _mm512_cmpeq_epi8_mask(bytes_, _mm512_set1_epi8(c));
   }
-  [[nodiscard]] uint32_t equal(const Block16& other) const {
-    return mask(_mm_cmpeq_epi8(bytes_, other.bytes_));
+  [[nodiscard]] uint64_t equal(const Block& other) const {
+    return _mm512_cmpeq_epi8_mask(bytes_, other.bytes_);
   }
   /// Bytes below `c` as unsigned numbers; `c` is not 0.
-  [[nodiscard]] uint32_t below(char c) const {
+  [[nodiscard]] uint64_t below(char c) const {
+    return _mm512_cmplt_epu8_mask(bytes_, _mm512_set1_epi8(c));
+  }
+  [[nodiscard]] uint64_t high_bits() const { return _mm512_movepi8_mask(bytes_); }
+
+ private:
+  __m512i bytes_;
+};
+
+#else
+
+#if defined(__AVX2__)
+
+class Part {
+ public:
+  static constexpr unsigned kBytes = 32;
+
+  Part() = default;
+  explicit Part(const char* at)
+      : bytes_(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at))) {}
+
+  [[nodiscard]] uint64_t equal(char c) const {
+    return mask(_mm256_cmpeq_epi8(bytes_, _mm256_set1_epi8(c)));
+  }
+  [[nodiscard]] uint64_t equal(const Part& other) const {
+    return mask(_mm256_cmpeq_epi8(bytes_, other.bytes_));
+  }
+  [[nodiscard]] uint64_t below(char c) const {
+    const __m256i largest = _mm256_set1_epi8(static_cast<char>(c - 1));
+    return mask(_mm256_cmpeq_epi8(_mm256_min_epu8(bytes_, largest), bytes_));
+  }
+  [[nodiscard]] uint64_t high_bits() const { return mask(bytes_); }
+
+ private:
+  static uint64_t mask(__m256i bytes) { return static_cast<uint32_t>(_mm256_movemask_epi8(bytes)); }
+
+  __m256i bytes_;
+};
+
+#elif defined(__SSE2__)
+
+class Part {
+ public:
+  static constexpr unsigned kBytes = 16;
+
+  Part() = default;
+  explicit Part(const char* at) : bytes_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at))) {}
+
+  [[nodiscard]] uint64_t equal(char c) const {
+    return mask(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8(c)));
+  }
+  [[nodiscard]] uint64_t equal(const Part& other) const {
+    return mask(_mm_cmpeq_epi8(bytes_, other.bytes_));
+  }
+  [[nodiscard]] uint64_t below(char c) const {
     const __m128i largest = _mm_set1_epi8(static_cast<char>(c - 1));
     return mask(_mm_cmpeq_epi8(_mm_min_epu8(bytes_, largest), bytes_));
   }
-  [[nodiscard]] uint32_t high_bits() const { return mask(bytes_); }
+  [[nodiscard]] uint64_t high_bits() const { return mask(bytes_); }
 
  private:
-  static uint32_t mask(__m128i bytes) { return static_cast<uint32_t>(_mm_movemask_epi8(bytes)); }
+  static uint64_t mask(__m128i bytes) { return static_cast<uint32_t>(_mm_movemask_epi8(bytes)); }
 
   __m128i bytes_;
-#else
-  explicit Block16(const char* at) : at_(at) {}
-
-  [[nodiscard]] uint32_t equal(char c) const {
-    return mask([c](char byte) { return byte == c; });
-  }
-  [[nodiscard]] uint32_t equal(const Block16& other) const {
-    uint32_t bits = 0;
-    for (size_t i = 0; i < kBytes; ++i) bits |= uint32_t{at_[i] == other.at_[i]} << i;
-    return bits;
-  }
-  [[nodiscard]] uint32_t below(char c) const {
-    return mask([c](char byte) { return static_cast<uint8_t>(byte) < static_cast<uint8_t>(c); });
-  }
-  [[nodiscard]] uint32_t high_bits() const {
-    return mask([](char byte) { return static_cast<uint8_t>(byte) >= 0x80; });
-  }
-
- private:
-  template <typename Test>
-  [[nodiscard]] uint32_t mask(Test test) const {
-    uint32_t bits = 0;
-    for (size_t i = 0; i < kBytes; ++i) bits |= static_cast<uint32_t>(test(at_[i])) << i;
-    return bits;
-  }
-
-  const char* at_;
-#endif
 };
 
-class Block64 {
- public:
-  static constexpr size_t kBytes = 64;
+#else
 
-  explicit Block64(const char* at)
-      : parts_{Block16(at), Block16(at + 16), Block16(at + 32), Block16(at + 48)} {}
+class Part {
+ public:
+  static constexpr unsigned kBytes = 1;
+
+  Part() = default;
+  explicit Part(const char* at) : byte_(static_cast<uint8_t>(*at)) {}
+
+  [[nodiscard]] uint64_t equal(char c) const { return byte_ == static_cast<uint8_t>(c); }
+  [[nodiscard]] uint64_t equal(const Part& other) const { return byte_ == other.byte_; }
+  [[nodiscard]] uint64_t below(char c) const { return byte_ < static_cast<uint8_t>(c); }
+  [[nodiscard]] uint64_t high_bits() const { return byte_ >> 7; }
+
+ private:
+  uint8_t byte_;
+};
+
+#endif
+
+class Block {
+ public:
+  explicit Block(const char* at) {
+    for (unsigned i = 0; i < kParts; ++i) parts_[i] = Part(at + i * Part::kBytes);
+  }
 
   [[nodiscard]] uint64_t equal(char c) const {
-    return join([c](const Block16& part) { return part.equal(c); });
+    return join([&](unsigned i) { return parts_[i].equal(c); });
   }
+  [[nodiscard]] uint64_t equal(const Block& other) const {
+    return join([&](unsigned i) { return parts_[i].equal(other.parts_[i]); });
+  }
+  /// Bytes below `c` as unsigned numbers; `c` is not 0.
   [[nodiscard]] uint64_t below(char c) const {
-    return join([c](const Block16& part) { return part.below(c); });
+    return join([&](unsigned i) { return parts_[i].below(c); });
   }
   [[nodiscard]] uint64_t high_bits() const {
-    return join([](const Block16& part) { return part.high_bits(); });
+    return join([&](unsigned i) { return parts_[i].high_bits(); });
   }
 
  private:
+  static constexpr unsigned kParts = 64 / Part::kBytes;
+
   template <typename Test>
-  [[nodiscard]] uint64_t join(Test test) const {
-    return test(parts_[0]) | uint64_t{test(parts_[1])} << 16 | uint64_t{test(parts_[2])} << 32 |
-           uint64_t{test(parts_[3])} << 48;
+  [[nodiscard]] static uint64_t join(Test test) {
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < kParts; ++i) bits |= test(i) << (i * Part::kBytes);
+    return bits;
   }
 
-  Block16 parts_[4];
+  Part parts_[kParts];
 };
+
+#endif
 
 /// Bit i is the parity of bits 0 to i: what lies from an opening quote up to its closing one.
 [[nodiscard]] inline uint64_t prefix_xor(uint64_t bits) {
+#ifdef __PCLMUL__
+  const __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, static_cast<int64_t>(bits)),
+                                               _mm_set1_epi8(static_cast<char>(0xFF)), 0);
+  return static_cast<uint64_t>(_mm_cvtsi128_si64(product));
+#else
   for (int shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
   return bits;
+#endif
 }
 
-}  // namespace redline::trace
+}  // namespace redline::trace::REDLINE_SIMD

@@ -98,6 +98,8 @@ size_t decode_unicode_escape(std::string_view text, size_t at, std::string& out,
 size_t decode_escape(std::string_view text, size_t at, std::string& out, bool& repaired) {
   if (at >= text.size()) return at;
   constexpr std::string_view kFrom = "bfnrt", kTo = "\b\f\n\r\t";
+  // Bytes of UTF-8 are no escapes: they are looked at as those of any text.
+  if (static_cast<uint8_t>(text[at]) >= 0x80) return at;
   const char c = text[at++];
   if (c == 'u') return decode_unicode_escape(text, at, out, repaired);
   const size_t index = kFrom.find(c);

@@ -374,7 +374,7 @@ def test_html_report_refers_to_nothing_outside(program, run, shared, tmp_path):
         (None, "No such file or directory"),
         ("", "the file is empty"),
         ("hello", "not a JSON trace"),
-        ('{"a": 1, "b": 2}', "no trace events (JSON object with keys: a, b)"),
+        ('{"a": 1, "b": 2}', "no trace events in this JSON object (keys: a, b)"),
     ],
 )
 def test_wrong_input_gives_one_line_that_says_what_to_do(content, why, program, run, tmp_path):

@@ -9,11 +9,14 @@
 #include <fstream>
 #include <map>
 
+#include "tests/gzip.h"
 #include "tests/trace_text.h"
 #include "trace/reader.h"
 
 namespace redline::trace {
 namespace {
+
+using redline::testing::gzip;
 
 namespace fs = std::filesystem;
 using redline::testing::on_stream;
@@ -33,20 +36,6 @@ size_t count_of(std::string_view text, std::string_view piece) {
     ++count;
   }
   return count;
-}
-
-std::string gzip(std::string_view text) {
-  std::string out(compressBound(text.size()) + 64, '\0');
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 // What zlib gets out of a torn gz: the truth that our reader is held to.

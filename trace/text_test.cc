@@ -3,18 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "tests/gzip.h"
 #include "tests/trace_text.h"
 #include "trace/reader.h"
 
 namespace redline::trace {
 namespace {
 
+using redline::testing::gzip;
 using ::testing::IsEmpty;
 
 class CompressedTrace : public ::testing::Test {
@@ -26,20 +27,6 @@ class CompressedTrace : public ::testing::Test {
   [[nodiscard]] std::shared_ptr<const Trace> read() const {
     auto trace = read_trace(path_);
     return trace ? *trace : nullptr;
-  }
-
-  static std::string gzip(const std::string& text) {
-    std::string out(compressBound(text.size()) + 64, '\0');
-    z_stream stream{};
-    deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-    stream.avail_in = static_cast<uInt>(text.size());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data());
-    stream.avail_out = static_cast<uInt>(out.size());
-    deflate(&stream, Z_FINISH);
-    out.resize(stream.total_out);
-    deflateEnd(&stream);
-    return out;
   }
 
   static std::string zstd(const std::string& text) {

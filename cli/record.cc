@@ -13,7 +13,9 @@ namespace {
 
 struct RecordOptions {
   std::string schedule;
-  bool shapes = false;
+  profiler::SourceOptions sources;
+  uint64_t max_size = 0;
+  uint64_t memory_budget = launch::RecordRequest().memory_budget_bytes;
   std::string folder = "traces";
   std::vector<std::string> command;
 };
@@ -25,6 +27,17 @@ int usage(const std::string& message) {
   return kUsage;
 }
 
+/// What the recorder takes and has no source for yet; each goes with its source.
+void say_unserved(const profiler::SourceOptions& sources) {
+  const std::pair<bool, const char*> unserved[] = {{sources.profile_memory, "--memory"},
+                                                   {sources.with_stack, "--stacks"},
+                                                   {sources.with_flops, "--flops"},
+                                                   {sources.with_modules, "--modules"}};
+  for (const auto& [is_asked_for, option] : unserved) {
+    if (is_asked_for) say(std::string(option) + " is not served by this version and left out");
+  }
+}
+
 int record(const RecordOptions& options) {
   const auto schedule = launch::parse_schedule(options.schedule);
   if (!schedule) return usage("--schedule " + options.schedule + ": " + schedule.error());
@@ -32,9 +45,13 @@ int record(const RecordOptions& options) {
   if (const auto ready = launch::prepare_directory(directory); !ready) {
     return fail(options.folder + ": " + ready.error() + ". Choose another folder with -o DIR");
   }
+  say_unserved(options.sources);
   auto environment = launch::Environment::current();
-  const launch::RecordRequest request{
-      .directory = directory, .schedule = *schedule, .record_shapes = options.shapes};
+  const launch::RecordRequest request{.directory = directory,
+                                      .schedule = *schedule,
+                                      .sources = options.sources,
+                                      .memory_budget_bytes = options.memory_budget,
+                                      .max_bytes = options.max_size};
   if (const auto added = launch::add_record_request(request, environment); !added) {
     return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
   }
@@ -53,6 +70,36 @@ int record(const RecordOptions& options) {
   return *status;
 }
 
+void add_sources(CLI::App& command, profiler::SourceOptions& sources) {
+  command.add_flag("--shapes", sources.record_shapes,
+                   "Input shapes, types and scalar values of each operator too");
+  command.add_flag("--memory", sources.profile_memory,
+                   "Each allocation and release of tensors too");
+  command.add_flag("--flops", sources.with_flops,
+                   "Estimated floating-point operations of each operator too");
+  command.add_flag("--stacks", sources.with_stack, "Python functions too, with file and line");
+  command.add_flag("--modules", sources.with_modules, "The modules that operators belong to, too");
+}
+
+void add_sizes(CLI::App& command, RecordOptions& options) {
+  const auto at_least_1m = [](const std::string& bytes) -> std::string {
+    return std::stod(bytes) < 1048576 ? "must be at least 1MB" : "";
+  };
+  command
+      .add_option(
+          "--max-size", options.max_size,
+          "Most text in a trace before compression, e.g. 500MB; what comes later is counted")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(at_least_1m)
+      ->option_text("SIZE");
+  command
+      .add_option("--memory-budget", options.memory_budget,
+                  "Most memory for events that wait to be written (64MB)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(at_least_1m)
+      ->option_text("SIZE");
+}
+
 }  // namespace
 
 void add_record(CLI::App& app, int& status) {
@@ -65,7 +112,8 @@ void add_record(CLI::App& app, int& status) {
           "Which steps: skip_first, then wait, warmup, active, repeat times (0: for ever); "
           "what is left out keeps skip_first=0,wait=1,warmup=1,active=3,repeat=1")
       ->option_text("LIST");
-  command->add_flag("--shapes", options->shapes, "Input shapes and types of each operator too");
+  add_sources(*command, options->sources);
+  add_sizes(*command, *options);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");
   command->add_option("CMD", options->command, "The command and its arguments, after --")

@@ -2,13 +2,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
+
+#include "profiler/record_writers.h"
 
 namespace redline::profiler {
 namespace {
-
-constexpr size_t kMostPending = 4096;
 
 std::string process_name() {
   std::ifstream file("/proc/self/comm");
@@ -20,103 +19,39 @@ std::string process_name() {
 trace::TraceHeader header_of(const AssemblerOptions& options) {
   return {.base_ns = trace::quarter_base_ns(options.begin_ns + options.unix_offset_ns),
           .pid = getpid(),
-          .entries = options.header};
+          .entries = options.header,
+          .max_bytes = options.max_bytes};
 }
 
 }  // namespace
 
 Assembler::Assembler(const TextTable& texts, const AssemblerOptions& options)
-    : texts_(texts),
-      begin_ns_(options.begin_ns),
-      unix_offset_ns_(options.unix_offset_ns),
-      writer_(options.spool_path, header_of(options)) {}
-
-std::string_view Assembler::text(TextId id) {
-  if (id && id.value >= known_texts_.size()) texts_.update(known_texts_);
-  if (!id || id.value >= known_texts_.size()) return "\"(name not kept)\"";
-  return known_texts_[id.value];
-}
+    : begin_ns_(options.begin_ns),
+      out_(texts, options.spool_path, header_of(options), options.unix_offset_ns) {}
 
 void Assembler::add(const Record& record, uint64_t tid) {
-  if (record.sequence_number < 0) return write_slice(with_node_of_child(record, tid), tid);
-  write_slice(record, tid);
-  if (record.autograd == Autograd::kForward) {
-    forwards_.add({record.sequence_number, record.autograd_thread, tid, record.begin_ns});
-    return;
+  switch (record.kind) {
+    case RecordKind::kOperator:
+    case RecordKind::kAnnotation:
+      return operators_.add(record, tid);
+    case RecordKind::kSlice:
+      return write_slice(out_, record, tid);
+    case RecordKind::kMark:
+      return write_mark(out_, record, tid);
+    case RecordKind::kMemory:
+      return write_memory(out_, record, tid);
+    case RecordKind::kCounter:
+      return write_counter(out_, record);
   }
-  last_backward_[tid] = record;
-  if (!draw_flow(record, tid) && pending_.size() < kMostPending) pending_.push_back({record, tid});
-}
-
-void Assembler::end_round() {
-  for (const auto& [record, tid] : pending_) {
-    // Not found even now: its forward operator ran before the window.
-    static_cast<void>(draw_flow(record, tid));
-  }
-  pending_.clear();
-}
-
-/// The engine's slice around a backward function gets that function's number and thread, as
-/// torch.profiler has it; LibTorch itself does not tell them.
-Record Assembler::with_node_of_child(const Record& record, uint64_t tid) {
-  Record changed = record;
-  if (!text(record.name).starts_with("\"autograd::engine::evaluate_function")) return changed;
-  const auto child = last_backward_.find(tid);
-  if (child == last_backward_.end() || child->second.begin_ns < record.begin_ns) return changed;
-  changed.sequence_number = child->second.sequence_number;
-  changed.autograd_thread = child->second.autograd_thread;
-  changed.autograd = Autograd::kBackward;
-  return changed;
-}
-
-bool Assembler::draw_flow(const Record& backward, uint64_t tid) {
-  const auto forward = forwards_.find(backward.autograd_thread, backward.sequence_number);
-  if (!forward) return false;
-  ++last_flow_;
-  writer_.flow_start("fwdbwd", last_flow_, forward->tid, unix_ns(forward->begin_ns));
-  writer_.flow_end("fwdbwd", last_flow_, tid, unix_ns(backward.begin_ns));
-  return true;
-}
-
-void Assembler::write_slice(const Record& record, uint64_t tid) {
-  auto& args = writer_.begin_slice(
-      {.category = record.kind == RecordKind::kOperator ? "cpu_op" : "user_annotation",
-       .quoted_name = text(record.name),
-       .tid = tid,
-       .begin_ns = unix_ns(record.begin_ns),
-       .end_ns = unix_ns(record.end_ns)});
-  write_args(args, record);
-  writer_.end_slice();
-  ++written_;
-}
-
-void Assembler::write_args(trace::TextBuffer& args, const Record& record) {
-  args.literal("\"External id\": ");
-  args.integer(written_ + 1);
-  if (record.sequence_number >= 0) {
-    const bool is_forward = record.autograd == Autograd::kForward;
-    args.literal(", \"Sequence number\": ");
-    args.integer(record.sequence_number);
-    args.literal(", \"Fwd thread id\": ");
-    args.integer(is_forward ? 0 : record.autograd_thread);
-  }
-  args.literal(", \"Record function id\": ");
-  args.integer(record.function_id);
-  if (record.args) {
-    args.literal(", ");
-    args.text(text(record.args));
-  }
-  args.literal(", \"Ev Idx\": ");
-  args.integer(written_);
 }
 
 void Assembler::finish(int64_t end_ns, const std::vector<Thread>& threads,
                        const std::vector<trace::Entry>& entries) {
-  const int64_t begin = unix_ns(begin_ns_);
-  writer_.process(process_name(), begin);
-  for (const auto& thread : threads) writer_.thread(thread.tid, thread.name, begin);
-  writer_.span("Redline (0)", begin, unix_ns(end_ns));
-  writer_.complete(unix_ns(end_ns), entries);
+  const int64_t begin = out_.unix_ns(begin_ns_);
+  out_.file().process(process_name(), begin);
+  for (const auto& thread : threads) out_.file().thread(thread.tid, thread.name, begin);
+  out_.file().span("Redline (0)", begin, out_.unix_ns(end_ns));
+  out_.file().complete(out_.unix_ns(end_ns), entries);
 }
 
 }  // namespace redline::profiler

@@ -64,6 +64,13 @@ TextId intern_args(std::string_view members) noexcept {
   }
 }
 
+void add_entry(std::string_view key, std::string_view json) noexcept {
+  guarded([&](Recorder& recorder) -> Result {
+    recorder.add_source_entry(std::string(key), std::string(json));
+    return {};
+  });
+}
+
 void submit(const Record& record) noexcept {
   try {
     Recorder::instance().submit(record);
@@ -166,7 +173,14 @@ int redline_take_request(redline_request* request) {
     full.warmup = schedule.warmup;
     full.active = schedule.active;
     full.repeat = schedule.repeat;
-    full.record_shapes = wanted->options.record_shapes ? 1 : 0;
+    const auto& sources = wanted->options.sources;
+    full.record_shapes = sources.record_shapes ? 1 : 0;
+    full.profile_memory = sources.profile_memory ? 1 : 0;
+    full.with_stack = sources.with_stack ? 1 : 0;
+    full.with_flops = sources.with_flops ? 1 : 0;
+    full.with_modules = sources.with_modules ? 1 : 0;
+    full.memory_budget_bytes = wanted->options.memory_budget_bytes;
+    full.max_bytes = wanted->options.max_bytes;
     wanted->options.directory.copy(full.directory, sizeof(full.directory) - 1);
     full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
     std::memcpy(request, &full, full.struct_size);

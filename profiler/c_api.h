@@ -21,9 +21,12 @@ REDLINE_API const char* redline_version(void);
 /* The text of this thread's last failure; valid until its next failing call. */
 REDLINE_API const char* redline_last_error(void);
 
-/* `options_json`: {"directory": "traces"        where the .partial file is written (default:
- * TMPDIR) "record_shapes": false, "memory_budget_bytes": 67108864} Unknown keys are an error. NULL
- * means defaults. Idempotent while prepared. */
+/* `options_json` is an object of any of
+ *   "directory": "traces"             where the .partial file is written (default: TMPDIR)
+ *   "record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules": false
+ *   "memory_budget_bytes": 67108864   for records that wait to be written
+ *   "max_bytes": 0                    of the trace's text before compression; 0: any
+ * Unknown keys are an error. NULL means defaults. Idempotent while prepared. */
 REDLINE_API int redline_prepare(const char* options_json);
 REDLINE_API int redline_start(void);
 /* Ends the window. The writer thread completes the spooled trace meanwhile; export waits for it,
@@ -74,6 +77,8 @@ typedef struct redline_request {
   int64_t skip_first, wait, warmup, active, repeat; /* active is 0: no schedule, record all */
   int32_t record_shapes;
   char directory[4096];
+  int32_t profile_memory, with_stack, with_flops, with_modules;
+  uint64_t memory_budget_bytes, max_bytes;
 } redline_request;
 /* Fills `request` and hands the recording over to the caller: a window that the injected library
  * began for the whole run (profiler/inject.cc) is given up. Fails where nothing is asked for. */

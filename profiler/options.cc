@@ -9,19 +9,41 @@ namespace {
 using Json = nlohmann::json;
 using Error = std::optional<std::string>;
 
-constexpr uint64_t kLeastBudget = uint64_t{1} << 20;
+constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
+
+/// Names as torch.profiler.profile has them.
+constexpr std::pair<const char*, bool SourceOptions::*> kSourceOptions[] = {
+    {"record_shapes", &SourceOptions::record_shapes},
+    {"profile_memory", &SourceOptions::profile_memory},
+    {"with_stack", &SourceOptions::with_stack},
+    {"with_flops", &SourceOptions::with_flops},
+    {"with_modules", &SourceOptions::with_modules},
+};
+
+bool read_source_option(const std::string& key, const Json& value, SourceOptions& options) {
+  if (!value.is_boolean()) return false;
+  for (const auto& [name, field] : kSourceOptions) {
+    if (key != name) continue;
+    options.*field = value.get<bool>();
+    return true;
+  }
+  return false;
+}
 
 Error read_option(const std::string& key, const Json& value, Options& options) {
   if (key == "directory" && value.is_string()) {
     options.directory = value.get<std::string>();
-  } else if (key == "record_shapes" && value.is_boolean()) {
-    options.record_shapes = value.get<bool>();
   } else if (key == "memory_budget_bytes" && value.is_number_unsigned()) {
     options.memory_budget_bytes = value.get<uint64_t>();
-    if (options.memory_budget_bytes < kLeastBudget) {
+    if (options.memory_budget_bytes < kLeastBytes) {
       return "memory_budget_bytes: must be at least 1048576";
     }
-  } else {
+  } else if (key == "max_bytes" && value.is_number_unsigned()) {
+    options.max_bytes = value.get<uint64_t>();
+    if (options.max_bytes != 0 && options.max_bytes < kLeastBytes) {
+      return "max_bytes: must be at least 1048576, or 0 for any size";
+    }
+  } else if (!read_source_option(key, value, options.sources)) {
     return "option " + key + ": unknown, or of the wrong type";
   }
   return std::nullopt;

@@ -8,13 +8,15 @@
 #include <tl/expected.hpp>
 
 #include "profiler/schedule.h"
+#include "profiler/source.h"
 
 namespace redline::profiler {
 
 struct Options {
   std::string directory;  ///< of the spooled file; where given, exit() completes a window into it
-  bool record_shapes = false;
+  SourceOptions sources;  ///< "record_shapes", "profile_memory", …
   uint64_t memory_budget_bytes = uint64_t{64} << 20;
+  uint64_t max_bytes = 0;  ///< of the trace's text, before compression; 0: any
 
   bool operator==(const Options&) const = default;
 };
@@ -28,7 +30,7 @@ struct RecordRequest {
   std::optional<Schedule> schedule;
 };
 
-/// From REDLINE_RECORD's value: {"directory", "schedule": {"skip_first", …}, "record_shapes"}.
+/// From REDLINE_RECORD's value: {"schedule": {"skip_first", …}} and the keys of Options.
 [[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
 
 /// The same from the environment; an error where REDLINE_RECORD is not set.

@@ -10,10 +10,12 @@ using testing::HasSubstr;
 
 TEST(Options, ReadsWhatRecordAsksFor) {
   const auto request = parse_record_request(
-      R"({"directory": "/tmp/a", "record_shapes": true, "schedule": {"wait": 1, "active": 3}})");
+      R"({"directory": "/tmp/a", "record_shapes": true, "with_flops": true, "max_bytes": 2000000,
+          "schedule": {"wait": 1, "active": 3}})");
   ASSERT_TRUE(request) << request.error();
   EXPECT_EQ(request->options.directory, "/tmp/a");
-  EXPECT_TRUE(request->options.record_shapes);
+  EXPECT_EQ(request->options.sources, (SourceOptions{.record_shapes = true, .with_flops = true}));
+  EXPECT_EQ(request->options.max_bytes, 2'000'000u);
   EXPECT_EQ(request->schedule->wait, 1);
   EXPECT_EQ(request->schedule->active, 3);
   EXPECT_FALSE(parse_record_request(R"({"schedule": null})")->schedule);
@@ -23,6 +25,9 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_THAT(parse_options("nonsense").error(), HasSubstr("not a JSON object"));
   EXPECT_THAT(parse_options(R"({"directory": 1})").error(), HasSubstr("directory"));
   EXPECT_THAT(parse_options(R"({"memory_budget_bytes": 5})").error(), HasSubstr("at least"));
+  EXPECT_THAT(parse_options(R"({"max_bytes": 5})").error(), HasSubstr("at least"));
+  EXPECT_THAT(parse_options(R"({"with_stack": 1})").error(), HasSubstr("with_stack"));
+  EXPECT_THAT(parse_options(R"({"with_stacks": true})").error(), HasSubstr("with_stacks"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"active": 0}})").error(), HasSubstr("active"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"wait": "1"}})").error(), HasSubstr("wait"));
 }

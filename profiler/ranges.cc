@@ -35,7 +35,7 @@ void pop_range() {
   if (depth >= kMostOpen || t_open[depth].begin_ns == 0) return;
   Record record;
   record.begin_ns = t_open[depth].begin_ns;
-  record.end_ns = monotonic_ns();
+  record.of.op.end_ns = monotonic_ns();
   record.name = t_open[depth].name;
   record.kind = RecordKind::kAnnotation;
   submit(record);

@@ -1,4 +1,8 @@
-// One recorded operator or range, as it waits for the writer thread: 48 bytes without pointers.
+// One recorded event, as it waits for the writer thread: 48 bytes without pointers, one size for
+// all kinds, so that a thread's chunk holds them in the order of their happening.
+//
+// A new kind: its fields here, its form in the trace in a write_… of record_writers.h, its case in
+// Assembler::add. What is the same in many events is an interned text; the rest are numbers.
 #pragma once
 
 #include <time.h>
@@ -13,7 +17,14 @@ struct TextId {
   constexpr explicit operator bool() const { return value != UINT32_MAX; }
 };
 
-enum class RecordKind : uint8_t { kOperator, kAnnotation };
+enum class RecordKind : uint8_t {
+  kOperator,    ///< OperatorFields
+  kAnnotation,  ///< OperatorFields
+  kSlice,       ///< SliceFields
+  kMark,        ///< SliceFields without end_ns
+  kMemory,      ///< MemoryFields; a name other than none stands for "[memory]"
+  kCounter,     ///< CounterFields
+};
 
 /// How an operator stands to autograd.
 enum class Autograd : uint8_t {
@@ -22,16 +33,56 @@ enum class Autograd : uint8_t {
   kBackward,  ///< autograd_thread is the thread of its forward operator
 };
 
-struct Record {
-  int64_t begin_ns = 0;          ///< monotonic_ns()
+struct OperatorFields {
   int64_t end_ns = 0;            ///< monotonic_ns()
   int64_t sequence_number = -1;  ///< of autograd; below 0: none
   uint64_t function_id = 0;      ///< LibTorch's RecordFunction handle
-  TextId name = {};
-  TextId args = {};  ///< more members of "args"
+  TextId args = {};              ///< more members of "args"
   uint32_t autograd_thread = 0;
+};
+
+/// A slice or mark of any other category, such as "nvtx".
+struct SliceFields {
+  int64_t end_ns = 0;
+  TextId category = {};  ///< of intern_name()
+  TextId args = {};      ///< all members of "args"
+};
+
+struct MemoryFields {
+  uint64_t address = 0;
+  int64_t bytes = 0;  ///< below 0: given back
+  uint64_t total_allocated = 0;
+  uint64_t total_reserved = 0;
+};
+
+/// One value of the series `series` (of intern_name(); none: "value") of the counter track `name`.
+struct CounterFields {
+  double value = 0;
+  TextId series = {};
+};
+
+/// Which one holds: Record::kind.
+union RecordFields {
+  constexpr RecordFields() : op() {}
+  constexpr RecordFields(const OperatorFields& fields) : op(fields) {}
+  constexpr RecordFields(const SliceFields& fields) : slice(fields) {}
+  constexpr RecordFields(const MemoryFields& fields) : memory(fields) {}
+  constexpr RecordFields(const CounterFields& fields) : counter(fields) {}
+
+  OperatorFields op;
+  SliceFields slice;
+  MemoryFields memory;
+  CounterFields counter;
+};
+
+struct Record {
+  int64_t begin_ns = 0;  ///< monotonic_ns()
+  RecordFields of = {};
+  TextId name = {};
   RecordKind kind = RecordKind::kOperator;
-  Autograd autograd = Autograd::kNone;
+  Autograd autograd = Autograd::kNone;  ///< kOperator
+  int8_t device_type = 0;               ///< kMemory: c10::DeviceType
+  int8_t device_index = -1;             ///< kMemory
 };
 static_assert(sizeof(Record) == 48);
 

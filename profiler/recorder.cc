@@ -68,6 +68,15 @@ void put(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
   }
 }
 
+/// put(), but what others said under our own key stays.
+void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
+  if (entry.first == kOwnEntry) {
+    entries.push_back(entry);
+  } else {
+    put(entries, entry);
+  }
+}
+
 }  // namespace
 
 std::string default_trace_name() {
@@ -114,6 +123,10 @@ Result Recorder::prepare(const Options& options) {
   texts_.reset(text_budget);
   pool_.set_limit(options.memory_budget_bytes - text_budget);
   pool_.warm_up();
+  {
+    const std::lock_guard source_lock(source_entries_mutex_);
+    source_entries_.clear();
+  }
   auto window = std::make_unique<Window>(threads_, pool_, texts_);
   if (!window->begin_warmup()) return misuse("prepare: the system has no thread left");
   window_ = std::move(window);
@@ -126,7 +139,7 @@ Result Recorder::prepare(const Options& options) {
 std::vector<trace::Entry> Recorder::header() const {
   std::vector<trace::Entry> entries = {{"deviceProperties", "[]"},
                                        {"trace_id", trace::json_string(random_trace_id())}};
-  if (options_.record_shapes) entries.emplace_back("record_shapes", "1");
+  if (options_.sources.record_shapes) entries.emplace_back("record_shapes", "1");
   for (const auto& entry : metadata_) put(entries, entry);
   put(entries, {"host_name", trace::json_string(host_name())});
   return entries;
@@ -143,7 +156,8 @@ Result Recorder::start() {
   AssemblerOptions options = {.spool_path = folder + "/" + default_trace_name() + ".partial",
                               .begin_ns = 0,
                               .unix_offset_ns = unix_offset_ns(),
-                              .header = header()};
+                              .header = header(),
+                              .max_bytes = options_.max_bytes};
   new_metadata_.clear();
   options.begin_ns = monotonic_ns();
   window_->begin(std::move(options));
@@ -163,6 +177,11 @@ Result Recorder::stop() {
 }
 
 void Recorder::end_window(int64_t end_ns) {
+  {
+    const std::lock_guard lock(source_entries_mutex_);
+    for (const auto& entry : source_entries_) join(new_metadata_, entry);
+    source_entries_.clear();
+  }
   window_->end(end_ns, std::move(new_metadata_));
   new_metadata_.clear();
   state_ = State::kStopped;
@@ -237,11 +256,17 @@ void Recorder::add_source(Source* source) {
   const std::lock_guard lock(mutex_);
   if (std::ranges::find(sources_, source) != sources_.end()) return;
   sources_.push_back(source);
-  if (recording_) source->enable({.record_shapes = options_.record_shapes});
+  if (recording_) source->enable(options_.sources);
+}
+
+void Recorder::add_source_entry(const std::string& key, const std::string& json) {
+  if (!recording() || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
+  const std::lock_guard lock(source_entries_mutex_);
+  join(source_entries_, {key, json});
 }
 
 void Recorder::enable_sources() {
-  for (Source* source : sources_) source->enable({.record_shapes = options_.record_shapes});
+  for (Source* source : sources_) source->enable(options_.sources);
 }
 
 void Recorder::disable_sources() {

@@ -39,6 +39,7 @@ class Recorder {
   [[nodiscard]] Result add_metadata(const std::string& key, const std::string& json);
   [[nodiscard]] Window::Counts counts();
   void add_source(Source* source);
+  void add_source_entry(const std::string& key, const std::string& json);
   /// The process ends: a window with a directory is completed there, any other given up.
   void finish();
 
@@ -64,6 +65,10 @@ class Recorder {
   ChunkPool pool_;
   TextTable texts_;
   ThreadRegistry threads_{pool_};
+
+  // Sources add entries from within enable() and disable(), so under a lock of their own.
+  std::mutex source_entries_mutex_;
+  std::vector<trace::Entry> source_entries_;
 
   std::mutex mutex_;  ///< for all below
   State state_ = State::kIdle;

@@ -111,10 +111,10 @@ TEST_F(RecorderTest, PairsBackwardWithTheInnermostForward) {
   const auto operation = [&](const char* name, int64_t at, int64_t end, int64_t number,
                              Autograd autograd) {
     profiler::submit({.begin_ns = now + at,
-                      .end_ns = now + end,
-                      .sequence_number = number,
+                      .of =
+                          profiler::OperatorFields{
+                              .end_ns = now + end, .sequence_number = number, .autograd_thread = 1},
                       .name = profiler::intern_name(name),
-                      .autograd_thread = 1,
                       .autograd = autograd});
   };
   operation("aten::mm", 20, 30, 7, Autograd::kForward);

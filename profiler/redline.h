@@ -33,7 +33,14 @@ struct ProfilerOptions {
   /// active == 0, as by default, means no schedule: one window from construction to destruction.
   Schedule schedule = {.active = 0};
   TraceHandler on_trace_ready;
+  // As in torch.profiler.profile.
   bool record_shapes = false;
+  bool profile_memory = false;
+  bool with_stack = false;
+  bool with_flops = false;
+  bool with_modules = false;
+  uint64_t memory_budget_bytes = uint64_t{64} << 20;  ///< for records that wait to be written
+  uint64_t max_bytes = 0;  ///< of a trace's text before compression; 0: any
 };
 
 /// A user scope on this thread: a user_annotation slice in the trace.
@@ -47,7 +54,7 @@ class range {
 };
 
 /// Records the process by a schedule, as torch.profiler.profile does; one at a time. Under
-/// `redline record` the command line's schedule, shapes and directory replace the program's.
+/// `redline record` the command line's schedule, options and directory replace the program's.
 class Profiler {
  public:
   explicit Profiler(ProfilerOptions options = {});
@@ -150,6 +157,12 @@ inline void Profiler::obey_command_line() {
   options_.schedule = {request.skip_first, request.wait, request.warmup, request.active,
                        request.repeat};
   options_.record_shapes = request.record_shapes != 0;
+  options_.profile_memory = request.profile_memory != 0;
+  options_.with_stack = request.with_stack != 0;
+  options_.with_flops = request.with_flops != 0;
+  options_.with_modules = request.with_modules != 0;
+  options_.memory_budget_bytes = request.memory_budget_bytes;
+  options_.max_bytes = request.max_bytes;
   options_.on_trace_ready = write_chrome_trace(request.directory);
   std::fputs("redline: the command line's schedule and directory replace the program's\n", stderr);
 }
@@ -166,8 +179,16 @@ inline void Profiler::begin_step_range() {
 }
 
 inline std::string Profiler::recorder_options() const {
-  std::string json =
-      options_.record_shapes ? "{\"record_shapes\": true" : "{\"record_shapes\": false";
+  std::string json = "{\"memory_budget_bytes\": " + std::to_string(options_.memory_budget_bytes) +
+                     ", \"max_bytes\": " + std::to_string(options_.max_bytes);
+  const std::pair<const char*, bool> switches[] = {{"record_shapes", options_.record_shapes},
+                                                   {"profile_memory", options_.profile_memory},
+                                                   {"with_stack", options_.with_stack},
+                                                   {"with_flops", options_.with_flops},
+                                                   {"with_modules", options_.with_modules}};
+  for (const auto& [name, is_on] : switches) {
+    json += std::string(", \"") + name + (is_on ? "\": true" : "\": false");
+  }
   if (const auto* writer = options_.on_trace_ready.target<ChromeTraceWriter>()) {
     json += ", \"directory\": \"";
     for (const char c : writer->directory) {

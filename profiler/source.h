@@ -11,8 +11,15 @@
 
 namespace redline::profiler {
 
+/// What the user asked for. A source serves what concerns it and leaves the rest.
 struct SourceOptions {
   bool record_shapes = false;
+  bool profile_memory = false;
+  bool with_stack = false;
+  bool with_flops = false;
+  bool with_modules = false;
+
+  bool operator==(const SourceOptions&) const = default;
 };
 
 /// Called under the recorder's lock; must not throw. The object must live for ever.
@@ -34,5 +41,11 @@ REDLINE_API TextId intern_name(std::string_view name) noexcept;
 /// `members` of a JSON object, without braces.
 REDLINE_API TextId intern_args(std::string_view members) noexcept;
 REDLINE_API void submit(const Record& record) noexcept;
+
+/// A top-level key of the trace whose window is prepared or recorded now, such as a source's totals
+/// or what it lost; `json` must be a JSON value. The last value of a key counts; only the members
+/// of several "redline" objects join. Without effect outside a window. Allowed in enable() and
+/// disable().
+REDLINE_API void add_entry(std::string_view key, std::string_view json) noexcept;
 
 }  // namespace redline::profiler

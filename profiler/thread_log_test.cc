@@ -51,7 +51,7 @@ class Hammer {
   void write(int64_t id) {
     ThreadLog* log = registry_.enter();
     for (int64_t number = 0; number < kRecordsEach; ++number) {
-      log->push({.begin_ns = id, .sequence_number = number});
+      log->push({.begin_ns = id, .of = OperatorFields{.sequence_number = number}});
       if (number % 1000 == 0) std::this_thread::yield();
     }
     ThreadRegistry::leave(log);
@@ -62,8 +62,9 @@ class Hammer {
     registry_.list(logs_);
     for (ThreadLog* log : logs_) {
       const bool finished = ThreadRegistry::is_finished(*log);
-      log->drain(
-          [this](const Record& record) { seen[record.begin_ns].add(record.sequence_number); });
+      log->drain([this](const Record& record) {
+        seen[record.begin_ns].add(record.of.op.sequence_number);
+      });
       dropped += log->take_dropped();
       if (finished) registry_.recycle(log);
     }

@@ -1,6 +1,7 @@
 // What `redline record` asks of the processes it starts, and what they tell it in return.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -8,13 +9,16 @@
 
 #include "profiler/launch/environment.h"
 #include "profiler/schedule.h"
+#include "profiler/source.h"
 
 namespace redline::launch {
 
 struct RecordRequest {
   std::string directory;  ///< absolute: the command may change its own
   Schedule schedule{.skip_first = 0, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
-  bool record_shapes = false;
+  profiler::SourceOptions sources;  ///< shapes, memory, stacks …
+  uint64_t memory_budget_bytes = uint64_t{64} << 20;
+  uint64_t max_bytes = 0;  ///< of each trace's text before compression; 0: any
 };
 
 /// "wait=1,active=5": what is not named keeps RecordRequest's value. The error is one line.

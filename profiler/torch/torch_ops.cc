@@ -106,12 +106,12 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
   const uint64_t forward_thread = function.forwardThreadId();
   Record record;
   record.begin_ns = open.begin_ns;
-  record.end_ns = monotonic_ns();
-  record.sequence_number = function.seqNr();
-  record.function_id = function.handle();
+  record.of.op.end_ns = monotonic_ns();
+  record.of.op.sequence_number = function.seqNr();
+  record.of.op.function_id = function.handle();
   record.name = intern_name(function.name());
-  record.args = open.args;
-  record.autograd_thread =
+  record.of.op.args = open.args;
+  record.of.op.autograd_thread =
       static_cast<uint32_t>(forward_thread > 0 ? forward_thread : function.threadId());
   record.kind = function.scope() == at::RecordScope::USER_SCOPE ? RecordKind::kAnnotation
                                                                 : RecordKind::kOperator;

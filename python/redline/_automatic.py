@@ -51,7 +51,7 @@ class AutomaticRecording:
         self.notes = notes
         self._recorder = recorder()
         self._directory = request["directory"]
-        self._record_shapes = request["record_shapes"]
+        self._options = {key: request[key] for key in request.keys() - {"schedule"}}
         self._cycles = request["schedule"]
         self._action_of = action_rule(**self._cycles)
         self._step = 0
@@ -154,7 +154,7 @@ class AutomaticRecording:
 
     def _prepare(self):
         self._wait_for_export()
-        self._recorder.prepare(record_shapes=self._record_shapes, directory=self._directory)
+        self._recorder.prepare(**self._options)
 
     def _start(self):
         describe_job(self._recorder)

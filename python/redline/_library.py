@@ -50,9 +50,9 @@ class Recorder:
         self.version = library.redline_version().decode()
         self.schedule_action = library.redline_schedule_action
 
-    def prepare(self, *, record_shapes, directory=None):
-        """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default."""
-        options = {"record_shapes": bool(record_shapes)}
+    def prepare(self, *, directory=None, **options):
+        """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default;
+        `options` are the others of redline_prepare, such as record_shapes=True."""
         if directory is not None:
             options["directory"] = os.fspath(directory)
         self._check(self._library.redline_prepare(json.dumps(options).encode()))

@@ -11,7 +11,8 @@ from redline._cycle import operations, warn_if_incorrect
 from redline._job_metadata import describe_job
 from redline._library import RecorderError, recorder
 
-# Arguments of torch.profiler.profile that this version does not serve, with their defaults.
+# Arguments of torch.profiler.profile that this version does not serve, with their defaults. The first
+# four have an option of the recorder already: who adds the source takes the line out here.
 _UNSERVED = {
     "profile_memory": False,
     "with_stack": False,
@@ -23,6 +24,7 @@ _UNSERVED = {
     "custom_trace_id_callback": None,
     "post_processing_timeout_s": None,
 }
+_SERVED = ("record_shapes",)
 _UNSERVED_METHODS = (
     "events", "key_averages", "export_stacks", "export_memory_timeline", "toggle_collection_dynamic"
 )
@@ -37,6 +39,8 @@ class profile:
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports.
     record_shapes: the operators' input shapes, types and scalar values too.
+    memory_budget_bytes: most memory for events that wait to be written; more are dropped and counted.
+    max_bytes: most text in a trace before compression, 0 for any; later events are counted.
 
     Each window replaces the one before. The other arguments of torch.profiler.profile are not
     served by this version: each one given is named in a warning. Raises RecorderError where the
@@ -45,10 +49,17 @@ class profile:
     """
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
-                 **unserved):
+                 profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
+                 memory_budget_bytes=64 << 20, max_bytes=0, **unserved):
         _check_activities(activities)
-        _warn_of_unserved(unserved)
+        switches = {
+            "record_shapes": record_shapes, "profile_memory": profile_memory,
+            "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
+        }
+        _warn_of_unserved({**switches, **unserved})
         self.record_shapes = record_shapes
+        self._options = {name: bool(value) for name, value in switches.items()}
+        self._options |= {"memory_budget_bytes": memory_budget_bytes, "max_bytes": max_bytes}
         self.on_trace_ready = on_trace_ready
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.step_num = 0
@@ -145,7 +156,7 @@ class profile:
             warnings.warn(f"redline: {operation}: {error}. Recording ends, training goes on.")
 
     def _prepare(self):
-        self._recorder.prepare(record_shapes=self.record_shapes)
+        self._recorder.prepare(**self._options)
 
     def _start(self):
         describe_job(self._recorder)
@@ -204,6 +215,8 @@ def _check_activities(activities):
 
 def _warn_of_unserved(arguments):
     for name, value in arguments.items():
+        if name in _SERVED:
+            continue
         if name not in _UNSERVED:
             raise TypeError(f"profile() got an unexpected keyword argument {name!r}")
         if value != _UNSERVED[name]:

@@ -1,7 +1,7 @@
 """Zero-code recording: what `redline record` does inside each Python process of the command.
 
-The request comes in REDLINE_RECORD: {"directory", "schedule": {…}, "record_shapes"}; REDLINE_NOTES is
-a file for what `redline record` says at the end. Steps come from the optimizer (_optimizer_steps.py),
+The request comes in REDLINE_RECORD: {"schedule": {…}} and the options of redline_prepare (profiler/c_api.h),
+"directory" among them; REDLINE_NOTES is a file for what `redline record` says at the end. Steps come from the optimizer (_optimizer_steps.py),
 or from torch.profiler where the script uses it.
 """
 

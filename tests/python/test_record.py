@@ -333,5 +333,7 @@ def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
     wrong = run([redline, "record", "--", "no-such-program"], cwd=tmp_path)
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("redline: no-such-program: No such file or directory.")
-    assert run([redline, "record", "--stacks", "--", "true"], cwd=tmp_path).returncode == 2
+    assert run([redline, "record", "--stack", "--", "true"], cwd=tmp_path).returncode == 2
+    small = run([redline, "record", "--max-size", "10KB", "--", "true"], cwd=tmp_path)
+    assert (small.returncode, "at least 1MB" in small.stderr) == (2, True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "traces"]

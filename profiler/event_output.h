@@ -1,0 +1,50 @@
+// The trace file of one window, as the writers of records see it. Writer thread only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiler/record.h"
+#include "profiler/text_table.h"
+#include "trace/writer.h"
+
+namespace redline::profiler {
+
+class EventOutput {
+ public:
+  EventOutput(const TextTable& texts, std::string spool_path, const trace::TraceHeader& header,
+              int64_t unix_offset_ns)
+      : texts_(texts),
+        unix_offset_ns_(unix_offset_ns),
+        pid_(header.pid),
+        file_(std::move(spool_path), header) {}
+
+  [[nodiscard]] trace::TraceWriter& file() { return file_; }
+  [[nodiscard]] const trace::TraceWriter& file() const { return file_; }
+  [[nodiscard]] int64_t pid() const { return pid_; }
+  [[nodiscard]] int64_t unix_ns(int64_t monotonic) const { return monotonic + unix_offset_ns_; }
+
+  /// A name with its quotes, or members of an object; valid until the table's reset().
+  [[nodiscard]] std::string_view text(TextId id) {
+    if (id && id.value >= known_texts_.size()) texts_.update(known_texts_);
+    if (!id || id.value >= known_texts_.size()) return "\"(name not kept)\"";
+    return known_texts_[id.value];
+  }
+
+  /// Events so far, each of which has called count_event(). Kineto's "Ev Idx" is this number.
+  [[nodiscard]] uint64_t events() const { return events_; }
+  void count_event() { ++events_; }
+
+ private:
+  const TextTable& texts_;
+  const int64_t unix_offset_ns_;
+  const int64_t pid_;
+  trace::TraceWriter file_;
+  std::vector<std::string_view> known_texts_;
+  uint64_t events_ = 0;
+};
+
+}  // namespace redline::profiler

@@ -1,0 +1,85 @@
+#include "profiler/operator_writer.h"
+
+namespace redline::profiler {
+namespace {
+
+constexpr size_t kMostPending = 4096;
+
+}  // namespace
+
+void OperatorWriter::add(const Record& record, uint64_t tid) {
+  if (record.of.op.sequence_number < 0) return write_slice(with_node_of_child(record, tid), tid);
+  write_slice(record, tid);
+  if (record.autograd == Autograd::kForward) {
+    forwards_.add(
+        {record.of.op.sequence_number, record.of.op.autograd_thread, tid, record.begin_ns});
+    return;
+  }
+  last_backward_[tid] = record;
+  if (!draw_flow(record, tid) && pending_.size() < kMostPending) pending_.push_back({record, tid});
+}
+
+void OperatorWriter::end_round() {
+  for (const auto& [record, tid] : pending_) {
+    // Not found even now: its forward operator ran before the window.
+    static_cast<void>(draw_flow(record, tid));
+  }
+  pending_.clear();
+}
+
+/// The engine's slice around a backward function gets that function's number and thread, as
+/// torch.profiler has it; LibTorch itself does not tell them.
+Record OperatorWriter::with_node_of_child(const Record& record, uint64_t tid) {
+  Record changed = record;
+  if (!out_.text(record.name).starts_with("\"autograd::engine::evaluate_function")) return changed;
+  const auto child = last_backward_.find(tid);
+  if (child == last_backward_.end() || child->second.begin_ns < record.begin_ns) return changed;
+  changed.of.op.sequence_number = child->second.of.op.sequence_number;
+  changed.of.op.autograd_thread = child->second.of.op.autograd_thread;
+  changed.autograd = Autograd::kBackward;
+  return changed;
+}
+
+bool OperatorWriter::draw_flow(const Record& backward, uint64_t tid) {
+  const auto forward =
+      forwards_.find(backward.of.op.autograd_thread, backward.of.op.sequence_number);
+  if (!forward) return false;
+  ++last_flow_;
+  out_.file().flow_start("fwdbwd", last_flow_, forward->tid, out_.unix_ns(forward->begin_ns));
+  out_.file().flow_end("fwdbwd", last_flow_, tid, out_.unix_ns(backward.begin_ns));
+  return true;
+}
+
+void OperatorWriter::write_slice(const Record& record, uint64_t tid) {
+  auto& args = out_.file().begin_slice(
+      {.category = record.kind == RecordKind::kOperator ? "cpu_op" : "user_annotation",
+       .quoted_name = out_.text(record.name),
+       .tid = tid,
+       .begin_ns = out_.unix_ns(record.begin_ns),
+       .end_ns = out_.unix_ns(record.of.op.end_ns)});
+  write_args(args, record);
+  out_.file().end_slice();
+  out_.count_event();
+}
+
+void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record) {
+  args.literal("\"External id\": ");
+  args.integer(out_.events() + 1);
+  if (record.of.op.sequence_number >= 0) {
+    const bool is_forward = record.autograd == Autograd::kForward;
+    args.literal(", \"Sequence number\": ");
+    args.integer(record.of.op.sequence_number);
+    args.literal(", \"Fwd thread id\": ");
+    args.integer(is_forward ? 0 : record.of.op.autograd_thread);
+  }
+  args.literal(", \"Record function id\": ");
+  args.integer(record.of.op.function_id);
+  if (record.of.op.args) {
+    args.literal(", ");
+    args.text(out_.text(record.of.op.args));
+  }
+  args.literal(", \"Ev Idx\": ");
+  args.integer(out_.events());
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,42 @@
+// Operators and annotations as slices, with an arrow from each forward operator to its backward
+// one.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/event_output.h"
+#include "profiler/forward_backward.h"
+#include "profiler/record.h"
+
+namespace redline::profiler {
+
+class OperatorWriter {
+ public:
+  explicit OperatorWriter(EventOutput& out) : out_(out) {}
+
+  void add(const Record& record, uint64_t tid);
+  /// After each round over all threads: arrows whose forward operator was read later than the
+  /// backward one.
+  void end_round();
+
+ private:
+  struct Pending {
+    Record record;
+    uint64_t tid;
+  };
+
+  void write_slice(const Record& record, uint64_t tid);
+  [[nodiscard]] Record with_node_of_child(const Record& record, uint64_t tid);
+  void write_args(trace::TextBuffer& args, const Record& record);
+  [[nodiscard]] bool draw_flow(const Record& backward, uint64_t tid);
+
+  EventOutput& out_;
+  ForwardOperators forwards_;
+  std::vector<Pending> pending_;
+  std::unordered_map<uint64_t, Record> last_backward_;  ///< by tid
+  uint64_t last_flow_ = 0;
+};
+
+}  // namespace redline::profiler

@@ -1,0 +1,17 @@
+// How each kind of record looks in the trace, one file a kind; operators, which have a memory of
+// their own, stand in operator_writer.h.
+#pragma once
+
+#include <cstdint>
+
+#include "profiler/event_output.h"
+#include "profiler/record.h"
+
+namespace redline::profiler {
+
+void write_slice(EventOutput& out, const Record& record, uint64_t tid);
+void write_mark(EventOutput& out, const Record& record, uint64_t tid);
+void write_memory(EventOutput& out, const Record& record, uint64_t tid);
+void write_counter(EventOutput& out, const Record& record);
+
+}  // namespace redline::profiler

@@ -1,0 +1,44 @@
+// Slices and marks: "X" and "i" events of any category.
+#include "profiler/record_writers.h"
+
+namespace redline::profiler {
+namespace {
+
+std::string_view without_quotes(std::string_view quoted) {
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+}  // namespace
+
+void write_slice(EventOutput& out, const Record& record, uint64_t tid) {
+  auto& args =
+      out.file().begin_slice({.category = without_quotes(out.text(record.of.slice.category)),
+                              .quoted_name = out.text(record.name),
+                              .tid = tid,
+                              .begin_ns = out.unix_ns(record.begin_ns),
+                              .end_ns = out.unix_ns(record.of.slice.end_ns)});
+  if (record.of.slice.args) args.text(out.text(record.of.slice.args));
+  out.file().end_slice();
+  out.count_event();
+}
+
+void write_mark(EventOutput& out, const Record& record, uint64_t tid) {
+  auto& text = out.file().begin_event();
+  text.literal("{\"ph\": \"i\", \"cat\": ");
+  text.text(out.text(record.of.slice.category));
+  text.literal(", \"s\": \"t\", \"name\": ");
+  text.text(out.text(record.name));
+  text.literal(", \"pid\": ");
+  text.integer(out.pid());
+  text.literal(", \"tid\": ");
+  text.integer(tid);
+  text.literal(", \"ts\": ");
+  out.file().timestamp(out.unix_ns(record.begin_ns));
+  text.literal(", \"args\": {");
+  if (record.of.slice.args) text.text(out.text(record.of.slice.args));
+  text.literal("}}");
+  out.file().end_event();
+  out.count_event();
+}
+
+}  // namespace redline::profiler

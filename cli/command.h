@@ -22,6 +22,7 @@ void add_doctor(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);
 void add_merge(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
+void add_trigger(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
 
 /// One line on stderr, "redline: MESSAGE", and kFailed: `status = fail("…")`.

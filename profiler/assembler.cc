@@ -33,6 +33,7 @@ void Assembler::add(const Record& record, uint64_t tid) {
   switch (record.kind) {
     case RecordKind::kOperator:
     case RecordKind::kAnnotation:
+    case RecordKind::kStep:
       return operators_.add(record, tid);
     case RecordKind::kSlice:
       return write_slice(out_, record, tid);

@@ -6,11 +6,12 @@
 #include <string>
 
 #include "profiler/adapter.h"
+#include "profiler/control.h"
 #include "profiler/ranges.h"
 #include "profiler/recorder.h"
 #include "profiler/schedule.h"
+#include "profiler/signals.h"
 #include "profiler/source.h"
-#include "profiler/termination.h"
 
 namespace redline::profiler {
 namespace {
@@ -136,6 +137,37 @@ int redline_export_to_directory(const char* directory, char* path_out, uint64_t 
 int redline_add_metadata_json(const char* key, const char* json) {
   if (key == nullptr || json == nullptr) return failure("metadata: no key or no value");
   return guarded([&](Recorder& recorder) { return recorder.add_metadata(key, json); });
+}
+
+void redline_begin_step(int64_t number) {
+  guarded([&](Recorder& recorder) -> Result {
+    recorder.steps().begin(number, false);
+    return {};
+  });
+}
+
+void redline_begin_drawn_step(int64_t number) {
+  guarded([&](Recorder& recorder) -> Result {
+    recorder.steps().begin(number, true);
+    return {};
+  });
+}
+
+void redline_end_step(void) {
+  guarded([](Recorder& recorder) -> Result {
+    recorder.steps().end();
+    return {};
+  });
+}
+
+int redline_listen(const char* options_json, int64_t steps) {
+  return guarded([&](Recorder& recorder) -> Result {
+    if (auto alive = recorder.check_alive(); !alive) return alive;
+    const auto options = redline::profiler::parse_options(options_json ? options_json : "{}");
+    if (!options) return tl::unexpected(options.error());
+    if (steps < 1) return tl::unexpected(std::string("listen: steps must be at least 1"));
+    return redline::profiler::listen_for_captures({*options, steps});
+  });
 }
 
 void redline_range_push(const char* name) {

@@ -52,6 +52,18 @@ REDLINE_API int redline_export_to_directory(const char* directory, char* path_ou
  * an object, whose members join those of the window that is being recorded. */
 REDLINE_API int redline_add_metadata_json(const char* key, const char* json);
 
+/* The training loop's steps: `number` begins on this thread, and it ends. Each is a ProfilerStep#n
+ * slice where a window is recorded; redline_begin_drawn_step() is for a program that draws its own.
+ * Captures that somebody asks for begin and end with steps. */
+REDLINE_API void redline_begin_step(int64_t number);
+REDLINE_API void redline_begin_drawn_step(int64_t number);
+REDLINE_API void redline_end_step(void);
+
+/* From now on `redline trigger` and SIGUSR2 (unless the program handles that itself) capture
+ * `steps` steps of this process while it records nothing else. `options_json` is redline_prepare's;
+ * without "directory" the traces go to the current one. May be called again with other options. */
+REDLINE_API int redline_listen(const char* options_json, int64_t steps);
+
 /* User scopes, recorded as user_annotation on the calling thread; they nest. `name` is copied. */
 REDLINE_API void redline_range_push(const char* name);
 REDLINE_API void redline_range_pop(void);

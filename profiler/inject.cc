@@ -19,7 +19,7 @@
 #include "profiler/c_api.h"
 #include "profiler/options.h"
 #include "profiler/recorder.h"
-#include "profiler/termination.h"
+#include "profiler/signals.h"
 
 namespace redline::profiler {
 namespace {

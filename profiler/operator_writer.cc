@@ -1,5 +1,7 @@
 #include "profiler/operator_writer.h"
 
+#include <string>
+
 namespace redline::profiler {
 namespace {
 
@@ -31,6 +33,7 @@ void OperatorWriter::end_round() {
 /// torch.profiler has it; LibTorch itself does not tell them.
 Record OperatorWriter::with_node_of_child(const Record& record, uint64_t tid) {
   Record changed = record;
+  if (record.kind != RecordKind::kOperator) return changed;
   if (!out_.text(record.name).starts_with("\"autograd::engine::evaluate_function")) return changed;
   const auto child = last_backward_.find(tid);
   if (child == last_backward_.end() || child->second.begin_ns < record.begin_ns) return changed;
@@ -50,10 +53,16 @@ bool OperatorWriter::draw_flow(const Record& backward, uint64_t tid) {
   return true;
 }
 
+std::string_view OperatorWriter::quoted_name(const Record& record) {
+  if (record.kind != RecordKind::kStep) return out_.text(record.name);
+  step_name_ = "\"ProfilerStep#" + std::to_string(record.of.op.function_id) + "\"";
+  return step_name_;
+}
+
 void OperatorWriter::write_slice(const Record& record, uint64_t tid) {
   auto& args = out_.file().begin_slice(
       {.category = record.kind == RecordKind::kOperator ? "cpu_op" : "user_annotation",
-       .quoted_name = out_.text(record.name),
+       .quoted_name = quoted_name(record),
        .tid = tid,
        .begin_ns = out_.unix_ns(record.begin_ns),
        .end_ns = out_.unix_ns(record.of.op.end_ns)});
@@ -73,7 +82,7 @@ void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record) {
     args.integer(is_forward ? 0 : record.of.op.autograd_thread);
   }
   args.literal(", \"Record function id\": ");
-  args.integer(record.of.op.function_id);
+  args.integer(record.kind == RecordKind::kStep ? 0 : record.of.op.function_id);
   if (record.of.op.args) {
     args.literal(", ");
     args.text(out_.text(record.of.op.args));

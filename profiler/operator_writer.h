@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +29,8 @@ class OperatorWriter {
     uint64_t tid;
   };
 
+  /// Valid until the next call.
+  [[nodiscard]] std::string_view quoted_name(const Record& record);
   void write_slice(const Record& record, uint64_t tid);
   [[nodiscard]] Record with_node_of_child(const Record& record, uint64_t tid);
   void write_args(trace::TextBuffer& args, const Record& record);
@@ -37,6 +41,7 @@ class OperatorWriter {
   std::vector<Pending> pending_;
   std::unordered_map<uint64_t, Record> last_backward_;  ///< by tid
   uint64_t last_flow_ = 0;
+  std::string step_name_;
 };
 
 }  // namespace redline::profiler

@@ -20,6 +20,7 @@ struct TextId {
 enum class RecordKind : uint8_t {
   kOperator,    ///< OperatorFields
   kAnnotation,  ///< OperatorFields
+  kStep,        ///< OperatorFields; function_id is the n of its name, "ProfilerStep#n"
   kSlice,       ///< SliceFields
   kMark,        ///< SliceFields without end_ns
   kMemory,      ///< MemoryFields; a name other than none stands for "[memory]"

@@ -16,26 +16,6 @@ namespace {
 thread_local ThreadLog* t_log = nullptr;
 pthread_key_t g_log_key;
 
-int64_t realtime_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
-
-/// Unix time minus monotonic time, from the tightest of a few bracketed readings.
-int64_t unix_offset_ns() {
-  int64_t best_width = INT64_MAX, offset = 0;
-  for (int i = 0; i < 8; ++i) {
-    const int64_t before = monotonic_ns();
-    const int64_t unix_now = realtime_ns();
-    const int64_t after = monotonic_ns();
-    if (after - before >= best_width) continue;
-    best_width = after - before;
-    offset = unix_now - (before + after) / 2;
-  }
-  return offset;
-}
-
 std::string random_trace_id() {
   static constexpr char kHex[] = "0123456789ABCDEF";
   std::random_device random;
@@ -80,8 +60,8 @@ void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
 }  // namespace
 
 std::string default_trace_name() {
-  return host_name() + "_" + std::to_string(getpid()) + "." + std::to_string(realtime_ns()) +
-         ".pt.trace.json.gz";
+  return host_name() + "_" + std::to_string(getpid()) + "." +
+         std::to_string(read_clocks().realtime_ns) + ".pt.trace.json.gz";
 }
 
 Recorder& Recorder::instance() {
@@ -101,24 +81,46 @@ Recorder::Recorder() {
   std::atexit([] { instance().finish(); });
 }
 
-Result Recorder::refuse_in_child() const {
+Result Recorder::check_alive() const {
   if (is_child_) return misuse("this process was forked from a recorded one and is not recorded");
+  if (is_over_) return misuse("the process is ending");
   return {};
 }
 
-Result Recorder::prepare(const Options& options) {
-  if (auto child = refuse_in_child(); !child) return child;
+/// The other owner's window must not be live, and no longer need the texts.
+Result Recorder::clear_the_way(Owner owner) {
+  Session& other = session(owner == Owner::kProgram ? Owner::kDemand : Owner::kProgram);
+  if (owner == Owner::kDemand && other.is_live()) {
+    return misuse("the job is being recorded already");
+  }
+  if (other.state == State::kRecording) {
+    stop_recording(other);
+    capture_.cut_short(true);
+  } else if (other.state == State::kPrepared) {
+    discard_window(other);
+    capture_.cut_short(false);
+  }
+  if (other.window) other.window->wait();
+  return {};
+}
+
+Result Recorder::prepare(const Options& options, Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  if (state_ == State::kPrepared) {
-    if (options == options_) return {};
+  Session& own = session(owner);
+  if (own.state == State::kPrepared) {
+    if (options == own.options) return {};
     return misuse("prepare: already prepared with other options");
   }
-  if (state_ == State::kRecording) return misuse("prepare: a window is being recorded");
+  if (own.state == State::kRecording) return misuse("prepare: a window is being recorded");
   if (!options.directory.empty()) {
     if (auto made = make_directory(options.directory); !made) return made;
   }
-  window_.reset();
-  options_ = options;
+  if (auto clear = clear_the_way(owner); !clear) return clear;
+  own.window.reset();
+  own.options = options;
+  own.reason.clear();
+  own.new_metadata.clear();
   const uint64_t text_budget = options.memory_budget_bytes / 4;
   texts_.reset(text_budget);
   pool_.set_limit(options.memory_budget_bytes - text_budget);
@@ -129,102 +131,127 @@ Result Recorder::prepare(const Options& options) {
   }
   auto window = std::make_unique<Window>(threads_, pool_, texts_);
   if (!window->begin_warmup()) return misuse("prepare: the system has no thread left");
-  window_ = std::move(window);
-  state_ = State::kPrepared;
+  own.window = std::move(window);
+  own.state = State::kPrepared;
   recording_ = true;
-  enable_sources();
+  enable_sources(options.sources);
   return {};
 }
 
-std::vector<trace::Entry> Recorder::header() const {
+std::vector<trace::Entry> Recorder::header(const Session& session) const {
   std::vector<trace::Entry> entries = {{"deviceProperties", "[]"},
                                        {"trace_id", trace::json_string(random_trace_id())}};
-  if (options_.sources.record_shapes) entries.emplace_back("record_shapes", "1");
+  if (session.options.sources.record_shapes) entries.emplace_back("record_shapes", "1");
   for (const auto& entry : metadata_) put(entries, entry);
   put(entries, {"host_name", trace::json_string(host_name())});
   return entries;
 }
 
-Result Recorder::start() {
-  if (auto child = refuse_in_child(); !child) return child;
+Result Recorder::start(Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  if (state_ == State::kRecording) return misuse("start: already started");
-  if (state_ != State::kPrepared) return misuse("start: not prepared");
-  const std::string folder = options_.directory.empty()
+  Session& own = session(owner);
+  if (own.state == State::kRecording) return misuse("start: already started");
+  if (own.state != State::kPrepared) return misuse("start: not prepared");
+  const std::string folder = own.options.directory.empty()
                                  ? std::filesystem::temp_directory_path().string()
-                                 : options_.directory;
+                                 : own.options.directory;
+  own.clock_at_begin = read_clocks();
   AssemblerOptions options = {.spool_path = folder + "/" + default_trace_name() + ".partial",
                               .begin_ns = 0,
-                              .unix_offset_ns = unix_offset_ns(),
-                              .header = header(),
-                              .max_bytes = options_.max_bytes};
-  new_metadata_.clear();
+                              .unix_offset_ns = own.clock_at_begin.offset_ns(),
+                              .header = header(own),
+                              .max_bytes = own.options.max_bytes};
+  own.new_metadata.clear();
   options.begin_ns = monotonic_ns();
-  window_->begin(std::move(options));
-  state_ = State::kRecording;
+  own.window->begin(std::move(options));
+  own.state = State::kRecording;
   return {};
 }
 
-Result Recorder::stop() {
-  if (auto child = refuse_in_child(); !child) return child;
+Result Recorder::stop(Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  if (state_ != State::kRecording) return misuse("stop: not started");
+  Session& own = session(owner);
+  if (own.state != State::kRecording) return misuse("stop: not started");
+  stop_recording(own);
+  return {};
+}
+
+void Recorder::stop_recording(Session& session) {
   const int64_t end_ns = monotonic_ns();
   recording_ = false;
   disable_sources();
-  end_window(end_ns);
-  return {};
+  end_window(session, end_ns);
 }
 
-void Recorder::end_window(int64_t end_ns) {
+void Recorder::end_window(Session& session, int64_t end_ns) {
+  auto& entries = session.new_metadata;
   {
     const std::lock_guard lock(source_entries_mutex_);
-    for (const auto& entry : source_entries_) join(new_metadata_, entry);
+    for (const auto& entry : source_entries_) join(entries, entry);
     source_entries_.clear();
   }
-  window_->end(end_ns, std::move(new_metadata_));
-  new_metadata_.clear();
-  state_ = State::kStopped;
-  saved_ = false;
+  entries.emplace_back(kOwnEntry, clock_members(session.clock_at_begin, read_clocks()));
+  if (!session.reason.empty()) {
+    entries.emplace_back(kOwnEntry, "{\"reason\": " + trace::json_string(session.reason) + "}");
+  }
+  session.window->end(end_ns, std::move(entries));
+  entries.clear();
+  session.state = State::kStopped;
+  session.saved = false;
 }
 
-Result Recorder::discard() {
-  if (auto child = refuse_in_child(); !child) return child;
+Result Recorder::discard(Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  if (state_ == State::kIdle) return misuse("discard: not prepared");
-  recording_ = false;
-  disable_sources();
-  window_.reset();
-  pool_.trim();
-  state_ = State::kIdle;
+  Session& own = session(owner);
+  if (own.state == State::kIdle) return misuse("discard: not prepared");
+  discard_window(own);
   return {};
 }
 
-Result Recorder::save(const std::string& path) {
-  if (auto child = refuse_in_child(); !child) return child;
-  const std::lock_guard lock(mutex_);
-  if (state_ != State::kStopped) return misuse("export: no stopped window");
-  return write_window(path);
+void Recorder::discard_window(Session& session) {
+  if (session.is_live()) {
+    recording_ = false;
+    disable_sources();
+  }
+  session.window.reset();
+  session.state = State::kIdle;
+  pool_.trim();
 }
 
-Result Recorder::write_window(const std::string& path) {
+void Recorder::set_reason(const std::string& reason, Owner owner) {
+  const std::lock_guard lock(mutex_);
+  session(owner).reason = reason;
+}
+
+Result Recorder::save(const std::string& path, Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  if (session(owner).state != State::kStopped) return misuse("export: no stopped window");
+  return write_window(session(owner), path);
+}
+
+Result Recorder::write_window(Session& session, const std::string& path) {
   Result result;
-  if (!run_quietly([&] { result = window_->save(path); })) {
+  if (!run_quietly([&] { result = session.window->save(path); })) {
     return misuse("export: the system has no thread left");
   }
-  saved_ = saved_ || result.has_value();
+  session.saved = session.saved || result.has_value();
   return result;
 }
 
-tl::expected<std::string, std::string> Recorder::save_in(const std::string& directory) {
+tl::expected<std::string, std::string> Recorder::save_in(const std::string& directory,
+                                                         Owner owner) {
   if (auto made = make_directory(directory); !made) return tl::unexpected(made.error());
   const std::string path = directory + "/" + default_trace_name();
-  if (auto saved = save(path); !saved) return tl::unexpected(saved.error());
+  if (auto saved = save(path, owner); !saved) return tl::unexpected(saved.error());
   return path;
 }
 
 Result Recorder::add_metadata(const std::string& key, const std::string& json) {
-  if (auto child = refuse_in_child(); !child) return child;
+  if (auto alive = check_alive(); !alive) return alive;
   static constexpr std::string_view kOwn[] = {"traceEvents", "traceName", "schemaVersion",
                                               "displayTimeUnit", "baseTimeNanoseconds"};
   if (std::ranges::find(kOwn, key) != std::end(kOwn)) {
@@ -232,23 +259,29 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
   }
   if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
   const std::lock_guard lock(mutex_);
+  Session& own = session(Owner::kProgram);
   if (key == kOwnEntry) {
-    if (state_ != State::kRecording) return misuse("metadata redline: no window is being recorded");
+    if (own.state != State::kRecording) {
+      return misuse("metadata redline: no window is being recorded");
+    }
     if (!is_json_object(json)) return misuse("metadata redline: not a JSON object");
-    put(new_metadata_, {key, json});
+    put(own.new_metadata, {key, json});
     return {};
   }
   put(metadata_, {key, json});
-  if (state_ == State::kRecording) put(new_metadata_, {key, json});
+  for (Session& each : sessions_) {
+    if (each.state == State::kRecording) put(each.new_metadata, {key, json});
+  }
   return {};
 }
 
 Window::Counts Recorder::counts() {
   if (is_child_) return {};
   const std::lock_guard lock(mutex_);
-  if (!window_) return {};
-  if (state_ == State::kStopped) window_->wait();
-  return window_->counts();
+  const Session& own = session(Owner::kProgram);
+  if (!own.window) return {};
+  if (own.state == State::kStopped) own.window->wait();
+  return own.window->counts();
 }
 
 void Recorder::add_source(Source* source) {
@@ -256,7 +289,9 @@ void Recorder::add_source(Source* source) {
   const std::lock_guard lock(mutex_);
   if (std::ranges::find(sources_, source) != sources_.end()) return;
   sources_.push_back(source);
-  if (recording_) source->enable(options_.sources);
+  for (const Session& each : sessions_) {
+    if (each.is_live()) source->enable(each.options.sources);
+  }
 }
 
 void Recorder::add_source_entry(const std::string& key, const std::string& json) {
@@ -265,8 +300,8 @@ void Recorder::add_source_entry(const std::string& key, const std::string& json)
   join(source_entries_, {key, json});
 }
 
-void Recorder::enable_sources() {
-  for (Source* source : sources_) source->enable(options_.sources);
+void Recorder::enable_sources(const SourceOptions& options) {
+  for (Source* source : sources_) source->enable(options);
 }
 
 void Recorder::disable_sources() {
@@ -296,15 +331,18 @@ void Recorder::finish() {
   const int64_t end_ns = monotonic_ns();
   recording_ = false;
   const std::lock_guard lock(mutex_);
+  is_over_ = true;
   // Nobody is left to hear of an error; a .partial file tells.
-  if (state_ == State::kRecording && !options_.directory.empty()) {
-    end_window(end_ns);
+  for (Session& each : sessions_) {
+    const bool is_wanted = !each.options.directory.empty();
+    if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
+    if (each.state == State::kStopped && !each.saved && is_wanted) {
+      const auto path = each.options.directory + "/" + default_trace_name();
+      static_cast<void>(write_window(each, path));
+    }
+    each.window.reset();
+    each.state = State::kIdle;
   }
-  if (state_ == State::kStopped && !saved_ && !options_.directory.empty()) {
-    static_cast<void>(write_window(options_.directory + "/" + default_trace_name()));
-  }
-  window_.reset();
-  state_ = State::kIdle;
 }
 
 }  // namespace redline::profiler

@@ -14,7 +14,10 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "profiler/capture.h"
 #include "profiler/chunk_pool.h"
+#include "profiler/clock_pair.h"
+#include "profiler/job_steps.h"
 #include "profiler/options.h"
 #include "profiler/source.h"
 #include "profiler/text_table.h"
@@ -25,23 +28,38 @@ namespace redline::profiler {
 
 using Result = tl::expected<void, std::string>;
 
+/// Whose window it is: each has one, and at most one of them is prepared or recorded at a time.
+enum class Owner : uint8_t {
+  kProgram,  ///< the program's own, its front end's, or `redline record`'s
+  kDemand,   ///< a capture that somebody outside asked for; gives way to the program's
+};
+
 class Recorder {
  public:
   [[nodiscard]] static Recorder& instance();
 
-  [[nodiscard]] Result prepare(const Options& options);
-  [[nodiscard]] Result start();
-  [[nodiscard]] Result stop();
-  [[nodiscard]] Result discard();
-  [[nodiscard]] Result save(const std::string& path);
+  [[nodiscard]] Result prepare(const Options& options, Owner owner = Owner::kProgram);
+  [[nodiscard]] Result start(Owner owner = Owner::kProgram);
+  [[nodiscard]] Result stop(Owner owner = Owner::kProgram);
+  [[nodiscard]] Result discard(Owner owner = Owner::kProgram);
+  [[nodiscard]] Result save(const std::string& path, Owner owner = Owner::kProgram);
   /// Gives the path.
-  [[nodiscard]] tl::expected<std::string, std::string> save_in(const std::string& directory);
+  [[nodiscard]] tl::expected<std::string, std::string> save_in(const std::string& directory,
+                                                               Owner owner = Owner::kProgram);
+  /// Why the window is recorded, into its trace.
+  void set_reason(const std::string& reason, Owner owner);
   [[nodiscard]] Result add_metadata(const std::string& key, const std::string& json);
   [[nodiscard]] Window::Counts counts();
   void add_source(Source* source);
   void add_source_entry(const std::string& key, const std::string& json);
   /// The process ends: a window with a directory is completed there, any other given up.
   void finish();
+
+  [[nodiscard]] Capture& capture() { return capture_; }
+  [[nodiscard]] JobSteps& steps() { return steps_; }
+  /// Not in a forked child, nor once the process ends.
+  [[nodiscard]] Result check_alive() const;
+  [[nodiscard]] bool is_alive() const { return !is_child_ && !is_over_; }
 
   // Hot path, from any thread.
   [[nodiscard]] bool recording() const { return recording_.load(std::memory_order_relaxed); }
@@ -51,17 +69,35 @@ class Recorder {
  private:
   enum class State { kIdle, kPrepared, kRecording, kStopped };
 
+  struct Session {
+    State state = State::kIdle;
+    bool saved = false;  ///< the stopped window, at least once
+    Options options;
+    std::string reason;
+    ClockPair clock_at_begin;
+    std::vector<trace::Entry> new_metadata;  ///< added since the window's header was written
+    std::unique_ptr<Window> window;
+
+    [[nodiscard]] bool is_live() const {
+      return state == State::kPrepared || state == State::kRecording;
+    }
+  };
+
   Recorder();
-  [[nodiscard]] Result refuse_in_child() const;
-  [[nodiscard]] std::vector<trace::Entry> header() const;
+  [[nodiscard]] Session& session(Owner owner) { return sessions_[static_cast<size_t>(owner)]; }
+  [[nodiscard]] Result clear_the_way(Owner owner);
+  [[nodiscard]] std::vector<trace::Entry> header(const Session& session) const;
   [[nodiscard]] ThreadLog& this_thread_log();
-  void end_window(int64_t end_ns);
-  [[nodiscard]] Result write_window(const std::string& path);
-  void enable_sources();
+  void stop_recording(Session& session);
+  void end_window(Session& session, int64_t end_ns);
+  void discard_window(Session& session);
+  [[nodiscard]] Result write_window(Session& session, const std::string& path);
+  void enable_sources(const SourceOptions& options);
   void disable_sources();
 
   std::atomic<bool> recording_ = false;  ///< records are wanted: prepared or recording
   std::atomic<bool> is_child_ = false;
+  std::atomic<bool> is_over_ = false;  ///< the process ends
   ChunkPool pool_;
   TextTable texts_;
   ThreadRegistry threads_{pool_};
@@ -71,13 +107,12 @@ class Recorder {
   std::vector<trace::Entry> source_entries_;
 
   std::mutex mutex_;  ///< for all below
-  State state_ = State::kIdle;
-  bool saved_ = false;  ///< the stopped window, at least once
-  Options options_;
+  Session sessions_[2];
   std::vector<Source*> sources_;
-  std::vector<trace::Entry> metadata_;      ///< of the process, in order
-  std::vector<trace::Entry> new_metadata_;  ///< added since the window's header was written
-  std::unique_ptr<Window> window_;
+  std::vector<trace::Entry> metadata_;  ///< of the process, in order
+
+  Capture capture_{*this};
+  JobSteps steps_{*this};
 };
 
 /// "{host}_{pid}.{unix ns}.pt.trace.json.gz", the name that TensorBoard's plugin looks for.

@@ -96,7 +96,7 @@ class Profiler {
   void obey_command_line();
   void finish_window();
   void change(Action before, Action after);
-  void begin_step_range();
+  void begin_step();
 
   ProfilerOptions options_;
   int64_t step_ = 0;
@@ -138,11 +138,15 @@ inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)
   obey_command_line();
   action_ = action_of(0);
   change(Action::kNone, action_);
-  begin_step_range();
+  if (has_schedule()) {
+    // Where that fails, as without a folder for sockets, only `redline trigger` does.
+    redline_listen(recorder_options().c_str(), options_.schedule.active);
+  }
+  begin_step();
 }
 
 inline Profiler::~Profiler() {
-  if (has_schedule()) redline_range_pop();
+  if (has_schedule()) redline_end_step();
   if (is_recorded(action_)) {
     finish_window();
   } else if (action_ == Action::kWarmup && !is_off_) {
@@ -168,14 +172,14 @@ inline void Profiler::obey_command_line() {
 }
 
 inline void Profiler::step() {
-  if (has_schedule()) redline_range_pop();
+  if (has_schedule()) redline_end_step();
   const Action before = std::exchange(action_, action_of(++step_));
   change(before, action_);
-  begin_step_range();
+  begin_step();
 }
 
-inline void Profiler::begin_step_range() {
-  if (has_schedule()) redline_range_push(("ProfilerStep#" + std::to_string(step_)).c_str());
+inline void Profiler::begin_step() {
+  if (has_schedule()) redline_begin_step(step_);
 }
 
 inline std::string Profiler::recorder_options() const {

@@ -12,11 +12,11 @@ import os
 import threading
 
 import torch
-from torch.profiler import ProfilerAction, record_function
+from torch.profiler import ProfilerAction
 
 from redline._cycle import operations, records
 from redline._job_metadata import describe_job, world_size
-from redline._library import recorder
+from redline._library import RecorderError, recorder
 from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
@@ -56,7 +56,6 @@ class AutomaticRecording:
         self._action_of = action_rule(**self._cycles)
         self._step = 0
         self._action = self._action_of(0)
-        self._scope = None
         self._script_marks_steps = False
         self._whole_run = False
         self._works = False
@@ -147,8 +146,7 @@ class AutomaticRecording:
         self._action = self._action_of(self._step)
         for operation in operations(previous, self._action):
             getattr(self, f"_{operation}")()
-        if self._action is not ProfilerAction.NONE and not self._script_marks_steps:
-            self._open_step()
+        self._open_step()
 
     # The window, by the names that _cycle.operations gives.
 
@@ -193,6 +191,7 @@ class AutomaticRecording:
     def _leave_whole_run(self):
         """The first step has ended, so this is training. Gives the action that its window is in."""
         describe_job(self._recorder)
+        self._listen()
         self._works = True
         if not self._whole_run:
             return ProfilerAction.NONE
@@ -237,10 +236,13 @@ class AutomaticRecording:
         return self._cycles["skip_first"] + self._cycles["wait"] + self._cycles["warmup"]
 
     def _open_step(self):
-        self._scope = record_function(f"ProfilerStep#{self._step}")
-        self._scope.__enter__()
+        self._recorder.begin_step(self._step, is_drawn=self._script_marks_steps)
 
     def _close_step(self):
-        if self._scope is not None:
-            self._scope.__exit__(None, None, None)
-            self._scope = None
+        self._recorder.end_step()
+
+    def _listen(self):
+        try:
+            self._recorder.listen(steps=self._cycles["active"], **self._options)
+        except RecorderError as error:
+            self.notes.add("deaf", f"redline trigger cannot reach this process: {error}")

@@ -44,6 +44,9 @@ class Recorder:
         library.redline_version.restype = ctypes.c_char_p
         library.redline_last_error.restype = ctypes.c_char_p
         library.redline_schedule_action.argtypes = [ctypes.c_int64] * 6
+        library.redline_begin_step.argtypes = [ctypes.c_int64]
+        library.redline_begin_drawn_step.argtypes = [ctypes.c_int64]
+        library.redline_listen.argtypes = [ctypes.c_char_p, ctypes.c_int64]
         library.redline_export_to_directory.argtypes = [
             ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64,
         ]
@@ -53,9 +56,7 @@ class Recorder:
     def prepare(self, *, directory=None, **options):
         """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default;
         `options` are the others of redline_prepare, such as record_shapes=True."""
-        if directory is not None:
-            options["directory"] = os.fspath(directory)
-        self._check(self._library.redline_prepare(json.dumps(options).encode()))
+        self._check(self._library.redline_prepare(_options(directory, options)))
 
     def start(self):
         self._check(self._library.redline_start())
@@ -65,6 +66,18 @@ class Recorder:
 
     def discard(self):
         self._check(self._library.redline_discard())
+
+    def begin_step(self, number, is_drawn=False):
+        """A step of the training loop begins. `is_drawn`: others draw its annotation."""
+        begin = self._library.redline_begin_drawn_step if is_drawn else self._library.redline_begin_step
+        begin(number)
+
+    def end_step(self):
+        self._library.redline_end_step()
+
+    def listen(self, *, steps, directory=None, **options):
+        """From now on `redline trigger` and SIGUSR2 capture `steps` steps with these options."""
+        self._check(self._library.redline_listen(_options(directory, options), steps))
 
     def finish_on_termination(self):
         self._check(self._library.redline_finish_on_termination())
@@ -127,6 +140,12 @@ def _load(name, variable):
 
 def _search(name):
     return next((folder / name for folder in _LIBRARY_FOLDERS if (folder / name).exists()), None)
+
+
+def _options(directory, others):
+    """The JSON object that redline_prepare and redline_listen take."""
+    where = {} if directory is None else {"directory": os.fspath(directory)}
+    return json.dumps({**others, **where}).encode()
 
 
 def _utf8(text):

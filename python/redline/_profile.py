@@ -1,11 +1,12 @@
 """torch.profiler.profile on Redline's recorder: the same arguments, steps and handlers."""
 
+import contextlib
 import os
 import socket
 import time
 import warnings
 
-from torch.profiler import ProfilerAction, ProfilerActivity, record_function
+from torch.profiler import ProfilerAction, ProfilerActivity
 
 from redline._cycle import operations, warn_if_incorrect
 from redline._job_metadata import describe_job
@@ -28,6 +29,8 @@ _SERVED = ("record_shapes",)
 _UNSERVED_METHODS = (
     "events", "key_averages", "export_stacks", "export_memory_timeline", "toggle_collection_dynamic"
 )
+
+_CAPTURED_STEPS = 3  # by `redline trigger` without --steps
 
 _running = None
 
@@ -65,7 +68,6 @@ class profile:
         self.step_num = 0
         self.current_action = self._action()
         self._marks_steps = schedule is not None
-        self._step_scope = None
         self._preset_metadata = {}
         self._failed = False
         self._recorder = recorder()
@@ -85,6 +87,8 @@ class profile:
             )
         _take_over_from_redline_record()
         _running = self
+        if self._marks_steps:
+            self._listen()
         self._transit(ProfilerAction.NONE, self.current_action)
         self._open_step()
 
@@ -95,6 +99,8 @@ class profile:
         previous = self.current_action
         self.step_num += 1
         self.current_action = self._action()
+        if self.step_num == 1:
+            self._try("describe")  # for captures, which may come before or after all windows
         self._transit(previous, self.current_action)
         self._open_step()
 
@@ -171,15 +177,21 @@ class profile:
         if self.on_trace_ready is not None and not self._failed:
             self.on_trace_ready(self)
 
+    def _describe(self):
+        describe_job(self._recorder)
+
+    def _listen(self):
+        """Where that fails, as without a folder for sockets, only `redline trigger` does."""
+        with contextlib.suppress(RecorderError):
+            self._recorder.listen(steps=_CAPTURED_STEPS, **self._options)
+
     def _open_step(self):
         if self._marks_steps:
-            self._step_scope = record_function(f"ProfilerStep#{self.step_num}")
-            self._step_scope.__enter__()
+            self._recorder.begin_step(self.step_num)
 
     def _close_step(self):
-        if self._step_scope is not None:
-            self._step_scope.__exit__(None, None, None)
-            self._step_scope = None
+        if self._marks_steps:
+            self._recorder.end_step()
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):

@@ -1,0 +1,273 @@
+"""redline trigger and SIGUSR2: captures of running jobs, and why there is none.
+
+Most jobs here are small Python programs without torch that drive libredline.so by ctypes and step until
+their standard input ends.
+"""
+
+import os
+import pathlib
+import signal
+import stat
+import sys
+
+import pytest
+from recording import load, step_numbers
+
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
+JOB = """
+import ctypes, os, select, signal, sys
+library = ctypes.CDLL(sys.argv[1])
+library.redline_last_error.restype = ctypes.c_char_p
+library.redline_begin_step.argtypes = [ctypes.c_int64]
+library.redline_listen.argtypes = [ctypes.c_char_p, ctypes.c_int64]
+
+def call(name, *arguments):
+    if getattr(library, name)(*arguments) != 0:
+        raise SystemExit("redline: " + library.redline_last_error().decode())
+
+def train(step=lambda number: None):
+    number = 0
+    while not select.select([sys.stdin], [], [], 0.001)[0]:
+        library.redline_begin_step(number)
+        library.redline_range_push(b"work")
+        library.redline_range_pop()
+        step(number)
+        library.redline_end_step()
+        number += 1
+    print(number, "steps", flush=True)
+"""
+LISTEN = "call('redline_listen', b'{\"directory\": \"traces\"}', 2)\nprint('ready', flush=True)\n"
+
+
+@pytest.fixture
+def job(start, library, tmp_path):
+    """job(text): runs `text` after the lines above; the process, once it has said that it is ready."""
+
+    def start_job(text, **environment):
+        script = tmp_path / "job.py"
+        script.write_text(JOB + text)
+        return start([sys.executable, script, library("libredline.so")], cwd=tmp_path,
+                     environment=environment, stdin=-1)
+
+    return start_job
+
+
+@pytest.fixture
+def trigger(run, program, tmp_path):
+    return lambda *words: run([program("redline"), "trigger", *words], cwd=tmp_path, timeout=30)
+
+
+def end(process):
+    process.stdin.close()
+    assert process.wait(timeout=10) == 0, process.stderr.read()
+
+
+def sockets():
+    return set(pathlib.Path(f"/tmp/redline-{os.geteuid()}").glob("*.sock"))
+
+
+def test_a_capture_holds_as_many_whole_steps_as_were_asked_for(job, trigger, tmp_path):
+    with job(LISTEN + "train()") as process:
+        assert process.stdout.readline() == "ready\n"
+        done = trigger(str(process.pid), "--steps", "4")
+        own = trigger(str(process.pid), "-o", "elsewhere")
+        end(process)
+    assert done.returncode == own.returncode == 0, done.stderr + own.stderr
+    path = pathlib.Path(done.stdout.strip())
+    assert path.parent == tmp_path / "traces"
+    trace = load(path)
+    first, *_ = numbers = step_numbers(trace)
+    assert numbers == list(range(first, first + 4))
+    assert trace["redline"]["reason"] == "redline trigger"
+    assert sum(event.get("name") == "work" for event in trace["traceEvents"]) == 4
+    assert "waiting for the next step" in done.stderr and "writing" in done.stderr
+    path = pathlib.Path(own.stdout.strip())
+    assert path.parent == tmp_path / "elsewhere"
+    assert len(step_numbers(load(path))) == 2  # as the job was told to
+
+
+def test_the_socket_is_its_users_alone_and_goes_with_its_process(job):
+    before = sockets()
+    with job(LISTEN + "train()", XDG_RUNTIME_DIR="") as process:
+        assert process.stdout.readline() == "ready\n"
+        (path,) = sockets() - before
+        assert path.name == f"{process.pid}.sock"
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        end(process)
+    assert sockets() == before
+
+
+def test_the_runtime_directory_is_used_where_there_is_one(job, trigger, tmp_path, monkeypatch):
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    with job(LISTEN + "train()") as process:
+        assert process.stdout.readline() == "ready\n"
+        assert (runtime / "redline" / f"{process.pid}.sock").is_socket()
+        assert trigger(str(process.pid)).returncode == 0
+        end(process)
+
+
+def test_a_folder_that_others_can_enter_is_refused(job, tmp_path):
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)
+    (runtime / "redline").mkdir(mode=0o755)
+    with job(LISTEN, XDG_RUNTIME_DIR=str(runtime)) as process:
+        _, stderr = process.communicate(timeout=10)
+    assert "not a folder that only this user can enter" in stderr
+
+
+def test_stale_sockets_are_removed(job, trigger):
+    with job(LISTEN + "os.kill(os.getpid(), signal.SIGKILL)", XDG_RUNTIME_DIR="") as process:
+        process.wait(timeout=10)
+        path = pathlib.Path(f"/tmp/redline-{os.geteuid()}/{process.pid}.sock")
+    assert path.is_socket()
+    trigger("all")
+    assert not path.exists()
+
+
+def test_errors_say_what_is_wrong(job, trigger, tmp_path):
+    with job("print('ready', flush=True)\ntrain()") as process:
+        assert process.stdout.readline() == "ready\n"
+        done = trigger(str(process.pid))
+        assert done.returncode == 1
+        assert f"process {process.pid} is not recorded. Start it under" in done.stderr
+        end(process)
+    assert trigger(str(process.pid)).stderr == f"redline: no process {process.pid}\n"
+    assert "neither a process id nor 'all'" in trigger("everything").stderr
+    assert trigger("1", "--steps", "0").returncode == 2
+
+
+def test_a_job_that_is_being_recorded_says_so(job, trigger):
+    record = "call('redline_prepare', None)\ncall('redline_start')\n"
+    with job(record + LISTEN + "train()") as process:
+        assert process.stdout.readline() == "ready\n"
+        done = trigger(str(process.pid))
+        assert done.returncode == 1
+        assert "the job is being recorded already" in done.stderr
+        end(process)
+
+
+def test_one_capture_at_a_time(job, trigger, start, program):
+    with job(LISTEN + "train()") as process:
+        assert process.stdout.readline() == "ready\n"
+        with start([program("redline"), "trigger", str(process.pid), "--steps", "100000"]) as first:
+            assert "waiting" in first.stderr.readline()
+            assert "a capture is under way already" in trigger(str(process.pid)).stderr
+            process.kill()
+            assert first.wait(timeout=10) == 1
+            assert "the process ended before its trace" in first.stderr.read()
+
+
+def test_who_waits_may_leave_and_another_may_ask(job, start, trigger, program):
+    text = LISTEN + "sys.stdin.readline()\ntrain()"
+    with job(text) as process:
+        assert process.stdout.readline() == "ready\n"
+        with start([program("redline"), "trigger", str(process.pid)]) as first:
+            assert "waiting" in first.stderr.readline()
+            first.send_signal(signal.SIGINT)
+            assert first.wait(timeout=10) == 1
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert trigger(str(process.pid)).returncode == 0
+        end(process)
+
+
+def test_the_jobs_own_window_cuts_a_capture_short(job, start, program, tmp_path):
+    text = LISTEN + """
+def step(number):
+    if os.path.exists("record"):
+        os.remove("record")
+        call("redline_prepare", b'{"directory": "own"}')
+        call("redline_start")
+        print("records", flush=True)
+train(step)
+"""
+    with job(text) as process:
+        assert process.stdout.readline() == "ready\n"
+        words = [program("redline"), "trigger", str(process.pid), "--steps", "100000"]
+        with start(words, cwd=tmp_path) as trigger:
+            while "2 of 100000 steps" not in trigger.stderr.readline():
+                assert trigger.poll() is None
+            (tmp_path / "record").touch()
+            assert trigger.wait(timeout=10) == 0, trigger.stderr.read()
+            path = trigger.stdout.read().strip()
+        assert process.stdout.readline() == "records\n"
+        end(process)
+    assert 2 <= len(step_numbers(load(path))) < 100000
+    (own,) = (tmp_path / "own").glob("*.gz")
+    assert load(own)["redline"]["dropped"] == 0
+
+
+def test_sigusr2_captures_unless_the_job_handles_it(job, tmp_path):
+    with job(LISTEN + "os.kill(os.getpid(), signal.SIGUSR2)\ntrain()") as process:
+        assert process.stdout.readline() == "ready\n"
+        folder = tmp_path / "traces"
+        while not list(folder.glob("*.gz")):
+            assert process.poll() is None, process.stderr.read()
+        end(process)
+    (path,) = folder.glob("*.gz")
+    assert load(path)["redline"]["reason"] == "SIGUSR2"
+    assert len(step_numbers(load(path))) == 2
+    text = "signal.signal(signal.SIGUSR2, lambda *_: print('mine', flush=True))\n" + LISTEN
+    with job(text + "os.kill(os.getpid(), signal.SIGUSR2)\ntrain()") as process:
+        assert process.stdout.readline() == "ready\n"
+        assert process.stdout.readline() == "mine\n"
+        end(process)
+    assert len(list(folder.glob("*"))) == 1
+
+
+def test_a_forked_child_has_neither_thread_nor_files_nor_socket(job):
+    text = """
+def files(): return sorted(os.listdir("/proc/self/fd"))
+before = files()
+""" + LISTEN + """
+child = os.fork()
+if child == 0:
+    assert files() == before, files()
+    assert len(os.listdir("/proc/self/task")) == 1
+    assert library.redline_listen(b"{}", 1) == -1
+    library.redline_begin_step(0)
+    library.redline_end_step()
+    os.kill(os.getpid(), signal.SIGUSR2)
+status = os.waitpid(child, 0)[1]
+print(os.waitstatus_to_exitcode(status), flush=True)
+train()
+"""
+    with job(text) as process:
+        assert process.stdout.readline() == "ready\n"
+        assert process.stdout.readline() == f"{-signal.SIGUSR2}\n"
+        end(process)
+
+
+TRAIN = """
+import os, sys, torch
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+step = 0
+while not os.path.exists("end"):
+    model(torch.full((2, 4), float(step))).square().sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    step += 1
+    if step == 2:
+        print("ready", flush=True)
+"""
+
+
+def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python, trigger, tmp_path):
+    """By the process id of `redline record` itself, before a schedule that never begins."""
+    command = [program("redline"), "record", "-o", "traces", "--shapes", "--schedule",
+               "skip_first=1000000000", "--", python, "-c", TRAIN]
+    with start(command, cwd=tmp_path) as process:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        done = trigger(str(process.pid), "--steps", "2")
+        (tmp_path / "end").touch()
+        assert process.wait(timeout=30) == 0
+    assert done.returncode == 0, done.stderr
+    trace = load(done.stdout.strip())
+    assert len(step_numbers(trace)) == 2
+    assert trace["record_shapes"] == 1 and "torch_version" in trace
+    operators = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "cpu_op"]
+    assert operators.count("aten::linear") == 2

@@ -35,7 +35,6 @@ void Environment::prepend(const std::string& name, const std::string& entry) {
 bool Environment::add_python_startup() {
   const auto folder = python_folder();
   if (!folder) return false;
-  prepend("PYTHONPATH", *folder);
   prepend("PYTHONPATH", *folder + "/redline/startup");
   if (const auto core = library_path("libredline.so")) set("REDLINE_LIBRARY", *core);
   if (const auto torch = library_path("libredline_torch.so")) set("REDLINE_TORCH_LIBRARY", *torch);
@@ -56,8 +55,8 @@ std::string program_folder() {
 
 std::optional<std::string> python_folder() {
   const fs::path programs = program_folder();
-  // build/PRESET/bin in a source tree, bin in an installed one.
-  for (const char* relative : {"../../../python", "../share/redline/python"}) {
+  // build/PRESET/bin in a source tree, bin in an installed one, redline/bin in a wheel.
+  for (const char* relative : {"../../../python", "../share/redline/python", "../.."}) {
     std::error_code error;
     const fs::path folder = fs::weakly_canonical(programs / relative, error);
     if (!error && fs::exists(folder / "redline/startup/sitecustomize.py", error)) {

@@ -41,8 +41,8 @@ class Environment {
 /// Folder of the running program.
 [[nodiscard]] std::string program_folder();
 
-/// Folder that holds the Python package `redline`, in the build tree or an installed one; none
-/// where it is missing.
+/// Folder that holds the Python package `redline`: of the build tree, an installed one, or a wheel;
+/// none where it is missing.
 [[nodiscard]] std::optional<std::string> python_folder();
 
 /// libredline.so or libredline_torch.so beside this program, or none.

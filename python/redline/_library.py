@@ -11,8 +11,10 @@ import os
 import pathlib
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
-# build/PRESET/lib in a source tree; lib beside share/redline/python in an installed one.
+# lib inside a wheel; build/PRESET/lib in a source tree; lib beside share/redline/python in an
+# installed one.
 _LIBRARY_FOLDERS = (
+    _PACKAGE / "lib",
     _PACKAGE.parents[1] / "build/release/lib",
     _PACKAGE.parents[1] / "build/dev/lib",
     _PACKAGE.parents[3] / "lib",

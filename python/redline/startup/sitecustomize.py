@@ -19,6 +19,17 @@ def _run_the_users_sitecustomize():
         spec.loader.exec_module(module)
 
 
+class _OwnPackage:
+    """Finds `redline` beside this file: what is recorded may run in another Python than the one that
+    has Redline installed, and must not see more of that one's packages."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "redline":
+            return None
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        return importlib.util.spec_from_file_location(name, os.path.join(folder, "__init__.py"))
+
+
 class _TorchWatcher:
     """A meta-path finder that lets the real finders load `torch`, then calls the hook once."""
 
@@ -49,5 +60,5 @@ def _after_torch_import():
 
 
 if any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS")):
-    sys.meta_path.insert(0, _TorchWatcher())
+    sys.meta_path[:0] = [_TorchWatcher(), _OwnPackage()]
 _run_the_users_sitecustomize()

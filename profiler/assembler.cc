@@ -40,6 +40,7 @@ void Assembler::add(const Record& record, uint64_t tid) {
     case RecordKind::kMark:
       return write_mark(out_, record, tid);
     case RecordKind::kMemory:
+    case RecordKind::kOutOfMemory:
       return write_memory(out_, record, tid);
     case RecordKind::kCounter:
       return write_counter(out_, record);

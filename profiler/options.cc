@@ -11,15 +11,6 @@ using Error = std::optional<std::string>;
 
 constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
 
-/// Names as torch.profiler.profile has them.
-constexpr std::pair<const char*, bool SourceOptions::*> kSourceOptions[] = {
-    {"record_shapes", &SourceOptions::record_shapes},
-    {"profile_memory", &SourceOptions::profile_memory},
-    {"with_stack", &SourceOptions::with_stack},
-    {"with_flops", &SourceOptions::with_flops},
-    {"with_modules", &SourceOptions::with_modules},
-};
-
 bool read_source_option(const std::string& key, const Json& value, SourceOptions& options) {
   if (!value.is_boolean()) return false;
   for (const auto& [name, field] : kSourceOptions) {
@@ -75,6 +66,12 @@ tl::expected<Json, std::string> parse_object(std::string_view json) {
   return object;
 }
 
+/// What one option brings with it, in torch.profiler as here.
+Options completed(Options options) {
+  options.sources.record_shapes |= options.sources.with_flops;
+  return options;
+}
+
 }  // namespace
 
 tl::expected<Options, std::string> parse_options(std::string_view json) {
@@ -84,7 +81,7 @@ tl::expected<Options, std::string> parse_options(std::string_view json) {
   for (const auto& [key, value] : object->items()) {
     if (const auto error = read_option(key, value, options)) return tl::unexpected(*error);
   }
-  return options;
+  return completed(options);
 }
 
 tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json) {
@@ -97,6 +94,7 @@ tl::expected<RecordRequest, std::string> parse_record_request(std::string_view j
                                          : read_option(key, value, request.options);
     if (error) return tl::unexpected(*error);
   }
+  request.options = completed(request.options);
   return request;
 }
 

@@ -6,11 +6,21 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "profiler/schedule.h"
 #include "profiler/source.h"
 
 namespace redline::profiler {
+
+/// Names as torch.profiler.profile has them.
+inline constexpr std::pair<const char*, bool SourceOptions::*> kSourceOptions[] = {
+    {"record_shapes", &SourceOptions::record_shapes},
+    {"profile_memory", &SourceOptions::profile_memory},
+    {"with_stack", &SourceOptions::with_stack},
+    {"with_flops", &SourceOptions::with_flops},
+    {"with_modules", &SourceOptions::with_modules},
+};
 
 struct Options {
   std::string directory;  ///< of the spooled file; where given, exit() completes a window into it

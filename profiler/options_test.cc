@@ -10,11 +10,12 @@ using testing::HasSubstr;
 
 TEST(Options, ReadsWhatRecordAsksFor) {
   const auto request = parse_record_request(
-      R"({"directory": "/tmp/a", "record_shapes": true, "with_flops": true, "max_bytes": 2000000,
+      R"({"directory": "/tmp/a", "profile_memory": true, "with_flops": true, "max_bytes": 2000000,
           "schedule": {"wait": 1, "active": 3}})");
   ASSERT_TRUE(request) << request.error();
   EXPECT_EQ(request->options.directory, "/tmp/a");
-  EXPECT_EQ(request->options.sources, (SourceOptions{.record_shapes = true, .with_flops = true}));
+  EXPECT_EQ(request->options.sources,
+            (SourceOptions{.record_shapes = true, .profile_memory = true, .with_flops = true}));
   EXPECT_EQ(request->options.max_bytes, 2'000'000u);
   EXPECT_EQ(request->schedule->wait, 1);
   EXPECT_EQ(request->schedule->active, 3);

@@ -18,13 +18,14 @@ struct TextId {
 };
 
 enum class RecordKind : uint8_t {
-  kOperator,    ///< OperatorFields
-  kAnnotation,  ///< OperatorFields
-  kStep,        ///< OperatorFields; function_id is the n of its name, "ProfilerStep#n"
-  kSlice,       ///< SliceFields
-  kMark,        ///< SliceFields without end_ns
-  kMemory,      ///< MemoryFields; a name other than none stands for "[memory]"
-  kCounter,     ///< CounterFields
+  kOperator,     ///< OperatorFields
+  kAnnotation,   ///< OperatorFields
+  kStep,         ///< OperatorFields; function_id is the n of its name, "ProfilerStep#n"
+  kSlice,        ///< SliceFields
+  kMark,         ///< SliceFields without end_ns
+  kMemory,       ///< MemoryFields
+  kOutOfMemory,  ///< MemoryFields without address: what was asked for in vain
+  kCounter,      ///< CounterFields
 };
 
 /// How an operator stands to autograd.
@@ -82,8 +83,8 @@ struct Record {
   TextId name = {};
   RecordKind kind = RecordKind::kOperator;
   Autograd autograd = Autograd::kNone;  ///< kOperator
-  int8_t device_type = 0;               ///< kMemory: c10::DeviceType
-  int8_t device_index = -1;             ///< kMemory
+  int8_t device_type = 0;               ///< of memory: c10::DeviceType
+  int8_t device_index = -1;             ///< of memory
 };
 static_assert(sizeof(Record) == 48);
 

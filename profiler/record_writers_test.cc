@@ -89,7 +89,16 @@ TEST_F(RecordWriters, Memory) {
             {"Addr", 139620612837376},
             {"Device Id", 0},
             {"Device Type", 1},
+            {"finished", false},
             {"Ev Idx", 0}}));
+}
+
+TEST_F(RecordWriters, OutOfMemory) {
+  const json event =
+      event_of({.of = MemoryFields{.bytes = 1L << 50}, .kind = RecordKind::kOutOfMemory});
+  EXPECT_EQ(event["name"], "[OutOfMemory]");
+  EXPECT_EQ(event["args"]["Bytes"], 1L << 50);
+  EXPECT_FALSE(event["args"].contains("Addr"));
 }
 
 TEST_F(RecordWriters, Counter) {

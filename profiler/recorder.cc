@@ -141,7 +141,9 @@ Result Recorder::prepare(const Options& options, Owner owner) {
 std::vector<trace::Entry> Recorder::header(const Session& session) const {
   std::vector<trace::Entry> entries = {{"deviceProperties", "[]"},
                                        {"trace_id", trace::json_string(random_trace_id())}};
-  if (session.options.sources.record_shapes) entries.emplace_back("record_shapes", "1");
+  for (const auto& [name, field] : kSourceOptions) {
+    if (session.options.sources.*field) entries.emplace_back(name, "1");
+  }
   for (const auto& entry : metadata_) put(entries, entry);
   put(entries, {"host_name", trace::json_string(host_name())});
   return entries;

@@ -16,7 +16,7 @@ struct SourceOptions {
   bool record_shapes = false;
   bool profile_memory = false;
   bool with_stack = false;
-  bool with_flops = false;
+  bool with_flops = false;  ///< comes with record_shapes
   bool with_modules = false;
 
   bool operator==(const SourceOptions&) const = default;

@@ -14,7 +14,7 @@ namespace {
 
 using trace::json_string;
 
-constexpr size_t kLongestScalarList = 30;  // as Kineto cuts them
+constexpr size_t kLongestList = 30;  // of longer ones Kineto tells nothing
 
 /// The four parallel lists, one element an input.
 struct InputLists {
@@ -41,10 +41,19 @@ std::string list_of(c10::IntArrayRef numbers) {
   return text + "]";
 }
 
-/// Sizes and strides are meaningful numbers: not symbolic, nested or sparse.
-bool has_plain_layout(const at::Tensor& tensor) {
-  return tensor.defined() && !tensor.is_nested() && tensor.layout() == at::kStrided &&
+/// Sizes are numbers: not symbolic or nested.
+bool has_sizes(const at::Tensor& tensor) {
+  return tensor.defined() && !tensor.is_nested() &&
          !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+}
+
+std::string sizes_of(const at::Tensor& tensor) {
+  return has_sizes(tensor) ? list_of(tensor.sizes()) : "[]";
+}
+
+std::string strides_of(const at::Tensor& tensor) {
+  const bool has_strides = has_sizes(tensor) && tensor.layout() == at::kStrided;
+  return has_strides ? list_of(tensor.strides()) : "[]";
 }
 
 std::string type_of(const at::Tensor& tensor) {
@@ -52,22 +61,19 @@ std::string type_of(const at::Tensor& tensor) {
 }
 
 void add_tensor(const at::Tensor& tensor, InputLists& lists) {
-  if (has_plain_layout(tensor)) {
-    lists.add("", type_of(tensor), list_of(tensor.strides()), list_of(tensor.sizes()));
-  } else {
-    lists.add("", type_of(tensor));
-  }
+  lists.add("", type_of(tensor), strides_of(tensor), sizes_of(tensor));
 }
 
 void add_tensor_list(const c10::IValue& value, InputLists& lists) {
+  const auto tensors = value.toTensorList();
+  if (tensors.size() > kLongestList) return lists.add("", "TensorList");
   std::string strides = "[", sizes = "[";
   bool first = true;
-  for (const at::Tensor& tensor : value.toTensorList()) {
-    const bool plain = has_plain_layout(tensor);
+  for (const at::Tensor& tensor : tensors) {
     const char* comma = first ? "" : ", ";
     first = false;
-    strides.append(comma).append(plain ? list_of(tensor.strides()) : "[]");
-    sizes.append(comma).append(plain ? list_of(tensor.sizes()) : "[]");
+    strides.append(comma).append(strides_of(tensor));
+    sizes.append(comma).append(sizes_of(tensor));
   }
   lists.add("", "TensorList", strides + "]", sizes + "]");
 }
@@ -75,7 +81,7 @@ void add_tensor_list(const c10::IValue& value, InputLists& lists) {
 bool is_scalar_list(const c10::IValue& value) {
   if (!value.isList()) return false;
   const auto elements = value.toListRef();
-  return elements.size() <= kLongestScalarList && (elements.empty() || elements[0].isScalar());
+  return elements.size() <= kLongestList && (elements.empty() || elements[0].isScalar());
 }
 
 std::string printed(const c10::IValue& value) {
@@ -119,6 +125,14 @@ std::string describe_inputs(const at::RecordFunction& function) {
   for (const auto& input : inputs) add_input(input, lists);
   return "\"Concrete Inputs\": [" + lists.values + "], \"Input type\": [" + lists.types +
          "], \"Input Strides\": [" + lists.strides + "], \"Input Dims\": [" + lists.sizes + "]";
+}
+
+std::string describe_flops(const at::RecordFunction& function) {
+  if (function.scope() != at::RecordScope::FUNCTION) return "";
+  const auto inputs = torch::profiler::impl::saveExtraArgs(function);
+  if (inputs.empty()) return "";
+  const uint64_t flops = torch::profiler::impl::computeFlops(function.name(), inputs);
+  return flops > 0 ? "\"flops\": " + std::to_string(flops) : "";
 }
 
 std::string describe_collective(const at::RecordFunction& function) {

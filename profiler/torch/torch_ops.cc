@@ -12,6 +12,7 @@
 
 #include "profiler/source.h"
 #include "profiler/torch/operator_args.h"
+#include "profiler/torch/torch_memory.h"
 
 namespace redline::profiler {
 namespace {
@@ -63,19 +64,23 @@ struct OpenOperator final : at::ObserverContext {
 
 /// Another observer may ask for inputs, too, so RecordFunction::needsInputs() does not tell.
 std::atomic<bool> g_record_shapes = false;
+std::atomic<bool> g_with_flops = false;
 
 bool wants_inputs(const at::RecordFunction& function) {
   return g_record_shapes.load(std::memory_order_relaxed) && function.needsInputs();
 }
 
+void append(std::string& members, const std::string& more) {
+  if (!members.empty() && !more.empty()) members += ", ";
+  members += more;
+}
+
 TextId describe(const at::RecordFunction& function) {
   try {
-    const bool is_collective = function.isNcclMeta();
-    std::string members = is_collective ? describe_collective(function) : "";
+    std::string members = function.isNcclMeta() ? describe_collective(function) : "";
     if (wants_inputs(function)) {
-      const std::string inputs = describe_inputs(function);
-      if (!members.empty() && !inputs.empty()) members += ", ";
-      members += inputs;
+      append(members, describe_inputs(function));
+      if (g_with_flops.load(std::memory_order_relaxed)) append(members, describe_flops(function));
     }
     return members.empty() ? TextId() : intern_args(members);
   } catch (...) {
@@ -123,6 +128,7 @@ class TorchOperators final : public Source {
  public:
   void enable(const SourceOptions& options) noexcept override {
     g_record_shapes = options.record_shapes;
+    g_with_flops = options.with_flops;
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
       callback.needsInputs(options.record_shapes).scopes({});  // {}: all
@@ -151,6 +157,7 @@ class TorchOperators final : public Source {
 int redline_torch_attach(void) {
   static redline::profiler::TorchOperators source;
   redline::profiler::add_source(&source);
+  redline::profiler::attach_torch_memory();
   return 0;
 }
 

@@ -13,11 +13,9 @@ from redline._job_metadata import describe_job
 from redline._library import RecorderError, recorder
 
 # Arguments of torch.profiler.profile that this version does not serve, with their defaults. The first
-# four have an option of the recorder already: who adds the source takes the line out here.
+# two have an option of the recorder already: who adds the source takes the line out here.
 _UNSERVED = {
-    "profile_memory": False,
     "with_stack": False,
-    "with_flops": False,
     "with_modules": False,
     "experimental_config": None,
     "execution_trace_observer": None,
@@ -25,7 +23,7 @@ _UNSERVED = {
     "custom_trace_id_callback": None,
     "post_processing_timeout_s": None,
 }
-_SERVED = ("record_shapes",)
+_SERVED = ("record_shapes", "profile_memory", "with_flops")
 _UNSERVED_METHODS = (
     "events", "key_averages", "export_stacks", "export_memory_timeline", "toggle_collection_dynamic"
 )

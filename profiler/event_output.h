@@ -27,23 +27,19 @@ class EventOutput {
   [[nodiscard]] int64_t pid() const { return pid_; }
   [[nodiscard]] int64_t unix_ns(int64_t monotonic) const { return monotonic + unix_offset_ns_; }
 
-  /// A name with its quotes, or members of an object; valid until the table's reset().
-  [[nodiscard]] std::string_view text(TextId id) {
-    if (id && id.value >= known_texts_.size()) texts_.update(known_texts_);
-    if (!id || id.value >= known_texts_.size()) return "\"(name not kept)\"";
-    return known_texts_[id.value];
-  }
+  /// A name with its quotes, or members of an object; valid until the next round of the writer.
+  [[nodiscard]] std::string_view text(TextId id) { return texts_.text(id); }
+  [[nodiscard]] uint64_t lost_texts() const { return texts_.lost(); }
 
   /// Events so far, each of which has called count_event(). Kineto's "Ev Idx" is this number.
   [[nodiscard]] uint64_t events() const { return events_; }
   void count_event() { ++events_; }
 
  private:
-  const TextTable& texts_;
+  TextReader texts_;
   const int64_t unix_offset_ns_;
   const int64_t pid_;
   trace::TraceWriter file_;
-  std::vector<std::string_view> known_texts_;
   uint64_t events_ = 0;
 };
 

@@ -19,6 +19,15 @@ uint64_t load(const char* at, size_t size) {
   return value;
 }
 
+// An id: the low bits of its generation, then its place in it. UINT32_MAX is no id.
+constexpr uint32_t kIndexBits = 22;
+constexpr uint32_t kMostTexts = (1U << kIndexBits) - 1;
+constexpr uint32_t kGenerations = 1U << (32 - kIndexBits);
+
+TextId id_of(uint32_t generation, uint32_t index) {
+  return {(generation % kGenerations) << kIndexBits | index};
+}
+
 }  // namespace
 
 uint64_t hash_text(std::string_view text, TextForm form) {
@@ -31,34 +40,90 @@ uint64_t hash_text(std::string_view text, TextForm form) {
   return mix(hash, kPrime2);
 }
 
+void TextTable::clear(Half& half) {
+  half.ids.clear();
+  half.texts.clear();
+  half.bytes = 0;
+}
+
 void TextTable::reset(uint64_t limit_bytes) {
   const std::lock_guard lock(mutex_);
-  ids_.clear();
-  texts_.clear();
-  bytes_ = 0;
+  for (Half& half : halves_) clear(half);
   limit_bytes_ = limit_bytes;
   refused_ = 0;
+  released_ = generation_ + 1;
+  began_ns_ = monotonic_ns();
   generation_.fetch_add(1, std::memory_order_release);
+}
+
+bool TextTable::begin_generation() {
+  if (released_ != generation_) return false;
+  clear(halves_[(generation_ + 1) % 2]);
+  began_ns_ = monotonic_ns();
+  generation_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void TextTable::release_before(uint32_t generation) {
+  const std::lock_guard lock(mutex_);
+  released_ = generation;
 }
 
 TextId TextTable::intern(uint64_t hash, std::string_view text, TextForm form) {
   constexpr uint64_t kCostOfEntry = 128;  // map node and string header
   const std::lock_guard lock(mutex_);
-  if (const auto found = ids_.find(hash); found != ids_.end()) return {found->second};
-  if (bytes_ + text.size() + kCostOfEntry > limit_bytes_) {
-    refused_.fetch_add(1, std::memory_order_relaxed);
-    return {};
+  const auto fits = [&](const Half& half) {
+    return half.bytes + text.size() + kCostOfEntry <= limit_bytes_ / 2 &&
+           half.texts.size() < kMostTexts;
+  };
+  Half* half = &halves_[generation_ % 2];
+  if (const auto found = half->ids.find(hash); found != half->ids.end()) {
+    return id_of(generation_, found->second);
   }
-  const TextId id{static_cast<uint32_t>(texts_.size())};
-  texts_.push_back(form == TextForm::kName ? trace::json_string(text) : std::string(text));
-  ids_.emplace(hash, id.value);
-  bytes_ += texts_.back().size() + kCostOfEntry;
-  return id;
+  if (!fits(*half)) {
+    // A text that is larger than half the table starts no generation.
+    if (!fits({}) || !begin_generation()) {
+      const Half& older = halves_[(generation_ + 1) % 2];
+      if (const auto found = older.ids.find(hash); found != older.ids.end()) {
+        return id_of(generation_ - 1, found->second);
+      }
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      return {};
+    }
+    half = &halves_[generation_ % 2];
+  }
+  const auto index = static_cast<uint32_t>(half->texts.size());
+  half->texts.push_back(form == TextForm::kName ? trace::json_string(text) : std::string(text));
+  half->ids.emplace(hash, index);
+  half->bytes += half->texts.back().size() + kCostOfEntry;
+  return id_of(generation_, index);
 }
 
-void TextTable::update(std::vector<std::string_view>& known) const {
-  const std::lock_guard lock(mutex_);
-  for (size_t i = known.size(); i < texts_.size(); ++i) known.emplace_back(texts_[i]);
+std::string_view TextReader::text(TextId id) {
+  constexpr std::string_view kNotKept = "\"(name not kept)\"";
+  if (!id) return kNotKept;
+  const uint32_t now = table_.generation();
+  const uint32_t age = (now - (id.value >> kIndexBits)) % kGenerations;
+  const uint32_t generation = now - age;
+  if (age > 1 || generation < table_.released_) {
+    ++lost_;
+    return kNotKept;
+  }
+  const uint32_t index = id.value & kMostTexts;
+  const Known& known = known_[generation % 2];
+  if (known.generation == generation && index < known.texts.size()) return known.texts[index];
+  const std::string_view learnt = learn(generation, index);
+  return learnt.data() != nullptr ? learnt : kNotKept;
+}
+
+std::string_view TextReader::learn(uint32_t generation, uint32_t index) {
+  Known& known = known_[generation % 2];
+  if (known.generation != generation) known.texts.clear();
+  known.generation = generation;
+  const std::lock_guard lock(table_.mutex_);
+  const auto& texts = table_.halves_[generation % 2].texts;
+  for (size_t i = known.texts.size(); i < texts.size(); ++i) known.texts.emplace_back(texts[i]);
+  return index < known.texts.size() ? known.texts[index] : std::string_view();
 }
 
 TextId TextCache::intern(TextTable& table, std::string_view text, TextForm form) {

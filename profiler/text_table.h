@@ -4,6 +4,10 @@
 // content, never by address: by a 64-bit hash of it, which among a million texts confuses two with
 // a chance of 3e-8. Threads look in a cache of their own first; the table's lock is taken for texts
 // that are new to a thread.
+//
+// A long recording meets texts without end (each collective's args hold its number), so the table
+// has two halves: when one is full, the other starts afresh, once nothing that waits to be written
+// needs its old texts any more. Ids hold the number of their generation.
 #pragma once
 
 #include <array>
@@ -35,20 +39,52 @@ class TextTable {
 
   /// The id of `text`; none where the limit is reached, which refused() counts.
   [[nodiscard]] TextId intern(uint64_t hash, std::string_view text, TextForm form);
-
-  /// Appends the texts that `known` does not have yet: known[id.value] is the text, valid until
-  /// reset().
-  void update(std::vector<std::string_view>& known) const;
   [[nodiscard]] uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
+  /// When the present generation began, by monotonic_ns(): older records may need the one before.
+  [[nodiscard]] int64_t began_ns() const { return began_ns_.load(std::memory_order_acquire); }
+  /// Reader only: it needs no generation before `generation` any more.
+  void release_before(uint32_t generation);
+
  private:
+  friend class TextReader;
+  struct Half {
+    std::unordered_map<uint64_t, uint32_t> ids;
+    std::deque<std::string> texts;
+    uint64_t bytes = 0;
+  };
+  [[nodiscard]] bool begin_generation();
+  void clear(Half& half);
+
   mutable std::mutex mutex_;
-  std::unordered_map<uint64_t, uint32_t> ids_;
-  std::deque<std::string> texts_;
-  uint64_t bytes_ = 0;
+  Half halves_[2];  ///< generation g is in halves_[g % 2]
   uint64_t limit_bytes_ = 0;
   std::atomic<uint32_t> generation_ = 0;
+  std::atomic<uint32_t> released_ = 0;  ///< generations before this are not needed
+  std::atomic<int64_t> began_ns_ = 0;
   std::atomic<uint64_t> refused_ = 0;
+};
+
+/// What texts ids stand for. Writer thread only, since it must not run beside release_before().
+class TextReader {
+ public:
+  explicit TextReader(const TextTable& table) : table_(table) {}
+  /// A name with its quotes or members of an object; "(name not kept)" for no id or one that has
+  /// outlived its text. Valid until the text's generation is released.
+  [[nodiscard]] std::string_view text(TextId id);
+  /// Ids that had outlived their text.
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+
+ private:
+  [[nodiscard]] std::string_view learn(uint32_t generation, uint32_t index);
+
+  struct Known {
+    uint32_t generation = UINT32_MAX;
+    std::vector<std::string_view> texts;
+  };
+  const TextTable& table_;
+  Known known_[2];
+  uint64_t lost_ = 0;
 };
 
 /// A thread's own memory of ids; a miss asks the table.

@@ -24,11 +24,10 @@ TEST(TextTable, TellsTextsByContentAndForm) {
   EXPECT_NE(add.value, json.value);
   EXPECT_EQ(cache.intern(table, "aten::add", TextForm::kName).value, add.value);
 
-  std::vector<std::string_view> known;
-  table.update(known);
-  EXPECT_EQ(known[add.value], "\"aten::add\"");
-  EXPECT_EQ(known[mul.value], "\"aten::mul\"");
-  EXPECT_EQ(known[json.value], "aten::add");
+  TextReader reader(table);
+  EXPECT_EQ(reader.text(add), "\"aten::add\"");
+  EXPECT_EQ(reader.text(mul), "\"aten::mul\"");
+  EXPECT_EQ(reader.text(json), "aten::add");
 }
 
 TEST(TextTable, RefusesWhatExceedsItsLimitAndCountsIt) {
@@ -47,12 +46,50 @@ TEST(TextTable, RefusesWhatExceedsItsLimitAndCountsIt) {
 TEST(TextTable, ForgetsAtReset) {
   TextTable table;
   TextCache cache;
+  TextReader reader(table);
+  TextId before;
   for (int window = 0; window < 3; ++window) {
     table.reset(kPlenty);
-    const std::string other = "window " + std::to_string(window);
-    EXPECT_EQ(cache.intern(table, other, TextForm::kName).value, 0u);
-    EXPECT_EQ(cache.intern(table, "same", TextForm::kName).value, 1u);
+    const TextId own = cache.intern(table, std::to_string(window), TextForm::kName);
+    EXPECT_EQ(reader.text(own), '"' + std::to_string(window) + '"');
+    EXPECT_EQ(reader.text(before), "\"(name not kept)\"");
+    before = own;
   }
+  EXPECT_EQ(reader.lost(), 2u);
+}
+
+TEST(TextTable, TakesTextsWithoutEndOnceOldOnesAreReleased) {
+  TextTable table;
+  table.reset(20'000);
+  TextCache cache;
+  TextReader reader(table);
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string name = "collective " + std::to_string(i);
+    const TextId id = cache.intern(table, name, TextForm::kName);
+    ASSERT_TRUE(id) << i;
+    ASSERT_EQ(reader.text(id), '"' + name + '"');
+    table.release_before(table.generation());
+  }
+  EXPECT_EQ(table.refused(), 0u);
+  EXPECT_GT(table.generation(), 100u);
+}
+
+TEST(TextTable, KeepsTheGenerationBeforeUntilItIsReleased) {
+  TextTable table;
+  table.reset(2000);
+  TextCache cache;
+  const uint32_t first_generation = table.generation();
+  const TextId first = cache.intern(table, "first", TextForm::kName);
+  for (int i = 0; table.refused() == 0; ++i) {
+    static_cast<void>(cache.intern(table, std::to_string(i), TextForm::kName));
+  }
+  EXPECT_EQ(table.generation(), first_generation + 1);
+  TextReader reader(table);
+  EXPECT_EQ(reader.text(first), "\"first\"");
+  table.release_before(table.generation());
+  EXPECT_EQ(reader.text(first), "\"(name not kept)\"");
+  const TextId next = cache.intern(table, "next", TextForm::kName);
+  EXPECT_EQ(reader.text(next), "\"next\"");
 }
 
 TEST(TextTable, GivesAllThreadsTheSameIds) {
@@ -72,11 +109,9 @@ TEST(TextTable, GivesAllThreadsTheSameIds) {
     }
   }
   for (const auto& other : ids) EXPECT_EQ(other, ids[0]);
-  std::vector<std::string_view> known;
-  table.update(known);
-  ASSERT_EQ(known.size(), static_cast<size_t>(kTexts));
+  TextReader reader(table);
   for (int i = 0; i < kTexts; ++i) {
-    EXPECT_EQ(known[ids[0][static_cast<size_t>(i)]], '"' + std::to_string(i) + '"');
+    EXPECT_EQ(reader.text({ids[0][static_cast<size_t>(i)]}), '"' + std::to_string(i) + '"');
   }
 }
 

@@ -67,7 +67,7 @@ void Window::run() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kLookInterval, [this] { return closing_; })) {
       lock.unlock();
-      if (pool_.is_quarter_used() || monotonic_ns() >= next_round_ns_) round();
+      if (pool_.is_quarter_used() || monotonic_ns() >= round_ns_ + kRoundIntervalNs) round();
       lock.lock();
     }
     const bool keep = keep_;
@@ -80,17 +80,22 @@ void Window::run() {
 }
 
 void Window::round() {
-  next_round_ns_ = monotonic_ns() + kRoundIntervalNs;
+  const int64_t now_ns = monotonic_ns();
+  const int64_t last_round_ns = std::exchange(round_ns_, now_ns);
   const bool begun = begin_ns_.load(std::memory_order_acquire) != kNotBegun;
   if (begun && !assembler_) open();
+  const uint32_t texts_generation = texts_.generation();
+  // What was open when the older texts were left behind has had a round's time to end.
+  const bool older_texts_needed = texts_.began_ns() >= last_round_ns;
   threads_.list(logs_);
   for (ThreadLog* log : logs_) {
     const bool finished = ThreadRegistry::is_finished(*log);
     drain(*log);
     if (finished) threads_.recycle(log);
   }
+  if (assembler_) assembler_->end_round();
+  if (!older_texts_needed) texts_.release_before(texts_generation);
   if (!assembler_) return;
-  assembler_->end_round();
   if (const int64_t now = monotonic_ns(); now >= next_flush_ns_) {
     assembler_->flush();
     next_flush_ns_ = now + kFlushIntervalNs;
@@ -149,10 +154,11 @@ void Window::finish() {
 }
 
 std::vector<trace::Entry> Window::closing_entries() const {
+  const uint64_t lost_texts = assembler_ ? assembler_->lost_texts() : 0;
   std::string about = std::string("{\"version\": \"") + redline_version() +
                       "\", \"events\": " + std::to_string(recorded_) +
                       ", \"dropped\": " + std::to_string(dropped_) +
-                      ", \"dropped_names\": " + std::to_string(texts_.refused()) +
+                      ", \"dropped_names\": " + std::to_string(texts_.refused() + lost_texts) +
                       ", \"threads\": " + std::to_string(thread_count_);
   std::vector<trace::Entry> entries;
   for (const auto& [key, json] : entries_) {

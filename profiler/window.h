@@ -27,7 +27,7 @@ inline constexpr const char* kOwnEntry = "redline";
 
 class Window {
  public:
-  Window(ThreadRegistry& threads, ChunkPool& pool, const TextTable& texts)
+  Window(ThreadRegistry& threads, ChunkPool& pool, TextTable& texts)
       : threads_(threads), pool_(pool), texts_(texts) {}
   /// Gives up what was not ended.
   ~Window() { discard(); }
@@ -73,7 +73,7 @@ class Window {
 
   ThreadRegistry& threads_;
   ChunkPool& pool_;
-  const TextTable& texts_;
+  TextTable& texts_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -93,7 +93,7 @@ class Window {
   std::optional<Assembler> assembler_;
   std::string error_;
   uint64_t on_disk_ = 0;  ///< events
-  int64_t next_round_ns_ = 0;
+  int64_t round_ns_ = 0;  ///< when the last round began
   int64_t next_flush_ns_ = 0;
   std::vector<ThreadLog*> logs_;
   std::map<uint64_t, std::string> seen_threads_;  ///< tid and name of threads with events

@@ -29,8 +29,6 @@ int64_t trailing_number(std::string_view text) {
   return value;
 }
 
-constexpr uint32_t bit_of(Category category) { return 1U << static_cast<uint8_t>(category); }
-
 TrackKind kind_of(uint32_t categories) {
   constexpr uint32_t kGpu =
       bit_of(Category::kKernel) | bit_of(Category::kMemcpy) | bit_of(Category::kMemset);
@@ -99,10 +97,6 @@ void TraceBuilder::unite_ids() {
   for_each_index(threads_, events_.rows.size(), [&](size_t index, unsigned) {
     EventRows& rows = *events_.rows[index];
     const auto& tracks = track_of_[rows.collector];
-    for (SliceRow& row : rows.slices) {
-      row.name = string_of(rows, row.name);
-      row.track = tracks[row.track];
-    }
     for (EdgeRow& row : rows.edges) {
       row.name = string_of(rows, row.name);
       row.async_id = string_of(rows, row.async_id);
@@ -125,74 +119,71 @@ void TraceBuilder::unite_ids() {
   });
 }
 
-void TraceBuilder::find_facts() {
-  facts_.assign(tracks_.size(), {});
-  for (const auto& rows : events_.rows) {
-    for (const SliceRow& row : rows->slices) {
-      TrackFacts& facts = facts_[row.track];
-      ++facts.count;
-      facts.categories |= bit_of(row.category);
-      facts.end_ns = std::max(facts.end_ns, row.end_ns);
+// The runs of all threads, track by track, in the order of the text.
+void TraceBuilder::find_runs() {
+  constexpr uint32_t kNotTaken = UINT32_MAX;
+  std::vector<uint32_t> place_of_chunk(events_.next_chunk, kNotTaken);
+  for (uint32_t place = 0; place < events_.rows.size(); ++place) {
+    place_of_chunk[events_.rows[place]->chunk] = place;
+  }
+  struct Found {
+    uint32_t place;
+    RowRun run;
+  };
+  std::vector<std::vector<Found>> found(tracks_.size());
+  for (size_t collector = 0; collector < events_.collectors.size(); ++collector) {
+    const SliceRows& slices = events_.collectors[collector].slices();
+    for (uint32_t track = 0; track < slices.track_count(); ++track) {
+      for (const SliceRows::Run& run : slices.runs(track)) {
+        const uint32_t place = place_of_chunk[run.chunk];
+        if (place == kNotTaken) continue;
+        found[track_of_[collector][track]].push_back(
+            {place, {{run.first, run.count}, string_of_[collector].data()}});
+      }
     }
+  }
+  for (size_t track = 0; track < tracks_.size(); ++track) {
+    std::ranges::stable_sort(found[track], {}, &Found::place);
+    for (const Found& one : found[track]) tracks_[track].runs.push_back(one.run);
   }
 }
 
-// The slices of edges come as rows of one more chunk.
+// Where the last slice or edge of each track ends.
+std::vector<int64_t> TraceBuilder::ends_of_tracks() const {
+  std::vector<int64_t> ends(tracks_.size(), INT64_MIN);
+  for (size_t track = 0; track < tracks_.size(); ++track) {
+    for (const RowRun& run : tracks_[track].runs) {
+      for (const SliceRow& row : run.rows) ends[track] = std::max(ends[track], row.end_ns);
+    }
+  }
+  for (const auto& rows : events_.rows) {
+    for (const EdgeRow& row : rows->edges) ends[row.track] = std::max(ends[row.track], row.time_ns);
+  }
+  return ends;
+}
+
+// The slices of edges come behind all others.
 void TraceBuilder::pair_all_edges(IssueLog& issues) {
+  const auto has_edges = [](const auto& rows) { return !rows->edges.empty(); };
+  if (std::ranges::none_of(events_.rows, has_edges)) return;
   std::vector<std::vector<EdgeRow>> edges(tracks_.size());
   std::map<StringId, std::vector<EdgeRow>> async_edges;
-  bool any = false;
   for (const auto& rows : events_.rows) {
     for (const EdgeRow& row : rows->edges) {
-      int64_t& end_ns = facts_[row.track].end_ns;
-      end_ns = std::max(end_ns, row.time_ns);
       (row.async_id ? async_edges[row.async_id] : edges[row.track]).push_back(row);
     }
-    any = any || !rows->edges.empty();
   }
-  if (!any) return;
-  auto paired = std::make_unique<EventRows>();
-  for (size_t track = 0; track < edges.size(); ++track) {
-    const auto slices = pair_edges(edges[track], facts_[track].end_ns, issues);
-    paired->slices.insert(paired->slices.end(), slices.begin(), slices.end());
-  }
-  for (auto& [id, of_id] : async_edges) {
-    const auto slices = pair_edges(of_id, facts_[of_id.front().track].end_ns, issues);
-    paired->slices.insert(paired->slices.end(), slices.begin(), slices.end());
-  }
-  events_.rows.push_back(std::move(paired));
-  find_facts();
-}
-
-// Moves all slices to one place, by track; within a track they stay in the file's order.
-void TraceBuilder::gather_slices(int64_t base_ns) {
-  size_t total = 0;
-  std::vector<size_t> next;
-  for (const TrackFacts& facts : facts_) {
-    next.push_back(total);
-    total += facts.count;
-  }
-  slices_ = ColumnMemory::allocate(total * sizeof(SliceRow));
-  auto* const slices = reinterpret_cast<SliceRow*>(slices_->data());
-  for (size_t track = 0; track < tracks_.size(); ++track) {
-    tracks_[track].slices = {slices + next[track], facts_[track].count};
-  }
-
-  // Where each chunk's rows of each track go, so that chunks can be moved in any order.
-  std::vector<std::vector<size_t>> starts;
-  for (const auto& rows : events_.rows) {
-    starts.push_back(next);
-    for (const SliceRow& row : rows->slices) ++next[row.track];
-  }
-  for_each_index(threads_, events_.rows.size(), [&](size_t index, unsigned) {
-    for (const SliceRow& row : events_.rows[index]->slices) {
-      SliceRow& moved = slices[starts[index][row.track]++];
-      moved = row;
-      moved.begin_ns += base_ns;
-      moved.end_ns += base_ns;
+  const std::vector<int64_t> ends_ns = ends_of_tracks();
+  const auto pair = [&](std::span<EdgeRow> of_one, int64_t last_ns) {
+    for (const auto& [track, row] : pair_edges(of_one, last_ns, issues)) paired_.push(track, row);
+  };
+  for (size_t track = 0; track < edges.size(); ++track) pair(edges[track], ends_ns[track]);
+  for (auto& [id, of_id] : async_edges) pair(of_id, ends_ns[of_id.front().track]);
+  for (uint32_t track = 0; track < paired_.track_count(); ++track) {
+    for (const SliceRows::Run& run : paired_.runs(track)) {
+      tracks_[track].runs.push_back({{run.first, run.count}, nullptr});
     }
-    events_.rows[index]->slices = {};
-  });
+  }
 }
 
 void TraceBuilder::name_tracks() {
@@ -204,8 +195,7 @@ void TraceBuilder::name_tracks() {
       if (row.what == NameRow::What::kSortIndex) names.sort_index = row.sort_index;
     }
   }
-  for (size_t i = 0; i < tracks_.size(); ++i) {
-    TrackRows& rows = tracks_[i];
+  for (TrackRows& rows : tracks_) {
     Track& track = rows.track;
     const RowNames& process = processes_[track.pid];
     const RowNames& thread = thread_names_[key_of(track.pid, track.tid)];
@@ -213,13 +203,19 @@ void TraceBuilder::name_tracks() {
     track.process_name = process.name;
     track.process_label = process.label;
     track.thread_name = thread.name;
-    track.kind = kind_of(facts_[i].categories);
     track.sort_index = thread.sort_index.value_or(trailing_number(strings_[track.tid]));
     rows.process_sort_index = process.sort_index.value_or(pid_number);
-    if (track.kind == TrackKind::kGpuStream) {
-      track.device = pid_number > INT32_MAX ? -1 : static_cast<int32_t>(pid_number);
-      track.stream = trailing_number(strings_[track.tid]);
-    }
+  }
+}
+
+void TraceBuilder::classify_tracks(PlacedTracks& placed) const {
+  for (size_t i = 0; i < placed.tracks.size(); ++i) {
+    Track& track = placed.tracks[i];
+    track.kind = kind_of(placed.categories[i]);
+    if (track.kind != TrackKind::kGpuStream) continue;
+    const int64_t pid_number = trailing_number(strings_[track.pid]);
+    track.device = pid_number > INT32_MAX ? -1 : static_cast<int32_t>(pid_number);
+    track.stream = trailing_number(strings_[track.tid]);
   }
 }
 
@@ -281,12 +277,13 @@ std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issu
     base_ns = 0;
   }
   unite_ids();
-  find_facts();
+  find_runs();
   pair_all_edges(issues);
-  gather_slices(base_ns);
   name_tracks();
-  PlacedTracks placed = place_tracks(tracks_, threads_);
-  slices_.reset();
+  PlacedTracks placed = place_tracks(tracks_, base_ns, threads_);
+  classify_tracks(placed);
+  events_.collectors.clear();
+  paired_ = {};
 
   trace->path_ = std::move(frame.path);
   trace->metadata_ = std::move(frame.metadata);

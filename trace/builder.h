@@ -21,6 +21,7 @@ namespace redline::trace {
 struct CollectedEvents {
   std::deque<EventCollector> collectors;
   std::vector<std::unique_ptr<EventRows>> rows;  ///< chunk by chunk, in the order of the text
+  uint32_t next_chunk = 0;  ///< the number of the next chunk; not all are among `rows`
 };
 
 /// What the text says beside its events.
@@ -47,19 +48,14 @@ class TraceBuilder {
     StringId label;
     std::optional<int64_t> sort_index;
   };
-  struct TrackFacts {
-    uint32_t count = 0;
-    uint32_t categories = 0;  ///< a bit for each that occurs
-    int64_t end_ns = INT64_MIN;
-  };
-
   void unite_ids();
   void unite_strings();
   void unite_tracks();
   void pair_all_edges(IssueLog& issues);
-  void find_facts();
-  void gather_slices(int64_t base_ns);
+  void find_runs();
+  [[nodiscard]] std::vector<int64_t> ends_of_tracks() const;
   void name_tracks();
+  void classify_tracks(PlacedTracks& placed) const;
   [[nodiscard]] std::vector<Instant> gather_instants(int64_t base_ns,
                                                      const std::vector<TrackId>& track_of_rows);
   [[nodiscard]] std::vector<Counter> gather_counters(int64_t base_ns);
@@ -71,8 +67,7 @@ class TraceBuilder {
   std::vector<std::vector<StringId>> string_of_;  ///< by collector, by its own id
   std::vector<std::vector<uint32_t>> track_of_;
   std::vector<TrackRows> tracks_;
-  std::vector<TrackFacts> facts_;
-  std::shared_ptr<ColumnMemory> slices_;  ///< rows of all tracks, track by track
+  SliceRows paired_;  ///< of "B" and "E" events, with the trace's ids
   std::unordered_map<StringId, RowNames> processes_;
   std::unordered_map<uint64_t, RowNames> thread_names_;
 };

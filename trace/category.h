@@ -17,19 +17,20 @@ namespace redline::trace {
 
 [[nodiscard]] FlowKind flow_kind_of(std::string_view cat);
 
+/// A call that may start work on a GPU.
+[[nodiscard]] constexpr bool is_launch(Category category) {
+  return category == Category::kRuntime || category == Category::kDriver;
+}
+
+/// What a launch may start on a GPU, waits included.
+[[nodiscard]] constexpr bool is_launched(Category category) {
+  return category == Category::kKernel || category == Category::kMemcpy ||
+         category == Category::kMemset || category == Category::kSync;
+}
+
 /// The categories whose args carry a correlation number.
-[[nodiscard]] inline bool has_correlation(Category category) {
-  switch (category) {
-    case Category::kRuntime:
-    case Category::kDriver:
-    case Category::kKernel:
-    case Category::kMemcpy:
-    case Category::kMemset:
-    case Category::kSync:
-      return true;
-    default:
-      return false;
-  }
+[[nodiscard]] constexpr bool has_correlation(Category category) {
+  return is_launch(category) || is_launched(category);
 }
 
 /// The annotation around one training step, "ProfilerStep#5".

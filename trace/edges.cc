@@ -86,15 +86,19 @@ class EdgePairing {
 
 EdgePairs pair_sorted_edges(std::span<const EdgeRow> edges) { return EdgePairing(edges).run(); }
 
-std::vector<SliceRow> pair_edges(std::span<EdgeRow> edges, int64_t last_ns, IssueLog& issues) {
+std::vector<PairedSlice> pair_edges(std::span<EdgeRow> edges, int64_t last_ns, IssueLog& issues) {
   std::stable_sort(edges.begin(), edges.end(), [](const EdgeRow& left, const EdgeRow& right) {
     return left.time_ns < right.time_ns;
   });
   const EdgePairs paired = pair_sorted_edges(edges);
-  std::vector<SliceRow> slices;
+  std::vector<PairedSlice> slices;
   const auto close = [&](const EdgeRow& begin, int64_t end_ns) {
-    slices.push_back(
-        {begin.time_ns, end_ns, begin.text_offset, begin.name, 0, begin.track, begin.category});
+    slices.push_back({begin.track,
+                      {.begin_ns = begin.time_ns,
+                       .end_ns = end_ns,
+                       .text_offset = begin.text_offset & SliceRow::kLargestOffset,
+                       .category = begin.category,
+                       .name = begin.name}});
   };
   for (const auto& [begin, end] : paired.pairs) close(edges[begin], edges[end].time_ns);
   for (const uint32_t end : paired.stray_ends) {

@@ -6,6 +6,7 @@
 
 #include "trace/event_rows.h"
 #include "trace/issues.h"
+#include "trace/slice_rows.h"
 
 namespace redline::trace {
 
@@ -25,9 +26,14 @@ struct EdgePairs {
 /// for a slice of no duration. Linear, whatever is open.
 [[nodiscard]] EdgePairs pair_sorted_edges(std::span<const EdgeRow> edges);
 
+struct PairedSlice {
+  uint32_t track = 0;
+  SliceRow row;
+};
+
 /// The slices of the edges of one track, or of one async id. A begin that stays open ends at
 /// `last_ns` or with the last edge, whichever is later.
-[[nodiscard]] std::vector<SliceRow> pair_edges(std::span<EdgeRow> edges, int64_t last_ns,
-                                               IssueLog& issues);
+[[nodiscard]] std::vector<PairedSlice> pair_edges(std::span<EdgeRow> edges, int64_t last_ns,
+                                                  IssueLog& issues);
 
 }  // namespace redline::trace

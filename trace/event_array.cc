@@ -22,16 +22,19 @@ constexpr size_t kChunkBytes = 1 << 20;
 constexpr size_t kLookAhead = 64 << 10;
 
 struct Chunk {
+  uint32_t id = 0;
   size_t from = 0;
   size_t to = 0;
   ParseStop stop;
-  std::unique_ptr<EventRows> rows = std::make_unique<EventRows>();
+  std::unique_ptr<EventRows> rows;
 };
 
 // Cuts the text from `at` on into chunks, for whoever asks next.
 class ChunkQueue {
  public:
-  ChunkQueue(const Text& text, size_t at) : text_(text), next_(at) {}
+  /// `next_id` goes on from array to array.
+  ChunkQueue(const Text& text, size_t at, uint32_t& next_id)
+      : text_(text), next_(at), next_id_(next_id) {}
 
   /// Null when there is nothing left to hand out. Waits for text that is still being inflated.
   Chunk* next() {
@@ -43,6 +46,7 @@ class ChunkQueue {
       const size_t cut = find_cut(part.text, next_ + kChunkBytes);
       if (cut == part.text.size() && !part.is_whole) continue;
       auto chunk = std::make_unique<Chunk>();
+      chunk->id = next_id_++;
       chunk->from = std::exchange(next_, cut);
       chunk->to = cut;
       chunks_.push_back(std::move(chunk));
@@ -61,6 +65,7 @@ class ChunkQueue {
   const Text& text_;
   std::mutex mutex_;
   size_t next_;
+  uint32_t& next_id_;
   bool stopped_ = false;
   std::vector<std::unique_ptr<Chunk>> chunks_;
 };
@@ -74,7 +79,7 @@ class EventArrayReader {
 
   EventArrayEnd read(size_t at) {
     while (!array_ended_) {
-      ChunkQueue queue(text_, at);
+      ChunkQueue queue(text_, at, events_.next_chunk);
       parse_chunks(queue);
       if (cancelled_) return {at, true};
       const size_t before = at;
@@ -93,21 +98,21 @@ class EventArrayReader {
     const auto threads = is_small ? 1U : static_cast<unsigned>(parsers_.size());
     run_on_threads(threads, [&](unsigned thread) {
       EventCollector& collector = events_.collectors[thread];
-      size_t slice_count = 0, flow_end_count = 0;
       while (Chunk* const chunk = queue.next()) {
         if (is_cancelled(thread, chunk->to)) return queue.stop();
-        // Chunks are much alike, so the last one tells how much room the next one takes.
-        chunk->rows->slices.reserve(slice_count + slice_count / 16);
-        chunk->rows->flow_ends.reserve(flow_end_count + flow_end_count / 16);
-        collector.collect_into(*chunk->rows);
-        chunk->rows->collector = thread;
+        begin_rows(*chunk, thread);
         const std::string_view text = text_.at_least(chunk->to + kLookAhead).text;
         chunk->stop = parsers_[thread].parse(text, chunk->from, chunk->to, collector);
-        slice_count = chunk->rows->slices.size();
-        flow_end_count = chunk->rows->flow_ends.size();
         if (chunk->stop.array_ended) queue.stop();
       }
     });
+  }
+
+  void begin_rows(Chunk& chunk, uint32_t collector) {
+    chunk.rows = std::make_unique<EventRows>();
+    chunk.rows->chunk = chunk.id;
+    chunk.rows->collector = collector;
+    events_.collectors[collector].collect_into(*chunk.rows);
   }
 
   bool is_cancelled(unsigned thread, size_t at) {
@@ -123,9 +128,8 @@ class EventArrayReader {
   size_t take(Chunk& chunk, size_t at) {
     if (chunk.from != at) {
       const uint32_t collector = chunk.rows->collector;
-      chunk.rows = std::make_unique<EventRows>();
-      chunk.rows->collector = collector;
-      events_.collectors[collector].collect_into(*chunk.rows);
+      chunk.id = events_.next_chunk++;  // the slices found before are left behind
+      begin_rows(chunk, collector);
       const std::string_view text = text_.at_least(chunk.to + kLookAhead).text;
       chunk.stop = parsers_[collector].parse(text, at, chunk.to, events_.collectors[collector]);
     }

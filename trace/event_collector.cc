@@ -176,12 +176,12 @@ void EventCollector::add_slice(const RawEvent& event) {
   SliceRow row;
   row.begin_ns = *begin_ns;
   row.end_ns = *begin_ns + duration_ns;
-  row.text_offset = event.offset;
+  row.text_offset = event.offset & SliceRow::kLargestOffset;
   row.name = name_of(event);
   row.category = category_of_event(event, row.name);
   if (has_correlation(row.category)) row.correlation = correlation_of(event.args);
-  row.track = track_of(event);
-  rows_->slices.push_back(row);
+  last_slice_ = {track_of(event), row};
+  slices_.push(last_slice_.track, row);
 }
 
 void EventCollector::add_edge(const RawEvent& event, bool is_begin) {
@@ -214,8 +214,18 @@ std::optional<EdgeRow> EventCollector::edge_of(const RawEvent& event, bool is_be
 void EventCollector::add_flow(const RawEvent& event, bool is_start) {
   const auto time_ns = time_of(event, event.time);
   if (!time_ns) return;
-  rows_->flow_ends.push_back({flow_id_of(event.id), *time_ns, track_of(event),
-                              flow_kind_of(unquote(event.category)), is_start});
+  const FlowEnd end{flow_id_of(event.id), *time_ns, track_of(event),
+                    flow_kind_of(unquote(event.category)), is_start};
+  if (!is_known_from_slice(end)) rows_->flow_ends.push_back(end);
+}
+
+// Behind each launch and each of its works Kineto writes a flow event with their correlation
+// number, which links them by itself.
+bool EventCollector::is_known_from_slice(const FlowEnd& end) const {
+  const auto& [track, row] = last_slice_;
+  return end.kind == FlowKind::kLaunch && row.correlation != 0 && end.id == row.correlation &&
+         end.track == track && end.time_ns == row.begin_ns &&
+         (is_launch(row.category) || (!end.is_start && is_launched(row.category)));
 }
 
 void EventCollector::add_instant(const RawEvent& event, bool is_async) {

@@ -11,6 +11,7 @@
 
 #include "trace/event_parser.h"
 #include "trace/event_rows.h"
+#include "trace/slice_rows.h"
 #include "trace/string_table.h"
 
 namespace redline::trace {
@@ -27,12 +28,18 @@ class EventCollector : public EventSink {
   };
 
   /// Events are added to `rows` from here on.
-  void collect_into(EventRows& rows) { rows_ = &rows; }
+  void collect_into(EventRows& rows) {
+    rows_ = &rows;
+    slices_.begin_chunk(rows.chunk);
+    last_slice_ = {};
+  }
 
   void add(const RawEvent& event) override;
 
   [[nodiscard]] const StringTable& strings() const { return strings_; }
   [[nodiscard]] const std::vector<TrackKey>& tracks() const { return tracks_; }
+  /// By index of tracks(), with ids of strings().
+  [[nodiscard]] const SliceRows& slices() const { return slices_; }
   /// Where each string stood first, by its id: with several threads, the order of ids is chance.
   [[nodiscard]] const std::vector<uint64_t>& first_offsets() const { return first_offsets_; }
 
@@ -40,6 +47,7 @@ class EventCollector : public EventSink {
   void add_slice(const RawEvent& event);
   void add_edge(const RawEvent& event, bool is_begin);
   void add_flow(const RawEvent& event, bool is_start);
+  [[nodiscard]] bool is_known_from_slice(const FlowEnd& end) const;
   void add_async_edge(const RawEvent& event, bool is_begin);
   void add_instant(const RawEvent& event, bool is_async);
   void add_counter(const RawEvent& event);
@@ -57,11 +65,18 @@ class EventCollector : public EventSink {
   [[nodiscard]] std::optional<EdgeRow> edge_of(const RawEvent& event, bool is_begin);
 
   EventRows* rows_ = nullptr;
+  SliceRows slices_;
   StringTable strings_;
   std::vector<uint64_t> first_offsets_;
   std::vector<bool> is_annotation_;  ///< by name: categories of old traces need it
   std::vector<TrackKey> tracks_;
   std::unordered_map<uint64_t, uint32_t> track_index_;  // by pid and tid
+
+  struct LastSlice {
+    uint32_t track = UINT32_MAX;
+    SliceRow row;
+  };
+  LastSlice last_slice_;
 
   // Events of a few tracks take turns, so those met last are tried first.
   struct RecentTrack {

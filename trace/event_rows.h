@@ -1,4 +1,4 @@
-// What the reader gathers before slices have lanes: the rows of one chunk of the text.
+// What the reader gathers beside slices (slice_rows.h): the rows of one chunk of the text.
 //
 // Ids of strings and tracks are those of the EventCollector that read the chunk.
 #pragma once
@@ -12,17 +12,6 @@
 #include "trace/model.h"
 
 namespace redline::trace {
-
-/// A slice without a lane.
-struct SliceRow {
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  uint64_t text_offset = 0;
-  StringId name;
-  uint32_t correlation = 0;
-  uint32_t track = 0;
-  Category category = Category::kOther;
-};
 
 /// A "B" or "E" event, or an async one: "b" or "e".
 struct EdgeRow {
@@ -70,8 +59,8 @@ struct NameRow {
 };
 
 struct EventRows {
+  uint32_t chunk = 0;  ///< by which the collector's slices are told to be of this chunk
   uint32_t collector = 0;
-  std::vector<SliceRow> slices;
   std::vector<EdgeRow> edges;
   std::vector<FlowEnd> flow_ends;
   std::vector<InstantRow> instants;

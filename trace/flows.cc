@@ -6,25 +6,17 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/category.h"
 #include "trace/natural_sort.h"
 #include "trace/parallel.h"
 
 namespace redline::trace {
 namespace {
 
-bool is_launch(Category category) {
-  return category == Category::kRuntime || category == Category::kDriver;
-}
-
-bool is_device_work(Category category) {
-  return category == Category::kKernel || category == Category::kMemcpy ||
-         category == Category::kMemset || category == Category::kSync;
-}
-
 bool fits(Category category, const FlowEnd& end) {
   switch (end.kind) {
     case FlowKind::kLaunch:
-      return end.is_start ? is_launch(category) : is_device_work(category);
+      return end.is_start ? is_launch(category) : is_launched(category);
     case FlowKind::kForwardBackward:
       return category == Category::kCpuOp;
     default:
@@ -103,7 +95,7 @@ class FlowLinker {
   void link_by_correlation() {
     const Slices& slices = placed_.slices;
     for (uint32_t i = 0; i < slices.category.size(); ++i) {
-      if (slices.correlation[i] == 0 || !is_device_work(slices.category[i])) continue;
+      if (slices.correlation[i] == 0 || !is_launched(slices.category[i])) continue;
       LaunchTable::Entry* const entry = launches_.find(slices.correlation[i]);
       if (entry == nullptr) continue;
       flows_.push_back({entry->launch(), SliceId{i}, FlowKind::kLaunch});
@@ -113,7 +105,8 @@ class FlowLinker {
   }
 
   // Kineto's launch flows have the correlation number for an id, and say what is known by now; and
-  // an end of an id without a start says nothing.
+  // an end of an id without a start says nothing, but for a launch of that number, whose start the
+  // collector need not have kept.
   std::vector<FlowEnd> gather_unknown(std::span<const std::unique_ptr<EventRows>> rows) {
     for_each_index(threads_, rows.size(), [&](size_t index, unsigned) {
       std::erase_if(rows[index]->flow_ends, [&](const FlowEnd& end) {
@@ -131,11 +124,16 @@ class FlowLinker {
     }
     std::vector<FlowEnd> ends;
     for (const auto& chunk : rows) {
-      std::copy_if(chunk->flow_ends.begin(), chunk->flow_ends.end(), std::back_inserter(ends),
-                   [&](const FlowEnd& end) { return started[end.id % kBits]; });
+      std::copy_if(
+          chunk->flow_ends.begin(), chunk->flow_ends.end(), std::back_inserter(ends),
+          [&](const FlowEnd& end) { return started[end.id % kBits] || launch_of(end) != nullptr; });
       chunk->flow_ends = {};
     }
     return ends;
+  }
+
+  [[nodiscard]] const LaunchTable::Entry* launch_of(const FlowEnd& end) {
+    return end.kind == FlowKind::kLaunch && !end.is_start ? launches_.find(end.id) : nullptr;
   }
 
   // A start binds to all ends of its id that come before the next start of that id.
@@ -159,6 +157,8 @@ class FlowLinker {
       } else if (start != nullptr && start->kind == ends[i].kind && start->id == ends[i].id &&
                  from) {
         add(from, slices[i], ends[i].kind);
+      } else if (const auto* const launch = launch_of(ends[i]); launch != nullptr) {
+        add(launch->launch(), slices[i], FlowKind::kLaunch);
       }
     }
   }

@@ -7,11 +7,26 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trace/model.h"
+
 namespace redline::trace {
+
+/// What the events of one shape (event_shapes.h) have in common, once their sink has found it out.
+struct ShapeFacts {
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+
+  bool are_known = false;  ///< all but the track
+  uint8_t phase = 0;
+  Category category = Category::kOther;
+  FlowKind flow_kind = FlowKind::kOther;
+  uint32_t track = kUnknown;  ///< as long as pid and tid stay the same
+};
 
 /// Tokens are views of the text (strings with their quotes), empty where the key is absent; they
 /// live as long as the parser's buffer, not longer than the call that hands them over.
 struct RawEvent {
+  static constexpr int64_t kNotRead = INT64_MIN;
+
   uint64_t offset = 0;  ///< of the event's '{' in the whole text
   std::string_view phase;
   std::string_view category;
@@ -21,8 +36,11 @@ struct RawEvent {
   std::string_view time;
   std::string_view duration;
   std::string_view id;
-  std::string_view args;      ///< the whole object
-  bool needs_repair = false;  ///< strings may hold broken UTF-8
+  std::string_view args;           ///< the whole object
+  bool needs_repair = false;       ///< strings may hold broken UTF-8
+  int64_t time_ns = kNotRead;      ///< of `time`, where the parser has read it
+  int64_t duration_ns = kNotRead;  ///< the same of `duration`
+  ShapeFacts* shape = nullptr;     ///< null: the event was parsed in full
 };
 
 /// The token of an event for `key`, nullptr for keys that nobody reads.

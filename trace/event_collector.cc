@@ -44,8 +44,7 @@ uint64_t flow_id_of(std::string_view token) {
 }  // namespace
 
 void EventCollector::add(const RawEvent& event) {
-  const std::string_view text = unquote(event.phase);
-  const auto phase = static_cast<uint8_t>(text.size() == 1 ? text[0] : '\0');
+  const uint8_t phase = facts_of(event).phase;
   ++rows_->events_by_phase[phase < rows_->events_by_phase.size() ? phase : 0];
   switch (phase) {
     case 'X':
@@ -78,8 +77,21 @@ void EventCollector::add(const RawEvent& event) {
     case 'M':
       return add_name(event);
     default:
-      rows_->issues.lost(text.empty() ? "event_without_phase" : not_shown_as(phase), event.offset);
+      rows_->issues.lost(unquote(event.phase).empty() ? "event_without_phase" : not_shown_as(phase),
+                         event.offset);
   }
+}
+
+// A shape's bytes, among them "ph" and "cat", are worked out once.
+const ShapeFacts& EventCollector::facts_of(const RawEvent& event) {
+  ShapeFacts& facts = event.shape != nullptr ? *event.shape : facts_;
+  if (event.shape != nullptr && facts.are_known) return facts;
+  const std::string_view phase = unquote(event.phase), category = unquote(event.category);
+  facts.are_known = true;
+  facts.phase = static_cast<uint8_t>(phase.size() == 1 ? phase[0] : '\0');
+  facts.category = category_of(category);
+  facts.flow_kind = flow_kind_of(category);
+  return facts;
 }
 
 StringId EventCollector::intern(std::string_view text, uint64_t offset) {
@@ -102,13 +114,25 @@ StringId EventCollector::intern_token(const RawEvent& event, std::string_view to
   return intern(decoded, event.offset);
 }
 
+// A training loop has the same names one after the other in each step, so it is mostly enough to
+// compare with the one that came next last time.
 StringId EventCollector::name_of(const RawEvent& event) {
   if (event.name.empty()) rows_->issues.repaired("event_without_name", event.offset);
-  return intern_token(event, event.name);
+  const std::string_view content = unquote(event.name);
+  if (last_name_) {
+    const StringId expected = next_name_[last_name_.value];
+    if (expected && strings_[expected] == content) return last_name_ = expected;
+  }
+  const StringId name = intern_token(event, event.name);
+  next_name_.resize(strings_.size());
+  // Only a text that is its own content can be compared.
+  const bool is_plain = strings_[name] == content && content.find('\\') == kTextEnds;
+  if (last_name_ && is_plain) next_name_[last_name_.value] = name;
+  return last_name_ = name;
 }
 
 Category EventCollector::category_of_event(const RawEvent& event, StringId name) {
-  const Category category = category_of(unquote(event.category));
+  const Category category = facts_of(event).category;
   if (category == Category::kCpuOp && is_annotation_[name.value]) return Category::kUserAnnotation;
   return category;
 }
@@ -128,7 +152,26 @@ std::optional<int64_t> EventCollector::time_of(const RawEvent& event, std::strin
   return time_ns;
 }
 
+std::optional<int64_t> EventCollector::begin_of(const RawEvent& event) {
+  if (event.time_ns != RawEvent::kNotRead) return event.time_ns;
+  return time_of(event, event.time);
+}
+
+std::optional<int64_t> EventCollector::duration_of(const RawEvent& event) {
+  if (event.duration_ns != RawEvent::kNotRead) return event.duration_ns;
+  if (!event.duration.empty()) return time_of(event, event.duration);
+  rows_->issues.repaired("slice_without_dur", event.offset);
+  return 0;
+}
+
 uint32_t EventCollector::track_of(const RawEvent& event) {
+  if (event.shape == nullptr) return known_track(event);
+  uint32_t& track = event.shape->track;
+  if (track == ShapeFacts::kUnknown) track = known_track(event);
+  return track;
+}
+
+uint32_t EventCollector::known_track(const RawEvent& event) {
   for (const RecentTrack& recent : recent_tracks_) {
     if (recent.track != UINT32_MAX && event.tid == recent.tid && event.pid == recent.pid) {
       return recent.track;
@@ -159,16 +202,11 @@ uint32_t EventCollector::async_track_of(const RawEvent& event) {
 }
 
 void EventCollector::add_slice(const RawEvent& event) {
-  const auto begin_ns = time_of(event, event.time);
+  const auto begin_ns = begin_of(event);
   if (!begin_ns) return;
-  int64_t duration_ns = 0;
-  if (event.duration.empty()) {
-    rows_->issues.repaired("slice_without_dur", event.offset);
-  } else if (const auto parsed = time_of(event, event.duration)) {
-    duration_ns = *parsed;
-  } else {
-    return;
-  }
+  const auto found_ns = duration_of(event);
+  if (!found_ns) return;
+  int64_t duration_ns = *found_ns;
   if (duration_ns < 0) {
     rows_->issues.repaired("negative_dur", event.offset);
     duration_ns = 0;
@@ -200,7 +238,7 @@ void EventCollector::add_async_edge(const RawEvent& event, bool is_begin) {
 }
 
 std::optional<EdgeRow> EventCollector::edge_of(const RawEvent& event, bool is_begin) {
-  const auto time_ns = time_of(event, event.time);
+  const auto time_ns = begin_of(event);
   if (!time_ns) return std::nullopt;
   EdgeRow row;
   row.time_ns = *time_ns;
@@ -212,10 +250,10 @@ std::optional<EdgeRow> EventCollector::edge_of(const RawEvent& event, bool is_be
 }
 
 void EventCollector::add_flow(const RawEvent& event, bool is_start) {
-  const auto time_ns = time_of(event, event.time);
+  const auto time_ns = begin_of(event);
   if (!time_ns) return;
-  const FlowEnd end{flow_id_of(event.id), *time_ns, track_of(event),
-                    flow_kind_of(unquote(event.category)), is_start};
+  const FlowEnd end{flow_id_of(event.id), *time_ns, track_of(event), facts_of(event).flow_kind,
+                    is_start};
   if (!is_known_from_slice(end)) rows_->flow_ends.push_back(end);
 }
 
@@ -229,7 +267,7 @@ bool EventCollector::is_known_from_slice(const FlowEnd& end) const {
 }
 
 void EventCollector::add_instant(const RawEvent& event, bool is_async) {
-  const auto time_ns = time_of(event, event.time);
+  const auto time_ns = begin_of(event);
   if (!time_ns) return;
   const StringId name = name_of(event);
   const uint32_t track = is_async ? async_track_of(event) : track_of(event);
@@ -237,7 +275,7 @@ void EventCollector::add_instant(const RawEvent& event, bool is_async) {
 }
 
 void EventCollector::add_counter(const RawEvent& event) {
-  const auto time_ns = time_of(event, event.time);
+  const auto time_ns = begin_of(event);
   if (!time_ns) return;
   const StringId pid = intern_token(event, event.pid);
   const std::string name(strings_[name_of(event)]);

@@ -56,9 +56,13 @@ class EventCollector : public EventSink {
   StringId intern(std::string_view text, uint64_t offset);
   StringId intern_token(const RawEvent& event, std::string_view token);
   StringId name_of(const RawEvent& event);
+  [[nodiscard]] const ShapeFacts& facts_of(const RawEvent& event);
   [[nodiscard]] Category category_of_event(const RawEvent& event, StringId name);
+  [[nodiscard]] std::optional<int64_t> begin_of(const RawEvent& event);
+  [[nodiscard]] std::optional<int64_t> duration_of(const RawEvent& event);
   [[nodiscard]] std::optional<int64_t> time_of(const RawEvent& event, std::string_view token);
   [[nodiscard]] uint32_t track_of(const RawEvent& event);
+  [[nodiscard]] uint32_t known_track(const RawEvent& event);
   [[nodiscard]] uint32_t find_track(const RawEvent& event);
   [[nodiscard]] uint32_t async_track_of(const RawEvent& event);
   [[nodiscard]] uint32_t track_at(StringId pid, StringId tid, uint64_t offset);
@@ -69,8 +73,12 @@ class EventCollector : public EventSink {
   StringTable strings_;
   std::vector<uint64_t> first_offsets_;
   std::vector<bool> is_annotation_;  ///< by name: categories of old traces need it
+  std::vector<StringId> next_name_;  ///< by name: what came after it last time, in a loop
+  StringId last_name_;
   std::vector<TrackKey> tracks_;
   std::unordered_map<uint64_t, uint32_t> track_index_;  // by pid and tid
+
+  ShapeFacts facts_;  ///< of the event that is being added, where it has no shape
 
   struct LastSlice {
     uint32_t track = UINT32_MAX;

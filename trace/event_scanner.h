@@ -43,6 +43,31 @@ class SoundEventScanner {
     return true;
   }
 
+  /// A time as Kineto writes it, "1712195495519689.047" or "63": up to 16 digits, then nothing, or
+  /// a point and three more. Eight bytes before it must be readable. What stands behind it is for
+  /// the caller to look at. False, without a step, where it is anything else, or past 2042.
+  bool kineto_time(std::string_view& token, int64_t& time_ns) {
+    const uint64_t digits = Block(at_).digits();
+    if (~digits == 0) return false;
+    const auto whole = static_cast<size_t>(__builtin_ctzll(~digits));
+    if (whole == 0 || whole > 16) return false;
+    uint64_t number = digits_before(at_ + whole, whole < 8 ? whole : 8);
+    if (whole > 8) number += digits_before(at_ + whole - 8, whole - 8) * 100'000'000;
+    if (number > kLargestMicroseconds) return false;
+    size_t bytes = whole;
+    number *= 1000;
+    if (at_[whole] == '.') {
+      if ((digits >> (whole + 1) & 15) != 7) return false;
+      const char* const part = at_ + whole + 1;
+      number += static_cast<uint64_t>((part[0] - '0') * 100 + (part[1] - '0') * 10 + part[2] - '0');
+      bytes += 4;
+    }
+    token = {at_, bytes};
+    time_ns = static_cast<int64_t>(number);
+    at_ += bytes;
+    return true;
+  }
+
   /// A whole event, its members in any order.
   bool event(RawEvent& event) {
     if (!skip('{')) return false;
@@ -73,6 +98,21 @@ class SoundEventScanner {
 
  private:
   static constexpr size_t kBlockBytes = 64;
+  // Of ts and dur alike, so that no sum of them and a base time overflows.
+  static constexpr uint64_t kLargestMicroseconds = INT64_MAX / 4 / 1000;
+
+  // The number of the one to eight digits before `end`: pairs of digits, then pairs of pairs, then
+  // both halves, each in one multiplication.
+  static uint64_t digits_before(const char* end, size_t count) {
+    uint64_t text;
+    __builtin_memcpy(&text, end - 8, 8);
+    const uint64_t kept = ~uint64_t{0} << 8 * (8 - count);
+    const uint64_t values = (text & kept) - (0x3030303030303030 & kept);
+    const uint64_t pairs = values * 10 + (values >> 8);
+    return ((pairs & 0x000000FF000000FF) * (100 + (uint64_t{1'000'000} << 32)) +
+            ((pairs >> 16) & 0x000000FF000000FF) * (1 + (uint64_t{10'000} << 32))) >>
+           32;
+  }
 
   static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 

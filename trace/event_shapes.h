@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,27 +26,43 @@ struct EventShape {
   struct Piece {
     size_t fixed_begin;  ///< of the fixed text, in `fixed`
     size_t fixed_bytes;
-    std::string_view RawEvent::*value;  ///< behind it; null for the last
+    std::string_view RawEvent::*value;         ///< behind it; null for the last
+    int64_t RawEvent::*nanoseconds = nullptr;  ///< of a value that is a time
+  };
+
+  /// Most events are of the same thread as the last one of their shape: pid and tid with the fixed
+  /// texts before, between and behind them, which are compared at once.
+  struct Owner {
+    std::string text;  ///< padded to whole blocks
+    size_t bytes = 0;  ///< 0: not known
+    size_t pid_at = 0, pid_bytes = 0;
+    size_t tid_at = 0, tid_bytes = 0;
   };
 
   std::vector<Piece> pieces;  ///< in the order of the text
   std::string fixed;          ///< all fixed texts, each padded to whole blocks
   std::string phase;
   std::string category;
+  const Piece* owner_piece = nullptr;  ///< pid's, where tid's comes next; else null
+  Owner owner;
+  ShapeFacts facts;
 
-  /// The shape of an event that was parsed in full; `text` is all of it. None where it has no use:
+  /// The event's owner is that of `event`, written in `text`.
+  void remember_owner(const RawEvent& event, std::string_view text);
+
+  /// The shape of an event that was parsed in full; `text` is all of it. Null where it has no use:
   /// one of its fixed texts is too long.
-  [[nodiscard]] static std::optional<EventShape> of(const RawEvent& event, std::string_view text);
+  [[nodiscard]] static std::unique_ptr<EventShape> of(const RawEvent& event, std::string_view text);
 };
 
 /// The shapes seen so far, with a guess which comes next: events come in patterns.
 class EventShapes {
  public:
   [[nodiscard]] size_t size() const { return known_.size(); }
-  [[nodiscard]] const EventShape& operator[](size_t index) const { return known_[index]->shape; }
+  [[nodiscard]] EventShape& operator[](size_t index) { return *known_[index]; }
   /// The shape that came last time after the one that came now; there is at least one.
-  [[nodiscard]] size_t expected() const { return known_[last_]->next; }
-  void came(size_t index) { known_[last_]->next = index, last_ = index; }
+  [[nodiscard]] size_t expected() const { return next_[last_]; }
+  void came(size_t index) { next_[last_] = index, last_ = index; }
 
   /// Remembers the shape of an event that none fitted.
   void learn(const RawEvent& event, std::string_view text);
@@ -55,12 +70,8 @@ class EventShapes {
  private:
   static constexpr size_t kMaxShapes = 48;
 
-  struct Known {
-    EventShape shape;
-    size_t next = 0;
-  };
-
-  std::vector<std::unique_ptr<Known>> known_;
+  std::vector<std::unique_ptr<EventShape>> known_;
+  std::vector<size_t> next_;  ///< by shape: what came after it last time
   size_t last_ = 0;
   size_t replaced_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "trace/event_parser.h"
+#include "trace/kineto_time.h"
 #include "trace/sound_events.h"
 
 namespace redline::trace {
@@ -12,6 +13,13 @@ namespace {
 
 struct Collector : EventSink {
   void add(const RawEvent& event) override {
+    if (event.time_ns != RawEvent::kNotRead) {
+      ++times_read;
+      EXPECT_EQ(event.time_ns, parse_kineto_time_ns(event.time)) << event.time;
+    }
+    if (event.duration_ns != RawEvent::kNotRead) {
+      EXPECT_EQ(event.duration_ns, parse_kineto_time_ns(event.duration)) << event.duration;
+    }
     events += std::to_string(event.offset);
     for (const auto token : {event.phase, event.category, event.name, event.pid, event.tid,
                              event.time, event.duration, event.id, event.args}) {
@@ -20,6 +28,7 @@ struct Collector : EventSink {
     events += "\n";
   }
   std::string events;
+  int times_read = 0;
 };
 
 // Events one by one, by a new parser each: none can fit a shape.
@@ -66,6 +75,45 @@ TEST(EventShapesTest, AreToldApartByOneCharacter) {
     if (event[i] == ' ') events.push_back(event.substr(0, i) + "\n" + event.substr(i + 1));
     if (event[i] == 'X') events.push_back(event.substr(0, i) + "B" + event.substr(i + 1));
     events.push_back(event);
+  }
+  EXPECT_EQ(with_shapes(events), without_shapes(events));
+}
+
+TEST(EventShapesTest, ReadTimesAsKinetoWritesThemAndLeaveOthers) {
+  std::vector<std::string> events;
+  for (const char* time :
+       {"0", "7", "12.345", "1234567", "12345678", "123456789.001", "1712195495507616.959",
+        "9999999999999999", "9999999999999999.999", "12345678901234567", "1.5", "1.2345", "1.",
+        "-3.250", "\"5\"", "1e3", "0.001", "00000000000000012.000"}) {
+    const std::string text(time);
+    events.push_back(R"({"ph": "X", "name": "a", "ts": )" + text + R"(, "dur": )" + text + "}");
+  }
+  const std::vector<std::string> once = events;
+  events.insert(events.end(), once.begin(), once.end());
+  EXPECT_EQ(with_shapes(events), without_shapes(events));
+  std::string text;
+  for (const std::string& event : events) text += event + ",";
+  for (const SoundParser& parser : sound_parsers()) {
+    EventShapes shapes;
+    Collector all;
+    const std::string padded = text + std::string(400, ' ');
+    const SoundText sound{padded.data(), padded.data() + text.size() - 1, 0};
+    EXPECT_TRUE(parser.parse(sound, shapes, all).sound) << parser.instructions;
+    EXPECT_GT(all.times_read, 12) << parser.instructions;
+  }
+}
+
+TEST(EventShapesTest, GoOnWhereAnotherThreadTakesOver) {
+  std::vector<std::string> events;
+  for (const char* owner :
+       {R"("pid": 1, "tid": 2)", R"("pid": 1, "tid": 2)", R"("pid": 1, "tid": 3)",
+        R"("pid": "a b", "tid": "c")", R"("pid": 12, "tid": 2)", R"("pid":  1, "tid": 2)",
+        R"("pid": 1, "tid": 2)"}) {
+    const std::string text(owner);
+    events.push_back(R"({"ph": "X", "name": "a", )" + text + R"(, "ts": 5.125, "dur": 1.000})");
+    events.push_back(R"({"ph": "s", "id": 1, )" + text + R"(, "ts": 5.125})");
+    events.push_back(R"({"ph": "i", "name": "last", "ts": 5.125, )" + text + "}");
+    events.push_back(R"({"ph": "i", "name": "args", )" + text + R"(, "args": {"x": 1}})");
   }
   EXPECT_EQ(with_shapes(events), without_shapes(events));
 }

@@ -25,7 +25,7 @@ namespace redline::trace {
 }
 
 /// Nanoseconds of "1712195495519689.047" or "63": up to 16 digits, then nothing, or a point
-/// and three digits. None for any other form, though it may be a number, too.
+/// and three digits. None for any other form, though it may be a number, too, and past 2042.
 [[nodiscard]] inline std::optional<int64_t> parse_kineto_time_ns(std::string_view token) {
   int64_t value = 0;
   size_t at = 0;
@@ -36,7 +36,7 @@ namespace redline::trace {
   }
   const auto is_digit = [&] { return at < token.size() && token[at] >= '0' && token[at] <= '9'; };
   for (; is_digit() && at < 16; ++at) value = value * 10 + (token[at] - '0');
-  if (at == 0) return std::nullopt;
+  if (at == 0 || value > INT64_MAX / 4 / 1000) return std::nullopt;
   if (at == token.size()) return value * 1000;
   if (token[at] != '.' || token.size() != at + 4) return std::nullopt;
   for (++at; is_digit(); ++at) value = value * 10 + (token[at] - '0');

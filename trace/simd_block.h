@@ -33,6 +33,11 @@ class Block {
     return _mm512_cmplt_epu8_mask(bytes_, _mm512_set1_epi8(c));
   }
   [[nodiscard]] uint64_t high_bits() const { return _mm512_movepi8_mask(bytes_); }
+  /// Bytes from '0' to '9'.
+  [[nodiscard]] uint64_t digits() const {
+    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes_, _mm512_set1_epi8('0')),
+                                  _mm512_set1_epi8(10));
+  }
 
  private:
   __m512i bytes_;
@@ -134,6 +139,8 @@ class Block {
   [[nodiscard]] uint64_t high_bits() const {
     return join([&](unsigned i) { return parts_[i].high_bits(); });
   }
+  /// Bytes from '0' to '9'.
+  [[nodiscard]] uint64_t digits() const { return below('9' + 1) & ~below('0'); }
 
  private:
   static constexpr unsigned kParts = 64 / Part::kBytes;

@@ -65,7 +65,7 @@ class SoundEvents {
 
   // Takes the event if it has the shape; else the scanner does not move.
   bool match(size_t index, size_t offset) {
-    const EventShape& shape = shapes_[index];
+    EventShape& shape = shapes_[index];
     const SoundEventScanner start = scanner_;
     RawEvent event;
     if (!match_pieces(shape, event) || !scanner_.is_inside()) {
@@ -75,23 +75,55 @@ class SoundEvents {
     event.offset = offset;
     event.phase = shape.phase;
     event.category = shape.category;
+    event.shape = &shape.facts;
     shapes_.came(index);
     sink_.add(event);
     return true;
   }
 
-  bool match_pieces(const EventShape& shape, RawEvent& event) {
-    for (const EventShape::Piece& piece : shape.pieces) {
-      if (scanner_.ended() ||
-          !scanner_.skip_fixed(shape.fixed.data() + piece.fixed_begin, piece.fixed_bytes)) {
+  bool match_pieces(EventShape& shape, RawEvent& event) {
+    const char* owner_begin = nullptr;  // of one that is not the last event's
+    if (shape.owner_piece == nullptr) shape.facts.track = ShapeFacts::kUnknown;
+    for (const EventShape::Piece* piece = shape.pieces.data();; ++piece) {
+      if (scanner_.ended()) return false;
+      if (piece == shape.owner_piece) {
+        if (match_owner(shape.owner, event)) {
+          piece += 2;
+          if (piece->value == nullptr) return true;
+          if (!match_value(*piece, event)) return false;
+          continue;
+        }
+        owner_begin = scanner_.at();
+      }
+      if (!scanner_.skip_fixed(shape.fixed.data() + piece->fixed_begin, piece->fixed_bytes)) {
         return false;
       }
-      if (piece.value == nullptr) return true;
-      std::string_view& token = event.*piece.value;
-      if (!scanner_.value(token)) return false;
-      if (piece.value == &RawEvent::args && token[0] != '{') return false;
+      if (owner_begin != nullptr && piece == shape.owner_piece + 2) {
+        shape.remember_owner(event,
+                             {owner_begin, static_cast<size_t>(scanner_.at() - owner_begin)});
+      }
+      if (piece->value == nullptr) return true;
+      if (!match_value(*piece, event)) return false;
     }
+  }
+
+  // The last event's pid and tid, and what stands up to the next value.
+  bool match_owner(const EventShape::Owner& owner, RawEvent& event) {
+    const char* const begin = scanner_.at();
+    if (owner.bytes == 0 || !scanner_.skip_fixed(owner.text.data(), owner.bytes)) return false;
+    event.pid = {begin + owner.pid_at, owner.pid_bytes};
+    event.tid = {begin + owner.tid_at, owner.tid_bytes};
     return true;
+  }
+
+  bool match_value(const EventShape::Piece& piece, RawEvent& event) {
+    std::string_view& token = event.*piece.value;
+    int64_t time_ns = 0;
+    if (piece.nanoseconds != nullptr && scanner_.kineto_time(token, time_ns)) {
+      event.*piece.nanoseconds = time_ns;
+      return true;
+    }
+    return scanner_.value(token) && (piece.value != &RawEvent::args || token[0] == '{');
   }
 
   SoundText text_;

@@ -29,8 +29,7 @@ int usage(const std::string& message) {
 
 /// What the recorder takes and has no source for yet; each goes with its source.
 void say_unserved(const profiler::SourceOptions& sources) {
-  const std::pair<bool, const char*> unserved[] = {{sources.with_stack, "--stacks"},
-                                                   {sources.with_modules, "--modules"}};
+  const std::pair<bool, const char*> unserved[] = {{sources.with_modules, "--modules"}};
   for (const auto& [is_asked_for, option] : unserved) {
     if (is_asked_for) say(std::string(option) + " is not served by this version and left out");
   }

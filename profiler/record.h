@@ -26,6 +26,7 @@ enum class RecordKind : uint8_t {
   kMemory,       ///< MemoryFields
   kOutOfMemory,  ///< MemoryFields without address: what was asked for in vain
   kCounter,      ///< CounterFields
+  kFrame,        ///< FrameFields
 };
 
 /// How an operator stands to autograd.
@@ -63,6 +64,15 @@ struct CounterFields {
   TextId series = {};
 };
 
+/// A call of a Python function.
+struct FrameFields {
+  int64_t end_ns = 0;
+  uint64_t id = 0;               ///< from 1
+  uint64_t parent = 0;           ///< 0: none
+  uint32_t module = UINT32_MAX;  ///< of a torch.nn.Module: its number within its class
+  uint32_t tid = 0;              ///< who records it may be another thread; 0: the same
+};
+
 /// Which one holds: Record::kind.
 union RecordFields {
   constexpr RecordFields() : op() {}
@@ -70,11 +80,13 @@ union RecordFields {
   constexpr RecordFields(const SliceFields& fields) : slice(fields) {}
   constexpr RecordFields(const MemoryFields& fields) : memory(fields) {}
   constexpr RecordFields(const CounterFields& fields) : counter(fields) {}
+  constexpr RecordFields(const FrameFields& fields) : frame(fields) {}
 
   OperatorFields op;
   SliceFields slice;
   MemoryFields memory;
   CounterFields counter;
+  FrameFields frame;
 };
 
 struct Record {

@@ -12,6 +12,7 @@ namespace redline::profiler {
 void write_slice(EventOutput& out, const Record& record, uint64_t tid);
 void write_mark(EventOutput& out, const Record& record, uint64_t tid);
 void write_memory(EventOutput& out, const Record& record, uint64_t tid);
+void write_frame(EventOutput& out, const Record& record, uint64_t tid);
 void write_counter(EventOutput& out, const Record& record);
 
 }  // namespace redline::profiler

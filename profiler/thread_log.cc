@@ -21,11 +21,16 @@ bool ThreadLog::extend() {
   return true;
 }
 
+std::optional<std::string> name_of_thread(uint64_t tid) {
+  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/comm");
+  std::string name;
+  if (!std::getline(file, name)) return std::nullopt;
+  return name;
+}
+
 std::string ThreadLog::thread_name() const {
   // Threads are often named after their first operators; a thread that is gone has its first name.
-  std::ifstream file("/proc/self/task/" + std::to_string(tid_) + "/comm");
-  std::string name;
-  return std::getline(file, name) ? name : last_name_;
+  return name_of_thread(static_cast<uint64_t>(tid_)).value_or(last_name_);
 }
 
 ThreadLog* ThreadRegistry::enter() {

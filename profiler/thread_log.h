@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,9 @@
 #include "profiler/text_table.h"
 
 namespace redline::profiler {
+
+/// As pthread_setname_np knows it; none of a thread that is gone.
+[[nodiscard]] std::optional<std::string> name_of_thread(uint64_t tid);
 
 class ThreadLog {
  public:

@@ -14,6 +14,12 @@ constexpr auto kLookInterval = std::chrono::milliseconds(20);
 constexpr int64_t kRoundIntervalNs = 250'000'000;
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // the most that a kill -9 costs
 
+/// Where that is not the thread that recorded it.
+std::optional<uint64_t> thread_of(const Record& record) {
+  if (record.kind == RecordKind::kFrame && record.of.frame.tid != 0) return record.of.frame.tid;
+  return std::nullopt;
+}
+
 /// The members of a JSON object, to go on after others.
 std::string added_members(const std::string& object) {
   const size_t begin = object.find('{') + 1;
@@ -125,9 +131,10 @@ void Window::add(const Record& record, const ThreadLog& log) {
     ++dropped_;
     return;
   }
-  const auto tid = static_cast<uint64_t>(log.tid());
+  const auto recorder = static_cast<uint64_t>(log.tid());
+  const uint64_t tid = thread_of(record).value_or(recorder);
   if (auto [seen, is_new] = seen_threads_.try_emplace(tid); is_new) {
-    seen->second = log.thread_name();
+    seen->second = tid == recorder ? log.thread_name() : name_of_thread(tid).value_or("");
     thread_count_ = seen_threads_.size();
   }
   assembler_->add(record, tid);

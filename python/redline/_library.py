@@ -54,20 +54,34 @@ class Recorder:
         ]
         self.version = library.redline_version().decode()
         self.schedule_action = library.redline_schedule_action
+        self._with_stack = False
+        self._frames = None
 
     def prepare(self, *, directory=None, **options):
         """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default;
         `options` are the others of redline_prepare, such as record_shapes=True."""
         self._check(self._library.redline_prepare(_options(directory, options)))
+        self._with_stack = options.get("with_stack", False)
+        if self._with_stack and self._frames is None:
+            self._frames = _load_frames(self._library._name)
 
     def start(self):
         self._check(self._library.redline_start())
+        if self._with_stack and self._frames is not None:
+            self._frames.start()
 
     def stop(self):
+        self._stop_frames()
         self._check(self._library.redline_stop())
 
     def discard(self):
+        self._stop_frames()
         self._check(self._library.redline_discard())
+
+    def _stop_frames(self):
+        lost = self._frames.stop() if self._frames is not None else 0
+        if lost:
+            self.add_metadata("redline", {"threads_without_python_frames": lost})
 
     def begin_step(self, number, is_drawn=False):
         """A step of the training loop begins. `is_drawn`: others draw its annotation."""
@@ -112,6 +126,12 @@ class Recorder:
     def _check(self, status):
         if status != 0:
             raise RecorderError(self._library.redline_last_error().decode(errors="replace"))
+
+
+def _load_frames(core_path):
+    from redline._python_frames import load_python_frames
+
+    return load_python_frames(core_path)
 
 
 @functools.cache

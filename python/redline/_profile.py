@@ -15,7 +15,6 @@ from redline._library import RecorderError, recorder
 # Arguments of torch.profiler.profile that this version does not serve, with their defaults. The first
 # two have an option of the recorder already: who adds the source takes the line out here.
 _UNSERVED = {
-    "with_stack": False,
     "with_modules": False,
     "experimental_config": None,
     "execution_trace_observer": None,
@@ -23,7 +22,7 @@ _UNSERVED = {
     "custom_trace_id_callback": None,
     "post_processing_timeout_s": None,
 }
-_SERVED = ("record_shapes", "profile_memory", "with_flops")
+_SERVED = ("record_shapes", "profile_memory", "with_flops", "with_stack")
 _UNSERVED_METHODS = (
     "events", "key_averages", "export_stacks", "export_memory_timeline", "toggle_collection_dynamic"
 )

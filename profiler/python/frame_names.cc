@@ -1,0 +1,120 @@
+#include "profiler/python/frame_names.h"
+
+#include <cstdio>
+
+#include "profiler/source.h"
+
+namespace redline::profiler {
+namespace {
+
+/// The frame's "self"; null where it has none.
+Object self_of(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030C0000
+  Object self(PyFrame_GetVarString(frame, "self"));
+#else
+  const Object locals(PyFrame_GetLocals(frame));
+  Object self = keep(locals == nullptr ? nullptr : PyDict_GetItemString(locals.get(), "self"));
+#endif
+  PyErr_Clear();
+  return self;
+}
+
+/// False where the object that `weak` was made for is gone and another has its address.
+bool refers_to(PyObject* weak, PyObject* object) {
+  if (weak == nullptr) return false;
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* referent = nullptr;
+  if (PyWeakref_GetRef(weak, &referent) < 0) PyErr_Clear();
+  const Object held(referent);
+  return referent == object;
+#else
+  return PyWeakref_GetObject(weak) == object;
+#endif
+}
+
+/// As the interpreter's own repr() has it, but without running any Python code.
+std::string describe_builtin(const PyCFunctionObject& function) {
+  const std::string name = function.m_ml->ml_name;
+  if (function.m_self == nullptr || PyModule_Check(function.m_self)) {
+    return "<built-in function " + name + ">";
+  }
+  char address[32];
+  std::snprintf(address, sizeof(address), "%p", static_cast<void*>(function.m_self));
+  return "<built-in method " + name + " of " + Py_TYPE(function.m_self)->tp_name + " object at " +
+         address + ">";
+}
+
+}  // namespace
+
+void FrameNames::open(PyObject* module_call, std::vector<std::string> path_prefixes) {
+  close();
+  module_call_ = keep(module_call);
+  path_prefixes_ = std::move(path_prefixes);
+}
+
+void FrameNames::close() {
+  module_call_.reset();
+  codes_.clear();
+  builtins_.clear();
+  modules_.clear();
+  modules_of_class_.clear();
+}
+
+FrameName FrameNames::of_frame(PyFrameObject* frame) {
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  const Object held(reinterpret_cast<PyObject*>(code));
+  if (held == module_call_) {
+    if (const auto module = of_module_call(frame)) return *module;
+  }
+  bool is_new = false;
+  const auto instruction = static_cast<uint64_t>(PyFrame_GetLasti(frame));
+  Code& known = codes_.find_or_add(code, instruction, is_new);
+  if (is_new) {
+    known.code = keep(held.get());
+    known.name = describe_code(code, PyFrame_GetLineNumber(frame));
+  }
+  return {known.name};
+}
+
+TextId FrameNames::describe_code(PyCodeObject* code, int line) const {
+  std::string file = text_of(code->co_filename);
+  for (const auto& prefix : path_prefixes_) {
+    if (!file.starts_with(prefix)) continue;
+    file.erase(0, prefix.size());
+    break;
+  }
+  return intern_name(file + "(" + std::to_string(line) + "): " + text_of(code->co_name));
+}
+
+FrameName FrameNames::of_builtin(PyObject* object) {
+  if (!PyCFunction_Check(object)) return {intern_name("<built-in>")};
+  const auto& function = *reinterpret_cast<PyCFunctionObject*>(object);
+  bool is_new = false;
+  // A definition may be freed and another take its place: its code tells them apart.
+  const auto code = reinterpret_cast<uintptr_t>(function.m_ml->ml_meth);
+  TextId& name = builtins_.find_or_add(function.m_ml, code, is_new);
+  if (is_new) name = intern_name(describe_builtin(function));
+  return {name};
+}
+
+std::optional<FrameName> FrameNames::of_module_call(PyFrameObject* frame) {
+  const Object self = self_of(frame);
+  if (self == nullptr) return std::nullopt;
+  bool is_new = false;
+  Module& known = modules_.find_or_add(self.get(), 0, is_new);
+  if (is_new || !refers_to(known.weak.get(), self.get())) {
+    known.weak.reset(PyWeakref_NewRef(self.get(), nullptr));
+    PyErr_Clear();
+    known.name = name_module(Py_TYPE(self.get()));
+  }
+  return known.name;
+}
+
+FrameName FrameNames::name_module(PyTypeObject* type) {
+  const std::string full_name = type->tp_name;
+  const std::string class_name = full_name.substr(full_name.rfind('.') + 1);
+  const uint32_t number = modules_of_class_[class_name]++;
+  return {intern_name("nn.Module: " + class_name + "_" + std::to_string(number)), number};
+}
+
+}  // namespace redline::profiler

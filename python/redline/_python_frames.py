@@ -1,0 +1,89 @@
+"""Python calls in the trace (with_stack): libredline_python.so through ctypes.
+
+Its functions are called with the interpreter lock held (PyDLL): they walk the frames of all threads and
+set their profile functions. What the user had set before goes on to be called, and is restored.
+"""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import site
+import sys
+import threading
+import warnings
+import weakref
+
+import torch
+
+NAME = "libredline_python.so"
+
+
+class PythonFrames:
+    """The recording of Python calls beside the window of a Recorder. Raises OSError where the adapter
+    cannot be loaded: it is built for one version of Python."""
+
+    def __init__(self, core_path):
+        self._library = ctypes.PyDLL(str(pathlib.Path(core_path).with_name(NAME)))
+        self._library.redline_python_version.restype = ctypes.c_char_p
+        self._library.redline_python_start.restype = ctypes.py_object
+        self._library.redline_python_start.argtypes = [ctypes.py_object] * 3
+        built_for = self._library.redline_python_version().decode()
+        if built_for != f"{sys.version_info.major}.{sys.version_info.minor}":
+            raise OSError(f"{NAME} was built for Python {built_for}")
+        self._users_hook = None
+        self._own_hook = None
+        _forget_after_fork(self)
+
+    def start(self):
+        """All threads, from here to stop(); the window has begun."""
+        call = getattr(torch.nn.Module.__call__, "__code__", None)
+        self._users_hook = threading.getprofile()
+        self._own_hook = self._library.redline_python_start(call, path_prefixes(), self._users_hook)
+        threading.setprofile(self._own_hook)
+
+    def stop(self):
+        """The window is about to end. Gives the number of threads that were lost to a profile function
+        which the job set meanwhile."""
+        if self._own_hook is None:
+            return 0
+        self._restore_thread_hook()
+        return self._library.redline_python_stop()
+
+    def forget(self):
+        """In a forked child, which is not recorded."""
+        if self._own_hook is not None:
+            self._restore_thread_hook()
+            self._library.redline_python_forget()
+
+    def _restore_thread_hook(self):
+        if threading.getprofile() is self._own_hook:
+            threading.setprofile(self._users_hook)
+        self._own_hook = self._users_hook = None
+
+
+def load_python_frames(core_path):
+    """None, with one warning, where Python calls cannot be recorded."""
+    try:
+        return PythonFrames(core_path)
+    except OSError as error:
+        warnings.warn(f"redline: no Python stacks: {error}. Build Redline for this Python.")
+        return None
+
+
+def path_prefixes():
+    """What file names lose at their beginning, as torch.profiler has it."""
+    folders = [*site.getsitepackages(), *sys.path, site.getuserbase(), site.getusersitepackages(),
+               os.path.dirname(os.path.dirname(torch.__file__))]
+    return [folder + os.sep for folder in sorted({os.path.abspath(f) for f in folders}, reverse=True)]
+
+
+def _forget_after_fork(frames):
+    alive = weakref.ref(frames)
+
+    def forget():
+        if (in_parent := alive()) is not None:
+            with contextlib.suppress(Exception):
+                in_parent.forget()
+
+    os.register_at_fork(after_in_child=forget)

@@ -52,6 +52,9 @@ int record(const RecordOptions& options) {
   if (const auto added = launch::add_record_request(request, environment); !added) {
     return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
   }
+  if (const auto tool = launch::other_nvtx_tool(environment)) {
+    say("NVTX ranges go to " + *tool + ", as NVTX_INJECTION64_PATH says, and not into the trace");
+  }
   const launch::RecordNotes notes(directory);
   environment.set("REDLINE_NOTES", notes.path());
   const auto before = launch::list_traces(directory);

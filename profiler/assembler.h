@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiler/event_output.h"
+#include "profiler/nvtx_writer.h"
 #include "profiler/operator_writer.h"
 #include "profiler/record.h"
 #include "profiler/text_table.h"
@@ -28,7 +29,10 @@ class Assembler {
 
   void add(const Record& record, uint64_t tid);
   /// After each round over all threads.
-  void end_round() { operators_.end_round(); }
+  void end_round() {
+    operators_.end_round();
+    nvtx_.end_round();
+  }
   void flush() { out_.file().flush(); }
 
   struct Thread {
@@ -51,6 +55,7 @@ class Assembler {
   const int64_t begin_ns_;
   EventOutput out_;
   OperatorWriter operators_{out_};
+  NvtxWriter nvtx_{out_};
 };
 
 }  // namespace redline::profiler

@@ -7,6 +7,7 @@
 
 #include "profiler/adapter.h"
 #include "profiler/control.h"
+#include "profiler/nvtx_tool.h"
 #include "profiler/ranges.h"
 #include "profiler/recorder.h"
 #include "profiler/schedule.h"
@@ -171,10 +172,17 @@ int redline_listen(const char* options_json, int64_t steps) {
 }
 
 void redline_range_push(const char* name) {
-  redline::profiler::push_range(name != nullptr ? name : "");
+  if (name == nullptr) name = "";
+  redline::profiler::push_range(name);
+  if (const auto& tool = redline::profiler::other_nvtx_tool(); tool.push != nullptr) {
+    tool.push(name);
+  }
 }
 
-void redline_range_pop(void) { redline::profiler::pop_range(); }
+void redline_range_pop(void) {
+  redline::profiler::pop_range();
+  if (const auto& tool = redline::profiler::other_nvtx_tool(); tool.pop != nullptr) tool.pop();
+}
 
 int redline_get_stats(redline_stats* stats) {
   if (stats == nullptr) return failure("stats: no structure");

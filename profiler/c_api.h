@@ -64,7 +64,9 @@ REDLINE_API void redline_end_step(void);
  * without "directory" the traces go to the current one. May be called again with other options. */
 REDLINE_API int redline_listen(const char* options_json, int64_t steps);
 
-/* User scopes, recorded as user_annotation on the calling thread; they nest. `name` is copied. */
+/* User scopes, recorded as user_annotation on the calling thread; they nest. `name` is copied.
+ * Where NVTX_INJECTION64_PATH names another tool, such as Nsight Systems, it gets them as NVTX
+ * ranges. */
 REDLINE_API void redline_range_push(const char* name);
 REDLINE_API void redline_range_pop(void);
 

@@ -27,6 +27,7 @@ enum class RecordKind : uint8_t {
   kOutOfMemory,  ///< MemoryFields without address: what was asked for in vain
   kCounter,      ///< CounterFields
   kFrame,        ///< FrameFields
+  kNvtx,         ///< NvtxFields
 };
 
 /// How an operator stands to autograd.
@@ -73,6 +74,22 @@ struct FrameFields {
   uint32_t tid = 0;              ///< who records it may be another thread; 0: the same
 };
 
+enum class NvtxPhase : uint8_t { kSlice, kMark, kStart, kEnd };
+enum class PayloadForm : uint8_t { kNone, kUnsigned, kSigned, kDouble };
+
+struct NvtxFields {
+  int64_t end_ns = 0;  ///< kSlice
+  uint64_t range = 0;  ///< kStart, kEnd: which one
+  union {
+    uint64_t number = 0;
+    int64_t signed_number;
+    double real;
+  } payload;
+  TextId args = {};  ///< members of "args" but the payload
+  NvtxPhase phase = NvtxPhase::kSlice;
+  PayloadForm payload_form = PayloadForm::kNone;
+};
+
 /// Which one holds: Record::kind.
 union RecordFields {
   constexpr RecordFields() : op() {}
@@ -81,12 +98,14 @@ union RecordFields {
   constexpr RecordFields(const MemoryFields& fields) : memory(fields) {}
   constexpr RecordFields(const CounterFields& fields) : counter(fields) {}
   constexpr RecordFields(const FrameFields& fields) : frame(fields) {}
+  constexpr RecordFields(const NvtxFields& fields) : nvtx(fields) {}
 
   OperatorFields op;
   SliceFields slice;
   MemoryFields memory;
   CounterFields counter;
   FrameFields frame;
+  NvtxFields nvtx;
 };
 
 struct Record {

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kTraceEnding = ".pt.trace.json.gz";
+constexpr const char* kNvtxTool = "NVTX_INJECTION64_PATH";
 constexpr const char* kScheduleExample =
     ". Example: --schedule skip_first=0,wait=1,warmup=1,active=3,repeat=1";
 
@@ -116,6 +117,7 @@ tl::expected<void, std::string> add_record_request(const RecordRequest& request,
     return tl::unexpected(std::string("the Python package of Redline is not there"));
   }
   environment.prepend("LD_PRELOAD", *core);
+  if (!environment.get(kNvtxTool)) environment.set(kNvtxTool, *core);
   const Schedule& schedule = request.schedule;
   const nlohmann::json json{{"directory", request.directory},
                             {"record_shapes", request.sources.record_shapes},
@@ -134,6 +136,11 @@ tl::expected<void, std::string> add_record_request(const RecordRequest& request,
   environment.set("REDLINE_RECORD",
                   json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   return {};
+}
+
+std::optional<std::string> other_nvtx_tool(const Environment& environment) {
+  const auto tool = environment.get(kNvtxTool);
+  return tool == library_path("libredline.so") ? std::nullopt : tool;
 }
 
 RecordNotes::RecordNotes(const std::string& directory)

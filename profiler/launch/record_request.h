@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -31,6 +32,10 @@ struct RecordRequest {
 /// it. The error names what of Redline is missing.
 [[nodiscard]] tl::expected<void, std::string> add_record_request(const RecordRequest& request,
                                                                  Environment& environment);
+
+/// The tool that the user gives NVTX's ranges to, where it is another: a process has only one, and
+/// the user's stays.
+[[nodiscard]] std::optional<std::string> other_nvtx_tool(const Environment& environment);
 
 /// The file in which the command's Python processes note what became of their recording, one JSON
 /// line a fact; gone with this object.

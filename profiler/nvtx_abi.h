@@ -1,0 +1,93 @@
+// The binary interface between NVTX, which is compiled into each program and library that uses it,
+// and the one tool of the process (NVTX 3, version 2 of its event attributes; frozen by NVIDIA).
+//
+// Written down here rather than taken from NVTX's headers, which come with CUDA: this is all of it
+// that a recorder needs, and machines without CUDA build it, too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace redline::nvtx {
+
+using Function = void (*)();
+
+struct CallbackTable {
+  size_t struct_size;
+  /// Gives an array of `size` places for functions, by their numbers in a module; some are null.
+  int (*get_module_functions)(int32_t module, Function*** table, unsigned* size);
+};
+inline constexpr uint32_t kCallbackTable = 1;
+
+/// What NVTX hands to a tool's InitializeInjectionNvtx2: gives the table of that number.
+using GetExportTable = const void* (*)(uint32_t table);
+using Initialize = int (*)(GetExportTable);
+
+enum Module : int32_t { kCore = 1, kDomains = 5 };
+
+enum CoreFunction : unsigned {
+  kMarkEx = 1,
+  kMarkA,
+  kMarkW,
+  kRangeStartEx,
+  kRangeStartA,
+  kRangeStartW,
+  kRangeEnd,
+  kRangePushEx,
+  kRangePushA,
+  kRangePushW,
+  kRangePop,
+  kNameCategoryA,
+  kNameCategoryW,
+  kCoreSize = 16,
+};
+
+enum DomainFunction : unsigned {
+  kDomainMarkEx = 1,
+  kDomainRangeStartEx,
+  kDomainRangeEnd,
+  kDomainRangePushEx,
+  kDomainRangePop,
+  kDomainNameCategoryA = 8,
+  kDomainNameCategoryW,
+  kDomainRegisterStringA,
+  kDomainRegisterStringW,
+  kDomainCreateA,
+  kDomainCreateW,
+};
+
+enum MessageType : int32_t { kNoMessage, kAscii, kUnicode, kRegistered };
+enum PayloadType : int32_t { kNoPayload, kUint64, kInt64, kDouble, kUint32, kInt32, kFloat };
+
+/// nvtxEventAttributes_t. `size` tells how much of it the caller knows.
+struct EventAttributes {
+  uint16_t version;
+  uint16_t size;
+  uint32_t category;
+  int32_t color_type;
+  uint32_t color;
+  int32_t payload_type;
+  int32_t reserved;
+  union {
+    uint64_t uint64;
+    int64_t int64;
+    double float64;
+    uint32_t uint32;
+    int32_t int32;
+    float float32;
+  } payload;
+  int32_t message_type;
+  union {
+    const char* ascii;
+    const wchar_t* unicode;
+    const void* registered;
+  } message;
+};
+static_assert(sizeof(EventAttributes) == 48 && offsetof(EventAttributes, message) == 40);
+
+}  // namespace redline::nvtx
+
+/// Called by each copy of NVTX in the process at its first use, where NVTX_INJECTION64_PATH names
+/// this library, or where the program has linked it (nvtx_static.h). Gives 1.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    redline::nvtx::GetExportTable get_export_table);

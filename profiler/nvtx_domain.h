@@ -1,0 +1,50 @@
+// NVTX's domains, categories and registered strings. Programs make them once and use them for ever,
+// whether or not anything is recorded then; they are never freed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace redline::profiler {
+
+class NvtxDomain {
+ public:
+  explicit NvtxDomain(std::string name) : name_(std::move(name)) {}
+
+  /// The domain of that name; the default one is "".
+  [[nodiscard]] static NvtxDomain& named(const std::string& name);
+  /// The domain that a handle, null for the default one, stands for.
+  [[nodiscard]] static NvtxDomain& of(const void* handle);
+
+  /// Members of "args" for an event of this domain, and of a category other than 0. Valid for ever.
+  [[nodiscard]] std::string_view members(uint32_t category);
+  void name_category(uint32_t category, const std::string& name);
+
+  /// A handle for `text`, the same for the same text.
+  [[nodiscard]] const std::string* register_string(std::string text);
+
+ private:
+  struct Category {
+    uint32_t number;
+    std::string members;
+    const Category* next;
+  };
+  [[nodiscard]] const Category* find(uint32_t category) const;
+  const Category& add(uint32_t category, const std::string& quoted_name);
+
+  const std::string name_;
+  std::atomic<const Category*> categories_ = nullptr;  ///< read without the lock
+  std::mutex mutex_;
+  std::deque<Category> all_categories_;
+  std::unordered_map<std::string, std::string> strings_;
+};
+
+/// wchar_t, which is UTF-32 here, as UTF-8.
+[[nodiscard]] std::string to_utf8(const wchar_t* text);
+
+}  // namespace redline::profiler

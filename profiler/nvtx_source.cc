@@ -1,0 +1,290 @@
+// NVTX ranges and marks of all libraries in the process as a source of the recorder.
+//
+// Ranges that are pushed and popped nest on their thread: "user_annotation" slices. Those that are
+// started and ended overlap freely, and may end on another thread: async events of category "nvtx".
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "profiler/nvtx_abi.h"
+#include "profiler/nvtx_domain.h"
+#include "profiler/recorder.h"
+
+namespace redline::profiler {
+namespace {
+
+using nvtx::EventAttributes;
+
+/// As in ranges.cc: a fixed array, and deeper ranges are counted only.
+constexpr uint32_t kMostOpen = 256;
+struct OpenRange {
+  const NvtxDomain* domain;
+  int32_t level;  ///< of its domain's open ranges on this thread
+  Record record;  ///< begin_ns is 0 where nothing was recorded then
+};
+thread_local OpenRange t_open[kMostOpen];
+thread_local uint32_t t_depth = 0;
+
+std::atomic<uint64_t> g_last_range_id = 0;
+
+struct Message {
+  std::string converted;
+  std::string_view text = "(unnamed)";
+};
+
+void read_message(const EventAttributes& attributes, Message& message) {
+  if (attributes.message.ascii == nullptr) return;
+  if (attributes.message_type == nvtx::kAscii) message.text = attributes.message.ascii;
+  if (attributes.message_type == nvtx::kUnicode) {
+    message.text = message.converted = to_utf8(attributes.message.unicode);
+  }
+  if (attributes.message_type == nvtx::kRegistered) {
+    message.text = *static_cast<const std::string*>(attributes.message.registered);
+  }
+}
+
+void read_payload(const EventAttributes& attributes, NvtxFields& fields) {
+  const auto& payload = attributes.payload;
+  switch (attributes.payload_type) {
+    case nvtx::kUint64:
+    case nvtx::kUint32:
+      fields.payload_form = PayloadForm::kUnsigned;
+      fields.payload.number =
+          attributes.payload_type == nvtx::kUint64 ? payload.uint64 : payload.uint32;
+      return;
+    case nvtx::kInt64:
+    case nvtx::kInt32:
+      fields.payload_form = PayloadForm::kSigned;
+      fields.payload.signed_number =
+          attributes.payload_type == nvtx::kInt64 ? payload.int64 : payload.int32;
+      return;
+    case nvtx::kDouble:
+    case nvtx::kFloat:
+      fields.payload_form = PayloadForm::kDouble;
+      fields.payload.real = attributes.payload_type == nvtx::kDouble
+                                ? payload.float64
+                                : static_cast<double>(payload.float32);
+      return;
+    default:
+      return;
+  }
+}
+
+Record describe(NvtxDomain& domain, const EventAttributes& attributes, NvtxPhase phase) {
+  Record record;
+  record.begin_ns = monotonic_ns();
+  record.kind = RecordKind::kNvtx;
+  Message message;
+  read_message(attributes, message);
+  record.name = intern_name(message.text);
+  NvtxFields fields;
+  fields.phase = phase;
+  fields.args = intern_args(domain.members(attributes.category));
+  read_payload(attributes, fields);
+  record.of = fields;
+  return record;
+}
+
+EventAttributes with_message(const char* text) {
+  EventAttributes attributes = {};
+  attributes.message_type = nvtx::kAscii;
+  attributes.message.ascii = text;
+  return attributes;
+}
+
+EventAttributes with_message(const wchar_t* text) {
+  EventAttributes attributes = {};
+  attributes.message_type = nvtx::kUnicode;
+  attributes.message.unicode = text;
+  return attributes;
+}
+
+/// No exception crosses the C boundary: out of memory is the only one to be expected.
+template <typename Body>
+auto guarded(Body body) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (...) {
+    return decltype(body())();
+  }
+}
+
+void mark(const void* domain, const EventAttributes* attributes) noexcept {
+  if (attributes == nullptr || !is_recording()) return;
+  guarded([&] { submit(describe(NvtxDomain::of(domain), *attributes, NvtxPhase::kMark)); });
+}
+
+int32_t level_in(const NvtxDomain& domain, uint32_t depth) {
+  for (uint32_t i = depth; i > 0; --i) {
+    if (t_open[i - 1].domain == &domain) return t_open[i - 1].level + 1;
+  }
+  return 0;
+}
+
+/// NVTX wants the number of the domain's ranges that were open before.
+int push(const void* handle, const EventAttributes* attributes) noexcept {
+  return guarded([&] {
+    NvtxDomain& domain = NvtxDomain::of(handle);
+    const uint32_t depth = t_depth++;
+    const int32_t level = level_in(domain, std::min(depth, kMostOpen));
+    if (depth >= kMostOpen) return level;
+    t_open[depth] = {&domain, level, {}};
+    if (attributes != nullptr && is_recording()) {
+      t_open[depth].record = describe(domain, *attributes, NvtxPhase::kSlice);
+    }
+    return level;
+  });
+}
+
+/// NVTX wants the level of the range that ends, or a negative number where there is none.
+int pop(const void* handle) noexcept {
+  const NvtxDomain& domain = NvtxDomain::of(handle);
+  if (t_depth > kMostOpen) return static_cast<int>(--t_depth);
+  uint32_t at = t_depth;
+  while (at > 0 && t_open[at - 1].domain != &domain) --at;
+  if (at == 0) return -1;
+  OpenRange ended = t_open[at - 1];
+  // Ranges of other domains may be open above it.
+  for (; at < t_depth; ++at) t_open[at - 1] = t_open[at];
+  --t_depth;
+  if (ended.record.begin_ns != 0) {
+    ended.record.of.nvtx.end_ns = monotonic_ns();
+    submit(ended.record);
+  }
+  return ended.level;
+}
+
+uint64_t start(const void* domain, const EventAttributes* attributes) noexcept {
+  const uint64_t id = g_last_range_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (attributes == nullptr || !is_recording()) return id;
+  guarded([&] {
+    Record record = describe(NvtxDomain::of(domain), *attributes, NvtxPhase::kStart);
+    record.of.nvtx.range = id;
+    submit(record);
+  });
+  return id;
+}
+
+void end(uint64_t id) noexcept {
+  if (!is_recording()) return;
+  Record record;
+  record.begin_ns = monotonic_ns();
+  record.kind = RecordKind::kNvtx;
+  NvtxFields fields;
+  fields.phase = NvtxPhase::kEnd;
+  fields.range = id;
+  record.of = fields;
+  submit(record);
+}
+
+template <typename Char>
+void mark_text(const Char* text) {
+  const auto attributes = with_message(text);
+  mark(nullptr, &attributes);
+}
+
+template <typename Char>
+int push_text(const Char* text) {
+  const auto attributes = with_message(text);
+  return push(nullptr, &attributes);
+}
+
+template <typename Char>
+uint64_t start_text(const Char* text) {
+  const auto attributes = with_message(text);
+  return start(nullptr, &attributes);
+}
+
+std::string utf8(const char* text) { return text; }
+std::string utf8(const wchar_t* text) { return to_utf8(text); }
+
+template <typename Char>
+void name_category(const void* domain, uint32_t category, const Char* name) noexcept {
+  if (name == nullptr) return;
+  guarded([&] { NvtxDomain::of(domain).name_category(category, utf8(name)); });
+}
+
+template <typename Char>
+const void* register_string(const void* domain, const Char* text) noexcept {
+  if (text == nullptr) return nullptr;
+  return guarded(
+      [&]() -> const void* { return NvtxDomain::of(domain).register_string(utf8(text)); });
+}
+
+template <typename Char>
+const void* create_domain(const Char* name) noexcept {
+  if (name == nullptr) return nullptr;
+  return guarded([&]() -> const void* { return &NvtxDomain::named(utf8(name)); });
+}
+
+/// The functions of one module of one copy of NVTX.
+class Module {
+ public:
+  Module(const nvtx::CallbackTable& callbacks, int32_t module) {
+    if (callbacks.get_module_functions(module, &table_, &size_) == 0) size_ = 0;
+  }
+
+  template <typename Handler>
+  void set(unsigned number, Handler handler) const {
+    if (number < size_ && table_[number] != nullptr) {
+      *table_[number] = reinterpret_cast<nvtx::Function>(handler);
+    }
+  }
+
+ private:
+  nvtx::Function** table_ = nullptr;
+  unsigned size_ = 0;
+};
+
+void serve_core(const Module& core) {
+  core.set(
+      nvtx::kMarkEx, +[](const EventAttributes* event) { mark(nullptr, event); });
+  core.set(nvtx::kMarkA, mark_text<char>);
+  core.set(nvtx::kMarkW, mark_text<wchar_t>);
+  core.set(
+      nvtx::kRangeStartEx, +[](const EventAttributes* event) { return start(nullptr, event); });
+  core.set(nvtx::kRangeStartA, start_text<char>);
+  core.set(nvtx::kRangeStartW, start_text<wchar_t>);
+  core.set(nvtx::kRangeEnd, end);
+  core.set(
+      nvtx::kRangePushEx, +[](const EventAttributes* event) { return push(nullptr, event); });
+  core.set(nvtx::kRangePushA, push_text<char>);
+  core.set(nvtx::kRangePushW, push_text<wchar_t>);
+  core.set(
+      nvtx::kRangePop, +[] { return pop(nullptr); });
+  core.set(
+      nvtx::kNameCategoryA,
+      +[](uint32_t number, const char* name) { name_category(nullptr, number, name); });
+  core.set(
+      nvtx::kNameCategoryW,
+      +[](uint32_t number, const wchar_t* name) { name_category(nullptr, number, name); });
+}
+
+void serve_domains(const Module& domains) {
+  domains.set(nvtx::kDomainMarkEx, mark);
+  domains.set(nvtx::kDomainRangeStartEx, start);
+  domains.set(
+      nvtx::kDomainRangeEnd, +[](const void*, uint64_t id) { end(id); });
+  domains.set(nvtx::kDomainRangePushEx, push);
+  domains.set(nvtx::kDomainRangePop, pop);
+  domains.set(nvtx::kDomainNameCategoryA, name_category<char>);
+  domains.set(nvtx::kDomainNameCategoryW, name_category<wchar_t>);
+  domains.set(nvtx::kDomainRegisterStringA, register_string<char>);
+  domains.set(nvtx::kDomainRegisterStringW, register_string<wchar_t>);
+  domains.set(nvtx::kDomainCreateA, create_domain<char>);
+  domains.set(nvtx::kDomainCreateW, create_domain<wchar_t>);
+}
+
+}  // namespace
+}  // namespace redline::profiler
+
+int InitializeInjectionNvtx2(redline::nvtx::GetExportTable get_export_table) {
+  using namespace redline;
+  const auto* callbacks =
+      static_cast<const nvtx::CallbackTable*>(get_export_table(nvtx::kCallbackTable));
+  if (callbacks == nullptr || callbacks->struct_size < sizeof(nvtx::CallbackTable)) return 0;
+  profiler::serve_core(profiler::Module(*callbacks, nvtx::kCore));
+  profiler::serve_domains(profiler::Module(*callbacks, nvtx::kDomains));
+  return 1;
+}

@@ -1,0 +1,1 @@
+#include "profiler/nvtx_static.h"

@@ -1,0 +1,111 @@
+#include "profiler/nvtx_writer.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace redline::profiler {
+namespace {
+
+/// What a program starts and never ends must not fill the memory.
+constexpr size_t kMostOpen = size_t{1} << 16;
+
+void write_double(trace::TextBuffer& text, double value) {
+  if (!std::isfinite(value)) return text.literal("null");  // JSON has no word for it
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
+  text.text({digits, static_cast<size_t>(end - digits)});
+}
+
+}  // namespace
+
+void NvtxWriter::add(const Record& record, uint64_t tid) {
+  switch (record.of.nvtx.phase) {
+    case NvtxPhase::kSlice:
+      return write_slice(record, tid);
+    case NvtxPhase::kMark:
+      return write_event("\"i\", \"s\": \"t\", \"cat\": \"user_annotation\"", record, tid);
+    case NvtxPhase::kStart:
+      return start(record, tid);
+    case NvtxPhase::kEnd:
+      return end(record.of.nvtx.range, {record.begin_ns, tid});
+  }
+}
+
+void NvtxWriter::write_slice(const Record& record, uint64_t tid) {
+  auto& args = out_.file().begin_slice({.category = "user_annotation",
+                                        .quoted_name = out_.text(record.name),
+                                        .tid = tid,
+                                        .begin_ns = out_.unix_ns(record.begin_ns),
+                                        .end_ns = out_.unix_ns(record.of.nvtx.end_ns)});
+  write_args(args, record);
+  out_.file().end_slice();
+  out_.count_event();
+}
+
+void NvtxWriter::start(const Record& record, uint64_t tid) {
+  write_event("\"b\", \"cat\": \"nvtx\"", record, tid);
+  for (const auto* ends : {&early_ends_, &earlier_ends_}) {
+    const auto early = ends->find(record.of.nvtx.range);
+    if (early != ends->end()) return write_end(record, early->second);
+  }
+  if (open_.size() < kMostOpen) open_.emplace(record.of.nvtx.range, record);
+}
+
+/// One whose begin is not in the window is left out, as a nested range would be.
+void NvtxWriter::end(uint64_t range, const End& end) {
+  const auto start = open_.find(range);
+  if (start == open_.end()) {
+    early_ends_.emplace(range, end);
+  } else {
+    write_end(start->second, end);
+    open_.erase(start);
+  }
+}
+
+void NvtxWriter::write_end(const Record& start, const End& end) {
+  Record ended = start;
+  ended.begin_ns = end.time_ns;
+  write_event("\"e\", \"cat\": \"nvtx\"", ended, end.tid);
+}
+
+void NvtxWriter::write_event(std::string_view head, const Record& record, uint64_t tid) {
+  auto& text = out_.file().begin_event();
+  text.literal("{\"ph\": ");
+  text.text(head);
+  if (record.of.nvtx.range != 0) {
+    text.literal(", \"id\": ");
+    text.integer(record.of.nvtx.range);
+  }
+  text.literal(", \"name\": ");
+  text.text(out_.text(record.name));
+  text.literal(", \"pid\": ");
+  text.integer(out_.pid());
+  text.literal(", \"tid\": ");
+  text.integer(tid);
+  text.literal(", \"ts\": ");
+  out_.file().timestamp(out_.unix_ns(record.begin_ns));
+  text.literal(", \"args\": {");
+  write_args(text, record);
+  text.literal("}}");
+  out_.file().end_event();
+  out_.count_event();
+}
+
+void NvtxWriter::write_args(trace::TextBuffer& text, const Record& record) {
+  const NvtxFields& fields = record.of.nvtx;
+  text.text(fields.args ? out_.text(fields.args) : "\"Domain\": \"(name not kept)\"");
+  if (fields.payload_form == PayloadForm::kNone) return;
+  text.literal(", \"Payload\": ");
+  switch (fields.payload_form) {
+    case PayloadForm::kNone:
+      return;
+    case PayloadForm::kUnsigned:
+      return text.integer(fields.payload.number);
+    case PayloadForm::kSigned:
+      return text.integer(fields.payload.signed_number);
+    case PayloadForm::kDouble:
+      return write_double(text, fields.payload.real);
+  }
+}
+
+}  // namespace redline::profiler

@@ -26,6 +26,13 @@ int failure(std::string_view why) {
   return -1;
 }
 
+void copy_path(const std::string& path, char* out, uint64_t out_size) {
+  if (out == nullptr || out_size == 0) return;
+  const size_t size = std::min<size_t>(path.size(), out_size - 1);
+  std::memcpy(out, path.data(), size);
+  out[size] = '\0';
+}
+
 /// No exception crosses the C boundary: out of memory is the only one to be expected.
 template <typename Body>
 int guarded(Body body) noexcept {
@@ -83,6 +90,7 @@ void submit(const Record& record) noexcept {
 
 }  // namespace redline::profiler
 
+using redline::profiler::copy_path;
 using redline::profiler::failure;
 using redline::profiler::guarded;
 using redline::profiler::Recorder;
@@ -113,7 +121,7 @@ int redline_discard(void) {
 }
 
 int redline_finish_on_termination(void) {
-  return guarded([](Recorder&) { return redline::profiler::finish_on_termination(); });
+  return guarded([](Recorder&) { return redline::profiler::finish_on_signals(); });
 }
 
 int redline_export(const char* path) {
@@ -126,11 +134,7 @@ int redline_export_to_directory(const char* directory, char* path_out, uint64_t 
   return guarded([&](Recorder& recorder) -> Result {
     const auto path = recorder.save_in(directory);
     if (!path) return tl::unexpected(path.error());
-    if (path_out != nullptr && path_out_size > 0) {
-      const size_t size = std::min<size_t>(path->size(), path_out_size - 1);
-      std::memcpy(path_out, path->data(), size);
-      path_out[size] = '\0';
-    }
+    copy_path(*path, path_out, path_out_size);
     return {};
   });
 }
@@ -138,6 +142,15 @@ int redline_export_to_directory(const char* directory, char* path_out, uint64_t 
 int redline_add_metadata_json(const char* key, const char* json) {
   if (key == nullptr || json == nullptr) return failure("metadata: no key or no value");
   return guarded([&](Recorder& recorder) { return recorder.add_metadata(key, json); });
+}
+
+int redline_write_ring(const char* reason, char* path_out, uint64_t path_out_size) {
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto path = recorder.write_ring(reason != nullptr ? reason : "");
+    if (!path) return tl::unexpected(path.error());
+    copy_path(*path, path_out, path_out_size);
+    return {};
+  });
 }
 
 void redline_begin_step(int64_t number) {

@@ -25,6 +25,10 @@ REDLINE_API const char* redline_last_error(void);
  *   "directory": "traces"             where the .partial file is written (default: TMPDIR)
  *   "record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules": false
  *   "memory_budget_bytes": 67108864   for records that wait to be written
+ *   "ring_seconds": 0                 > 0: a flight recorder; only the last seconds are kept, and
+ *                                     written for a slow step, a crash, SIGTERM, redline trigger,
+ *                                     redline_write_ring() and redline_export()
+ *   "slow_step": 3                    times the median step that is slow; 0: no step is
  *   "max_bytes": 0                    of the trace's text before compression; 0: any
  * Unknown keys are an error. NULL means defaults. Idempotent while prepared. */
 REDLINE_API int redline_prepare(const char* options_json);
@@ -35,8 +39,9 @@ REDLINE_API int redline_stop(void);
 /* Gives up a prepared, started or stopped window without a trace. */
 REDLINE_API int redline_discard(void);
 
-/* From now on SIGTERM, too, completes a window with a "directory" before it ends the process;
- * exit() always does. Without effect where the process handles SIGTERM itself. */
+/* From now on SIGTERM (unless the process handles it itself) and crashes (SIGSEGV, SIGBUS, SIGFPE,
+ * SIGILL, SIGABRT) complete a window with a "directory", too, before they end the process as ever;
+ * exit() always does. A flight recorder calls this by itself. */
 REDLINE_API int redline_finish_on_termination(void);
 
 /* Writes the last stopped window to `path` (gz where it ends in .gz): to `path`.partial, then
@@ -46,6 +51,10 @@ REDLINE_API int redline_export(const char* path);
  * missing. The path is copied to `path_out`, if that is not NULL. */
 REDLINE_API int redline_export_to_directory(const char* directory, char* path_out,
                                             uint64_t path_out_size);
+
+/* A trace of what the running flight recorder has, into its "directory" (default: the current one).
+ * The path is copied to `path_out`, if that is not NULL. */
+REDLINE_API int redline_write_ring(const char* reason, char* path_out, uint64_t path_out_size);
 
 /* A top-level key of the trace, such as distributedInfo. `json` must be one JSON value. Kept for
  * all later windows of the process. Only "redline", the recorder's own key, is different: it takes

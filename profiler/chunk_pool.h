@@ -35,6 +35,7 @@ class ChunkPool {
   void release(Chunk* chunk);
 
   [[nodiscard]] bool is_quarter_used() const { return in_use_ * 4 >= limit_; }
+  [[nodiscard]] bool is_three_quarters_used() const { return in_use_ * 4 >= limit_ * 3; }
 
   /// Makes sure that the next acquire() finds memory already mapped.
   void warm_up();

@@ -108,10 +108,42 @@ class Control {
     char bells[64];
     const ssize_t count = read(g_wake[0], bells, sizeof(bells));
     for (ssize_t i = 0; i < count; ++i) {
-      if (bells[i] == static_cast<char>(Bell::kTerminate)) terminate();
-      if (bells[i] == static_cast<char>(Bell::kCapture)) start_capture("{}", "SIGUSR2");
+      answer(static_cast<Bell>(bells[i]));
     }
     report_progress();
+  }
+
+  void answer(Bell bell) {
+    switch (bell) {
+      case Bell::kTerminate:
+        Recorder::instance().finish("SIGTERM");
+        remove_socket();
+        return die_of(SIGTERM);
+      case Bell::kCrash:
+        Recorder::instance().finish(crash_name());
+        remove_socket();
+        return crash_is_recorded();
+      case Bell::kCapture:
+        return start_capture("{}", "SIGUSR2");
+      case Bell::kSlowStep:
+        return write_slow_step();
+      case Bell::kProgress:
+      case Bell::kListen:
+        return;
+    }
+  }
+
+  /// Nobody hears of an error, and the next slow step is tried again.
+  static void write_slow_step() {
+    const std::string reason = Recorder::instance().steps().take_slow_step();
+    if (!reason.empty()) static_cast<void>(Recorder::instance().write_ring(reason));
+  }
+
+  void write_ring(const char* reason) {
+    say(g_client, "progress", "writing what the flight recorder has");
+    const auto path = Recorder::instance().write_ring(reason);
+    path ? say(g_client, "path", *path) : say(g_client, "error", path.error());
+    close_file(g_client);
   }
 
   void answer_call() {
@@ -135,6 +167,7 @@ class Control {
       const std::lock_guard lock(mutex_);
       wanted = defaults_;
     }
+    if (Recorder::instance().has_ring()) return write_ring(reason);
     const Json request = Json::parse(line, nullptr, false);
     if (!request.is_object()) return fail("the request is not understood");
     if (const auto steps = request.find("steps"); steps != request.end() && steps->is_number()) {
@@ -171,12 +204,6 @@ class Control {
   void client_left() {
     close_file(g_client);
     capture().give_up();
-  }
-
-  static void terminate() {
-    Recorder::instance().finish();
-    remove_socket();
-    die_of(SIGTERM);
   }
 
   static Capture& capture() { return Recorder::instance().capture(); }

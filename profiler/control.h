@@ -15,6 +15,8 @@ namespace redline::profiler {
 enum class Bell : char {
   kTerminate = 'T',  ///< SIGTERM came
   kCapture = 'C',    ///< SIGUSR2 came
+  kCrash = 'X',      ///< a thread has crashed and waits
+  kSlowStep = 'S',   ///< the flight recorder is to be written
   kProgress = 'P',   ///< a capture has got further
   kListen = 'L',     ///< there is a socket now
 };

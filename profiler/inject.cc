@@ -47,7 +47,7 @@ Result record_whole_run() {
   Recorder& recorder = Recorder::instance();
   add_rank(recorder);
   if (auto prepared = recorder.prepare(request->options); !prepared) return prepared;
-  if (auto watched = finish_on_termination(); !watched) return watched;
+  if (auto watched = finish_on_signals(); !watched) return watched;
   return recorder.start();
 }
 

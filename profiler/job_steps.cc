@@ -1,5 +1,8 @@
 #include "profiler/job_steps.h"
 
+#include <utility>
+
+#include "profiler/control.h"
 #include "profiler/record.h"
 #include "profiler/recorder.h"
 
@@ -21,14 +24,32 @@ void JobSteps::end() {
     const std::lock_guard lock(mutex_);
     if (!is_open_) return;
     is_open_ = false;
-    const auto number = static_cast<uint64_t>(number_);
+    const int64_t end_ns = monotonic_ns();
     if (!is_drawn_ && recorder_.recording()) {
-      recorder_.submit({.begin_ns = begin_ns_,
-                        .of = OperatorFields{.end_ns = monotonic_ns(), .function_id = number},
-                        .kind = RecordKind::kStep});
+      const OperatorFields fields = {.end_ns = end_ns,
+                                     .function_id = static_cast<uint64_t>(number_)};
+      recorder_.submit({.begin_ns = begin_ns_, .of = fields, .kind = RecordKind::kStep});
     }
+    if (slow_steps_) judge(number_, end_ns - begin_ns_, end_ns);
   }
   recorder_.capture().step_ended();
+}
+
+void JobSteps::judge(int64_t number, int64_t took_ns, int64_t now_ns) {
+  const auto reason = slow_steps_->judge(number, took_ns, now_ns);
+  if (!reason) return;
+  slow_step_ = *reason;
+  ring(Bell::kSlowStep);
+}
+
+void JobSteps::watch_slow_steps(double factor, int64_t pause_ns) {
+  const std::lock_guard lock(mutex_);
+  slow_steps_.emplace(factor, pause_ns);
+}
+
+std::string JobSteps::take_slow_step() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(slow_step_, "");
 }
 
 }  // namespace redline::profiler

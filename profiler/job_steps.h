@@ -4,6 +4,10 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <string>
+
+#include "profiler/slow_steps.h"
 
 namespace redline::profiler {
 
@@ -19,13 +23,22 @@ class JobSteps {
   /// The step that began last, if any is open, has ended.
   void end();
 
+  /// From now on a slow step (slow_steps.h) has the flight recorder written.
+  void watch_slow_steps(double factor, int64_t pause_ns);
+  /// Why it is to be written, once; "" if it is not.
+  [[nodiscard]] std::string take_slow_step();
+
  private:
+  void judge(int64_t number, int64_t took_ns, int64_t now_ns);
+
   Recorder& recorder_;
   std::mutex mutex_;
   bool is_open_ = false;
   bool is_drawn_ = false;
   int64_t number_ = 0;
   int64_t begin_ns_ = 0;
+  std::optional<SlowSteps> slow_steps_;
+  std::string slow_step_;
 };
 
 }  // namespace redline::profiler

@@ -1,6 +1,6 @@
 /* For a program that uses NVTX and links libredline.so: include this in one source file, which does
- * not include NVTX, and its ranges and marks are recorded without NVTX_INJECTION64_PATH, which still
- * wins where it is set. NVTX looks for this variable by its name. */
+ * not include NVTX, and its ranges and marks are recorded without NVTX_INJECTION64_PATH, which
+ * still wins where it is set. NVTX looks for this variable by its name. */
 #ifndef REDLINE_PROFILER_NVTX_STATIC_H_
 #define REDLINE_PROFILER_NVTX_STATIC_H_
 

@@ -10,6 +10,7 @@ using Json = nlohmann::json;
 using Error = std::optional<std::string>;
 
 constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
+constexpr double kMostRingSeconds = 86'400;
 
 bool read_source_option(const std::string& key, const Json& value, SourceOptions& options) {
   if (!value.is_boolean()) return false;
@@ -29,6 +30,14 @@ Error read_option(const std::string& key, const Json& value, Options& options) {
     if (options.memory_budget_bytes < kLeastBytes) {
       return "memory_budget_bytes: must be at least 1048576";
     }
+  } else if (key == "ring_seconds" && value.is_number()) {
+    const double seconds = value.get<double>();
+    if (!(seconds >= 0 && seconds <= kMostRingSeconds)) return "ring_seconds: not 0 to 86400";
+    options.ring_ns = static_cast<int64_t>(seconds * 1e9);
+  } else if (key == "slow_step" && value.is_number()) {
+    options.slow_step = value.get<double>();
+    if (options.slow_step != 0 && !(options.slow_step > 1))
+      return "slow_step: must be above 1, or 0";
   } else if (key == "max_bytes" && value.is_number_unsigned()) {
     options.max_bytes = value.get<uint64_t>();
     if (options.max_bytes != 0 && options.max_bytes < kLeastBytes) {

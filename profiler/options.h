@@ -26,6 +26,8 @@ struct Options {
   std::string directory;  ///< of the spooled file; where given, exit() completes a window into it
   SourceOptions sources;  ///< "record_shapes", "profile_memory", …
   uint64_t memory_budget_bytes = uint64_t{64} << 20;
+  int64_t ring_ns = 0;     ///< > 0: only the last of this time is kept (flight_recorder.h)
+  double slow_step = 3;    ///< times the median step that write the ring; 0: none do
   uint64_t max_bytes = 0;  ///< of the trace's text, before compression; 0: any
 
   bool operator==(const Options&) const = default;

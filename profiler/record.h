@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace redline::profiler {
@@ -118,6 +119,30 @@ struct Record {
   int8_t device_index = -1;             ///< of memory
 };
 static_assert(sizeof(Record) == 48);
+
+/// When it was submitted, as far as the record tells.
+inline int64_t end_ns(const Record& record) {
+  switch (record.kind) {
+    case RecordKind::kOperator:
+    case RecordKind::kAnnotation:
+    case RecordKind::kStep:
+      return record.of.op.end_ns;
+    case RecordKind::kSlice:
+      return record.of.slice.end_ns;
+    case RecordKind::kFrame:
+      return record.of.frame.end_ns;
+    case RecordKind::kNvtx:
+      return std::max(record.begin_ns, record.of.nvtx.end_ns);
+    default:
+      return record.begin_ns;
+  }
+}
+
+/// The thread whose event it is, which may be another than `recorder`, who recorded it.
+inline uint64_t thread_of(const Record& record, uint64_t recorder) {
+  const bool is_other = record.kind == RecordKind::kFrame && record.of.frame.tid != 0;
+  return is_other ? record.of.frame.tid : recorder;
+}
 
 /// The recorder's clock. Unlike the time-stamp counter it needs no calibration and survives a
 /// suspended machine; 25 to 30 ns a reading.

@@ -78,7 +78,7 @@ Recorder::Recorder() {
     instance().is_child_ = true;
     instance().recording_ = false;
   });
-  std::atexit([] { instance().finish(); });
+  for (auto* at_end : {&std::atexit, &std::at_quick_exit}) at_end([] { instance().finish(); });
 }
 
 Result Recorder::check_alive() const {
@@ -118,6 +118,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   }
   if (auto clear = clear_the_way(owner); !clear) return clear;
   own.window.reset();
+  own.flight.reset();
   own.options = options;
   own.reason.clear();
   own.new_metadata.clear();
@@ -129,12 +130,22 @@ Result Recorder::prepare(const Options& options, Owner owner) {
     const std::lock_guard source_lock(source_entries_mutex_);
     source_entries_.clear();
   }
-  auto window = std::make_unique<Window>(threads_, pool_, texts_);
-  if (!window->begin_warmup()) return misuse("prepare: the system has no thread left");
-  own.window = std::move(window);
+  if (auto begun = begin_warmup(own); !begun) return begun;
   own.state = State::kPrepared;
   recording_ = true;
   enable_sources(options.sources);
+  return {};
+}
+
+Result Recorder::begin_warmup(Session& session) {
+  if (session.options.ring_ns > 0) {
+    session.flight =
+        std::make_unique<FlightRecorder>(threads_, pool_, texts_, session.options.ring_ns);
+    return {};
+  }
+  auto window = std::make_unique<Window>(threads_, pool_, texts_);
+  if (!window->begin_warmup()) return misuse("prepare: the system has no thread left");
+  session.window = std::move(window);
   return {};
 }
 
@@ -155,20 +166,28 @@ Result Recorder::start(Owner owner) {
   Session& own = session(owner);
   if (own.state == State::kRecording) return misuse("start: already started");
   if (own.state != State::kPrepared) return misuse("start: not prepared");
-  const std::string folder = own.options.directory.empty()
-                                 ? std::filesystem::temp_directory_path().string()
-                                 : own.options.directory;
-  own.clock_at_begin = read_clocks();
-  AssemblerOptions options = {.spool_path = folder + "/" + default_trace_name() + ".partial",
-                              .begin_ns = 0,
-                              .unix_offset_ns = own.clock_at_begin.offset_ns(),
-                              .header = header(own),
-                              .max_bytes = own.options.max_bytes};
   own.new_metadata.clear();
-  options.begin_ns = monotonic_ns();
-  own.window->begin(std::move(options));
+  own.clock_at_begin = read_clocks();
+  if (own.flight) {
+    if (auto begun = begin_ring(own); !begun) return begun;
+  } else {
+    AssemblerOptions options = assembler_options(own);
+    options.begin_ns = monotonic_ns();
+    own.window->begin(std::move(options));
+  }
   own.state = State::kRecording;
   return {};
+}
+
+AssemblerOptions Recorder::assembler_options(const Session& session) const {
+  const std::string folder = session.options.directory.empty()
+                                 ? std::filesystem::temp_directory_path().string()
+                                 : session.options.directory;
+  return {.spool_path = folder + "/" + default_trace_name() + ".partial",
+          .begin_ns = 0,
+          .unix_offset_ns = session.clock_at_begin.offset_ns(),
+          .header = header(session),
+          .max_bytes = session.options.max_bytes};
 }
 
 Result Recorder::stop(Owner owner) {
@@ -188,20 +207,29 @@ void Recorder::stop_recording(Session& session) {
 }
 
 void Recorder::end_window(Session& session, int64_t end_ns) {
-  auto& entries = session.new_metadata;
+  if (session.flight) {
+    session.flight->end();
+  } else {
+    session.window->end(end_ns, last_words(session));
+    session.new_metadata.clear();
+    const std::lock_guard lock(source_entries_mutex_);
+    source_entries_.clear();
+  }
+  session.state = State::kStopped;
+  session.saved = false;
+}
+
+std::vector<trace::Entry> Recorder::last_words(Session& session) {
+  std::vector<trace::Entry> entries = session.new_metadata;
   {
     const std::lock_guard lock(source_entries_mutex_);
     for (const auto& entry : source_entries_) join(entries, entry);
-    source_entries_.clear();
   }
   entries.emplace_back(kOwnEntry, clock_members(session.clock_at_begin, read_clocks()));
   if (!session.reason.empty()) {
     entries.emplace_back(kOwnEntry, "{\"reason\": " + trace::json_string(session.reason) + "}");
   }
-  session.window->end(end_ns, std::move(entries));
-  entries.clear();
-  session.state = State::kStopped;
-  session.saved = false;
+  return entries;
 }
 
 Result Recorder::discard(Owner owner) {
@@ -219,6 +247,7 @@ void Recorder::discard_window(Session& session) {
     disable_sources();
   }
   session.window.reset();
+  session.flight.reset();
   session.state = State::kIdle;
   pool_.trim();
 }
@@ -236,6 +265,7 @@ Result Recorder::save(const std::string& path, Owner owner) {
 }
 
 Result Recorder::write_window(Session& session, const std::string& path) {
+  if (session.flight) return write_ring_to(session, path);
   Result result;
   if (!run_quietly([&] { result = session.window->save(path); })) {
     return misuse("export: the system has no thread left");
@@ -328,21 +358,23 @@ void Recorder::submit(const Record& record) {
 }
 
 /// The sources stay enabled: their LibTorch may be half destroyed by now.
-void Recorder::finish() {
+void Recorder::finish(const std::string& reason) {
   if (is_child_) return;
   const int64_t end_ns = monotonic_ns();
   recording_ = false;
   const std::lock_guard lock(mutex_);
   is_over_ = true;
-  // Nobody is left to hear of an error; a .partial file tells.
   for (Session& each : sessions_) {
-    const bool is_wanted = !each.options.directory.empty();
+    const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();
+    if (each.reason.empty()) each.reason = reason;
     if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
     if (each.state == State::kStopped && !each.saved && is_wanted) {
-      const auto path = each.options.directory + "/" + default_trace_name();
-      static_cast<void>(write_window(each, path));
+      // Nobody is left to hear of an error; a .partial file tells.
+      const std::string folder = each.options.directory.empty() ? "." : each.options.directory;
+      static_cast<void>(write_window(each, folder + "/" + default_trace_name()));
     }
     each.window.reset();
+    each.flight.reset();
     each.state = State::kIdle;
   }
 }

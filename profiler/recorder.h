@@ -17,6 +17,7 @@
 #include "profiler/capture.h"
 #include "profiler/chunk_pool.h"
 #include "profiler/clock_pair.h"
+#include "profiler/flight_recorder.h"
 #include "profiler/job_steps.h"
 #include "profiler/options.h"
 #include "profiler/source.h"
@@ -52,8 +53,12 @@ class Recorder {
   [[nodiscard]] Window::Counts counts();
   void add_source(Source* source);
   void add_source_entry(const std::string& key, const std::string& json);
-  /// The process ends: a window with a directory is completed there, any other given up.
-  void finish();
+  /// A trace of the flight recorder's last seconds, into the window's directory: its path.
+  [[nodiscard]] tl::expected<std::string, std::string> write_ring(const std::string& reason);
+  [[nodiscard]] bool has_ring();
+  /// The process ends: a window with a directory is completed there, any other given up. A flight
+  /// recorder writes only for a `reason`, such as a crash.
+  void finish(const std::string& reason = "");
 
   [[nodiscard]] Capture& capture() { return capture_; }
   [[nodiscard]] JobSteps& steps() { return steps_; }
@@ -77,6 +82,7 @@ class Recorder {
     ClockPair clock_at_begin;
     std::vector<trace::Entry> new_metadata;  ///< added since the window's header was written
     std::unique_ptr<Window> window;
+    std::unique_ptr<FlightRecorder> flight;  ///< in its place, where options.ring_ns > 0
 
     [[nodiscard]] bool is_live() const {
       return state == State::kPrepared || state == State::kRecording;
@@ -90,6 +96,11 @@ class Recorder {
   [[nodiscard]] ThreadLog& this_thread_log();
   void stop_recording(Session& session);
   void end_window(Session& session, int64_t end_ns);
+  [[nodiscard]] Result begin_warmup(Session& session);
+  [[nodiscard]] Result begin_ring(Session& session);
+  [[nodiscard]] AssemblerOptions assembler_options(const Session& session) const;
+  [[nodiscard]] std::vector<trace::Entry> last_words(Session& session);
+  [[nodiscard]] Result write_ring_to(Session& session, const std::string& path);
   void discard_window(Session& session);
   [[nodiscard]] Result write_window(Session& session, const std::string& path);
   void enable_sources(const SourceOptions& options);

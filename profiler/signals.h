@@ -1,8 +1,7 @@
-// The signals that the recorder hears, each only where the job leaves it to its default.
+// The signals that the recorder hears.
 //
 // A handler does nothing but ring for the control thread, so it also works while the job hangs in a
-// collective. A job that later handles the signal itself has it to itself; forked children, which
-// inherit the handlers, die of the signal as they would have.
+// collective. Forked children, which inherit the handlers, die of the signal as they would have.
 #pragma once
 
 #include <string>
@@ -10,16 +9,23 @@
 
 namespace redline::profiler {
 
-/// What was recorded survives SIGTERM, by which torchrun and Slurm end ranks and which kills
-/// without a word otherwise: no exit handler runs, and a short window may not have reached the disk
-/// yet. From now on SIGTERM first completes a window that has a directory, then ends the process as
-/// it would have.
-[[nodiscard]] tl::expected<void, std::string> finish_on_termination();
+/// What was recorded survives the signals that end a process without a word: no exit handler runs,
+/// and what is kept in memory is gone. From now on these first complete a window that has a
+/// directory and write the flight recorder's trace, then the process ends as it would have:
+///   SIGTERM, by which torchrun and Slurm end ranks, unless the job, now or later, handles it;
+///   SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (uncaught exceptions, too): the job's own handler, if
+///   there is one, runs afterwards, on its thread.
+[[nodiscard]] tl::expected<void, std::string> finish_on_signals();
 
-/// From now on SIGUSR2 asks for a capture.
+/// From now on SIGUSR2 asks for a capture, unless the job handles it.
 void capture_on_signal();
 
-/// The process ends as if it had never handled `signal`. Control thread only.
+// Control thread only.
+
+/// The process ends as if it had never handled `signal`.
 void die_of(int signal);
+/// "SIGSEGV" and the like: the crash whose thread waits for crash_is_recorded().
+[[nodiscard]] const char* crash_name();
+void crash_is_recorded();
 
 }  // namespace redline::profiler

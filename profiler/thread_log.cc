@@ -28,6 +28,15 @@ std::optional<std::string> name_of_thread(uint64_t tid) {
   return name;
 }
 
+Chunk* ThreadLog::take_last() {
+  static_cast<void>(filled_now());
+  first_.store(nullptr, std::memory_order_relaxed);  // the next owner comes by the registry's lock
+  tail_ = nullptr;
+  tail_size_ = 0;
+  read_ = 0;
+  return std::exchange(head_, nullptr);
+}
+
 std::string ThreadLog::thread_name() const {
   // Threads are often named after their first operators; a thread that is gone has its first name.
   return name_of_thread(static_cast<uint64_t>(tid_)).value_or(last_name_);

@@ -51,6 +51,24 @@ class ThreadLog {
     }
   }
 
+  /// Reader only: takes the full chunks out, oldest first; `keep` owns them.
+  template <typename Keep>
+  void take_full(Keep keep) {
+    while (const Chunk* filling = filled_now()) {
+      Chunk* next = filling->next.load(std::memory_order_acquire);
+      if (next == nullptr) break;
+      keep(std::exchange(head_, next));
+      read_ = 0;
+    }
+  }
+  /// Reader only: the chunk that is filled now, if there is one.
+  [[nodiscard]] const Chunk* filled_now() {
+    if (head_ == nullptr) head_ = first_.load(std::memory_order_acquire);
+    return head_;
+  }
+  /// Reader only, of a log whose thread has ended and whose full chunks are taken: the last one.
+  [[nodiscard]] Chunk* take_last();
+
   /// Reader only: records dropped since the last call.
   [[nodiscard]] uint64_t take_dropped() {
     const uint64_t dropped = dropped_.load(std::memory_order_relaxed);

@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "profiler/c_api.h"
 #include "profiler/quiet_thread.h"
 
 namespace redline::profiler {
@@ -13,19 +12,6 @@ namespace {
 constexpr auto kLookInterval = std::chrono::milliseconds(20);
 constexpr int64_t kRoundIntervalNs = 250'000'000;
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // the most that a kill -9 costs
-
-/// Where that is not the thread that recorded it.
-std::optional<uint64_t> thread_of(const Record& record) {
-  if (record.kind == RecordKind::kFrame && record.of.frame.tid != 0) return record.of.frame.tid;
-  return std::nullopt;
-}
-
-/// The members of a JSON object, to go on after others.
-std::string added_members(const std::string& object) {
-  const size_t begin = object.find('{') + 1;
-  const std::string members = object.substr(begin, object.rfind('}') - begin);
-  return members.find('"') == std::string::npos ? "" : ", " + members;
-}
 
 }  // namespace
 
@@ -132,7 +118,7 @@ void Window::add(const Record& record, const ThreadLog& log) {
     return;
   }
   const auto recorder = static_cast<uint64_t>(log.tid());
-  const uint64_t tid = thread_of(record).value_or(recorder);
+  const uint64_t tid = thread_of(record, recorder);
   if (auto [seen, is_new] = seen_threads_.try_emplace(tid); is_new) {
     seen->second = tid == recorder ? log.thread_name() : name_of_thread(tid).value_or("");
     thread_count_ = seen_threads_.size();
@@ -154,29 +140,15 @@ void Window::finish() {
   std::vector<Assembler::Thread> threads;
   for (const auto& [tid, name] : seen_threads_) threads.push_back({tid, name});
   if (assembler_ && error_.empty()) {
-    assembler_->finish(end_ns_, threads, closing_entries());
+    assembler_->finish(end_ns_, threads, closing_entries(summary(), entries_));
     bytes_ = assembler_->bytes_written();
     check_disk();
   }
 }
 
-std::vector<trace::Entry> Window::closing_entries() const {
+TraceSummary Window::summary() const {
   const uint64_t lost_texts = assembler_ ? assembler_->lost_texts() : 0;
-  std::string about = std::string("{\"version\": \"") + redline_version() +
-                      "\", \"events\": " + std::to_string(recorded_) +
-                      ", \"dropped\": " + std::to_string(dropped_) +
-                      ", \"dropped_names\": " + std::to_string(texts_.refused() + lost_texts) +
-                      ", \"threads\": " + std::to_string(thread_count_);
-  std::vector<trace::Entry> entries;
-  for (const auto& [key, json] : entries_) {
-    if (key == kOwnEntry) {
-      about += added_members(json);
-    } else {
-      entries.emplace_back(key, json);
-    }
-  }
-  entries.emplace_back(kOwnEntry, about + "}");
-  return entries;
+  return {recorded_, dropped_, texts_.refused() + lost_texts, thread_count_};
 }
 
 void Window::fail(const std::string& why) {

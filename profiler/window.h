@@ -19,11 +19,9 @@
 
 #include "profiler/assembler.h"
 #include "profiler/thread_log.h"
+#include "profiler/trace_summary.h"
 
 namespace redline::profiler {
-
-/// The trace's top-level key with the recorder's own counts; others may add members to it.
-inline constexpr const char* kOwnEntry = "redline";
 
 class Window {
  public:
@@ -69,7 +67,7 @@ class Window {
   void finish();
   void check_disk();
   void fail(const std::string& why);
-  [[nodiscard]] std::vector<trace::Entry> closing_entries() const;
+  [[nodiscard]] TraceSummary summary() const;
 
   ThreadRegistry& threads_;
   ChunkPool& pool_;

@@ -1,0 +1,92 @@
+// The last seconds of a job in bounded memory, for when something happens: a slow step, a hang, a
+// crash.
+//
+// Records stay as threads wrote them, in their chunks; a thread of ours takes the full ones out of
+// the threads' logs and gives the oldest back when they are too old or memory gets scarce. Nothing
+// is formatted until a trace is written, and recording goes on meanwhile.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tl/expected.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/assembler.h"
+#include "profiler/thread_log.h"
+
+namespace redline::profiler {
+
+class FlightRecorder {
+ public:
+  FlightRecorder(ThreadRegistry& threads, ChunkPool& pool, TextTable& texts, int64_t length_ns)
+      : threads_(threads), pool_(pool), texts_(texts), length_ns_(length_ns) {}
+  /// Ends, and forgets.
+  ~FlightRecorder();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+
+  /// From now on the last seconds are kept. False where the system has no thread left.
+  [[nodiscard]] bool begin();
+  /// Nothing is added any more; what is there can still be written.
+  void end();
+
+  /// A trace of what is kept now, to `path`. begin_ns of `options` is ours to set. One at a time;
+  /// the calling thread must block signals (quiet_thread.h).
+  [[nodiscard]] tl::expected<void, std::string> write(AssemblerOptions options,
+                                                      const std::string& path,
+                                                      std::vector<trace::Entry> entries);
+
+ private:
+  struct Thread {
+    uint64_t tid;
+    std::string name;
+  };
+  using ThreadPtr = std::shared_ptr<const Thread>;
+  struct Held {
+    Chunk* chunk;
+    ThreadPtr thread;
+    int64_t end_ns;  ///< of its last record
+  };
+  struct Drop {
+    int64_t at_ns;
+    uint64_t records;
+  };
+  struct Snapshot;
+
+  void run();
+  void round();
+  void collect(ThreadLog& log);
+  void keep(Chunk* chunk, const ThreadPtr& thread);
+  void forget_oldest(int64_t now_ns);
+  void forget_front();
+  [[nodiscard]] ThreadPtr owner_of(ThreadLog& log);
+  [[nodiscard]] Snapshot snapshot();
+  [[nodiscard]] std::string ring_members(const Snapshot& taken) const;
+
+  ThreadRegistry& threads_;
+  ChunkPool& pool_;
+  TextTable& texts_;
+  const int64_t length_ns_;
+  int64_t begin_ns_ = 0;
+
+  std::mutex mutex_;  ///< for all below: whoever holds it is the logs' reader
+  std::condition_variable wake_;
+  bool closing_ = false;
+  bool writing_ = false;  ///< nothing may be given back
+  std::deque<Held> held_;
+  std::deque<Drop> drops_;
+  std::unordered_map<const ThreadLog*, ThreadPtr> names_;  ///< of logs in use
+  int64_t complete_since_ns_ = 0;                          ///< of what was given back, the last
+  std::vector<ThreadLog*> logs_;
+
+  std::optional<std::thread> thread_;
+};
+
+}  // namespace redline::profiler

@@ -1,0 +1,54 @@
+// The recorder as a flight recorder: options.ring_ns > 0.
+#include <exception>
+
+#include "profiler/control.h"
+#include "profiler/quiet_thread.h"
+#include "profiler/recorder.h"
+#include "profiler/signals.h"
+
+namespace redline::profiler {
+
+Result Recorder::begin_ring(Session& session) {
+  // What the ring is for may come as a signal; without the thread that hears it, the rest works.
+  static_cast<void>(finish_on_signals());
+  steps_.watch_slow_steps(session.options.slow_step, session.options.ring_ns);
+  if (!session.flight->begin()) {
+    return tl::unexpected(std::string("start: the system has no thread left"));
+  }
+  return {};
+}
+
+bool Recorder::has_ring() {
+  const std::lock_guard lock(mutex_);
+  return session(Owner::kProgram).flight && session(Owner::kProgram).state == State::kRecording;
+}
+
+tl::expected<std::string, std::string> Recorder::write_ring(const std::string& reason) {
+  if (auto alive = check_alive(); !alive) return tl::unexpected(alive.error());
+  const std::lock_guard lock(mutex_);
+  Session& own = session(Owner::kProgram);
+  if (!own.flight || own.state != State::kRecording) {
+    return tl::unexpected(std::string("no flight recorder is running"));
+  }
+  own.reason = reason;
+  const std::string folder = own.options.directory.empty() ? "." : own.options.directory;
+  const std::string path = folder + "/" + default_trace_name();
+  if (auto written = write_ring_to(own, path); !written) return tl::unexpected(written.error());
+  return path;
+}
+
+Result Recorder::write_ring_to(Session& session, const std::string& path) {
+  Result result;
+  const bool ran = run_quietly([&] {
+    try {
+      result = session.flight->write(assembler_options(session), path, last_words(session));
+    } catch (const std::exception& exception) {
+      result = tl::unexpected(std::string(exception.what()));
+    }
+  });
+  if (!ran) return tl::unexpected(std::string("export: the system has no thread left"));
+  session.saved = session.saved || result.has_value();
+  return result;
+}
+
+}  // namespace redline::profiler

@@ -81,6 +81,14 @@ void add_sources(CLI::App& command, profiler::SourceOptions& sources) {
   command.add_flag("--modules", sources.with_modules, "The modules that operators belong to, too");
 }
 
+void add_host_samples(CLI::App& command, profiler::SourceOptions& sources) {
+  command
+      .add_option("--host-samples", sources.host_samples_hz,
+                  "Samples a second of cores, memory, disk and DataLoader workers (10); 0: none")
+      ->check(CLI::Range(0, 100))
+      ->option_text("HZ");
+}
+
 void add_sizes(CLI::App& command, RecordOptions& options) {
   const auto at_least_1m = [](const std::string& bytes) -> std::string {
     return std::stod(bytes) < 1048576 ? "must be at least 1MB" : "";
@@ -113,6 +121,7 @@ void add_record(CLI::App& app, int& status) {
           "what is left out keeps skip_first=0,wait=1,warmup=1,active=3,repeat=1")
       ->option_text("LIST");
   add_sources(*command, options->sources);
+  add_host_samples(*command, options->sources);
   add_sizes(*command, *options);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");

@@ -234,6 +234,7 @@ int redline_take_request(redline_request* request) {
     full.with_modules = sources.with_modules ? 1 : 0;
     full.memory_budget_bytes = wanted->options.memory_budget_bytes;
     full.max_bytes = wanted->options.max_bytes;
+    full.host_samples_hz = wanted->options.sources.host_samples_hz;
     wanted->options.directory.copy(full.directory, sizeof(full.directory) - 1);
     full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
     std::memcpy(request, &full, full.struct_size);

@@ -24,6 +24,7 @@ REDLINE_API const char* redline_last_error(void);
 /* `options_json` is an object of any of
  *   "directory": "traces"             where the .partial file is written (default: TMPDIR)
  *   "record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules": false
+ *   "host_samples_hz": 10             counter tracks about the machine; 0: none
  *   "memory_budget_bytes": 67108864   for records that wait to be written
  *   "ring_seconds": 0                 > 0: a flight recorder; only the last seconds are kept, and
  *                                     written for a slow step, a crash, SIGTERM, redline trigger,
@@ -102,6 +103,7 @@ typedef struct redline_request {
   char directory[4096];
   int32_t profile_memory, with_stack, with_flops, with_modules;
   uint64_t memory_budget_bytes, max_bytes;
+  int32_t host_samples_hz;
 } redline_request;
 /* Fills `request` and hands the recording over to the caller: a window that the injected library
  * began for the whole run (profiler/inject.cc) is given up. Fails where nothing is asked for. */

@@ -11,6 +11,7 @@ using Error = std::optional<std::string>;
 
 constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
 constexpr double kMostRingSeconds = 86'400;
+constexpr uint64_t kMostSamplesHz = 100;
 
 bool read_source_option(const std::string& key, const Json& value, SourceOptions& options) {
   if (!value.is_boolean()) return false;
@@ -43,6 +44,9 @@ Error read_option(const std::string& key, const Json& value, Options& options) {
     if (options.max_bytes != 0 && options.max_bytes < kLeastBytes) {
       return "max_bytes: must be at least 1048576, or 0 for any size";
     }
+  } else if (key == "host_samples_hz" && value.is_number_unsigned()) {
+    if (value.get<uint64_t>() > kMostSamplesHz) return "host_samples_hz: must be at most 100";
+    options.sources.host_samples_hz = value.get<int32_t>();
   } else if (!read_source_option(key, value, options.sources)) {
     return "option " + key + ": unknown, or of the wrong type";
   }

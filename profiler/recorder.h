@@ -18,6 +18,7 @@
 #include "profiler/chunk_pool.h"
 #include "profiler/clock_pair.h"
 #include "profiler/flight_recorder.h"
+#include "profiler/host_samples.h"
 #include "profiler/job_steps.h"
 #include "profiler/options.h"
 #include "profiler/source.h"
@@ -119,7 +120,8 @@ class Recorder {
 
   std::mutex mutex_;  ///< for all below
   Session sessions_[2];
-  std::vector<Source*> sources_;
+  HostSampler host_sampler_;
+  std::vector<Source*> sources_ = {&host_sampler_};
   std::vector<trace::Entry> metadata_;  ///< of the process, in order
 
   Capture capture_{*this};

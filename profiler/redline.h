@@ -39,6 +39,7 @@ struct ProfilerOptions {
   bool with_stack = false;
   bool with_flops = false;
   bool with_modules = false;
+  int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
   uint64_t memory_budget_bytes = uint64_t{64} << 20;  ///< for records that wait to be written
   uint64_t max_bytes = 0;  ///< of a trace's text before compression; 0: any
 };
@@ -165,6 +166,7 @@ inline void Profiler::obey_command_line() {
   options_.with_stack = request.with_stack != 0;
   options_.with_flops = request.with_flops != 0;
   options_.with_modules = request.with_modules != 0;
+  options_.host_samples_hz = request.host_samples_hz;
   options_.memory_budget_bytes = request.memory_budget_bytes;
   options_.max_bytes = request.max_bytes;
   options_.on_trace_ready = write_chrome_trace(request.directory);
@@ -184,7 +186,8 @@ inline void Profiler::begin_step() {
 
 inline std::string Profiler::recorder_options() const {
   std::string json = "{\"memory_budget_bytes\": " + std::to_string(options_.memory_budget_bytes) +
-                     ", \"max_bytes\": " + std::to_string(options_.max_bytes);
+                     ", \"max_bytes\": " + std::to_string(options_.max_bytes) +
+                     ", \"host_samples_hz\": " + std::to_string(options_.host_samples_hz);
   const std::pair<const char*, bool> switches[] = {{"record_shapes", options_.record_shapes},
                                                    {"profile_memory", options_.profile_memory},
                                                    {"with_stack", options_.with_stack},

@@ -18,6 +18,7 @@ struct SourceOptions {
   bool with_stack = false;
   bool with_flops = false;  ///< comes with record_shapes
   bool with_modules = false;
+  int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
 
   bool operator==(const SourceOptions&) const = default;
 };

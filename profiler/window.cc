@@ -119,12 +119,17 @@ void Window::add(const Record& record, const ThreadLog& log) {
   }
   const auto recorder = static_cast<uint64_t>(log.tid());
   const uint64_t tid = thread_of(record, recorder);
-  if (auto [seen, is_new] = seen_threads_.try_emplace(tid); is_new) {
-    seen->second = tid == recorder ? log.thread_name() : name_of_thread(tid).value_or("");
-    thread_count_ = seen_threads_.size();
-  }
+  if (record.kind != RecordKind::kCounter) see_thread(tid, log);
   assembler_->add(record, tid);
   if (!assembler_->error().empty()) fail(assembler_->error());
+}
+
+void Window::see_thread(uint64_t tid, const ThreadLog& log) {
+  const auto [seen, is_new] = seen_threads_.try_emplace(tid);
+  if (!is_new) return;
+  const bool is_own = tid == static_cast<uint64_t>(log.tid());
+  seen->second = is_own ? log.thread_name() : name_of_thread(tid).value_or("");
+  thread_count_ = seen_threads_.size();
 }
 
 void Window::check_disk() {

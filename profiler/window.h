@@ -64,6 +64,7 @@ class Window {
   void open();
   void drain(ThreadLog& log);
   void add(const Record& record, const ThreadLog& log);
+  void see_thread(uint64_t tid, const ThreadLog& log);
   void finish();
   void check_disk();
   void fail(const std::string& why);

@@ -39,6 +39,7 @@ class profile:
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports.
     record_shapes: the operators' input shapes, types and scalar values too.
+    host_samples_hz: samples a second of cores, memory, disk and DataLoader workers, 0 for none.
     memory_budget_bytes: most memory for events that wait to be written; more are dropped and counted.
     max_bytes: most text in a trace before compression, 0 for any; later events are counted.
 
@@ -50,7 +51,7 @@ class profile:
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
                  profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
-                 memory_budget_bytes=64 << 20, max_bytes=0, **unserved):
+                 host_samples_hz=10, memory_budget_bytes=64 << 20, max_bytes=0, **unserved):
         _check_activities(activities)
         switches = {
             "record_shapes": record_shapes, "profile_memory": profile_memory,
@@ -59,7 +60,11 @@ class profile:
         _warn_of_unserved({**switches, **unserved})
         self.record_shapes = record_shapes
         self._options = {name: bool(value) for name, value in switches.items()}
-        self._options |= {"memory_budget_bytes": memory_budget_bytes, "max_bytes": max_bytes}
+        self._options |= {
+            "host_samples_hz": host_samples_hz,
+            "memory_budget_bytes": memory_budget_bytes,
+            "max_bytes": max_bytes,
+        }
         self.on_trace_ready = on_trace_ready
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.step_num = 0

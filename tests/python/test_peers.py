@@ -10,7 +10,10 @@ import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+work = torch.ones(600, 600)
 for step in range(5):
+    for _ in range(10):
+        work @ work
     model(torch.ones(2, 4)).sum().backward()
     optimizer.step()
 dist.destroy_process_group()
@@ -21,7 +24,8 @@ def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, 
     (tmp_path / "job.py").write_text(TWO_RANKS)
     folder = tmp_path / "traces"
     command = [*torchrun, "--nproc_per_node", "2", tmp_path / "job.py"]
-    recorded = run([program("redline"), "record", "-o", folder, "--", *command])
+    record = [program("redline"), "record", "--host-samples", "100", "-o", folder]
+    recorded = run([*record, "--", *command])
     assert recorded.returncode == 0, recorded.stderr
     checked = run([repo_root / "scripts/check-peers", folder], timeout=280)
     if "cannot be installed" in checked.stderr:
@@ -29,6 +33,8 @@ def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, 
     assert checked.returncode == 0, checked.stdout + checked.stderr
     found = json.loads(checked.stdout)
     ours = traces(folder)
+    for trace in ours:
+        assert any(event["ph"] == "C" for event in trace["traceEvents"])
 
     # HolisticTraceAnalysis always drops the last step.
     by_rank = found["holistic_trace_analysis"]

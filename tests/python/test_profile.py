@@ -252,6 +252,7 @@ def test_an_exception_in_the_block_passes_and_leaves_the_trace(tmp_path):
 
 def test_many_windows_leak_no_descriptor():
     def open_files():
+        redline._library.recorder().stats()  # waits for the writer thread and its own file
         return len(os.listdir("/proc/self/fd"))
 
     def window():

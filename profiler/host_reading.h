@@ -1,0 +1,70 @@
+// What the kernel tells of this process and its machine at one moment. Numbers that it does not
+// tell, or not here, are absent: containers hide some of these files.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline::profiler {
+
+/// Where the kernel tells; tests bring their own.
+struct HostFolders {
+  std::string proc = "/proc";
+  std::string shm = "/dev/shm";
+};
+
+/// In ticks since the machine started.
+struct CoreTime {
+  int core = 0;
+  uint64_t busy = 0;
+  uint64_t total = 0;
+};
+
+struct WorkerTime {
+  pid_t pid = 0;
+  int64_t cpu_ns = 0;  ///< since it started
+};
+
+/// All but the sizes are counted up from the start of machine or process.
+struct HostReading {
+  int64_t time_ns = 0;                   ///< monotonic_ns()
+  std::optional<CoreTime> machine = {};  ///< all cores together
+  std::vector<CoreTime> cores = {};      ///< those that this process may use
+  std::optional<int64_t> cpu_ns = {};    ///< of all threads of this process
+  std::optional<int64_t> resident_bytes = {};
+  std::optional<int64_t> shm_bytes = {};
+  std::optional<int64_t> disk_read_bytes = {};  ///< of the whole machine
+  std::optional<int64_t> page_faults = {};
+  std::optional<int64_t> major_page_faults = {};
+  std::vector<WorkerTime> workers = {};  ///< DataLoader workers of this process
+};
+
+class HostReader {
+ public:
+  explicit HostReader(HostFolders folders = {}) : folders_(std::move(folders)) {}
+
+  [[nodiscard]] HostReading read();
+  /// Looks for workers that were started since; read() follows those it knows.
+  void find_workers();
+
+ private:
+  [[nodiscard]] std::string text_of(const std::string& file) const;
+  void read_cores(HostReading& reading) const;
+  void read_process(HostReading& reading) const;
+  void read_disk(HostReading& reading) const;
+  void read_shm(HostReading& reading) const;
+  void read_workers(HostReading& reading);
+
+  HostFolders folders_;
+  std::vector<pid_t> workers_;
+};
+
+/// "0-2,5" of /proc/self/status: whether it holds `core`. Any, where there is no list.
+[[nodiscard]] bool list_holds(std::string_view list, int core);
+
+}  // namespace redline::profiler

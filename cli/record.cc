@@ -27,14 +27,6 @@ int usage(const std::string& message) {
   return kUsage;
 }
 
-/// What the recorder takes and has no source for yet; each goes with its source.
-void say_unserved(const profiler::SourceOptions& sources) {
-  const std::pair<bool, const char*> unserved[] = {{sources.with_modules, "--modules"}};
-  for (const auto& [is_asked_for, option] : unserved) {
-    if (is_asked_for) say(std::string(option) + " is not served by this version and left out");
-  }
-}
-
 int record(const RecordOptions& options) {
   const auto schedule = launch::parse_schedule(options.schedule);
   if (!schedule) return usage("--schedule " + options.schedule + ": " + schedule.error());
@@ -42,7 +34,6 @@ int record(const RecordOptions& options) {
   if (const auto ready = launch::prepare_directory(directory); !ready) {
     return fail(options.folder + ": " + ready.error() + ". Choose another folder with -o DIR");
   }
-  say_unserved(options.sources);
   auto environment = launch::Environment::current();
   const launch::RecordRequest request{.directory = directory,
                                       .schedule = *schedule,
@@ -77,8 +68,10 @@ void add_sources(CLI::App& command, profiler::SourceOptions& sources) {
                    "Each allocation and release of tensors too");
   command.add_flag("--flops", sources.with_flops,
                    "Estimated floating-point operations of each operator too");
-  command.add_flag("--stacks", sources.with_stack, "Python functions too, with file and line");
-  command.add_flag("--modules", sources.with_modules, "The modules that operators belong to, too");
+  command.add_flag("--stacks", sources.with_stack,
+                   "Python functions, or the C++ call stack of each operator, too");
+  command.add_flag("--modules", sources.with_modules,
+                   "The TorchScript modules that operators belong to, too");
 }
 
 void add_host_samples(CLI::App& command, profiler::SourceOptions& sources) {

@@ -46,6 +46,8 @@ void Assembler::add(const Record& record, uint64_t tid) {
       return write_counter(out_, record);
     case RecordKind::kFrame:
       return write_frame(out_, record, tid);
+    case RecordKind::kStack:
+      return operators_.add_stack(record, tid);
     case RecordKind::kNvtx:
       return nvtx_.add(record, tid);
   }

@@ -80,6 +80,8 @@ void add_entry(std::string_view key, std::string_view json) noexcept {
   });
 }
 
+uint32_t name_generation() noexcept { return Recorder::instance().name_generation(); }
+
 void submit(const Record& record) noexcept {
   try {
     Recorder::instance().submit(record);

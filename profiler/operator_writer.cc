@@ -66,12 +66,22 @@ void OperatorWriter::write_slice(const Record& record, uint64_t tid) {
        .tid = tid,
        .begin_ns = out_.unix_ns(record.begin_ns),
        .end_ns = out_.unix_ns(record.of.op.end_ns)});
-  write_args(args, record);
+  write_args(args, record, tid);
   out_.file().end_slice();
   out_.count_event();
 }
 
-void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record) {
+/// Of the operator that `record` is: another one in between was dropped for lack of memory.
+void OperatorWriter::write_stack(trace::TextBuffer& args, const Record& record, uint64_t tid) {
+  if (stack_of_next_.empty()) return;
+  const auto stack = stack_of_next_.find(tid);
+  if (stack == stack_of_next_.end()) return;
+  if (stack->second.begin_ns != record.begin_ns || !stack->second.of.op.args) return;
+  args.literal(", \"Call stack\": ");
+  args.text(stacks_.describe(out_.text(stack->second.of.op.args)));
+}
+
+void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record, uint64_t tid) {
   args.literal("\"External id\": ");
   args.integer(out_.events() + 1);
   if (record.of.op.sequence_number >= 0) {
@@ -87,6 +97,7 @@ void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record) {
     args.literal(", ");
     args.text(out_.text(record.of.op.args));
   }
+  write_stack(args, record, tid);
   args.literal(", \"Ev Idx\": ");
   args.integer(out_.events());
 }

@@ -10,6 +10,7 @@
 
 #include "profiler/event_output.h"
 #include "profiler/forward_backward.h"
+#include "profiler/native_stack.h"
 #include "profiler/record.h"
 
 namespace redline::profiler {
@@ -19,6 +20,8 @@ class OperatorWriter {
   explicit OperatorWriter(EventOutput& out) : out_(out) {}
 
   void add(const Record& record, uint64_t tid);
+  /// The C++ stack of the thread's next operator.
+  void add_stack(const Record& record, uint64_t tid) { stack_of_next_[tid] = record; }
   /// After each round over all threads: arrows whose forward operator was read later than the
   /// backward one.
   void end_round();
@@ -33,13 +36,16 @@ class OperatorWriter {
   [[nodiscard]] std::string_view quoted_name(const Record& record);
   void write_slice(const Record& record, uint64_t tid);
   [[nodiscard]] Record with_node_of_child(const Record& record, uint64_t tid);
-  void write_args(trace::TextBuffer& args, const Record& record);
+  void write_args(trace::TextBuffer& args, const Record& record, uint64_t tid);
+  void write_stack(trace::TextBuffer& args, const Record& record, uint64_t tid);
   [[nodiscard]] bool draw_flow(const Record& backward, uint64_t tid);
 
   EventOutput& out_;
   ForwardOperators forwards_;
   std::vector<Pending> pending_;
   std::unordered_map<uint64_t, Record> last_backward_;  ///< by tid
+  std::unordered_map<uint64_t, Record> stack_of_next_;  ///< by tid
+  NativeStacks stacks_;
   uint64_t last_flow_ = 0;
   std::string step_name_;
 };

@@ -29,6 +29,7 @@ enum class RecordKind : uint8_t {
   kCounter,      ///< CounterFields
   kFrame,        ///< FrameFields
   kNvtx,         ///< NvtxFields
+  kStack,        ///< OperatorFields: args is the C++ stack of the operator that follows
 };
 
 /// How an operator stands to autograd.

@@ -71,6 +71,7 @@ class Recorder {
   [[nodiscard]] bool recording() const { return recording_.load(std::memory_order_relaxed); }
   [[nodiscard]] TextId intern(std::string_view text, TextForm form);
   void submit(const Record& record);
+  [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
 
  private:
   enum class State { kIdle, kPrepared, kRecording, kStopped };

@@ -42,6 +42,8 @@ REDLINE_API TextId intern_name(std::string_view name) noexcept;
 /// `members` of a JSON object, without braces.
 REDLINE_API TextId intern_args(std::string_view members) noexcept;
 REDLINE_API void submit(const Record& record) noexcept;
+/// Who keeps ids of names interns these again when this has changed: older ones are forgotten.
+REDLINE_API uint32_t name_generation() noexcept;
 
 /// A top-level key of the trace whose window is prepared or recorded now, such as a source's totals
 /// or what it lost; `json` must be a JSON value. The last value of a key counts; only the members

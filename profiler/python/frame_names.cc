@@ -54,10 +54,26 @@ void FrameNames::open(PyObject* module_call, std::vector<std::string> path_prefi
 
 void FrameNames::close() {
   module_call_.reset();
+  texts_.clear();
   codes_.clear();
   builtins_.clear();
   modules_.clear();
   modules_of_class_.clear();
+}
+
+FrameName FrameNames::add(std::string text, uint32_t module) {
+  const FrameName name{static_cast<uint32_t>(texts_.size())};
+  texts_.push_back({std::move(text), name_generation() - 1, {}, module});
+  return name;
+}
+
+FrameNames::Interned FrameNames::intern(FrameName name) {
+  Text& text = texts_[name.index];
+  if (const uint32_t generation = name_generation(); text.generation != generation) {
+    text.name = intern_name(text.text);
+    text.generation = generation;
+  }
+  return {text.name, text.module};
 }
 
 FrameName FrameNames::of_frame(PyFrameObject* frame) {
@@ -71,30 +87,30 @@ FrameName FrameNames::of_frame(PyFrameObject* frame) {
   Code& known = codes_.find_or_add(code, instruction, is_new);
   if (is_new) {
     known.code = keep(held.get());
-    known.name = describe_code(code, PyFrame_GetLineNumber(frame));
+    known.name = add(describe_code(code, PyFrame_GetLineNumber(frame)));
   }
-  return {known.name};
+  return known.name;
 }
 
-TextId FrameNames::describe_code(PyCodeObject* code, int line) const {
+std::string FrameNames::describe_code(PyCodeObject* code, int line) const {
   std::string file = text_of(code->co_filename);
   for (const auto& prefix : path_prefixes_) {
     if (!file.starts_with(prefix)) continue;
     file.erase(0, prefix.size());
     break;
   }
-  return intern_name(file + "(" + std::to_string(line) + "): " + text_of(code->co_name));
+  return file + "(" + std::to_string(line) + "): " + text_of(code->co_name);
 }
 
 FrameName FrameNames::of_builtin(PyObject* object) {
-  if (!PyCFunction_Check(object)) return {intern_name("<built-in>")};
+  if (!PyCFunction_Check(object)) return add("<built-in>");
   const auto& function = *reinterpret_cast<PyCFunctionObject*>(object);
   bool is_new = false;
   // A definition may be freed and another take its place: its code tells them apart.
   const auto code = reinterpret_cast<uintptr_t>(function.m_ml->ml_meth);
-  TextId& name = builtins_.find_or_add(function.m_ml, code, is_new);
-  if (is_new) name = intern_name(describe_builtin(function));
-  return {name};
+  FrameName& name = builtins_.find_or_add(function.m_ml, code, is_new);
+  if (is_new) name = add(describe_builtin(function));
+  return name;
 }
 
 std::optional<FrameName> FrameNames::of_module_call(PyFrameObject* frame) {
@@ -114,7 +130,7 @@ FrameName FrameNames::name_module(PyTypeObject* type) {
   const std::string full_name = type->tp_name;
   const std::string class_name = full_name.substr(full_name.rfind('.') + 1);
   const uint32_t number = modules_of_class_[class_name]++;
-  return {intern_name("nn.Module: " + class_name + "_" + std::to_string(number)), number};
+  return add("nn.Module: " + class_name + "_" + std::to_string(number), number);
 }
 
 }  // namespace redline::profiler

@@ -20,9 +20,9 @@
 
 namespace redline::profiler {
 
+/// A name that of_frame() or of_builtin() gave.
 struct FrameName {
-  TextId name;
-  uint32_t module = UINT32_MAX;  ///< "Python module id"; none by default
+  uint32_t index = 0;
 };
 
 class FrameNames {
@@ -37,24 +37,38 @@ class FrameNames {
   [[nodiscard]] FrameName of_frame(PyFrameObject* frame);
   [[nodiscard]] FrameName of_builtin(PyObject* function);
 
+  struct Interned {
+    TextId name;
+    uint32_t module;  ///< "Python module id", or UINT32_MAX
+  };
+  [[nodiscard]] Interned intern(FrameName name);
+
  private:
+  struct Text {
+    std::string text;
+    uint32_t generation;  ///< of `name`
+    TextId name;
+    uint32_t module;
+  };
   struct Code {
     Object code;  ///< so that its address stays its own
-    TextId name;
+    FrameName name;
   };
   struct Module {
     Object weak;  ///< a strong reference would keep the module's memory alive
     FrameName name;
   };
 
-  [[nodiscard]] TextId describe_code(PyCodeObject* code, int line) const;
+  [[nodiscard]] FrameName add(std::string text, uint32_t module = UINT32_MAX);
+  [[nodiscard]] std::string describe_code(PyCodeObject* code, int line) const;
   [[nodiscard]] std::optional<FrameName> of_module_call(PyFrameObject* frame);
   [[nodiscard]] FrameName name_module(PyTypeObject* type);
 
   Object module_call_;
+  std::vector<Text> texts_;
   std::vector<std::string> path_prefixes_;
   PointerMap<Code> codes_;
-  PointerMap<TextId> builtins_;
+  PointerMap<FrameName> builtins_;
   PointerMap<Module> modules_;
   std::unordered_map<std::string, uint32_t> modules_of_class_;
 };

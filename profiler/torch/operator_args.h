@@ -11,8 +11,8 @@ namespace redline::profiler {
 /// operator without inputs. Needs a callback with needsInputs. May throw.
 [[nodiscard]] std::string describe_inputs(const at::RecordFunction& function);
 
-/// LibTorch's estimate as a member of "args": "flops"; "" where it has none for this operator. Needs
-/// a callback with needsInputs. May throw.
+/// LibTorch's estimate as a member of "args": "flops"; "" where it has none for this operator.
+/// Needs a callback with needsInputs. May throw.
 [[nodiscard]] std::string describe_flops(const at::RecordFunction& function);
 
 /// Members of "args" of a collective (record_param_comms): name, elements, group, ranks; "" where

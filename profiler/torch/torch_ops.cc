@@ -5,13 +5,16 @@
 #include "profiler/torch/torch_ops.h"
 
 #include <ATen/record_function.h>
+#include <dlfcn.h>
 
 #include <atomic>
 #include <memory>
 #include <new>
 
+#include "profiler/native_stack.h"
 #include "profiler/source.h"
 #include "profiler/torch/operator_args.h"
+#include "profiler/torch/script_args.h"
 #include "profiler/torch/torch_memory.h"
 
 namespace redline::profiler {
@@ -60,11 +63,24 @@ struct OpenOperator final : at::ObserverContext {
 
   int64_t begin_ns = 0;
   TextId args;
+  TextId stack;
+  bool is_outermost = false;  ///< of the thread's operators with a stack
 };
 
 /// Another observer may ask for inputs, too, so RecordFunction::needsInputs() does not tell.
 std::atomic<bool> g_record_shapes = false;
 std::atomic<bool> g_with_flops = false;
+std::atomic<bool> g_with_stack = false;         ///< of TorchScript
+std::atomic<bool> g_with_modules = false;       ///< of TorchScript
+std::atomic<bool> g_with_native_stack = false;  ///< of C++
+
+/// Operators within an operator have its C++ stack: what lies between is LibTorch's own. Those are
+/// deeper in the thread's stack; an operator that ends on another thread leaves this behind.
+struct OutermostOperator {
+  TextId stack;
+  const void* frame = nullptr;
+};
+thread_local OutermostOperator t_outermost;
 
 bool wants_inputs(const at::RecordFunction& function) {
   return g_record_shapes.load(std::memory_order_relaxed) && function.needsInputs();
@@ -82,10 +98,31 @@ TextId describe(const at::RecordFunction& function) {
       append(members, describe_inputs(function));
       if (g_with_flops.load(std::memory_order_relaxed)) append(members, describe_flops(function));
     }
+    append(members, describe_script(function, g_with_stack, g_with_modules));
     return members.empty() ? TextId() : intern_args(members);
   } catch (...) {
     return {};  // an operator without its args
   }
+}
+
+bool wants_description(const at::RecordFunction& function) {
+  return wants_inputs(function) || function.isNcclMeta() ||
+         g_with_stack.load(std::memory_order_relaxed) ||
+         g_with_modules.load(std::memory_order_relaxed);
+}
+
+void keep_native_stack(const at::RecordFunction& function, OpenOperator& open) {
+  if (!g_with_native_stack.load(std::memory_order_relaxed)) return;
+  const void* frame = __builtin_frame_address(0);
+  if (t_outermost.stack && frame < t_outermost.frame) {
+    open.stack = t_outermost.stack;
+    return;
+  }
+  open.stack = capture_native_stack();
+  // What a user's own scope holds is the user's code, with stacks of its own.
+  if (function.scope() == at::RecordScope::USER_SCOPE) return;
+  open.is_outermost = true;
+  t_outermost = {open.stack, frame};
 }
 
 std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) noexcept {
@@ -93,7 +130,8 @@ std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function
   try {
     auto open = std::make_unique<OpenOperator>();
     open->begin_ns = monotonic_ns();
-    if (wants_inputs(function) || function.isNcclMeta()) open->args = describe(function);
+    if (wants_description(function)) open->args = describe(function);
+    keep_native_stack(function, *open);
     return open;
   } catch (...) {
     return nullptr;
@@ -105,9 +143,20 @@ Autograd autograd_of(const at::RecordFunction& function) {
   return function.forwardThreadId() == 0 ? Autograd::kForward : Autograd::kBackward;
 }
 
+void submit_stack(const OpenOperator& open) {
+  Record record;
+  record.kind = RecordKind::kStack;
+  record.begin_ns = open.begin_ns;
+  record.of.op.args = open.stack;
+  submit(record);
+}
+
 void on_end(const at::RecordFunction& function, at::ObserverContext* context) noexcept {
-  if (context == nullptr || !is_recording()) return;
+  if (context == nullptr) return;
   const auto& open = static_cast<const OpenOperator&>(*context);
+  if (open.is_outermost) t_outermost = {};
+  if (!is_recording()) return;
+  if (open.stack) submit_stack(open);
   const uint64_t forward_thread = function.forwardThreadId();
   Record record;
   record.begin_ns = open.begin_ns;
@@ -129,6 +178,10 @@ class TorchOperators final : public Source {
   void enable(const SourceOptions& options) noexcept override {
     g_record_shapes = options.record_shapes;
     g_with_flops = options.with_flops;
+    g_with_stack = options.with_stack;
+    g_with_modules = options.with_modules;
+    // In a Python process the interpreter's frames tell more (python_frames.h).
+    g_with_native_stack = options.with_stack && dlsym(RTLD_DEFAULT, "Py_IsInitialized") == nullptr;
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
       callback.needsInputs(options.record_shapes).scopes({});  // {}: all

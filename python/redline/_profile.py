@@ -12,17 +12,15 @@ from redline._cycle import operations, warn_if_incorrect
 from redline._job_metadata import describe_job
 from redline._library import RecorderError, recorder
 
-# Arguments of torch.profiler.profile that this version does not serve, with their defaults. The first
-# two have an option of the recorder already: who adds the source takes the line out here.
+# Arguments of torch.profiler.profile that this version does not serve, with their defaults.
 _UNSERVED = {
-    "with_modules": False,
     "experimental_config": None,
     "execution_trace_observer": None,
     "acc_events": False,
     "custom_trace_id_callback": None,
     "post_processing_timeout_s": None,
 }
-_SERVED = ("record_shapes", "profile_memory", "with_flops", "with_stack")
+_SERVED = ("record_shapes", "profile_memory", "with_flops", "with_stack", "with_modules")
 _UNSERVED_METHODS = (
     "events", "key_averages", "export_stacks", "export_memory_timeline", "toggle_collection_dynamic"
 )

@@ -6,7 +6,7 @@ import re
 import struct
 
 import pytest
-from recording import names, step_numbers, traces
+from recording import names, slices, step_numbers, traces
 
 STEPS = ["--steps", "12", "--batch-size", "16", "--print-loss-bits"]
 
@@ -68,3 +68,15 @@ def test_a_ready_made_folder_of_mnist(run, program, tmp_path):
 @pytest.mark.parametrize("arguments", [["--batch-size", "0"], ["--no-such-flag"]])
 def test_wrong_usage(run, program, arguments):
     assert run([program("mnist"), *arguments]).returncode != 0
+
+
+def test_stacks_of_the_program_are_recorded(run, program, tmp_path):
+    command = [program("redline"), "record", "--stacks", "-o", tmp_path, "--", program("mnist"), *STEPS]
+    loss_bits(run(command))
+    (trace,) = traces(tmp_path)
+    stacks = {event["name"]: event["args"]["Call stack"].split(";") for event in slices(trace, "cpu_op")}
+    for function in ("main", "torch::nn::Conv2dImpl::forward(at::Tensor const&)"):
+        assert function in stacks["aten::conv2d"]
+    assert any("::train(" in function for function in stacks["aten::conv2d"])
+    assert any("torch::optim::Adam::step" in function for function in stacks["aten::addcdiv_"])
+    assert stacks["aten::_convolution"] == stacks["aten::conv2d"]

@@ -196,7 +196,7 @@ def test_any_name_gives_valid_json_and_comes_back(tmp_path):
 
 @pytest.mark.parametrize(
     "argument",
-    [{"with_modules": True}, {"acc_events": True}, {"post_processing_timeout_s": 3.0}],
+    [{"acc_events": True}, {"post_processing_timeout_s": 3.0}],
     ids=lambda argument: next(iter(argument)),
 )
 def test_arguments_that_are_not_served_are_said(argument):

@@ -297,6 +297,42 @@ def test_a_thousand_windows_leave_nothing_behind():
     assert sys.getprofile() is None
 
 
+class Inner(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, inputs):
+        return self.linear(inputs).relu()
+
+
+class Outer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, inputs):
+        return self.inner(inputs).sum()
+
+
+def test_stacks_and_modules_of_torchscript_equal_torchs(tmp_path):
+    model = torch.jit.script(Outer())
+
+    def described(profile):
+        for _ in range(3):  # TorchScript optimizes in the first
+            model(torch.ones(2, 4))
+        trace = record(tmp_path, lambda: model(torch.ones(2, 4)), profile, with_modules=True)
+        assert trace["with_modules"] == 1
+        keys = ("Call stack", "Module Hierarchy")
+        operators = sorted(slices(trace, "cpu_op"), key=lambda event: event["ts"])
+        return [(event["name"], *map(event["args"].get, keys)) for event in operators]
+
+    ours = described(redline.profile)
+    assert ours == described(torch.profiler.profile)
+    (linear,) = [operator for operator in ours if operator[0] == "aten::linear"]
+    assert linear[2] == "TOP()::<forward op>.inner(Inner)::forward.linear(Linear)::forward."
+
+
 def test_redline_record_writes_the_calls(tmp_path, run, program, python, repo_root):
     script = tmp_path / "train.py"
     script.write_text(

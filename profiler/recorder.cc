@@ -9,6 +9,7 @@
 #include <random>
 
 #include "profiler/quiet_thread.h"
+#include "profiler/run_metadata.h"
 
 namespace redline::profiler {
 namespace {
@@ -157,6 +158,7 @@ std::vector<trace::Entry> Recorder::header(const Session& session) const {
   }
   for (const auto& entry : metadata_) put(entries, entry);
   put(entries, {"host_name", trace::json_string(host_name())});
+  put(entries, {"run", run_metadata()});
   return entries;
 }
 

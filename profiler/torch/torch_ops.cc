@@ -16,6 +16,7 @@
 #include "profiler/torch/operator_args.h"
 #include "profiler/torch/script_args.h"
 #include "profiler/torch/torch_memory.h"
+#include "profiler/torch/torch_settings.h"
 
 namespace redline::profiler {
 namespace {
@@ -182,6 +183,7 @@ class TorchOperators final : public Source {
     g_with_modules = options.with_modules;
     // In a Python process the interpreter's frames tell more (python_frames.h).
     g_with_native_stack = options.with_stack && dlsym(RTLD_DEFAULT, "Py_IsInitialized") == nullptr;
+    add_torch_settings();
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
       callback.needsInputs(options.record_shapes).scopes({});  // {}: all

@@ -21,6 +21,7 @@ from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
+from redline._torch_settings import note_autocast
 
 
 def never_harm(method):
@@ -92,6 +93,7 @@ class AutomaticRecording:
             return
         self._module_hook.remove()
         self._works = True
+        note_autocast()
         if self._whole_run:
             describe_job(self._recorder)
         elif self._step == 0:

@@ -1,15 +1,18 @@
-"""What a trace says about its job: torch's version, and the rank among the job's processes."""
+"""What a trace says about its job: torch and its settings, and the rank among the job's processes."""
 
 import os
 
 import torch
 import torch.distributed
 
+from redline._torch_settings import torch_settings
+
 
 def describe_job(recorder):
-    """Adds `torch_version` and, where the job is distributed, `distributedInfo` to the traces of
+    """Adds `torch_version`, `torch` and, where the job is distributed, `distributedInfo` to the traces of
     this process. Cheap enough for every window: what is true now replaces what was said before."""
     recorder.add_metadata("torch_version", torch.__version__)
+    recorder.add_metadata("torch", torch_settings())
     info = distributed_info() or _launcher_info()
     if info is not None:
         recorder.add_metadata("distributedInfo", info)

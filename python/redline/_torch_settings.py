@@ -1,0 +1,63 @@
+"""What a trace says about the torch of its job: versions, and the switches that decide how fast it runs."""
+
+import functools
+import platform
+
+import torch
+
+_autocast = {}  # the type that each device kind was seen to compute in
+
+
+def note_autocast():
+    """Called where a model runs: outside of it autocast is usually off."""
+    for device in ("cpu", "cuda"):
+        if torch.is_autocast_enabled(device):
+            _autocast[device] = _name(torch.get_autocast_dtype(device))
+
+
+def torch_settings():
+    """Cheap enough for every window. `autocast` is left out where none was seen, as is what this torch
+    does not tell."""
+    note_autocast()
+    settings = {}
+    for name, read in _FACTS.items():
+        try:
+            settings[name] = read()
+        except (AttributeError, RuntimeError):  # of another torch; or set by both its old and new names
+            continue
+    if _autocast:
+        settings["autocast"] = dict(_autocast)
+    return settings
+
+
+@functools.cache
+def _cudnn_version():
+    return torch.backends.cudnn.version()
+
+
+@functools.cache
+def _nccl_version():
+    return ".".join(map(str, torch.cuda.nccl.version()))
+
+
+_FACTS = {
+    "version": lambda: torch.__version__,
+    "python": platform.python_version,
+    "cuda": lambda: torch.version.cuda,
+    "cudnn": _cudnn_version,
+    "nccl": _nccl_version,
+    "cudnn_benchmark": lambda: torch.backends.cudnn.benchmark,
+    "cudnn_deterministic": lambda: torch.backends.cudnn.deterministic,
+    "cudnn_allow_tf32": lambda: torch.backends.cudnn.allow_tf32,
+    "matmul_allow_tf32": lambda: torch.backends.cuda.matmul.allow_tf32,
+    "matmul_fp32_precision": lambda: torch.backends.cuda.matmul.fp32_precision,
+    "float32_matmul_precision": torch.get_float32_matmul_precision,
+    "deterministic_algorithms": torch.are_deterministic_algorithms_enabled,
+    "default_dtype": lambda: _name(torch.get_default_dtype()),
+    "num_threads": torch.get_num_threads,
+    "num_interop_threads": torch.get_num_interop_threads,
+}
+
+
+def _name(dtype):
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,59 @@
+"""A trace says what it is of: command, machine, the variables that matter, and torch's settings."""
+
+import pytest
+import torch
+from recording import traces
+
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
+AUTOCAST = """
+import sys, torch
+torch.backends.cudnn.benchmark = True
+torch.set_float32_matmul_precision("high")
+torch.set_num_threads(1)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(torch.ones(3, 4)).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_of_a_python_job(run, program, python, tmp_path):
+    (tmp_path / "job.py").write_text(AUTOCAST)
+    record = [program("redline"), "record", "--schedule", "wait=0,warmup=1,active=1", "-o", "traces"]
+    done = run(
+        [*record, "--", python, "job.py", "--api-key", "hush", "--lr", "0.1"],
+        environment={"OMP_NUM_THREADS": "2", "MY_SECRET": "hush"},
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    (trace,) = traces(tmp_path / "traces")
+    assert trace["run"]["argv"] == [str(python), "job.py", "--api-key", "***", "--lr", "0.1"]
+    assert trace["run"]["environment"]["OMP_NUM_THREADS"] == "2"
+    assert trace["run"]["environment_not_shown"] > 1
+    assert trace["run"]["machine"]["memory_bytes"] > 0
+    assert "hush" not in str(trace) and "MY_SECRET" not in str(trace)
+    settings = trace["torch"]
+    expected = {
+        "version": torch.__version__,
+        "cuda": torch.version.cuda,
+        "cudnn_benchmark": True,
+        "cudnn_deterministic": False,
+        "float32_matmul_precision": "high",
+        "autocast": {"cpu": "bfloat16"},
+        "num_threads": 1,
+    }
+    assert {key: settings[key] for key in expected} == expected
+
+
+def test_of_a_libtorch_program(run, program, tmp_path):
+    mnist = program("mnist")
+    done = run([program("redline"), "record", "-o", tmp_path, "--", mnist, "--steps", "3"])
+    assert done.returncode == 0, done.stderr
+    (trace,) = traces(tmp_path)
+    assert trace["run"]["argv"] == [str(mnist), "--steps", "3"]
+    version = torch.__version__.partition("+")[0]
+    assert (trace["torch_version"], trace["torch"]) == (version, {"version": version})

@@ -118,6 +118,13 @@ int redline_stop(void) {
   return guarded([](Recorder& recorder) { return recorder.stop(); });
 }
 
+int redline_set_paused(int paused) {
+  return guarded([&](Recorder& recorder) -> Result {
+    recorder.set_paused(paused != 0);
+    return {};
+  });
+}
+
 int redline_discard(void) {
   return guarded([](Recorder& recorder) { return recorder.discard(); });
 }

@@ -37,6 +37,9 @@ REDLINE_API int redline_start(void);
 /* Ends the window. The writer thread completes the spooled trace meanwhile; export waits for it,
  * and tells what went wrong. */
 REDLINE_API int redline_stop(void);
+/* Not 0: nothing is recorded until it is called with 0, or the window ends. Without effect outside
+ * a window. */
+REDLINE_API int redline_set_paused(int paused);
 /* Gives up a prepared, started or stopped window without a trace. */
 REDLINE_API int redline_discard(void);
 

@@ -140,6 +140,15 @@ TEST_F(RecordWriters, EntriesOfSourcesStandInTheTraceOfTheirWindow) {
   EXPECT_FALSE(next.contains("too late"));
 }
 
+TEST_F(RecordWriters, ASourceMaySayAtTheEndWhatItLost) {
+  static struct final : Source {
+    void enable(const SourceOptions&) noexcept override {}
+    void disable() noexcept override { add_entry("lost", "7"); }
+  } source;
+  add_source(&source);
+  EXPECT_EQ(stopped()["lost"], 7);
+}
+
 TEST_F(RecordWriters, ATraceKeepsToItsSize) {
   const TextId name = intern_name(std::string(1000, 'x'));
   for (int i = 0; i < 2000; ++i) submit({.begin_ns = monotonic_ns(), .name = name});

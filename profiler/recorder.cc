@@ -318,6 +318,12 @@ Window::Counts Recorder::counts() {
   return own.window->counts();
 }
 
+void Recorder::set_paused(bool paused) {
+  const std::lock_guard lock(mutex_);
+  const bool is_live = std::ranges::any_of(sessions_, &Session::is_live);
+  recording_ = is_alive() && is_live && !paused;
+}
+
 void Recorder::add_source(Source* source) {
   if (is_child_) return;
   const std::lock_guard lock(mutex_);
@@ -329,7 +335,7 @@ void Recorder::add_source(Source* source) {
 }
 
 void Recorder::add_source_entry(const std::string& key, const std::string& json) {
-  if (!recording() || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
+  if (!is_alive() || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
   const std::lock_guard lock(source_entries_mutex_);
   join(source_entries_, {key, json});
 }

@@ -52,6 +52,8 @@ class Recorder {
   void set_reason(const std::string& reason, Owner owner);
   [[nodiscard]] Result add_metadata(const std::string& key, const std::string& json);
   [[nodiscard]] Window::Counts counts();
+  /// Between the begin of warm-up and the end of a window; without effect outside.
+  void set_paused(bool paused);
   void add_source(Source* source);
   void add_source_entry(const std::string& key, const std::string& json);
   /// A trace of the flight recorder's last seconds, into the window's directory: its path.

@@ -85,6 +85,26 @@ TEST_F(RecorderTest, KeepsWhatBeginsBetweenStartAndStop) {
   EXPECT_THAT(names(exported()), testing::ElementsAre("first", "second"));
 }
 
+TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
+  EXPECT_EQ(redline_set_paused(0), 0);
+  record("before all");
+  begin();
+  record("first");
+  EXPECT_EQ(redline_set_paused(1), 0);
+  record("paused");
+  EXPECT_EQ(redline_set_paused(0), 0);
+  record("second");
+  EXPECT_EQ(redline_set_paused(1), 0);
+  stop();
+  EXPECT_EQ(redline_set_paused(0), 0);
+  record("late");
+  EXPECT_THAT(names(exported()), testing::ElementsAre("first", "second"));
+  begin();
+  record("a pause ends with its window");
+  stop();
+  EXPECT_THAT(names(exported()), testing::ElementsAre("a pause ends with its window"));
+}
+
 TEST_F(RecorderTest, WritesKinetosForm) {
   ASSERT_EQ(redline_add_metadata_json("distributedInfo", R"({"rank": 3, "world_size": 8})"), 0);
   begin();

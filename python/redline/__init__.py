@@ -22,6 +22,10 @@ _HOMES = {
     "ProfilerAction": "torch.profiler",
     "ProfilerActivity": "torch.profiler",
     "record_function": "torch.profiler",
+    "supported_activities": "torch.profiler",
+    "ExecutionTraceObserver": "torch.profiler",
+    "DeviceType": "torch.profiler",
+    "kineto_available": "torch.profiler",
 }
 
 __all__ = sorted(_HOMES)

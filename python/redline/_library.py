@@ -74,6 +74,9 @@ class Recorder:
         self._stop_frames()
         self._check(self._library.redline_stop())
 
+    def set_paused(self, paused):
+        self._check(self._library.redline_set_paused(int(paused)))
+
     def discard(self):
         self._stop_frames()
         self._check(self._library.redline_discard())

@@ -3,31 +3,22 @@
 import contextlib
 import os
 import socket
+import tempfile
 import time
 import warnings
 
-from torch.profiler import ProfilerAction, ProfilerActivity
+from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActivity
 
+from redline._arguments import check_arguments
 from redline._cycle import operations, warn_if_incorrect
+from redline._events import event_list, load_trace
 from redline._job_metadata import describe_job
 from redline._library import RecorderError, recorder
-
-# Arguments of torch.profiler.profile that this version does not serve, with their defaults.
-_UNSERVED = {
-    "experimental_config": None,
-    "execution_trace_observer": None,
-    "acc_events": False,
-    "custom_trace_id_callback": None,
-    "post_processing_timeout_s": None,
-}
-_SERVED = ("record_shapes", "profile_memory", "with_flops", "with_stack", "with_modules")
-_UNSERVED_METHODS = (
-    "events", "key_averages", "export_stacks", "export_memory_timeline", "toggle_collection_dynamic"
-)
 
 _CAPTURED_STEPS = 3  # by `redline trigger` without --steps
 
 _running = None
+_holder = None  # whose window the recorder holds
 
 
 class profile:
@@ -37,6 +28,11 @@ class profile:
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports.
     record_shapes: the operators' input shapes, types and scalar values too.
+    profile_memory: each allocation and release of tensors too, on all threads.
+    with_flops: estimated floating-point operations of matrix products, convolutions, sums and products.
+    execution_trace_observer: an ExecutionTraceObserver, started and stopped with each window.
+    acc_events: events() and key_averages() keep the windows before.
+    custom_trace_id_callback: gives the trace_id of each window.
     host_samples_hz: samples a second of cores, memory, disk and DataLoader workers, 0 for none.
     memory_budget_bytes: most memory for events that wait to be written; more are dropped and counted.
     max_bytes: most text in a trace before compression, 0 for any; later events are counted.
@@ -49,13 +45,13 @@ class profile:
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
                  profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
+                 execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None,
                  host_samples_hz=10, memory_budget_bytes=64 << 20, max_bytes=0, **unserved):
-        _check_activities(activities)
         switches = {
             "record_shapes": record_shapes, "profile_memory": profile_memory,
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
         }
-        _warn_of_unserved({**switches, **unserved})
+        check_arguments(activities, {**switches, **unserved})
         self.record_shapes = record_shapes
         self._options = {name: bool(value) for name, value in switches.items()}
         self._options |= {
@@ -63,6 +59,11 @@ class profile:
             "memory_budget_bytes": memory_budget_bytes,
             "max_bytes": max_bytes,
         }
+        self.execution_trace_observer = (
+            execution_trace_observer or ExecutionTraceObserver.build_execution_trace_obs_from_env()
+        )
+        self.acc_events = acc_events
+        self.custom_trace_id_callback = custom_trace_id_callback
         self.on_trace_ready = on_trace_ready
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.step_num = 0
@@ -70,6 +71,8 @@ class profile:
         self._marks_steps = schedule is not None
         self._preset_metadata = {}
         self._failed = False
+        self._events = None  # of the stopped window, once somebody asked
+        self._earlier_events = ()  # of the windows before, where acc_events keeps them
         self._recorder = recorder()
 
     def __enter__(self):
@@ -78,6 +81,8 @@ class profile:
 
     def __exit__(self, *exception):
         self.stop()
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.cleanup()
 
     def start(self):
         global _running
@@ -116,6 +121,8 @@ class profile:
     def export_chrome_trace(self, path):
         """Writes the last window as Chrome JSON, gzip where `path` ends in .gz; raises RecorderError
         where nothing was recorded or `path` cannot be written."""
+        if _holder is not self:
+            raise RecorderError("profile: it has no stopped window, or another replaced it")
         self._recorder.export(path)
 
     def add_metadata(self, key, value):
@@ -130,12 +137,56 @@ class profile:
         """The same, added when the next window starts."""
         self._preset_metadata[key] = value
 
-    def __getattr__(self, name):
-        if name in _UNSERVED_METHODS:
-            raise AttributeError(
-                f"redline.profile has no {name}: export the trace and run `redline report` on it"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def events(self):
+        """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
+        of the windows before, too. Raises RecorderError where there is no stopped window."""
+        if self._events is None:
+            self._events = self._read_events()
+            self._events.extend(self._earlier_events)
+        return self._events
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **named):
+        """Averages of events(), by name and, if asked for, input shapes or the innermost callers;
+        `.table(sort_by=…, row_limit=…)` prints them."""
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n, **named)
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        """Writes a line `frame;frame;… microseconds` for each operator, as flame graphs want it."""
+        if not self._options["with_stack"]:
+            raise RecorderError("profile.export_stacks: needs profile(with_stack=True)")
+        return self.events().export_stacks(path, metric)
+
+    def export_memory_timeline(self, path, device=None):
+        """Not served: torch's timeline tells tensors of parameters from those of activations, which
+        no trace holds."""
+        raise RecorderError(
+            "profile.export_memory_timeline is not served: with profile_memory=True the trace of "
+            "export_chrome_trace() holds each allocation, and `redline report` shows the peak"
+        )
+
+    def toggle_collection_dynamic(self, enable, activities):
+        """Pauses the recording of the running window, or goes on with it, where `activities` hold
+        ProfilerActivity.CPU."""
+        if ProfilerActivity.CPU in activities:
+            self._recorder.set_paused(not enable)
+
+    def get_trace_id(self):
+        """The last window's "trace_id"."""
+        return self._read_trace()["trace_id"]
+
+    def set_custom_trace_id_callback(self, callback):
+        """`callback()` gives the "trace_id" of each window from now on."""
+        self.custom_trace_id_callback = callback
+
+    def _read_trace(self):
+        with tempfile.TemporaryDirectory(prefix="redline.") as folder:
+            path = os.path.join(folder, "trace.json")
+            self.export_chrome_trace(path)
+            return load_trace(path)
+
+    def _read_events(self):
+        switches = {name: self._options[name] for name in ("profile_memory", "with_flops")}
+        return event_list(self._read_trace(), **switches)
 
     def _action(self):
         return ProfilerAction(self.schedule(self.step_num))
@@ -162,16 +213,28 @@ class profile:
             warnings.warn(f"redline: {operation}: {error}. Recording ends, training goes on.")
 
     def _prepare(self):
+        global _holder
+        if self.acc_events and _holder is self:
+            self._earlier_events = self.events()
+        self._events, _holder = None, None
         self._recorder.prepare(**self._options)
 
     def _start(self):
         describe_job(self._recorder)
         for key, text in self._preset_metadata.items():
             self._recorder.add_metadata_json(key, text)
+        if self.custom_trace_id_callback is not None:
+            self._recorder.add_metadata("trace_id", str(self.custom_trace_id_callback()))
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.start()
         self._recorder.start()
 
     def _stop(self):
+        global _holder
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.stop()
         self._recorder.stop()
+        _holder = self
 
     def _ready(self):
         if self.on_trace_ready is not None and not self._failed:
@@ -211,35 +274,6 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
             warnings.warn(f"redline: no trace in {dir_name}: {error}")
 
     return write
-
-
-def _check_activities(activities):
-    if activities is None:
-        return
-    asked = set(activities)
-    if ProfilerActivity.CPU not in asked:
-        raise ValueError(
-            "profile: activities must hold ProfilerActivity.CPU: this version records the host only"
-        )
-    for other in sorted(asked - {ProfilerActivity.CPU}, key=str):
-        _warn_unserved(f"activity {other.name}")
-
-
-def _warn_of_unserved(arguments):
-    for name, value in arguments.items():
-        if name in _SERVED:
-            continue
-        if name not in _UNSERVED:
-            raise TypeError(f"profile() got an unexpected keyword argument {name!r}")
-        if value != _UNSERVED[name]:
-            _warn_unserved(f"{name}={value!r}")
-
-
-def _warn_unserved(what):
-    warnings.warn(
-        f"redline.profile does not serve {what} in this version: it is left out of the trace",
-        stacklevel=4,
-    )
 
 
 def _take_over_from_redline_record():

@@ -5,6 +5,7 @@ Where the two may differ, and why, stands in MAY_DIFFER and nowhere else.
 
 import collections
 import json
+import typing
 
 import pytest
 import torch
@@ -23,9 +24,18 @@ OPERATORS = ("cpu_op", "user_annotation")
 STEPS = 3
 
 
+class Recorded(typing.NamedTuple):
+    """Traces as JSON, events as FunctionEvents, and Kineto's own."""
+
+    theirs: dict
+    ours: dict
+    their_events: list
+    our_events: list
+    kineto_events: list
+
+
 @pytest.fixture(params=["small_cnn", "residual_network", "transformer"], scope="module")
 def recorded(request, tmp_path_factory):
-    """Their trace, our trace, and their events of one model."""
     folder = tmp_path_factory.mktemp(request.param)
     redline = import_redline()
     torch.manual_seed(0)
@@ -39,8 +49,10 @@ def recorded(request, tmp_path_factory):
                     step()
     theirs.export_chrome_trace(str(folder / "theirs.json"))
     ours.export_chrome_trace(folder / "ours.json")
-    events = theirs.profiler.kineto_results.events()
-    return load(folder / "theirs.json"), load(folder / "ours.json"), events
+    return Recorded(
+        load(folder / "theirs.json"), load(folder / "ours.json"), theirs.events(), ours.events(),
+        theirs.profiler.kineto_results.events(),
+    )
 
 
 def operators_of_steps(trace):
@@ -70,33 +82,31 @@ def memory(trace):
 
 
 def test_each_step_has_the_same_operators_with_the_same_inputs(recorded):
-    theirs, ours, _ = recorded
-    steps = operators_of_steps(theirs)
+    steps = operators_of_steps(recorded.theirs)
     assert len(steps) == STEPS and all(steps.values())
-    assert operators_of_steps(ours) == steps
+    assert operators_of_steps(recorded.ours) == steps
 
 
 def test_each_allocation_and_release_is_the_same(recorded):
-    theirs, ours, _ = recorded
-    assert len(memory(theirs)) > 50
-    assert memory(ours) == memory(theirs)
+    assert len(memory(recorded.theirs)) > 50
+    assert memory(recorded.ours) == memory(recorded.theirs)
 
 
 def test_flops_are_the_same(recorded):
-    _, ours, events = recorded
-    theirs = sorted((event.name(), event.flops()) for event in events if event.flops() > 0)
+    theirs = sorted(
+        (event.name(), event.flops()) for event in recorded.kineto_events if event.flops() > 0
+    )
     assert theirs
     assert theirs == sorted(
         (event["name"], event["args"]["flops"])
-        for event in slices(ours, "cpu_op")
+        for event in slices(recorded.ours, "cpu_op")
         if "flops" in event["args"]
     )
 
 
 def test_arrows_join_the_same_operators(recorded):
-    theirs, ours, _ = recorded
-    assert arrows(theirs)
-    assert arrows(ours) == arrows(theirs)
+    assert arrows(recorded.theirs)
+    assert arrows(recorded.ours) == arrows(recorded.theirs)
 
 
 def arrows(trace):
@@ -108,3 +118,29 @@ def arrows(trace):
         for phase in "sf"
     )
     return collections.Counter((starts[number], ends[number]) for number in starts)
+
+
+def test_events_and_their_averages_are_the_same(recorded):
+    assert counted(recorded.our_events) == counted(recorded.their_events)
+    for by_shape in (False, True):
+        ours, theirs = (
+            collections.Counter(
+                (row.key, str(row.input_shapes), row.count, row.flops, row.self_cpu_memory_usage)
+                for row in events.key_averages(by_shape)
+            )
+            for events in (recorded.our_events, recorded.their_events)
+        )
+        assert ours == theirs
+
+
+def counted(events):
+    """All that FunctionEvents hold but times and numbers of threads."""
+    return collections.Counter(
+        (
+            event.name, event.trace_name, event.scope, event.sequence_nr, event.flops,
+            str(event.input_shapes), str(event.concrete_inputs), event.cpu_memory_usage,
+            event.self_cpu_memory_usage, event.cpu_parent and event.cpu_parent.name,
+            len(event.cpu_children), event.is_user_annotation, event.device_type,
+        )
+        for event in events
+    )

@@ -17,7 +17,8 @@ def allocate(count):
 
 def memory(path, name="[memory]"):
     trace = load(path)
-    return [event for event in trace["traceEvents"] if event["name"] == name]
+    events = [event for event in trace["traceEvents"] if event["name"] == name]
+    return sorted(events, key=lambda event: event["ts"])
 
 
 def kilobytes(path):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from conftest import ROOT
 from recording import import_redline, load, names, slices, step_numbers
+from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerAction
 
 redline = import_redline()
@@ -196,7 +197,8 @@ def test_any_name_gives_valid_json_and_comes_back(tmp_path):
 
 @pytest.mark.parametrize(
     "argument",
-    [{"acc_events": True}, {"post_processing_timeout_s": 3.0}],
+    [{"post_processing_timeout_s": 3.0},
+     {"experimental_config": _ExperimentalConfig(capture_overload_names=True)}],
     ids=lambda argument: next(iter(argument)),
 )
 def test_arguments_that_are_not_served_are_said(argument):
@@ -208,6 +210,7 @@ def test_defaults_of_arguments_that_are_not_served_are_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         redline.profile(with_stack=False, experimental_config=None)
+        redline.profile(experimental_config=_ExperimentalConfig(verbose=True, profile_all_threads=True))
 
 
 def test_what_cannot_be_recorded_is_refused():
@@ -215,8 +218,10 @@ def test_what_cannot_be_recorded_is_refused():
         redline.profile(activities=[redline.ProfilerActivity.CUDA])
     with pytest.raises(TypeError, match="with_stak"):
         redline.profile(with_stak=True)
-    with pytest.raises(AttributeError, match="redline report"):
-        redline.profile().key_averages()
+    with pytest.raises(redline.RecorderError, match="redline report"):
+        redline.profile().export_memory_timeline("timeline.html")
+    with pytest.raises(redline.RecorderError, match="with_stack=True"):
+        redline.profile().export_stacks("stacks.txt")
 
 
 def test_misuse_is_an_error_and_harms_nothing(tmp_path):

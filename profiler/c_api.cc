@@ -193,6 +193,10 @@ int redline_listen(const char* options_json, int64_t steps) {
   });
 }
 
+int redline_capture_of_stacks(void) {
+  return static_cast<int>(Recorder::instance().capture().stacks());
+}
+
 void redline_range_push(const char* name) {
   if (name == nullptr) name = "";
   redline::profiler::push_range(name);

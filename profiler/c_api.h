@@ -77,6 +77,10 @@ REDLINE_API void redline_end_step(void);
  * without "directory" the traces go to the current one. May be called again with other options. */
 REDLINE_API int redline_listen(const char* options_json, int64_t steps);
 
+/* Of a capture that is asked for with stacks, for a front end that records its language's own
+ * calls: 0 none is recorded now, 1 one is, 2 one is and ends with the present step. */
+REDLINE_API int redline_capture_of_stacks(void);
+
 /* User scopes, recorded as user_annotation on the calling thread; they nest. `name` is copied.
  * Where NVTX_INJECTION64_PATH names another tool, such as Nsight Systems, it gets them as NVTX
  * ranges. */

@@ -23,6 +23,7 @@ tl::expected<void, std::string> Capture::arm(const Options& options, int64_t ste
   const std::lock_guard lock(mutex_);
   progress_ = {Phase::kWaiting, 0, steps, ""};
   directory_ = own.directory;
+  with_stack_ = own.sources.with_stack;
   is_busy_ = true;
   return {};
 }
@@ -72,6 +73,13 @@ void Capture::count_step() {
     progress_.phase = Phase::kRecorded;
   }
   ring(Bell::kProgress);
+}
+
+Capture::Stacks Capture::stacks() {
+  if (!is_busy_.load(std::memory_order_acquire)) return Stacks::kNone;
+  const std::lock_guard lock(mutex_);
+  if (progress_.phase != Phase::kRecording || !with_stack_) return Stacks::kNone;
+  return progress_.done + 1 == progress_.steps ? Stacks::kEndWithStep : Stacks::kWanted;
 }
 
 void Capture::cut_short(bool has_begun) {

@@ -46,6 +46,10 @@ class Capture {
     if (is_busy_.load(std::memory_order_acquire)) count_step();
   }
 
+  /// Whether a capture with stacks is being recorded, and with the step that began last ends.
+  enum class Stacks { kNone, kWanted, kEndWithStep };
+  [[nodiscard]] Stacks stacks();
+
   /// The program's own window begins: what was captured so far is the capture. Called under the
   /// recorder's lock, which has ended or discarded the capture's window.
   void cut_short(bool has_begun);
@@ -59,6 +63,7 @@ class Capture {
   std::mutex mutex_;  ///< for all below; taken after the recorder's
   Progress progress_;
   std::string directory_;
+  bool with_stack_ = false;
 };
 
 }  // namespace redline::profiler

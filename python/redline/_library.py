@@ -20,6 +20,8 @@ _LIBRARY_FOLDERS = (
     _PACKAGE.parents[3] / "lib",
 )
 _PATH_BYTES = 4096
+_NOT_LOADED = ()
+_ENDS_WITH_STEP = 2  # redline_capture_of_stacks()
 
 
 class RecorderError(RuntimeError):
@@ -55,20 +57,21 @@ class Recorder:
         self.version = library.redline_version().decode()
         self.schedule_action = library.redline_schedule_action
         self._with_stack = False
-        self._frames = None
+        self._frames = _NOT_LOADED
 
     def prepare(self, *, directory=None, **options):
         """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default;
         `options` are the others of redline_prepare, such as record_shapes=True."""
+        self._stop_frames()  # of a capture that this cuts short
         self._check(self._library.redline_prepare(_options(directory, options)))
         self._with_stack = options.get("with_stack", False)
-        if self._with_stack and self._frames is None:
-            self._frames = _load_frames(self._library._name)
+        if self._with_stack:
+            self._load_frames()
 
     def start(self):
         self._check(self._library.redline_start())
-        if self._with_stack and self._frames is not None:
-            self._frames.start()
+        if self._with_stack:
+            self._start_frames()
 
     def stop(self):
         self._stop_frames()
@@ -81,8 +84,18 @@ class Recorder:
         self._stop_frames()
         self._check(self._library.redline_discard())
 
+    def _load_frames(self):
+        from redline._python_frames import load_python_frames
+
+        if self._frames is _NOT_LOADED:
+            self._frames = load_python_frames(self._library._name)
+
+    def _start_frames(self):
+        if self._frames:
+            self._frames.start()
+
     def _stop_frames(self):
-        lost = self._frames.stop() if self._frames is not None else 0
+        lost = self._frames.stop() if self._frames else 0
         if lost:
             self.add_metadata("redline", {"threads_without_python_frames": lost})
 
@@ -90,8 +103,13 @@ class Recorder:
         """A step of the training loop begins. `is_drawn`: others draw its annotation."""
         begin = self._library.redline_begin_drawn_step if is_drawn else self._library.redline_begin_step
         begin(number)
+        if self._library.redline_capture_of_stacks():
+            self._load_frames()
+            self._start_frames()
 
     def end_step(self):
+        if self._library.redline_capture_of_stacks() == _ENDS_WITH_STEP:
+            self._stop_frames()
         self._library.redline_end_step()
 
     def listen(self, *, steps, directory=None, **options):
@@ -129,12 +147,6 @@ class Recorder:
     def _check(self, status):
         if status != 0:
             raise RecorderError(self._library.redline_last_error().decode(errors="replace"))
-
-
-def _load_frames(core_path):
-    from redline._python_frames import load_python_frames
-
-    return load_python_frames(core_path)
 
 
 @functools.cache

@@ -36,7 +36,9 @@ class PythonFrames:
         _forget_after_fork(self)
 
     def start(self):
-        """All threads, from here to stop(); the window has begun."""
+        """All threads, from here to stop(); the window has begun. May be called again."""
+        if self._own_hook is not None:
+            return
         call = getattr(torch.nn.Module.__call__, "__code__", None)
         self._users_hook = threading.getprofile()
         self._own_hook = self._library.redline_python_start(call, path_prefixes(), self._users_hook)

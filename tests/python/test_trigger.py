@@ -258,7 +258,7 @@ while not os.path.exists("end"):
 
 def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python, trigger, tmp_path):
     """By the process id of `redline record` itself, before a schedule that never begins."""
-    command = [program("redline"), "record", "-o", "traces", "--shapes", "--schedule",
+    command = [program("redline"), "record", "-o", "traces", "--shapes", "--stacks", "--schedule",
                "skip_first=1000000000", "--", python, "-c", TRAIN]
     with start(command, cwd=tmp_path) as process:
         assert process.stdout.readline() == "ready\n", process.stderr.read()
@@ -271,3 +271,6 @@ def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python
     assert trace["record_shapes"] == 1 and "torch_version" in trace
     operators = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "cpu_op"]
     assert operators.count("aten::linear") == 2
+    calls = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "python_function"]
+    assert calls.count("nn.Module: Linear_0") == 2
+    assert any(call.endswith(": <module>") for call in calls)  # open all along

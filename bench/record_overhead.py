@@ -61,31 +61,36 @@ def record(training, steps, profile, path):
     return loop, stopped - begin, time.perf_counter() - stopped
 
 
+COUNTED = ("cpu_op", "user_annotation", "python_function")
+
+
 def count_events(path):
-    """Operators and annotations in a trace: what both record alike."""
+    """Operators, annotations and Python calls in a trace: what both record alike."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         events = json.load(file)["traceEvents"]
-    return sum(event.get("cat") in ("cpu_op", "user_annotation") for event in events)
+    return sum(event.get("cat") in COUNTED for event in events)
 
 
-PROFILERS = {
-    "redline": redline.profile,
-    "torch_profiler": lambda: torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU]
-    ),
-}
+def profilers(stacks):
+    return {
+        "redline": lambda: redline.profile(with_stack=stacks),
+        "torch_profiler": lambda: torch.profiler.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU], with_stack=stacks
+        ),
+    }
 
 
-def measure(rounds, steps, path):
+def measure(rounds, steps, path, stacks):
     """The figures of each profiler, exported to `path`: slow-downs as shares of the plain loop,
     costs in microseconds an event."""
     training = Training()
     training.run(steps)
-    rows = {name: [] for name in PROFILERS}
+    makers = profilers(stacks)
+    rows = {name: [] for name in makers}
     for index in range(rounds):
         plain = training.run(steps)
-        for name, make in PROFILERS.items():
+        for name, make in makers.items():
             loop, stop, export = record(training, steps, make(), path)
             # The first round pays for loading and warming up.
             if index > 0:
@@ -136,6 +141,7 @@ def main():
     parser.add_argument("--steps", type=int, default=200, help="training steps in one loop (200)")
     parser.add_argument("--format", choices=("json.gz", "json"), default="json.gz",
                         help="what both export (json.gz)")
+    parser.add_argument("--stacks", action="store_true", help="with the Python calls (with_stack)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     if options.rounds < 2 or options.steps < 1:
@@ -143,10 +149,11 @@ def main():
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"trace.{options.format}"
-        figures = measure(options.rounds, options.steps, path)
+        figures = measure(options.rounds, options.steps, path, options.stacks)
     if options.json:
         about = {"schema": "redline.bench.record_overhead/1", "torch": torch.__version__,
-                 "rounds": options.rounds, "steps": options.steps, "format": options.format}
+                 "rounds": options.rounds, "steps": options.steps, "format": options.format,
+                 "stacks": options.stacks}
         print(json.dumps({**about, **figures}, indent=2))
     else:
         show(figures)

@@ -11,6 +11,48 @@ namespace {
 
 constexpr double kDataLoaderShare = 0.05;  // the TensorBoard plugin's
 constexpr double kCopyShare = 0.005;
+constexpr double kBusyShare = 0.8;
+constexpr double kWaitingShare = 0.5;  // of a worker that more often waits than computes
+constexpr double kFullMachine = 0.9;
+
+/// Mean of the samples of all "busy %" tracks whose names begin so (profiler/host_samples.h), as a
+/// share; none in traces without them.
+std::optional<double> mean_busy_share(const Trace& trace, std::string_view track) {
+  double sum = 0;
+  size_t count = 0;
+  for (const Counter& counter : trace.counters()) {
+    const std::string_view name = trace.string(counter.name);
+    if (!name.starts_with(track) || !name.ends_with("busy %")) continue;
+    for (const double value : counter.value) sum += value;
+    count += counter.value.size();
+  }
+  if (count == 0) return std::nullopt;
+  return sum / 100 / static_cast<double>(count);
+}
+
+/// Of a loader with workers: what they do all the time decides what helps.
+void explain_workers(const Trace& trace, double share, Finding& finding) {
+  const auto workers = mean_busy_share(trace, "DataLoader worker ");
+  const auto cores = mean_busy_share(trace, "CPU: ");
+  if (workers) finding.evidence.emplace_back("workers_busy_share", *workers);
+  if (workers && cores) finding.evidence.emplace_back("cores_busy_share", *cores);
+  if (!workers || (*workers<kBusyShare&& * workers> kWaitingShare)) {
+    finding.detail = fmt::format(
+        "the workers do not keep up, {} of the step: more of them, or less work for each sample",
+        format_percent(share));
+  } else if (*workers <= kWaitingShare) {
+    finding.detail = fmt::format(
+        "the workers compute {} of the time and wait else, as for the disk: more of them",
+        format_percent(*workers));
+  } else if (cores && *cores > kFullMachine) {
+    finding.detail =
+        fmt::format("the workers are busy {} of the time, all cores {}: {}",
+                    format_percent(*workers), format_percent(*cores), "less work for each sample");
+  } else {
+    finding.detail =
+        fmt::format("the workers are busy {} of the time: more of them", format_percent(*workers));
+  }
+}
 
 // Each copy with the call that made it: from pageable memory the host waits for it.
 std::vector<SliceId> with_launchers(const Activity& activity, std::span<const SliceId> copies) {
@@ -35,13 +77,13 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
   Finding finding = finding_on("dataloader_wait", activity, wait_ns);
   finding.headline =
       fmt::format("DataLoader: training waits {} a step", format_ns(part.per_step_ns));
-  finding.detail =
-      single ? fmt::format("num_workers is 0: batches are made between the steps, {} of the step",
-                           format_percent(part.share))
-             : fmt::format(
-                   "the workers do not keep up, {} of the step: more of them, or less work "
-                   "for each sample",
-                   format_percent(part.share));
+  if (single) {
+    finding.detail =
+        fmt::format("num_workers is 0: batches are made between the steps, {} of the step",
+                    format_percent(part.share));
+  } else {
+    explain_workers(activity.trace(), part.share, finding);
+  }
   finding.events = longest(activity.trace(), waits);
   finding.knob = "num_workers=0..16";
   return finding;

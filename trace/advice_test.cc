@@ -14,6 +14,7 @@ using redline::testing::TraceText;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Field;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<Finding> advise_on(const TraceText& text) {
@@ -48,6 +49,27 @@ TEST(Advice, DataLoaderWait) {
   EXPECT_EQ(findings[0].events[0].name,
             "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
   EXPECT_EQ(findings[0].events[0].end_ns - findings[0].events[0].begin_ns, 20 * kMs);
+}
+
+TEST(Advice, DataLoaderWaitTellsWhatTheWorkersDo) {
+  const auto detail_with = [](const std::string& worker, const std::string& cores) {
+    const auto counter = [](const std::string& track, const std::string& value) {
+      return R"({"ph": "C", "cat": "counter", "pid": 1, "tid": 0, "ts": 5, "name": ")" + track +
+             R"(", "args": {"busy %": )" + value + "}}";
+    };
+    TraceText text = one_step().annotation(
+        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 20 * kMs);
+    if (!worker.empty()) text.event(counter("DataLoader worker 7", worker));
+    text.event(counter("CPU 0", "50")).event(counter("CPU", cores));
+    return advise_on(text).at(0).detail;
+  };
+  EXPECT_THAT(detail_with("", "10"), HasSubstr("do not keep up"));
+  EXPECT_THAT(detail_with("70", "10"), HasSubstr("do not keep up"));
+  EXPECT_EQ(detail_with("97", "60"), "the workers are busy 97.0 % of the time: more of them");
+  EXPECT_EQ(detail_with("97", "99"),
+            "the workers are busy 97.0 % of the time, all cores 99.0 %: less work for each sample");
+  EXPECT_EQ(detail_with("40", "99"),
+            "the workers compute 40.0 % of the time and wait else, as for the disk: more of them");
 }
 
 TEST(Advice, Communication) {

@@ -10,7 +10,7 @@ import collections
 import itertools
 import json
 
-from torch.autograd.profiler_util import EventList, FunctionEvent
+from torch.autograd.profiler_util import EventList, FunctionEvent, _filter_stack_entry
 
 _OPERATORS = ("cpu_op", "user_annotation")
 _LEFT_OUT = (
@@ -37,12 +37,21 @@ def event_list(trace, *, profile_memory, with_flops):
     listed = EventList(use_device=None, profile_memory=profile_memory, with_flops=with_flops)
     begin_of_window = _nanoseconds(window["ts"])
     for event in events:
-        if event.get("cat") in _OPERATORS and event["name"] not in _LEFT_OUT:
+        if _is_operator(event):
             listed.append(_function_event(event, begin_of_window, memory, stacks, threads))
     listed.extend(memory.outside_of_operators(begin_of_window))
     listed.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
     listed._build_tree()
     return listed
+
+
+def _is_operator(event):
+    """NVTX ranges, which torch.profiler does not know, have no "External id"."""
+    return (
+        event.get("cat") in _OPERATORS
+        and event["name"] not in _LEFT_OUT
+        and "External id" in event["args"]
+    )
 
 
 def _function_event(event, begin_of_window, memory, stacks, threads):
@@ -204,8 +213,9 @@ class _Stacks:
         index = bisect.bisect_right(self._begins[thread], begin) - 1
         names = []
         while index is not None and index >= 0:
-            if functions[index][1] >= end:
-                names.append(functions[index][2])
+            _, end_of_function, name = functions[index]
+            if end_of_function >= end and _filter_stack_entry(name):
+                names.append(name)
             index = self._parents[thread][index]
         return names
 

@@ -5,6 +5,9 @@ import json
 import pytest
 from recording import names, traces
 
+# All kinds of events that we write in one trace.
+EVERYTHING = ["--shapes", "--memory", "--flops", "--stacks", "--modules", "--host-samples", "100"]
+
 TWO_RANKS = """
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
@@ -14,7 +17,11 @@ work = torch.ones(600, 600)
 for step in range(5):
     for _ in range(10):
         work @ work
-    model(torch.ones(2, 4)).sum().backward()
+    with torch.cuda.nvtx.range("forward"):
+        loss = model(torch.ones(2, 4)).sum()
+    torch.cuda.nvtx.mark("here")
+    torch.cuda.nvtx.range_end(torch.cuda.nvtx.range_start("anywhere"))
+    loss.backward()
     optimizer.step()
 dist.destroy_process_group()
 """
@@ -24,7 +31,7 @@ def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, 
     (tmp_path / "job.py").write_text(TWO_RANKS)
     folder = tmp_path / "traces"
     command = [*torchrun, "--nproc_per_node", "2", tmp_path / "job.py"]
-    record = [program("redline"), "record", "--host-samples", "100", "-o", folder]
+    record = [program("redline"), "record", *EVERYTHING, "-o", folder]
     recorded = run([*record, "--", *command])
     assert recorded.returncode == 0, recorded.stderr
     checked = run([repo_root / "scripts/check-peers", folder], timeout=280)
@@ -34,7 +41,11 @@ def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, 
     found = json.loads(checked.stdout)
     ours = traces(folder)
     for trace in ours:
-        assert any(event["ph"] == "C" for event in trace["traceEvents"])
+        kinds = {(event["ph"], event.get("cat")) for event in trace["traceEvents"]}
+        assert kinds >= {
+            ("X", "cpu_op"), ("X", "user_annotation"), ("X", "python_function"), ("s", "fwdbwd"),
+            ("i", "cpu_instant_event"), ("i", "user_annotation"), ("C", "counter"), ("b", "nvtx"),
+        }
 
     # HolisticTraceAnalysis always drops the last step.
     by_rank = found["holistic_trace_analysis"]

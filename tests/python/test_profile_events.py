@@ -1,13 +1,16 @@
 """redline.profile's events(), beyond what test_agreement.py compares: windows, pauses, threads."""
 
 import json
+import re
 import threading
 
 import pytest
 import torch
 from recording import import_redline, load, names
+from torch._C._profiler import _ExperimentalConfig
 
 redline = import_redline()
+from redline._events import event_list  # noqa: E402  The package's path is known only now.
 
 
 def operators(events):
@@ -113,3 +116,53 @@ def test_events_need_a_stopped_window():
     profile = redline.profile()
     with pytest.raises(redline.RecorderError, match="no stopped window"):
         profile.events()
+
+
+def run_with_stacks(profile_class, path):
+    """Events and exported stacks of one call that is the same line for both."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    profile = profile_class(
+        activities=[redline.ProfilerActivity.CPU], with_stack=True,
+        experimental_config=_ExperimentalConfig(verbose=True),
+    )
+    with profile:
+        model(torch.ones(2, 4)).sum().backward()
+    profile.export_stacks(str(path))
+    stacks = [line.rpartition(" ")[0] for line in without_addresses(path.read_text()).splitlines()]
+    return profile.events(), sorted(stacks)
+
+
+def test_stacks_are_torch_profilers(tmp_path):
+    """Those of backward functions are of their forward operators."""
+    run_with_stacks(redline.profile, tmp_path / "warm_up.txt")
+    (ours, our_lines), (theirs, their_lines) = (
+        run_with_stacks(profile, tmp_path / "stacks.txt")
+        for profile in (redline.profile, torch.profiler.profile)
+    )
+    assert [(event.name, place(event)) for event in ours] == [
+        (event.name, place(event)) for event in theirs
+    ]
+    assert any("nn.Module: Linear" in place(e) for e in ours if e.name == "AddmmBackward0")
+    # Which operators take no whole microsecond, and so have no line, is for chance to say.
+    assert set(our_lines) & set(their_lines)
+    rows, expected = (
+        sorted((row.key, place(row), row.count) for row in events.key_averages(False, 3))
+        for events in (ours, theirs)
+    )
+    assert rows == expected
+
+
+def without_addresses(text):
+    return re.sub("0x[0-9a-f]+", "0x", text)
+
+
+def place(event):
+    return without_addresses("; ".join(event.stack))
+
+
+def test_ranges_of_nvtx_are_no_events_of_torch():
+    nvtx = {"ph": "X", "cat": "user_annotation", "name": "forward", "tid": 1, "ts": "5.000",
+            "dur": "1.000", "args": {"Domain": "default"}}
+    window = {"ph": "X", "cat": "Trace", "name": "Redline (0)", "tid": "Redline", "ts": "1.000",
+              "dur": "9.000", "args": {}}
+    assert event_list({"traceEvents": [nvtx, window]}, profile_memory=False, with_flops=False) == []

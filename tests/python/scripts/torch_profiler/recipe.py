@@ -19,7 +19,13 @@ with profile(activities=[ProfilerActivity.CPU], profile_memory=True, record_shap
 print(prof.key_averages().table(sort_by="self_cpu_memory_usage", row_limit=10))
 print(prof.key_averages().table(sort_by="cpu_memory_usage", row_limit=10))
 
-with profile(activities=[ProfilerActivity.CPU]) as prof:
+with profile(
+    activities=[ProfilerActivity.CPU],
+    with_stack=True,
+    experimental_config=torch._C._profiler._ExperimentalConfig(verbose=True),
+) as prof:
     model(inputs)
 
 prof.export_chrome_trace("trace.json")
+prof.export_stacks("profiler_stacks.txt", "self_cpu_time_total")
+print(prof.key_averages(group_by_stack_n=5).table(sort_by="self_cpu_time_total", row_limit=2))

@@ -58,3 +58,29 @@ def _classifier(model, optimizer):
         optimizer.step()
 
     return step
+
+
+def unusual_inputs():
+    """No model: what an operator may be given besides dense tensors."""
+    x = torch.randn(4, 3, 8, 8, requires_grad=True)
+    ones = torch.ones(2, 2)
+
+    def step():
+        (x[None, :, ..., ::2].sum() + x[[0, 1]].sum()).backward()
+        for count in (30, 31):
+            torch.cat([ones] * count)
+            torch.ones(40).split([1] * (count - 1) + [41 - count])
+        torch.cat([ones.to_sparse(), ones.to_sparse()]).to_dense()
+        ones.to_sparse_csr().to_dense()
+        torch.full((2,), float("nan")).masked_fill(torch.tensor([True, False]), float("inf"))
+        torch.full((2,), 1 + 2j)
+        torch.arange(0, 10, 0.5).clamp(min=1e-8, max=1e30)
+        torch.einsum("ij,jk->ik", ones, ones)
+        torch.quantize_per_tensor(ones, 0.1, 0, torch.quint8)
+        torch.empty(3, dtype=torch.bfloat16).to("meta")
+        torch.randn(3, generator=torch.Generator().manual_seed(1))
+        torch._foreach_add([ones, ones], [1.0, 2.0])
+        torch.nn.functional.conv2d(torch.ones(1, 3, 5, 5), torch.ones(6, 1, 3, 3), padding="same", groups=3)
+        torch.baddbmm(torch.ones(2, 3, 4), torch.ones(2, 3, 5), torch.ones(2, 5, 4))
+
+    return step

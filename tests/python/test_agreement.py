@@ -34,7 +34,9 @@ class Recorded(typing.NamedTuple):
     kineto_events: list
 
 
-@pytest.fixture(params=["small_cnn", "residual_network", "transformer"], scope="module")
+@pytest.fixture(
+    params=["small_cnn", "residual_network", "transformer", "unusual_inputs"], scope="module"
+)
 def recorded(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     redline = import_redline()

@@ -11,7 +11,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "profiler/source.h"
 
 namespace redline {
 namespace {
@@ -119,6 +123,43 @@ TEST_F(ProfilerTest, FollowsTheCommandLineWhereThereIsOne) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the command line's schedule"));
   EXPECT_TRUE(windows_.empty());
   EXPECT_EQ(files_in("asked"), 1u);
+}
+
+/// Remembers what it was last enabled with.
+class AskedFor final : public profiler::Source {
+ public:
+  void enable(const profiler::SourceOptions& options) noexcept override { last = options; }
+  void disable() noexcept override {}
+  profiler::SourceOptions last;
+};
+
+TEST_F(ProfilerTest, EachOptionReachesTheSourcesFromTheProgramAndFromTheCommandLine) {
+  static AskedFor source;
+  profiler::add_source(&source);
+  const std::tuple<const char*, bool profiler::SourceOptions::*, bool ProfilerOptions::*>
+      switches[] = {
+          {"record_shapes", &profiler::SourceOptions::record_shapes,
+           &ProfilerOptions::record_shapes},
+          {"profile_memory", &profiler::SourceOptions::profile_memory,
+           &ProfilerOptions::profile_memory},
+          {"with_stack", &profiler::SourceOptions::with_stack, &ProfilerOptions::with_stack},
+          {"with_modules", &profiler::SourceOptions::with_modules, &ProfilerOptions::with_modules},
+      };
+  for (const auto& [name, asked, option] : switches) {
+    profiler::SourceOptions expected;
+    expected.*asked = true;
+    ProfilerOptions options;
+    options.*option = true;
+    { const Profiler profiler(std::move(options)); }
+    EXPECT_EQ(source.last, expected) << name;
+
+    const nlohmann::json request = {{"directory", folder_ / "asked"}, {name, true}};
+    setenv("REDLINE_RECORD", request.dump().c_str(), 1);
+    source.last = {};
+    { const Profiler profiler; }
+    EXPECT_EQ(source.last, expected) << name;
+    unsetenv("REDLINE_RECORD");
+  }
 }
 
 TEST_F(ProfilerTest, SaysOnceThatRecordingIsOffAndGoesOn) {

@@ -1,6 +1,7 @@
 // redline record -- CMD…: runs a training command unmodified and leaves one trace a rank.
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "cli/command.h"
@@ -16,6 +17,10 @@ struct RecordOptions {
   profiler::SourceOptions sources;
   uint64_t max_size = 0;
   uint64_t memory_budget = launch::RecordRequest().memory_budget_bytes;
+  double ring_seconds = 0;
+  double slow_step = launch::RecordRequest().slow_step;
+  std::vector<int64_t> ranks;
+  std::string step_marker;
   std::string folder = "traces";
   std::vector<std::string> command;
 };
@@ -39,6 +44,10 @@ int record(const RecordOptions& options) {
                                       .schedule = *schedule,
                                       .sources = options.sources,
                                       .memory_budget_bytes = options.memory_budget,
+                                      .ring_seconds = options.ring_seconds,
+                                      .slow_step = options.slow_step,
+                                      .ranks = options.ranks,
+                                      .step_marker = options.step_marker,
                                       .max_bytes = options.max_size};
   if (const auto added = launch::add_record_request(request, environment); !added) {
     return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
@@ -101,6 +110,42 @@ void add_sizes(CLI::App& command, RecordOptions& options) {
       ->option_text("SIZE");
 }
 
+void add_ring(CLI::App& command, RecordOptions& options) {
+  const std::map<std::string, double> units = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
+  auto* ring =
+      command
+          .add_option("--ring", options.ring_seconds,
+                      "Flight recorder: keep only the last seconds, e.g. 30s, and write them for a "
+                      "slow step, a crash, SIGTERM or redline trigger")
+          ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
+          ->check(CLI::Range(0.001, 86'400.0))
+          ->option_text("TIME");
+  ring->excludes(command.get_option("--schedule"));
+  command
+      .add_option("--slow-step", options.slow_step,
+                  "With --ring: a step of more than N times the median is slow (3); 0: none is")
+      ->check([](const std::string& text) -> std::string {
+        const double times = std::stod(text);
+        return times == 0 || times > 1 ? "" : "must be above 1, or 0";
+      })
+      ->needs(ring)
+      ->option_text("N");
+}
+
+void add_selection(CLI::App& command, RecordOptions& options) {
+  command
+      .add_option("--ranks", options.ranks,
+                  "Record only these ranks, e.g. 0,3; the others cost nothing")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("LIST");
+  command
+      .add_option("--step-marker", options.step_marker,
+                  "A step begins at each range or mark of this name (NVTX, record_function or "
+                  "redline::range), not at the optimizer")
+      ->option_text("NAME");
+}
+
 }  // namespace
 
 void add_record(CLI::App& app, int& status) {
@@ -116,6 +161,8 @@ void add_record(CLI::App& app, int& status) {
   add_sources(*command, options->sources);
   add_host_samples(*command, options->sources);
   add_sizes(*command, *options);
+  add_ring(*command, *options);
+  add_selection(*command, *options);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");
   command->add_option("CMD", options->command, "The command and its arguments, after --")
@@ -128,6 +175,7 @@ void add_record(CLI::App& app, int& status) {
       "  redline record -- python train.py --epochs 1\n"
       "  redline record -o traces --schedule wait=10,active=5 -- "
       "torchrun --nproc_per_node 2 train.py\n"
+      "  redline record --ring 30s --slow-step 2 -- python train.py\n"
       "  redline record --shapes -- ./build/mnist");
   command->callback([options, &status] { status = record(*options); });
 }

@@ -13,6 +13,7 @@
 #include "profiler/schedule.h"
 #include "profiler/signals.h"
 #include "profiler/source.h"
+#include "profiler/step_marker.h"
 
 namespace redline::profiler {
 namespace {
@@ -54,6 +55,15 @@ void add_source(Source* source) noexcept {
     return {};
   });
 }
+
+void add_marker_source(MarkerSource* source) noexcept {
+  guarded([&](Recorder&) -> Result {
+    step_marker().add_source(source);
+    return {};
+  });
+}
+
+void see_marker(std::string_view name) noexcept { step_marker().see(name); }
 
 bool is_recording() noexcept { return Recorder::instance().recording(); }
 
@@ -183,6 +193,13 @@ void redline_end_step(void) {
   });
 }
 
+int redline_watch_marker(const char* name, void (*step_begins)(void)) {
+  return guarded([&](Recorder&) -> Result {
+    redline::profiler::step_marker().watch(name != nullptr ? name : "", step_begins);
+    return {};
+  });
+}
+
 int redline_listen(const char* options_json, int64_t steps) {
   return guarded([&](Recorder& recorder) -> Result {
     if (auto alive = recorder.check_alive(); !alive) return alive;
@@ -231,6 +248,7 @@ int redline_take_request(redline_request* request) {
   return guarded([&](Recorder& recorder) -> Result {
     const auto wanted = redline::profiler::record_request_from_environment();
     if (!wanted) return tl::unexpected(wanted.error());
+    redline::profiler::step_marker().watch("", nullptr);
     static_cast<void>(recorder.discard());  // fails where there is nothing to give up
     const auto schedule = wanted->schedule.value_or(redline::Schedule{.active = 0});
     redline_request full = {};
@@ -248,6 +266,9 @@ int redline_take_request(redline_request* request) {
     full.memory_budget_bytes = wanted->options.memory_budget_bytes;
     full.max_bytes = wanted->options.max_bytes;
     full.host_samples_hz = wanted->options.sources.host_samples_hz;
+    full.ring_seconds = static_cast<double>(wanted->options.ring_ns) / 1e9;
+    full.slow_step = wanted->options.slow_step;
+    full.is_excluded = redline::profiler::is_excluded(*wanted) ? 1 : 0;
     wanted->options.directory.copy(full.directory, sizeof(full.directory) - 1);
     full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
     std::memcpy(request, &full, full.struct_size);

@@ -72,6 +72,11 @@ REDLINE_API void redline_begin_step(int64_t number);
 REDLINE_API void redline_begin_drawn_step(int64_t number);
 REDLINE_API void redline_end_step(void);
 
+/* From now on `step_begins` is called wherever a range or mark of this name begins: a redline
+ * range, an NVTX one of any domain, or a user scope of LibTorch; on the thread that it is on. NULL
+ * ends it. */
+REDLINE_API int redline_watch_marker(const char* name, void (*step_begins)(void));
+
 /* From now on `redline trigger` and SIGUSR2 (unless the program handles that itself) capture
  * `steps` steps of this process while it records nothing else. `options_json` is redline_prepare's;
  * without "directory" the traces go to the current one. May be called again with other options. */
@@ -111,6 +116,8 @@ typedef struct redline_request {
   int32_t profile_memory, with_stack, with_flops, with_modules;
   uint64_t memory_budget_bytes, max_bytes;
   int32_t host_samples_hz;
+  double ring_seconds, slow_step;
+  int32_t is_excluded; /* by --ranks: nothing is to be recorded here */
 } redline_request;
 /* Fills `request` and hands the recording over to the caller: a window that the injected library
  * began for the whole run (profiler/inject.cc) is given up. Fails where nothing is asked for. */

@@ -10,6 +10,7 @@
 #include "profiler/nvtx_abi.h"
 #include "profiler/nvtx_domain.h"
 #include "profiler/recorder.h"
+#include "profiler/step_marker.h"
 
 namespace redline::profiler {
 namespace {
@@ -110,7 +111,16 @@ auto guarded(Body body) noexcept -> decltype(body()) {
   }
 }
 
+/// Before the event itself, which is then in the step that it begins.
+void see(const EventAttributes* attributes) {
+  if (attributes == nullptr || !step_marker().is_watched()) return;
+  Message message;
+  read_message(*attributes, message);
+  step_marker().see(message.text);
+}
+
 void mark(const void* domain, const EventAttributes* attributes) noexcept {
+  guarded([&] { see(attributes); });
   if (attributes == nullptr || !is_recording()) return;
   guarded([&] { submit(describe(NvtxDomain::of(domain), *attributes, NvtxPhase::kMark)); });
 }
@@ -125,6 +135,7 @@ int32_t level_in(const NvtxDomain& domain, uint32_t depth) {
 /// NVTX wants the number of the domain's ranges that were open before.
 int push(const void* handle, const EventAttributes* attributes) noexcept {
   return guarded([&] {
+    see(attributes);
     NvtxDomain& domain = NvtxDomain::of(handle);
     const uint32_t depth = t_depth++;
     const int32_t level = level_in(domain, std::min(depth, kMostOpen));

@@ -1,7 +1,10 @@
 #include "profiler/options.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "profiler/job_rank.h"
 
 namespace redline::profiler {
 namespace {
@@ -73,6 +76,25 @@ Error read_schedule(const Json& value, Schedule& schedule) {
   return std::nullopt;
 }
 
+Error read_ranks(const Json& value, std::vector<int64_t>& ranks) {
+  if (!value.is_array()) return "ranks: not a list";
+  for (const Json& rank : value) {
+    if (!rank.is_number_unsigned()) return "ranks: a rank is a number from 0";
+    ranks.push_back(rank.get<int64_t>());
+  }
+  return std::nullopt;
+}
+
+Error read_request(const std::string& key, const Json& value, RecordRequest& request) {
+  if (key == "schedule") return read_schedule(value, request.schedule.emplace());
+  if (key == "ranks") return read_ranks(value, request.ranks);
+  if (key == "step_marker" && value.is_string()) {
+    request.step_marker = value.get<std::string>();
+    return std::nullopt;
+  }
+  return read_option(key, value, request.options);
+}
+
 tl::expected<Json, std::string> parse_object(std::string_view json) {
   Json object = Json::parse(json, nullptr, false);
   if (!object.is_object()) return tl::unexpected(std::string("options are not a JSON object"));
@@ -103,9 +125,7 @@ tl::expected<RecordRequest, std::string> parse_record_request(std::string_view j
   RecordRequest request;
   for (const auto& [key, value] : object->items()) {
     if (value.is_null()) continue;
-    const auto error = key == "schedule" ? read_schedule(value, request.schedule.emplace())
-                                         : read_option(key, value, request.options);
-    if (error) return tl::unexpected(*error);
+    if (const auto error = read_request(key, value, request)) return tl::unexpected(*error);
   }
   request.options = completed(request.options);
   return request;
@@ -119,6 +139,12 @@ tl::expected<RecordRequest, std::string> record_request_from_environment() {
   auto request = parse_record_request(json);
   if (!request) return tl::unexpected("REDLINE_RECORD: " + request.error());
   return request;
+}
+
+bool is_excluded(const RecordRequest& request) {
+  const auto own = job_rank();
+  return !request.ranks.empty() && own &&
+         std::ranges::find(request.ranks, own->rank) == request.ranks.end();
 }
 
 bool is_json(std::string_view text) { return Json::accept(text); }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 #include <utility>
+#include <vector>
 
 #include "profiler/schedule.h"
 #include "profiler/source.h"
@@ -40,9 +41,15 @@ struct Options {
 struct RecordRequest {
   Options options;
   std::optional<Schedule> schedule;
+  std::vector<int64_t> ranks;  ///< only these record; empty: all
+  std::string step_marker;     ///< a range or mark of this name begins a step; "": none does
 };
 
-/// From REDLINE_RECORD's value: {"schedule": {"skip_first", …}} and the keys of Options.
+/// Whether the request's ranks leave this process alone.
+[[nodiscard]] bool is_excluded(const RecordRequest& request);
+
+/// From REDLINE_RECORD's value: {"schedule": {"skip_first", …}, "ranks": […], "step_marker": "…"}
+/// and the keys of Options.
 [[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
 
 /// The same from the environment; an error where REDLINE_RECORD is not set.

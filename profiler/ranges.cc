@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "profiler/recorder.h"
+#include "profiler/step_marker.h"
 
 namespace redline::profiler {
 namespace {
@@ -21,6 +22,7 @@ thread_local uint32_t t_depth = 0;
 }  // namespace
 
 void push_range(std::string_view name) {
+  step_marker().see(name);
   const uint32_t depth = t_depth++;
   if (depth >= kMostOpen) return;
   const bool wanted = is_recording();

@@ -374,7 +374,7 @@ void Recorder::finish(const std::string& reason) {
   is_over_ = true;
   for (Session& each : sessions_) {
     const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();
-    if (each.reason.empty()) each.reason = reason;
+    if (!reason.empty()) each.reason = reason;
     if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
     if (each.state == State::kStopped && !each.saved && is_wanted) {
       // Nobody is left to hear of an error; a .partial file tells.

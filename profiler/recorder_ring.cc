@@ -33,7 +33,9 @@ tl::expected<std::string, std::string> Recorder::write_ring(const std::string& r
   own.reason = reason;
   const std::string folder = own.options.directory.empty() ? "." : own.options.directory;
   const std::string path = folder + "/" + default_trace_name();
-  if (auto written = write_ring_to(own, path); !written) return tl::unexpected(written.error());
+  const auto written = write_ring_to(own, path);
+  own.reason.clear();
+  if (!written) return tl::unexpected(written.error());
   return path;
 }
 

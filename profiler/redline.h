@@ -42,6 +42,11 @@ struct ProfilerOptions {
   int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
   uint64_t memory_budget_bytes = uint64_t{64} << 20;  ///< for records that wait to be written
   uint64_t max_bytes = 0;  ///< of a trace's text before compression; 0: any
+  /// > 0: a flight recorder instead of windows. The last seconds are kept, and written into
+  /// write_chrome_trace()'s directory (default: the current one) when a step takes more than
+  /// slow_step times the median, on a crash, SIGTERM, `redline trigger`, and write_ring().
+  double ring_seconds = 0;
+  double slow_step = 3;  ///< 0: no step is slow
 };
 
 /// A user scope on this thread: a user_annotation slice in the trace.
@@ -76,6 +81,10 @@ class Profiler {
   bool export_to_directory(const std::string& directory) {
     return said(redline_export_to_directory(directory.c_str(), nullptr, 0), "trace not written");
   }
+  /// With ring_seconds: a trace of the last seconds, which says why.
+  bool write_ring(const std::string& reason) {
+    return said(redline_write_ring(reason.c_str(), nullptr, 0), "trace not written");
+  }
   /// A top-level key of this and all later traces; `json` is any JSON value.
   bool add_metadata_json(const std::string& key, const std::string& json) {
     return said(redline_add_metadata_json(key.c_str(), json.c_str()), "metadata not kept");
@@ -85,9 +94,11 @@ class Profiler {
   using Action = Schedule::Action;
 
   [[nodiscard]] Action action_of(int64_t step) const {
-    return has_schedule() ? options_.schedule.action(step) : Action::kRecord;
+    return has_schedule() && !has_ring() ? options_.schedule.action(step) : Action::kRecord;
   }
   [[nodiscard]] bool has_schedule() const { return options_.schedule.active > 0; }
+  [[nodiscard]] bool has_ring() const { return options_.ring_seconds > 0; }
+  [[nodiscard]] bool has_steps() const { return has_schedule() || has_ring(); }
   static bool is_recorded(Action action) {
     return action == Action::kRecord || action == Action::kRecordAndSave;
   }
@@ -139,15 +150,15 @@ inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)
   obey_command_line();
   action_ = action_of(0);
   change(Action::kNone, action_);
-  if (has_schedule()) {
+  if (has_steps() && !is_off_) {
     // Where that fails, as without a folder for sockets, only `redline trigger` does.
-    redline_listen(recorder_options().c_str(), options_.schedule.active);
+    redline_listen(recorder_options().c_str(), has_schedule() ? options_.schedule.active : 3);
   }
   begin_step();
 }
 
 inline Profiler::~Profiler() {
-  if (has_schedule()) redline_end_step();
+  if (has_steps()) redline_end_step();
   if (is_recorded(action_)) {
     finish_window();
   } else if (action_ == Action::kWarmup && !is_off_) {
@@ -159,6 +170,7 @@ inline void Profiler::obey_command_line() {
   redline_request request = {};
   request.struct_size = sizeof(request);
   if (redline_take_request(&request) != 0) return;
+  is_off_ = request.is_excluded != 0;
   options_.schedule = {request.skip_first, request.wait, request.warmup, request.active,
                        request.repeat};
   options_.record_shapes = request.record_shapes != 0;
@@ -169,19 +181,21 @@ inline void Profiler::obey_command_line() {
   options_.host_samples_hz = request.host_samples_hz;
   options_.memory_budget_bytes = request.memory_budget_bytes;
   options_.max_bytes = request.max_bytes;
+  options_.ring_seconds = request.ring_seconds;
+  options_.slow_step = request.slow_step;
   options_.on_trace_ready = write_chrome_trace(request.directory);
   std::fputs("redline: the command line's schedule and directory replace the program's\n", stderr);
 }
 
 inline void Profiler::step() {
-  if (has_schedule()) redline_end_step();
+  if (has_steps()) redline_end_step();
   const Action before = std::exchange(action_, action_of(++step_));
   change(before, action_);
   begin_step();
 }
 
 inline void Profiler::begin_step() {
-  if (has_schedule()) redline_begin_step(step_);
+  if (has_steps()) redline_begin_step(step_);
 }
 
 inline std::string Profiler::recorder_options() const {
@@ -193,6 +207,14 @@ inline std::string Profiler::recorder_options() const {
                                                    {"with_stack", options_.with_stack},
                                                    {"with_flops", options_.with_flops},
                                                    {"with_modules", options_.with_modules}};
+  if (has_ring()) {
+    // In thousandths, which no locale writes with a comma.
+    const auto thousandths = [](double value) {
+      return std::to_string(static_cast<int64_t>(value * 1000)) + "e-3";
+    };
+    json += ", \"ring_seconds\": " + thousandths(options_.ring_seconds) +
+            ", \"slow_step\": " + thousandths(options_.slow_step);
+  }
   for (const auto& [name, is_on] : switches) {
     json += std::string(", \"") + name + (is_on ? "\": true" : "\": false");
   }
@@ -209,6 +231,10 @@ inline std::string Profiler::recorder_options() const {
 
 inline void Profiler::finish_window() {
   if (is_off_) return;
+  if (has_ring()) {
+    redline_discard();  // what was worth a trace has one
+    return;
+  }
   if (succeeded(redline_stop()) && options_.on_trace_ready) {
     options_.on_trace_ready(*this);
   }

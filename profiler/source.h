@@ -36,6 +36,11 @@ class Source {
 /// From now on `source` is enabled from prepare to stop; at once, where a window is prepared.
 REDLINE_API void add_source(Source* source) noexcept;
 
+class MarkerSource;  // step_marker.h
+REDLINE_API void add_marker_source(MarkerSource* source) noexcept;
+/// A range begins or a mark is set on this thread: it may be where a step begins.
+REDLINE_API void see_marker(std::string_view name) noexcept;
+
 /// Cheap and callable from every thread; without effect outside a window and in a forked child.
 REDLINE_API bool is_recording() noexcept;
 REDLINE_API TextId intern_name(std::string_view name) noexcept;

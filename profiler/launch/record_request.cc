@@ -72,6 +72,7 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
     return std::ranges::count(notes, what, &RecordNotes::Note::what);
   };
   if (count("watching") > count("finished")) return "the command was killed before its trace began";
+  if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
   return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
          "hide it, and so does a statically linked LibTorch)";
@@ -107,6 +108,37 @@ tl::expected<void, std::string> prepare_directory(const std::string& directory) 
   return {};
 }
 
+namespace {
+
+nlohmann::json json_of(const RecordRequest& request) {
+  const Schedule& schedule = request.schedule;
+  nlohmann::json json{{"directory", request.directory},
+                      {"record_shapes", request.sources.record_shapes},
+                      {"profile_memory", request.sources.profile_memory},
+                      {"with_stack", request.sources.with_stack},
+                      {"with_flops", request.sources.with_flops},
+                      {"with_modules", request.sources.with_modules},
+                      {"host_samples_hz", request.sources.host_samples_hz},
+                      {"memory_budget_bytes", request.memory_budget_bytes},
+                      {"max_bytes", request.max_bytes},
+                      {"schedule",
+                       {{"skip_first", schedule.skip_first},
+                        {"wait", schedule.wait},
+                        {"warmup", schedule.warmup},
+                        {"active", schedule.active},
+                        {"repeat", schedule.repeat}}}};
+  if (request.ring_seconds > 0) {
+    json["schedule"] = nullptr;
+    json["ring_seconds"] = request.ring_seconds;
+    json["slow_step"] = request.slow_step;
+  }
+  if (!request.ranks.empty()) json["ranks"] = request.ranks;
+  if (!request.step_marker.empty()) json["step_marker"] = request.step_marker;
+  return json;
+}
+
+}  // namespace
+
 tl::expected<void, std::string> add_record_request(const RecordRequest& request,
                                                    Environment& environment) {
   const auto core = library_path("libredline.so");
@@ -118,22 +150,7 @@ tl::expected<void, std::string> add_record_request(const RecordRequest& request,
   }
   environment.prepend("LD_PRELOAD", *core);
   if (!environment.get(kNvtxTool)) environment.set(kNvtxTool, *core);
-  const Schedule& schedule = request.schedule;
-  const nlohmann::json json{{"directory", request.directory},
-                            {"record_shapes", request.sources.record_shapes},
-                            {"profile_memory", request.sources.profile_memory},
-                            {"with_stack", request.sources.with_stack},
-                            {"with_flops", request.sources.with_flops},
-                            {"with_modules", request.sources.with_modules},
-                            {"host_samples_hz", request.sources.host_samples_hz},
-                            {"memory_budget_bytes", request.memory_budget_bytes},
-                            {"max_bytes", request.max_bytes},
-                            {"schedule",
-                             {{"skip_first", schedule.skip_first},
-                              {"wait", schedule.wait},
-                              {"warmup", schedule.warmup},
-                              {"active", schedule.active},
-                              {"repeat", schedule.repeat}}}};
+  const nlohmann::json json = json_of(request);
   environment.set("REDLINE_RECORD",
                   json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   return {};

@@ -19,7 +19,11 @@ struct RecordRequest {
   Schedule schedule{.skip_first = 0, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
   profiler::SourceOptions sources;  ///< shapes, memory, stacks …
   uint64_t memory_budget_bytes = uint64_t{64} << 20;
-  uint64_t max_bytes = 0;  ///< of each trace's text before compression; 0: any
+  double ring_seconds = 0;  ///< > 0: a flight recorder, and no schedule
+  double slow_step = 3;
+  std::vector<int64_t> ranks;  ///< only these; empty: all
+  std::string step_marker;     ///< "": steps are the optimizer's
+  uint64_t max_bytes = 0;      ///< of each trace's text before compression; 0: any
 };
 
 /// "wait=1,active=5": what is not named keeps RecordRequest's value. The error is one line.

@@ -15,6 +15,7 @@
 #include "profiler/source.h"
 #include "profiler/torch/operator_args.h"
 #include "profiler/torch/script_args.h"
+#include "profiler/torch/torch_markers.h"
 #include "profiler/torch/torch_memory.h"
 #include "profiler/torch/torch_settings.h"
 
@@ -213,6 +214,7 @@ int redline_torch_attach(void) {
   static redline::profiler::TorchOperators source;
   redline::profiler::add_source(&source);
   redline::profiler::attach_torch_memory();
+  redline::profiler::attach_torch_markers();
   return 0;
 }
 

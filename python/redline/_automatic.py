@@ -15,13 +15,22 @@ import torch
 from torch.profiler import ProfilerAction
 
 from redline._cycle import operations, records
-from redline._job_metadata import describe_job, world_size
+from redline._job_metadata import describe_job, distributed_info, world_size
 from redline._library import RecorderError, recorder
 from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
 from redline._torch_settings import note_autocast
+
+
+# Keys of REDLINE_RECORD that are no options of redline_prepare().
+_NOT_THE_RECORDERS = {"schedule", "ranks", "step_marker"}
+_UNSCHEDULED = {"skip_first": 0, "wait": 0, "warmup": 0, "active": 1, "repeat": 0}
+
+
+class NotWanted(Exception):
+    """This process turns out to be of a rank that --ranks leaves alone."""
 
 
 def never_harm(method):
@@ -34,6 +43,9 @@ def never_harm(method):
             return
         try:
             method(self, *arguments)
+        except NotWanted:
+            self.over = True
+            self._recorder.discard()
         except Exception as error:
             self.over = True
             with contextlib.suppress(Exception):
@@ -52,8 +64,10 @@ class AutomaticRecording:
         self.notes = notes
         self._recorder = recorder()
         self._directory = request["directory"]
-        self._options = {key: request[key] for key in request.keys() - {"schedule"}}
-        self._cycles = request["schedule"]
+        self._options = {key: request[key] for key in request.keys() - _NOT_THE_RECORDERS}
+        self._ranks = request.get("ranks")
+        self._marker = request.get("step_marker")
+        self._cycles = request["schedule"] or _UNSCHEDULED
         self._action_of = action_rule(**self._cycles)
         self._step = 0
         self._action = self._action_of(0)
@@ -69,10 +83,13 @@ class AutomaticRecording:
         """`is_spawned`: it may be a DataLoader worker, and must first show that it is not."""
         self.notes.add("watching")
         self._recorder.finish_on_termination()
-        watch_optimizers(self.optimizer_stepped)
-        watch_script_profiler(
-            self.profiler_started, self.profiler_stepped, self.profiler_stopped
-        )
+        if self._marker:
+            self._recorder.watch_marker(self._marker, self.marker_seen)
+        else:
+            watch_optimizers(self.optimizer_stepped)
+            watch_script_profiler(
+                self.profiler_started, self.profiler_stepped, self.profiler_stopped
+            )
         watch_data_loaders(self._samples)
         # A hook on all modules, for one call: later ones cost the job nothing.
         self._module_hook = torch.nn.modules.module.register_module_forward_pre_hook(
@@ -103,6 +120,10 @@ class AutomaticRecording:
     def optimizer_stepped(self):
         if not self._script_marks_steps:
             self._next_step()
+
+    @never_harm
+    def marker_seen(self):
+        self._next_step()
 
     @never_harm
     def profiler_started(self):
@@ -192,9 +213,7 @@ class AutomaticRecording:
 
     def _leave_whole_run(self):
         """The first step has ended, so this is training. Gives the action that its window is in."""
-        describe_job(self._recorder)
-        self._listen()
-        self._works = True
+        self._begin_work()
         if not self._whole_run:
             return ProfilerAction.NONE
         self._whole_run = False
@@ -202,6 +221,13 @@ class AutomaticRecording:
             return self._action
         self._recorder.discard()
         return ProfilerAction.NONE
+
+    def _begin_work(self):
+        if self._ranks and distributed_info() and distributed_info()["rank"] not in self._ranks:
+            raise NotWanted
+        describe_job(self._recorder)
+        self._listen()
+        self._works = True
 
     def _finish_whole_run(self):
         describe_job(self._recorder)

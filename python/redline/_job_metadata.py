@@ -1,10 +1,9 @@
 """What a trace says about its job: torch and its settings, and the rank among the job's processes."""
 
-import os
-
 import torch
 import torch.distributed
 
+from redline._rank import launched_rank
 from redline._torch_settings import torch_settings
 
 
@@ -49,7 +48,5 @@ def _process_groups():
 
 def _launcher_info():
     """A process group that is not there yet, or no longer, still leaves the launcher's words."""
-    try:
-        return {"rank": int(os.environ["RANK"]), "world_size": int(os.environ["WORLD_SIZE"])}
-    except (KeyError, ValueError):
-        return None
+    launched = launched_rank()
+    return {"rank": launched[0], "world_size": launched[1]} if launched else None

@@ -22,6 +22,7 @@ _LIBRARY_FOLDERS = (
 _PATH_BYTES = 4096
 _NOT_LOADED = ()
 _ENDS_WITH_STEP = 2  # redline_capture_of_stacks()
+_MARKER = ctypes.CFUNCTYPE(None)
 
 
 class RecorderError(RuntimeError):
@@ -50,6 +51,8 @@ class Recorder:
         library.redline_schedule_action.argtypes = [ctypes.c_int64] * 6
         library.redline_begin_step.argtypes = [ctypes.c_int64]
         library.redline_begin_drawn_step.argtypes = [ctypes.c_int64]
+        library.redline_watch_marker.argtypes = [ctypes.c_char_p, _MARKER]
+        library.redline_write_ring.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64]
         library.redline_listen.argtypes = [ctypes.c_char_p, ctypes.c_int64]
         library.redline_export_to_directory.argtypes = [
             ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64,
@@ -129,6 +132,17 @@ class Recorder:
             self._library.redline_export_to_directory(os.fsencode(directory), path, _PATH_BYTES)
         )
         return os.fsdecode(path.value)
+
+    def write_ring(self, reason):
+        """A trace of what the running flight recorder has: its path."""
+        path = ctypes.create_string_buffer(_PATH_BYTES)
+        self._check(self._library.redline_write_ring(_utf8(reason), path, _PATH_BYTES))
+        return os.fsdecode(path.value)
+
+    def watch_marker(self, name, step_begins):
+        """Calls `step_begins()` wherever a range or mark of this name begins."""
+        self._on_marker = _MARKER(step_begins)  # kept: the library has only its address
+        self._check(self._library.redline_watch_marker(_utf8(name), self._on_marker))
 
     def add_metadata(self, key, value):
         """A top-level key of the trace; `value` is anything that json can write."""

@@ -36,6 +36,9 @@ class profile:
     host_samples_hz: samples a second of cores, memory, disk and DataLoader workers, 0 for none.
     memory_budget_bytes: most memory for events that wait to be written; more are dropped and counted.
     max_bytes: most text in a trace before compression, 0 for any; later events are counted.
+    ring_seconds: above 0, a flight recorder runs instead of windows: the last seconds are kept, and
+        written beside the handler's traces (or into the current folder) when a step takes more than
+        slow_step times the median, on a crash, SIGTERM, `redline trigger` and write_ring().
 
     Each window replaces the one before. The other arguments of torch.profiler.profile are not
     served by this version: each one given is named in a warning. Raises RecorderError where the
@@ -46,7 +49,8 @@ class profile:
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
                  profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
                  execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None,
-                 host_samples_hz=10, memory_budget_bytes=64 << 20, max_bytes=0, **unserved):
+                 host_samples_hz=10, memory_budget_bytes=64 << 20, max_bytes=0, ring_seconds=0,
+                 slow_step=3, **unserved):
         switches = {
             "record_shapes": record_shapes, "profile_memory": profile_memory,
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
@@ -64,6 +68,11 @@ class profile:
         )
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
+        self._has_ring = ring_seconds > 0
+        if self._has_ring:
+            folder = getattr(on_trace_ready, "directory", ".")
+            self._options |= {"ring_seconds": ring_seconds, "slow_step": slow_step, "directory": folder}
+            schedule = lambda step: ProfilerAction.RECORD
         self.on_trace_ready = on_trace_ready
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.step_num = 0
@@ -195,7 +204,13 @@ class profile:
         if _running is not self:
             raise RecorderError(f"profile.{call}: this profile is not running. Call start() first.")
 
+    def write_ring(self, reason="the program asked"):
+        """With ring_seconds: a trace of the last seconds; its path."""
+        return self._recorder.write_ring(reason)
+
     def _transit(self, previous, current):
+        if self._has_ring and current is None:
+            return self._try("discard")
         warn_if_incorrect(previous, current, stacklevel=3)
         for operation in operations(previous, current):
             if operation == "ready":
@@ -240,6 +255,9 @@ class profile:
         if self.on_trace_ready is not None and not self._failed:
             self.on_trace_ready(self)
 
+    def _discard(self):
+        self._recorder.discard()
+
     def _describe(self):
         describe_job(self._recorder)
 
@@ -273,6 +291,7 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
         except (OSError, RecorderError) as error:
             warnings.warn(f"redline: no trace in {dir_name}: {error}")
 
+    write.directory = dir_name
     return write
 
 

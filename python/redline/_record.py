@@ -14,7 +14,9 @@ import sys
 import torch
 
 from redline._automatic import AutomaticRecording
+from redline._flight import FlightRecording
 from redline._notes import Notes
+from redline._rank import is_excluded
 
 _LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch._inductor.compile_worker")
 
@@ -29,8 +31,12 @@ def install():
     notes.add("torch")
     if is_launcher(sys.orig_argv):
         return
+    if is_excluded(request.get("ranks")):
+        notes.add("excluded")
+        return
+    kind = FlightRecording if request.get("ring_seconds") else AutomaticRecording
     try:
-        _recording = AutomaticRecording(request, notes)
+        _recording = kind(request, notes)
     except Exception as error:
         notes.tell("failed", f"nothing is recorded, training goes on: {error}")
         return

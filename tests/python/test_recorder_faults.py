@@ -24,7 +24,7 @@ def call(name, *arguments):
         raise SystemExit("redline: " + library.redline_last_error().decode())
 
 def begin():
-    call("redline_prepare", b'{"directory": "%s"}' % folder.encode())
+    call("redline_prepare", b'{"directory": "%s", "host_samples_hz": 0}' % folder.encode())
     call("redline_start")
 
 def record(count=1000, name=b"work"):

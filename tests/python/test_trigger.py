@@ -63,8 +63,8 @@ def end(process):
     assert process.wait(timeout=10) == 0, process.stderr.read()
 
 
-def sockets():
-    return set(pathlib.Path(f"/tmp/redline-{os.geteuid()}").glob("*.sock"))
+def socket_of(process):
+    return pathlib.Path(f"/tmp/redline-{os.geteuid()}/{process.pid}.sock")
 
 
 def test_a_capture_holds_as_many_whole_steps_as_were_asked_for(job, trigger, tmp_path):
@@ -88,14 +88,13 @@ def test_a_capture_holds_as_many_whole_steps_as_were_asked_for(job, trigger, tmp
 
 
 def test_the_socket_is_its_users_alone_and_goes_with_its_process(job):
-    before = sockets()
     with job(LISTEN + "train()", XDG_RUNTIME_DIR="") as process:
         assert process.stdout.readline() == "ready\n"
-        (path,) = sockets() - before
-        assert path.name == f"{process.pid}.sock"
+        path = socket_of(process)
+        assert path.is_socket()
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         end(process)
-    assert sockets() == before
+    assert not path.exists()
 
 
 def test_the_runtime_directory_is_used_where_there_is_one(job, trigger, tmp_path, monkeypatch):
@@ -121,7 +120,7 @@ def test_a_folder_that_others_can_enter_is_refused(job, tmp_path):
 def test_stale_sockets_are_removed(job, trigger):
     with job(LISTEN + "os.kill(os.getpid(), signal.SIGKILL)", XDG_RUNTIME_DIR="") as process:
         process.wait(timeout=10)
-        path = pathlib.Path(f"/tmp/redline-{os.geteuid()}/{process.pid}.sock")
+        path = socket_of(process)
     assert path.is_socket()
     trigger("all")
     assert not path.exists()

@@ -1,0 +1,18 @@
+// Which process of a distributed job this is, by what its launcher has put into the environment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace redline::profiler {
+
+struct JobRank {
+  int64_t rank = 0;
+  std::optional<int64_t> world_size;
+};
+
+/// torchrun's variables first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI); none
+/// where no launcher tells.
+[[nodiscard]] std::optional<JobRank> job_rank();
+
+}  // namespace redline::profiler

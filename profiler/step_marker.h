@@ -1,0 +1,45 @@
+// Steps by name: `redline record --step-marker NAME`. Every source of ranges and marks passes here.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace redline::profiler {
+
+/// A source that sees ranges outside windows only where it is told to; the LibTorch adapter's.
+class MarkerSource {
+ public:
+  /// From now on it calls StepMarker::see() for all ranges and marks. Must not throw.
+  virtual void watch_markers() noexcept = 0;
+
+ protected:
+  ~MarkerSource() = default;
+};
+
+class StepMarker {
+ public:
+  /// From now on `step_begins` is called for ranges and marks of this name; nullptr: for none.
+  void watch(const std::string& name, void (*step_begins)());
+  void add_source(MarkerSource* source);
+
+  [[nodiscard]] bool is_watched() const { return is_watched_.load(std::memory_order_acquire); }
+  /// A range begins, or a mark is set, on this thread. Costs one load while nobody watches.
+  void see(std::string_view name) noexcept {
+    if (is_watched()) compare(name);
+  }
+
+ private:
+  void compare(std::string_view name) noexcept;
+
+  std::atomic<bool> is_watched_ = false;
+  std::mutex mutex_;
+  std::string name_;
+  void (*step_begins_)() = nullptr;
+  MarkerSource* source_ = nullptr;
+};
+
+[[nodiscard]] StepMarker& step_marker();
+
+}  // namespace redline::profiler

@@ -1,0 +1,42 @@
+#include "profiler/torch/torch_markers.h"
+
+#include <ATen/record_function.h>
+
+#include <memory>
+#include <utility>
+
+#include "profiler/source.h"
+#include "profiler/step_marker.h"
+
+namespace redline::profiler {
+namespace {
+
+std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) noexcept {
+  see_marker(function.name());
+  return nullptr;
+}
+
+class TorchMarkers final : public MarkerSource {
+ public:
+  void watch_markers() noexcept override {
+    if (std::exchange(is_watching_, true)) return;
+    try {
+      at::addGlobalCallback(
+          at::RecordFunctionCallback(on_begin).scopes({at::RecordScope::USER_SCOPE}));
+    } catch (...) {
+      // Other kinds of markers work all the same.
+    }
+  }
+
+ private:
+  bool is_watching_ = false;
+};
+
+}  // namespace
+
+void attach_torch_markers() {
+  static TorchMarkers source;
+  add_marker_source(&source);
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,188 @@
+"""The flight recorder (`--ring`): what it writes when a job ends badly, slows down, or is asked.
+
+Most jobs are small Python programs without torch that drive libredline.so by ctypes.
+"""
+
+import pathlib
+import signal
+import sys
+
+import pytest
+from recording import import_redline, load, names, step_numbers, traces
+
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
+JOB = """
+import ctypes, os, signal, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+library.redline_last_error.restype = ctypes.c_char_p
+library.redline_begin_step.argtypes = [ctypes.c_int64]
+
+def call(name, *arguments):
+    if getattr(library, name)(*arguments) != 0:
+        raise SystemExit("redline: " + library.redline_last_error().decode())
+
+def record(count, name=b"work"):
+    for _ in range(count):
+        library.redline_range_push(name)
+        library.redline_range_pop()
+
+call("redline_prepare", b'{"directory": "traces", "ring_seconds": 60, "slow_step": 0}')
+call("redline_start")
+record(1000)
+print("ready", flush=True)
+"""
+
+
+@pytest.fixture
+def job(run, library, tmp_path):
+    def run_job(text):
+        script = tmp_path / "job.py"
+        script.write_text(JOB + text)
+        done = run([sys.executable, script, library("libredline.so")], cwd=tmp_path, timeout=30)
+        assert done.stdout.startswith("ready\n"), done.stderr
+        return done, [load(path) for path in sorted((tmp_path / "traces").glob("*"))]
+
+    return run_job
+
+
+CRASHES = {
+    "ctypes.string_at(0)": "SIGSEGV",
+    "os.abort()": "SIGABRT",
+    "os.kill(os.getpid(), signal.SIGBUS)": "SIGBUS",
+    "os.kill(os.getpid(), signal.SIGFPE)": "SIGFPE",
+    "os.kill(os.getpid(), signal.SIGTERM); signal.pause()": "SIGTERM",
+    "threading.Thread(target=lambda: ctypes.string_at(0)).start(); signal.pause()": "SIGSEGV",
+}
+
+
+@pytest.mark.parametrize("crash", CRASHES)
+def test_a_crash_writes_the_last_seconds_and_ends_as_ever(job, crash):
+    done, (trace,) = job(crash)
+    assert done.returncode == -getattr(signal, CRASHES[crash])
+    assert trace["redline"]["reason"] == CRASHES[crash]
+    assert names(trace, "user_annotation") == {"work": 1000}
+    assert trace["redline"]["ring"]["limited_by"] == "begin of recording"
+
+
+def test_the_jobs_own_crash_handler_runs_afterwards(job):
+    handler = """
+HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_int)
+@HANDLER
+def own(number):
+    os.write(1, b"mine\\n")
+    os._exit(9)
+"""
+    text = """
+call("redline_discard")
+ctypes.CDLL(None).signal(signal.SIGABRT, own)
+"""
+    # The recorder's handler came first, so the job has the signal to itself.
+    done, none = job(handler + text + "os.abort()")
+    assert (done.returncode, none) == (9, [])
+    assert done.stdout == "ready\nmine\n"
+
+
+def test_faulthandler_still_tells_where_a_job_crashed(job):
+    done, (trace,) = job("import faulthandler; faulthandler.enable()\nctypes.string_at(0)")
+    assert done.returncode == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in done.stderr
+    assert trace["redline"]["reason"] == "SIGSEGV"
+
+
+def test_a_normal_end_writes_nothing(job):
+    assert job("")[1] == []
+
+
+def test_a_forked_childs_crash_is_its_own(job):
+    done, traces = job("""
+child = os.fork()
+if child == 0:
+    os.abort()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""")
+    assert done.stdout == f"ready\n{-signal.SIGABRT}\n"
+    assert traces == []
+
+
+def test_memory_stays_within_its_budget(job):
+    done, (trace,) = job("""
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+before = resident()
+for number in range(60):
+    record(20000)
+    record(100, b"name %d" % number * 100)
+print(resident() - before)
+call("redline_write_ring", b"a test", None, 0)
+""")
+    assert int(done.stdout.split()[1]) <= 64
+    assert trace["redline"]["events"] > 500_000
+    assert trace["redline"]["dropped_names"] == 0
+
+
+TRAIN = """
+import sys, time, torch
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(40):
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    time.sleep(0.5 if step == 30 else 0.005)
+if sys.argv[1] == "fails":
+    raise ValueError("the job's own")
+"""
+
+
+@pytest.mark.parametrize("end, status", [("returns", 0), ("fails", 1)])
+def test_a_recorded_job_writes_its_slow_step_and_how_it_failed(
+    run, program, python, tmp_path, end, status
+):
+    command = [program("redline"), "record", "-o", "traces", "--ring", "30s", "--slow-step", "20",
+               "--", python, "-c", TRAIN, end]
+    done = run(command, cwd=tmp_path)
+    assert done.returncode == status, done.stderr
+    reasons = {trace["redline"]["reason"]: trace for trace in traces(tmp_path / "traces")}
+    slow = next(reason for reason in reasons if reason.startswith("step 31 took 5"))
+    assert 31 in step_numbers(reasons[slow])
+    assert names(reasons[slow], "cpu_op")["aten::linear"] >= 31
+    assert ("uncaught ValueError" in reasons) == (end == "fails")
+
+
+def test_profile_keeps_a_ring(tmp_path):
+    redline = import_redline()
+    import torch
+
+    handler = redline.tensorboard_trace_handler(str(tmp_path))
+    with redline.profile(ring_seconds=30, slow_step=0, on_trace_ready=handler) as profile:
+        for _ in range(3):
+            torch.ones(2) + 1
+            profile.step()
+        path = profile.write_ring("a look")
+        profile.step()
+    assert list(tmp_path.iterdir()) == [pathlib.Path(path)]
+    trace = load(path)
+    assert step_numbers(trace) == [0, 1, 2]
+    assert trace["redline"]["reason"] == "a look"
+    assert names(trace, "cpu_op")["aten::add"] == 3
+
+
+def test_trigger_writes_the_ring(start, run, program, library, tmp_path):
+    script = tmp_path / "job.py"
+    text = JOB.replace('print("ready"', 'call("redline_listen", None, 3)\nprint("ready"')
+    script.write_text(text + "signal.pause()")
+    with start([sys.executable, script, library("libredline.so")], cwd=tmp_path) as process:
+        assert process.stdout.readline() == "ready\n"
+        done = run([program("redline"), "trigger", str(process.pid)], cwd=tmp_path, timeout=30)
+    assert done.returncode == 0, done.stderr
+    trace = load(tmp_path / done.stdout.strip())
+    assert trace["redline"]["reason"] == "redline trigger"
+    assert names(trace, "user_annotation") == {"work": 1000}
+
+
+def test_ring_and_schedule_exclude_each_other(run, program, tmp_path):
+    redline = program("redline")
+    for words in (["--ring", "30s", "--schedule", "active=1"], ["--ring", "30h"], ["--slow-step", "2"],
+                  ["--ring", "30s", "--slow-step", "0.5"]):
+        wrong = run([redline, "record", *words, "--", "true"], cwd=tmp_path)
+        assert wrong.returncode == 2, words

@@ -1,0 +1,83 @@
+"""redline record --ranks and --step-marker: who is recorded, and where its steps begin."""
+
+import pytest
+from recording import names, step_numbers, traces
+
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
+TRAIN = """
+import ctypes, os, torch
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+loaded = "libredline_torch" in open("/proc/self/maps").read()
+print(os.environ.get("RANK") or os.environ.get("SLURM_PROCID"), loaded)
+"""
+
+DDP = """
+import os, torch, torch.distributed as dist
+def train(rank):
+    store = dist.FileStore("store", 2)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(train, nprocs=2)
+"""
+
+MARKED = """
+import torch
+for step in range(8):
+    %s
+        torch.ones(3).sin()
+"""
+
+
+@pytest.fixture
+def record(program, run, python, tmp_path):
+    def recorded(text, *options, **environment):
+        script = tmp_path / "job.py"
+        script.write_text(text)
+        words = [program("redline"), "record", "-o", "traces", *options, "--", python, script]
+        done = run(words, cwd=tmp_path, environment=environment)
+        assert done.returncode == 0, done.stderr
+        return done, traces(tmp_path / "traces")
+
+    return recorded
+
+
+def test_only_the_named_ranks_are_recorded(record):
+    _, (trace,) = record(TRAIN, "--ranks", "0,3", SLURM_PROCID="3", SLURM_NTASKS="8")
+    assert trace["distributedInfo"] == {"rank": 3, "world_size": 8}
+    assert step_numbers(trace) == [2, 3, 4]
+
+
+def test_the_other_ranks_do_not_even_load_the_recorder(record):
+    done, none = record(TRAIN, "--ranks", "0,3", RANK="1", WORLD_SIZE="8")
+    assert none == []
+    assert done.stdout == "1 False\n"
+    assert "left out by --ranks" in done.stderr
+
+
+def test_spawned_ranks_are_told_apart_by_their_process_group(record):
+    done, (trace,) = record(DDP, "--ranks", "1")
+    info = trace["distributedInfo"]
+    assert (info["rank"], info["world_size"], info["pg_count"]) == (1, 2, 1)
+    assert info["pg_config"][0]["ranks"] == [0, 1]
+    assert step_numbers(trace) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("scope", [
+    'with torch.profiler.record_function("my step"):',
+    'torch.cuda.nvtx.mark("my step")\n    if True:',
+])
+def test_a_step_begins_at_its_marker(record, scope):
+    _, (trace,) = record(MARKED % scope, "--step-marker", "my step")
+    assert step_numbers(trace) == [2, 3, 4]
+    assert names(trace, "cpu_op")["aten::sin"] == 3

@@ -6,6 +6,7 @@
 #include "trace/args.h"
 #include "trace/format.h"
 #include "trace/slice_view.h"
+#include "trace/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -41,9 +42,10 @@ std::optional<MemoryUse> fullest_device(const Analysis& analysis) {
 // Where the allocator held the most.
 std::vector<EvidenceEvent> peak_event(const Trace& trace, const MemoryUse& use) {
   const StringId name = trace.find_string("[memory]");
+  TextCursor text(trace);
   for (const Instant& instant : trace.instants()) {
     if (instant.name != name) continue;
-    const Args args(trace.event_text(instant.text_offset));
+    const Args args(text.event_text(instant.text_offset));
     if (args.integer("Device Id") != use.device ||
         args.integer("Total Reserved") != use.reserved_bytes) {
       continue;

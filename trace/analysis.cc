@@ -25,9 +25,10 @@ template <typename Item>
 void read_in_turn(const Trace& trace, std::span<Item> items, std::atomic<size_t>& next,
                   const std::atomic<bool>* cancel) {
   constexpr size_t kBlock = 2048;
+  TextCursor text(trace);
   for (size_t first = 0; (first = next.fetch_add(kBlock)) < items.size();) {
     if (cancel != nullptr && cancel->load()) return;
-    read_args(trace, items.subspan(first, std::min(kBlock, items.size() - first)));
+    read_args(text, items.subspan(first, std::min(kBlock, items.size() - first)));
   }
 }
 

@@ -141,7 +141,7 @@ bool TraceCache::is_unchanged() const {
 }
 
 void TraceCache::store(const Trace& trace) const {
-  if (entry_.empty() || text_->view().size() < options_.smallest_text_bytes) return;
+  if (entry_.empty() || text_->size() < options_.smallest_text_bytes) return;
   if (!is_unchanged()) return;  // what was read is a mixture
   try {
     const std::string_view columns = columns_of(trace);
@@ -164,7 +164,7 @@ void TraceCache::store(const Trace& trace) const {
 }
 
 void TraceCache::store_in_background(const Trace& trace) const {
-  if (entry_.empty() || text_->view().size() < options_.smallest_text_bytes) return;
+  if (entry_.empty() || text_->size() < options_.smallest_text_bytes) return;
   try {
     trace.storing_ = std::jthread([cache = *this, &trace] { cache.store(trace); });
   } catch (const std::system_error&) {

@@ -10,6 +10,7 @@
 #include "trace/args_scan.h"
 #include "trace/json_scan.h"
 #include "trace/slice_view.h"
+#include "trace/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -55,7 +56,7 @@ std::string_view first_string(std::string_view list) {
 // The args of one event that tell of a collective.
 struct Facts {
   std::optional<int64_t> in_elements, out_elements, ranks, seq;
-  std::string_view type, group, group_ranks, collective, input_dims, input_types;
+  std::string type, group, group_ranks, collective, input_dims, input_types;
 
   /// `event` may go on behind the event. What was read before stays.
   void read(std::string_view event) {
@@ -67,7 +68,7 @@ struct Facts {
     const auto number = [](std::optional<int64_t>& field, std::string_view json) {
       if (!field) field = to_integer(json);
     };
-    const auto text = [](std::string_view& field, std::string_view json) {
+    const auto text = [](std::string& field, std::string_view json) {
       if (field.empty()) field = unquote(json);
     };
     number(in_elements, values[0]);
@@ -179,7 +180,7 @@ class Finder {
     CollectiveCall call;
     call.slice = slice;
     Facts facts;
-    facts.read(trace_.text_from(trace_.slices().text_offset[slice.value]));
+    facts.read(calls_text_.text_from(slice));
     SliceId around = tree_.parent[slice.value];
     if (source == Source::kKernels) {
       call.device = track_of(trace_, slice).device;
@@ -188,7 +189,7 @@ class Finder {
     }
     std::string_view op = read_around(around, facts);
     if (op.empty()) op = name_of(trace_, slice);
-    call.kind = collective_kind(facts.collective.empty() ? op : facts.collective);
+    call.kind = collective_kind(facts.collective.empty() ? op : std::string_view(facts.collective));
     if (call.kind == CollectiveKind::kOther) call.kind = collective_kind(name_of(trace_, slice));
     call.group = group_of(facts);
     call.ranks = ranks_of(facts);
@@ -200,7 +201,7 @@ class Finder {
 
   // What the operators around say and the call itself does not; gives the collective's name there.
   // A "SendRecv" kernel is an all-to-all only by them.
-  std::string_view read_around(SliceId around, Facts& facts) const {
+  std::string_view read_around(SliceId around, Facts& facts) {
     constexpr int kLevels = 4;  // annotation, record_param_comms, c10d operator, and one to spare
     std::string_view op;
     for (int level = 0; level < kLevels && around; ++level) {
@@ -208,7 +209,7 @@ class Finder {
       const bool is_op = is_communication_op(name);
       if (is_op && op.empty()) op = name;
       if (is_op || name == "record_param_comms") {
-        facts.read(trace_.text_from(trace_.slices().text_offset[around.value]));
+        facts.read(around_text_.text_from(around));
       }
       around = tree_.parent[around.value];
     }
@@ -242,6 +243,8 @@ class Finder {
   }
 
   const Trace& trace_;
+  // Work stands elsewhere in the text than the operators that started it.
+  TextCursor calls_text_{trace_}, around_text_{trace_};
   const HostTree& tree_;
   std::map<std::string, int, std::less<>> sizes_;
   std::vector<SliceId> launches_;  // of kernels, by slice

@@ -101,10 +101,10 @@ DeviceTable find_device_work(const Trace& trace, const NameKinds& names) {
   return table;
 }
 
-void read_args(const Trace& trace, std::span<DeviceWork> rows) {
+void read_args(TextCursor& text, std::span<DeviceWork> rows) {
   for (DeviceWork& row : rows) {
-    const std::string_view text = trace.text_from(trace.slices().text_offset[row.slice.value]);
-    row.is_kernel() ? read_kernel_args(text, row) : read_copy_args(text, row);
+    const auto event = text.text_from(row.slice);
+    row.is_kernel() ? read_kernel_args(event, row) : read_copy_args(event, row);
   }
 }
 

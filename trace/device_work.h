@@ -12,6 +12,7 @@
 #include "trace/intervals.h"
 #include "trace/model.h"
 #include "trace/name_kinds.h"
+#include "trace/text_cursor.h"
 
 namespace redline::trace {
 
@@ -51,6 +52,6 @@ struct DeviceTable {
 /// Rows whose args are still to be read.
 [[nodiscard]] DeviceTable find_device_work(const Trace& trace, const NameKinds& names);
 
-void read_args(const Trace& trace, std::span<DeviceWork> rows);
+void read_args(TextCursor& text, std::span<DeviceWork> rows);
 
 }  // namespace redline::trace

@@ -25,6 +25,7 @@ struct Chunk {
   uint32_t id = 0;
   size_t from = 0;
   size_t to = 0;
+  bool is_parsed = false;
   ParseStop stop;
   std::unique_ptr<EventRows> rows;
 };
@@ -34,7 +35,7 @@ class ChunkQueue {
  public:
   /// `next_id` goes on from array to array.
   ChunkQueue(const Text& text, size_t at, uint32_t& next_id)
-      : text_(text), next_(at), next_id_(next_id) {}
+      : text_(text), begin_(at), next_(at), next_id_(next_id) {}
 
   /// Null when there is nothing left to hand out. Waits for text that is still being inflated.
   Chunk* next() {
@@ -59,14 +60,27 @@ class ChunkQueue {
     stopped_ = true;
   }
 
+  /// Text is released up to the first chunk that is not parsed to its end, or was found unsound.
+  void parsed(Chunk& chunk) {
+    const std::lock_guard lock(mutex_);
+    chunk.is_parsed = chunk.stop.sound && chunk.stop.at == chunk.to;
+    size_t done = parsed_;
+    while (done < chunks_.size() && chunks_[done]->is_parsed) ++done;
+    if (done == parsed_) return;
+    parsed_ = done;
+    text_.release(begin_, chunks_[done - 1]->to);
+  }
+
   [[nodiscard]] std::vector<std::unique_ptr<Chunk>>& chunks() { return chunks_; }
 
  private:
   const Text& text_;
+  const size_t begin_;
   std::mutex mutex_;
   size_t next_;
   uint32_t& next_id_;
   bool stopped_ = false;
+  size_t parsed_ = 0;  // chunks
   std::vector<std::unique_ptr<Chunk>> chunks_;
 };
 
@@ -104,6 +118,7 @@ class EventArrayReader {
         const std::string_view text = text_.at_least(chunk->to + kLookAhead).text;
         chunk->stop = parsers_[thread].parse(text, chunk->from, chunk->to, collector);
         if (chunk->stop.array_ended) queue.stop();
+        queue.parsed(*chunk);
       }
     });
   }
@@ -146,7 +161,7 @@ class EventArrayReader {
     EventCollector& collector = events_.collectors[chunk.rows->collector];
     collector.collect_into(*chunk.rows);
     // An event that is not sound may end anywhere.
-    const std::string_view text = text_.view();
+    const std::string_view text = text_.at_least(SIZE_MAX).text;
     if (!scan_work_) scan_work_.emplace(text.size());
     return parse_events_tolerantly(text, chunk.stop.at, chunk.to, collector, chunk.rows->issues,
                                    *scan_work_);

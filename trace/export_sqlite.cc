@@ -12,6 +12,7 @@
 #include "trace/slice_view.h"
 #include "trace/sqlite_file.h"
 #include "trace/steps.h"
+#include "trace/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -70,8 +71,8 @@ std::string_view flow_kind_name(FlowKind kind) {
   return kind == FlowKind::kForwardBackward ? "forward_backward" : "other";
 }
 
-std::string_view args_of(const Trace& trace, uint64_t text_offset) {
-  return find_value(trace.event_text(text_offset), "args");
+std::string_view args_of(TextCursor& text, uint64_t text_offset) {
+  return find_value(text.event_text(text_offset), "args");
 }
 
 uint64_t rows_of(const Trace& trace) {
@@ -234,6 +235,7 @@ void Export::add_tracks(const Trace& trace) {
 
 void Export::add_slices(const Trace& trace, const HostTree& tree) {
   const auto& slices = trace.slices();
+  TextCursor text(trace);
   for (const Lane& lane : trace.lanes()) {
     for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
       slices_.add(id_of(SliceId{i})).add(trace_id_).add(first_track_ + lane.track.value);
@@ -243,7 +245,7 @@ void Export::add_slices(const Trace& trace, const HostTree& tree) {
       const uint32_t correlation = slices.correlation[i];
       slices_.add(correlation != 0 ? std::optional(int64_t{correlation}) : std::nullopt);
       if (options_.args) {
-        slices_.add(args_of(trace, slices.text_offset[i]));
+        slices_.add(args_of(text, slices.text_offset[i]));
       } else {
         slices_.null();
       }
@@ -275,6 +277,7 @@ void Export::add_kernel_facts(std::string_view args) {
 }
 
 void Export::add_device_work(const Trace& trace, const DeviceTable& device) {
+  TextCursor text(trace);
   for (const DeviceStream& stream : device.streams) {
     for (const DeviceWork& work : device.of(stream)) {
       if (meter_.is_cancelled()) return;
@@ -282,7 +285,7 @@ void Export::add_device_work(const Trace& trace, const DeviceTable& device) {
       table.add(id_of(work.slice)).add(trace_id_).add(id_of(work.name));
       table.add(int64_t{stream.device}).add(stream.stream).add(work.interval.begin_ns);
       table.add(work.interval.length_ns()).add(id_or_null(work.launch));
-      const std::string_view args = args_of(trace, trace.slices().text_offset[work.slice.value]);
+      const std::string_view args = args_of(text, trace.slices().text_offset[work.slice.value]);
       if (work.is_kernel()) {
         add_kernel_facts(args);
       } else {
@@ -325,11 +328,12 @@ void Export::add_flows(const Trace& trace) {
 }
 
 void Export::add_instants(const Trace& trace) {
+  TextCursor text(trace);
   for (const Instant& instant : trace.instants()) {
     instants_.add(trace_id_);
     instants_.add(instant.track ? std::optional(first_track_ + instant.track.value) : std::nullopt);
     instants_.add(id_of(instant.name)).add(instant.time_ns);
-    instants_.add(args_of(trace, instant.text_offset)).row();
+    instants_.add(args_of(text, instant.text_offset)).row();
     if (!meter_.go_on()) return;
   }
 }

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <string_view>
 
+#include "trace/gzip_stream.h"
 #include "trace/inflate_buffer.h"
 #include "trace/issues.h"
 
 namespace redline::trace {
 
-[[nodiscard]] bool is_gzip(std::string_view file);
 [[nodiscard]] bool is_zstd(std::string_view file);
 
 /// Where inflating stands, for other threads.
@@ -20,10 +20,11 @@ struct InflateProgress {
 };
 
 /// Inflates all members of a gz file. What is cut or damaged ends the text there, with an issue.
+/// `out` may forget its text, and inflates it again from `file`.
 void inflate_gzip(std::string_view file, InflateBuffer& out, InflateProgress& progress,
                   IssueLog& issues);
 
-/// The same for all frames of a zst file.
+/// The same for all frames of a zst file, which cannot be begun in its middle: `out` keeps it all.
 void inflate_zstd(std::string_view file, InflateBuffer& out, InflateProgress& progress,
                   IssueLog& issues);
 

@@ -1,56 +1,118 @@
-// Text that grows at a fixed address while other threads read its beginning.
+// Text that grows at a fixed address while other threads read its beginning, block by block.
 //
-// Address space for the largest possible text is reserved at once, so nothing ever moves. The first
-// part is memory; what is beyond `memory_bytes` goes to a file that has no name any more, so that a
-// text larger than the memory opens, too.
+// Address space for the largest possible text is reserved at once, so nothing ever moves. A block
+// that its readers have released lends its memory to the next one, where it can be inflated again:
+// fresh memory costs more than inflating. The rest is memory up to `memory_bytes`; what is beyond
+// goes to a file that has no name any more, so that a text larger than the memory opens, too.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redline::trace {
 
 class InflateBuffer {
  public:
+  struct Limits {
+    size_t text_bytes = 0;    ///< largest; less where the system does not give that address space
+    size_t memory_bytes = 0;  ///< 0: half of the memory that is free now
+    size_t block_bytes = 0;   ///< a multiple of the page size
+  };
   struct Part {
     std::string_view text;
     bool is_whole = false;
   };
+  /// Fills `out` with the text of a block from its begin on.
+  using InflateAgain = std::function<void(size_t block, std::span<char> out)>;
 
-  /// For a text of at most `largest` bytes; less where the system does not give that much address
-  /// space. `memory_bytes` 0: half of the memory that is free now.
-  explicit InflateBuffer(size_t largest, size_t memory_bytes = 0);
+  explicit InflateBuffer(const Limits& limits);
   InflateBuffer(const InflateBuffer&) = delete;
   InflateBuffer& operator=(const InflateBuffer&) = delete;
   ~InflateBuffer();
 
-  /// The writer: room for `bytes` behind the text so far. Null where there is none; then error()
-  /// says why.
-  [[nodiscard]] char* room(size_t bytes);
+  // The writer.
+
+  /// From now on blocks that nobody reads may go, as `again` brings them back; call it first.
+  void may_forget(InflateAgain again) { again_ = std::move(again); }
+  /// Room behind the text so far, at most `bytes` and to the block's end. Waits while readers that
+  /// release have much to read. Empty where there is none: error() says why, or stop() was called.
+  [[nodiscard]] std::span<char> room(size_t bytes);
   void commit(size_t bytes);
   void finish();
   [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] bool is_block_begin() const { return size_ % block_bytes_ == 0; }
 
-  /// The reader: the text so far, once it has `bytes` or is whole.
-  [[nodiscard]] Part at_least(size_t bytes) const;
+  // Readers.
+
+  /// The text so far, once it has `bytes` or is whole. What may have gone must be held to be read.
+  [[nodiscard]] Part at_least(size_t bytes);
+  /// Nobody reads [from, to) for now: it may go. `to` grows from call to call.
+  void release(size_t from, size_t to);
+  /// All may go that is not held.
+  void forget_unheld();
+  /// [from, to), which is there, can be read until as many let_go() of it.
+  void hold(size_t from, size_t to);
+  void let_go(size_t from, size_t to);
+  /// The same for good.
+  void keep(size_t from, size_t to);
+  /// The writer finds no more room.
+  void stop();
+
+  [[nodiscard]] size_t block_bytes() const { return block_bytes_; }
 
  private:
-  [[nodiscard]] bool extend(size_t bytes);
-  [[nodiscard]] bool map_file(size_t bytes);
+  enum class State : uint8_t {
+    kAbsent,
+    kWritten,
+    kSpare,   ///< nobody reads it, so another block may take its memory
+    kComing,  ///< a thread inflates it again
+    kInFile,
+  };
+  struct Block {
+    State state = State::kAbsent;
+    bool is_released = false;
+    bool is_kept = false;
+    uint32_t holds = 0;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  [[nodiscard]] State take_memory(size_t block);
+  [[nodiscard]] bool take_spare(size_t block);
+  [[nodiscard]] State map_file(size_t block);
+  void hold_block(size_t block, Lock& lock);
+  void inflate_again(size_t block, Lock& lock);
+  void spare_if_unused(size_t block);
+  void trim_spare();
+  [[nodiscard]] char* address(size_t block) const { return data_ + block * block_bytes_; }
 
   char* data_ = nullptr;
-  size_t reserved_ = 0;
-  size_t usable_ = 0;        // bytes from data_ that may be written
-  size_t memory_bytes_ = 0;  // bytes from data_ that are memory, not file
-  int file_ = -1;
+  void* reserved_ = nullptr;
+  size_t reserved_bytes_ = 0;
+  const size_t block_bytes_;
+  size_t most_blocks_ = 0;
   std::string error_;
+  InflateAgain again_;
 
-  mutable std::mutex mutex_;
-  mutable std::condition_variable grown_;
+  std::mutex mutex_;  // for all below
+  std::condition_variable changed_;
+  std::vector<Block> blocks_;
+  std::vector<size_t> spare_;  // oldest first
+  size_t most_spare_;
+  size_t memory_left_;      // bytes that may be taken afresh
+  size_t busy_blocks_ = 0;  // in memory and not spare
+  size_t released_to_ = 0;  // block
+  size_t wanted_ = 0;       // bytes of text that a reader waits for
+  int file_ = -1;
+  size_t file_bytes_ = 0;
+  bool forgets_unheld_ = false;
+  bool stopped_ = false;
   std::atomic<size_t> size_ = 0;
   std::atomic<bool> is_whole_ = false;
 };

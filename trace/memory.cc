@@ -138,12 +138,12 @@ std::vector<MemoryEvent> find_memory_events(const Trace& trace) {
   return events;
 }
 
-void read_args(const Trace& trace, std::span<MemoryEvent> events) {
+void read_args(TextCursor& text, std::span<MemoryEvent> events) {
   constexpr std::array<std::string_view, 6> kKeys = {"Device Type",     "Device Id",      "Bytes",
                                                      "Total Allocated", "Total Reserved", "Addr"};
   std::array<std::string_view, kKeys.size()> values;
   for (MemoryEvent& event : events) {
-    find_args(trace.text_from(event.text_offset), kKeys, values);
+    find_args(text.text_from(event.text_offset), kKeys, values);
     event.is_gpu = to_integer(values[0]).value_or(kDeviceTypeCpu) != kDeviceTypeCpu;
     event.device = static_cast<int32_t>(to_integer(values[1]).value_or(-1));
     event.bytes = to_integer(values[2]).value_or(0);

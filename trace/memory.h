@@ -9,6 +9,7 @@
 
 #include "trace/host_tree.h"
 #include "trace/model.h"
+#include "trace/text_cursor.h"
 
 namespace redline::trace {
 
@@ -29,7 +30,7 @@ struct MemoryEvent {
 /// By time; their args are still to be read.
 [[nodiscard]] std::vector<MemoryEvent> find_memory_events(const Trace& trace);
 
-void read_args(const Trace& trace, std::span<MemoryEvent> events);
+void read_args(TextCursor& text, std::span<MemoryEvent> events);
 
 struct MemoryPoint {
   int64_t time_ns = 0;

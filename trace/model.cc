@@ -8,14 +8,11 @@
 namespace redline::trace {
 
 std::string_view Trace::event_text(uint64_t text_offset) const {
-  const std::string_view text = text_->view();
-  if (text_offset >= text.size()) return {};  // the file changed since
-  return text.substr(text_offset, scan_event(text, text_offset).end - text_offset);
-}
-
-std::string_view Trace::text_from(uint64_t text_offset) const {
-  const std::string_view text = text_->view();
-  return text.substr(std::min<uint64_t>(text_offset, text.size()));
+  for (size_t bytes = size_t{1} << 20;; bytes *= 4) {
+    const std::string_view text = text_->keep(text_offset, bytes);
+    const size_t end = text.empty() ? 0 : scan_event(text, 0).end;
+    if (end < text.size() || text.size() < bytes) return text.substr(0, end);
+  }
 }
 
 }  // namespace redline::trace

@@ -153,13 +153,13 @@ class Trace {
   [[nodiscard]] int64_t begin_ns() const { return begin_ns_; }
   [[nodiscard]] int64_t end_ns() const { return end_ns_; }
 
-  /// The event as it stands in the file: one JSON object, args included.
+  /// The event as it stands in the file: one JSON object, args included. Text of a compressed file
+  /// stays in memory from then on; those who read many events use a TextCursor.
   [[nodiscard]] std::string_view event_text(uint64_t text_offset) const;
   [[nodiscard]] std::string_view event_text(SliceId slice) const {
     return event_text(slices_.text_offset[slice.value]);
   }
-  /// The same without looking for its end: the text from the event on.
-  [[nodiscard]] std::string_view text_from(uint64_t text_offset) const;
+  [[nodiscard]] const Text& text() const { return *text_; }
 
  private:
   friend class TraceBuilder;

@@ -93,6 +93,7 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> build(const std::string& p
   issues.add(text->issues());
   TraceFrame frame{path, read_metadata(document.values, issues), base_time_ns(document.values),
                    std::move(text)};
+  frame.text->release_all();
   return TraceBuilder(std::move(events), thread_count(options.threads))
       .build(std::move(frame), std::move(issues));
 }

@@ -36,6 +36,8 @@ struct ReadOptions {
   /// How much of an inflated text may be memory; the rest is a temporary file. 0: half of what is
   /// free.
   size_t text_memory_bytes = 0;
+  /// Inflated text comes and goes by so many bytes; a multiple of the page size.
+  size_t text_block_bytes = size_t{8} << 20;
   CacheOptions cache;  ///< not for parse_trace()
 };
 

@@ -11,6 +11,7 @@
 #include "trace/async_events.h"
 #include "trace/event_parser.h"
 #include "trace/json_scan.h"
+#include "trace/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -117,7 +118,7 @@ class Rewriting {
     for (const Instant& instant : trace_.instants()) {
       const RawEvent event = event_at(instant.text_offset);
       TextBuffer& text = begin("i", event.category, instant.name);
-      const std::string_view scope = find_value(trace_.event_text(instant.text_offset), "s");
+      const std::string_view scope = find_value(text_.event_text(instant.text_offset), "s");
       text.literal(", \"s\": ");
       text.quoted(scope.empty() ? "t" : decode_string(unquote(scope)));
       write_instant_row(text, instant, event);
@@ -159,8 +160,9 @@ class Rewriting {
     if (++rows_ % kStep == 0 && options_.go_on) stopped_ = !options_.go_on(kStep);
   }
 
-  [[nodiscard]] RawEvent event_at(uint64_t offset) const {
-    return scan_event(trace_.event_text(offset), 0).event;
+  /// Valid until the next call.
+  [[nodiscard]] RawEvent event_at(uint64_t offset) {
+    return scan_event(text_.event_text(offset), 0).event;
   }
 
   TextBuffer& begin(std::string_view phase, std::string_view category_token, StringId name) {
@@ -323,6 +325,7 @@ class Rewriting {
 
   TraceWriter& writer_;
   const Trace& trace_;
+  TextCursor text_{trace_};
   const RewriteOptions& options_;
   JsonCheck check_;
   uint64_t rows_ = 0;

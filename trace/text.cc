@@ -40,7 +40,10 @@ tl::expected<FileStamp, ReadError> stamp_of(const std::string& path, int fd) {
 }  // namespace
 
 Text::~Text() {
-  if (inflation_) inflation_->progress.stop = true;
+  if (inflation_) {
+    inflation_->progress.stop = true;
+    inflation_->buffer.stop();
+  }
   if (inflation_ && inflation_->thread.joinable()) inflation_->thread.join();
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
 }
@@ -69,7 +72,10 @@ tl::expected<std::shared_ptr<const Text>, ReadError> Text::open(const std::strin
   if (!is_gzip(text->file_) && !is_zstd(text->file_)) return text;
 
   const size_t ratio = is_gzip(text->file_) ? kLargestGzipRatio : kLargestZstdRatio;
-  text->inflation_ = std::make_unique<Inflation>(bytes * ratio, options.text_memory_bytes);
+  text->inflation_ =
+      std::make_unique<Inflation>(InflateBuffer::Limits{.text_bytes = bytes * ratio,
+                                                        .memory_bytes = options.text_memory_bytes,
+                                                        .block_bytes = options.text_block_bytes});
   return text;
 }
 
@@ -108,8 +114,61 @@ Text::Part Text::at_least(size_t bytes) const {
   return inflation_->buffer.at_least(bytes);
 }
 
+void Text::release(size_t from, size_t to) const {
+  if (inflation_) inflation_->buffer.release(from, to);
+}
+
+void Text::release_all() const {
+  if (inflation_) inflation_->buffer.forget_unheld();
+}
+
+Text::Part Text::reach(uint64_t end) const {
+  if (!inflation_) return {file_, true};
+  // Nobody reads it from begin to end, so it only leaves marks where it can be begun again.
+  std::call_once(inflation_->begun, [&] {
+    inflation_->buffer.forget_unheld();
+    inflation_->begin(file_);
+  });
+  return inflation_->buffer.at_least(end);
+}
+
+Text::Hold Text::hold(uint64_t offset, size_t bytes) const {
+  const Part part = reach(offset + bytes);
+  Hold hold;
+  hold.text_ = part.text;
+  hold.to_ = part.text.size();
+  if (!inflation_) return hold;
+  hold.from_ = std::min<uint64_t>(offset, part.text.size());
+  hold.to_ = std::min<uint64_t>(offset + bytes, part.text.size());
+  hold.is_cut_ = !part.is_whole || hold.to_ < part.text.size();
+  hold.owner_ = this;
+  inflation_->buffer.hold(hold.from_, hold.to_);
+  return hold;
+}
+
+Text::Hold::~Hold() {
+  if (owner_ != nullptr) owner_->inflation_->buffer.let_go(from_, to_);
+}
+
+void Text::Hold::swap(Hold& other) noexcept {
+  std::swap(owner_, other.owner_);
+  std::swap(text_, other.text_);
+  std::swap(from_, other.from_);
+  std::swap(to_, other.to_);
+  std::swap(is_cut_, other.is_cut_);
+}
+
+std::string_view Text::keep(uint64_t offset, size_t bytes) const {
+  const std::string_view text = reach(offset + bytes).text;
+  if (offset >= text.size()) return {};  // the file changed since
+  if (!inflation_) return text.substr(offset);
+  const uint64_t end = std::min<uint64_t>(offset + bytes, text.size());
+  inflation_->buffer.keep(offset, end);
+  return text.substr(offset, end - offset);
+}
+
 IssueLog Text::issues() const {
-  static_cast<void>(view());
+  static_cast<void>(size());
   return inflation_ ? inflation_->issues : IssueLog{};
 }
 

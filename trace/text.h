@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "trace/file_stamp.h"
 #include "trace/inflate.h"
@@ -42,10 +43,50 @@ class Text {
   /// Begins to inflate. An error where a compressed file holds nothing readable.
   [[nodiscard]] tl::expected<void, ReadError> check(const std::string& path) const;
 
-  /// The text so far, once it has `bytes` or is whole.
+  /// The text so far, once it has `bytes` or is whole, for those who read it from begin to end.
   [[nodiscard]] Part at_least(size_t bytes) const;
-  /// The whole text; waits for it.
-  [[nodiscard]] std::string_view view() const { return at_least(SIZE_MAX).text; }
+  /// Waits for the whole text.
+  [[nodiscard]] size_t size() const { return at_least(SIZE_MAX).text.size(); }
+  /// [from, to) has been read: of a compressed file it need not be held any longer.
+  void release(size_t from, size_t to) const;
+  /// All has been read: what at_least() gave must be asked for again.
+  void release_all() const;
+
+  /// A part of the text that can be read while this lives.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept { swap(other); }
+    Hold& operator=(Hold other) noexcept {
+      swap(other);
+      return *this;
+    }
+    ~Hold();
+
+    [[nodiscard]] bool contains(uint64_t from, uint64_t to) const {
+      return from_ <= from && to <= to_;
+    }
+    /// The text from `offset` on, as far as it is held; empty where that is not at all.
+    [[nodiscard]] std::string_view from(uint64_t offset) const {
+      return from_ <= offset && offset < to_ ? text_.substr(offset, to_ - offset) : "";
+    }
+    /// Whether the text goes on behind it.
+    [[nodiscard]] bool is_cut() const { return is_cut_; }
+
+   private:
+    friend class Text;
+    void swap(Hold& other) noexcept;
+
+    const Text* owner_ = nullptr;  ///< null: there is nothing to let go
+    std::string_view text_;
+    uint64_t from_ = 0;
+    uint64_t to_ = 0;
+    bool is_cut_ = false;
+  };
+  /// At least [offset, offset + bytes), less at the text's end.
+  [[nodiscard]] Hold hold(uint64_t offset, size_t bytes) const;
+  /// The text from `offset` on as a hold of that many bytes has it, for good.
+  [[nodiscard]] std::string_view keep(uint64_t offset, size_t bytes) const;
   /// What inflating had to leave out; waits for its end.
   [[nodiscard]] IssueLog issues() const;
 
@@ -58,7 +99,7 @@ class Text {
  private:
   /// A compressed file on its way to text.
   struct Inflation {
-    Inflation(size_t largest, size_t memory_bytes) : buffer(largest, memory_bytes) {}
+    explicit Inflation(const InflateBuffer::Limits& limits) : buffer(limits) {}
     void run(std::string_view file);
     void begin(std::string_view file);
 
@@ -68,6 +109,9 @@ class Text {
     std::once_flag begun;
     std::thread thread;
   };
+
+  /// The text so far, for those who hold what they read of it.
+  [[nodiscard]] Part reach(uint64_t end) const;
 
   std::string copy_;  // of text that was in memory
   std::string_view file_;

@@ -7,10 +7,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/gzip.h"
 #include "tests/trace_text.h"
 #include "trace/reader.h"
+#include "trace/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -116,6 +118,87 @@ TEST_F(CompressedTrace, CanBeCancelledAndReportsProgress) {
   ASSERT_FALSE(trace);
   EXPECT_EQ(trace.error().message, "cancelled");
   EXPECT_GT(last, 0U);
+}
+
+// Blocks so small that hardly any of the text stays in memory.
+class ForgottenText : public CompressedTrace {
+ protected:
+  [[nodiscard]] std::shared_ptr<const Trace> read_in_blocks() const {
+    ReadOptions options;
+    options.text_block_bytes = size_t{64} << 10;
+    auto trace = read_trace(path_, options);
+    return trace ? *trace : nullptr;
+  }
+
+  static std::vector<std::string> texts_of(const Trace& trace) {
+    std::vector<std::string> texts;
+    TextCursor cursor(trace);
+    for (uint32_t i = 0; i < trace.slice_count(); ++i) {
+      texts.emplace_back(cursor.event_text(trace.slices().text_offset[i]));
+    }
+    return texts;
+  }
+
+  const std::string text_ = text_of(60'000);  // several chunks, many blocks
+};
+
+TEST_F(ForgottenText, ReadsLikeAPlainOne) {
+  const auto plain = parse_trace("plain", text_);
+  ASSERT_TRUE(plain);
+  const std::vector<std::string> expected = texts_of(**plain);
+  write(gzip(text_));
+  const auto trace = read_in_blocks();
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(trace->issues(), IsEmpty());
+  EXPECT_EQ(texts_of(*trace), expected);
+  EXPECT_EQ(trace->event_text(SliceId{59'999}), expected[59'999]);
+  EXPECT_EQ(trace->event_text(SliceId{0}), expected[0]);
+}
+
+TEST_F(ForgottenText, IsReadByManyThreadsAtOnce) {
+  write(gzip(text_));
+  const auto plain = parse_trace("plain", text_);
+  const auto trace = read_in_blocks();
+  ASSERT_TRUE(plain && trace);
+  std::vector<std::jthread> readers;
+  std::atomic<int> wrong = 0;
+  for (uint32_t thread = 0; thread < 4; ++thread) {
+    readers.emplace_back([&, thread] {
+      TextCursor here(*trace), there(**plain);
+      for (uint32_t i = 0; i < 400; ++i) {
+        const SliceId slice{(i * 7919 + thread * 104'729) % 60'000};
+        const uint64_t offset = trace->slices().text_offset[slice.value];
+        if (here.event_text(offset) != there.event_text(offset)) ++wrong;
+        if (i % 50 == thread && trace->event_text(slice) != there.event_text(offset)) ++wrong;
+      }
+    });
+  }
+  readers.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(ForgottenText, MayHoldAnEventOfManyBlocks) {
+  const std::string large =
+      R"({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, )"
+      R"("dur": 2, "args": {"x": ")" +
+      std::string(3'000'000, 'x') + "\"}}]}";
+  write(gzip(large));
+  const auto trace = read_in_blocks();
+  ASSERT_TRUE(trace);
+  ASSERT_EQ(trace->slice_count(), 1U);
+  EXPECT_EQ(trace->event_text(SliceId{0}).size(), large.size() - 19);
+  EXPECT_EQ(texts_of(*trace)[0].size(), large.size() - 19);
+}
+
+TEST_F(ForgottenText, IsReadWhereItIsBroken) {
+  std::string broken = text_;
+  for (size_t at = 900'000; at < broken.size(); at += 700'000) broken[at] = '\x01';
+  write(gzip(broken));
+  const auto plain = parse_trace("plain", broken);
+  const auto trace = read_in_blocks();
+  ASSERT_TRUE(plain && trace);
+  EXPECT_EQ(trace->event_count(), (*plain)->event_count());
+  EXPECT_EQ(texts_of(*trace), texts_of(**plain));
 }
 
 }  // namespace

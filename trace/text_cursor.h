@@ -1,0 +1,31 @@
+// Events of a trace as they stand in its text, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "trace/model.h"
+#include "trace/text.h"
+
+namespace redline::trace {
+
+/// For those who read many events about in the order of the text: of a compressed file, only what
+/// is read now is in memory. Not to be shared by threads; each has one of its own.
+class TextCursor {
+ public:
+  explicit TextCursor(const Trace& trace) : trace_(trace) {}
+
+  /// The text from the event on, at least all of an event of a megabyte. Valid until the next call.
+  [[nodiscard]] std::string_view text_from(uint64_t text_offset);
+  [[nodiscard]] std::string_view text_from(SliceId slice) {
+    return text_from(trace_.slices().text_offset[slice.value]);
+  }
+  /// The whole event. Valid until the next call.
+  [[nodiscard]] std::string_view event_text(uint64_t text_offset);
+
+ private:
+  const Trace& trace_;
+  Text::Hold hold_;
+};
+
+}  // namespace redline::trace

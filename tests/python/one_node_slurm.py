@@ -1,0 +1,100 @@
+"""A Slurm cluster of this machine alone, for the time of a test: munged, slurmctld and slurmd with all of
+their files in one folder."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
+_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+
+_CONFIGURATION = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={control_port}
+SlurmdPort={node_port}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+SlurmUser=root
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES State=UP
+"""
+
+
+def missing():
+    """Programs that are not installed, and root, without which they do not start."""
+    absent = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
+    return absent + ([] if os.geteuid() == 0 else ["root"])
+
+
+@contextlib.contextmanager
+def running(folder):
+    """The environment in which `srun` finds the cluster."""
+    for name in ("state", "spool"):
+        (folder / name).mkdir(parents=True)
+    folder.chmod(0o755)
+    key = folder / "munge.key"
+    key.write_bytes(os.urandom(1024))
+    key.chmod(0o400)
+    configuration = folder / "slurm.conf"
+    configuration.write_text(
+        _CONFIGURATION.format(
+            host=socket.gethostname().partition(".")[0],
+            folder=folder,
+            control_port=_free_port(),
+            node_port=_free_port(),
+            cores=os.cpu_count(),
+        )
+    )
+    environment = {**os.environ, "PATH": _PATH, "SLURM_CONF": str(configuration)}
+    munged = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.sock",
+              f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log",
+              f"--seed-file={folder}/munge.seed"]
+    with contextlib.ExitStack() as daemons:
+        for command in (munged, ["slurmctld", "-D"], ["slurmd", "-D"]):
+            daemons.enter_context(_daemon(command, folder, environment))
+        _wait_until_idle(environment, folder)
+        yield environment
+
+
+@contextlib.contextmanager
+def _daemon(command, folder, environment):
+    with open(folder / f"{command[0]}.out", "wb") as output:
+        process = subprocess.Popen(
+            command, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _wait_until_idle(environment, folder, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        asked = subprocess.run(
+            ["sinfo", "-h", "-o", "%t"], env=environment, capture_output=True, text=True
+        )
+        if asked.stdout.strip() == "idle":
+            return
+        time.sleep(0.2)
+    logs = "\n".join(path.read_text(errors="replace")[-800:] for path in folder.glob("*.out"))
+    raise RuntimeError(f"Slurm did not start in {seconds} s:\n{logs}")
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

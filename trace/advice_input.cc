@@ -36,21 +36,21 @@ void explain_workers(const Trace& trace, double share, Finding& finding) {
   const auto cores = mean_busy_share(trace, "CPU: ");
   if (workers) finding.evidence.emplace_back("workers_busy_share", *workers);
   if (workers && cores) finding.evidence.emplace_back("cores_busy_share", *cores);
-  if (!workers || (*workers<kBusyShare&& * workers> kWaitingShare)) {
-    finding.detail = fmt::format(
-        "the workers do not keep up, {} of the step: more of them, or less work for each sample",
-        format_percent(share));
-  } else if (*workers <= kWaitingShare) {
+  if (workers && cores && *cores > kFullMachine) {
+    finding.detail =
+        fmt::format("all cores are busy {} of the time, and each worker has {} of one: {}",
+                    format_percent(*cores), format_percent(*workers), "less work for each sample");
+  } else if (workers && *workers >= kBusyShare) {
+    finding.detail =
+        fmt::format("the workers are busy {} of the time: more of them", format_percent(*workers));
+  } else if (workers && *workers <= kWaitingShare) {
     finding.detail = fmt::format(
         "the workers compute {} of the time and wait else, as for the disk: more of them",
         format_percent(*workers));
-  } else if (cores && *cores > kFullMachine) {
-    finding.detail =
-        fmt::format("the workers are busy {} of the time, all cores {}: {}",
-                    format_percent(*workers), format_percent(*cores), "less work for each sample");
   } else {
-    finding.detail =
-        fmt::format("the workers are busy {} of the time: more of them", format_percent(*workers));
+    finding.detail = fmt::format(
+        "the workers do not keep up, {} of the step: more of them, or less work for each sample",
+        format_percent(share));
   }
 }
 

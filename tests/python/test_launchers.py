@@ -43,7 +43,7 @@ def test_a_module_and_a_shell_start_one_process_of_no_rank(places, python):
     assert places("sh", "-c", f"cd . && {python} -m training_job | cat") == [(None, None)]
 
 
-def test_torchrun_restarts_keep_their_ranks(places, torchrun):
+def test_torchrun(places, torchrun):
     assert places(*torchrun, "--nproc_per_node", "2", "training_job.py") == [(0, 2), (1, 2)]
 
 

@@ -42,8 +42,10 @@ size_t CorrelationTable::slot_of(uint32_t correlation) const {
 }
 
 std::span<const CorrelationTable::Work> CorrelationTable::more_of(uint32_t correlation) const {
-  const auto found = std::ranges::equal_range(more_, correlation, {}, &Work::first);
-  return {found.begin(), found.end()};
+  const auto before = [](const Work& left, const Work& right) { return left.first < right.first; };
+  const auto [first, last] =
+      std::equal_range(more_.begin(), more_.end(), Work{correlation, {}}, before);
+  return {first, last};
 }
 
 }  // namespace redline::trace

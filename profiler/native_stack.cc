@@ -2,35 +2,19 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <unwind.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#include "profiler/source.h"
 #include "profiler/text_table.h"
 #include "trace/text_buffer.h"
 
 namespace redline::profiler {
 namespace {
 
-constexpr size_t kMostFrames = 64;
 constexpr size_t kLongestName = 200;
-
-struct Unwound {
-  uintptr_t addresses[kMostFrames];
-  size_t size = 0;
-};
-
-_Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* to) {
-  auto& unwound = *static_cast<Unwound*>(to);
-  const uintptr_t address = _Unwind_GetIP(context);
-  if (address == 0 || unwound.size == kMostFrames) return _URC_END_OF_STACK;
-  unwound.addresses[unwound.size++] = address;
-  return _URC_NO_REASON;
-}
 
 std::string demangled(const char* symbol) {
   int status = 0;
@@ -45,17 +29,10 @@ std::string demangled(const char* symbol) {
 bool is_of_recording(std::string_view name) {
   return name.find("redline::profiler::") != std::string_view::npos ||
          name.find("at::RecordFunction") != std::string_view::npos ||
-         name.starts_with("libredline");
+         name.starts_with("torch::unwind::") || name.starts_with("libredline");
 }
 
 }  // namespace
-
-TextId capture_native_stack() noexcept {
-  Unwound unwound;
-  _Unwind_Backtrace(keep_frame, &unwound);
-  return intern_args(
-      {reinterpret_cast<const char*>(unwound.addresses), unwound.size * sizeof(uintptr_t)});
-}
 
 const std::string& NativeStacks::describe(std::string_view addresses) {
   std::string& stack = stacks_[hash_text(addresses, TextForm::kJson)];

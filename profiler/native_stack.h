@@ -7,22 +7,16 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "profiler/c_api.h"
 #include "profiler/elf_symbols.h"
-#include "profiler/record.h"
 
 namespace redline::profiler {
-
-/// The innermost 64 callers of the calling thread, interned by content. About 100 ns a frame, no
-/// allocation after the first call.
-[[nodiscard]] REDLINE_API TextId capture_native_stack() noexcept;
 
 /// Functions of return addresses; writer thread only. What is in memory only, such as generated
 /// code, and what a program strips has no name but its place.
 class NativeStacks {
  public:
-  /// "Call stack" as a JSON string, innermost first, each frame followed by ';'. `addresses` is
-  /// what capture_native_stack() interned.
+  /// "Call stack" as a JSON string, innermost first, each frame followed by ';'. `addresses` is an
+  /// array of pointers.
   [[nodiscard]] const std::string& describe(std::string_view addresses);
 
  private:

@@ -11,8 +11,8 @@
 #include <memory>
 #include <new>
 
-#include "profiler/native_stack.h"
 #include "profiler/source.h"
+#include "profiler/torch/native_stack_capture.h"
 #include "profiler/torch/operator_args.h"
 #include "profiler/torch/script_args.h"
 #include "profiler/torch/torch_markers.h"

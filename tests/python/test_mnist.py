@@ -80,3 +80,5 @@ def test_stacks_of_the_program_are_recorded(run, program, tmp_path):
     assert any("::train(" in function for function in stacks["aten::conv2d"])
     assert any("torch::optim::Adam::step" in function for function in stacks["aten::addcdiv_"])
     assert stacks["aten::_convolution"] == stacks["aten::conv2d"]
+    recorders = ("redline::profiler", "RecordFunction", "torch::unwind")
+    assert not any(name in function for stack in stacks.values() for function in stack for name in recorders)

@@ -1,0 +1,54 @@
+// A recorded program that ends as its first argument says; without a second one, a folder for the
+// trace, it is not recorded.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include "profiler/redline.h"
+
+namespace {
+
+void work() {
+  for (int i = 0; i < 1000; ++i) const redline::range range("work");
+}
+
+bool is_on_disk(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.file_size() > 1000) return true;
+  }
+  return false;
+}
+
+int end(const std::string& how) {
+  if (how == "exit") std::exit(3);
+  if (how == "_exit") _exit(4);
+  if (how == "quick_exit") std::quick_exit(5);
+  if (how == "abort") std::abort();
+  if (how == "throw") throw std::runtime_error("the program's own");
+  if (how == "SIGTERM") std::raise(SIGTERM);
+  if (how == "SIGINT") std::raise(SIGINT);
+  if (how == "SIGSEGV") std::raise(SIGSEGV);
+  if (how == "SIGTERM") pause();  // its handler has only rung for another thread
+  return 6;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "return";
+  if (argc <= 2) return end(how);
+  const std::string folder = argv[2];
+  static redline::Profiler profiler({.on_trace_ready = redline::write_chrome_trace(folder)});
+  redline_finish_on_termination();
+  work();
+  const bool is_silent = how == "_exit" || how == "SIGINT";
+  while (is_silent && !is_on_disk(folder)) work();
+  std::puts("worked");
+  std::fflush(stdout);
+  return end(how);
+}

@@ -1,0 +1,114 @@
+"""What the recorder promises to a job: to end as ever, to leave what was recorded, to cost nothing after."""
+
+import os
+import signal
+import sys
+
+import pytest
+from conftest import ROOT
+from recording import load, names
+from test_recorder_faults import JOB, inflate
+
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
+
+@pytest.fixture
+def job(run, library, tmp_path):
+    """job(text): runs `text` after the lines of JOB; its end, and its folder of traces."""
+
+    def run_job(text):
+        script = tmp_path / "job.py"
+        script.write_text(JOB + text)
+        folder = tmp_path / "traces"
+        folder.mkdir(exist_ok=True)
+        return run([sys.executable, script, library("libredline.so"), folder], timeout=120), folder
+
+    return run_job
+
+
+@pytest.mark.parametrize(
+    "end", ["return", "exit", "quick_exit", "abort", "throw", "SIGTERM", "SIGSEGV", "_exit", "SIGINT"]
+)
+def test_a_program_ends_as_ever_and_its_trace_is_readable(run, program, tmp_path, end):
+    plain = run([program("fault_endings"), end], timeout=20)
+    recorded = run([program("fault_endings"), end, tmp_path], timeout=20)
+    assert recorded.returncode == plain.returncode
+    assert recorded.stderr == plain.stderr
+    (path,) = tmp_path.iterdir()
+    if end in ("_exit", "SIGINT"):  # nobody hears of these: what had reached the disk
+        assert path.name.endswith(".partial")
+        assert inflate(path).count('"work"') > 0
+    else:
+        assert names(load(path), "user_annotation") == {"work": 1000}
+
+
+def test_killed_jobs_leave_readable_traces(run, library):
+    done = run([sys.executable, ROOT / "tests/fault/kill_nine.py", library("libredline.so"),
+                "--kills", "10"], timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("10 kills: ")
+
+
+def test_a_thousand_windows_leave_no_memory_and_no_file_behind(job):
+    done, folder = job("""
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 10
+def window(number):
+    begin()
+    record(20, b"name %d" % number)
+    call("redline_stop")
+    if number % 10 == 0:  # each is synchronised to the disk
+        call("redline_export", (folder + "/%d.json.gz" % number).encode())
+for number in range(1100):
+    if number == 100:
+        before, files = resident(), len(os.listdir("/proc/self/fd"))
+    window(number)
+assert len(os.listdir("/proc/self/fd")) == files
+print(resident() - before)
+""")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 1024  # KiB
+    assert len(list(folder.iterdir())) >= 110  # the last window is completed by exit()
+    for path in folder.iterdir():
+        (count,) = names(load(path), "user_annotation").values()
+        assert count == 20
+
+
+LIMITS = {
+    "no file is left": ("resource.RLIMIT_NOFILE", "len(os.listdir('/proc/self/fd'))"),
+    "no memory is left": ("resource.RLIMIT_AS", "8 << 20"),
+}
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_a_job_without_resources_goes_on_without_its_trace(job, what):
+    limit, value = LIMITS[what]
+    done, _ = job(f"""
+library.redline_version()
+resource.setrlimit({limit}, ({value}, resource.getrlimit({limit})[1]))
+prepared = library.redline_prepare(b'{{"directory": "%s", "host_samples_hz": 0}}' % folder.encode())
+started = library.redline_start()
+record(200000)
+library.redline_stop()
+exported = library.redline_export((folder + "/trace.json").encode())
+assert exported == -1, (prepared, started)
+assert library.redline_last_error()
+print("the job goes on")
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "the job goes on\n"
+
+
+def test_programs_that_a_recorded_job_starts_know_nothing_of_it(job):
+    done, _ = job("""
+import subprocess
+begin()
+call("redline_listen", None, 1)
+record()
+files = subprocess.run(["ls", "/proc/self/fd"], capture_output=True, text=True).stdout.split()
+assert len(files) == 4, files  # the standard ones, and the folder that ls reads
+child = os.posix_spawn("/bin/true", ["true"], {})
+assert os.waitpid(child, 0)[1] == 0
+call("redline_stop")
+""")
+    assert done.returncode == 0, done.stderr

@@ -32,7 +32,9 @@ class RecorderTest : public testing::Test {
   }
 
   [[nodiscard]] std::string options(uint64_t budget = 8 << 20) const {
-    return json{{"directory", folder_.string()}, {"memory_budget_bytes", budget}}.dump();
+    return json{
+        {"directory", folder_.string()}, {"memory_budget_bytes", budget}, {"host_samples_hz", 0}}
+        .dump();
   }
   void begin() {
     ASSERT_EQ(redline_prepare(options().c_str()), 0) << redline_last_error();

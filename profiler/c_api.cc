@@ -83,6 +83,22 @@ TextId intern_args(std::string_view members) noexcept {
   }
 }
 
+TextId intern_args_as(uint64_t key, std::string_view members) noexcept {
+  try {
+    return Recorder::instance().intern_as(key, members);
+  } catch (...) {
+    return {};
+  }
+}
+
+TextId known_args(uint64_t key) noexcept {
+  try {
+    return Recorder::instance().known(key);
+  } catch (...) {
+    return {};
+  }
+}
+
 void add_entry(std::string_view key, std::string_view json) noexcept {
   guarded([&](Recorder& recorder) -> Result {
     recorder.add_source_entry(std::string(key), std::string(json));

@@ -361,6 +361,12 @@ TextId Recorder::intern(std::string_view text, TextForm form) {
   return this_thread_log().texts().intern(texts_, text, form);
 }
 
+TextId Recorder::intern_as(uint64_t key, std::string_view json) {
+  return this_thread_log().texts().intern_as(texts_, key, json, TextForm::kJson);
+}
+
+TextId Recorder::known(uint64_t key) { return this_thread_log().texts().find(texts_, key); }
+
 void Recorder::submit(const Record& record) {
   if (recording()) this_thread_log().push(record);
 }

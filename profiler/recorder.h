@@ -72,6 +72,8 @@ class Recorder {
   // Hot path, from any thread.
   [[nodiscard]] bool recording() const { return recording_.load(std::memory_order_relaxed); }
   [[nodiscard]] TextId intern(std::string_view text, TextForm form);
+  [[nodiscard]] TextId intern_as(uint64_t key, std::string_view json);
+  [[nodiscard]] TextId known(uint64_t key);
   void submit(const Record& record);
   [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
 

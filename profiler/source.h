@@ -46,6 +46,10 @@ REDLINE_API bool is_recording() noexcept;
 REDLINE_API TextId intern_name(std::string_view name) noexcept;
 /// `members` of a JSON object, without braces.
 REDLINE_API TextId intern_args(std::string_view members) noexcept;
+/// The same for a text that is a function of what `key`, a 64-bit hash, stands for: known_args()
+/// finds it without the text, where this thread has used it lately. Key 0 is never known.
+REDLINE_API TextId intern_args_as(uint64_t key, std::string_view members) noexcept;
+REDLINE_API TextId known_args(uint64_t key) noexcept;
 REDLINE_API void submit(const Record& record) noexcept;
 /// Who keeps ids of names interns these again when this has changed: older ones are forgotten.
 REDLINE_API uint32_t name_generation() noexcept;

@@ -126,18 +126,21 @@ std::string_view TextReader::learn(uint32_t generation, uint32_t index) {
   return index < known.texts.size() ? known.texts[index] : std::string_view();
 }
 
-TextId TextCache::intern(TextTable& table, std::string_view text, TextForm form) {
+TextId TextCache::find(const TextTable& table, uint64_t hash) {
   if (const uint32_t generation = table.generation(); generation != generation_) {
     entries_.fill({});
     generation_ = generation;
   }
-  const uint64_t hash = hash_text(text, form);
-  const size_t set = hash % (kEntries / kWays) * kWays;
+  const Entry* set = &entries_[set_of(hash)];
   for (size_t way = 0; way < kWays; ++way) {
-    if (entries_[set + way].hash == hash) return entries_[set + way].id;
+    if (set[way].hash == hash) return set[way].id;
   }
+  return {};
+}
+
+TextId TextCache::intern_as(TextTable& table, uint64_t hash, std::string_view text, TextForm form) {
   const TextId id = table.intern(hash, text, form);
-  if (id) entries_[set + next_victim_++ % kWays] = {hash, id};
+  if (id) entries_[set_of(hash) + next_victim_++ % kWays] = {hash, id};
   return id;
 }
 

@@ -90,7 +90,16 @@ class TextReader {
 /// A thread's own memory of ids; a miss asks the table.
 class TextCache {
  public:
-  [[nodiscard]] TextId intern(TextTable& table, std::string_view text, TextForm form);
+  [[nodiscard]] TextId intern(TextTable& table, std::string_view text, TextForm form) {
+    const uint64_t hash = hash_text(text, form);
+    const TextId known = find(table, hash);
+    return known ? known : intern_as(table, hash, text, form);
+  }
+
+  /// The id of what was interned under `hash`; none where the cache does not hold it.
+  [[nodiscard]] TextId find(const TextTable& table, uint64_t hash);
+  [[nodiscard]] TextId intern_as(TextTable& table, uint64_t hash, std::string_view text,
+                                 TextForm form);
 
  private:
   struct Entry {
@@ -99,6 +108,8 @@ class TextCache {
   };
   static constexpr size_t kWays = 4;
   static constexpr size_t kEntries = 2048;
+
+  static size_t set_of(uint64_t hash) { return hash % (kEntries / kWays) * kWays; }
 
   std::array<Entry, kEntries> entries_;
   uint32_t generation_ = 0;

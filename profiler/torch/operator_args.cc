@@ -14,8 +14,6 @@ namespace {
 
 using trace::json_string;
 
-constexpr size_t kLongestList = 30;  // of longer ones Kineto tells nothing
-
 /// The four parallel lists, one element an input.
 struct InputLists {
   std::string values, types, strides, sizes;

@@ -3,9 +3,13 @@
 
 #include <ATen/record_function.h>
 
+#include <cstddef>
 #include <string>
 
 namespace redline::profiler {
+
+/// Of longer lists Kineto tells nothing.
+inline constexpr size_t kLongestList = 30;
 
 /// Members of "args": "Concrete Inputs", "Input type", "Input Strides", "Input Dims"; "" for an
 /// operator without inputs. Needs a callback with needsInputs. May throw.

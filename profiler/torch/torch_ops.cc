@@ -12,6 +12,7 @@
 #include <new>
 
 #include "profiler/source.h"
+#include "profiler/torch/input_key.h"
 #include "profiler/torch/native_stack_capture.h"
 #include "profiler/torch/operator_args.h"
 #include "profiler/torch/script_args.h"
@@ -93,14 +94,29 @@ void append(std::string& members, const std::string& more) {
   members += more;
 }
 
+std::string inputs_and_flops(const at::RecordFunction& function) {
+  std::string members = describe_inputs(function);
+  if (g_with_flops.load(std::memory_order_relaxed)) append(members, describe_flops(function));
+  return members;
+}
+
+/// What was described before is found by its key.
+TextId describe_again(const at::RecordFunction& function) {
+  const uint64_t key = key_of_inputs(function);
+  if (const TextId known = known_args(key)) return known;
+  const std::string members = inputs_and_flops(function);
+  if (members.empty()) return {};
+  return key != 0 ? intern_args_as(key, members) : intern_args(members);
+}
+
 TextId describe(const at::RecordFunction& function) {
   try {
     std::string members = function.isNcclMeta() ? describe_collective(function) : "";
-    if (wants_inputs(function)) {
-      append(members, describe_inputs(function));
-      if (g_with_flops.load(std::memory_order_relaxed)) append(members, describe_flops(function));
-    }
     append(members, describe_script(function, g_with_stack, g_with_modules));
+    if (wants_inputs(function)) {
+      if (members.empty()) return describe_again(function);
+      append(members, inputs_and_flops(function));
+    }
     return members.empty() ? TextId() : intern_args(members);
   } catch (...) {
     return {};  // an operator without its args

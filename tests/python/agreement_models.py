@@ -81,6 +81,11 @@ def unusual_inputs():
         torch.randn(3, generator=torch.Generator().manual_seed(1))
         torch._foreach_add([ones, ones], [1.0, 2.0])
         torch.nn.functional.conv2d(torch.ones(1, 3, 5, 5), torch.ones(6, 1, 3, 3), padding="same", groups=3)
+        # Inputs that differ in one thing only are not taken for each other.
+        for other in (1, 1.0, True, 2, -1, 0.0, -0.0, ones.t(), ones.double(), ones[:1]):
+            torch.add(ones, other)
+        for shape in ((1, 23), (12, 3), (1, 2, 3), (123,)):
+            torch.empty(shape)
         torch.baddbmm(torch.ones(2, 3, 4), torch.ones(2, 3, 5), torch.ones(2, 5, 4))
 
     return step

@@ -207,10 +207,12 @@ def test_the_users_own_profile_functions_are_served_and_restored(tmp_path):
             body()
         assert sys.getprofile() is own
         assert threading.getprofile() is own_in_threads
+        closes_a_generator()
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
     assert seen.count(("call", "factorial")) == seen.count(("return", "factorial")) == 3
+    assert ("call", "closes_a_generator") in seen
     # The call in which the thread's hooks are set is not told to the second one.
     assert seen_in_threads.count("factorial") == 4
     profile.export_chrome_trace(str(tmp_path / "trace.json"))

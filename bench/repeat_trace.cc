@@ -122,7 +122,7 @@ bool write_round(const Template& events, int64_t round, Output& out) {
 int repeat(const std::string& in, const std::string& path, size_t bytes) {
   const auto text = Text::load(in, {});
   if (!text) return fmt::print(stderr, "repeat_trace: {}\n", text.error().message), 1;
-  const std::string_view all = (*text)->view();
+  const std::string_view all = (*text)->at_least(SIZE_MAX).text;
   const size_t key = all.find("\"traceEvents\"");
   const size_t open = all.find('[', key);
   const size_t behind = open < all.size() ? redline::trace::skip_value(all, open) : all.size();

@@ -1,53 +1,39 @@
 """What recording costs a training loop: Redline and torch.profiler, side by side in one run.
 
-A small CNN is trained on one thread: without a recorder, with Redline, with torch.profiler, in turn,
-round after round, so that all see the same weather on the machine. Figures are medians over the
-rounds, each recorded loop set against the plain one of its own round.
+Small models are trained on one thread: without a recorder, with Redline, with torch.profiler, in
+turn, round after round, so that all see the same weather on the machine. Figures are medians over
+the rounds, each recorded loop set against the plain one of its own round.
 
 The training loop stands still while a profiler stops (with a schedule, step() does it), so the
 slow-down that a job sees holds the stop; the recording alone is given apart. Both export to the same
-format, --format.
+format. At last each source of events is timed alone.
 """
 
 import argparse
 import gzip
+import itertools
 import json
 import pathlib
 import statistics
 import sys
 import tempfile
 import time
+import warnings
 
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import redline  # noqa: E402
+from record_models import MODELS  # noqa: E402
+from record_sources import BareObserver, measure_sources, show_sources  # noqa: E402
 
 
-class Training:
-    """Steps of a small CNN: operators of a few microseconds, where a recorder's cost shows most."""
-
-    def __init__(self):
-        torch.manual_seed(0)
-        self.model = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
-            torch.nn.MaxPool2d(2), torch.nn.Conv2d(8, 16, 3, padding=1), torch.nn.BatchNorm2d(16),
-            torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
-            torch.nn.Linear(16, 10),
-        )
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
-        self.images = torch.rand(4, 3, 16, 16)
-        self.labels = torch.arange(4)
-
-    def run(self, steps):
-        """Seconds that `steps` steps took."""
-        begin = time.perf_counter()
-        for _ in range(steps):
-            self.optimizer.zero_grad()
-            loss = torch.nn.functional.cross_entropy(self.model(self.images), self.labels)
-            loss.backward()
-            self.optimizer.step()
-        return time.perf_counter() - begin
+def profilers(**options):
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    return {
+        "torch.profiler": lambda: torch.profiler.profile(activities=activities, **options),
+        "redline": lambda: redline.profile(activities=activities, **options),
+    }
 
 
 def record(training, steps, profile, path):
@@ -61,57 +47,61 @@ def record(training, steps, profile, path):
     return loop, stopped - begin, time.perf_counter() - stopped
 
 
-COUNTED = ("cpu_op", "user_annotation", "python_function")
+def observe(training, steps, with_inputs):
+    """Seconds of the loop under an observer that does nothing."""
+    observer = BareObserver(with_inputs)
+    observer.start()
+    loop = training.run(steps)
+    observer.stop()
+    return loop
 
 
 def count_events(path):
-    """Operators, annotations and Python calls in a trace: what both record alike."""
+    """Slices of operators, annotations and Python calls: what both record alike."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         events = json.load(file)["traceEvents"]
-    return sum(event.get("cat") in COUNTED for event in events)
+    kinds = ("cpu_op", "user_annotation", "python_function")
+    return sum(event.get("cat") in kinds for event in events)
 
 
-def profilers(stacks):
-    return {
-        "redline": lambda: redline.profile(with_stack=stacks),
-        "torch_profiler": lambda: torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU], with_stack=stacks
-        ),
-    }
-
-
-def measure(rounds, steps, path, stacks):
+def measure(training, rounds, steps, options, path):
     """The figures of each profiler, exported to `path`: slow-downs as shares of the plain loop,
     costs in microseconds an event."""
-    training = Training()
+    rows, floor, traces = {"torch.profiler": [], "redline": []}, [], {}
     training.run(steps)
-    makers = profilers(stacks)
-    rows = {name: [] for name in makers}
-    for index in range(rounds):
+    for index in range(rounds + 1):
         plain = training.run(steps)
-        for name, make in makers.items():
+        bare = observe(training, steps, options["record_shapes"]) - plain
+        for name, make in profilers(**options).items():
             loop, stop, export = record(training, steps, make(), path)
-            # The first round pays for loading and warming up.
-            if index > 0:
-                rows[name].append((plain, loop - plain, stop, export, count_events(path)))
-    return {name: summarise(of_profiler) for name, of_profiler in rows.items()}
+            if index == 0:  # pays for loading and warming up
+                traces[name] = count_events(path), path.stat().st_size
+            else:
+                rows[name].append((plain, loop - plain, stop, export))
+        if index > 0:
+            floor.append((plain, bare, 0.0, 0.0))
+    figures = {name: summarise(of_it, *traces[name]) for name, of_it in rows.items()}
+    figures["bare observer"] = summarise(floor, *traces["redline"])
+    return figures
 
 
-def summarise(rows):
+def summarise(rows, events, trace_bytes):
     def median(figure):
         return statistics.median(figure(*row) for row in rows)
 
+    def an_event(figure):
+        return median(figure) / events * 1e6
+
     return {
-        "slow_down": median(lambda plain, loop, stop, export, events: (loop + stop) / plain),
-        "slow_down_recording": median(lambda plain, loop, stop, export, events: loop / plain),
-        "loop_us": median(lambda plain, loop, stop, export, events: loop / events * 1e6),
-        "stop_us": median(lambda plain, loop, stop, export, events: stop / events * 1e6),
-        "export_us": median(lambda plain, loop, stop, export, events: export / events * 1e6),
-        "total_us": median(
-            lambda plain, loop, stop, export, events: (loop + stop + export) / events * 1e6
-        ),
-        "events": rows[0][-1],
+        "slow_down": median(lambda plain, loop, stop, export: (loop + stop) / plain),
+        "slow_down_recording": median(lambda plain, loop, stop, export: loop / plain),
+        "loop_us": an_event(lambda plain, loop, stop, export: loop),
+        "stop_us": an_event(lambda plain, loop, stop, export: stop),
+        "export_us": an_event(lambda plain, loop, stop, export: export),
+        "total_us": an_event(lambda plain, loop, stop, export: loop + stop + export),
+        "bytes_an_event": trace_bytes / events,
+        "events": events,
     }
 
 
@@ -122,41 +112,81 @@ ROWS = (
     ("  loop", "loop_us", 1, "us"),
     ("  stop", "stop_us", 1, "us"),
     ("  export", "export_us", 1, "us"),
+    ("trace on disk, an event", "bytes_an_event", 1, "B"),
 )
 
 
 def show(figures):
-    ours, theirs = figures["redline"], figures["torch_profiler"]
-    print(f"{'':32}{'torch.profiler':>16}{'redline':>12}{'ratio':>10}")
+    ours, theirs, floor = (figures[name] for name in ("redline", "torch.profiler", "bare observer"))
+    print(f"{'':32}{'torch.profiler':>16}{'redline':>12}{'ratio':>10}{'bare observer':>16}")
     for title, key, scale, unit in ROWS:
         ratio = f"1/{theirs[key] / ours[key]:.1f}" if ours[key] > 0 else "-"
+        is_loop = key in ("slow_down_recording", "loop_us")
+        bare = f"{floor[key] * scale:>13.2f} {unit:2}" if is_loop else ""
         print(f"{title:32}{theirs[key] * scale:>13.2f} {unit:2}{ours[key] * scale:>9.2f} {unit:2}"
-              f"{ratio:>10}")
-    print(f"{'events a round':32}{theirs['events']:>13}{ours['events']:>12}")
+              f"{ratio:>10}{bare}")
+    print(f"{'events a round':32}{theirs['events']:>13}{ours['events']:>12}\n", flush=True)
+
+
+def choices(values):
+    """A type for argparse: a comma list of some of `values`."""
+
+    def parse(text):
+        chosen = text.split(",")
+        if unknown := set(chosen) - set(values):
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(values)}")
+        return chosen
+
+    return parse
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, values in (("models", list(MODELS)), ("shapes", ["off", "on"]),
+                         ("stacks", ["off", "on"]), ("formats", ["json.gz", "json"])):
+        parser.add_argument(f"--{name}", type=choices(values), default=values,
+                            help=f"a comma list of {', '.join(values)} (all)")
+    parser.add_argument("--rounds", type=int, default=7, help="how often each is measured (7)")
+    parser.add_argument("--steps", type=int, help="training steps in one loop (by model)")
+    parser.add_argument("--no-sources", action="store_true", help="without each source alone")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    options = parser.parse_args()
+    if options.rounds < 1 or (options.steps is not None and options.steps < 1):
+        parser.error("--rounds and --steps must be at least 1")
+    return options
+
+
+def measure_matrix(options, folder):
+    trainings = {model: MODELS[model]() for model in options.models}
+    results = []
+    matrix = itertools.product(options.models, options.shapes, options.stacks, options.formats)
+    for model, shapes, stacks, trace_format in matrix:
+        title = {"model": model, "shapes": shapes, "stacks": stacks, "format": trace_format}
+        if not options.json:
+            print(", ".join(f"{name} {value}" for name, value in title.items()))
+        switches = {"record_shapes": shapes == "on", "with_stack": stacks == "on"}
+        figures = measure(trainings[model], options.rounds, options.steps or trainings[model].steps,
+                          switches, folder / f"trace.{trace_format}")
+        results.append({**title, **figures})
+        if not options.json:
+            show(figures)
+    return results
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=11, help="how often each is measured (11)")
-    parser.add_argument("--steps", type=int, default=200, help="training steps in one loop (200)")
-    parser.add_argument("--format", choices=("json.gz", "json"), default="json.gz",
-                        help="what both export (json.gz)")
-    parser.add_argument("--stacks", action="store_true", help="with the Python calls (with_stack)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    options = parser.parse_args()
-    if options.rounds < 2 or options.steps < 1:
-        parser.error("--rounds must be at least 2 and --steps at least 1")
+    options = parse_arguments()
     torch.set_num_threads(1)
+    torch.manual_seed(0)
+    warnings.filterwarnings("ignore", message=".*clears events at the end of each cycle")
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / f"trace.{options.format}"
-        figures = measure(options.rounds, options.steps, path, options.stacks)
+        results = measure_matrix(options, pathlib.Path(folder))
+    sources = {} if options.no_sources else measure_sources()
     if options.json:
-        about = {"schema": "redline.bench.record_overhead/1", "torch": torch.__version__,
-                 "rounds": options.rounds, "steps": options.steps, "format": options.format,
-                 "stacks": options.stacks}
-        print(json.dumps({**about, **figures}, indent=2))
-    else:
-        show(figures)
+        about = {"schema": "redline.bench.record_overhead/2", "torch": torch.__version__,
+                 "rounds": options.rounds}
+        print(json.dumps({**about, "runs": results, "sources_ns": sources}, indent=2))
+    elif sources:
+        show_sources(sources)
 
 
 if __name__ == "__main__":

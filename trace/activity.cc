@@ -1,7 +1,6 @@
 #include "trace/activity.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "trace/communication.h"
 #include "trace/slice_view.h"
@@ -105,43 +104,57 @@ Deed deed_of(Category category, string_view name) {
   }
 }
 
-Activity::Activity(const Analysis& analysis) : analysis_(analysis) {
+DeedsByName::DeedsByName(const Trace& trace) : trace_(trace) {
+  for (auto& deeds : known_) deeds.resize(trace.string_count(), Deed::kCount);
+}
+
+// A name may be that of an operator and of a kernel: one table a group of categories.
+size_t DeedsByName::group_of(Category category) {
+  if (is_host_node(category)) return 0;
+  if (category == Category::kRuntime || category == Category::kDriver) return 1;
+  return category == Category::kKernel ? 2 : 3;
+}
+
+Deed DeedsByName::of(Category category, StringId name) {
+  if (!name) return deed_of(category, {});
+  Deed& deed = known_[group_of(category)][name.value];
+  if (deed == Deed::kCount) deed = deed_of(category, trace_.string(name));
+  return deed;
+}
+
+Deed DeedsByName::known(Category category, StringId name) const {
+  const Deed deed = name ? known_[group_of(category)][name.value] : Deed::kNone;
+  return deed == Deed::kCount ? Deed::kNone : deed;
+}
+
+Activity::Activity(const Analysis& analysis) : analysis_(analysis), deeds_(*analysis.trace) {
   std::vector<Interval> windows;
   for (const Step& step : analysis.steps) windows.push_back(step.window);
   steps_ = merge(std::move(windows));
   steps_ns_ = total_ns(steps_);
-  find_launchers();
   sort_slices();
-  device_time_ = device_time_but({});
-}
-
-void Activity::find_launchers() {
-  launcher_.resize(trace().slice_count());
-  for (const Flow& flow : trace().flows()) {
-    if (flow.kind == FlowKind::kLaunch) launcher_[flow.to.value] = flow.from;
-  }
+  measure_device();
 }
 
 void Activity::sort_slices() {
-  // A name may be that of an operator and of a kernel: one table a group of categories.
-  const auto group_of = [](Category category) -> size_t {
-    if (is_host_node(category)) return 0;
-    if (category == Category::kRuntime || category == Category::kDriver) return 1;
-    return category == Category::kKernel ? 2 : 3;
-  };
-  std::array<std::vector<std::optional<Deed>>, 4> known;
-  for (auto& deeds : known) deeds.resize(trace().string_count());
   const auto& names = trace().slices().name;
+  IntervalCursor steps(steps_);
   for_each_slice(trace(), [&](SliceId slice, Category category) {
-    auto& deed = known[group_of(category)][names[slice.value].value];
-    if (!deed) deed = deed_of(category, trace().string(names[slice.value]));
-    if (*deed == Deed::kNone || total_within_ns(steps_, interval_of(trace(), slice)) == 0) return;
-    slices_[static_cast<size_t>(*deed)].push_back(slice);
+    const Deed deed = deeds_.of(category, names[slice.value]);
+    if (deed == Deed::kNone || !steps.touches(interval_of(trace(), slice))) return;
+    slices_[static_cast<size_t>(deed)].push_back(slice);
   });
-  operators_.resize(trace().string_count(), Deed::kNone);
-  for (size_t i = 0; i < operators_.size(); ++i) {
-    operators_[i] = known.front()[i].value_or(Deed::kNone);
+}
+
+void Activity::measure_device() {
+  std::vector<Coverage> times(device_times_.size(), Coverage(steps_));
+  Coverage all(steps_);
+  for (const DeviceWork& row : analysis_.device_work.rows) {
+    times[static_cast<size_t>(deeds_.of(row.category, row.name))].add(row.interval);
+    all.add(row.interval);
   }
+  for (size_t i = 0; i < times.size(); ++i) device_times_[i] = times[i].take();
+  device_time_ = all.take();
 }
 
 int64_t Activity::kernel_count() const {
@@ -154,28 +167,27 @@ int64_t Activity::kernel_count() const {
 }
 
 Intervals Activity::time_of(std::span<const SliceId> slices) const {
-  std::vector<Interval> intervals;
-  intervals.reserve(slices.size());
-  for (const SliceId slice : slices) intervals.push_back(interval_of(trace(), slice));
-  return intersect(merge(std::move(intervals)), steps_);
+  Coverage time(steps_);
+  for (const SliceId slice : slices) time.add(interval_of(trace(), slice));
+  return time.take();
 }
 
-Intervals Activity::device_time_but(std::span<const Deed> deeds) const {
-  std::vector<Interval> intervals;
+int64_t Activity::alone_ns(Intervals time, std::span<const Deed> own) const {
   for (const Deed deed : kDeviceDeeds) {
-    if (std::find(deeds.begin(), deeds.end(), deed) != deeds.end()) continue;
-    for (const SliceId slice : of(deed)) intervals.push_back(interval_of(trace(), slice));
+    if (std::find(own.begin(), own.end(), deed) != own.end()) continue;
+    time = subtract(time, time_of(deed));
   }
-  return intersect(merge(std::move(intervals)), steps_);
+  return total_ns(time);
 }
 
 SliceId Activity::around(SliceId host_slice, Deed deed) const {
   if (!host_slice) return {};
-  const auto& names = trace().slices().name;
+  const auto& slices = trace().slices();
+  const auto is_one = [&](SliceId slice) {
+    return deeds_.known(slices.category[slice.value], slices.name[slice.value]) == deed;
+  };
   SliceId at = analysis_.host_tree.parent[host_slice.value];
-  while (at && operators_[names[at.value].value] != deed) {
-    at = analysis_.host_tree.parent[at.value];
-  }
+  while (at && !is_one(at)) at = analysis_.host_tree.parent[at.value];
   return at;
 }
 

@@ -40,6 +40,22 @@ enum class Deed : uint8_t {
 /// What a slice of that name is.
 [[nodiscard]] Deed deed_of(Category category, std::string_view name);
 
+/// deed_of, asked once a name.
+class DeedsByName {
+ public:
+  explicit DeedsByName(const Trace& trace);
+
+  [[nodiscard]] Deed of(Category category, StringId name);
+  /// The same; none where it was never asked before.
+  [[nodiscard]] Deed known(Category category, StringId name) const;
+
+ private:
+  [[nodiscard]] static size_t group_of(Category category);
+
+  const Trace& trace_;
+  std::array<std::vector<Deed>, 4> known_;  // by group of categories, then by name
+};
+
 class Activity {
  public:
   explicit Activity(const Analysis& analysis);
@@ -58,13 +74,17 @@ class Activity {
 
   /// The part of their time inside the steps, each instant once.
   [[nodiscard]] Intervals time_of(std::span<const SliceId> slices) const;
-  [[nodiscard]] Intervals time_of(Deed deed) const { return time_of(of(deed)); }
-  /// Time in the steps in which a device does something else than `deeds`.
-  [[nodiscard]] Intervals device_time_but(std::span<const Deed> deeds) const;
+  [[nodiscard]] const Intervals& time_of(Deed device_deed) const {
+    return device_times_[static_cast<size_t>(device_deed)];
+  }
+  /// What is left of `time` without that in which a device does something else than `own`.
+  [[nodiscard]] int64_t alone_ns(Intervals time, std::span<const Deed> own) const;
   [[nodiscard]] const Intervals& device_time() const { return device_time_; }
 
   /// The call that launched a piece of device work; none where the trace does not tell.
-  [[nodiscard]] SliceId launcher(SliceId device_work) const { return launcher_[device_work.value]; }
+  [[nodiscard]] SliceId launcher(SliceId device_work) const {
+    return analysis_.device_work.launch_of(device_work);
+  }
   /// The nearest of the operators and annotations around a host slice that is such a deed.
   [[nodiscard]] SliceId around(SliceId host_slice, Deed deed) const;
 
@@ -75,15 +95,15 @@ class Activity {
 
  private:
   void sort_slices();
-  void find_launchers();
+  void measure_device();
 
   const Analysis& analysis_;
+  DeedsByName deeds_;
   Intervals steps_;
   int64_t steps_ns_ = 0;
   std::array<std::vector<SliceId>, static_cast<size_t>(Deed::kCount)> slices_;
-  std::vector<Deed> operators_;  // by StringId: what an operator or annotation of that name is
+  std::array<Intervals, static_cast<size_t>(Deed::kCount)> device_times_;
   Intervals device_time_;
-  std::vector<SliceId> launcher_;
 };
 
 }  // namespace redline::trace

@@ -67,8 +67,7 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
   std::vector<SliceId> kernels(transposes.begin(), transposes.end());
   add_contiguous_copies(activity, kernels);
   constexpr std::array kOwn = {Deed::kTransposeKernel, Deed::kOtherKernel};
-  const int64_t exposed_ns =
-      total_ns(subtract(activity.time_of(kernels), activity.device_time_but(kOwn)));
+  const int64_t exposed_ns = activity.alone_ns(activity.time_of(kernels), kOwn);
   const StepShare part(activity, exposed_ns);
   if (part.share < kTransposeShare) return std::nullopt;
   Finding finding = finding_on("layout_transposes", activity, exposed_ns);

@@ -62,11 +62,6 @@ std::string reasons_of(const Activity& activity, std::span<const SliceId> calls)
   return text;
 }
 
-bool is_leaf_operator(const Activity& activity, SliceId slice) {
-  return activity.trace().slices().category[slice.value] == Category::kCpuOp &&
-         !activity.analysis().host_tree.has_child[slice.value];
-}
-
 }  // namespace
 
 std::optional<Finding> launch_bound(const Activity& activity) {
@@ -126,9 +121,11 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
 std::optional<Finding> tiny_operators(const Activity& activity) {
   if (!activity.analysis().gpus.empty()) return std::nullopt;  // launch_bound speaks of those
   const Trace& trace = activity.trace();
+  const std::vector<bool> have_child = have_children(trace, activity.analysis().host_tree);
   std::vector<SliceId> tiny;
-  for_each_slice(trace, [&](SliceId slice, Category) {
-    if (!is_leaf_operator(activity, slice) || duration_ns(trace, slice) >= kTinyOperatorNs) return;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (category != Category::kCpuOp || have_child[slice.value]) return;
+    if (duration_ns(trace, slice) >= kTinyOperatorNs) return;
     if (total_within_ns(activity.steps(), interval_of(trace, slice)) == 0) return;
     if (!activity.around(slice, Deed::kDataLoader)) tiny.push_back(slice);
   });

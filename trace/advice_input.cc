@@ -92,8 +92,8 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
 std::optional<Finding> pageable_copies(const Activity& activity) {
   const auto copies = activity.of(Deed::kPageableCopy);
   constexpr std::array kOwn = {Deed::kPageableCopy};
-  const int64_t exposed_ns = total_ns(
-      subtract(activity.time_of(with_launchers(activity, copies)), activity.device_time_but(kOwn)));
+  const int64_t exposed_ns =
+      activity.alone_ns(activity.time_of(with_launchers(activity, copies)), kOwn);
   const StepShare part(activity, exposed_ns);
   if (part.share <= kCopyShare) return std::nullopt;
   Finding finding = finding_on("pageable_copies", activity, exposed_ns);

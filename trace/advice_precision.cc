@@ -52,7 +52,7 @@ const DeviceProperties* tensor_core_device(const Activity& activity) {
 // Time in which these kernels run and nothing else on a device.
 int64_t exposed_ns(const Activity& activity, Deed deed) {
   const std::array own = {deed};
-  return total_ns(subtract(activity.time_of(deed), activity.device_time_but(own)));
+  return activity.alone_ns(activity.time_of(deed), own);
 }
 
 int64_t saved_ns(int64_t time_ns, double rate, double faster_rate) {

@@ -82,8 +82,9 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
           all.idle = sum_of(all.stream_idle);
         });
         device.run("sequences", [&] { all.sequences = kernel_sequences(all.device_work); });
-        device.run("communication",
-                   [&] { all.communication = find_communication(source, all.host_tree); });
+        device.run("communication", [&] {
+          all.communication = find_communication(source, all.device_work, all.host_tree);
+        });
       },
       [&] {
         host.run("breakdown", [&] {

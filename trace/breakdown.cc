@@ -8,15 +8,21 @@
 namespace redline::trace {
 namespace {
 
-constexpr std::array<StepPart, kStepPartCount - 1> kPriority = {
-    StepPart::kKernel,  StepPart::kMemcpy,     StepPart::kMemset, StepPart::kCommunication,
-    StepPart::kRuntime, StepPart::kDataLoader, StepPart::kCpu};
-
 bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-using SlicesOfParts = std::array<std::vector<Interval>, kStepPartCount>;
+// What each part covers of the time in the steps, or of what is left of it.
+class PartTimes {
+ public:
+  explicit PartTimes(const Intervals& within) : parts_(kStepPartCount, Coverage(within)) {}
+
+  void add(StepPart part, Interval interval) { parts_[static_cast<size_t>(part)].add(interval); }
+  [[nodiscard]] Intervals take(StepPart part) { return parts_[static_cast<size_t>(part)].take(); }
+
+ private:
+  std::vector<Coverage> parts_;
+};
 
 StepPart device_part_of(const DeviceWork& row) {
   if (row.category == Category::kMemcpy) return StepPart::kMemcpy;
@@ -32,11 +38,11 @@ std::optional<StepPart> host_part_of(uint8_t kinds) {
 }
 
 void gather_host(const Trace& trace, const NameKinds& names, const HostTree& tree,
-                 SlicesOfParts& slices) {
+                 PartTimes& times) {
   const auto& columns = trace.slices();
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category == Category::kRuntime || category == Category::kDriver) {
-      slices[static_cast<size_t>(StepPart::kRuntime)].push_back(interval_of(trace, slice));
+      times.add(StepPart::kRuntime, interval_of(trace, slice));
       return;
     }
     if (!is_host_node(category)) return;
@@ -45,7 +51,7 @@ void gather_host(const Trace& trace, const NameKinds& names, const HostTree& tre
     // Inside an operator of the same part, a slice adds nothing.
     const SliceId parent = tree.parent[slice.value];
     if (parent && host_part_of(names.of(columns.name[parent.value])) == part) return;
-    slices[static_cast<size_t>(*part)].push_back(interval_of(trace, slice));
+    times.add(*part, interval_of(trace, slice));
   });
 }
 
@@ -67,18 +73,28 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
   windows.reserve(steps.size());
   for (const Step& step : steps) windows.push_back(step.window);
 
-  SlicesOfParts slices;
-  for (const DeviceWork& row : device.rows) {
-    slices[static_cast<size_t>(device_part_of(row))].push_back(row.interval);
-  }
-  gather_host(trace, names, tree, slices);
   const auto count = static_cast<int64_t>(steps.size());
   Intervals left = merge(std::move(windows));
-  for (const StepPart part : kPriority) {
-    const auto index = static_cast<size_t>(part);
-    const Intervals taken = intersect(left, merge(std::move(slices[index])));
-    breakdown.part_ns[index] = total_ns(taken) / count;
+  const auto give = [&](StepPart part, const Intervals& taken) {
+    breakdown.part_ns[static_cast<size_t>(part)] = total_ns(taken) / count;
     left = subtract(left, taken);
+  };
+  // The device's own parts come first: they leave little of the steps to look at.
+  const Intervals in_steps = left;
+  PartTimes on_device(in_steps);
+  for (const DeviceWork& row : device.rows) on_device.add(device_part_of(row), row.interval);
+  for (const StepPart part : {StepPart::kKernel, StepPart::kMemcpy, StepPart::kMemset}) {
+    give(part, intersect(left, on_device.take(part)));
+  }
+  const Intervals beside_device = left;
+  PartTimes on_host(beside_device);
+  gather_host(trace, names, tree, on_host);
+  for (const Interval& call : on_device.take(StepPart::kCommunication)) {
+    on_host.add(StepPart::kCommunication, call);
+  }
+  for (const StepPart part :
+       {StepPart::kCommunication, StepPart::kRuntime, StepPart::kDataLoader, StepPart::kCpu}) {
+    give(part, intersect(left, on_host.take(part)));
   }
   breakdown.part_ns[static_cast<size_t>(StepPart::kOther)] = total_ns(left) / count;
   return breakdown;

@@ -152,7 +152,8 @@ std::map<std::string, int, std::less<>> group_sizes(const Trace& trace) {
 
 class Finder {
  public:
-  Finder(const Trace& trace, const HostTree& tree) : trace_(trace), tree_(tree) {}
+  Finder(const Trace& trace, const DeviceTable& device, const HostTree& tree)
+      : trace_(trace), device_(device), tree_(tree) {}
 
   CollectiveCalls find() {
     Source source = Source::kKernels;
@@ -162,20 +163,12 @@ class Finder {
       return trace_.slices().begin_ns[left.value] < trace_.slices().begin_ns[right.value];
     });
     sizes_ = group_sizes(trace_);
-    if (source == Source::kKernels) find_launches();
     for (const SliceId slice : slices) found_.calls.push_back(describe(slice, source));
     number_calls();
     return std::move(found_);
   }
 
  private:
-  void find_launches() {
-    launches_.resize(trace_.slice_count());
-    for (const Flow& flow : trace_.flows()) {
-      if (flow.kind == FlowKind::kLaunch) launches_[flow.to.value] = flow.from;
-    }
-  }
-
   CollectiveCall describe(SliceId slice, Source source) {
     CollectiveCall call;
     call.slice = slice;
@@ -184,7 +177,7 @@ class Finder {
     SliceId around = tree_.parent[slice.value];
     if (source == Source::kKernels) {
       call.device = track_of(trace_, slice).device;
-      call.launch = launches_[slice.value];
+      call.launch = device_.launch_of(slice);
       around = call.launch ? tree_.parent[call.launch.value] : SliceId::none();
     }
     std::string_view op = read_around(around, facts);
@@ -243,18 +236,19 @@ class Finder {
   }
 
   const Trace& trace_;
+  const DeviceTable& device_;
   // Work stands elsewhere in the text than the operators that started it.
   TextCursor calls_text_{trace_}, around_text_{trace_};
   const HostTree& tree_;
   std::map<std::string, int, std::less<>> sizes_;
-  std::vector<SliceId> launches_;  // of kernels, by slice
   CollectiveCalls found_;
 };
 
 }  // namespace
 
-CollectiveCalls find_collective_calls(const Trace& trace, const HostTree& tree) {
-  return Finder(trace, tree).find();
+CollectiveCalls find_collective_calls(const Trace& trace, const DeviceTable& device,
+                                      const HostTree& tree) {
+  return Finder(trace, device, tree).find();
 }
 
 }  // namespace redline::trace

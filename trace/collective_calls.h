@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/collective_names.h"
+#include "trace/device_work.h"
 #include "trace/host_tree.h"
 #include "trace/model.h"
 
@@ -46,6 +47,7 @@ struct CollectiveCalls {
   std::vector<CollectiveCall> calls;  ///< by begin
 };
 
-[[nodiscard]] CollectiveCalls find_collective_calls(const Trace& trace, const HostTree& tree);
+[[nodiscard]] CollectiveCalls find_collective_calls(const Trace& trace, const DeviceTable& device,
+                                                    const HostTree& tree);
 
 }  // namespace redline::trace

@@ -19,7 +19,9 @@ struct Found {
 Found find(const TraceText& text) {
   auto trace = parse_trace("test", text.str());
   EXPECT_TRUE(trace);
-  return {*trace, find_communication(**trace, build_host_tree(**trace, NameKinds(**trace)))};
+  const NameKinds names(**trace);
+  return {*trace, find_communication(**trace, find_device_work(**trace, names),
+                                     build_host_tree(**trace, names))};
 }
 
 TEST(CollectiveNames, KindInEverySpelling) {

@@ -124,9 +124,10 @@ std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& co
 
 }  // namespace
 
-Communication find_communication(const Trace& trace, const HostTree& tree) {
+Communication find_communication(const Trace& trace, const DeviceTable& device,
+                                 const HostTree& tree) {
   Communication communication;
-  communication.collectives = find_collective_calls(trace, tree);
+  communication.collectives = find_collective_calls(trace, device, tree);
   const auto& calls = communication.collectives.calls;
   if (calls.empty()) return communication;
   const ComputationByDevice busy = computation_beside(trace, tree, calls);

@@ -54,13 +54,14 @@ void sort_from(std::vector<DeviceWork>& rows, size_t first) {
   std::copy(stream.begin(), stream.end(), begin);
 }
 
-void find_launches(const Trace& trace, std::vector<DeviceWork>& rows) {
-  std::vector<uint32_t> row_of(trace.slice_count(), UINT32_MAX);
-  for (uint32_t i = 0; i < rows.size(); ++i) row_of[rows[i].slice.value] = i;
+void find_launches(const Trace& trace, DeviceTable& table) {
+  for (uint32_t i = 0; i < table.rows.size(); ++i) {
+    table.row_of[table.rows[i].slice.value - table.first_slice.value] = i;
+  }
   for (const Flow& flow : trace.flows()) {
     if (flow.kind != FlowKind::kLaunch) continue;
-    const uint32_t row = row_of[flow.to.value];
-    if (row != UINT32_MAX && !rows[row].launch) rows[row].launch = flow.from;
+    const uint32_t row = table.index_of(flow.to);
+    if (row != DeviceTable::kNoRow && !table.rows[row].launch) table.rows[row].launch = flow.from;
   }
 }
 
@@ -86,18 +87,26 @@ void read_copy_args(std::string_view text, DeviceWork& row) {
 DeviceTable find_device_work(const Trace& trace, const NameKinds& names) {
   const auto streams = device_lanes(trace);
   size_t slices = 0;
+  uint32_t first_slice = UINT32_MAX, behind_slices = 0;
   for (const auto& [key, lanes] : streams) {
-    for (const Lane& lane : lanes) slices += lane.count;
+    for (const Lane& lane : lanes) {
+      slices += lane.count;
+      first_slice = std::min(first_slice, lane.first.value);
+      behind_slices = std::max(behind_slices, lane.first.value + lane.count);
+    }
   }
   DeviceTable table;
+  if (slices == 0) return table;
   table.rows.reserve(slices);
+  table.first_slice = SliceId{first_slice};
+  table.row_of.resize(behind_slices - first_slice, DeviceTable::kNoRow);
   for (const auto& [key, lanes] : streams) {
     const size_t first = table.rows.size();
     for (const Lane& lane : lanes) append_rows(trace, lane, names, table.rows);
     sort_from(table.rows, first);
     table.streams.push_back({key.first, key.second, first, table.rows.size() - first});
   }
-  find_launches(trace, table.rows);
+  find_launches(trace, table);
   return table;
 }
 

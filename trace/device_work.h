@@ -43,9 +43,22 @@ struct DeviceStream {
 struct DeviceTable {
   std::vector<DeviceWork> rows;       ///< by device, stream, begin
   std::vector<DeviceStream> streams;  ///< by device, stream
+  SliceId first_slice;                ///< of the lanes that hold the rows
+  std::vector<uint32_t> row_of;       ///< by slice, from first_slice on; kNoRow for other slices
+
+  static constexpr uint32_t kNoRow = UINT32_MAX;
 
   [[nodiscard]] std::span<const DeviceWork> of(const DeviceStream& stream) const {
     return std::span(rows).subspan(stream.first, stream.count);
+  }
+  [[nodiscard]] uint32_t index_of(SliceId slice) const {
+    const uint32_t place = slice.value - first_slice.value;
+    return place < row_of.size() ? row_of[place] : kNoRow;
+  }
+  /// None also where the slice is no device work.
+  [[nodiscard]] SliceId launch_of(SliceId slice) const {
+    const uint32_t row = index_of(slice);
+    return row == kNoRow ? SliceId::none() : rows[row].launch;
   }
 };
 

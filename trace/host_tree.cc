@@ -8,71 +8,59 @@ namespace {
 class Builder {
  public:
   Builder(const Trace& trace, const NameKinds& names)
-      : trace_(trace), names_(names), around_(trace.slice_count()) {
+      : trace_(trace), names_(names), slices_(trace.slices()) {
     tree_.parent.resize(trace.slice_count());
-    tree_.self_ns.resize(trace.slice_count(), 0);
-    tree_.has_child.resize(trace.slice_count(), false);
-    tree_.kinds_around.resize(trace.slice_count(), 0);
+    tree_.kinds_around.resize(trace.slice_count());
   }
 
   HostTree build() {
     for (const Track& track : trace_.tracks()) {
+      for (uint32_t depth = 1; depth < track.lane_count; ++depth) {
+        place_lane(lane_of(track, depth), lane_of(track, depth - 1));
+      }
       for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
-        place_lane(track, depth);
+        look_through_other_slices(lane_of(track, depth));
       }
     }
     return std::move(tree_);
   }
 
  private:
-  // Both lanes are sorted, so one walk over the lane above finds all slices around this one's.
-  void place_lane(const Track& track, uint32_t depth) {
-    const Lane& lane = trace_.lanes()[track.first_lane.value + depth];
-    uint32_t above = 0;
-    for (uint32_t i = 0; i < lane.count; ++i) {
-      const SliceId slice{lane.first.value + i};
-      SliceId around;
-      if (depth > 0) {
-        const Lane& upper = trace_.lanes()[track.first_lane.value + depth - 1];
-        around = last_begun(upper, begin_ns(slice), above);
+  [[nodiscard]] const Lane& lane_of(const Track& track, uint32_t depth) const {
+    return trace_.lanes()[track.first_lane.value + depth];
+  }
+
+  // The innermost slice of any kind around each. Both lanes are sorted, so one walk over the lane
+  // above finds them all.
+  void place_lane(const Lane& lane, const Lane& above) {
+    uint32_t begun = 0;  // slices above that began by now
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      const int64_t begin_ns = slices_.begin_ns[i], end_ns = slices_.end_ns[i];
+      while (begun < above.count && slices_.begin_ns[above.first.value + begun] <= begin_ns) {
+        ++begun;
       }
-      while (around && end_ns(around) < end_ns(slice)) around = around_[around.value];
-      around_[slice.value] = around;
-      add(slice, around);
+      SliceId around = begun == 0 ? SliceId::none() : SliceId{above.first.value + begun - 1};
+      while (around && slices_.end_ns[around.value] < end_ns) around = tree_.parent[around.value];
+      tree_.parent[i] = around;
     }
   }
 
-  [[nodiscard]] SliceId last_begun(const Lane& lane, int64_t time_ns, uint32_t& next) const {
-    while (next < lane.count && begin_ns({lane.first.value + next}) <= time_ns) ++next;
-    return next == 0 ? SliceId::none() : SliceId{lane.first.value + next - 1};
-  }
-
-  void add(SliceId slice, SliceId around) {
-    const Category category = trace_.slices().category[slice.value];
-    SliceId parent = around;
-    while (parent && !is_host_node(trace_.slices().category[parent.value])) {
-      parent = around_[parent.value];
+  // From lane to lane downwards: whatever is around has its node by then.
+  void look_through_other_slices(const Lane& lane) {
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      SliceId& parent = tree_.parent[i];
+      if (parent && !is_host_node(slices_.category[parent.value])) {
+        parent = tree_.parent[parent.value];
+      }
+      uint8_t kinds = parent ? tree_.kinds_around[parent.value] : uint8_t{0};
+      if (is_host_node(slices_.category[i])) kinds |= names_.of(slices_.name[i]);
+      tree_.kinds_around[i] = kinds;
     }
-    tree_.parent[slice.value] = parent;
-    uint8_t& kinds = tree_.kinds_around[slice.value];
-    if (parent) kinds = tree_.kinds_around[parent.value];
-    if (!is_host_node(category)) return;
-    kinds |= names_.of(trace_.slices().name[slice.value]);
-    const int64_t length_ns = duration_ns(trace_, slice);
-    tree_.self_ns[slice.value] = length_ns;
-    if (!parent) return;
-    tree_.self_ns[parent.value] -= length_ns;
-    tree_.has_child[parent.value] = true;
   }
-
-  [[nodiscard]] int64_t begin_ns(SliceId slice) const {
-    return trace_.slices().begin_ns[slice.value];
-  }
-  [[nodiscard]] int64_t end_ns(SliceId slice) const { return trace_.slices().end_ns[slice.value]; }
 
   const Trace& trace_;
   const NameKinds& names_;
-  std::vector<SliceId> around_;  // the innermost slice of any kind around each
+  const Slices& slices_;
   HostTree tree_;
 };
 
@@ -80,6 +68,26 @@ class Builder {
 
 HostTree build_host_tree(const Trace& trace, const NameKinds& names) {
   return Builder(trace, names).build();
+}
+
+std::vector<int64_t> self_times_ns(const Trace& trace, const HostTree& tree) {
+  std::vector<int64_t> self_ns(trace.slice_count());
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_host_node(category)) return;
+    const int64_t length_ns = duration_ns(trace, slice);
+    self_ns[slice.value] += length_ns;
+    if (const SliceId parent = tree.parent[slice.value]) self_ns[parent.value] -= length_ns;
+  });
+  return self_ns;
+}
+
+std::vector<bool> have_children(const Trace& trace, const HostTree& tree) {
+  std::vector<bool> have(trace.slice_count());
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    const SliceId parent = tree.parent[slice.value];
+    if (parent && is_host_node(category)) have[parent.value] = true;
+  });
+  return have;
 }
 
 }  // namespace redline::trace

@@ -12,9 +12,7 @@ namespace redline::trace {
 /// Parents by nesting on the thread. Only operators and annotations are nodes: Python functions and
 /// runtime calls are looked through.
 struct HostTree {
-  std::vector<SliceId> parent;   ///< of every slice (also of runtime calls); none for roots
-  std::vector<int64_t> self_ns;  ///< duration without child nodes; 0 for what is no node
-  std::vector<bool> has_child;   ///< a node inside
+  std::vector<SliceId> parent;  ///< of every slice (also of runtime calls); none for roots
   /// NameKinds of every slice's nodes around it, itself included: e.g. whether a launch happened
   /// anywhere inside an optimizer's step.
   std::vector<uint8_t> kinds_around;
@@ -25,5 +23,11 @@ struct HostTree {
 }
 
 [[nodiscard]] HostTree build_host_tree(const Trace& trace, const NameKinds& names);
+
+/// Of every slice: its duration without child nodes; 0 for what is no node.
+[[nodiscard]] std::vector<int64_t> self_times_ns(const Trace& trace, const HostTree& tree);
+
+/// Of every slice: whether a node is inside.
+[[nodiscard]] std::vector<bool> have_children(const Trace& trace, const HostTree& tree);
 
 }  // namespace redline::trace

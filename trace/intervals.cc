@@ -20,6 +20,11 @@ void append(Intervals& out, Interval next) {
   }
 }
 
+Intervals::const_iterator first_behind(const Intervals& intervals, int64_t time_ns) {
+  return std::partition_point(intervals.begin(), intervals.end(),
+                              [&](const Interval& interval) { return interval.end_ns <= time_ns; });
+}
+
 }  // namespace
 
 Intervals merge(std::vector<Interval> any) {
@@ -77,14 +82,33 @@ int64_t total_ns(const Intervals& intervals) {
 }
 
 int64_t total_within_ns(const Intervals& intervals, Interval window) {
-  auto at = std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& interval) {
-    return interval.end_ns <= window.begin_ns;
-  });
+  auto at = first_behind(intervals, window.begin_ns);
   int64_t total = 0;
   for (; at != intervals.end() && at->begin_ns < window.end_ns; ++at) {
     total += std::min(at->end_ns, window.end_ns) - std::max(at->begin_ns, window.begin_ns);
   }
   return total;
+}
+
+Intervals::const_iterator IntervalCursor::search(int64_t time_ns) const {
+  return first_behind(all_, time_ns);
+}
+
+void Coverage::add(Interval interval) {
+  for (auto at = cursor_.behind(interval.begin_ns);
+       at != within_->end() && at->begin_ns < interval.end_ns; ++at) {
+    keep({std::max(at->begin_ns, interval.begin_ns), std::min(at->end_ns, interval.end_ns)});
+  }
+}
+
+// What goes on where the last one ended needs no place of its own.
+void Coverage::keep(Interval part) {
+  if (!parts_.empty() && parts_.back().begin_ns <= part.begin_ns &&
+      part.begin_ns <= parts_.back().end_ns) {
+    parts_.back().end_ns = std::max(parts_.back().end_ns, part.end_ns);
+  } else {
+    parts_.push_back(part);
+  }
 }
 
 }  // namespace redline::trace

@@ -20,8 +20,9 @@ using Traces = std::span<const std::shared_ptr<const Trace>>;
 std::vector<std::optional<ClockOffset>> clocks_of(Traces traces) {
   std::vector<CollectiveCalls> collectives;
   for (const auto& trace : traces) {
-    collectives.push_back(
-        find_collective_calls(*trace, build_host_tree(*trace, NameKinds(*trace))));
+    const NameKinds names(*trace);
+    collectives.push_back(find_collective_calls(*trace, find_device_work(*trace, names),
+                                                build_host_tree(*trace, names)));
   }
   std::vector<RankTrace> ranks;
   for (size_t i = 0; i < traces.size(); ++i) ranks.push_back({traces[i].get(), &collectives[i]});

@@ -14,10 +14,10 @@ std::optional<Phase> phase_of(uint8_t kinds) {
   return Phase::kForward;
 }
 
-using Gathered = std::array<std::vector<Interval>, kPhaseCount>;
+using Gathered = std::vector<Coverage>;  // of the steps, by phase
 
-Gathered gather_host(const Trace& trace, const HostTree& tree) {
-  Gathered host;
+Gathered gather_host(const Trace& trace, const HostTree& tree, const Intervals& steps) {
+  Gathered host(kPhaseCount, Coverage(steps));
   const auto& categories = trace.slices().category;
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (!is_host_node(category)) return;
@@ -28,17 +28,17 @@ Gathered gather_host(const Trace& trace, const HostTree& tree) {
     const SliceId parent = tree.parent[slice.value];
     const bool is_inside = parent && categories[parent.value] == Category::kCpuOp &&
                            phase_of(tree.kinds_around[parent.value]) == phase;
-    if (!is_inside) host[static_cast<size_t>(*phase)].push_back(interval_of(trace, slice));
+    if (!is_inside) host[static_cast<size_t>(*phase)].add(interval_of(trace, slice));
   });
   return host;
 }
 
-Gathered gather_device(const DeviceTable& table, const HostTree& tree) {
-  Gathered device;
+Gathered gather_device(const DeviceTable& table, const HostTree& tree, const Intervals& steps) {
+  Gathered device(kPhaseCount, Coverage(steps));
   for (const DeviceWork& work : table.rows) {
     if (!work.launch || !tree.parent[work.launch.value]) continue;
     if (const auto phase = phase_of(tree.kinds_around[work.launch.value])) {
-      device[static_cast<size_t>(*phase)].push_back(work.interval);
+      device[static_cast<size_t>(*phase)].add(work.interval);
     }
   }
   return device;
@@ -54,11 +54,11 @@ std::optional<PhaseTimes> phase_times(const Trace& trace, const DeviceTable& tab
   const Intervals windows = merge(std::move(step_windows));
   const auto count = static_cast<int64_t>(steps.size());
 
-  Gathered host = gather_host(trace, tree), device = gather_device(table, tree);
+  Gathered host = gather_host(trace, tree, windows), device = gather_device(table, tree, windows);
   PhaseTimes times;
   for (size_t i = 0; i < kPhaseCount; ++i) {
-    times[i].host_ns = total_ns(intersect(windows, merge(std::move(host[i])))) / count;
-    times[i].device_ns = total_ns(intersect(windows, merge(std::move(device[i])))) / count;
+    times[i].host_ns = total_ns(host[i].take()) / count;
+    times[i].device_ns = total_ns(device[i].take()) / count;
   }
   const auto is_there = [&](Phase phase) { return times[static_cast<size_t>(phase)].host_ns > 0; };
   if (!is_there(Phase::kBackward) && !is_there(Phase::kOptimizer)) return std::nullopt;

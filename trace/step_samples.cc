@@ -67,6 +67,7 @@ class Sampler {
 
   void add_operators() {
     std::vector<NameSamples*> known(trace_.string_count());
+    const std::vector<int64_t> self_ns = self_times_ns(trace_, analysis_.host_tree);
     const auto& names = trace_.slices().name;
     for_each_slice(trace_, [&](SliceId slice, Category category) {
       if (!is_host_node(category)) return;
@@ -78,7 +79,7 @@ class Sampler {
         if (is_step_name(name) || is_communication_op(name)) return;
         samples = &samples_of(samples_.operators, name);
       }
-      add(*samples, step, analysis_.host_tree.self_ns[slice.value]);
+      add(*samples, step, self_ns[slice.value]);
     });
   }
 

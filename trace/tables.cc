@@ -177,12 +177,19 @@ std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& nam
   RowsByName<OperatorRow> rows(trace);
   const auto& columns = trace.slices();
   for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_host_node(category)) return;
     const StringId name = columns.name[slice.value];
-    if (!is_operator_row(category, names.of(name))) return;
-    OperatorRow& row = rows.row(name);
-    ++row.count;
-    row.total_ns += duration_ns(trace, slice);
-    row.self_ns += tree.self_ns[slice.value];
+    const int64_t length_ns = duration_ns(trace, slice);
+    if (is_operator_row(category, names.of(name))) {
+      OperatorRow& row = rows.row(name);
+      ++row.count;
+      row.total_ns += length_ns;
+      row.self_ns += length_ns;
+    }
+    const SliceId parent = tree.parent[slice.value];
+    if (!parent) return;
+    const StringId around = columns.name[parent.value];
+    if (is_operator_row(Category::kCpuOp, names.of(around))) rows.row(around).self_ns -= length_ns;
   });
   add_device_time(trace, names, device, tree, rows);
   return rows.sorted_by([](const OperatorRow& row) { return row.self_ns; });

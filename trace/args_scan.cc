@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "trace/json_scan.h"
+#include "trace/simd_block.h"
 
 namespace redline::trace {
 namespace {
@@ -20,6 +21,11 @@ constexpr std::array<bool, 256> table_of(std::string_view characters) {
 
 constexpr auto kIsSpace = table_of(" \n\r\t");
 constexpr auto kEndsScalar = table_of(" \n\r\t,}]");
+constexpr auto kOpensValue = table_of("\"{[");
+
+constexpr size_t kLongestStart = 4096;
+
+using Part = baseline::Part;  // some bytes compared at once, on any processor
 
 bool is_in(const std::array<bool, 256>& table, char c) { return table[static_cast<uint8_t>(c)]; }
 
@@ -76,6 +82,7 @@ class Members {
   }
 
   [[nodiscard]] std::string_view key() const { return key_; }
+  [[nodiscard]] size_t key_at() const { return static_cast<size_t>(key_.data() - text_.data()); }
   [[nodiscard]] size_t value_at() const { return at_; }
 
   // Behind the value, which is returned; empty where the text ends in or right behind it.
@@ -119,20 +126,69 @@ class Members {
   std::string_view key_;
 };
 
-}  // namespace
+// Finds values in args as profilers write them: no objects inside, and no escapes. So quotes stand
+// in pairs, and what stands between two of them in front of a colon is a key.
+class FlatArgs {
+ public:
+  FlatArgs(std::string_view text, std::span<const std::string_view> keys,
+           std::span<std::string_view> values)
+      : text_(text), keys_(keys), values_(values), missing_(keys.size()) {}
 
-void find_args(std::string_view text, std::span<const std::string_view> keys,
-               std::span<std::string_view> values) {
-  std::fill(values.begin(), values.end(), std::string_view());
-  if (text.empty() || text[0] != '{') return;
-  Members event(text, 0);
-  for (;; event.take_value()) {
-    if (!event.next()) return;
-    if (event.key() == "args") break;
+  // `open` is the object's brace. False where the args are not so; values may be set by then.
+  bool find(size_t open) {
+    for (size_t at = open + 1; at + Part::kBytes <= text_.size(); at += Part::kBytes) {
+      const Part part(text_.data() + at);
+      const uint64_t ends = part.equal('}');
+      const uint64_t inside = ends == 0 ? ~uint64_t{0} : (ends & -ends) - 1;
+      if (((part.equal('{') | part.equal('\\')) & inside) != 0) return false;
+      for (uint64_t quotes = part.equal('"') & inside; quotes != 0; quotes &= quotes - 1) {
+        if (!pass_quote(at + static_cast<size_t>(std::countr_zero(quotes)))) return false;
+        if (missing_ == 0) return true;
+      }
+      if (ends != 0) return string_begin_ == 0;  // else the brace is one in a string
+    }
+    return false;
   }
-  if (text[event.value_at()] != '{') return;
+
+ private:
+  bool pass_quote(size_t at) {
+    if (string_begin_ == 0) {
+      string_begin_ = at + 1;
+      return true;
+    }
+    const std::string_view string = text_.substr(string_begin_, at - string_begin_);
+    string_begin_ = 0;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      if (string == keys_[i] && values_[i].empty()) return take_value(i, at + 1);
+    }
+    return true;
+  }
+
+  // Scalars only.
+  bool take_value(size_t index, size_t at) {
+    while (at < text_.size() && is_in(kIsSpace, text_[at])) ++at;
+    if (at >= text_.size() || text_[at] != ':') return false;
+    ++at;
+    while (at < text_.size() && is_in(kIsSpace, text_[at])) ++at;
+    const size_t begin = at;
+    while (at < text_.size() && !is_in(kEndsScalar, text_[at])) ++at;
+    if (at >= text_.size() || begin == at || is_in(kOpensValue, text_[begin])) return false;
+    values_[index] = text_.substr(begin, at - begin);
+    --missing_;
+    return true;
+  }
+
+  std::string_view text_;
+  std::span<const std::string_view> keys_;
+  std::span<std::string_view> values_;
+  size_t missing_;
+  size_t string_begin_ = 0;  // 0: outside of strings
+};
+
+void find_one_by_one(std::string_view text, size_t open, std::span<const std::string_view> keys,
+                     std::span<std::string_view> values) {
   size_t missing = keys.size();
-  for (Members args(text, event.value_at()); missing > 0 && args.next();) {
+  for (Members args(text, open); missing > 0 && args.next();) {
     const auto key = std::find(keys.begin(), keys.end(), args.key());
     const std::string_view value = args.take_value();
     if (value.empty()) return;
@@ -142,6 +198,43 @@ void find_args(std::string_view text, std::span<const std::string_view> keys,
     found = value;
     --missing;
   }
+}
+
+// Where the value of "args" begins, kTextEnds without one. A text that begins with `start` has no
+// "args" in there, and goes on behind with the member "ts"; any other text gives a new start.
+size_t find_object(std::string& start, std::string_view text) {
+  const bool is_known = !start.empty() && text.substr(0, start.size()) == start;
+  for (Members event(text, is_known ? start.size() - 1 : 0); event.next(); event.take_value()) {
+    if (event.key() == "args") return event.value_at();
+    if (!is_known && event.key() == "ts" && event.key_at() <= kLongestStart) {
+      start.assign(text.substr(0, event.key_at() - 1));
+    }
+  }
+  return kTextEnds;
+}
+
+void find_behind(std::string& start, std::string_view text, std::span<const std::string_view> keys,
+                 std::span<std::string_view> values) {
+  std::fill(values.begin(), values.end(), std::string_view());
+  if (text.empty() || text[0] != '{') return;
+  const size_t open = find_object(start, text);
+  if (open == kTextEnds || text[open] != '{') return;
+  if (FlatArgs(text, keys, values).find(open)) return;
+  std::fill(values.begin(), values.end(), std::string_view());
+  find_one_by_one(text, open, keys, values);
+}
+
+}  // namespace
+
+void find_args(std::string_view text, std::span<const std::string_view> keys,
+               std::span<std::string_view> values) {
+  std::string no_start;
+  find_behind(no_start, text, keys, values);
+}
+
+void ArgsScanner::find(std::string_view text, size_t kind, std::span<const std::string_view> keys,
+                       std::span<std::string_view> values) {
+  find_behind(starts_[kind % starts_.size()], text, keys, values);
 }
 
 std::optional<int64_t> to_integer(std::string_view value) {

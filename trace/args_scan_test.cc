@@ -66,6 +66,37 @@ TEST(ArgsScan, AgreesWithArgsOnAnEventOfKineto) {
   EXPECT_EQ(values[2], "[2400, 1, 1]");
 }
 
+TEST(ArgsScan, EventsThatBeginAlikeAreReadAlike) {
+  const std::string_view texts[] = {
+      R"({"name": "k", "pid": 0, "ts": 1, "dur": 2, "args": {"a": 1, "b": 2}})",
+      R"({"name": "k", "pid": 0, "ts": 33.5, "dur": 4, "args": {"a": 3, "b": "4"}})",
+      R"({"name": "k", "pid": 0, "ts": 5, "args": {"c": "a", "b": 6}})",
+      R"({"name": "k", "pid": 7, "ts": 5, "args": {"a": 7}})",
+      R"({"name": "k", "pid": 7, "args": {"a": 8}, "ts": 5})",
+      R"({"name": "k", "pid": 7, "ts": 5, "args": {"a": 9, "b": {"a": 1}}})",
+      R"({"name": "k", "pid": 7, "ts": )",
+  };
+  constexpr std::array<std::string_view, 2> kKeys = {"a", "b"};
+  ArgsScanner scanner;
+  for (const std::string_view text : texts) {
+    Values values{"old", "old"};
+    scanner.find(text, 5, kKeys, values);
+    EXPECT_EQ(values, find_a_and_b(text)) << text;
+  }
+}
+
+TEST(ArgsScan, KeysInStringsAreNone) {
+  for (const std::string_view text : {
+           R"({"args": {"c": "a", "x": ["b", "a"], "a": 1, "b": 2, "c": 0.5000000000000}})",
+           R"({"args": {"c": "}", "a": 1, "b": 2, "and it goes on for long": "enough"}})",
+           R"({"args": {"c": "\"a\": 7", "a": 1, "b": 2, "and it goes on for long": 0}})",
+           R"({"args": {"c": {"a": 3}, "a": 1, "b": 2, "and it goes on for long": 0}})",
+           R"({"args": {"c": [{"a": 3}], "a" :1 , "b" : 2 , "and it goes on for long": 0}})",
+       }) {
+    EXPECT_EQ(find_a_and_b(text), (Values{"1", "2"})) << text;
+  }
+}
+
 TEST(ArgsScan, NumbersOfAnyForm) {
   EXPECT_EQ(to_integer("17"), 17);
   EXPECT_EQ(to_integer("-9223372036854775808"), INT64_MIN);

@@ -27,37 +27,36 @@ std::map<std::pair<int32_t, int64_t>, std::vector<Lane>> device_lanes(const Trac
   return streams;
 }
 
-void append_rows(const Trace& trace, const Lane& lane, const NameKinds& names,
-                 std::vector<DeviceWork>& rows) {
+// The device work of one stream by begin; its lanes are sorted.
+std::vector<SliceId> sorted_work(const Trace& trace, const std::vector<Lane>& lanes) {
   const auto& slices = trace.slices();
-  for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
-    if (!is_device_work(slices.category[i])) continue;
-    DeviceWork row;
-    row.interval = {slices.begin_ns[i], slices.end_ns[i]};
-    row.slice = SliceId{i};
-    row.name = slices.name[i];
-    row.category = slices.category[i];
-    row.is_communication = row.is_kernel() && names.is(row.name, kCommunicationKernelName);
-    rows.push_back(row);
+  size_t count = 0;
+  for (const Lane& lane : lanes) count += lane.count;
+  std::vector<SliceId> work;
+  work.reserve(count);
+  for (const Lane& lane : lanes) {
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      if (is_device_work(slices.category[i])) work.push_back(SliceId{i});
+    }
   }
+  sort_runs(work, [&](SliceId left, SliceId right) {
+    return slices.begin_ns[left.value] < slices.begin_ns[right.value];
+  });
+  return work;
 }
 
-// A stream of one lane is sorted.
-void sort_from(std::vector<DeviceWork>& rows, size_t first) {
-  constexpr auto kBegunBefore = [](const DeviceWork& left, const DeviceWork& right) {
-    return left.interval.begin_ns < right.interval.begin_ns;
-  };
-  const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
-  if (std::is_sorted(begin, rows.end(), kBegunBefore)) return;
-  std::vector<DeviceWork> stream(begin, rows.end());
-  sort_runs(stream, kBegunBefore);
-  std::copy(stream.begin(), stream.end(), begin);
+void append_row(const Trace& trace, SliceId slice, const NameKinds& names, DeviceTable& table) {
+  const auto& slices = trace.slices();
+  table.row_of[slice.value - table.first_slice.value] = static_cast<uint32_t>(table.rows.size());
+  DeviceWork& row = table.rows.emplace_back();
+  row.interval = interval_of(trace, slice);
+  row.slice = slice;
+  row.name = slices.name[slice.value];
+  row.category = slices.category[slice.value];
+  row.is_communication = row.is_kernel() && names.is(row.name, kCommunicationKernelName);
 }
 
 void find_launches(const Trace& trace, DeviceTable& table) {
-  for (uint32_t i = 0; i < table.rows.size(); ++i) {
-    table.row_of[table.rows[i].slice.value - table.first_slice.value] = i;
-  }
   for (const Flow& flow : trace.flows()) {
     if (flow.kind != FlowKind::kLaunch) continue;
     const uint32_t row = table.index_of(flow.to);
@@ -65,21 +64,30 @@ void find_launches(const Trace& trace, DeviceTable& table) {
   }
 }
 
-void read_kernel_args(std::string_view text, DeviceWork& row) {
+void read_kernel_args(std::string_view text, ArgsScanner& scanner, DeviceWork& row) {
   constexpr std::array<std::string_view, 2> kKeys = {"blocks per SM", "est. achieved occupancy %"};
   std::array<std::string_view, kKeys.size()> values;
-  find_args(text, kKeys, values);
+  scanner.find(text, row.name.value, kKeys, values);
   const auto blocks = to_number(values[0]), occupancy = to_number(values[1]);
   if (blocks && *blocks >= 0) row.blocks_per_sm = *blocks;
   if (occupancy && *occupancy >= 0) row.occupancy = *occupancy / 100;
 }
 
-void read_copy_args(std::string_view text, DeviceWork& row) {
+void read_copy_args(std::string_view text, ArgsScanner& scanner, DeviceWork& row) {
   constexpr std::array<std::string_view, 2> kKeys = {"bytes", "memory bandwidth (GB/s)"};
   std::array<std::string_view, kKeys.size()> values;
-  find_args(text, kKeys, values);
+  scanner.find(text, row.name.value, kKeys, values);
   row.bytes = to_integer(values[0]).value_or(0);
   row.bandwidth = to_number(values[1]).value_or(0) * 1e9;
+}
+
+// An event's text was read long ago, and waiting for it would take longer than reading it again.
+// `distance` is from the event that `text` begins with.
+void fetch(std::string_view text, uint64_t distance) {
+  constexpr size_t kCacheLine = 64, kBytesOfAnEvent = 896;
+  if (distance >= text.size()) return;  // also where it stands before
+  const std::string_view event = text.substr(distance, kBytesOfAnEvent);
+  for (size_t at = 0; at < event.size(); at += kCacheLine) __builtin_prefetch(event.data() + at);
 }
 
 }  // namespace
@@ -102,8 +110,7 @@ DeviceTable find_device_work(const Trace& trace, const NameKinds& names) {
   table.row_of.resize(behind_slices - first_slice, DeviceTable::kNoRow);
   for (const auto& [key, lanes] : streams) {
     const size_t first = table.rows.size();
-    for (const Lane& lane : lanes) append_rows(trace, lane, names, table.rows);
-    sort_from(table.rows, first);
+    for (const SliceId slice : sorted_work(trace, lanes)) append_row(trace, slice, names, table);
     table.streams.push_back({key.first, key.second, first, table.rows.size() - first});
   }
   find_launches(trace, table);
@@ -111,9 +118,14 @@ DeviceTable find_device_work(const Trace& trace, const NameKinds& names) {
 }
 
 void read_args(TextCursor& text, std::span<DeviceWork> rows) {
-  for (DeviceWork& row : rows) {
-    const auto event = text.text_from(row.slice);
-    row.is_kernel() ? read_kernel_args(event, row) : read_copy_args(event, row);
+  constexpr size_t kAhead = 4;
+  ArgsScanner scanner;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    DeviceWork& row = rows[i];
+    const std::string_view event = text.text_from(row.slice);
+    if (i + kAhead < rows.size())
+      fetch(event, text.offset_of(rows[i + kAhead].slice) - text.offset_of(row.slice));
+    row.is_kernel() ? read_kernel_args(event, scanner, row) : read_copy_args(event, scanner, row);
   }
 }
 

@@ -17,8 +17,9 @@ class TextCursor {
 
   /// The text from the event on, at least all of an event of a megabyte. Valid until the next call.
   [[nodiscard]] std::string_view text_from(uint64_t text_offset);
-  [[nodiscard]] std::string_view text_from(SliceId slice) {
-    return text_from(trace_.slices().text_offset[slice.value]);
+  [[nodiscard]] std::string_view text_from(SliceId slice) { return text_from(offset_of(slice)); }
+  [[nodiscard]] uint64_t offset_of(SliceId slice) const {
+    return trace_.slices().text_offset[slice.value];
   }
   /// The whole event. Valid until the next call.
   [[nodiscard]] std::string_view event_text(uint64_t text_offset);

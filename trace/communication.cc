@@ -23,9 +23,10 @@ std::vector<bool> computing_names(const Trace& trace, bool on_device) {
   return computes;
 }
 
-// Lanes are sorted, so each gives its union without sorting; an operator inside another computing
-// one adds nothing.
-Intervals computation(const Trace& trace, const HostTree& tree, int32_t device) {
+// The part of `within` in which the device, or an operator on the host, computes; an operator
+// inside another computing one adds nothing.
+Intervals computation(const Trace& trace, const HostTree& tree, int32_t device,
+                      const Intervals& within) {
   const bool on_device = device != kHostDevice;
   const Category wanted = on_device ? Category::kKernel : Category::kCpuOp;
   const auto computes = computing_names(trace, on_device);
@@ -34,44 +35,42 @@ Intervals computation(const Trace& trace, const HostTree& tree, int32_t device) 
     const StringId name = slices.name[slice.value];
     return slices.category[slice.value] == wanted && (!name || computes[name.value]);
   };
-  Intervals busy;
+  Coverage busy(within);
   for (const Lane& lane : trace.lanes()) {
     if (on_device && trace.tracks()[lane.track.value].device != device) continue;
-    Intervals of_lane;
     for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
-      if (!counts({i}) || slices.end_ns[i] <= slices.begin_ns[i]) continue;
+      if (!counts({i})) continue;
       if (!on_device && tree.parent[i] && counts(tree.parent[i])) continue;
-      if (!of_lane.empty() && slices.begin_ns[i] <= of_lane.back().end_ns) {
-        of_lane.back().end_ns = std::max(of_lane.back().end_ns, slices.end_ns[i]);
-      } else {
-        of_lane.push_back({slices.begin_ns[i], slices.end_ns[i]});
-      }
+      busy.add({slices.begin_ns[i], slices.end_ns[i]});
     }
-    if (!of_lane.empty()) busy = busy.empty() ? std::move(of_lane) : unite(busy, of_lane);
   }
-  return busy;
+  return busy.take();
 }
 
-using ComputationByDevice = std::map<int32_t, Intervals>;
+using IntervalsByDevice = std::map<int32_t, Intervals>;
 
-ComputationByDevice computation_beside(const Trace& trace, const HostTree& tree,
-                                       const std::vector<CollectiveCall>& calls) {
-  ComputationByDevice busy;
-  for (const CollectiveCall& call : calls) {
-    if (!busy.contains(call.device)) busy[call.device] = computation(trace, tree, call.device);
-  }
-  return busy;
-}
-
-Intervals exposed_time(const Trace& trace, const std::vector<CollectiveCall>& calls,
-                       const ComputationByDevice& busy) {
-  std::map<int32_t, std::vector<Interval>> by_device;
+IntervalsByDevice time_of(const Trace& trace, const std::vector<CollectiveCall>& calls) {
+  IntervalsByDevice by_device;
   for (const CollectiveCall& call : calls) {
     by_device[call.device].push_back(interval_of(trace, call.slice));
   }
+  for (auto& [device, intervals] : by_device) intervals = merge(std::move(intervals));
+  return by_device;
+}
+
+IntervalsByDevice computation_beside(const Trace& trace, const HostTree& tree,
+                                     const IntervalsByDevice& calls) {
+  IntervalsByDevice busy;
+  for (const auto& [device, within] : calls) {
+    busy[device] = computation(trace, tree, device, within);
+  }
+  return busy;
+}
+
+Intervals exposed_time(const IntervalsByDevice& calls, const IntervalsByDevice& busy) {
   Intervals exposed;
-  for (auto& [device, intervals] : by_device) {
-    exposed = unite(exposed, subtract(merge(std::move(intervals)), busy.at(device)));
+  for (const auto& [device, intervals] : calls) {
+    exposed = unite(exposed, subtract(intervals, busy.at(device)));
   }
   return exposed;
 }
@@ -95,7 +94,7 @@ void add_bandwidths(Collective& row, CollectiveKind kind) {
 }
 
 std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& collectives,
-                                   const ComputationByDevice& busy) {
+                                   const IntervalsByDevice& busy) {
   std::map<std::tuple<StringId, uint32_t, CollectiveKind, int64_t>, Collective> rows;
   for (const CollectiveCall& call : collectives.calls) {
     const StringId name = trace.slices().name[call.slice.value];
@@ -130,9 +129,10 @@ Communication find_communication(const Trace& trace, const DeviceTable& device,
   communication.collectives = find_collective_calls(trace, device, tree);
   const auto& calls = communication.collectives.calls;
   if (calls.empty()) return communication;
-  const ComputationByDevice busy = computation_beside(trace, tree, calls);
+  const IntervalsByDevice in_calls = time_of(trace, calls);
+  const IntervalsByDevice busy = computation_beside(trace, tree, in_calls);
   communication.table = make_table(trace, communication.collectives, busy);
-  communication.exposed = exposed_time(trace, calls, busy);
+  communication.exposed = exposed_time(in_calls, busy);
   return communication;
 }
 

@@ -5,6 +5,7 @@
 
 #include "trace/host_tree.h"
 #include "trace/slice_view.h"
+#include "trace/sorted_runs.h"
 #include "trace/thread_cursor.h"
 
 namespace redline::trace {
@@ -69,11 +70,11 @@ class Walk {
       thread_of_track_.back() = threads_.size();
       threads_.emplace_back(trace, trace.tracks()[i]);
     }
-    for (size_t i = 0; i < table.rows.size(); ++i) {
+    for (uint32_t i = 0; i < table.rows.size(); ++i) {
       const SliceId launch = table.rows[i].launch;
       if (!table.rows[i].is_kernel() && launch) copies_.emplace_back(launch, i);
     }
-    std::sort(copies_.begin(), copies_.end());
+    sort_runs(copies_, std::less<>());
     main_thread_ = find_main_thread();
   }
 
@@ -249,7 +250,8 @@ class Walk {
       });
     }
     if (kind != CallKind::kCopies) return kNone;
-    const auto copy = std::lower_bound(copies_.begin(), copies_.end(), std::pair(call, size_t{0}));
+    const auto copy =
+        std::lower_bound(copies_.begin(), copies_.end(), std::pair(call, uint32_t{0}));
     if (copy == copies_.end() || copy->first != call) return kNone;
     return in_call(table_.rows[copy->second]) ? copy->second : kNone;
   }
@@ -293,7 +295,7 @@ class Walk {
   std::vector<StreamCursor> streams_;
   std::vector<ThreadCursor> threads_;
   std::vector<size_t> thread_of_track_;
-  std::vector<std::pair<SliceId, size_t>> copies_;  // by launch
+  std::vector<std::pair<SliceId, uint32_t>> copies_;  // by launch
   size_t main_thread_ = kNone;
   // Where the walk is: on a row of the GPU, or on a thread.
   size_t row_ = kNone;

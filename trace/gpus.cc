@@ -1,8 +1,10 @@
 #include "trace/gpus.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "trace/sorted_runs.h"
 #include "trace/tables.h"
@@ -10,16 +12,13 @@
 namespace redline::trace {
 namespace {
 
-struct Weighted {
-  Interval interval;
-  double value = 0;
-};
+const Intervals kAllTime = {{INT64_MIN, INT64_MAX}};
 
 // Everything that ran on one device.
 struct DeviceSlices {
-  std::vector<Interval> compute, communication, memory;
-  std::vector<Weighted> blocks_per_sm;
-  double occupancy_ns = 0;  // occupancy times duration, summed over with_occupancy_ns
+  Coverage compute{kAllTime}, communication{kAllTime}, memory{kAllTime};
+  std::vector<uint32_t> with_blocks;  // rows that say how many blocks a multiprocessor has
+  double occupancy_ns = 0;            // occupancy times duration, summed over with_occupancy_ns
   int64_t with_occupancy_ns = 0;
   int64_t kernel_ns = 0;
   int64_t tensor_core_ns = 0;
@@ -53,14 +52,13 @@ int64_t overlap_ns(Interval left, Interval right) {
 
 void add_kernel(const DeviceWork& row, const HostTree& tree, Interval steps,
                 TensorCoreNames& tensor_core_names, DeviceSlices& device) {
-  (row.is_communication ? device.communication : device.compute).push_back(row.interval);
+  (row.is_communication ? device.communication : device.compute).add(row.interval);
   const int64_t length_ns = row.interval.length_ns();
   device.kernel_ns += length_ns;
   if (tensor_core_names.contains(row.name)) device.tensor_core_ns += length_ns;
   if (row.launch && (tree.kinds_around[row.launch.value] & kMatrixOpName) != 0) {
     device.tensor_core_eligible_ns += length_ns;
   }
-  if (row.blocks_per_sm > 0) device.blocks_per_sm.push_back({row.interval, row.blocks_per_sm});
   if (row.occupancy >= 0) {
     const int64_t within_ns = overlap_ns(row.interval, steps);
     device.occupancy_ns += row.occupancy * static_cast<double>(within_ns);
@@ -74,29 +72,35 @@ std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceTable& ta
   std::map<int32_t, DeviceSlices> devices;
   for (const DeviceStream& stream : table.streams) {
     DeviceSlices& device = devices[stream.device];
-    for (const DeviceWork& row : table.of(stream)) {
-      if (row.is_kernel()) {
-        add_kernel(row, tree, steps, tensor_core_names, device);
-      } else {
-        device.memory.push_back(row.interval);
+    device.with_blocks.reserve(device.with_blocks.size() + stream.count);
+    for (size_t i = stream.first; i < stream.first + stream.count; ++i) {
+      const DeviceWork& row = table.rows[i];
+      if (!row.is_kernel()) {
+        device.memory.add(row.interval);
+        continue;
       }
+      add_kernel(row, tree, steps, tensor_core_names, device);
+      if (row.blocks_per_sm > 0) device.with_blocks.push_back(static_cast<uint32_t>(i));
     }
   }
   return devices;
 }
 
-// Integral over the window of min(1, sum of the values under way), as a share of the window.
-std::optional<double> mean_capped_sum(std::vector<Weighted> begins, Interval window) {
+// Integral over the window of min(1, sum of the rows' blocks per SM under way), as a share of the
+// window.
+std::optional<double> mean_capped_blocks(const DeviceTable& table, std::vector<uint32_t> begins,
+                                         Interval window) {
   if (begins.empty() || window.length_ns() <= 0) return std::nullopt;
-  std::vector<Weighted> ends = begins;
-  sort_runs(begins, [](const Weighted& left, const Weighted& right) {
-    return left.interval.begin_ns < right.interval.begin_ns;
+  const auto interval = [&](uint32_t row) { return table.rows[row].interval; };
+  std::vector<uint32_t> ends = begins;
+  sort_runs(begins, [&](uint32_t left, uint32_t right) {
+    return interval(left).begin_ns < interval(right).begin_ns;
   });
-  sort_runs(ends, [](const Weighted& left, const Weighted& right) {
-    return left.interval.end_ns < right.interval.end_ns;
+  sort_runs(ends, [&](uint32_t left, uint32_t right) {
+    return interval(left).end_ns < interval(right).end_ns;
   });
   double sum = 0, integral = 0;
-  int64_t at_ns = begins.front().interval.begin_ns;
+  int64_t at_ns = interval(begins.front()).begin_ns;
   const auto pass_to = [&](int64_t time_ns) {
     integral +=
         std::clamp(sum, 0.0, 1.0) * static_cast<double>(overlap_ns({at_ns, time_ns}, window));
@@ -104,59 +108,80 @@ std::optional<double> mean_capped_sum(std::vector<Weighted> begins, Interval win
   };
   auto begin = begins.begin();
   size_t running = 0;
-  for (const Weighted& end : ends) {
-    for (; begin != begins.end() && begin->interval.begin_ns <= end.interval.end_ns; ++begin) {
-      pass_to(begin->interval.begin_ns);
-      sum += begin->value;
+  for (const uint32_t end : ends) {
+    const int64_t end_ns = interval(end).end_ns;
+    for (; begin != begins.end() && interval(*begin).begin_ns <= end_ns; ++begin) {
+      pass_to(interval(*begin).begin_ns);
+      sum += table.rows[*begin].blocks_per_sm;
       ++running;
     }
-    pass_to(end.interval.end_ns);
-    sum = --running == 0 ? 0 : sum - end.value;  // no rounding errors from gap to gap
+    pass_to(end_ns);
+    sum = --running == 0 ? 0 : sum - table.rows[end].blocks_per_sm;  // no rounding errors to come
   }
   return integral / static_cast<double>(window.length_ns());
 }
 
+// The begins and ends of a list, one after the other.
+class Changes {
+ public:
+  explicit Changes(const Intervals& intervals) : intervals_(intervals) {}
+
+  [[nodiscard]] int64_t next_ns() const {
+    if (passed_ == 2 * intervals_.size()) return INT64_MAX;
+    const Interval& interval = intervals_[passed_ / 2];
+    return passed_ % 2 == 0 ? interval.begin_ns : interval.end_ns;
+  }
+  void pass() { ++passed_; }
+
+ private:
+  const Intervals& intervals_;
+  size_t passed_ = 0;
+};
+
 // Time by which of the three are under way.
 std::array<int64_t, kWorkMixCount> mix(const Intervals& compute, const Intervals& communication,
                                        const Intervals& memory) {
-  struct Change {
-    int64_t time_ns;
-    unsigned bit;
-  };
-  std::vector<Change> changes;
-  changes.reserve(2 * (compute.size() + communication.size() + memory.size()));
-  unsigned bit = 1;
-  for (const Intervals* kind : {&compute, &communication, &memory}) {
-    for (const Interval& interval : *kind) {
-      changes.push_back({interval.begin_ns, bit});
-      changes.push_back({interval.end_ns, bit});
-    }
-    bit <<= 1;
-  }
-  sort_runs(changes, [](Change left, Change right) { return left.time_ns < right.time_ns; });
+  std::array kinds = {Changes(compute), Changes(communication), Changes(memory)};
   std::array<int64_t, kWorkMixCount> mix_ns{};
-  unsigned running = 0;
-  for (size_t i = 0; i + 1 < changes.size(); ++i) {
-    running ^= changes[i].bit;  // an interval of a kind neither touches nor overlaps the next one
-    if (running != 0) mix_ns[running - 1] += changes[i + 1].time_ns - changes[i].time_ns;
+  unsigned running = 0;  // bits of the kinds; an interval neither touches nor overlaps the next
+  for (int64_t at_ns = 0;;) {
+    size_t first = 0;
+    for (size_t i = 1; i < kinds.size(); ++i) {
+      if (kinds[i].next_ns() < kinds[first].next_ns()) first = i;
+    }
+    const int64_t next_ns = kinds[first].next_ns();
+    if (next_ns == INT64_MAX) return mix_ns;
+    if (running != 0) mix_ns[running - 1] += next_ns - at_ns;
+    at_ns = next_ns;
+    running ^= 1U << first;
+    kinds[first].pass();
   }
-  return mix_ns;
+}
+
+Interval span_of(std::initializer_list<const Intervals*> lists) {
+  Interval span{INT64_MAX, INT64_MIN};
+  for (const Intervals* list : lists) {
+    if (list->empty()) continue;
+    span.begin_ns = std::min(span.begin_ns, list->front().begin_ns);
+    span.end_ns = std::max(span.end_ns, list->back().end_ns);
+  }
+  return span;
 }
 
 double share(int64_t part_ns, int64_t whole_ns) {
   return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
 }
 
-GpuUse measure(DeviceSlices slices, Interval steps) {
-  const Intervals compute = merge(std::move(slices.compute));
-  const Intervals communication = merge(std::move(slices.communication));
-  const Intervals memory = merge(std::move(slices.memory));
-  const Intervals kernels = unite(compute, communication);
-  const Intervals busy = unite(kernels, memory);
+GpuUse measure(const DeviceTable& table, DeviceSlices slices, Interval steps) {
+  const Intervals compute = slices.compute.take();
+  const Intervals communication = slices.communication.take();
+  const Intervals memory = slices.memory.take();
+  const Interval span = span_of({&compute, &communication, &memory});
   GpuUse use;
-  if (busy.empty()) return use;
-  use.span_ns = busy.back().end_ns - busy.front().begin_ns;
-  use.busy_ns = total_ns(busy);
+  if (span.end_ns < span.begin_ns) return use;
+  use.mix_ns = mix(compute, communication, memory);
+  use.span_ns = span.length_ns();
+  use.busy_ns = std::accumulate(use.mix_ns.begin(), use.mix_ns.end(), int64_t{0});
   use.idle_ns = use.span_ns - use.busy_ns;
   use.compute_ns = total_ns(compute);
   use.non_compute_ns = use.busy_ns - use.compute_ns;
@@ -166,9 +191,10 @@ GpuUse measure(DeviceSlices slices, Interval steps) {
     use.communication_overlap =
         share(total_ns(intersect(communication, compute)), use.communication_ns);
   }
-  use.mix_ns = mix(compute, communication, memory);
-  use.utilization = share(total_within_ns(kernels, steps), steps.length_ns());
-  use.sm_efficiency = mean_capped_sum(std::move(slices.blocks_per_sm), steps);
+  const int64_t kernels_ns =
+      total_within_ns(compute, steps) + total_within_ns(subtract(communication, compute), steps);
+  use.utilization = share(kernels_ns, steps.length_ns());
+  use.sm_efficiency = mean_capped_blocks(table, std::move(slices.with_blocks), steps);
   if (slices.with_occupancy_ns > 0) {
     use.occupancy = slices.occupancy_ns / static_cast<double>(slices.with_occupancy_ns);
   }
@@ -208,7 +234,7 @@ std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table, const 
   const auto properties = device_properties(trace);
   std::vector<GpuUse> gpus;
   for (auto& [device, slices] : gather(trace, table, tree, all_steps)) {
-    GpuUse use = measure(std::move(slices), all_steps);
+    GpuUse use = measure(table, std::move(slices), all_steps);
     use.device = device;
     for (const DeviceProperties& known : properties) {
       if (known.device != device) continue;

@@ -57,7 +57,7 @@ class PairNumbers {
 // All streams in one list; a barrier stands where no sequence may go on.
 struct Tokens {
   std::vector<uint32_t> id;            // of the name; kRare at barriers
-  std::vector<size_t> row;             // of the device table
+  std::vector<uint32_t> row;           // of the device table
   std::vector<int64_t> work_until_ns;  // sums of the work before each token
   std::vector<int64_t> gaps_until_ns;  // sums of the gaps before each token's work
 
@@ -66,11 +66,16 @@ struct Tokens {
 
 Tokens tokens_of(const DeviceTable& device) {
   Tokens tokens;
+  const size_t count = device.rows.size() + device.streams.size();
+  tokens.id.reserve(count);
+  tokens.row.reserve(count);
+  tokens.work_until_ns.reserve(count + 1);
+  tokens.gaps_until_ns.reserve(count);
   tokens.work_until_ns.push_back(0);
   int64_t gaps_ns = 0;
   const auto add = [&](uint32_t id, size_t row, int64_t work_ns) {
     tokens.id.push_back(id);
-    tokens.row.push_back(row);
+    tokens.row.push_back(static_cast<uint32_t>(row));
     tokens.gaps_until_ns.push_back(gaps_ns);
     tokens.work_until_ns.push_back(tokens.work_until_ns.back() + work_ns);
   };
@@ -121,20 +126,21 @@ Windows windows_of_one(const Tokens& tokens) {
   return windows;
 }
 
-Windows twice_as_long(const Tokens& tokens, const Windows& half) {
-  Windows windows;
-  windows.length = half.length * 2;
-  if (tokens.size() < windows.length) return windows;
-  windows.number.resize(tokens.size() - windows.length + 1);
+// In the place of the shorter ones: a window's number is that of its halves, which begin in the
+// same place and behind it.
+void double_length(const Tokens& tokens, Windows& windows) {
+  const size_t half = windows.length;
+  windows.length *= 2;
+  const size_t count = tokens.size() < windows.length ? 0 : tokens.size() - windows.length + 1;
   PairNumbers pairs(1024);
-  for (size_t i = 0; i < windows.number.size(); ++i) {
-    const uint32_t left = half.number[i], right = half.number[i + half.length];
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t left = windows.number[i], right = windows.number[i + half];
     const bool repeats =
-        left != kRare && right != kRare && half.count[left] > 1 && half.count[right] > 1;
+        left != kRare && right != kRare && windows.count[left] > 1 && windows.count[right] > 1;
     windows.number[i] = repeats ? pairs.of(left, right) : kRare;
   }
+  windows.number.resize(count);
   count_windows(tokens, windows, pairs.count());
-  return windows;
 }
 
 // The numbers with the most gap time, of those that repeat.
@@ -258,7 +264,7 @@ std::vector<KernelSequence> kernel_sequences(const DeviceTable& device) {
   std::vector<Repeat> candidates;
   Windows windows = windows_of_one(tokens);
   for (size_t length = 2; length <= 32; length *= 2) {
-    windows = twice_as_long(tokens, windows);
+    double_length(tokens, windows);
     auto found = occurrences(windows, best_seeds(windows));
     candidates.insert(candidates.begin(), std::make_move_iterator(found.begin()),
                       std::make_move_iterator(found.end()));

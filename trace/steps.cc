@@ -56,16 +56,32 @@ std::vector<Step> one_pseudo_step(const Trace& trace) {
   return {{std::nullopt, all, all}};
 }
 
-// The step in whose annotation the whole launch lies; steps.size() if none.
-size_t step_of(const std::vector<Step>& steps, Interval launch) {
-  const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
-    return step.host.begin_ns <= launch.begin_ns;
-  });
-  if (after == steps.begin()) return steps.size();
-  const auto step = std::prev(after);
-  return launch.end_ns <= step->host.end_ns ? static_cast<size_t>(step - steps.begin())
-                                            : steps.size();
-}
+// Finds steps for launches that mostly come one after the other.
+class StepFinder {
+ public:
+  explicit StepFinder(const std::vector<Step>& steps) : steps_(steps) {}
+
+  // The step in whose annotation the whole launch lies; steps.size() if none.
+  size_t step_of(Interval launch) {
+    if (!is_last_begun(launch.begin_ns)) {
+      const auto after = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& step) {
+        return step.host.begin_ns <= launch.begin_ns;
+      });
+      if (after == steps_.begin()) return steps_.size();
+      at_ = static_cast<size_t>(after - steps_.begin()) - 1;
+    }
+    return launch.end_ns <= steps_[at_].host.end_ns ? at_ : steps_.size();
+  }
+
+ private:
+  [[nodiscard]] bool is_last_begun(int64_t time_ns) const {
+    return steps_[at_].host.begin_ns <= time_ns &&
+           (at_ + 1 == steps_.size() || steps_[at_ + 1].host.begin_ns > time_ns);
+  }
+
+  const std::vector<Step>& steps_;
+  size_t at_ = 0;
+};
 
 struct LaunchedWork {
   std::vector<LaunchedInStep> of_step;
@@ -76,8 +92,9 @@ LaunchedWork find_launched_work(const Trace& trace, const std::vector<Step>& ste
                                 const DeviceTable& device) {
   LaunchedWork work;
   work.of_step.resize(steps.size());
+  StepFinder finder(steps);
   for (const DeviceWork& row : device.rows) {
-    const size_t index = row.launch ? step_of(steps, interval_of(trace, row.launch)) : steps.size();
+    const size_t index = row.launch ? finder.step_of(interval_of(trace, row.launch)) : steps.size();
     if (index == steps.size()) {
       work.other_ends_ns.push_back(row.interval.end_ns);
       continue;

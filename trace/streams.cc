@@ -52,6 +52,7 @@ class Queue {
 std::optional<LaunchStatistics> launch_statistics(const Trace& trace, const DeviceTable& table) {
   LaunchStatistics statistics;
   std::vector<int64_t> host_ns, device_ns, delay_ns;
+  for (auto* values : {&host_ns, &device_ns, &delay_ns}) values->reserve(table.rows.size());
   std::vector<bool> is_counted(trace.slice_count(), false);
   for (const DeviceWork& work : table.rows) {
     if (!work.launch) continue;
@@ -82,6 +83,8 @@ std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& ta
   for (const DeviceStream& stream : table.streams) {
     launches.clear();
     begins.clear();
+    launches.reserve(stream.count);
+    begins.reserve(stream.count);
     for (const DeviceWork& work : table.of(stream)) {
       if (!work.launch) continue;
       launches.push_back(trace.slices().begin_ns[work.launch.value]);

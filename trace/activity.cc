@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trace/communication.h"
+#include "trace/parallel.h"
 #include "trace/slice_view.h"
 
 namespace redline::trace {
@@ -132,8 +133,7 @@ Activity::Activity(const Analysis& analysis) : analysis_(analysis), deeds_(*anal
   for (const Step& step : analysis.steps) windows.push_back(step.window);
   steps_ = merge(std::move(windows));
   steps_ns_ = total_ns(steps_);
-  sort_slices();
-  measure_device();
+  run_on_threads(2, [&](unsigned thread) { thread == 0 ? sort_slices() : measure_device(); });
 }
 
 void Activity::sort_slices() {
@@ -147,10 +147,11 @@ void Activity::sort_slices() {
 }
 
 void Activity::measure_device() {
+  DeedsByName deeds(trace());  // of its own: on a thread beside sort_slices
   std::vector<Coverage> times(device_times_.size(), Coverage(steps_));
   Coverage all(steps_);
   for (const DeviceWork& row : analysis_.device_work.rows) {
-    times[static_cast<size_t>(deeds_.of(row.category, row.name))].add(row.interval);
+    times[static_cast<size_t>(deeds.of(row.category, row.name))].add(row.interval);
     all.add(row.interval);
   }
   for (size_t i = 0; i < times.size(); ++i) device_times_[i] = times[i].take();
@@ -175,7 +176,7 @@ Intervals Activity::time_of(std::span<const SliceId> slices) const {
 int64_t Activity::alone_ns(Intervals time, std::span<const Deed> own) const {
   for (const Deed deed : kDeviceDeeds) {
     if (std::find(own.begin(), own.end(), deed) != own.end()) continue;
-    time = subtract(time, time_of(deed));
+    if (!time.empty() && !time_of(deed).empty()) time = subtract(time, time_of(deed));
   }
   return total_ns(time);
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "trace/advice_rules.h"
+#include "trace/parallel.h"
 
 namespace redline::trace {
 namespace {
@@ -54,8 +55,10 @@ std::vector<Finding> advise(const Analysis& analysis) {
     rank_by_gain(findings);
     return findings;  // the other rules would speak of the start as if it were training
   }
-  for (const Rule rule : kRules) {
-    if (auto finding = rule(activity)) findings.push_back(std::move(*finding));
+  std::array<std::optional<Finding>, kRules.size()> found;
+  for_each_index(2, kRules.size(), [&](size_t i, unsigned) { found[i] = kRules[i](activity); });
+  for (auto& finding : found) {
+    if (finding) findings.push_back(std::move(*finding));
   }
   rank_by_gain(findings);
   return findings;

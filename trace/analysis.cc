@@ -1,9 +1,11 @@
 #include "trace/analysis.h"
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
 
 #include "trace/stop_watch.h"
 
@@ -31,6 +33,12 @@ void read_in_turn(const Trace& trace, std::span<Item> items, std::atomic<size_t>
     read_args(text, items.subspan(first, std::min(kBlock, items.size() - first)));
   }
 }
+
+// An analysis that needs no other one of its list.
+struct Task {
+  std::string_view name;
+  std::function<void()> run;
+};
 
 // `beside` on a second thread where one can be had, else behind `here`.
 template <typename Here, typename Beside>
@@ -67,42 +75,43 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
     read_in_turn(source, std::span(memory_events), next_event, cancel);
   };
   run_both([&] { device.run("args", read_text); }, [&] { host.run("args", read_text); });
-  run_both(
-      [&] {
-        device.run("kernels", [&] { all.kernels = kernel_table(source, all.device_work); });
-        device.run("copies", [&] { all.copies = copy_table(source, all.device_work); });
-        device.run("gpus", [&] {
-          all.devices = device_properties(source);
-          all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps);
-        });
-        device.run("launches", [&] { all.launches = launch_statistics(source, all.device_work); });
-        device.run("queues", [&] { all.queues = queue_lengths(source, all.device_work); });
-        device.run("idle", [&] {
-          all.stream_idle = idle_gaps(source, all.device_work);
-          all.idle = sum_of(all.stream_idle);
-        });
-        device.run("sequences", [&] { all.sequences = kernel_sequences(all.device_work); });
-        device.run("communication", [&] {
-          all.communication = find_communication(source, all.device_work, all.host_tree);
-        });
-      },
-      [&] {
-        host.run("breakdown", [&] {
-          all.breakdown =
-              break_down_steps(source, names, all.device_work, all.host_tree, all.steps);
-        });
-        host.run("operators", [&] {
-          all.operators = operator_table(source, names, all.device_work, all.host_tree);
-        });
-        host.run("phases", [&] {
-          all.phases = phase_times(source, all.device_work, all.host_tree, all.steps);
-        });
-        host.run("critical_path", [&] {
-          all.critical_path = critical_path(source, names, all.device_work, all.steps);
-        });
-        host.run("memory",
-                 [&] { all.memory = memory_peaks(source, memory_events, all.host_tree); });
-      });
+  // The longest first, so that both threads end together.
+  const Task tasks[] = {
+      {"breakdown",
+       [&] {
+         all.breakdown = break_down_steps(source, names, all.device_work, all.host_tree, all.steps);
+       }},
+      {"gpus",
+       [&] {
+         all.devices = device_properties(source);
+         all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps);
+       }},
+      {"phases",
+       [&] { all.phases = phase_times(source, all.device_work, all.host_tree, all.steps); }},
+      {"sequences", [&] { all.sequences = kernel_sequences(all.device_work); }},
+      {"operators",
+       [&] { all.operators = operator_table(source, names, all.device_work, all.host_tree); }},
+      {"launches", [&] { all.launches = launch_statistics(source, all.device_work); }},
+      {"critical_path",
+       [&] { all.critical_path = critical_path(source, names, all.device_work, all.steps); }},
+      {"communication",
+       [&] { all.communication = find_communication(source, all.device_work, all.host_tree); }},
+      {"memory", [&] { all.memory = memory_peaks(source, memory_events, all.host_tree); }},
+      {"queues", [&] { all.queues = queue_lengths(source, all.device_work); }},
+      {"copies", [&] { all.copies = copy_table(source, all.device_work); }},
+      {"kernels", [&] { all.kernels = kernel_table(source, all.device_work); }},
+      {"idle",
+       [&] {
+         all.stream_idle = idle_gaps(source, all.device_work);
+         all.idle = sum_of(all.stream_idle);
+       }},
+  };
+  std::atomic<size_t> next_task = 0;
+  const auto take_tasks = [&](StopWatch& watch) {
+    for (size_t i = 0; (i = next_task++) < std::size(tasks);)
+      watch.run(tasks[i].name, tasks[i].run);
+  };
+  run_both([&] { take_tasks(device); }, [&] { take_tasks(host); });
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);
   host.append_to(all.times);

@@ -37,22 +37,40 @@ std::optional<StepPart> host_part_of(uint8_t kinds) {
   return (kinds & kCommunicationOpName) != 0 ? StepPart::kCommunication : StepPart::kCpu;
 }
 
-void gather_host(const Trace& trace, const NameKinds& names, const HostTree& tree,
-                 PartTimes& times) {
-  const auto& columns = trace.slices();
+std::optional<StepPart> host_part_of(const Trace& trace, const NameKinds& names, SliceId slice) {
+  return host_part_of(names.of(trace.slices().name[slice.value]));
+}
+
+// Runtime calls, collectives and DataLoaders.
+void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category == Category::kRuntime || category == Category::kDriver) {
       times.add(StepPart::kRuntime, interval_of(trace, slice));
-      return;
+    } else if (is_host_node(category)) {
+      const auto part = host_part_of(trace, names, slice);
+      if (part && part != StepPart::kCpu) times.add(*part, interval_of(trace, slice));
     }
-    if (!is_host_node(category)) return;
-    const auto part = host_part_of(names.of(columns.name[slice.value]));
-    if (!part) return;
-    // Inside an operator of the same part, a slice adds nothing.
-    const SliceId parent = tree.parent[slice.value];
-    if (parent && host_part_of(names.of(columns.name[parent.value])) == part) return;
-    times.add(*part, interval_of(trace, slice));
   });
+}
+
+// What is left of `left` beside all other operators. One lane after the other is taken away from
+// it: the outer ones leave little to look at.
+Intervals without_operators(const Trace& trace, const NameKinds& names, const HostTree& tree,
+                            Intervals left) {
+  const auto is_operator = [&](SliceId slice) {
+    return host_part_of(trace, names, slice) == StepPart::kCpu;
+  };
+  for (const Lane& lane : trace.lanes()) {
+    Coverage covered(left);
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      if (!is_host_node(trace.slices().category[i]) || !is_operator({i})) continue;
+      if (tree.parent[i] && is_operator(tree.parent[i])) continue;  // adds nothing
+      covered.add(interval_of(trace, {i}));
+    }
+    const Intervals taken = covered.take();
+    if (!taken.empty()) left = subtract(left, taken);
+  }
+  return left;
 }
 
 }  // namespace
@@ -88,15 +106,17 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
   }
   const Intervals beside_device = left;
   PartTimes on_host(beside_device);
-  gather_host(trace, names, tree, on_host);
+  gather_host(trace, names, on_host);
   for (const Interval& call : on_device.take(StepPart::kCommunication)) {
     on_host.add(StepPart::kCommunication, call);
   }
   for (const StepPart part :
-       {StepPart::kCommunication, StepPart::kRuntime, StepPart::kDataLoader, StepPart::kCpu}) {
+       {StepPart::kCommunication, StepPart::kRuntime, StepPart::kDataLoader}) {
     give(part, intersect(left, on_host.take(part)));
   }
-  breakdown.part_ns[static_cast<size_t>(StepPart::kOther)] = total_ns(left) / count;
+  const int64_t other_ns = total_ns(without_operators(trace, names, tree, left));
+  breakdown.part_ns[static_cast<size_t>(StepPart::kCpu)] = (total_ns(left) - other_ns) / count;
+  breakdown.part_ns[static_cast<size_t>(StepPart::kOther)] = other_ns / count;
   return breakdown;
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <functional>
 
 namespace redline::trace {
 namespace {
@@ -19,8 +21,61 @@ double quantile(int64_t count, double share, ValueAt value_at) {
   return rest == 0 ? low : low + rest * (value_at(below + 1) - low);
 }
 
+// In the order of the values.
+uint64_t order_of(int64_t value) { return static_cast<uint64_t>(value) ^ (uint64_t{1} << 63); }
+uint64_t order_of(double value) {
+  const auto bits = std::bit_cast<uint64_t>(value);
+  return (bits >> 63) != 0 ? ~bits : bits | (uint64_t{1} << 63);
+}
+
+// The values at some places of the sorted list. Sorting, and even std::nth_element, waits for
+// comparisons that nobody can foresee: so values are counted by their leading bits, and only those
+// that share them with the wanted one are compared.
 template <typename Value>
-Distribution describe(std::vector<Value> values) {
+class SortedPlaces {
+ public:
+  SortedPlaces(const std::vector<Value>& values, Value min)
+      : values_(values), least_(order_of(min)), counts_(kBuckets) {
+    for (const Value value : values) ++counts_[bucket_of(value)];
+  }
+
+  double operator()(int64_t place) {
+    size_t bucket = 0;
+    while (place >= counts_[bucket]) place -= counts_[bucket++];
+    if (bucket != alike_bucket_) gather(bucket);
+    const auto at = alike_.begin() + place;
+    std::nth_element(alike_.begin(), at, alike_.end());
+    return static_cast<double>(*at);
+  }
+
+ private:
+  static constexpr int kBits = 6;  // behind the leading one
+  static constexpr size_t kBuckets = size_t{64 - kBits + 1} << kBits;
+
+  [[nodiscard]] size_t bucket_of(Value value) const {
+    const uint64_t above = order_of(value) - least_;
+    const int shift = std::max(0, static_cast<int>(std::bit_width(above)) - kBits - 1);
+    return (static_cast<size_t>(shift) << kBits) + (above >> shift);
+  }
+
+  void gather(size_t bucket) {
+    alike_bucket_ = bucket;
+    alike_.clear();
+    alike_.reserve(static_cast<size_t>(counts_[bucket]));
+    for (const Value value : values_) {
+      if (bucket_of(value) == bucket) alike_.push_back(value);
+    }
+  }
+
+  const std::vector<Value>& values_;
+  uint64_t least_;
+  std::vector<int64_t> counts_;  // by bucket
+  size_t alike_bucket_ = SIZE_MAX;
+  std::vector<Value> alike_;
+};
+
+template <typename Value>
+Distribution describe(const std::vector<Value>& values) {
   Distribution all;
   all.count = static_cast<int64_t>(values.size());
   if (values.empty()) return all;
@@ -36,18 +91,10 @@ Distribution describe(std::vector<Value> values) {
   }
   if (all.count > 1) all.deviation = std::sqrt(squares / static_cast<double>(all.count - 1));
 
-  auto sorted_to = values.begin();  // all before it are in their places
-  const auto value_at = [&](int64_t index) {
-    const auto place = values.begin() + index;
-    if (place >= sorted_to) {
-      std::nth_element(sorted_to, place, values.end());
-      sorted_to = place + 1;
-    }
-    return static_cast<double>(*place);
-  };
+  SortedPlaces<Value> value_at(values, *min);
   std::array<double, kQuartiles.size()> quartiles{};
   for (size_t i = 0; i < kQuartiles.size(); ++i) {
-    quartiles[i] = quantile(all.count, kQuartiles[i], value_at);
+    quartiles[i] = quantile(all.count, kQuartiles[i], std::ref(value_at));
   }
   all.p25 = quartiles[0];
   all.p50 = quartiles[1];
@@ -57,9 +104,9 @@ Distribution describe(std::vector<Value> values) {
 
 }  // namespace
 
-Distribution distribution_of(std::vector<int64_t> values) { return describe(std::move(values)); }
+Distribution distribution_of(std::vector<int64_t> values) { return describe(values); }
 
-Distribution distribution_of(std::vector<double> values) { return describe(std::move(values)); }
+Distribution distribution_of(std::vector<double> values) { return describe(values); }
 
 Distribution distribution_of_counts(const std::vector<int64_t>& counts) {
   Distribution all;

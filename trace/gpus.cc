@@ -12,11 +12,14 @@
 namespace redline::trace {
 namespace {
 
-const Intervals kAllTime = {{INT64_MIN, INT64_MAX}};
+const Intervals& all_time() {
+  static const Intervals kAll = {{INT64_MIN, INT64_MAX}};
+  return kAll;
+}
 
 // Everything that ran on one device.
 struct DeviceSlices {
-  Coverage compute{kAllTime}, communication{kAllTime}, memory{kAllTime};
+  Coverage compute{all_time()}, communication{all_time()}, memory{all_time()};
   std::vector<uint32_t> with_blocks;  // rows that say how many blocks a multiprocessor has
   double occupancy_ns = 0;            // occupancy times duration, summed over with_occupancy_ns
   int64_t with_occupancy_ns = 0;
@@ -116,7 +119,8 @@ std::optional<double> mean_capped_blocks(const DeviceTable& table, std::vector<u
       ++running;
     }
     pass_to(end_ns);
-    sum = --running == 0 ? 0 : sum - table.rows[end].blocks_per_sm;  // no rounding errors to come
+    // No rounding errors from gap to gap.
+    sum = --running == 0 ? 0 : sum - table.rows[end].blocks_per_sm;
   }
   return integral / static_cast<double>(window.length_ns());
 }

@@ -25,8 +25,6 @@ constexpr auto kOpensValue = table_of("\"{[");
 
 constexpr size_t kLongestStart = 4096;
 
-using Part = baseline::Part;  // some bytes compared at once, on any processor
-
 bool is_in(const std::array<bool, 256>& table, char c) { return table[static_cast<uint8_t>(c)]; }
 
 // Bytes of `word` that equal `byte` have their top bit set; the lowest such bit is exact.
@@ -136,32 +134,40 @@ class FlatArgs {
 
   // `open` is the object's brace. False where the args are not so; values may be set by then.
   bool find(size_t open) {
-    for (size_t at = open + 1; at + Part::kBytes <= text_.size(); at += Part::kBytes) {
-      const Part part(text_.data() + at);
-      const uint64_t ends = part.equal('}');
+    bool in_string = false;
+    for (size_t at = open + 1; at + kBlockBytes <= text_.size(); at += kBlockBytes) {
+      const baseline::Block block(text_.data() + at);
+      const uint64_t ends = block.equal('}');
       const uint64_t inside = ends == 0 ? ~uint64_t{0} : (ends & -ends) - 1;
-      if (((part.equal('{') | part.equal('\\')) & inside) != 0) return false;
-      for (uint64_t quotes = part.equal('"') & inside; quotes != 0; quotes &= quotes - 1) {
-        if (!pass_quote(at + static_cast<size_t>(std::countr_zero(quotes)))) return false;
+      if (((block.equal('{') | block.equal('\\')) & inside) != 0) return false;
+      for (uint64_t quotes = block.equal('"') & inside; quotes != 0; quotes &= quotes - 1) {
+        const size_t quote = at + static_cast<size_t>(std::countr_zero(quotes));
+        if (!in_string && !read_if_key(quote + 1)) return false;
         if (missing_ == 0) return true;
+        in_string = !in_string;
       }
-      if (ends != 0) return string_begin_ == 0;  // else the brace is one in a string
+      if (ends != 0) return !in_string;  // else the brace is one in a string
     }
     return false;
   }
 
  private:
-  bool pass_quote(size_t at) {
-    if (string_begin_ == 0) {
-      string_begin_ = at + 1;
-      return true;
-    }
-    const std::string_view string = text_.substr(string_begin_, at - string_begin_);
-    string_begin_ = 0;
+  static constexpr size_t kBlockBytes = 64;
+
+  bool read_if_key(size_t begin) {
     for (size_t i = 0; i < keys_.size(); ++i) {
-      if (string == keys_[i] && values_[i].empty()) return take_value(i, at + 1);
+      const std::string_view key = keys_[i];
+      if (!values_[i].empty() || !begins_with(begin, key)) continue;
+      const size_t end = begin + key.size();
+      if (end < text_.size() && text_[end] == '"') return take_value(i, end + 1);
     }
     return true;
+  }
+
+  // Most keys differ in their first character.
+  [[nodiscard]] bool begins_with(size_t begin, std::string_view key) const {
+    return begin < text_.size() && text_[begin] == key.front() &&
+           text_.substr(begin, key.size()) == key;
   }
 
   // Scalars only.
@@ -182,7 +188,6 @@ class FlatArgs {
   std::span<const std::string_view> keys_;
   std::span<std::string_view> values_;
   size_t missing_;
-  size_t string_begin_ = 0;  // 0: outside of strings
 };
 
 void find_one_by_one(std::string_view text, size_t open, std::span<const std::string_view> keys,

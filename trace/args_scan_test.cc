@@ -20,6 +20,9 @@ Values find_a_and_b(std::string_view text) {
   return values;
 }
 
+// What goes on behind the event is read at once with its end.
+std::string going_on(std::string_view text) { return std::string(text) + std::string(200, ' '); }
+
 TEST(ArgsScan, FindsValuesWhereverTheyStand) {
   const struct {
     std::string_view text;
@@ -37,7 +40,10 @@ TEST(ArgsScan, FindsValuesWhereverTheyStand) {
       {R"([{"args": {"a": 5}}])", {"", ""}},
       {"", {"", ""}},
   };
-  for (const auto& each : kCases) EXPECT_EQ(find_a_and_b(each.text), each.expected) << each.text;
+  for (const auto& each : kCases) {
+    EXPECT_EQ(find_a_and_b(each.text), each.expected) << each.text;
+    EXPECT_EQ(find_a_and_b(going_on(each.text)), each.expected) << each.text;
+  }
 }
 
 TEST(ArgsScan, OfATornEventIsWhatStandsWhole) {
@@ -82,6 +88,7 @@ TEST(ArgsScan, EventsThatBeginAlikeAreReadAlike) {
     Values values{"old", "old"};
     scanner.find(text, 5, kKeys, values);
     EXPECT_EQ(values, find_a_and_b(text)) << text;
+    EXPECT_EQ(values, find_a_and_b(going_on(text))) << text;
   }
 }
 
@@ -94,6 +101,7 @@ TEST(ArgsScan, KeysInStringsAreNone) {
            R"({"args": {"c": [{"a": 3}], "a" :1 , "b" : 2 , "and it goes on for long": 0}})",
        }) {
     EXPECT_EQ(find_a_and_b(text), (Values{"1", "2"})) << text;
+    EXPECT_EQ(find_a_and_b(going_on(text)), (Values{"1", "2"})) << text;
   }
 }
 

@@ -93,16 +93,16 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
 
   const auto count = static_cast<int64_t>(steps.size());
   Intervals left = merge(std::move(windows));
-  const auto give = [&](StepPart part, const Intervals& taken) {
-    breakdown.part_ns[static_cast<size_t>(part)] = total_ns(taken) / count;
-    left = subtract(left, taken);
+  const auto give = [&](StepPart part, Intervals rest) {
+    breakdown.part_ns[static_cast<size_t>(part)] = (total_ns(left) - total_ns(rest)) / count;
+    left = std::move(rest);
   };
   // The device's own parts come first: they leave little of the steps to look at.
   const Intervals in_steps = left;
   PartTimes on_device(in_steps);
   for (const DeviceWork& row : device.rows) on_device.add(device_part_of(row), row.interval);
   for (const StepPart part : {StepPart::kKernel, StepPart::kMemcpy, StepPart::kMemset}) {
-    give(part, intersect(left, on_device.take(part)));
+    give(part, subtract(left, on_device.take(part)));
   }
   const Intervals beside_device = left;
   PartTimes on_host(beside_device);
@@ -112,11 +112,10 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
   }
   for (const StepPart part :
        {StepPart::kCommunication, StepPart::kRuntime, StepPart::kDataLoader}) {
-    give(part, intersect(left, on_host.take(part)));
+    give(part, subtract(left, on_host.take(part)));
   }
-  const int64_t other_ns = total_ns(without_operators(trace, names, tree, left));
-  breakdown.part_ns[static_cast<size_t>(StepPart::kCpu)] = (total_ns(left) - other_ns) / count;
-  breakdown.part_ns[static_cast<size_t>(StepPart::kOther)] = other_ns / count;
+  give(StepPart::kCpu, without_operators(trace, names, tree, left));
+  breakdown.part_ns[static_cast<size_t>(StepPart::kOther)] = total_ns(left) / count;
   return breakdown;
 }
 

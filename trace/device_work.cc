@@ -123,8 +123,9 @@ void read_args(TextCursor& text, std::span<DeviceWork> rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     DeviceWork& row = rows[i];
     const std::string_view event = text.text_from(row.slice);
-    if (i + kAhead < rows.size())
+    if (i + kAhead < rows.size()) {
       fetch(event, text.offset_of(rows[i + kAhead].slice) - text.offset_of(row.slice));
+    }
     row.is_kernel() ? read_kernel_args(event, scanner, row) : read_copy_args(event, scanner, row);
   }
 }

@@ -62,8 +62,10 @@ class SortedPlaces {
     alike_bucket_ = bucket;
     alike_.clear();
     alike_.reserve(static_cast<size_t>(counts_[bucket]));
+    const int shift = std::max(0, static_cast<int>(bucket >> kBits) - 1);
+    const uint64_t first = (bucket - (static_cast<uint64_t>(shift) << kBits)) << shift;
     for (const Value value : values_) {
-      if (bucket_of(value) == bucket) alike_.push_back(value);
+      if ((order_of(value) - least_ - first) >> shift == 0) alike_.push_back(value);
     }
   }
 

@@ -62,7 +62,9 @@ Intervals intersect(const Intervals& left, const Intervals& right) {
 }
 
 Intervals subtract(const Intervals& from, const Intervals& what) {
+  if (what.empty()) return from;
   Intervals out;
+  out.reserve(from.size() + what.size());  // pages that stay untouched cost nothing
   auto hole = what.begin();
   for (Interval rest : from) {
     while (hole != what.end() && hole->end_ns <= rest.begin_ns) ++hole;

@@ -126,17 +126,11 @@ class Control {
       case Bell::kCapture:
         return start_capture("{}", "SIGUSR2");
       case Bell::kSlowStep:
-        return write_slow_step();
+        return Recorder::instance().write_slow_step();
       case Bell::kProgress:
       case Bell::kListen:
         return;
     }
-  }
-
-  /// Nobody hears of an error, and the next slow step is tried again.
-  static void write_slow_step() {
-    const std::string reason = Recorder::instance().steps().take_slow_step();
-    if (!reason.empty()) static_cast<void>(Recorder::instance().write_ring(reason));
   }
 
   void write_ring(const char* reason) {

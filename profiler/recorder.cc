@@ -239,6 +239,7 @@ Result Recorder::discard(Owner owner) {
   const std::lock_guard lock(mutex_);
   Session& own = session(owner);
   if (own.state == State::kIdle) return misuse("discard: not prepared");
+  write_slow_step_of(own);
   discard_window(own);
   return {};
 }
@@ -378,6 +379,7 @@ void Recorder::finish(const std::string& reason) {
   recording_ = false;
   const std::lock_guard lock(mutex_);
   is_over_ = true;
+  if (reason.empty()) write_slow_step_of(session(Owner::kProgram));
   for (Session& each : sessions_) {
     const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();
     if (!reason.empty()) each.reason = reason;

@@ -58,6 +58,8 @@ class Recorder {
   void add_source_entry(const std::string& key, const std::string& json);
   /// A trace of the flight recorder's last seconds, into the window's directory: its path.
   [[nodiscard]] tl::expected<std::string, std::string> write_ring(const std::string& reason);
+  /// The same for a slow step that nobody has written yet, if there is one.
+  void write_slow_step();
   [[nodiscard]] bool has_ring();
   /// The process ends: a window with a directory is completed there, any other given up. A flight
   /// recorder writes only for a `reason`, such as a crash.
@@ -106,7 +108,10 @@ class Recorder {
   [[nodiscard]] Result begin_ring(Session& session);
   [[nodiscard]] AssemblerOptions assembler_options(const Session& session) const;
   [[nodiscard]] std::vector<trace::Entry> last_words(Session& session);
+  [[nodiscard]] tl::expected<std::string, std::string> write_ring_of(Session& own,
+                                                                     const std::string& reason);
   [[nodiscard]] Result write_ring_to(Session& session, const std::string& path);
+  void write_slow_step_of(Session& own);
   void discard_window(Session& session);
   [[nodiscard]] Result write_window(Session& session, const std::string& path);
   void enable_sources(const SourceOptions& options);

@@ -26,7 +26,24 @@ bool Recorder::has_ring() {
 tl::expected<std::string, std::string> Recorder::write_ring(const std::string& reason) {
   if (auto alive = check_alive(); !alive) return tl::unexpected(alive.error());
   const std::lock_guard lock(mutex_);
-  Session& own = session(Owner::kProgram);
+  return write_ring_of(session(Owner::kProgram), reason);
+}
+
+void Recorder::write_slow_step() {
+  const std::lock_guard lock(mutex_);
+  write_slow_step_of(session(Owner::kProgram));
+}
+
+/// Also before the ring is given up: the job may end sooner than the control thread wakes.
+void Recorder::write_slow_step_of(Session& own) {
+  if (!own.flight || own.state != State::kRecording) return;
+  const std::string reason = steps_.take_slow_step();
+  // Nobody hears of an error, and the next slow step is tried again.
+  if (!reason.empty()) static_cast<void>(write_ring_of(own, reason));
+}
+
+tl::expected<std::string, std::string> Recorder::write_ring_of(Session& own,
+                                                               const std::string& reason) {
   if (!own.flight || own.state != State::kRecording) {
     return tl::unexpected(std::string("no flight recorder is running"));
   }

@@ -149,6 +149,24 @@ def test_a_recorded_job_writes_its_slow_step_and_how_it_failed(
     assert ("uncaught ValueError" in reasons) == (end == "fails")
 
 
+@pytest.mark.parametrize("end", ["", 'call("redline_discard")', "sys.exit(0)"])
+def test_a_slow_last_step_is_written_however_soon_the_job_ends(job, end):
+    steps = """
+import time
+call("redline_discard")
+call("redline_prepare", b'{"directory": "traces", "ring_seconds": 60, "slow_step": 10}')
+call("redline_start")
+for step in range(21):
+    library.redline_begin_step(step)
+    if step == 20:
+        time.sleep(0.3)
+    library.redline_end_step()
+"""
+    done, written = job(steps + end)
+    assert done.returncode == 0
+    assert [trace["redline"]["reason"].split(" took ")[0] for trace in written] == ["step 20"]
+
+
 def test_profile_keeps_a_ring(tmp_path):
     redline = import_redline()
     import torch

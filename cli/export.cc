@@ -51,8 +51,8 @@ void add_export(CLI::App& app, int& status) {
       "file is not.\n"
       "Examples:\n"
       "  redline export traces --sqlite traces.db\n"
-      "  sqlite3 traces.db \"SELECT name, sum(dur_ns) FROM events WHERE category = 'kernel'\n"
-      "    GROUP BY name ORDER BY 2 DESC LIMIT 10\"");
+      "  sqlite3 traces.db \"SELECT name, sum(dur_ns) FROM events\n"
+      "    WHERE category = 'kernel' GROUP BY name ORDER BY 2 DESC LIMIT 10\"");
   command->callback([options, &status] { status = export_traces(*options); });
 }
 

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/help_formatter.h"
 
 namespace redline::cli {
 
@@ -21,6 +22,7 @@ int run(int argc, char** argv) {
       "Redline records PyTorch and LibTorch training, says what holds it back, and proves the "
       "gain.",
       "redline");
+  format_help(app);
   app.set_version_flag("--version", "redline " REDLINE_VERSION);
   app.require_subcommand(1);
   app.footer(

@@ -173,8 +173,8 @@ void add_record(CLI::App& app, int& status) {
       "The command's exit status is passed on.\n"
       "Examples:\n"
       "  redline record -- python train.py --epochs 1\n"
-      "  redline record -o traces --schedule wait=10,active=5 -- "
-      "torchrun --nproc_per_node 2 train.py\n"
+      "  redline record -o traces -- torchrun --nproc_per_node 2 train.py\n"
+      "  redline record --schedule wait=10,active=5 -- python train.py\n"
       "  redline record --ring 30s --slow-step 2 -- python train.py\n"
       "  redline record --shapes -- ./build/mnist");
   command->callback([options, &status] { status = record(*options); });

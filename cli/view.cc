@@ -16,7 +16,10 @@ void add_view(CLI::App& app, int& status) {
   auto paths = std::make_shared<std::vector<std::string>>();
   command->add_option("PATH", *paths, "Trace files or folders of ranks");
   command->footer(
-      "Example: redline view traces\nredline-viewer --help has the options for scripts.");
+      "redline-viewer --help has the options for scripts.\n"
+      "Examples:\n"
+      "  redline view traces\n"
+      "  redline view rank0.pt.trace.json.gz rank1.pt.trace.json.gz");
   command->callback([paths, &status] {
     const std::string viewer = launch::program_folder() + "/redline-viewer";
     std::vector<char*> argv{const_cast<char*>(viewer.c_str())};

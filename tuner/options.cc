@@ -1,4 +1,5 @@
 #include "tuner/options.h"
+#include "cli/help_formatter.h"
 
 #include <fmt/format.h>
 
@@ -52,7 +53,7 @@ constexpr const char* kFooter =
     "  autotune -- torchrun --nproc_per_node 2 train.py\n"
     "  autotune --knob batch_size=16..512 --knob amp=off,bf16 --budget 2m \\\n"
     "           --memory-limit 2GiB -- python train.py\n"
-    "  autotune --knob threads=1,2,4 --metric 'rate ([0-9.]+)' -- ./train -t {threads}\n"
+    "  autotune --knob threads=1,2 --metric 'rate ([0-9.]+)' -- ./train -t {threads}\n"
     "\n"
     "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
 
@@ -99,6 +100,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       "Finds the fastest configuration of a training command that does not run out of "
       "memory: each trial runs the command for a few seconds under other knobs.",
       "autotune");
+  cli::format_help(app);
   app.set_version_flag("--version", "autotune " REDLINE_VERSION);
   app.add_option("--knob", options.knobs,
                  "NAME=LOW..HIGH or NAME=A,B,C; default: what suits Python")

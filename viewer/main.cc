@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "cli/help_formatter.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/screenshot.h"
 
@@ -109,6 +110,7 @@ int run_window(const Options& options, MainWindow& window) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Shows the timelines of training traces", "redline-viewer");
+  redline::cli::format_help(app);
   add_options(app, options);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,23 @@
+"""What every program says of itself."""
+
+import pytest
+
+COMMANDS = [
+    *(["redline", *rest] for rest in
+      ([], ["record"], ["trigger"], ["run"], ["report"], ["diff"], ["view"], ["merge"], ["export"],
+       ["doctor"])),
+    ["autotune"],
+    ["redline-viewer"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_fits_a_terminal(run, program, command):
+    name, *rest = command
+    helped = run([program(name), *rest, "--help"])
+    assert helped.returncode == 0 and not helped.stderr
+    lines = helped.stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert lines[0] and "  -h,--help               Print this help message and exit" in lines
+    examples = lines[lines.index("Examples:"):]
+    assert any(f"{' '.join(command)} " in f"{line} " for line in examples)

@@ -13,10 +13,18 @@ uint64_t mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-uint64_t load(const char* at, size_t size) {
-  uint64_t value = 0;
-  std::memcpy(&value, at, size);
-  return value;
+template <typename Word>
+uint64_t load(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+/// The last `left` bytes of a text, fewer than eight, by loads of a fixed size that may overlap.
+uint64_t load_tail(const char* at, size_t left, size_t size) {
+  if (size >= 8) return load<uint64_t>(at + left - 8);
+  if (left >= 4) return load<uint32_t>(at) | load<uint32_t>(at + left - 4) << 32;
+  return load<uint8_t>(at) | load<uint8_t>(at + left / 2) << 8 | load<uint8_t>(at + left - 1) << 16;
 }
 
 // An id: the low bits of its generation, then its place in it. UINT32_MAX is no id.
@@ -35,8 +43,8 @@ uint64_t hash_text(std::string_view text, TextForm form) {
   uint64_t hash = mix(text.size() + 1, kPrime1 ^ static_cast<uint64_t>(form));
   const char* at = text.data();
   size_t left = text.size();
-  for (; left >= 8; at += 8, left -= 8) hash = mix(hash ^ load(at, 8), kPrime2);
-  if (left > 0) hash = mix(hash ^ load(at, left), kPrime1);
+  for (; left >= 8; at += 8, left -= 8) hash = mix(hash ^ load<uint64_t>(at), kPrime2);
+  if (left > 0) hash = mix(hash ^ load_tail(at, left, text.size()), kPrime1);
   return mix(hash, kPrime2);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,6 +11,25 @@ namespace redline::profiler {
 namespace {
 
 constexpr uint64_t kPlenty = 1 << 20;
+
+TEST(HashText, TellsEveryByteOfATextOfAnyLength) {
+  std::set<uint64_t> hashes;
+  size_t texts = 0;
+  for (size_t size = 0; size <= 40; ++size) {
+    const std::string same(size, 'a');
+    hashes.insert(hash_text(same, TextForm::kName));
+    ++texts;
+    for (size_t at = 0; at < size; ++at) {
+      std::string other = same;
+      for (const char c : {'b', '\0', '\xFF'}) {
+        other[at] = c;
+        hashes.insert(hash_text(other, TextForm::kName));
+        ++texts;
+      }
+    }
+  }
+  EXPECT_EQ(hashes.size(), texts);
+}
 
 TEST(TextTable, TellsTextsByContentAndForm) {
   TextTable table;

@@ -133,13 +133,15 @@ Text::Part Text::reach(uint64_t end) const {
 }
 
 Text::Hold Text::hold(uint64_t offset, size_t bytes) const {
-  const Part part = reach(offset + bytes);
+  const size_t block = inflation_ ? inflation_->buffer.block_bytes() : 1;
+  const uint64_t end = (offset + bytes + block - 1) / block * block;
+  const Part part = reach(end);
   Hold hold;
   hold.text_ = part.text;
   hold.to_ = part.text.size();
   if (!inflation_) return hold;
-  hold.from_ = std::min<uint64_t>(offset, part.text.size());
-  hold.to_ = std::min<uint64_t>(offset + bytes, part.text.size());
+  hold.from_ = std::min<uint64_t>(offset / block * block, part.text.size());
+  hold.to_ = std::min<uint64_t>(end, part.text.size());
   hold.is_cut_ = !part.is_whole || hold.to_ < part.text.size();
   hold.owner_ = this;
   inflation_->buffer.hold(hold.from_, hold.to_);

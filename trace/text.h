@@ -63,8 +63,9 @@ class Text {
     }
     ~Hold();
 
+    /// All of [from, to), or of it what the text has.
     [[nodiscard]] bool contains(uint64_t from, uint64_t to) const {
-      return from_ <= from && to <= to_;
+      return from_ <= from && from < to_ && (to <= to_ || !is_cut_);
     }
     /// The text from `offset` on, as far as it is held; empty where that is not at all.
     [[nodiscard]] std::string_view from(uint64_t offset) const {
@@ -83,7 +84,7 @@ class Text {
     uint64_t to_ = 0;
     bool is_cut_ = false;
   };
-  /// At least [offset, offset + bytes), less at the text's end.
+  /// The blocks around [offset, offset + bytes), less at the text's end.
   [[nodiscard]] Hold hold(uint64_t offset, size_t bytes) const;
   /// The text from `offset` on as a hold of that many bytes has it, for good.
   [[nodiscard]] std::string_view keep(uint64_t offset, size_t bytes) const;

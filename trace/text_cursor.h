@@ -1,6 +1,7 @@
 // Events of a trace as they stand in its text, one after the other.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -9,8 +10,9 @@
 
 namespace redline::trace {
 
-/// For those who read many events about in the order of the text: of a compressed file, only what
-/// is read now is in memory. Not to be shared by threads; each has one of its own.
+/// For those who read many events: of a compressed file, only what is read now is in memory. It may
+/// be read in a few places in turn, such as launches and their kernels. Not to be shared by
+/// threads; each has one of its own.
 class TextCursor {
  public:
   explicit TextCursor(const Trace& trace) : trace_(trace) {}
@@ -26,7 +28,9 @@ class TextCursor {
 
  private:
   const Trace& trace_;
-  Text::Hold hold_;
+  [[nodiscard]] Text::Hold& hold_around(uint64_t text_offset, size_t bytes);
+
+  std::array<Text::Hold, 4> holds_;  ///< the last used one first
 };
 
 }  // namespace redline::trace

@@ -36,7 +36,7 @@ TEST(GzipStreamTest, GivesAllMembersInStepsOfAnySize) {
   const std::string text = some_text(300'000);
   const std::string file = gzip(text.substr(0, 100'000)) + gzip("") + gzip(text.substr(100'000)) +
                            std::string(512, '\0');
-  for (const size_t step : {1000, 4096, 99'999, 1'000'000}) {
+  for (const size_t step : {1000UL, 4096UL, 99'999UL, 1'000'000UL}) {
     auto stream = std::make_unique<GzipStream>(file);
     Status last;
     EXPECT_EQ(rest_of(*stream, step, last), text) << step;

@@ -94,7 +94,7 @@ TEST_F(InflateBufferTest, ReleasedBlocksLendTheirMemory) {
   for (size_t block = 0; block < 60; ++block) ASSERT_TRUE(write_block(buffer, block));
   buffer.finish();
   const std::string_view text = buffer.at_least(SIZE_MAX).text;
-  for (const size_t block : {0, 59, 17, 18, 17, 0}) {
+  for (const size_t block : {0UL, 59UL, 17UL, 18UL, 17UL, 0UL}) {
     buffer.hold(block * kPage, (block + 1) * kPage);
     EXPECT_EQ(text.substr(block * kPage, kPage), std::string(kPage, letter(block)));
     buffer.let_go(block * kPage, (block + 1) * kPage);

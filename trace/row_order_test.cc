@@ -90,7 +90,7 @@ TEST(RowOrderTest, MergesTwoRowsOfEventsThatRepeat) {
 
 TEST(RowOrderTest, IsThatOfSortingForAnyRows) {
   std::mt19937 random(7);
-  for (const int64_t disorder : {0, 1, 5, 100, 100'000}) {
+  for (const uint64_t disorder : {0UL, 1UL, 5UL, 100UL, 100'000UL}) {
     SliceRows rows;
     std::vector<SliceRow> all;
     for (int64_t i = 0; i < 3000; ++i) {

@@ -44,7 +44,7 @@ std::vector<std::string> control_folders(uid_t user) {
   folders.push_back("/run/user/" + std::to_string(user) + "/redline");
   folders.push_back(shared_folder(user));
   std::ranges::sort(folders);
-  folders.erase(std::ranges::unique(folders).begin(), folders.end());
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
   std::erase_if(folders, [&](const auto& folder) { return !is_private_folder(folder, user); });
   return folders;
 }
@@ -75,7 +75,7 @@ std::vector<pid_t> listening_processes(const std::vector<std::string>& folders) 
     }
   }
   std::ranges::sort(processes);
-  processes.erase(std::ranges::unique(processes).begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   return processes;
 }
 

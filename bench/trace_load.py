@@ -138,16 +138,8 @@ def plan(options, load_once, files):
     return planned, missing
 
 
-def warm_memory(text_bytes):
-    """Memory that no program has had since the machine began costs its first user up to a second a
-    gigabyte on a virtual machine. So that it is nobody's luck to get such memory or not, a process
-    of its own takes half as much again as the text before each reading, and gives it back."""
-    subprocess.run([sys.executable, "-c", f"taken = b'1' * {text_bytes * 3 // 2}"], check=False)
-
-
 def run_once(measurement):
     """What the reading in a process of its own says of itself; Unavailable where it fails."""
-    warm_memory(measurement["text_bytes"])
     # Nothing is found that an earlier reading kept.
     with tempfile.TemporaryDirectory(prefix="redline-bench-") as cache:
         done = subprocess.run(

@@ -31,6 +31,32 @@ class EventOutput {
   [[nodiscard]] std::string_view text(TextId id) { return texts_.text(id); }
   [[nodiscard]] uint64_t lost_texts() const { return texts_.lost(); }
 
+  /// Begins an event that is no slice: `head` and `more` follow "ph", up to the next comma. Its
+  /// "args" are open; end_event() closes both.
+  [[nodiscard]] trace::TextBuffer& begin_event(std::string_view head, std::string_view quoted_name,
+                                               uint64_t tid, int64_t begin_ns,
+                                               std::string_view more = {}) {
+    auto& text = file_.begin_event();
+    text.literal("{\"ph\": ");
+    text.text(head);
+    text.text(more);
+    text.literal(", \"name\": ");
+    text.text(quoted_name);
+    text.literal(", \"pid\": ");
+    text.integer(pid_);
+    text.literal(", \"tid\": ");
+    text.integer(tid);
+    text.literal(", \"ts\": ");
+    file_.timestamp(unix_ns(begin_ns));
+    text.literal(", \"args\": {");
+    return text;
+  }
+  void end_event(trace::TextBuffer& text) {
+    text.literal("}}");
+    file_.end_event();
+    count_event();
+  }
+
   /// Events so far, each of which has called count_event(). Kineto's "Ev Idx" is this number.
   [[nodiscard]] uint64_t events() const { return events_; }
   void count_event() { ++events_; }

@@ -47,6 +47,11 @@ void JobSteps::watch_slow_steps(double factor, int64_t pause_ns) {
   slow_steps_.emplace(factor, pause_ns);
 }
 
+uint64_t JobSteps::slow_steps_not_told() {
+  const std::lock_guard lock(mutex_);
+  return slow_steps_ ? slow_steps_->not_told() : 0;
+}
+
 std::string JobSteps::take_slow_step() {
   const std::lock_guard lock(mutex_);
   return std::exchange(slow_step_, "");

@@ -27,6 +27,8 @@ class JobSteps {
   void watch_slow_steps(double factor, int64_t pause_ns);
   /// Why it is to be written, once; "" if it is not.
   [[nodiscard]] std::string take_slow_step();
+  /// Slow steps that came too soon after another, or after too many.
+  [[nodiscard]] uint64_t slow_steps_not_told();
 
  private:
   void judge(int64_t number, int64_t took_ns, int64_t now_ns);

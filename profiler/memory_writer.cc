@@ -5,17 +5,11 @@ namespace redline::profiler {
 
 void write_memory(EventOutput& out, const Record& record, uint64_t tid) {
   const MemoryFields& memory = record.of.memory;
-  auto& text = out.file().begin_event();
-  text.literal("{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": ");
   const bool is_out_of_memory = record.kind == RecordKind::kOutOfMemory;
-  text.text(is_out_of_memory ? "\"[OutOfMemory]\"" : "\"[memory]\"");
-  text.literal(", \"pid\": ");
-  text.integer(out.pid());
-  text.literal(", \"tid\": ");
-  text.integer(tid);
-  text.literal(", \"ts\": ");
-  out.file().timestamp(out.unix_ns(record.begin_ns));
-  text.literal(", \"args\": {\"Total Reserved\": ");
+  auto& text = out.begin_event("\"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\"",
+                               is_out_of_memory ? "\"[OutOfMemory]\"" : "\"[memory]\"", tid,
+                               record.begin_ns);
+  text.literal("\"Total Reserved\": ");
   text.integer(memory.total_reserved);
   text.literal(", \"Total Allocated\": ");
   text.integer(memory.total_allocated);
@@ -33,9 +27,7 @@ void write_memory(EventOutput& out, const Record& record, uint64_t tid) {
   text.literal(", \"finished\": false");
   text.literal(", \"Ev Idx\": ");
   text.integer(out.events());
-  text.literal("}}");
-  out.file().end_event();
-  out.count_event();
+  out.end_event(text);
 }
 
 }  // namespace redline::profiler

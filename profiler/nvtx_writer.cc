@@ -1,20 +1,12 @@
 #include "profiler/nvtx_writer.h"
 
-#include <charconv>
-#include <cmath>
+#include <string>
 
 namespace redline::profiler {
 namespace {
 
 /// What a program starts and never ends must not fill the memory.
 constexpr size_t kMostOpen = size_t{1} << 16;
-
-void write_double(trace::TextBuffer& text, double value) {
-  if (!std::isfinite(value)) return text.literal("null");  // JSON has no word for it
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
-  text.text({digits, static_cast<size_t>(end - digits)});
-}
 
 }  // namespace
 
@@ -69,26 +61,11 @@ void NvtxWriter::write_end(const Record& start, const End& end) {
 }
 
 void NvtxWriter::write_event(std::string_view head, const Record& record, uint64_t tid) {
-  auto& text = out_.file().begin_event();
-  text.literal("{\"ph\": ");
-  text.text(head);
-  if (record.of.nvtx.range != 0) {
-    text.literal(", \"id\": ");
-    text.integer(record.of.nvtx.range);
-  }
-  text.literal(", \"name\": ");
-  text.text(out_.text(record.name));
-  text.literal(", \"pid\": ");
-  text.integer(out_.pid());
-  text.literal(", \"tid\": ");
-  text.integer(tid);
-  text.literal(", \"ts\": ");
-  out_.file().timestamp(out_.unix_ns(record.begin_ns));
-  text.literal(", \"args\": {");
+  const uint64_t range = record.of.nvtx.range;
+  const std::string id = range != 0 ? ", \"id\": " + std::to_string(range) : "";
+  auto& text = out_.begin_event(head, out_.text(record.name), tid, record.begin_ns, id);
   write_args(text, record);
-  text.literal("}}");
-  out_.file().end_event();
-  out_.count_event();
+  out_.end_event(text);
 }
 
 void NvtxWriter::write_args(trace::TextBuffer& text, const Record& record) {
@@ -104,7 +81,7 @@ void NvtxWriter::write_args(trace::TextBuffer& text, const Record& record) {
     case PayloadForm::kSigned:
       return text.integer(fields.payload.signed_number);
     case PayloadForm::kDouble:
-      return write_double(text, fields.payload.real);
+      return text.number(fields.payload.real);
   }
 }
 

@@ -228,6 +228,9 @@ std::vector<trace::Entry> Recorder::last_words(Session& session) {
     for (const auto& entry : source_entries_) join(entries, entry);
   }
   entries.emplace_back(kOwnEntry, clock_members(session.clock_at_begin, read_clocks()));
+  if (const uint64_t slow = session.flight ? steps_.slow_steps_not_told() : 0; slow > 0) {
+    entries.emplace_back(kOwnEntry, "{\"slow_steps_not_written\": " + std::to_string(slow) + "}");
+  }
   if (!session.reason.empty()) {
     entries.emplace_back(kOwnEntry, "{\"reason\": " + trace::json_string(session.reason) + "}");
   }

@@ -23,22 +23,10 @@ void write_slice(EventOutput& out, const Record& record, uint64_t tid) {
 }
 
 void write_mark(EventOutput& out, const Record& record, uint64_t tid) {
-  auto& text = out.file().begin_event();
-  text.literal("{\"ph\": \"i\", \"cat\": ");
-  text.text(out.text(record.of.slice.category));
-  text.literal(", \"s\": \"t\", \"name\": ");
-  text.text(out.text(record.name));
-  text.literal(", \"pid\": ");
-  text.integer(out.pid());
-  text.literal(", \"tid\": ");
-  text.integer(tid);
-  text.literal(", \"ts\": ");
-  out.file().timestamp(out.unix_ns(record.begin_ns));
-  text.literal(", \"args\": {");
+  auto& text = out.begin_event("\"i\", \"s\": \"t\", \"cat\": ", out.text(record.name), tid,
+                               record.begin_ns, out.text(record.of.slice.category));
   if (record.of.slice.args) text.text(out.text(record.of.slice.args));
-  text.literal("}}");
-  out.file().end_event();
-  out.count_event();
+  out.end_event(text);
 }
 
 }  // namespace redline::profiler

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trace/category.h"
 #include "trace/communication.h"
 #include "trace/parallel.h"
 #include "trace/slice_view.h"
@@ -112,7 +113,7 @@ DeedsByName::DeedsByName(const Trace& trace) : trace_(trace) {
 // A name may be that of an operator and of a kernel: one table a group of categories.
 size_t DeedsByName::group_of(Category category) {
   if (is_host_node(category)) return 0;
-  if (category == Category::kRuntime || category == Category::kDriver) return 1;
+  if (is_launch(category)) return 1;
   return category == Category::kKernel ? 2 : 3;
 }
 

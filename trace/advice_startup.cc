@@ -4,6 +4,7 @@
 #include <array>
 
 #include "trace/advice_rules.h"
+#include "trace/category.h"
 #include "trace/format.h"
 #include "trace/slice_view.h"
 
@@ -25,8 +26,7 @@ std::optional<Finding> startup_recorded(const Activity& activity) {
   if (activity.analysis().steps.front().number) return std::nullopt;
   std::vector<SliceId> calls;
   for_each_slice(trace, [&](SliceId slice, Category category) {
-    if ((category == Category::kRuntime || category == Category::kDriver) &&
-        duration_ns(trace, slice) >= kFirstUseNs) {
+    if (is_launch(category) && duration_ns(trace, slice) >= kFirstUseNs) {
       calls.push_back(slice);
     }
   });

@@ -84,7 +84,7 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
       {"gpus",
        [&] {
          all.devices = device_properties(source);
-         all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps);
+         all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps, all.devices);
        }},
       {"phases",
        [&] { all.phases = phase_times(source, all.device_work, all.host_tree, all.steps); }},

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "trace/category.h"
 #include "trace/intervals.h"
 #include "trace/slice_view.h"
 
@@ -44,7 +45,7 @@ std::optional<StepPart> host_part_of(const Trace& trace, const NameKinds& names,
 // Runtime calls, collectives and DataLoaders.
 void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
   for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (category == Category::kRuntime || category == Category::kDriver) {
+    if (is_launch(category)) {
       times.add(StepPart::kRuntime, interval_of(trace, slice));
     } else if (is_host_node(category)) {
       const auto part = host_part_of(trace, names, slice);

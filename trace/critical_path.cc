@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "trace/category.h"
 #include "trace/host_tree.h"
 #include "trace/slice_view.h"
 #include "trace/sorted_runs.h"
@@ -218,7 +219,7 @@ class Walk {
     if (!moment.inside) return pause(moment);
     const Category category = trace_.slices().category[moment.inside.value];
     const StringId name = trace_.slices().name[moment.inside.value];
-    if (category == Category::kRuntime || category == Category::kDriver) {
+    if (is_launch(category)) {
       const size_t awaited = awaited_by(moment.inside, name);
       if (awaited == kNone) return put(moment.inside, PathClass::kRuntime, moment.since_ns);
       put(moment.inside, PathClass::kRuntime, table_.rows[awaited].interval.end_ns);

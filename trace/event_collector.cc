@@ -7,7 +7,6 @@
 #include "trace/async_events.h"
 #include "trace/category.h"
 #include "trace/json_scan.h"
-#include "trace/kineto_time.h"
 #include "trace/phases_not_shown.h"
 
 namespace redline::trace {
@@ -138,7 +137,6 @@ Category EventCollector::category_of_event(const RawEvent& event, StringId name)
 }
 
 std::optional<int64_t> EventCollector::time_of(const RawEvent& event, std::string_view token) {
-  if (const auto time_ns = parse_kineto_time_ns(token)) return time_ns;
   if (token.empty()) {
     rows_->issues.lost("event_without_ts", event.offset);
     return std::nullopt;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "trace/event_parser.h"
-#include "trace/kineto_time.h"
+#include "trace/json_scan.h"
 #include "trace/sound_events.h"
 
 namespace redline::trace {
@@ -15,10 +15,10 @@ struct Collector : EventSink {
   void add(const RawEvent& event) override {
     if (event.time_ns != RawEvent::kNotRead) {
       ++times_read;
-      EXPECT_EQ(event.time_ns, parse_kineto_time_ns(event.time)) << event.time;
+      EXPECT_EQ(event.time_ns, parse_scaled(event.time, 3)) << event.time;
     }
     if (event.duration_ns != RawEvent::kNotRead) {
-      EXPECT_EQ(event.duration_ns, parse_kineto_time_ns(event.duration)) << event.duration;
+      EXPECT_EQ(event.duration_ns, parse_scaled(event.duration, 3)) << event.duration;
     }
     events += std::to_string(event.offset);
     for (const auto token : {event.phase, event.category, event.name, event.pid, event.tid,

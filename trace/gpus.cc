@@ -232,10 +232,10 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
 }
 
 std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table, const HostTree& tree,
-                            const std::vector<Step>& steps) {
+                            const std::vector<Step>& steps,
+                            const std::vector<DeviceProperties>& properties) {
   if (steps.empty()) return {};
   const Interval all_steps{steps.front().window.begin_ns, steps.back().window.end_ns};
-  const auto properties = device_properties(trace);
   std::vector<GpuUse> gpus;
   for (auto& [device, slices] : gather(trace, table, tree, all_steps)) {
     GpuUse use = measure(table, std::move(slices), all_steps);

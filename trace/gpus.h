@@ -60,6 +60,7 @@ struct GpuUse {
 };
 
 [[nodiscard]] std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table,
-                                          const HostTree& tree, const std::vector<Step>& steps);
+                                          const HostTree& tree, const std::vector<Step>& steps,
+                                          const std::vector<DeviceProperties>& properties);
 
 }  // namespace redline::trace

@@ -51,21 +51,21 @@ class GzipPoints {
 
 bool is_zstd(std::string_view file) { return file.substr(0, 4) == "\x28\xb5\x2f\xfd"; }
 
-void inflate_gzip(std::string_view file, InflateBuffer& out, InflateProgress& progress,
+void inflate_gzip(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
                   IssueLog& issues) {
   const auto points = std::make_shared<GzipPoints>();
   out.may_forget([points](size_t block, std::span<char> text) { points->inflate(block, text); });
   const auto done = [&] { return out.at_least(0).text.size(); };
   const auto stream = std::make_unique<GzipStream>(file);
-  while (!progress.stop) {
+  for (;;) {
     const bool is_block_begin = out.is_block_begin();
     const std::span<char> room = out.room(kStepOut);
-    if (progress.stop) return;
+    if (out.is_stopped()) return;
     if (room.empty()) return issues.lost("text_too_large", done());
     if (is_block_begin) points->add(done() / out.block_bytes(), *stream);
     const GzipStream::Step step = stream->read(room);
     out.commit(step.bytes);
-    progress.file_bytes = stream->file_bytes();
+    file_bytes = stream->file_bytes();
     switch (step.status) {
       case GzipStream::Status::kMore:
         break;
@@ -84,21 +84,21 @@ void inflate_gzip(std::string_view file, InflateBuffer& out, InflateProgress& pr
   }
 }
 
-void inflate_zstd(std::string_view file, InflateBuffer& out, InflateProgress& progress,
+void inflate_zstd(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
                   IssueLog& issues) {
   const auto done = [&] { return out.at_least(0).text.size(); };
   const std::unique_ptr<ZSTD_DStream, ZstdFree> stream(ZSTD_createDStream());
   ZSTD_inBuffer in{file.data(), file.size(), 0};
   size_t status = 1;
   bool more_output = false;
-  while ((in.pos < in.size || more_output) && !progress.stop) {
+  while (in.pos < in.size || more_output) {
     const std::span<char> room = out.room(kStepOut);
-    if (room.empty() && progress.stop) return;
+    if (out.is_stopped()) return;
     if (room.empty()) return issues.lost("text_too_large", done());
     ZSTD_outBuffer step{room.data(), room.size(), 0};
     status = ZSTD_decompressStream(stream.get(), &step, &in);
     out.commit(step.pos);
-    progress.file_bytes = in.pos;
+    file_bytes = in.pos;
     if (ZSTD_isError(status) != 0) return issues.lost("zstd_damaged", done());
     more_output = step.pos == step.size;
   }

@@ -70,6 +70,7 @@ std::span<char> InflateBuffer::room(size_t bytes) {
   const size_t size = size_.load(std::memory_order_relaxed);
   const size_t block = size / block_bytes_;
   Lock lock(mutex_);
+  if (stopped_) return {};
   if (block == blocks_.size()) {
     changed_.wait(
         lock, [&] { return stopped_ || !again_ || busy_blocks_ < kBlocksAhead || wanted_ > size; });

@@ -62,8 +62,9 @@ class InflateBuffer {
   void let_go(size_t from, size_t to);
   /// The same for good.
   void keep(size_t from, size_t to);
-  /// The writer finds no more room.
+  /// The writer finds no more room, and no error.
   void stop();
+  [[nodiscard]] bool is_stopped() const { return stopped_; }
 
   [[nodiscard]] size_t block_bytes() const { return block_bytes_; }
 
@@ -112,7 +113,7 @@ class InflateBuffer {
   int file_ = -1;
   size_t file_bytes_ = 0;
   bool forgets_unheld_ = false;
-  bool stopped_ = false;
+  std::atomic<bool> stopped_ = false;
   std::atomic<size_t> size_ = 0;
   std::atomic<bool> is_whole_ = false;
 };

@@ -135,7 +135,7 @@ class Rewriting {
         write_row(text, trace_.string(counter.pid), "0");
         write_time(text, counter.time_ns[i]);
         text.literal(", \"args\": {\"\": ");
-        write_double(text, counter.value[i]);
+        text.number(counter.value[i]);
         text.literal("}");
         end(text);
       }
@@ -249,17 +249,6 @@ class Rewriting {
       return true;
     });
     text.literal("}");
-  }
-
-  static void write_double(TextBuffer& text, double value) {
-    char digits[32];
-    const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
-    const std::string_view number(digits, static_cast<size_t>(end - digits));
-    if (value - value == 0) {
-      text.text(number);
-    } else {
-      text.quoted(number);  // JSON has no number for inf and NaN
-    }
   }
 
   void write_flow_end(std::string_view phase, uint64_t id, FlowKind kind, SliceId slice) {

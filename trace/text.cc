@@ -40,10 +40,7 @@ tl::expected<FileStamp, ReadError> stamp_of(const std::string& path, int fd) {
 }  // namespace
 
 Text::~Text() {
-  if (inflation_) {
-    inflation_->progress.stop = true;
-    inflation_->buffer.stop();
-  }
+  if (inflation_) inflation_->buffer.stop();
   if (inflation_ && inflation_->thread.joinable()) inflation_->thread.join();
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
 }
@@ -93,9 +90,9 @@ tl::expected<void, ReadError> Text::check(const std::string& path) const {
 
 void Text::Inflation::run(std::string_view file) {
   if (is_gzip(file)) {
-    inflate_gzip(file, buffer, progress, issues);
+    inflate_gzip(file, buffer, file_bytes, issues);
   } else {
-    inflate_zstd(file, buffer, progress, issues);
+    inflate_zstd(file, buffer, file_bytes, issues);
   }
   buffer.finish();
 }
@@ -177,7 +174,7 @@ IssueLog Text::issues() const {
 size_t Text::file_bytes(size_t at) const {
   if (!inflation_) return at;
   // The inflater tells of text before it tells of the file's bytes that it came from.
-  const size_t done = std::max<size_t>(1, inflation_->progress.file_bytes);
+  const size_t done = std::max<size_t>(1, inflation_->file_bytes.load());
   const size_t inflated = std::max<size_t>(1, at_least(0).text.size());
   const double share = std::min(1.0, static_cast<double>(at) / static_cast<double>(inflated));
   return static_cast<size_t>(std::ceil(static_cast<double>(done) * share));

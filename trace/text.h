@@ -105,7 +105,7 @@ class Text {
     void begin(std::string_view file);
 
     InflateBuffer buffer;
-    InflateProgress progress;
+    std::atomic<size_t> file_bytes = 0;  ///< done
     IssueLog issues;
     std::once_flag begun;
     std::thread thread;

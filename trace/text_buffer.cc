@@ -1,5 +1,8 @@
 #include "trace/text_buffer.h"
 
+#include <cmath>
+#include <iterator>
+
 #include <algorithm>
 
 namespace redline::trace {
@@ -46,6 +49,13 @@ void TextBuffer::grow(size_t count) {
   if (size_ > 0) std::memcpy(bytes.get(), bytes_.get(), size_);
   bytes_ = std::move(bytes);
   capacity_ = capacity;
+}
+
+void TextBuffer::number(double value) {
+  char digits[32];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  const std::string_view written(digits, static_cast<size_t>(end - digits));
+  std::isfinite(value) ? text(written) : quoted(written);
 }
 
 void TextBuffer::quoted(std::string_view value) {

@@ -33,6 +33,9 @@ class TextBuffer {
     size_ += static_cast<size_t>(std::to_chars(at, at + 20, value).ptr - at);
   }
 
+  /// A JSON number; inf and NaN, for which JSON has none, as strings.
+  void number(double value);
+
   /// Microseconds with exactly three decimals, the unit of "ts" and "dur"; below 0 becomes 0.
   void microseconds(int64_t ns) {
     if (ns < 0) ns = 0;

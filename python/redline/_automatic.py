@@ -223,7 +223,8 @@ class AutomaticRecording:
         return ProfilerAction.NONE
 
     def _begin_work(self):
-        if self._ranks and distributed_info() and distributed_info()["rank"] not in self._ranks:
+        job = distributed_info() if self._ranks else None
+        if job is not None and job["rank"] not in self._ranks:
             raise NotWanted
         describe_job(self._recorder)
         self._listen()

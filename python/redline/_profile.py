@@ -173,6 +173,10 @@ class profile:
             "export_chrome_trace() holds each allocation, and `redline report` shows the peak"
         )
 
+    def write_ring(self, reason="the program asked"):
+        """With ring_seconds: a trace of the last seconds; its path."""
+        return self._recorder.write_ring(reason)
+
     def toggle_collection_dynamic(self, enable, activities):
         """Pauses the recording of the running window, or goes on with it, where `activities` hold
         ProfilerActivity.CPU."""
@@ -203,10 +207,6 @@ class profile:
     def _require_running(self, call):
         if _running is not self:
             raise RecorderError(f"profile.{call}: this profile is not running. Call start() first.")
-
-    def write_ring(self, reason="the program asked"):
-        """With ring_seconds: a trace of the last seconds; its path."""
-        return self._recorder.write_ring(reason)
 
     def _transit(self, previous, current):
         if self._has_ring and current is None:

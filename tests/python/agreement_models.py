@@ -1,7 +1,13 @@
 """Three small models as they are trained, each a function that makes one training step."""
 
+import sys
+
 import torch
+from conftest import ROOT
 from torch import nn
+
+sys.path.insert(0, str(ROOT / "bench"))
+from record_models import ResidualBlock  # noqa: E402
 
 
 def small_cnn():
@@ -11,23 +17,10 @@ def small_cnn():
     return _classifier(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
 
 
-class _Block(nn.Module):
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
-            nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs),
-        )
-        self.shortcut = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-
-    def forward(self, images):
-        return torch.relu(self.body(images) + self.shortcut(images))
-
-
 def residual_network():
     model = nn.Sequential(
-        nn.Conv2d(3, 8, 3, 1, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), _Block(8, 8, 1),
-        _Block(8, 16, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10),
+        nn.Conv2d(3, 8, 3, 1, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), ResidualBlock(8, 8, 1),
+        ResidualBlock(8, 16, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10),
     )
     return _classifier(model, torch.optim.Adam(model.parameters()))
 

@@ -54,3 +54,21 @@ def step_numbers(trace):
     steps = [event for event in slices(trace) if event["name"].startswith("ProfilerStep#")]
     steps.sort(key=lambda event: event["ts"])
     return [int(event["name"].partition("#")[2]) for event in steps]
+
+
+# Two ranks that train six steps, started by a process that computes something, too.
+SPAWNED_RANKS = """
+import os, torch, torch.distributed as dist
+def train(rank):
+    store = dist.FileStore("store", 2)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    torch.ones(3).sum()
+    torch.multiprocessing.spawn(train, nprocs=2)
+"""

@@ -1,7 +1,7 @@
 """redline record --ranks and --step-marker: who is recorded, and where its steps begin."""
 
 import pytest
-from recording import names, step_numbers, traces
+from recording import SPAWNED_RANKS, names, step_numbers, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -14,21 +14,6 @@ for step in range(6):
     optimizer.step()
 loaded = "libredline_torch" in open("/proc/self/maps").read()
 print(os.environ.get("RANK") or os.environ.get("SLURM_PROCID"), loaded)
-"""
-
-DDP = """
-import os, torch, torch.distributed as dist
-def train(rank):
-    store = dist.FileStore("store", 2)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for step in range(6):
-        model(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-    dist.destroy_process_group()
-if __name__ == "__main__":
-    torch.multiprocessing.spawn(train, nprocs=2)
 """
 
 MARKED = """
@@ -66,7 +51,7 @@ def test_the_other_ranks_do_not_even_load_the_recorder(record):
 
 
 def test_spawned_ranks_are_told_apart_by_their_process_group(record):
-    done, (trace,) = record(DDP, "--ranks", "1")
+    done, (trace,) = record(SPAWNED_RANKS, "--ranks", "1")
     info = trace["distributedInfo"]
     assert (info["rank"], info["world_size"], info["pg_count"]) == (1, 2, 1)
     assert info["pg_config"][0]["ranks"] == [0, 1]

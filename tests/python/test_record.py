@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from recording import names, slices, step_numbers, traces
+from recording import SPAWNED_RANKS, names, slices, step_numbers, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -181,26 +181,8 @@ def test_dataloader_workers_record_nothing(record, python, script, method):
     assert names(trace, "user_annotation")[fetch] == 3
 
 
-SPAWN = """
-import os, torch, torch.distributed as dist
-def train(rank):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
-    store = dist.FileStore("store", 2)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for step in range(6):
-        model(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-    dist.destroy_process_group()
-if __name__ == "__main__":
-    torch.ones(3).sum()
-    torch.multiprocessing.spawn(train, nprocs=2)
-"""
-
-
 def test_spawned_ranks_are_recorded_and_their_launcher_is_not(record, python, script):
-    recorded, ranks = record([python, script(SPAWN)])
+    recorded, ranks = record([python, script(SPAWNED_RANKS)])
     assert recorded.returncode == 0, recorded.stderr
     assert [trace["distributedInfo"]["rank"] for trace in ranks] == [0, 1]
     assert [step_numbers(trace) for trace in ranks] == [[2, 3, 4]] * 2

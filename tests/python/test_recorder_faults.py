@@ -4,7 +4,6 @@ Each job is a small Python program without torch that drives libredline.so by ct
 takes a fraction of a second.
 """
 
-import gzip
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ import sys
 import zlib
 
 import pytest
+from recording import load
 
 JOB = """
 import ctypes, os, resource, signal, sys, threading, time
@@ -52,14 +52,9 @@ def job(run, library, tmp_path):
         folder = tmp_path / "traces"
         folder.mkdir(exist_ok=True)
         library_path = library("libredline.so")
-        return run([sys.executable, script, library_path, folder], timeout=60), folder
+        return run([sys.executable, script, library_path, folder], timeout=120), folder
 
     return run_job
-
-
-def load(path):
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return json.load(file)
 
 
 def ranges(trace):

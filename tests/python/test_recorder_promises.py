@@ -7,23 +7,9 @@ import sys
 import pytest
 from conftest import ROOT
 from recording import load, names
-from test_recorder_faults import JOB, inflate
+from test_recorder_faults import inflate, job  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
-
-
-@pytest.fixture
-def job(run, library, tmp_path):
-    """job(text): runs `text` after the lines of JOB; its end, and its folder of traces."""
-
-    def run_job(text):
-        script = tmp_path / "job.py"
-        script.write_text(JOB + text)
-        folder = tmp_path / "traces"
-        folder.mkdir(exist_ok=True)
-        return run([sys.executable, script, library("libredline.so"), folder], timeout=120), folder
-
-    return run_job
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pathlib
 import signal
 import socket
 import stat
+import subprocess
 import sys
 
 import pytest
@@ -118,14 +119,16 @@ def test_a_folder_that_others_can_enter_is_refused(job, tmp_path):
     assert "not a folder that only this user can enter" in stderr
 
 
-def test_stale_sockets_are_removed(trigger):
+def test_stale_sockets_are_removed(trigger, start):
     """One that a dead process of this number left; `all` would wait for whoever else is recorded."""
-    path = pathlib.Path(f"/tmp/redline-{os.geteuid()}/{os.getpid()}.sock")
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as left_behind:
-        left_behind.bind(str(path))
-    assert path.is_socket()
-    done = trigger(str(os.getpid()))
+    with start(["cat"], stdin=subprocess.PIPE) as unrecorded:
+        path = pathlib.Path(f"/tmp/redline-{os.geteuid()}/{unrecorded.pid}.sock")
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with socket.socket(socket.AF_UNIX) as left_behind:
+            left_behind.bind(str(path))
+        assert path.is_socket()
+        done = trigger(str(unrecorded.pid))
+        unrecorded.stdin.close()
     assert done.returncode == 1 and "is not recorded" in done.stderr
     assert not path.exists()
 

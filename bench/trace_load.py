@@ -2,8 +2,10 @@
 
 A real trace is repeated until it is large, and read in turn by Redline, by parsers and inflaters that
 keep nothing (what the machine can do at most), and by the tools that people have. Each reading is a
-process of its own with the file in the page cache. All are measured once a round, so that they see
-the same weather on the machine; the best round counts. The peers get a smaller file, since
+process of its own with the file in the page cache. Those that are compared with each other are read in
+turn, a round each, so that they see the same weather on the machine; the best round counts. (A virtual
+machine gives memory back to its host and gets it again slowly: the first round after a reader that fills
+gigabytes pays for that, the next ones do not.) The peers get a smaller file, since
 HolisticTraceAnalysis takes minutes and gigabytes for a large one; ratios to them are taken on that file.
 
 Examples:
@@ -99,28 +101,31 @@ class Peers:
 
 
 def plan(options, load_once, files):
-    """What is measured: dictionaries with key, title, group, text (bytes), command; and what not."""
+    """What is measured: dictionaries with key, title, group, text (bytes), command; and what not.
+
+    Those of one `turn` are read in turn.
+    """
     planned, missing = [], []
     plain = files.make(options.megabytes)
 
-    def add(group, key, title, what, suffix=""):
+    def add(turn, group, key, title, what, suffix=""):
         try:
             path = plain if not suffix else files.make(options.megabytes, suffix)
         except Unavailable as reason:
             missing.append({"title": title, "reason": str(reason)})
             return
-        planned.append({"group": group, "key": key, "title": title, "file": str(path),
+        planned.append({"turn": turn, "group": group, "key": key, "title": title, "file": str(path),
                         "text_bytes": plain.stat().st_size, "command": [load_once, what, path]})
 
-    add("redline", "load", "load", "load")
-    add("redline", "load_gz", "load .gz", "load", ".gz")
-    add("redline", "load_zst", "load .zst", "load", ".zst")
-    add("redline", "reopen", "load again", "reopen")
-    add("redline", "report", "report after load", "report")
-    add("limit", "bare", "simdjson, nothing kept", "bare")
-    add("limit", "inflate_gz", "ISA-L, nothing kept", "inflate", ".gz")
-    add("limit", "inflate_kept_gz", "ISA-L, text kept", "inflate-kept", ".gz")
-    add("limit", "inflate_zst", "zstd, nothing kept", "inflate", ".zst")
+    add("plain", "redline", "load", "load", "load")
+    add("gz", "redline", "load_gz", "load .gz", "load", ".gz")
+    add("zst", "redline", "load_zst", "load .zst", "load", ".zst")
+    add("plain", "redline", "reopen", "load again", "reopen")
+    add("plain", "redline", "report", "report after load", "report")
+    add("plain", "limit", "bare", "simdjson, nothing kept", "bare")
+    add("gz", "limit", "inflate_gz", "ISA-L, nothing kept", "inflate", ".gz")
+    add("kept", "limit", "inflate_kept_gz", "ISA-L, text kept", "inflate-kept", ".gz")
+    add("zst", "limit", "inflate_zst", "zstd, nothing kept", "inflate", ".zst")
     if options.no_peers:
         return planned, missing
 
@@ -132,7 +137,7 @@ def plan(options, load_once, files):
         except Unavailable as reason:
             missing.append({"title": title, "reason": str(reason)})
             continue
-        planned.append({"group": "peer", "key": key, "title": f"{title} {version}".rstrip(),
+        planned.append({"turn": "peers", "group": "peer", "key": key, "title": f"{title} {version}".rstrip(),
                         "file": str(path), "text_bytes": path.stat().st_size,
                         "command": [*words, path]})
     return planned, missing
@@ -155,16 +160,20 @@ def run_once(measurement):
 def measure(planned, missing, rounds):
     """By key: the best round of each, with its rates; failures go to `missing`."""
     figures = {entry["key"]: [] for entry in planned}
-    left = list(planned)
-    for index in range(rounds):
-        print(f"round {index + 1} of {rounds}", file=sys.stderr)
-        for entry in list(left):
-            try:
-                figures[entry["key"]].append(run_once(entry))
-            except Unavailable as reason:
-                left.remove(entry)
-                missing.append({"title": entry["title"], "reason": str(reason)})
-    return {entry["key"]: summarise(entry, figures[entry["key"]]) for entry in left}
+    failed = set()
+    for turn in dict.fromkeys(entry["turn"] for entry in planned):
+        for index in range(rounds):
+            print(f"{turn}: round {index + 1} of {rounds}", file=sys.stderr)
+            for entry in planned:
+                if entry["turn"] != turn or entry["key"] in failed:
+                    continue
+                try:
+                    figures[entry["key"]].append(run_once(entry))
+                except Unavailable as reason:
+                    failed.add(entry["key"])
+                    missing.append({"title": entry["title"], "reason": str(reason)})
+    return {entry["key"]: summarise(entry, figures[entry["key"]])
+            for entry in planned if entry["key"] not in failed}
 
 
 def summarise(entry, rows):

@@ -116,6 +116,14 @@ void submit(const Record& record) noexcept {
   }
 }
 
+void submit_named(std::string_view name, Record& record) noexcept {
+  try {
+    Recorder::instance().submit_named(name, record);
+  } catch (...) {
+    // As above, or for a name that is new.
+  }
+}
+
 }  // namespace redline::profiler
 
 using redline::profiler::copy_path;

@@ -375,6 +375,13 @@ void Recorder::submit(const Record& record) {
   if (recording()) this_thread_log().push(record);
 }
 
+void Recorder::submit_named(std::string_view name, Record& record) {
+  if (!recording()) return;
+  ThreadLog& log = this_thread_log();
+  record.name = log.texts().intern(texts_, name, TextForm::kName);
+  log.push(record);
+}
+
 /// The sources stay enabled: their LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {
   if (is_child_) return;

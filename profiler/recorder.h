@@ -77,6 +77,7 @@ class Recorder {
   [[nodiscard]] TextId intern_as(uint64_t key, std::string_view json);
   [[nodiscard]] TextId known(uint64_t key);
   void submit(const Record& record);
+  void submit_named(std::string_view name, Record& record);
   [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
 
  private:
@@ -117,11 +118,12 @@ class Recorder {
   void enable_sources(const SourceOptions& options);
   void disable_sources();
 
-  std::atomic<bool> recording_ = false;  ///< records are wanted: prepared or recording
+  /// Records are wanted: prepared or recording.
+  alignas(64) std::atomic<bool> recording_ = false;
   std::atomic<bool> is_child_ = false;
   std::atomic<bool> is_over_ = false;  ///< the process ends
-  ChunkPool pool_;
   TextTable texts_;
+  ChunkPool pool_;
   ThreadRegistry threads_{pool_};
 
   // Sources add entries from within enable() and disable(), so under a lock of their own.

@@ -51,6 +51,8 @@ REDLINE_API TextId intern_args(std::string_view members) noexcept;
 REDLINE_API TextId intern_args_as(uint64_t key, std::string_view members) noexcept;
 REDLINE_API TextId known_args(uint64_t key) noexcept;
 REDLINE_API void submit(const Record& record) noexcept;
+/// intern_name() and submit() in one, for what happens most.
+REDLINE_API void submit_named(std::string_view name, Record& record) noexcept;
 /// Who keeps ids of names interns these again when this has changed: older ones are forgotten.
 REDLINE_API uint32_t name_generation() noexcept;
 

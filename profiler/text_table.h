@@ -56,10 +56,10 @@ class TextTable {
   [[nodiscard]] bool begin_generation();
   void clear(Half& half);
 
+  std::atomic<uint32_t> generation_ = 0;  // first, beside what else an event looks at
   mutable std::mutex mutex_;
   Half halves_[2];  ///< generation g is in halves_[g % 2]
   uint64_t limit_bytes_ = 0;
-  std::atomic<uint32_t> generation_ = 0;
   std::atomic<uint32_t> released_ = 0;  ///< generations before this are not needed
   std::atomic<int64_t> began_ns_ = 0;
   std::atomic<uint64_t> refused_ = 0;
@@ -111,9 +111,9 @@ class TextCache {
 
   static size_t set_of(uint64_t hash) { return hash % (kEntries / kWays) * kWays; }
 
-  std::array<Entry, kEntries> entries_;
   uint32_t generation_ = 0;
   uint32_t next_victim_ = 0;
+  alignas(64) std::array<Entry, kEntries> entries_;  // a set in a cache line
 };
 
 }  // namespace redline::profiler

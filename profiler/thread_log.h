@@ -86,10 +86,10 @@ class ThreadLog {
   friend class ThreadRegistry;
   [[nodiscard]] bool extend();
 
-  ChunkPool& pool_;
   // owner
   Chunk* tail_ = nullptr;
   uint32_t tail_size_ = 0;
+  ChunkPool& pool_;
   TextCache texts_;
   // hand-over
   std::atomic<Chunk*> first_ = nullptr;

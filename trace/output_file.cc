@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -36,6 +37,7 @@ void OutputFile::swap(OutputFile& other) noexcept {
   std::swap(error_, other.error_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(size_, other.size_);
+  std::swap(begun_, other.begun_);
 }
 
 void OutputFile::fail(const char* what) {
@@ -59,6 +61,14 @@ void OutputFile::sync() {
   }
 }
 
+void OutputFile::begin_sync() {
+  if (!ok() || size_ == begun_) return;
+  // A hint: sync() tells of errors.
+  ::sync_file_range(descriptor_, static_cast<off_t>(begun_), static_cast<off_t>(size_ - begun_),
+                    SYNC_FILE_RANGE_WRITE);
+  begun_ = size_;
+}
+
 void OutputFile::truncate(uint64_t size) {
   if (!ok() || size == size_) return;
   const auto offset = static_cast<off_t>(size);
@@ -66,6 +76,7 @@ void OutputFile::truncate(uint64_t size) {
     return fail("cannot shorten");
   }
   size_ = size;
+  begun_ = std::min(begun_, size);
 }
 
 bool OutputFile::rename(const std::string& final_path) {

@@ -24,6 +24,8 @@ class OutputFile {
 
   void write(std::string_view bytes);
   void sync();
+  /// What is written so far is on its way to the disk, and a later sync() waits less.
+  void begin_sync();
   /// Cuts the file back to its first `size` bytes.
   void truncate(uint64_t size);
   /// The file gets its final name. False after an error, or where the name is on another file
@@ -47,6 +49,7 @@ class OutputFile {
   std::string error_;
   int descriptor_ = -1;
   uint64_t size_ = 0;
+  uint64_t begun_ = 0;  // of size_, on the way to the disk
 };
 
 }  // namespace redline::trace

@@ -1,6 +1,6 @@
 #include "trace/spooled_file.h"
 
-#include <zlib.h>
+#include <isa-l/igzip_lib.h>
 
 #include <algorithm>
 #include <memory>
@@ -75,24 +75,24 @@ void SpooledFile::copy_compressed(OutputFile& out, std::string_view tail) {
 }
 
 void SpooledFile::copy_plain(OutputFile& out, std::string_view tail) {
-  z_stream stream = {};
-  constexpr int kGzipWindow = 15 + 16;
-  inflateInit2(&stream, kGzipWindow);
+  const auto state = std::make_unique<inflate_state>();  // 85 kB
+  isal_inflate_init(state.get());
+  state->crc_flag = ISAL_GZIP;
   std::vector<char> plain(kCopyStep);
   for (uint64_t at = 0; at < body_size_ && out.ok();) {
     std::string bytes = file_.read(at, std::min<uint64_t>(kCopyStep, body_size_ - at));
     if (bytes.empty()) break;
     at += bytes.size();
-    stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
-    stream.avail_in = static_cast<uInt>(bytes.size());
+    state->next_in = reinterpret_cast<uint8_t*>(bytes.data());
+    state->avail_in = static_cast<uint32_t>(bytes.size());
     do {
-      stream.next_out = reinterpret_cast<Bytef*>(plain.data());
-      stream.avail_out = static_cast<uInt>(plain.size());
-      if (inflate(&stream, Z_SYNC_FLUSH) < 0) break;
-      out.write({plain.data(), plain.size() - stream.avail_out});
-    } while (stream.avail_out == 0);
+      state->next_out = reinterpret_cast<uint8_t*>(plain.data());
+      state->avail_out = static_cast<uint32_t>(plain.size());
+      if (isal_inflate(state.get()) != ISAL_DECOMP_OK) break;
+      out.write({plain.data(), plain.size() - state->avail_out});
+      out.begin_sync();
+    } while (state->avail_out == 0);
   }
-  inflateEnd(&stream);
   out.write(tail);
 }
 

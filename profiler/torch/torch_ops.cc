@@ -23,46 +23,52 @@
 namespace redline::profiler {
 namespace {
 
+/// Thread-local variables of the hot path: without a call into the dynamic linker. They are few and
+/// small, since a library loaded at run time has little room for such.
+#define REDLINE_THREAD_LOCAL thread_local __attribute__((tls_model("initial-exec")))
+
 /// Memory for open operators: each thread uses its own again, so that recording an operator
 /// allocates nothing. An operator may end on another thread than it began.
-class ContextMemory {
- public:
-  ContextMemory() = default;
-  ~ContextMemory() {
-    closed_ = true;
-    while (void* memory = pop()) ::operator delete(memory);
-  }
-  ContextMemory(const ContextMemory&) = delete;
-  ContextMemory& operator=(const ContextMemory&) = delete;
+struct FreeContext {
+  FreeContext* next;
+};
+struct ContextMemory {
+  FreeContext* top = nullptr;
+  bool closed = false;
+};
+REDLINE_THREAD_LOCAL ContextMemory t_memory;
 
-  void* take(size_t size) {
-    void* memory = pop();
-    return memory != nullptr ? memory : ::operator new(size);
-  }
-  void give_back(void* memory) {
-    if (closed_) return ::operator delete(memory);  // the thread's last operators
-    top_ = new (memory) Free{top_};
-  }
+FreeContext* pop_context() {
+  FreeContext* memory = t_memory.top;
+  if (memory != nullptr) t_memory.top = memory->next;
+  return memory;
+}
 
- private:
-  struct Free {
-    Free* next;
-  };
-  void* pop() {
-    Free* memory = top_;
-    if (memory != nullptr) top_ = memory->next;
-    return memory;
-  }
+constexpr std::align_val_t kCacheLine{64};
 
-  Free* top_ = nullptr;
-  bool closed_ = false;
+void free_context(void* memory) { ::operator delete(memory, kCacheLine); }
+
+struct CloseAtThreadEnd {
+  ~CloseAtThreadEnd() {
+    t_memory.closed = true;
+    while (void* memory = pop_context()) free_context(memory);
+  }
 };
 
-thread_local ContextMemory t_memory;
+void* allocate_context(size_t size) {
+  [[maybe_unused]] thread_local const CloseAtThreadEnd close;
+  return ::operator new(size, kCacheLine);
+}
 
 struct OpenOperator final : at::ObserverContext {
-  static void* operator new(size_t size) { return t_memory.take(size); }
-  static void operator delete(void* memory) { t_memory.give_back(memory); }
+  static void* operator new(size_t size) {
+    void* memory = pop_context();
+    return memory != nullptr ? memory : allocate_context(size);
+  }
+  static void operator delete(void* memory) {
+    if (t_memory.closed) return free_context(memory);  // the thread's last operators
+    t_memory.top = new (memory) FreeContext{t_memory.top};
+  }
 
   int64_t begin_ns = 0;
   TextId args;
@@ -83,7 +89,7 @@ struct OutermostOperator {
   TextId stack;
   const void* frame = nullptr;
 };
-thread_local OutermostOperator t_outermost;
+REDLINE_THREAD_LOCAL OutermostOperator t_outermost;
 
 bool wants_inputs(const at::RecordFunction& function) {
   return g_record_shapes.load(std::memory_order_relaxed) && function.needsInputs();
@@ -181,14 +187,13 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
   record.of.op.end_ns = monotonic_ns();
   record.of.op.sequence_number = function.seqNr();
   record.of.op.function_id = function.handle();
-  record.name = intern_name(function.name());
   record.of.op.args = open.args;
   record.of.op.autograd_thread =
       static_cast<uint32_t>(forward_thread > 0 ? forward_thread : function.threadId());
   record.kind = function.scope() == at::RecordScope::USER_SCOPE ? RecordKind::kAnnotation
                                                                 : RecordKind::kOperator;
   record.autograd = autograd_of(function);
-  submit(record);
+  submit_named(function.name(), record);
 }
 
 class TorchOperators final : public Source {

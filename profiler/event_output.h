@@ -57,7 +57,7 @@ class EventOutput {
     count_event();
   }
 
-  /// Events so far, each of which has called count_event(). Kineto's "Ev Idx" is this number.
+  /// Events so far, each of which has called count_event().
   [[nodiscard]] uint64_t events() const { return events_; }
   void count_event() { ++events_; }
 

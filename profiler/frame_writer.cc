@@ -22,8 +22,6 @@ void write_frame(EventOutput& out, const Record& record, uint64_t tid) {
     args.literal(", \"Python module id\": ");
     args.integer(frame.module);
   }
-  args.literal(", \"Ev Idx\": ");
-  args.integer(out.events());
   out.file().end_slice();
   out.count_event();
 }

@@ -25,8 +25,6 @@ void write_memory(EventOutput& out, const Record& record, uint64_t tid) {
   }
   // "finished" is Kineto's own: whether its event has an end.
   text.literal(", \"finished\": false");
-  text.literal(", \"Ev Idx\": ");
-  text.integer(out.events());
   out.end_event(text);
 }
 

@@ -98,8 +98,6 @@ void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record, u
     args.text(out_.text(record.of.op.args));
   }
   write_stack(args, record, tid);
-  args.literal(", \"Ev Idx\": ");
-  args.integer(out_.events());
 }
 
 }  // namespace redline::profiler

@@ -89,8 +89,7 @@ TEST_F(RecordWriters, Memory) {
             {"Addr", 139620612837376},
             {"Device Id", 0},
             {"Device Type", 1},
-            {"finished", false},
-            {"Ev Idx", 0}}));
+            {"finished", false}}));
 }
 
 TEST_F(RecordWriters, OutOfMemory) {

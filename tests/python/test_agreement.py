@@ -16,7 +16,7 @@ from recording import import_redline, load, slices
 
 MAY_DIFFER = {
     "External id": "a number of the recorder's own; ours counts operators in the order they end",
-    "Ev Idx": "likewise",
+    "Ev Idx": "an event's number in torch.profiler's own list, which no tool uses",
     "Record function id": "torch.profiler writes 0 unless an execution trace is recorded too",
     "flops": "torch.profiler has them in events(), not in the trace",
 }

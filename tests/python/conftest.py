@@ -9,6 +9,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -18,8 +19,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
-# Tests leave the user's cache alone.
+# Tests leave the user's cache and recorded jobs alone, and those of tests that run beside them.
 os.environ["REDLINE_CACHE"] = "off"
+_RUNTIME = tempfile.TemporaryDirectory(prefix="redline-tests-")
+os.environ["XDG_RUNTIME_DIR"] = _RUNTIME.name
 PYTHON = pathlib.Path(os.environ.get("REDLINE_PYTHON", ROOT / ".venv" / "bin" / "python"))
 
 

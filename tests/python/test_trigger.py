@@ -122,7 +122,7 @@ def test_a_folder_that_others_can_enter_is_refused(job, tmp_path):
 def test_stale_sockets_are_removed(trigger, start):
     """One that a dead process of this number left; `all` would wait for whoever else is recorded."""
     with start(["cat"], stdin=subprocess.PIPE) as unrecorded:
-        path = pathlib.Path(f"/tmp/redline-{os.geteuid()}/{unrecorded.pid}.sock")
+        path = pathlib.Path(os.environ["XDG_RUNTIME_DIR"], "redline", f"{unrecorded.pid}.sock")
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with socket.socket(socket.AF_UNIX) as left_behind:
             left_behind.bind(str(path))

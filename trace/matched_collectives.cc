@@ -133,7 +133,7 @@ class Matcher {
       Key key{group.name, group.ranks, call.kind, size, within, 0};
       std::get<5>(key) = next[key]++;
       const Interval interval = interval_of(trace, call.slice);
-      keyed_.push_back({key, {rank, interval.begin_ns, interval.end_ns}});
+      keyed_.push_back({key, {rank, interval.begin_ns, interval.end_ns, call.slice}});
     }
   }
 

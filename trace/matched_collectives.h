@@ -29,6 +29,7 @@ struct MatchedCollective {
     uint32_t rank = 0;  ///< index into the list of ranks
     int64_t begin_ns = 0;
     int64_t end_ns = 0;
+    SliceId slice;
   };
   CollectiveKind kind = CollectiveKind::kOther;
   std::vector<Call> calls;  ///< by rank

@@ -56,6 +56,7 @@ class DeviceMemory {
     growth_ += event.bytes;
     const MemoryPoint point{event.time_ns, event.allocated >= 0 ? event.allocated : growth_,
                             std::max<int64_t>(0, event.reserved)};
+    peak_.points.push_back(point);
     if (point.allocated_bytes > peak_.allocated_bytes) {
       peak_.allocated_bytes = point.allocated_bytes;
       peak_.peak_time_ns = point.time_ns;

@@ -51,6 +51,7 @@ struct MemoryPeak {
   int64_t allocated_bytes = 0;
   int64_t reserved_bytes = 0;  ///< held by the caching allocator
   int64_t peak_time_ns = 0;    ///< when most was allocated
+  std::vector<MemoryPoint> points;  ///< behind each event, by time
   /// The largest `allocated` of each of up to 256 equal pieces of the recording: no peak is lost.
   std::vector<MemoryPoint> timeline;
   /// Most bytes first, at most 10; empty where the trace has no addresses. What was allocated

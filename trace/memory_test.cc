@@ -74,6 +74,7 @@ TEST(Memory, TimelineKeepsEachPeakOfManyEvents) {
   const auto& timeline = analysis.memory[0].timeline;
   EXPECT_LE(timeline.size(), 256U);
   EXPECT_GE(timeline.size(), 250U);
+  EXPECT_EQ(analysis.memory[0].points.size(), 5000U);
   EXPECT_EQ(analysis.memory[0].allocated_bytes, 13'340);
   EXPECT_THAT(timeline, ::testing::Contains(::testing::AllOf(
                             ::testing::Field(&MemoryPoint::time_ns, 3'333'000),

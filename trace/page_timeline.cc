@@ -6,7 +6,6 @@
 #include <array>
 #include <numeric>
 
-#include "trace/collective_names.h"
 #include "trace/slice_view.h"
 
 namespace redline::trace {
@@ -174,35 +173,10 @@ std::vector<DeviceSpan> coarse(const std::vector<DeviceSpan>& exact, Interval wi
 }
 
 RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
-  const Trace& trace = *analysis.trace;
-  std::vector<Interval> compute, communication, copies;
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (!is_device_work(category)) return;
-    const Interval interval = interval_of(trace, slice);
-    if (!overlaps(interval, window)) return;
-    if (category != Category::kKernel) {
-      copies.push_back(interval);
-    } else if (is_communication_kernel(name_of(trace, slice))) {
-      communication.push_back(interval);
-    } else {
-      compute.push_back(interval);
-    }
-  });
-  const Intervals all_compute = merge(std::move(compute));
-  const Intervals all_communication = merge(std::move(communication));
-  const Intervals other = unite(all_compute, all_communication);
   RankLane lane;
-  const auto rank = trace.metadata().rank;
+  const auto rank = analysis.trace->metadata().rank;
   lane.title = fmt::format("rank {}", rank.value_or(static_cast<int>(index)));
-  const auto add = [&](const Intervals& intervals, DeviceState state) {
-    for (const Interval& interval : intersect(intervals, {window})) {
-      lane.spans.push_back({interval, state});
-    }
-  };
-  add(subtract(all_compute, all_communication), DeviceState::kCompute);
-  add(subtract(all_communication, all_compute), DeviceState::kExposedCommunication);
-  add(intersect(all_compute, all_communication), DeviceState::kOverlapped);
-  add(subtract(merge(std::move(copies)), other), DeviceState::kCopy);
+  lane.spans = device_states(analysis.device_work, std::nullopt, window);
   if (lane.spans.size() > kMostSpans) lane.spans = coarse(lane.spans, window);
   return lane;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/device_states.h"
 #include "trace/report.h"
 
 namespace redline::trace {
@@ -22,15 +23,6 @@ struct DrawnLane {
   std::string note;   ///< "python", "GPU 0"
   uint32_t depth = 0;
   std::vector<DrawnSlice> slices;  ///< by begin
-};
-
-/// What a rank's devices did; the colours of the overlap lane.
-enum class DeviceState : uint8_t { kIdle, kCompute, kExposedCommunication, kOverlapped, kCopy };
-constexpr size_t kDeviceStateCount = 5;
-
-struct DeviceSpan {
-  Interval interval;
-  DeviceState state = DeviceState::kIdle;
 };
 
 struct RankLane {

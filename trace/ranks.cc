@@ -92,10 +92,9 @@ std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ran
     comparison.times.push_back(measure(*analysis, static_cast<int>(comparison.times.size())));
     traces.push_back({analysis->trace.get(), &analysis->communication.collectives});
   }
-  const MatchedCollectives matched = match_collectives(traces);
-  comparison.matched_by = matched.by;
-  comparison.clocks = align_clocks(ranks.size(), matched);
-  comparison.waits = find_waits(matched, comparison.clocks);
+  comparison.matched = match_collectives(traces);
+  comparison.clocks = align_clocks(ranks.size(), comparison.matched);
+  comparison.waits = find_waits(comparison.matched, comparison.clocks);
   const auto [shortest, longest] =
       std::minmax_element(comparison.times.begin(), comparison.times.end(),
                           [](const RankTime& left, const RankTime& right) {

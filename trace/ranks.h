@@ -39,7 +39,7 @@ struct RankComparison {
   std::vector<RankTime> times;   ///< in the order of the analyses
   std::optional<int> straggler;  ///< the rank with the longest own work; none if all are equal
   int64_t skew_ns = 0;           ///< longest minus shortest own work of a step
-  MatchedBy matched_by = MatchedBy::kOrdinal;
+  MatchedCollectives matched;
   /// What puts each rank on the clock of the first; none where the ranks' collectives do not match.
   std::vector<std::optional<ClockOffset>> clocks;
   std::optional<RankWaits> waits;  ///< none without matching collectives

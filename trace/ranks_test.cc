@@ -158,7 +158,7 @@ TEST(ClockAlignment, SequenceNumbersMatchWhatOrdinalsWouldNot) {
                    fmt::format("\"Seq\": {}", i + 100));
   }
   const RankComparison comparison = job.compare();
-  EXPECT_EQ(comparison.matched_by, MatchedBy::kSequenceNumber);
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kSequenceNumber);
   EXPECT_EQ(comparison.clocks[1]->offset_ns, -5'000);
   EXPECT_EQ(comparison.clocks[1]->pairs, 17);
 }
@@ -176,7 +176,7 @@ TEST(ClockAlignment, StepNumbersMatchRecordingsOfDifferentSteps) {
     if (i <= 5) job.text(0).step(i, at, at + 990'000);
   }
   const RankComparison comparison = job.compare();
-  EXPECT_EQ(comparison.matched_by, MatchedBy::kStep);
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kStep);
   EXPECT_EQ(comparison.clocks[1]->offset_ns, -5'000);
   EXPECT_EQ(comparison.clocks[1]->pairs, 4);
 }
@@ -188,7 +188,7 @@ TEST(ClockAlignment, WithoutNumbersARecordingThatBeganLaterIsNotMatched) {
     job.all_reduce({at, at}, at + 300'000, i < 1 ? std::vector<size_t>{1} : std::vector<size_t>{});
   }
   const RankComparison comparison = job.compare();
-  EXPECT_EQ(comparison.matched_by, MatchedBy::kOrdinal);
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kOrdinal);
   EXPECT_FALSE(comparison.clocks[1]);
 }
 
@@ -276,7 +276,7 @@ TEST(ClockAlignment, TwoRanksOfOneHost) {
   const RankComparison comparison = *compare_ranks(ranks);
   ASSERT_TRUE(comparison.clocks[1]);
   const ClockOffset& clock = *comparison.clocks[1];
-  EXPECT_EQ(comparison.matched_by, MatchedBy::kStep);
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kStep);
   EXPECT_LE(std::abs(clock.offset_ns), clock.uncertainty_ns);
   EXPECT_LT(clock.uncertainty_ns, 1'000'000);
 }

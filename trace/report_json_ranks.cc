@@ -80,7 +80,7 @@ json ranks_json(const RankComparison& comparison) {
   return {{"clock_offsets_ns", offsets},
           {"uncertainty_ns", uncertainties},
           {"clocks", clocks},
-          {"matched_by", name_of(comparison.matched_by)},
+          {"matched_by", name_of(comparison.matched.by)},
           {"straggler", or_null(comparison.straggler)},
           {"skew_ns", comparison.skew_ns},
           {"waits", waits_json(comparison)},

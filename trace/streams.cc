@@ -47,6 +47,36 @@ class Queue {
   std::vector<int64_t> samples_;  // by length
 };
 
+constexpr auto kBefore = [](int64_t left, int64_t right) { return left < right; };
+
+// When work was launched and when it began, each by time.
+struct QueueTimes {
+  std::vector<int64_t> launches;
+  std::vector<int64_t> begins;
+
+  void clear() {
+    launches.clear();
+    begins.clear();
+  }
+  void add(const Trace& trace, std::span<const DeviceWork> rows) {
+    for (const DeviceWork& work : rows) {
+      if (!work.launch) continue;
+      launches.push_back(trace.slices().begin_ns[work.launch.value]);
+      begins.push_back(work.interval.begin_ns);
+    }
+  }
+  // What begins at the moment of a launch was launched before it.
+  template <typename Change>
+  void for_each_change(const Change& change) const {
+    auto begin = begins.begin();
+    for (const int64_t launch : launches) {
+      for (; begin != begins.end() && *begin < launch; ++begin) change(*begin, -1);
+      change(launch, 1);
+    }
+    for (; begin != begins.end(); ++begin) change(*begin, -1);
+  }
+};
+
 }  // namespace
 
 std::optional<LaunchStatistics> launch_statistics(const Trace& trace, const DeviceTable& table) {
@@ -77,32 +107,37 @@ std::optional<LaunchStatistics> launch_statistics(const Trace& trace, const Devi
 }
 
 std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& table) {
-  constexpr auto kBefore = [](int64_t left, int64_t right) { return left < right; };
   std::vector<QueueLength> queues;
-  std::vector<int64_t> launches, begins;
+  QueueTimes times;
   for (const DeviceStream& stream : table.streams) {
-    launches.clear();
-    begins.clear();
-    launches.reserve(stream.count);
-    begins.reserve(stream.count);
-    for (const DeviceWork& work : table.of(stream)) {
-      if (!work.launch) continue;
-      launches.push_back(trace.slices().begin_ns[work.launch.value]);
-      begins.push_back(work.interval.begin_ns);
-    }
-    if (launches.empty()) continue;
-    sort_runs(launches, kBefore);
+    times.clear();
+    times.add(trace, table.of(stream));
+    if (times.launches.empty()) continue;
+    sort_runs(times.launches, kBefore);
     Queue queue;
-    queue.begin_at(std::min(launches.front(), begins.front()));
-    auto begin = begins.begin();
-    for (const int64_t launch : launches) {
-      for (; begin != begins.end() && *begin < launch; ++begin) queue.change(*begin, -1);
-      queue.change(launch, 1);
-    }
-    for (; begin != begins.end(); ++begin) queue.change(*begin, -1);
+    queue.begin_at(std::min(times.launches.front(), times.begins.front()));
+    times.for_each_change([&](int64_t time_ns, int by) { queue.change(time_ns, by); });
     queues.push_back(queue.summary(stream));
   }
   return queues;
+}
+
+std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceTable& table,
+                                      int32_t device) {
+  QueueTimes times;
+  for (const DeviceStream& stream : table.streams) {
+    if (stream.device == device) times.add(trace, table.of(stream));
+  }
+  sort_runs(times.launches, kBefore);
+  sort_runs(times.begins, kBefore);
+  std::vector<QueuePoint> points;
+  points.reserve(2 * times.launches.size());
+  int64_t length = 0;
+  times.for_each_change([&](int64_t time_ns, int by) {
+    length += by;
+    points.push_back({time_ns, std::max<int64_t>(0, length)});
+  });
+  return points;
 }
 
 std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceTable& table) {

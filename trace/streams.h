@@ -33,6 +33,12 @@ struct QueueLength {
   int64_t full_ns = 0;   ///< time with 1024 and more, where launches block
 };
 
+/// From `time_ns` on, `length` launched pieces of work had not begun.
+struct QueuePoint {
+  int64_t time_ns = 0;
+  int64_t length = 0;
+};
+
 /// Gaps between neighbours of a stream, by reason: the host launched the next work after the gap
 /// had begun; or the gap is shorter than 30 us (scheduling); or else. HTA means 30 ns and computes
 /// 30 us; gaps between queued kernels are of microseconds, so this keeps to us.
@@ -52,6 +58,9 @@ struct StreamIdle {
                                                                 const DeviceTable& table);
 /// Of streams with launches, by device and stream.
 [[nodiscard]] std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& table);
+/// The queues of all streams of the device together, by time.
+[[nodiscard]] std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceTable& table,
+                                                    int32_t device);
 /// Of all streams, by device and stream.
 [[nodiscard]] std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceTable& table);
 /// Over streams; none without GPU work.

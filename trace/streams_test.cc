@@ -73,6 +73,21 @@ TEST(Queues, AreAsLongAsWhatWaits) {
   EXPECT_EQ(queues[1].length.max, 1);
 }
 
+TEST(Queues, ChangesOfADeviceAreThoseOfAllItsStreams) {
+  const Analysis analysis = analyze_text(TraceText()
+                                             .runtime("cudaLaunchKernel", 0, 5, 1)
+                                             .runtime("cudaLaunchKernel", 10, 15, 2)
+                                             .kernel("a", 20, 30, on_stream(7, 1))
+                                             .kernel("b", 12, 30, on_stream(9, 2)));
+  std::vector<std::pair<int64_t, int64_t>> points;
+  for (const QueuePoint& point : queue_changes(*analysis.trace, analysis.device_work, 0)) {
+    points.emplace_back(point.time_ns - analysis.trace->begin_ns(), point.length);
+  }
+  const std::vector<std::pair<int64_t, int64_t>> expected{{0, 1}, {10, 2}, {12, 1}, {20, 0}};
+  EXPECT_EQ(points, expected);
+  EXPECT_TRUE(queue_changes(*analysis.trace, analysis.device_work, 5).empty());
+}
+
 TEST(Queues, AreFullFromTheTwentyFourthAboveAThousand) {
   TraceText text;
   for (uint32_t i = 1; i <= 1030; ++i) {

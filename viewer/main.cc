@@ -83,7 +83,7 @@ int run_offscreen(const Options& options, MainWindow& window) {
   window.show();
   QCoreApplication::processEvents();
   window.show_session(*loaded);
-  if (options.bench_frames.empty()) window.show_report(report_on(*loaded->session));
+  if (options.bench_frames.empty()) window.show_analysis(analyse_session(*loaded->session));
   if (const auto problem = apply_view(window, view_of(options))) return fail(*problem);
   if (!options.bench_frames.empty()) {
     if (const auto problem = bench_frames(window, *loaded, options.bench_frames)) {

@@ -1,53 +1,149 @@
 #include "viewer/models/layout.h"
 
 #include <algorithm>
+#include <unordered_map>
+
+#include "viewer/models/match_text.h"
 
 namespace redline::viewer {
+namespace {
+
+constexpr size_t kManyGraphs = 8;  // counters of a host that are not unfolded by themselves
+
+std::string group_key(const TrackGroup& group) { return group.title + "|" + group.note; }
+
+int height_of(const TrackItem& item, uint32_t lanes) {
+  switch (item.kind) {
+    case TrackItem::Kind::kDevice:
+      return Layout::kDeviceHeight;
+    case TrackItem::Kind::kGraph:
+      return Layout::kGraphHeight;
+    case TrackItem::Kind::kSlices:
+      break;
+  }
+  const int height = static_cast<int>(lanes) * Layout::kLaneHeight + Layout::kTrackPadding;
+  return std::max(height, Layout::kMinTrackHeight);
+}
+
+}  // namespace
 
 Layout::Layout(const Session& session, int height) : groups_(track_groups(session)) {
   for (uint32_t g = 0; g < groups_.size(); ++g) {
-    if (groups_[g].background) folded_.insert({g, -1});
+    if (groups_[g].background) arrangement_.folded.insert(key_of({g, -1}));
   }
-  place(session);
+  place();
   if (session.traces().size() < 2 || height_ <= height) return;
   for (uint32_t g = 0; g < groups_.size(); ++g) {
-    for (size_t i = 0; i < groups_[g].tracks.size(); ++i) {
-      if (!groups_[g].tracks[i].main) folded_.insert({g, static_cast<int32_t>(i)});
+    for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
+      if (!groups_[g].tracks[static_cast<size_t>(i)].main) {
+        arrangement_.folded.insert(key_of({g, i}));
+      }
     }
   }
-  place(session);
+  place();
 }
 
-void Layout::place(const Session& session) {
-  rows_.clear();
-  int y = 0;
-  const auto add = [&](Row row) {
-    row.top = y;
-    row.folded = folded_.contains(row.id);
-    y += row.height;
-    rows_.push_back(row);
-  };
+void Layout::add(const Session& session, const DerivedTracks& derived) {
+  add_derived(groups_, session, derived);
   for (uint32_t g = 0; g < groups_.size(); ++g) {
-    const TrackGroup& group = groups_[g];
-    const RowId header{g, -1};
-    add({header, group.trace, {}, 0, kHeaderHeight, 0, false, true});
-    if (folded_.contains(header)) continue;
-    for (int32_t i = 0; i < static_cast<int32_t>(group.tracks.size()); ++i) {
-      const trace::TrackId id = group.tracks[static_cast<size_t>(i)].track;
-      const auto tracks = session.traces()[group.trace].trace->tracks();
-      const uint32_t all = tracks[id.value].lane_count;
-      const RowId row{g, i};
-      const uint32_t lanes = folded_.contains(row) ? 1 : all;
-      const int height = static_cast<int>(lanes) * kLaneHeight + kTrackPadding;
-      add({row, group.trace, id, 0, std::max(height, kMinTrackHeight), lanes, false, all > 1});
+    if (groups_[g].only_graphs && groups_[g].tracks.size() > kManyGraphs) {
+      arrangement_.folded.insert(key_of({g, -1}));
     }
   }
-  height_ = y;
+  sort_groups();
+  place();
 }
 
-void Layout::toggle(const Session& session, RowId row) {
-  if (!folded_.insert(row).second) folded_.erase(row);
-  place(session);
+std::string Layout::key_of(RowId row) const {
+  const TrackGroup& group = groups_[row.group];
+  if (row.track < 0) return group_key(group);
+  // Tracks of one name are told apart by their number.
+  const TrackItem& item = group.tracks[static_cast<size_t>(row.track)];
+  const auto same = std::count_if(
+      group.tracks.begin(), group.tracks.begin() + row.track,
+      [&](const TrackItem& other) { return other.title == item.title && other.kind == item.kind; });
+  return group_key(group) + "/" + item.title + (same ? "#" + std::to_string(same) : "");
+}
+
+bool Layout::passes_filter(const TrackGroup& group, const TrackItem& item) const {
+  if (filter_.empty()) return true;
+  const auto has = [this](const std::string& text) { return contains_text(text, filter_); };
+  return has(item.title) || has(item.note) || has(group.title) || has(group.note);
+}
+
+void Layout::add_row(RowId id, bool pinned) {
+  const TrackGroup& group = groups_[id.group];
+  Row row{id, group.trace, height_};
+  row.pinned = pinned;
+  row.folded = arrangement_.folded.contains(key_of(id));
+  if (id.track < 0) {
+    row.height = kHeaderHeight;
+    row.can_fold = true;
+  } else {
+    const TrackItem& item = group.tracks[static_cast<size_t>(id.track)];
+    row.can_fold = item.lanes > 1;
+    row.lanes = row.folded ? 1 : item.lanes;
+    row.height = height_of(item, row.lanes);
+  }
+  height_ += row.height;
+  rows_.push_back(row);
+}
+
+void Layout::place() {
+  rows_.clear();
+  height_ = 0;
+  place_pinned();
+  pinned_height_ = height_;
+  for (uint32_t g = 0; g < groups_.size(); ++g) place_group(g);
+}
+
+void Layout::place_pinned() {
+  if (arrangement_.pinned.empty()) return;
+  std::unordered_map<std::string, RowId> rows;
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
+      rows.emplace(key_of({g, i}), RowId{g, i});
+    }
+  }
+  for (const std::string& key : arrangement_.pinned) {
+    if (const auto row = rows.find(key); row != rows.end()) add_row(row->second, true);
+  }
+}
+
+void Layout::place_group(uint32_t g) {
+  const TrackGroup& group = groups_[g];
+  const RowId header{g, -1};
+  if (arrangement_.hidden.contains(key_of(header))) return;
+  std::vector<RowId> shown;
+  for (int32_t i = 0; i < static_cast<int32_t>(group.tracks.size()); ++i) {
+    const std::string key = key_of({g, i});
+    const auto& pinned = arrangement_.pinned;
+    if (arrangement_.hidden.contains(key) ||
+        !passes_filter(group, group.tracks[static_cast<size_t>(i)]) ||
+        std::find(pinned.begin(), pinned.end(), key) != pinned.end()) {
+      continue;
+    }
+    shown.push_back({g, i});
+  }
+  if (shown.empty()) return;
+  add_row(header, false);
+  // Who filters wants to see what is found.
+  if (rows_.back().folded && filter_.empty()) return;
+  for (const RowId& row : shown) add_row(row, false);
+}
+
+void Layout::toggle(RowId row) {
+  const std::string key = key_of(row);
+  if (!arrangement_.folded.insert(key).second) arrangement_.folded.erase(key);
+  place();
+}
+
+void Layout::fold_all(bool folded) {
+  arrangement_.folded.clear();
+  for (uint32_t g = 0; folded && g < groups_.size(); ++g) {
+    arrangement_.folded.insert(key_of({g, -1}));
+  }
+  place();
 }
 
 void Layout::reveal(const Session& session, SliceRef ref) {
@@ -56,11 +152,108 @@ void Layout::reveal(const Session& session, SliceRef ref) {
     if (groups_[g].trace != ref.trace) continue;
     for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
       if (groups_[g].tracks[static_cast<size_t>(i)].track != lane.track) continue;
-      folded_.erase({g, -1});
-      if (lane.depth > 0) folded_.erase({g, i});
+      for (const RowId row : {RowId{g, -1}, RowId{g, i}}) {
+        arrangement_.hidden.erase(key_of(row));
+        if (row.track < 0 || lane.depth > 0) arrangement_.folded.erase(key_of(row));
+      }
     }
   }
-  place(session);
+  place();
+  if (filter_.empty() || row_of(session, ref)) return;
+  filter_.clear();
+  place();
+}
+
+void Layout::set_pinned(RowId row, bool pinned) {
+  if (row.track < 0) return;
+  const std::string key = key_of(row);
+  std::erase(arrangement_.pinned, key);
+  if (pinned) arrangement_.pinned.push_back(key);
+  place();
+}
+
+void Layout::hide(RowId row) {
+  const std::string key = key_of(row);
+  std::erase(arrangement_.pinned, key);
+  arrangement_.hidden.insert(key);
+  place();
+}
+
+void Layout::hide_others(RowId row) {
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    if (g != row.group) arrangement_.hidden.insert(key_of({g, -1}));
+    const bool of_group = g == row.group && row.track >= 0;
+    for (int32_t i = 0; of_group && i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
+      if (i != row.track) arrangement_.hidden.insert(key_of({g, i}));
+    }
+  }
+  place();
+}
+
+void Layout::show_all() {
+  arrangement_.hidden.clear();
+  filter_.clear();
+  place();
+}
+
+void Layout::move(RowId row, int by) {
+  const auto target = [by](size_t index, size_t size) {
+    const auto wanted = static_cast<int64_t>(index) + by;
+    return static_cast<size_t>(std::clamp<int64_t>(wanted, 0, static_cast<int64_t>(size) - 1));
+  };
+  if (row.track < 0) {
+    std::swap(groups_[row.group], groups_[target(row.group, groups_.size())]);
+  } else {
+    auto& tracks = groups_[row.group].tracks;
+    const auto index = static_cast<size_t>(row.track);
+    std::swap(tracks[index], tracks[target(index, tracks.size())]);
+  }
+  remember_order();
+  place();
+}
+
+void Layout::remember_order() {
+  arrangement_.order.clear();
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    for (int32_t i = -1; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
+      arrangement_.order.push_back(key_of({g, i}));
+    }
+  }
+}
+
+// Those that the order does not know stay behind the ones that it does.
+void Layout::sort_groups() {
+  if (arrangement_.order.empty()) return;
+  std::unordered_map<std::string, size_t> places;
+  for (const std::string& key : arrangement_.order) places.emplace(key, places.size());
+  const auto place_of = [&](const std::string& key) {
+    const auto found = places.find(key);
+    return found == places.end() ? places.size() : found->second;
+  };
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    std::vector<std::pair<size_t, TrackItem>> tracks;
+    for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
+      tracks.emplace_back(place_of(key_of({g, i})), groups_[g].tracks[static_cast<size_t>(i)]);
+    }
+    std::stable_sort(tracks.begin(), tracks.end(),
+                     [](const auto& left, const auto& right) { return left.first < right.first; });
+    for (size_t i = 0; i < tracks.size(); ++i) groups_[g].tracks[i] = std::move(tracks[i].second);
+  }
+  std::stable_sort(groups_.begin(), groups_.end(),
+                   [&](const TrackGroup& left, const TrackGroup& right) {
+                     return place_of(group_key(left)) < place_of(group_key(right));
+                   });
+}
+
+void Layout::set_filter(const std::string& text) {
+  filter_ = text;
+  place();
+}
+
+void Layout::arrange(Arrangement arrangement) {
+  arrangement_ = std::move(arrangement);
+  sort_groups();
+  place();
 }
 
 const Row* Layout::row_at(int y) const {
@@ -73,21 +266,29 @@ const Row* Layout::row_at(int y) const {
 
 std::optional<LaneHit> Layout::lane_at(const Session& session, int y) const {
   const Row* row = row_at(y);
-  if (!row || !row->track) return std::nullopt;
+  if (!row || row->is_header() || item_of(*row).kind != TrackItem::Kind::kSlices) {
+    return std::nullopt;
+  }
   const uint32_t depth = static_cast<uint32_t>((y - row->top) / kLaneHeight);
   if (depth >= row->lanes) return std::nullopt;
-  const trace::Track& track = session.traces()[row->trace].trace->tracks()[row->track.value];
-  return LaneHit{row->trace, {track.first_lane.value + depth}};
+  const auto tracks = session.traces()[row->trace].trace->tracks();
+  return LaneHit{row->trace, {tracks[item_of(*row).track.value].first_lane.value + depth}};
+}
+
+const Row* Layout::row_of(const Session& session, SliceRef ref) const {
+  const trace::TrackId track = session.lane_of(ref).track;
+  for (const Row& row : rows_) {
+    if (row.is_header() || row.trace != ref.trace) continue;
+    if (item_of(row).kind == TrackItem::Kind::kSlices && item_of(row).track == track) return &row;
+  }
+  return nullptr;
 }
 
 std::optional<int> Layout::top_of(const Session& session, SliceRef ref) const {
   const trace::Lane& lane = session.lane_of(ref);
-  for (const Row& row : rows_) {
-    if (row.trace != ref.trace || row.track != lane.track || !row.track) continue;
-    if (lane.depth >= row.lanes) return std::nullopt;
-    return row.top + static_cast<int>(lane.depth) * kLaneHeight;
-  }
-  return std::nullopt;
+  const Row* row = row_of(session, ref);
+  if (!row || lane.depth >= row->lanes) return std::nullopt;
+  return row->top + static_cast<int>(lane.depth) * kLaneHeight;
 }
 
 }  // namespace redline::viewer

@@ -1,10 +1,13 @@
-// Where each process header, track and lane stands: rows from the top, in pixels.
+// Where each process header, track and lane stands: rows from the top, in pixels. Pinned tracks
+// stand first and do not scroll.
 #pragma once
 
 #include <optional>
-#include <set>
+#include <string>
 #include <vector>
 
+#include "viewer/models/arrangement.h"
+#include "viewer/models/derived_tracks.h"
 #include "viewer/models/tracks.h"
 
 namespace redline::viewer {
@@ -19,12 +22,16 @@ struct RowId {
 struct Row {
   RowId id;
   uint32_t trace = 0;
-  trace::TrackId track;  ///< none for headers
   int top = 0;
   int height = 0;
   uint32_t lanes = 0;  ///< shown; 0 for headers
   bool folded = false;
   bool can_fold = false;
+  bool pinned = false;
+
+  [[nodiscard]] bool is_header() const { return id.track < 0; }
+  /// The top in a view that is scrolled by so much.
+  [[nodiscard]] int view_top(int scroll) const { return pinned ? top : top - scroll; }
 };
 
 struct LaneHit {
@@ -38,32 +45,69 @@ class Layout {
   static constexpr int kLaneHeight = 18;
   static constexpr int kTrackPadding = 4;  ///< under the last lane of a track
   static constexpr int kMinTrackHeight = 22;
+  static constexpr int kDeviceHeight = 16;
+  static constexpr int kGraphHeight = 44;
 
   Layout() = default;
   /// Folds what is least worth the room: always the profiler's own spans; with more than one trace
   /// also the side threads, where all lanes would not fit into `height`.
   Layout(const Session& session, int height);
+  /// Adds tracks that were not there at first.
+  void add(const Session& session, const DerivedTracks& derived);
 
   /// Folded: a header hides its tracks, a track shows its first lane only.
-  void toggle(const Session& session, RowId row);
-  /// Unfolds what hides the slice's lane.
+  void toggle(RowId row);
+  void fold_all(bool folded);
+  /// Unfolds and shows what hides the slice's lane; drops a filter that does.
   void reveal(const Session& session, SliceRef ref);
+  void set_pinned(RowId row, bool pinned);
+  void hide(RowId row);
+  void hide_others(RowId row);
+  void show_all();
+  /// Changes places with the track (of its group) or group `by` places away; stops at the ends.
+  void move(RowId row, int by);
+  /// Shows only tracks that have the text in their own or their group's title or note.
+  void set_filter(const std::string& text);
+
+  [[nodiscard]] const Arrangement& arrangement() const { return arrangement_; }
+  void arrange(Arrangement arrangement);
 
   [[nodiscard]] const std::vector<TrackGroup>& groups() const { return groups_; }
+  [[nodiscard]] const TrackGroup& group_of(const Row& row) const { return groups_[row.id.group]; }
+  [[nodiscard]] const TrackItem& item_of(const Row& row) const {
+    return group_of(row).tracks[static_cast<size_t>(row.id.track)];
+  }
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  [[nodiscard]] const std::string& filter() const { return filter_; }
   [[nodiscard]] int height() const { return height_; }
+  [[nodiscard]] int pinned_height() const { return pinned_height_; }
+  /// From a view that is scrolled by so much to the layout.
+  [[nodiscard]] int content_y(int y, int scroll) const {
+    return y < pinned_height_ ? y : y + scroll;
+  }
   [[nodiscard]] const Row* row_at(int y) const;
   [[nodiscard]] std::optional<LaneHit> lane_at(const Session& session, int y) const;
+  /// The row of the slice's track; null where it is hidden.
+  [[nodiscard]] const Row* row_of(const Session& session, SliceRef ref) const;
   /// The top of the slice's lane; none where it is folded away.
   [[nodiscard]] std::optional<int> top_of(const Session& session, SliceRef ref) const;
 
  private:
-  void place(const Session& session);
+  [[nodiscard]] std::string key_of(RowId row) const;
+  [[nodiscard]] bool passes_filter(const TrackGroup& group, const TrackItem& item) const;
+  void sort_groups();
+  void remember_order();
+  void place();
+  void place_pinned();
+  void place_group(uint32_t group);
+  void add_row(RowId id, bool pinned);
 
   std::vector<TrackGroup> groups_;
-  std::set<RowId> folded_;
+  Arrangement arrangement_;
+  std::string filter_;
   std::vector<Row> rows_;
   int height_ = 0;
+  int pinned_height_ = 0;
 };
 
 }  // namespace redline::viewer

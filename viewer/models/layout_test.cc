@@ -81,10 +81,10 @@ TEST(Layout, FoldingHidesAndRevealBringsBack) {
   Layout layout(session, 100'000);
   const int full = layout.height();
   const SliceRef deep = slice_named(session, 0, "aten::addmm");
-  layout.toggle(session, {0, 0});
+  layout.toggle({0, 0});
   EXPECT_FALSE(layout.top_of(session, deep));
   EXPECT_TRUE(layout.top_of(session, slice_named(session, 0, "ProfilerStep#5")));
-  layout.toggle(session, {0, -1});
+  layout.toggle({0, -1});
   EXPECT_FALSE(layout.top_of(session, slice_named(session, 0, "ProfilerStep#5")));
   EXPECT_EQ(layout.rows().front().height, Layout::kHeaderHeight);
   layout.reveal(session, deep);
@@ -99,6 +99,97 @@ TEST(Layout, FoldsSideThreadsOfManyRanksWhereRoomIsShort) {
   EXPECT_LT(tight.height(), roomy.height());
   EXPECT_TRUE(tight.top_of(session, slice_named(session, 1, "aten::addmm")));
   EXPECT_FALSE(tight.top_of(session, slice_named(session, 1, "aten::sum")));
+}
+
+RowId row_named(const Layout& layout, const std::string& group, const std::string& track) {
+  for (uint32_t g = 0; g < layout.groups().size(); ++g) {
+    const TrackGroup& candidate = layout.groups()[g];
+    if (candidate.title != group) continue;
+    for (int32_t i = 0; i < static_cast<int32_t>(candidate.tracks.size()); ++i) {
+      if (candidate.tracks[static_cast<size_t>(i)].title == track) return {g, i};
+    }
+    if (track.empty()) return {g, -1};
+  }
+  ADD_FAILURE() << "no row " << group << "/" << track;
+  return {};
+}
+
+std::vector<std::string> shown(const Layout& layout) {
+  std::vector<std::string> titles;
+  for (const Row& row : layout.rows()) {
+    titles.push_back(row.is_header() ? layout.group_of(row).title : layout.item_of(row).title);
+  }
+  return titles;
+}
+
+constexpr const char* kGpu = "GPU 0 · Tesla V100";
+
+class ArrangedLayout : public testing::Test {
+ protected:
+  Session session_ = two_ranks();
+  Layout layout_{session_, 100'000};
+  const std::string gpu_ = std::string("rank 1 · ") + kGpu;
+};
+
+TEST_F(ArrangedLayout, PinnedTracksStandFirstAndDoNotScroll) {
+  const int full = layout_.height();
+  layout_.set_pinned(row_named(layout_, gpu_, "stream 20"), true);
+  const Row& row = layout_.rows().front();
+  EXPECT_TRUE(row.pinned);
+  EXPECT_EQ(layout_.item_of(row).title, "stream 20");
+  EXPECT_EQ(row.trace, 1U);
+  EXPECT_EQ(row.view_top(500), 0);
+  EXPECT_EQ(layout_.pinned_height(), row.height);
+  EXPECT_EQ(layout_.height(), full) << "moved, not copied";
+  EXPECT_EQ(layout_.content_y(row.height - 1, 500), row.height - 1);
+  EXPECT_EQ(layout_.content_y(row.height, 500), row.height + 500);
+  const SliceRef slice = slice_named(session_, 1, "ncclDevKernel_AllReduce");
+  EXPECT_EQ(layout_.top_of(session_, slice), 0);
+  layout_.set_pinned(row.id, false);
+  EXPECT_EQ(layout_.pinned_height(), 0);
+}
+
+TEST_F(ArrangedLayout, HiddenTracksComeBackWhenASliceIsGoneTo) {
+  layout_.hide(row_named(layout_, "rank 0 · CPU", "thread 100"));
+  EXPECT_FALSE(layout_.top_of(session_, slice_named(session_, 0, "aten::addmm")));
+  layout_.reveal(session_, slice_named(session_, 0, "aten::addmm"));
+  EXPECT_TRUE(layout_.top_of(session_, slice_named(session_, 0, "aten::addmm")));
+  layout_.hide_others(row_named(layout_, gpu_, "stream 7"));
+  EXPECT_EQ(shown(layout_), (std::vector<std::string>{gpu_, "stream 7"}));
+  layout_.show_all();
+  EXPECT_EQ(shown(layout_).size(), 12U);
+}
+
+TEST_F(ArrangedLayout, FilterShowsTracksOfTheTextAndUnfoldsThem) {
+  layout_.toggle(row_named(layout_, gpu_, ""));
+  layout_.set_filter("STREAM 7");
+  EXPECT_EQ(shown(layout_), (std::vector<std::string>{std::string("rank 0 · ") + kGpu, "stream 7",
+                                                      gpu_, "stream 7"}));
+  layout_.set_filter("rank 1");
+  EXPECT_EQ(shown(layout_).size(), 6U);
+  layout_.set_filter("no such track");
+  EXPECT_EQ(layout_.height(), 0);
+  layout_.reveal(session_, slice_named(session_, 0, "gemm"));
+  EXPECT_EQ(layout_.filter(), "");
+}
+
+TEST_F(ArrangedLayout, MovedTracksKeepTheirPlaceWhenOthersJoin) {
+  layout_.move(row_named(layout_, gpu_, "stream 20"), -1);
+  layout_.move(row_named(layout_, "rank 1 · CPU", ""), -2);
+  const auto before = shown(layout_);
+  EXPECT_EQ(before.front(), "rank 1 · CPU");
+  EXPECT_EQ(before.back(), "stream 7");
+  layout_.move(row_named(layout_, gpu_, "stream 7"), 5);
+  EXPECT_EQ(shown(layout_), before) << "the last stays the last";
+
+  Layout again(session_, 100'000);
+  again.arrange(layout_.arrangement());
+  EXPECT_EQ(shown(again), before);
+  DerivedTracks derived;
+  derived.graphs.push_back({1, 0, "GPU memory", "", Graph({{0, 1}}, "B")});
+  again.add(session_, derived);
+  EXPECT_EQ(shown(again).back(), "GPU memory");
+  EXPECT_EQ(again.rows().back().height, Layout::kGraphHeight);
 }
 
 }  // namespace

@@ -14,12 +14,16 @@ tl::expected<LoadedSession, std::string> load_session(const std::vector<std::str
   return LoadedSession{std::move(session), took.count()};
 }
 
-trace::Report report_on(const Session& session, const std::atomic<bool>* cancel) {
+AnalysedSession analyse_session(const Session& session, const std::atomic<bool>* cancel) {
   std::vector<std::shared_ptr<const trace::Trace>> traces;
   for (const SessionTrace& item : session.traces()) {
     if (item.trace->slice_count() > 0) traces.push_back(item.trace);
   }
-  return traces.empty() ? trace::Report{} : trace::make_report(traces, cancel);
+  auto report = std::make_shared<trace::Report>();
+  if (!traces.empty()) *report = trace::make_report(traces, cancel);
+  DerivedTracks derived;
+  if (!report->is_cancelled) derived = derive_tracks(session, *report);
+  return {std::move(report), std::make_shared<const DerivedTracks>(std::move(derived))};
 }
 
 }  // namespace redline::viewer

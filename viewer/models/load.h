@@ -9,6 +9,7 @@
 
 #include "trace/reader.h"
 #include "trace/report.h"
+#include "viewer/models/derived_tracks.h"
 #include "viewer/models/session.h"
 
 namespace redline::viewer {
@@ -22,9 +23,15 @@ struct LoadedSession {
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_session(
     const std::vector<std::string>& paths, const trace::ReadOptions& options = {});
 
-/// What the Overview pane and the tables show. Takes its own time, so it follows loading.
+/// What the panes and tables show, and the tracks that follow from it. Takes its own time, so it
+/// comes after loading.
+struct AnalysedSession {
+  std::shared_ptr<const trace::Report> report;
+  std::shared_ptr<const DerivedTracks> derived;
+};
+
 /// Incomplete where `cancel` was set meanwhile.
-[[nodiscard]] trace::Report report_on(const Session& session,
-                                      const std::atomic<bool>* cancel = nullptr);
+[[nodiscard]] AnalysedSession analyse_session(const Session& session,
+                                              const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace redline::viewer

@@ -31,7 +31,7 @@ std::vector<fs::path> files_in(const std::string& folder) {
 void use(const Session& session) {
   const Layout layout(session, 500);
   (void)overview_columns(session, 300);
-  const trace::Report report = report_on(session);
+  const trace::Report report = *analyse_session(session).report;
   (void)name_rows(report, TableKind::kOperators);
   (void)name_rows(report, TableKind::kKernels);
   (void)summarize(report);

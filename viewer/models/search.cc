@@ -4,18 +4,12 @@
 #include <tuple>
 
 #include "trace/category.h"
+#include "viewer/models/match_text.h"
 
 namespace redline::viewer {
 namespace {
 
 using trace::Category;
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool contains(std::string_view text, std::string_view lowered) {
-  return std::search(text.begin(), text.end(), lowered.begin(), lowered.end(),
-                     [](char a, char b) { return lower(a) == b; }) != text.end();
-}
 
 /// Hits in the order in which a reader meets them; slices that begin together by their lanes.
 struct Order {
@@ -33,17 +27,15 @@ Order order_of(const Session& session, SliceRef ref) {
 Search::Search(const Session& session, const std::string& text) : text_(text) {
   traces_.resize(session.traces().size());
   if (text.empty()) return;
-  std::string lowered = text;
-  std::transform(lowered.begin(), lowered.end(), lowered.begin(), lower);
   for (size_t c = 0; c < kCategories; ++c) {
-    category_[c] = contains(trace::category_name(static_cast<Category>(c)), lowered);
+    category_[c] = contains_text(trace::category_name(static_cast<Category>(c)), text);
   }
   for (size_t t = 0; t < traces_.size(); ++t) {
     const trace::Trace& trace = *session.traces()[t].trace;
     std::vector<bool>& matched = traces_[t].matched;
     matched.resize(trace.string_count());
     for (uint32_t s = 0; s < matched.size(); ++s) {
-      matched[s] = contains(trace.string({s}), lowered);
+      matched[s] = contains_text(trace.string({s}), text);
     }
   }
   for_each_hit(session, [this](SliceRef, int64_t) { ++count_; });

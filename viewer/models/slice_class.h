@@ -21,8 +21,9 @@ enum class SliceClass : uint8_t {
   kPython,
   kOverhead,
   kOther,
+  kOverlapped,  ///< of an overlap lane: computation and communication at once
 };
-inline constexpr int kSliceClassCount = 10;
+inline constexpr int kSliceClassCount = 11;
 
 [[nodiscard]] SliceClass classify(trace::Category category, std::string_view name);
 

@@ -56,7 +56,10 @@ bool has_slices(const Trace& trace, const Track& track) {
 TrackItem make_item(const Trace& trace, trace::TrackId id, bool main) {
   const Track& track = trace.tracks()[id.value];
   const std::string tid = trimmed(trace.string(track.tid));
-  TrackItem item{id, {}, {}, main || track.kind == TrackKind::kGpuStream};
+  TrackItem item;
+  item.track = id;
+  item.lanes = track.lane_count;
+  item.main = main || track.kind == TrackKind::kGpuStream;
   switch (track.kind) {
     case TrackKind::kGpuStream:
       item.title = fmt::format("stream {}", track.stream >= 0 ? std::to_string(track.stream) : tid);
@@ -96,6 +99,7 @@ void name_group(TrackGroup& group, const SessionTrace& item, const Track& track,
     group.title = joined(item.title, "CPU");
     group.note = "pid " + pid;
   } else if (track.kind == TrackKind::kGpuStream) {
+    group.device = track.device;
     group.title = joined(item.title, fmt::format("GPU {}", track.device));
     const size_t device = static_cast<size_t>(std::max(track.device, 0));
     if (device < gpus.size() && !gpus[device].empty()) group.title += " · " + gpus[device];

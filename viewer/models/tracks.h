@@ -9,7 +9,12 @@
 namespace redline::viewer {
 
 struct TrackItem {
-  trace::TrackId track;
+  enum class Kind : uint8_t { kSlices, kDevice, kGraph };
+
+  Kind kind = Kind::kSlices;
+  trace::TrackId track;  ///< of kSlices
+  uint32_t index = 0;    ///< of the others: in DerivedTracks
+  uint32_t lanes = 1;
   std::string title;  ///< "thread 24722", "stream 7"
   std::string note;   ///< "main · python"
   bool main = false;  ///< where the training loop runs, or a GPU's stream
@@ -22,7 +27,9 @@ struct TrackGroup {
   std::string title;  ///< "rank 0 · CPU", "rank 0 · GPU 0 · Tesla V100"
   std::string note;   ///< "pid 24722"
   std::vector<TrackItem> tracks;
-  bool background = false;  ///< nothing but the profiler's own spans
+  int32_t device = -1;       ///< of a GPU's group
+  bool background = false;   ///< nothing but the profiler's own spans
+  bool only_graphs = false;  ///< nothing but counters
 };
 
 /// By trace, host before GPUs before the rest; the main thread first.

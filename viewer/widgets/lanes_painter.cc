@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "viewer/widgets/graph_painter.h"
+
 namespace redline::viewer {
 namespace {
 
@@ -27,11 +29,10 @@ uint32_t mix(const QColor& back, const QColor& front, double share) {
 struct LanesPainter::Canvas {
   QImage& image;
   QPainter painter;
-  const Session& session;
-  const Layout& layout;
+  const Scene& scene;
   TimeAxis axis;  ///< in device pixels
-  int scroll;
   double scale;
+  int clip_top = 0;  ///< pinned rows are above
   int labels_left = kMaxLabels;
 
   [[nodiscard]] int device(int logical) const {
@@ -49,74 +50,123 @@ LanesPainter::LanesPainter(const Theme& theme) : theme_(theme) {
   }
 }
 
-QImage LanesPainter::paint(const Session& session, const Layout& layout, TimeAxis axis, int scroll,
-                           QSize size, double scale) {
+QImage LanesPainter::paint(const Scene& scene, QSize size, double scale) {
   if (!labels_ || labels_->scale() != scale) labels_ = std::make_unique<LabelCache>(theme_, scale);
   QImage image(size * scale, QImage::Format_RGB32);
   image.fill(theme_.lanes);
-  axis.width = std::max(image.width(), 1);
   {
-    Canvas canvas{image, QPainter(&image), session, layout, axis, scroll, scale};
-    for (const Row& row : layout.rows()) {
-      if (row.top + row.height <= scroll) continue;
-      if (row.top >= scroll + size.height()) break;
-      paint_row(canvas, row);
-    }
+    Canvas canvas{image, QPainter(&image), scene, scene.axis, scale};
+    canvas.axis.width = std::max(image.width(), 1);
+    paint_rows(canvas, true);
+    const int pinned = canvas.device(scene.layout.pinned_height());
+    if (pinned > 0) canvas.painter.fillRect(0, pinned - 2, image.width(), 2, theme_.accent);
+    canvas.clip_top = pinned;
+    canvas.painter.setClipRect(0, pinned, image.width(), image.height() - pinned);
+    paint_rows(canvas, false);
   }
   image.setDevicePixelRatio(scale);
   return image;
 }
 
-void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
-  const int top = canvas.device(row.top - canvas.scroll);
-  const int bottom = canvas.device(row.top + row.height - canvas.scroll);
-  if (!row.track) {
-    canvas.painter.fillRect(0, top, canvas.image.width(), bottom - top, theme_.header);
+void LanesPainter::paint_rows(Canvas& canvas, bool pinned) {
+  for (const Row& row : canvas.scene.layout.rows()) {
+    if (row.pinned != pinned) continue;
+    const int top = canvas.device(row.view_top(canvas.scene.scroll));
+    if (top + canvas.device(row.height) <= canvas.clip_top) continue;
+    if (top >= canvas.image.height()) break;
+    paint_row(canvas, row);
   }
-  canvas.painter.fillRect(0, bottom - 1, canvas.image.width(), 1, theme_.separator);
-  if (!row.track) return;
-  const auto& item = canvas.session.traces()[row.trace];
-  const trace::Track& track = item.trace->tracks()[row.track.value];
+}
+
+void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
+  const int y = row.view_top(canvas.scene.scroll);
+  const int top = canvas.device(y);
+  const int bottom = canvas.device(y + row.height);
+  const int width = canvas.image.width();
+  if (row.is_header()) canvas.painter.fillRect(0, top, width, bottom - top, theme_.header);
+  canvas.painter.fillRect(0, bottom - 1, width, 1, theme_.separator);
+  if (row.is_header()) return;
+  const SessionTrace& source = canvas.scene.session.traces()[row.trace];
+  const TrackItem& item = canvas.scene.layout.item_of(row);
+  switch (item.kind) {
+    case TrackItem::Kind::kSlices:
+      paint_slices(canvas, row, source.trace->tracks()[item.track.value]);
+      break;
+    case TrackItem::Kind::kDevice:
+      paint_device(canvas, canvas.scene.derived.devices[item.index], top + canvas.device(2),
+                   bottom - canvas.device(2));
+      break;
+    case TrackItem::Kind::kGraph:
+      paint_graph(canvas.painter, QRect(0, top, width, bottom - top).adjusted(0, 3, 0, -3),
+                  canvas.scene.derived.graphs[item.index].graph, source.local(canvas.axis), theme_,
+                  canvas.scale);
+      break;
+  }
+}
+
+void LanesPainter::paint_slices(Canvas& canvas, const Row& row, const trace::Track& track) {
+  const int top = row.view_top(canvas.scene.scroll);
   for (uint32_t depth = 0; depth < row.lanes; ++depth) {
-    const int y = row.top - canvas.scroll + static_cast<int>(depth) * Layout::kLaneHeight;
+    const int y = top + static_cast<int>(depth) * Layout::kLaneHeight;
     const int lane_top = canvas.device(y + 1);
     const int lane_bottom = canvas.device(y + Layout::kLaneHeight);
-    if (lane_bottom <= 0 || lane_top >= canvas.image.height()) continue;
+    if (lane_bottom <= canvas.clip_top || lane_top >= canvas.image.height()) continue;
     paint_lane(canvas, row.trace, {track.first_lane.value + depth}, lane_top, lane_bottom);
   }
 }
 
+// Where the GPU did nothing from its first work to its last, it waited: that is shown, too.
+void LanesPainter::paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom) {
+  const LaneColumns columns = lane.columns();
+  if (columns.size() == 0) return;
+  const TimeAxis axis = canvas.scene.session.traces()[lane.trace()].local(canvas.axis);
+  draw_lane(columns, lane.pyramid(), axis, pixels_);
+  const auto width = static_cast<double>(canvas.image.width());
+  const auto column = [&](int64_t time_ns) {
+    return static_cast<size_t>(std::clamp(axis.x_of(time_ns), 0.0, width));
+  };
+  const size_t first = column(columns.begin_ns.front());
+  const size_t last = column(columns.end_ns.back());
+  scanline_.assign(static_cast<size_t>(canvas.image.width()), theme_.lanes.rgb());
+  std::fill(scanline_.begin() + static_cast<std::ptrdiff_t>(first),
+            scanline_.begin() + static_cast<std::ptrdiff_t>(last), theme_.idle.rgb());
+  paint_pixels(canvas, top, bottom, false);
+}
+
 void LanesPainter::paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId id, int top,
                               int bottom) {
-  const SessionTrace& item = canvas.session.traces()[trace];
+  const SessionTrace& item = canvas.scene.session.traces()[trace];
   const trace::Lane& lane = item.trace->lanes()[id.value];
   draw_lane(item.lane_columns(lane), item.pyramids[id.value], item.local(canvas.axis), pixels_);
+  scanline_.assign(static_cast<size_t>(canvas.image.width()), theme_.lanes.rgb());
+  paint_pixels(canvas, top, bottom, true);
+  paint_labels(canvas, trace, lane, top, bottom - top);
+}
 
-  const size_t width = static_cast<size_t>(canvas.image.width());
-  scanline_.resize(width);
-  const uint32_t background = theme_.lanes.rgb();
+// Over what the scanline holds already. Neighbouring boxes are parted only where `gaps` is set.
+void LanesPainter::paint_pixels(Canvas& canvas, int top, int bottom, bool gaps) {
+  const size_t width = scanline_.size();
   for (size_t c = 0; c < width; ++c) {
-    scanline_[c] =
-        pixels_.cover[c] ? blended(pixels_.slice_class[c], pixels_.cover[c]) : background;
+    if (pixels_.cover[c]) scanline_[c] = blended(pixels_.slice_class[c], pixels_.cover[c]);
   }
+  const uint32_t background = theme_.lanes.rgb();
   for (const SliceBox& box : pixels_.boxes) {
     const uint32_t colour = blended(box.slice_class, 255);
     std::fill(scanline_.begin() + box.left, scanline_.begin() + box.right, colour);
-    if (box.right - box.left >= kSeparatorPixels) {
+    if (gaps && box.right - box.left >= kSeparatorPixels) {
       scanline_[static_cast<size_t>(box.right - 1)] = background;
     }
   }
-  const int first = std::max(top, 0);
+  const int first = std::max(top, canvas.clip_top);
   const int last = std::min(bottom, canvas.image.height());
   for (int y = first; y < last; ++y) {
     std::memcpy(canvas.image.scanLine(y), scanline_.data(), width * sizeof(uint32_t));
   }
-  paint_labels(canvas, trace, lane, top, bottom - top);
 }
 
 void LanesPainter::paint_labels(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int top,
                                 int height) {
-  const trace::Trace& source = *canvas.session.traces()[trace].trace;
+  const trace::Trace& source = *canvas.scene.session.traces()[trace].trace;
   const int margin = canvas.device(4);
   for (const SliceBox& box : pixels_.boxes) {
     if (box.right - box.left < canvas.device(kMinLabelPixels)) continue;

@@ -8,26 +8,38 @@
 #include <memory>
 #include <vector>
 
+#include "viewer/models/derived_tracks.h"
 #include "viewer/models/lane_pixels.h"
 #include "viewer/models/layout.h"
 #include "viewer/widgets/label_cache.h"
 
 namespace redline::viewer {
 
+/// What is painted: `scroll` logical pixels of the layout are above the picture.
+struct Scene {
+  const Session& session;
+  const DerivedTracks& derived;
+  const Layout& layout;
+  TimeAxis axis;
+  int scroll = 0;
+};
+
 class LanesPainter {
  public:
   explicit LanesPainter(const Theme& theme);
 
-  /// The part of the lanes that is `scroll` pixels down, as large as `size` (both in logical
-  /// pixels); the picture has `scale` device pixels a logical one.
-  [[nodiscard]] QImage paint(const Session& session, const Layout& layout, TimeAxis axis,
-                             int scroll, QSize size, double scale);
+  /// `size` is in logical pixels; the picture has `scale` device pixels a logical one.
+  [[nodiscard]] QImage paint(const Scene& scene, QSize size, double scale);
 
  private:
   struct Canvas;
 
+  void paint_rows(Canvas& canvas, bool pinned);
   void paint_row(Canvas& canvas, const Row& row);
+  void paint_slices(Canvas& canvas, const Row& row, const trace::Track& track);
+  void paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom);
   void paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId lane, int top, int bottom);
+  void paint_pixels(Canvas& canvas, int top, int bottom, bool gaps);
   void paint_labels(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int top, int height);
   [[nodiscard]] uint32_t blended(uint8_t slice_class, uint8_t cover) const {
     return blend_[slice_class][cover];

@@ -46,8 +46,9 @@ void LanesView::resizeEvent(QResizeEvent*) { state_.set_size(width(), height());
 
 void LanesView::paintEvent(QPaintEvent*) {
   if (image_.isNull()) {
-    image_ = painter_.paint(state_.session(), state_.layout(), state_.axis(), state_.scroll(),
-                            size(), devicePixelRatioF());
+    const Scene scene{state_.session(), state_.derived(), state_.layout(), state_.axis(),
+                      state_.scroll()};
+    image_ = painter_.paint(scene, size(), devicePixelRatioF());
   }
   QPainter painter(this);
   painter.drawImage(0, 0, image_);
@@ -62,8 +63,10 @@ std::optional<QRectF> LanesView::rect_of(SliceRef ref) const {
   const double left = std::max(state_.axis().x_of(range.begin_ns), -10.0);
   const double right = std::min(state_.axis().x_of(range.end_ns), width() + 10.0);
   if (right < 0 || left > width()) return std::nullopt;
-  return QRectF(left, *top - state_.scroll() + 1, std::max(right - left, 2.0),
-                Layout::kLaneHeight - 1);
+  const int pinned = state_.layout().pinned_height();
+  const int y = *top < pinned ? *top : *top - state_.scroll();
+  if (*top >= pinned && y + Layout::kLaneHeight <= pinned) return std::nullopt;
+  return QRectF(left, y + 1, std::max(right - left, 2.0), Layout::kLaneHeight - 1);
 }
 
 void LanesView::paint_overlay(QPainter& painter) {
@@ -143,20 +146,31 @@ bool LanesView::event(QEvent* event) {
   return true;
 }
 
-void LanesView::show_tip(QHelpEvent* event) {
-  const SliceRef ref = state_.slice_at(event->pos().x(), event->pos().y());
-  if (!ref) {
-    QToolTip::hideText();
-    return;
-  }
+// What is under the cursor: a slice, else what a GPU did or which value held.
+QString LanesView::tip_at(QPoint at) const {
   const Session& session = state_.session();
-  const std::string name = printable(session.name_of(ref).substr(0, 400));
-  const std::string duration = format_duration(session.range_of(ref).span_ns());
-  QToolTip::showText(
-      event->globalPos(),
-      QStringLiteral("<p style='white-space:pre-wrap'>%1<br><b>%2</b></p>")
-          .arg(QString::fromStdString(name).toHtmlEscaped(), QString::fromStdString(duration)),
-      this);
+  if (const SliceRef ref = state_.slice_at(at.x(), at.y())) {
+    const std::string name = printable(session.name_of(ref).substr(0, 400));
+    const std::string duration = format_duration(session.range_of(ref).span_ns());
+    return QStringLiteral("<p style='white-space:pre-wrap'>%1<br><b>%2</b></p>")
+        .arg(QString::fromStdString(name).toHtmlEscaped(), QString::fromStdString(duration));
+  }
+  const Row* row = state_.row_at(at.y());
+  if (!row || row->is_header()) return {};
+  const TrackItem& item = state_.layout().item_of(*row);
+  const int64_t time = session.traces()[row->trace].local(state_.axis()).time_at(at.x());
+  if (item.kind == TrackItem::Kind::kDevice) {
+    return QString::fromStdString(state_.derived().devices[item.index].text_at(time));
+  }
+  if (item.kind != TrackItem::Kind::kGraph) return {};
+  const GraphTrack& track = state_.derived().graphs[item.index];
+  return QString::fromStdString(track.title + ": " + track.graph.text(track.graph.at(time)))
+      .toHtmlEscaped();
+}
+
+void LanesView::show_tip(QHelpEvent* event) {
+  const QString tip = tip_at(event->pos());
+  tip.isEmpty() ? QToolTip::hideText() : QToolTip::showText(event->globalPos(), tip, this);
 }
 
 }  // namespace redline::viewer

@@ -36,6 +36,7 @@ class LanesView : public QWidget {
   void repaint_slices();
   void paint_overlay(QPainter& painter);
   [[nodiscard]] std::optional<QRectF> rect_of(SliceRef ref) const;
+  [[nodiscard]] QString tip_at(QPoint at) const;
   void show_tip(QHelpEvent* event);
 
   ViewState& state_;

@@ -4,7 +4,10 @@
 
 namespace redline::viewer {
 
-Loader::Loader(QObject* parent) : QObject(parent) { qRegisterMetaType<LoadedSession>(); }
+Loader::Loader(QObject* parent) : QObject(parent) {
+  qRegisterMetaType<LoadedSession>();
+  qRegisterMetaType<AnalysedSession>();
+}
 
 Loader::~Loader() { cancel(); }
 
@@ -51,9 +54,9 @@ void Loader::load(const std::vector<std::string>& paths, uint64_t run) {
   const std::shared_ptr<const Session> session = result->session;
   post(run, [this, loaded_session = std::move(*result)] { emit loaded(loaded_session); });
   if (cancelled_) return;
-  auto report = std::make_shared<const trace::Report>(report_on(*session, &cancelled_));
-  if (report->is_cancelled) return;
-  post(run, [this, report = std::move(report)] { emit analysed(report); });
+  AnalysedSession analysed_session = analyse_session(*session, &cancelled_);
+  if (analysed_session.report->is_cancelled) return;
+  post(run, [this, result = std::move(analysed_session)] { emit analysed(result); });
 }
 
 }  // namespace redline::viewer

@@ -26,7 +26,7 @@ class Loader : public QObject {
   void progress(quint64 done, quint64 total);  ///< bytes of the file that is being read
   void loaded(redline::viewer::LoadedSession session);
   /// After loaded(): the sums take longer than the lanes.
-  void analysed(std::shared_ptr<const redline::trace::Report> report);
+  void analysed(redline::viewer::AnalysedSession analysed);
   void failed(QString sentence);
 
  private:
@@ -43,3 +43,4 @@ class Loader : public QObject {
 }  // namespace redline::viewer
 
 Q_DECLARE_METATYPE(redline::viewer::LoadedSession)
+Q_DECLARE_METATYPE(redline::viewer::AnalysedSession)

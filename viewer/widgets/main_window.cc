@@ -161,8 +161,7 @@ QWidget* MainWindow::make_status_bar() {
 void MainWindow::connect_state() {
   connect(&loader_, &Loader::progress, this, &MainWindow::show_progress);
   connect(&loader_, &Loader::loaded, this, &MainWindow::show_session);
-  connect(&loader_, &Loader::analysed, this,
-          [this](const std::shared_ptr<const trace::Report>& report) { show_report(*report); });
+  connect(&loader_, &Loader::analysed, this, &MainWindow::show_analysis);
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);
   connect(&state_, &ViewState::axis_changed, this, &MainWindow::update_status);
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
@@ -257,9 +256,10 @@ void MainWindow::show_session(const LoadedSession& loaded_session) {
   emit loaded();
 }
 
-void MainWindow::show_report(const trace::Report& report) {
-  overview_->show_summary(summarize(report));
-  tables_->show_report(report);
+void MainWindow::show_analysis(const AnalysedSession& analysed) {
+  overview_->show_summary(summarize(*analysed.report));
+  tables_->show_report(*analysed.report);
+  state_.add(analysed.derived);
 }
 
 void MainWindow::choose_name(const QString& name) {

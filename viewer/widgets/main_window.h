@@ -32,7 +32,7 @@ class MainWindow : public QMainWindow {
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
   void show_session(const LoadedSession& loaded);
-  void show_report(const trace::Report& report);
+  void show_analysis(const AnalysedSession& analysed);
   void show_error(const QString& sentence);
 
  signals:

@@ -45,6 +45,15 @@ class PartsBar : public QWidget {
   std::vector<SummaryPart> parts_;
 };
 
+/// As high as its words take at its width: a scroll area alone squeezes wrapped labels.
+class Column : public QWidget {
+ protected:
+  void resizeEvent(QResizeEvent* event) override {
+    QWidget::resizeEvent(event);
+    setMinimumHeight(std::max(0, layout()->totalHeightForWidth(width())));
+  }
+};
+
 QLabel* make_swatch(const QColor& colour) {
   auto* swatch = new QLabel;
   swatch->setFixedSize(9, 9);
@@ -76,7 +85,7 @@ OverviewPane::OverviewPane(const Theme& theme, QWidget* parent)
 }
 
 QVBoxLayout* OverviewPane::start_content() {
-  auto* content = new QWidget;
+  auto* content = new Column;
   auto* column = new QVBoxLayout(content);
   column->setContentsMargins(14, 14, 14, 14);
   column->setSpacing(8);

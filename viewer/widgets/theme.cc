@@ -12,7 +12,7 @@ std::array<QColor, kSliceClassCount> by_class(std::array<const char*, kSliceClas
 }
 
 // The order of each list is that of SliceClass: operator, annotation, compute, communication, copy,
-// DataLoader, runtime, Python, overhead, other.
+// DataLoader, runtime, Python, overhead, other, overlapped.
 Theme make_light() {
   Theme theme;
   theme.panel = QColor("#f6f7f9");
@@ -22,11 +22,13 @@ Theme make_light() {
   theme.text = QColor("#1f2933");
   theme.muted = QColor("#6b7785");
   theme.accent = QColor("#2f62d9");
+  theme.graph = QColor("#e8914a");
+  theme.idle = QColor("#eceff3");
   theme.field = QColor("#ffffff");
   theme.slice = by_class({"#a79bc4", "#c9d3de", "#4f8fd9", "#e8914a", "#3fa66a", "#d65a52",
-                          "#8fb8bb", "#cfc6a8", "#b9bfc7", "#c9d3de"});
+                          "#8fb8bb", "#cfc6a8", "#b9bfc7", "#c9d3de", "#8a6fc0"});
   theme.label = by_class({"#221b36", "#1f2933", "#ffffff", "#3a1d04", "#ffffff", "#ffffff",
-                          "#12282a", "#2b2611", "#1f2933", "#1f2933"});
+                          "#12282a", "#2b2611", "#1f2933", "#1f2933", "#ffffff"});
   return theme;
 }
 
@@ -40,11 +42,13 @@ Theme make_dark() {
   theme.text = QColor("#e4e8ed");
   theme.muted = QColor("#8b95a1");
   theme.accent = QColor("#6ea0ff");
+  theme.graph = QColor("#e39a57");
+  theme.idle = QColor("#242931");
   theme.field = QColor("#262b32");
   theme.slice = by_class({"#7d719e", "#3a4450", "#5b9be6", "#e39a57", "#4fb97b", "#e36a62",
-                          "#4f7f83", "#6f6a50", "#59616b", "#3a4450"});
+                          "#4f7f83", "#6f6a50", "#59616b", "#3a4450", "#9a83cf"});
   theme.label = by_class({"#f4f1fb", "#e4e8ed", "#08182c", "#2b1603", "#04200f", "#2c0805",
-                          "#eaf6f7", "#f6f3e4", "#f0f2f4", "#e4e8ed"});
+                          "#eaf6f7", "#f6f3e4", "#f0f2f4", "#e4e8ed", "#160b2e"});
   return theme;
 }
 
@@ -66,6 +70,13 @@ QString Theme::style_sheet() const {
     QToolTip { background: $field; color: $text; border: 1px solid $separator; padding: 4px; }
     QLineEdit { background: $field; border: 1px solid $separator; border-radius: 4px;
                 padding: 4px 10px; selection-background-color: $accent; }
+    QLineEdit[quiet="true"] { border: none; border-bottom: 1px solid $separator; border-radius: 0;
+                background: $panel; padding: 0 8px 0 15px; }
+    QMenu { background: $field; border: 1px solid $separator; padding: 4px; }
+    QMenu::item { padding: 4px 20px 4px 12px; border-radius: 3px; }
+    QMenu::item:selected { background: $accent; color: $field; }
+    QMenu::item:disabled { color: $muted; }
+    QMenu::separator { height: 1px; background: $separator; margin: 4px 0; }
     QLineEdit:focus { border-color: $accent; }
     QPushButton { background: transparent; border: 1px solid transparent; border-radius: 4px;
                   padding: 4px 10px; }

@@ -19,6 +19,8 @@ struct Theme {
   QColor text;
   QColor muted;
   QColor accent;  ///< selection, active tab, links
+  QColor graph;   ///< lines of values over time
+  QColor idle;    ///< a GPU that waits
   QColor field;   ///< inputs and cards
   std::array<QColor, kSliceClassCount> slice;
   std::array<QColor, kSliceClassCount> label;  ///< text on a slice

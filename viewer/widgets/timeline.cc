@@ -18,6 +18,7 @@ Timeline::Timeline(ViewState& state, QWidget* parent)
     : QWidget(parent),
       state_(state),
       summary_(new QLabel),
+      filter_(new QLineEdit),
       lanes_(new LanesView(state)),
       scroll_bar_(new QScrollBar(Qt::Vertical)) {
   auto* title = new QLabel(tr("Overview"));
@@ -37,6 +38,7 @@ Timeline::Timeline(ViewState& state, QWidget* parent)
   grid->setSpacing(0);
   grid->addWidget(corner, 0, 0);
   grid->addWidget(new OverviewStrip(state), 0, 1);
+  grid->addWidget(make_filter(), 1, 0);
   grid->addWidget(new RulerView(state), 1, 1);
   grid->addWidget(new TrackColumn(state), 2, 0);
   grid->addWidget(lanes_, 2, 1);
@@ -49,6 +51,32 @@ Timeline::Timeline(ViewState& state, QWidget* parent)
   connect(&state, &ViewState::scroll_changed, this, &Timeline::update_scroll_bar);
   connect(&state, &ViewState::axis_changed, this, &Timeline::update_scroll_bar);
   connect(&state, &ViewState::session_changed, this, &Timeline::update_summary);
+}
+
+QLineEdit* Timeline::make_filter() {
+  filter_->setProperty("quiet", true);
+  filter_->setPlaceholderText(tr("Filter tracks"));
+  filter_->setAccessibleName(tr("Filter tracks"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setFixedHeight(RulerView::kHeight);
+  filter_->setFont(ui_font(11));
+  connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    if (text.toStdString() == state_.layout().filter()) return;
+    state_.rearrange([&](Layout& layout) { layout.set_filter(text.toStdString()); });
+  });
+  connect(filter_, &QLineEdit::returnPressed, lanes_, qOverload<>(&QWidget::setFocus));
+  // Going to a slice that the filter hides drops it.
+  connect(&state_, &ViewState::layout_changed, this,
+          [this] { filter_->setText(QString::fromStdString(state_.layout().filter())); });
+  return filter_;
+}
+
+void Timeline::toggle_pin() {
+  if (!state_.selection()) return;
+  const Row* row = state_.layout().row_of(state_.session(), state_.selection());
+  if (!row) return;
+  state_.rearrange(
+      [id = row->id, pin = !row->pinned](Layout& layout) { layout.set_pinned(id, pin); });
 }
 
 void Timeline::update_scroll_bar() {
@@ -112,6 +140,9 @@ bool Timeline::handle_key(int key) {
       return true;
     case Qt::Key_F:
       state_.fit_selection();
+      return true;
+    case Qt::Key_P:
+      toggle_pin();
       return true;
     case Qt::Key_Home:
       state_.fit();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QLabel>
+#include <QLineEdit>
 #include <QScrollBar>
 #include <QWidget>
 
@@ -19,6 +20,7 @@ class Timeline : public QWidget {
   explicit Timeline(ViewState& state, QWidget* parent = nullptr);
 
   [[nodiscard]] LanesView& lanes() { return *lanes_; }
+  [[nodiscard]] QLineEdit& filter() { return *filter_; }
   /// W/S, A/D, arrows, F, Home, Esc, '.' and ','. False: not a key of the timeline.
   bool handle_key(int key);
 
@@ -26,12 +28,15 @@ class Timeline : public QWidget {
   void keyPressEvent(QKeyEvent* event) override;
 
  private:
+  QLineEdit* make_filter();
+  void toggle_pin();
   void update_scroll_bar();
   void update_summary();
   void step_slice(int direction);
 
   ViewState& state_;
   QLabel* summary_;
+  QLineEdit* filter_;
   LanesView* lanes_;
   QScrollBar* scroll_bar_;
 };

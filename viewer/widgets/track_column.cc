@@ -6,12 +6,16 @@
 #include <QToolTip>
 #include <QWheelEvent>
 
+#include "viewer/widgets/track_menu.h"
+
 namespace redline::viewer {
 namespace {
 
 constexpr int kHeaderIndent = 24;
 constexpr int kTrackIndent = 34;
 constexpr int kRightMargin = 10;
+constexpr int kPinSize = 18;
+constexpr int kTwoLines = 38;  // pixels that a title with a note under it takes
 
 void draw_elided(QPainter& painter, const QRect& rect, const std::string& text, int alignment) {
   const QString shown =
@@ -35,10 +39,20 @@ void draw_triangle(QPainter& painter, QPointF centre, bool folded, const QColor&
   painter.setRenderHint(QPainter::Antialiasing, false);
 }
 
+// A drawing pin from the side: head, neck, needle.
+void draw_pin(QPainter& painter, const QRect& rect, const QColor& colour) {
+  const QPoint at = rect.center();
+  painter.fillRect(at.x() - 3, at.y() - 5, 7, 2, colour);
+  painter.fillRect(at.x() - 2, at.y() - 3, 5, 4, colour);
+  painter.fillRect(at.x() - 4, at.y() + 1, 9, 1, colour);
+  painter.fillRect(at.x(), at.y() + 2, 1, 4, colour);
+}
+
 }  // namespace
 
 TrackColumn::TrackColumn(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
   setFixedWidth(kWidth);
+  setMouseTracking(true);
   setAccessibleName(tr("Tracks"));
   connect(&state, &ViewState::layout_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::scroll_changed, this, qOverload<>(&QWidget::update));
@@ -46,30 +60,83 @@ TrackColumn::TrackColumn(ViewState& state, QWidget* parent) : QWidget(parent), s
 
 void TrackColumn::paintEvent(QPaintEvent*) {
   QPainter painter(this);
+  const Layout& layout = state_.layout();
   painter.fillRect(rect(), state_.theme().panel);
-  for (const Row& row : state_.layout().rows()) {
-    if (row.top + row.height <= state_.scroll()) continue;
-    if (row.top >= state_.scroll() + height()) break;
+  painter.setClipRect(0, layout.pinned_height(), width(), height());
+  for (const Row& row : layout.rows()) {
+    const int top = row.view_top(state_.scroll());
+    if (row.pinned || top + row.height <= layout.pinned_height()) continue;
+    if (top >= height()) break;
     paint_row(painter, row);
+  }
+  if (const auto header = sticky_header()) paint_row(painter, *header);
+  painter.setClipping(false);
+  for (const Row& row : layout.rows()) {
+    if (!row.pinned) break;
+    paint_row(painter, row);
+  }
+  if (layout.pinned_height() > 0) {
+    painter.fillRect(0, layout.pinned_height() - 2, width(), 2, state_.theme().accent);
   }
   painter.fillRect(width() - 1, 0, 1, height(), state_.theme().separator);
 }
 
-void TrackColumn::paint_row(QPainter& painter, const Row& row) {
-  const QRect rect(0, row.top - state_.scroll(), width(), row.height);
-  const TrackGroup& group = state_.layout().groups()[row.id.group];
-  painter.fillRect(rect.adjusted(0, rect.height() - 1, 0, 0), state_.theme().separator);
-  if (row.id.track < 0) {
-    paint_header(painter, group, rect, row.folded);
-  } else {
-    paint_track(painter, group.tracks[static_cast<size_t>(row.id.track)], rect, row);
+std::optional<Row> TrackColumn::sticky_header() const {
+  const auto& rows = state_.layout().rows();
+  const int top = state_.scroll() + state_.layout().pinned_height();
+  const Row* header = nullptr;
+  int bottom = 0;  // of the group
+  for (const Row& row : rows) {
+    if (row.pinned) continue;
+    if (row.is_header() && row.top >= top) break;
+    if (row.is_header()) header = &row;
+    bottom = row.top + row.height;
   }
+  if (!header || bottom <= top) return std::nullopt;
+  Row result = *header;
+  // The next group pushes it out.
+  result.top = std::min(top, bottom - header->height);
+  return result;
 }
 
-void TrackColumn::paint_header(QPainter& painter, const TrackGroup& group, const QRect& rect,
-                               bool folded) {
+std::optional<Row> TrackColumn::row_under(int y) const {
+  if (y >= state_.layout().pinned_height()) {
+    const auto header = sticky_header();
+    if (header && y < header->view_top(state_.scroll()) + header->height) return header;
+  }
+  const Row* row = state_.row_at(y);
+  return row ? std::optional(*row) : std::nullopt;
+}
+
+// Of what is in sight of a track, the part that its name stands in.
+QRect TrackColumn::label_rect(const Row& row) const {
+  const QRect all(0, row.view_top(state_.scroll()), width(), row.height);
+  if (row.is_header() || row.pinned) return all;
+  const auto header = sticky_header();
+  const int free_from =
+      header ? header->view_top(state_.scroll()) + header->height : state_.layout().pinned_height();
+  const int label = std::min(row.height, kTwoLines);
+  const int top = std::clamp(free_from, all.top(), all.bottom() + 1 - label);
+  return {0, top, width(), all.bottom() + 1 - top};
+}
+
+QRect TrackColumn::pin_rect(const Row& row, const QRect& label) const {
+  const int height = std::min(row.height, static_cast<int>(Layout::kMinTrackHeight));
+  return {width() - kRightMargin - kPinSize + 4, label.top() + (height - kPinSize) / 2, kPinSize,
+          kPinSize};
+}
+
+void TrackColumn::paint_row(QPainter& painter, const Row& row) {
+  const QRect rect(0, row.view_top(state_.scroll()), width(), row.height);
+  painter.fillRect(rect, state_.theme().panel);
+  painter.fillRect(rect.adjusted(0, rect.height() - 1, 0, 0), state_.theme().separator);
+  row.is_header() ? paint_header(painter, row, rect) : paint_track(painter, row, label_rect(row));
+}
+
+void TrackColumn::paint_header(QPainter& painter, const Row& row, const QRect& rect) {
   const Theme& theme = state_.theme();
-  draw_triangle(painter, QPointF(14.5, rect.center().y() + 0.5), folded, theme.text);
+  const TrackGroup& group = state_.layout().group_of(row);
+  draw_triangle(painter, QPointF(14.5, rect.center().y() + 0.5), row.folded, theme.text);
   painter.setFont(ui_font(11));
   const QString note = QString::fromStdString(group.note);
   const int note_width = note.isEmpty() ? 0 : painter.fontMetrics().horizontalAdvance(note) + 8;
@@ -81,32 +148,64 @@ void TrackColumn::paint_header(QPainter& painter, const TrackGroup& group, const
               Qt::AlignVCenter);
 }
 
-void TrackColumn::paint_track(QPainter& painter, const TrackItem& item, const QRect& rect,
-                              const Row& row) {
+void TrackColumn::paint_track(QPainter& painter, const Row& row, const QRect& rect) {
   const Theme& theme = state_.theme();
-  const bool two_lines = rect.height() >= 38;
-  const QRect title = rect.adjusted(kTrackIndent, two_lines ? 4 : 0, -kRightMargin, 0);
+  const TrackItem& item = state_.layout().item_of(row);
+  const bool two_lines = rect.height() >= kTwoLines;
+  const bool has_pin = row.pinned || hover_ == row.id;
+  const int right = kRightMargin + (has_pin ? kPinSize : 0);
+  const QRect title = rect.adjusted(kTrackIndent, two_lines ? 4 : 0, -right, 0);
   const QRect line(title.topLeft(), QSize(title.width(), two_lines ? 15 : rect.height() - 2));
   if (row.can_fold) {
     draw_triangle(painter, QPointF(24.5, line.center().y() + 0.5), row.folded, theme.muted);
   }
-  painter.setFont(ui_font(12));
-  painter.setPen(theme.text);
+  const bool is_lane = item.kind == TrackItem::Kind::kDevice;  // a part of its GPU's streams
+  painter.setFont(ui_font(is_lane ? 11 : 12));
+  painter.setPen(is_lane ? theme.muted : theme.text);
   draw_elided(painter, line, item.title, Qt::AlignVCenter);
-  const int used = painter.fontMetrics().horizontalAdvance(QString::fromStdString(item.title)) + 10;
-  painter.setFont(ui_font(11));
-  painter.setPen(theme.muted);
-  if (two_lines) {
-    draw_elided(painter, line.translated(0, 16), item.note, Qt::AlignVCenter);
-  } else if (used < line.width()) {
-    draw_elided(painter, line.adjusted(used, 0, 0, 0), item.note, Qt::AlignVCenter);
+  const int used = painter.fontMetrics().horizontalAdvance(QString::fromStdString(item.title));
+  paint_note(painter, row, two_lines ? line.translated(0, 16) : line, two_lines ? 0 : used + 10);
+  if (has_pin) draw_pin(painter, pin_rect(row, rect), row.pinned ? theme.accent : theme.muted);
+}
+
+// A pinned track has lost its group's header: its note says where it is from.
+void TrackColumn::paint_note(QPainter& painter, const Row& row, const QRect& line,
+                             int title_width) {
+  std::string note = state_.layout().item_of(row).note;
+  if (row.pinned) {
+    note = state_.layout().group_of(row).title + (note.empty() ? "" : " · ") + note;
   }
+  if (title_width >= line.width()) return;
+  painter.setFont(ui_font(11));
+  painter.setPen(state_.theme().muted);
+  draw_elided(painter, line.adjusted(title_width, 0, 0, 0), note, Qt::AlignVCenter);
 }
 
 void TrackColumn::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
-  const Row* row = state_.layout().row_at(event->pos().y() + state_.scroll());
-  if (row && row->can_fold) state_.toggle(row->id);
+  const auto row = row_under(event->pos().y());
+  if (!row) return;
+  if (!row->is_header() && pin_rect(*row, label_rect(*row)).contains(event->pos())) {
+    state_.rearrange([&](Layout& layout) { layout.set_pinned(row->id, !row->pinned); });
+  } else if (row->can_fold) {
+    state_.toggle(row->id);
+  }
+}
+
+void TrackColumn::mouseMoveEvent(QMouseEvent* event) {
+  const auto row = row_under(event->pos().y());
+  hover_ = row ? std::optional(row->id) : std::nullopt;
+  update();
+}
+
+void TrackColumn::leaveEvent(QEvent*) {
+  hover_.reset();
+  update();
+}
+
+void TrackColumn::contextMenuEvent(QContextMenuEvent* event) {
+  const auto row = row_under(event->pos().y());
+  show_track_menu(state_, row, event->globalPos(), this);
 }
 
 void TrackColumn::wheelEvent(QWheelEvent* event) {
@@ -117,13 +216,13 @@ void TrackColumn::wheelEvent(QWheelEvent* event) {
 bool TrackColumn::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
-  const Row* row = state_.layout().row_at(help->pos().y() + state_.scroll());
+  const auto row = row_under(help->pos().y());
   if (!row) return true;
-  const TrackGroup& group = state_.layout().groups()[row->id.group];
+  const TrackGroup& group = state_.layout().group_of(*row);
   std::string text = group.title + (group.note.empty() ? "" : " · " + group.note);
-  if (row->id.track >= 0) {
-    const TrackItem& item = group.tracks[static_cast<size_t>(row->id.track)];
-    text = item.title + (item.note.empty() ? "" : " · " + item.note);
+  if (!row->is_header()) {
+    const TrackItem& item = state_.layout().item_of(*row);
+    text += "\n" + item.title + (item.note.empty() ? "" : " · " + item.note);
   }
   QToolTip::showText(help->globalPos(), QString::fromStdString(text).toHtmlEscaped(), this);
   return true;

@@ -1,8 +1,10 @@
-// The left column: ranks and processes, threads and streams. A click on a row with a triangle
-// folds.
+// The left column: ranks and processes, threads and streams. Names stay in sight while their tracks
+// are. A click on a row with a triangle folds, the pin keeps a track on top, the right button has
+// the rest.
 #pragma once
 
 #include <QWidget>
+#include <optional>
 
 #include "viewer/widgets/view_state.h"
 
@@ -19,15 +21,26 @@ class TrackColumn : public QWidget {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
+  /// The header that stands for the group whose own one has scrolled away.
+  [[nodiscard]] std::optional<Row> sticky_header() const;
+  [[nodiscard]] std::optional<Row> row_under(int y) const;
+  [[nodiscard]] QRect pin_rect(const Row& row, const QRect& label) const;
+  [[nodiscard]] QRect label_rect(const Row& row) const;
+
   void paint_row(QPainter& painter, const Row& row);
-  void paint_header(QPainter& painter, const TrackGroup& group, const QRect& rect, bool folded);
-  void paint_track(QPainter& painter, const TrackItem& item, const QRect& rect, const Row& row);
+  void paint_header(QPainter& painter, const Row& row, const QRect& rect);
+  void paint_track(QPainter& painter, const Row& row, const QRect& rect);
+  void paint_note(QPainter& painter, const Row& row, const QRect& line, int title_width);
 
   ViewState& state_;
+  std::optional<RowId> hover_;
 };
 
 }  // namespace redline::viewer

@@ -19,11 +19,12 @@ constexpr double kLargestShare = 0.8;
 ViewState::ViewState(const Theme& theme, QObject* parent)
     : QObject(parent),
       theme_(&theme),
-      session_(
-          std::make_shared<const Session>(std::vector<std::shared_ptr<const trace::Trace>>{})) {}
+      session_(std::make_shared<const Session>(std::vector<std::shared_ptr<const trace::Trace>>{})),
+      derived_(std::make_shared<const DerivedTracks>()) {}
 
 void ViewState::open(std::shared_ptr<const Session> session) {
   session_ = std::move(session);
+  derived_ = std::make_shared<const DerivedTracks>();
   layout_ = Layout(*session_, height_);
   selection_ = hover_ = {};
   search_ = {};
@@ -35,6 +36,11 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   emit scroll_changed();
   emit selection_changed();
   emit search_changed();
+}
+
+void ViewState::add(std::shared_ptr<const DerivedTracks> derived) {
+  derived_ = std::move(derived);
+  rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
 }
 
 void ViewState::set_size(int width, int height) {
@@ -87,9 +93,7 @@ void ViewState::fit_selection() {
 }
 
 void ViewState::toggle(RowId row) {
-  layout_.toggle(*session_, row);
-  set_scroll(scroll_);
-  emit layout_changed();
+  rearrange([row](Layout& layout) { layout.toggle(row); });
 }
 
 void ViewState::select(SliceRef ref) {
@@ -103,7 +107,9 @@ void ViewState::go_to(SliceRef ref) {
   layout_.reveal(*session_, ref);
   emit layout_changed();
   if (const auto top = layout_.top_of(*session_, ref)) {
-    const bool visible = *top >= scroll_ && *top + Layout::kLaneHeight <= scroll_ + height_;
+    const int pinned = layout_.pinned_height();
+    const bool visible = *top < pinned || (*top >= scroll_ + pinned &&
+                                           *top + Layout::kLaneHeight <= scroll_ + height_);
     if (!visible) set_scroll(*top - height_ / 2);
   }
   const TimeRange range = session_->range_of(ref);
@@ -136,7 +142,7 @@ void ViewState::find_next() { go_to(search_.next(*session_, selection_)); }
 void ViewState::find_previous() { go_to(search_.previous(*session_, selection_)); }
 
 SliceRef ViewState::slice_at(double x, int y) const {
-  const auto hit = layout_.lane_at(*session_, y + scroll_);
+  const auto hit = layout_.lane_at(*session_, layout_.content_y(y, scroll_));
   if (!hit) return {};
   const SessionTrace& item = session_->traces()[hit->trace];
   const trace::Lane& lane = item.trace->lanes()[hit->lane.value];

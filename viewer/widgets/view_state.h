@@ -21,6 +21,7 @@ class ViewState : public QObject {
   [[nodiscard]] const Theme& theme() const { return *theme_; }
   [[nodiscard]] const Session& session() const { return *session_; }
   [[nodiscard]] const std::shared_ptr<const Session>& shared_session() const { return session_; }
+  [[nodiscard]] const DerivedTracks& derived() const { return *derived_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] const TimeAxis& axis() const { return axis_; }
   [[nodiscard]] SliceRef selection() const { return selection_; }
@@ -29,6 +30,8 @@ class ViewState : public QObject {
   [[nodiscard]] int scroll() const { return scroll_; }  ///< pixels of the layout above the view
 
   void open(std::shared_ptr<const Session> session);
+  /// Adds tracks that the report has found.
+  void add(std::shared_ptr<const DerivedTracks> derived);
   void set_size(int width, int height);  ///< of the lanes
   void set_scroll(int scroll);
   void set_range(TimeRange range);
@@ -36,6 +39,13 @@ class ViewState : public QObject {
   void pan(double pixels);
   void fit();            ///< everything
   void fit_selection();  ///< the selected slice with some room, else everything
+  /// Changes the layout by one of its own functions, and tells all who show it.
+  template <typename Change>
+  void rearrange(const Change& change) {
+    change(layout_);
+    set_scroll(scroll_);
+    emit layout_changed();
+  }
   void toggle(RowId row);
 
   void select(SliceRef ref);
@@ -47,6 +57,10 @@ class ViewState : public QObject {
   void find_next();
   void find_previous();
 
+  /// The row under a point of the lanes; null where there is none.
+  [[nodiscard]] const Row* row_at(int y) const {
+    return layout_.row_at(layout_.content_y(y, scroll_));
+  }
   /// The slice under a point of the lanes, or the nearest within three pixels.
   [[nodiscard]] SliceRef slice_at(double x, int y) const;
 
@@ -65,6 +79,7 @@ class ViewState : public QObject {
 
   const Theme* theme_;
   std::shared_ptr<const Session> session_;
+  std::shared_ptr<const DerivedTracks> derived_;
   Layout layout_;
   TimeAxis axis_;
   int height_ = 1;

@@ -1,71 +1,19 @@
 // Drives the real window without a display: keys, wheel, clicks, and what is shown after them.
 #include <gtest/gtest.h>
 
-#include <QApplication>
-#include <QLabel>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTableWidget>
 #include <QTemporaryDir>
-#include <QTest>
 #include <QTimer>
-#include <QWheelEvent>
 #include <filesystem>
 #include <fstream>
 
-#include "viewer/models/test_trace.h"
-#include "viewer/widgets/main_window.h"
 #include "viewer/widgets/tables_pane.h"
+#include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
 namespace {
-
-constexpr int kLoadLimitMs = 20'000;
-
-LoadedSession loaded(std::vector<std::shared_ptr<const trace::Trace>> traces) {
-  return {std::make_shared<const Session>(std::move(traces)), 0.01};
-}
-
-class Window : public testing::Test {
- protected:
-  Window() {
-    window_.resize(1200, 800);
-    window_.show();
-    EXPECT_TRUE(QTest::qWaitForWindowExposed(&window_));
-  }
-
-  void open_two_ranks() {
-    const LoadedSession session =
-        loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()});
-    window_.show_session(session);
-    window_.show_report(report_on(*session.session));
-    QCoreApplication::processEvents();
-  }
-  ViewState& state() { return window_.state(); }
-  LanesView& lanes() { return window_.timeline().lanes(); }
-
-  QPoint centre_of(SliceRef ref) {
-    const auto top = state().layout().top_of(state().session(), ref);
-    EXPECT_TRUE(top);
-    const TimeRange range = state().session().range_of(ref);
-    const double x = state().axis().x_of(range.begin_ns + range.span_ns() / 2);
-    return {static_cast<int>(x), *top - state().scroll() + Layout::kLaneHeight / 2};
-  }
-  void click(SliceRef ref) { QTest::mouseClick(&lanes(), Qt::LeftButton, {}, centre_of(ref)); }
-  void wheel(QWidget& widget, QPointF at, int turn, Qt::KeyboardModifiers keys) {
-    QWheelEvent event(at, widget.mapToGlobal(at), {}, QPoint(0, turn), Qt::NoButton, keys,
-                      Qt::NoScrollPhase, false);
-    QApplication::sendEvent(&widget, &event);
-  }
-  bool some_label_says(const QString& text) {
-    for (const QLabel* label : window_.findChildren<QLabel*>()) {
-      if (label->isVisible() && label->text().contains(text)) return true;
-    }
-    return false;
-  }
-
-  MainWindow window_{Theme::light()};
-};
 
 TEST_F(Window, OpensOnTheWholeOfAShortRecording) {
   open_two_ranks();

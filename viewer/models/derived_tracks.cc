@@ -1,0 +1,194 @@
+#include "viewer/models/derived_tracks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "trace/device_states.h"
+#include "viewer/models/format.h"
+#include "viewer/models/slice_class.h"
+
+namespace redline::viewer {
+namespace {
+
+using trace::Analysis;
+using trace::DeviceState;
+
+SliceClass class_of(DeviceState state) {
+  switch (state) {
+    case DeviceState::kExposedCommunication:
+      return SliceClass::kCommunication;
+    case DeviceState::kOverlapped:
+      return SliceClass::kOverlapped;
+    case DeviceState::kCopy:
+      return SliceClass::kCopy;
+    case DeviceState::kCompute:
+    case DeviceState::kIdle:
+      break;
+  }
+  return SliceClass::kCompute;
+}
+
+const char* name_of(SliceClass slice_class) {
+  switch (slice_class) {
+    case SliceClass::kCommunication:
+      return "communication alone";
+    case SliceClass::kOverlapped:
+      return "computation and communication";
+    case SliceClass::kCopy:
+      return "copy";
+    default:
+      return "computation";
+  }
+}
+
+void add_memory(DerivedTracks& derived, uint32_t trace, const trace::MemoryPeak& memory) {
+  const auto add = [&](const char* what, int64_t trace::MemoryPoint::*bytes, int64_t peak) {
+    if (peak <= 0) return;
+    std::vector<Graph::Point> points;
+    points.reserve(memory.points.size());
+    for (const trace::MemoryPoint& point : memory.points) {
+      points.push_back({point.time_ns, static_cast<double>(point.*bytes)});
+    }
+    derived.graphs.push_back(
+        {trace, memory.is_gpu ? memory.device : -1, memory.is_gpu ? "GPU memory" : "Host memory",
+         fmt::format("{}, peak {}", what, format_bytes(static_cast<uint64_t>(peak))),
+         Graph(std::move(points), "B")});
+  };
+  add("allocated", &trace::MemoryPoint::allocated_bytes, memory.allocated_bytes);
+  add("reserved", &trace::MemoryPoint::reserved_bytes, memory.reserved_bytes);
+}
+
+void add_queue(DerivedTracks& derived, uint32_t trace, const Analysis& analysis, int32_t device) {
+  std::vector<Graph::Point> points;
+  for (const trace::QueuePoint& point :
+       trace::queue_changes(*analysis.trace, analysis.device_work, device)) {
+    points.push_back({point.time_ns, static_cast<double>(point.length)});
+  }
+  if (points.empty()) return;
+  derived.graphs.push_back(
+      {trace, device, "Queue length", "launched, not started", Graph(std::move(points), "")});
+}
+
+// Counters of a GPU say so: "GPU 0" is their process, or their name begins with it.
+int32_t device_of(std::string_view text) {
+  constexpr std::string_view kPrefix = "GPU ";
+  int32_t device = -1;
+  if (text.starts_with(kPrefix)) {
+    std::from_chars(text.data() + kPrefix.size(), text.data() + text.size(), device);
+  }
+  return device;
+}
+
+// "CPU: busy %": the track, and the series, which is the unit.
+void add_counter(DerivedTracks& derived, uint32_t index, const trace::Trace& trace,
+                 const trace::Counter& counter) {
+  std::string title = printable(trace.string(counter.name));
+  std::string unit;
+  if (const size_t colon = title.rfind(": "); colon != std::string::npos) {
+    unit = title.substr(colon + 2);
+    title.resize(colon);
+  }
+  std::vector<Graph::Point> points;
+  for (size_t i = 0; i < counter.time_ns.size(); ++i) {
+    points.push_back({counter.time_ns[i], counter.value[i]});
+  }
+  Graph graph(std::move(points), unit == "value" ? "" : unit);
+  if (graph.points().empty()) return;
+  const int32_t device = std::max(device_of(trace.string(counter.pid)), device_of(title));
+  std::string note = "peak " + graph.text(graph.high());
+  derived.graphs.push_back({index, device, std::move(title), std::move(note), std::move(graph)});
+}
+
+}  // namespace
+
+DeviceLane::DeviceLane(uint32_t trace, int32_t device, const trace::DeviceTable& table,
+                       trace::Interval window)
+    : trace_(trace), device_(device) {
+  for (const trace::DeviceSpan& span : trace::device_states(table, device, window)) {
+    begin_ns_.push_back(span.interval.begin_ns);
+    end_ns_.push_back(span.interval.end_ns);
+    classes_.push_back(static_cast<uint8_t>(class_of(span.state)));
+  }
+  pyramid_ = LanePyramid(columns());
+}
+
+std::string DeviceLane::text_at(int64_t time_ns) const {
+  const auto after = std::upper_bound(end_ns_.begin(), end_ns_.end(), time_ns);
+  if (after == end_ns_.end()) return {};
+  const size_t i = static_cast<size_t>(after - end_ns_.begin());
+  if (begin_ns_[i] <= time_ns) {
+    return fmt::format("{} {}", name_of(static_cast<SliceClass>(classes_[i])),
+                       format_duration(end_ns_[i] - begin_ns_[i]));
+  }
+  return i == 0 ? std::string() : "idle " + format_duration(begin_ns_[i] - end_ns_[i - 1]);
+}
+
+std::optional<uint32_t> trace_of(const Session& session, const Analysis& analysis) {
+  for (uint32_t t = 0; t < session.traces().size(); ++t) {
+    if (session.traces()[t].trace == analysis.trace) return t;
+  }
+  return std::nullopt;
+}
+
+DerivedTracks derive_tracks(const Session& session, const trace::Report& report) {
+  DerivedTracks derived;
+  for (const Analysis& analysis : report.traces) {
+    const auto index = trace_of(session, analysis);
+    if (!index) continue;
+    const trace::Trace& trace = *analysis.trace;
+    const trace::Interval window{trace.begin_ns(), trace.end_ns()};
+    for (const trace::GpuUse& gpu : analysis.gpus) {
+      derived.devices.emplace_back(*index, gpu.device, analysis.device_work, window);
+    }
+    for (const trace::MemoryPeak& memory : analysis.memory) add_memory(derived, *index, memory);
+    for (const trace::GpuUse& gpu : analysis.gpus) {
+      add_queue(derived, *index, analysis, gpu.device);
+    }
+    for (const trace::Counter& counter : trace.counters()) {
+      add_counter(derived, *index, trace, counter);
+    }
+  }
+  return derived;
+}
+
+void add_derived(std::vector<TrackGroup>& groups, const Session& session,
+                 const DerivedTracks& derived) {
+  const auto group_of = [&](uint32_t trace, int32_t device) -> TrackGroup& {
+    size_t end = 0;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      if (groups[g].trace == trace && groups[g].device == device &&
+          (device >= 0 || groups[g].only_graphs)) {
+        return groups[g];
+      }
+      if (groups[g].trace == trace && !groups[g].background) end = g + 1;
+    }
+    TrackGroup group;
+    group.trace = trace;
+    group.device = device;
+    group.only_graphs = true;
+    const std::string& rank = session.traces()[trace].title;
+    const std::string what = device < 0 ? "Counters" : fmt::format("GPU {}", device);
+    group.title = rank.empty() ? what : rank + " · " + what;
+    return *groups.insert(groups.begin() + static_cast<std::ptrdiff_t>(end), std::move(group));
+  };
+  for (uint32_t i = 0; i < derived.devices.size(); ++i) {
+    TrackItem item;
+    item.kind = TrackItem::Kind::kDevice;
+    item.index = i;
+    item.title = "busy / idle";
+    group_of(derived.devices[i].trace(), derived.devices[i].device()).tracks.push_back(item);
+  }
+  for (uint32_t i = 0; i < derived.graphs.size(); ++i) {
+    const GraphTrack& graph = derived.graphs[i];
+    TrackItem item;
+    item.kind = TrackItem::Kind::kGraph;
+    item.index = i;
+    item.title = graph.title;
+    item.note = graph.note;
+    group_of(graph.trace, graph.device).tracks.push_back(item);
+  }
+}
+
+}  // namespace redline::viewer

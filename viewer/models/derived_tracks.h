@@ -1,0 +1,61 @@
+// Tracks that stand in no trace as such: what a GPU did at each moment, counters, memory, queues.
+// They come from the report, which takes longer than loading; so they join the lanes later.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/report.h"
+#include "viewer/models/graph.h"
+#include "viewer/models/lane_pyramid.h"
+#include "viewer/models/tracks.h"
+
+namespace redline::viewer {
+
+/// The overlap lane of one GPU: computing, communicating, both, copying; gaps are idle time. Times
+/// are those of the trace.
+class DeviceLane {
+ public:
+  DeviceLane(uint32_t trace, int32_t device, const trace::DeviceTable& table,
+             trace::Interval window);
+
+  [[nodiscard]] uint32_t trace() const { return trace_; }
+  [[nodiscard]] int32_t device() const { return device_; }
+  [[nodiscard]] LaneColumns columns() const { return {begin_ns_, end_ns_, classes_}; }
+  [[nodiscard]] const LanePyramid& pyramid() const { return pyramid_; }
+  /// "compute 3.2 ms", "idle 812 ns" at a time of the trace; empty outside the recording.
+  [[nodiscard]] std::string text_at(int64_t time_ns) const;
+
+ private:
+  uint32_t trace_;
+  int32_t device_;
+  std::vector<int64_t> begin_ns_;
+  std::vector<int64_t> end_ns_;
+  std::vector<uint8_t> classes_;
+  LanePyramid pyramid_;
+};
+
+struct GraphTrack {
+  uint32_t trace = 0;
+  int32_t device = -1;  ///< -1: of the host
+  std::string title;    ///< "GPU memory"
+  std::string note;     ///< "allocated, peak 7.4 GiB"
+  Graph graph;          ///< in times of the trace
+};
+
+struct DerivedTracks {
+  std::vector<DeviceLane> devices;
+  std::vector<GraphTrack> graphs;
+};
+
+[[nodiscard]] DerivedTracks derive_tracks(const Session& session, const trace::Report& report);
+
+/// Those of a GPU join its group; those of the host make a group of their own for each trace.
+void add_derived(std::vector<TrackGroup>& groups, const Session& session,
+                 const DerivedTracks& derived);
+
+/// The session's trace that the analysis is of; none where it is of another session.
+[[nodiscard]] std::optional<uint32_t> trace_of(const Session& session,
+                                               const trace::Analysis& analysis);
+
+}  // namespace redline::viewer

@@ -1,0 +1,101 @@
+#include "viewer/models/derived_tracks.h"
+
+#include <gtest/gtest.h>
+
+#include "viewer/models/load.h"
+#include "viewer/models/slice_class.h"
+#include "viewer/models/test_trace.h"
+
+namespace redline::viewer {
+namespace {
+
+std::string counter(int at_us, const std::string& name, const std::string& series, double value) {
+  return fmt::format(R"({{"ph":"C","name":"{}","pid":100,"tid":0,"ts":{},"args":{{"{}":{}}}}})",
+                     name, 1'000'000 + at_us, series, value);
+}
+
+std::string memory(int at_us, int64_t bytes, int64_t total) {
+  return fmt::format(
+      R"({{"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":100,"tid":100,"ts":{},)"
+      R"("args":{{"Device Type":1,"Device Id":0,"Bytes":{},"Total Allocated":{},)"
+      R"("Total Reserved":{}}}}})",
+      1'000'000 + at_us, bytes, total, 2 * total);
+}
+
+class Derived : public testing::Test {
+ protected:
+  Derived()
+      : session_({training_trace(0)
+                      .kernel("ncclDevKernel_Broadcast", 21, 60, 20)
+                      .raw(counter(10, "CPU", "busy %", 50))
+                      .raw(counter(20, "CPU", "busy %", 75))
+                      .raw(counter(10, "GPU 0 power", "W", 250))
+                      .raw(memory(30, 1024, 1024))
+                      .raw(memory(40, 1024, 2048))
+                      .read()}),
+        analysed_(analyse_session(session_)) {}
+
+  const GraphTrack& graph(const std::string& title, const std::string& note_part = "") {
+    for (const GraphTrack& track : analysed_.derived->graphs) {
+      if (track.title == title && track.note.find(note_part) != std::string::npos) return track;
+    }
+    ADD_FAILURE() << "no graph " << title;
+    return analysed_.derived->graphs.front();
+  }
+
+  Session session_;
+  AnalysedSession analysed_;
+};
+
+TEST_F(Derived, OverlapLaneSaysWhatTheGpuDid) {
+  ASSERT_EQ(analysed_.derived->devices.size(), 1U);
+  const DeviceLane& lane = analysed_.derived->devices.front();
+  const int64_t start = 1'000'000'000;
+  EXPECT_EQ(lane.text_at(start + 55'000), "computation 10.0 µs");
+  EXPECT_EQ(lane.text_at(start + 65'000), "computation and communication 15.0 µs");
+  EXPECT_EQ(lane.text_at(start + 78'000), "communication alone 20.0 µs");
+  EXPECT_EQ(lane.text_at(start + 100'000), "idle 55.0 µs");
+  EXPECT_EQ(lane.text_at(start), "");
+  EXPECT_EQ(lane.text_at(start + 1'000'000), "");
+  EXPECT_EQ(lane.columns().classes[1], static_cast<uint8_t>(SliceClass::kOverlapped));
+}
+
+TEST_F(Derived, CountersBecomeGraphsWithTheirUnits) {
+  EXPECT_EQ(graph("CPU").graph.text(graph("CPU").graph.high()), "75 busy %");
+  EXPECT_EQ(graph("CPU").device, -1);
+  EXPECT_EQ(graph("GPU 0 power").device, 0);
+  EXPECT_EQ(graph("GPU memory", "allocated").note, "allocated, peak 2.0 KiB");
+  EXPECT_EQ(graph("GPU memory", "reserved").graph.at(1'000'035'000), 2048);
+}
+
+TEST_F(Derived, JoinTheGroupsTheyBelongTo) {
+  std::vector<TrackGroup> groups = track_groups(session_);
+  add_derived(groups, session_, *analysed_.derived);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[1].tracks.back().title, "GPU 0 power");
+  EXPECT_EQ(groups[2].title, "rank 0 · Counters");
+  EXPECT_EQ(groups[2].tracks.size(), 1U);
+}
+
+TEST(DerivedTracks, QueueGrowsWithLaunchesAndShrinksWithBegins) {
+  TestTrace trace(0);
+  trace.slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 2, R"({"correlation":7})")
+      .kernel("k", 7, 10, 5);
+  const Session session({trace.read()});
+  const AnalysedSession analysed = analyse_session(session);
+  ASSERT_EQ(analysed.derived->graphs.size(), 1U);
+  const GraphTrack& queue = analysed.derived->graphs.front();
+  EXPECT_EQ(queue.title, "Queue length");
+  EXPECT_EQ(queue.graph.at(1'000'005'000), 1);
+  EXPECT_EQ(queue.graph.at(1'000'012'000), 0);
+}
+
+TEST(DerivedTracks, NothingComesOfNothing) {
+  const Session session({TestTrace(0).read()});
+  const AnalysedSession analysed = analyse_session(session);
+  EXPECT_TRUE(analysed.derived->devices.empty());
+  EXPECT_TRUE(analysed.derived->graphs.empty());
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -1,0 +1,105 @@
+// The left column: names that stay in sight, pins, the filter, the menu.
+#include <QMenu>
+
+#include "viewer/widgets/track_menu.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class Tracks : public Window {
+ protected:
+  Tracks() { open_two_ranks(); }
+
+  TrackColumn& column() { return *window_.findChild<TrackColumn*>(); }
+  const Row& row_of(SliceRef ref) { return *state().layout().row_of(state().session(), ref); }
+  SliceRef nccl_of_rank_1() { return slice_named(state().session(), 1, "ncclDevKernel_AllReduce"); }
+  // Pixels of a colour in a part of the column.
+  int count(const QRect& part, const QColor& colour) {
+    const QImage image = column().grab(part).toImage();
+    int found = 0;
+    for (int y = 0; y < image.height(); ++y) {
+      for (int x = 0; x < image.width(); ++x) found += image.pixel(x, y) == colour.rgb() ? 1 : 0;
+    }
+    return found;
+  }
+};
+
+TEST_F(Tracks, NamesStayInSightInDeepTracks) {
+  const Row& row = row_of(slice_named(state().session(), 0, "aten::addmm"));
+  window_.resize(1200, 420);
+  QCoreApplication::processEvents();
+  state().set_scroll(row.top + 8);
+  const QRect top(0, Layout::kHeaderHeight, TrackColumn::kWidth - 1, 18);
+  EXPECT_GT(count(top, Theme::light().text), 5) << "the track's name under its group's";
+  const QRect header(0, 0, TrackColumn::kWidth - 1, Layout::kHeaderHeight);
+  EXPECT_GT(count(header, Theme::light().text), 5);
+  QTest::mouseClick(&column(), Qt::LeftButton, {}, {20, 8});
+  EXPECT_TRUE(state().layout().rows().front().folded) << "a click on it folds the group";
+}
+
+TEST_F(Tracks, PinKeepsATrackOnTopAndItsSlicesCanBeClicked) {
+  const Row row = row_of(nccl_of_rank_1());
+  QTest::mouseClick(&column(), Qt::LeftButton, {},
+                    {TrackColumn::kWidth - 15, row.view_top(state().scroll()) + 10});
+  EXPECT_TRUE(row_of(nccl_of_rank_1()).pinned);
+  window_.resize(1200, 420);
+  QCoreApplication::processEvents();
+  state().set_scroll(1000);
+  EXPECT_GT(state().scroll(), 0);
+  click_at(nccl_of_rank_1(), row_of(nccl_of_rank_1()).top);
+  EXPECT_EQ(state().selection(), nccl_of_rank_1());
+  const QImage image = lanes().grab().toImage();
+  std::set<QRgb> colours;
+  for (int x = 0; x < image.width(); ++x) colours.insert(image.pixel(x, 14));
+  EXPECT_TRUE(colours.contains(Theme::light().of(SliceClass::kCommunication).rgb()));
+  QTest::keyClick(&lanes(), Qt::Key_P);
+  EXPECT_FALSE(row_of(nccl_of_rank_1()).pinned);
+}
+
+TEST_F(Tracks, FilterShowsWhatItNamesUntilASliceElsewhereIsGoneTo) {
+  QLineEdit& filter = window_.timeline().filter();
+  filter.setFocus();
+  QTest::keyClicks(&filter, "stream 20");
+  EXPECT_EQ(state().layout().rows().size(), 4U);
+  QTest::keyClick(&filter, Qt::Key_Return);
+  EXPECT_TRUE(lanes().hasFocus());
+  state().go_to(slice_named(state().session(), 0, "aten::mul"));
+  EXPECT_EQ(filter.text(), "");
+  EXPECT_GT(state().layout().rows().size(), 4U);
+}
+
+TEST_F(Tracks, MenuHidesAndShows) {
+  const size_t all = state().layout().rows().size();
+  const auto trigger = [&](const Row& row, const QString& text) {
+    QMenu* menu = make_track_menu(state(), row, &column());
+    for (QAction* action : menu->actions()) {
+      if (action->text().startsWith(text)) action->trigger();
+    }
+    delete menu;
+  };
+  const Row row = row_of(nccl_of_rank_1());
+  trigger(row, "Hide all others");
+  EXPECT_EQ(state().layout().rows().size(), 2U);
+  trigger(state().layout().rows().front(), "Show all");
+  EXPECT_EQ(state().layout().rows().size(), all);
+  trigger(row_of(nccl_of_rank_1()), "Move up");
+  EXPECT_LT(row_of(nccl_of_rank_1()).top, row.top);
+}
+
+TEST_F(Tracks, OverlapLaneIsPainted) {
+  for (const Row& row : state().layout().rows()) {
+    if (row.is_header() || state().layout().item_of(row).kind != TrackItem::Kind::kDevice) continue;
+    const QImage image = lanes().grab().toImage();
+    const int y = row.view_top(state().scroll()) + row.height / 2;
+    std::set<QRgb> colours;
+    for (int x = 0; x < image.width(); ++x) colours.insert(image.pixel(x, y));
+    EXPECT_TRUE(colours.contains(Theme::light().of(SliceClass::kCompute).rgb()));
+    EXPECT_TRUE(colours.contains(Theme::light().idle.rgb()));
+    return;
+  }
+  FAIL() << "no overlap lane";
+}
+
+}  // namespace
+}  // namespace redline::viewer

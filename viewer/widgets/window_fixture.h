@@ -1,0 +1,70 @@
+// The real window without a display, on traces in memory.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QLabel>
+#include <QTest>
+#include <QWheelEvent>
+
+#include "viewer/models/test_trace.h"
+#include "viewer/widgets/main_window.h"
+
+namespace redline::viewer {
+
+inline constexpr int kLoadLimitMs = 20'000;
+
+inline LoadedSession loaded(std::vector<std::shared_ptr<const trace::Trace>> traces) {
+  return {std::make_shared<const Session>(std::move(traces)), 0.01};
+}
+
+class Window : public testing::Test {
+ protected:
+  Window() {
+    window_.resize(1200, 800);
+    window_.show();
+    EXPECT_TRUE(QTest::qWaitForWindowExposed(&window_));
+  }
+
+  void open_two_ranks() {
+    const LoadedSession session =
+        loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()});
+    window_.show_session(session);
+    window_.show_analysis(analyse_session(*session.session));
+    QCoreApplication::processEvents();
+  }
+  ViewState& state() { return window_.state(); }
+  LanesView& lanes() { return window_.timeline().lanes(); }
+
+  QPoint centre_of(SliceRef ref) {
+    const auto top = state().layout().top_of(state().session(), ref);
+    EXPECT_TRUE(top);
+    const TimeRange range = state().session().range_of(ref);
+    const double x = state().axis().x_of(range.begin_ns + range.span_ns() / 2);
+    return {static_cast<int>(x), *top - state().scroll() + Layout::kLaneHeight / 2};
+  }
+  void click(SliceRef ref) { QTest::mouseClick(&lanes(), Qt::LeftButton, {}, centre_of(ref)); }
+  /// In its lane that stands at `top` of the view.
+  void click_at(SliceRef ref, int top) {
+    const TimeRange range = state().session().range_of(ref);
+    const double x = state().axis().x_of(range.begin_ns + range.span_ns() / 2);
+    QTest::mouseClick(&lanes(), Qt::LeftButton, {},
+                      {static_cast<int>(x), top + Layout::kLaneHeight / 2});
+  }
+  void wheel(QWidget& widget, QPointF at, int turn, Qt::KeyboardModifiers keys) {
+    QWheelEvent event(at, widget.mapToGlobal(at), {}, QPoint(0, turn), Qt::NoButton, keys,
+                      Qt::NoScrollPhase, false);
+    QApplication::sendEvent(&widget, &event);
+  }
+  bool some_label_says(const QString& text) {
+    for (const QLabel* label : window_.findChildren<QLabel*>()) {
+      if (label->isVisible() && label->text().contains(text)) return true;
+    }
+    return false;
+  }
+
+  MainWindow window_{Theme::light()};
+};
+
+}  // namespace redline::viewer

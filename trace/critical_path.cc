@@ -5,8 +5,8 @@
 
 #include "trace/category.h"
 #include "trace/host_tree.h"
+#include "trace/natural_sort.h"
 #include "trace/slice_view.h"
-#include "trace/sorted_runs.h"
 #include "trace/thread_cursor.h"
 
 namespace redline::trace {
@@ -75,7 +75,7 @@ class Walk {
       const SliceId launch = table.rows[i].launch;
       if (!table.rows[i].is_kernel() && launch) copies_.emplace_back(launch, i);
     }
-    sort_runs(copies_, std::less<>());
+    natural_sort(std::span(copies_), std::less<>());
     main_thread_ = find_main_thread();
   }
 

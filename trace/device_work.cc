@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "trace/args_scan.h"
+#include "trace/natural_sort.h"
 #include "trace/slice_view.h"
-#include "trace/sorted_runs.h"
 
 namespace redline::trace {
 namespace {
@@ -39,7 +39,7 @@ std::vector<SliceId> sorted_work(const Trace& trace, const std::vector<Lane>& la
       if (is_device_work(slices.category[i])) work.push_back(SliceId{i});
     }
   }
-  sort_runs(work, [&](SliceId left, SliceId right) {
+  natural_sort(std::span(work), [&](SliceId left, SliceId right) {
     return slices.begin_ns[left.value] < slices.begin_ns[right.value];
   });
   return work;

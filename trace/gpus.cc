@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "trace/sorted_runs.h"
+#include "trace/natural_sort.h"
 #include "trace/tables.h"
 
 namespace redline::trace {
@@ -96,10 +96,10 @@ std::optional<double> mean_capped_blocks(const DeviceTable& table, std::vector<u
   if (begins.empty() || window.length_ns() <= 0) return std::nullopt;
   const auto interval = [&](uint32_t row) { return table.rows[row].interval; };
   std::vector<uint32_t> ends = begins;
-  sort_runs(begins, [&](uint32_t left, uint32_t right) {
+  natural_sort(std::span(begins), [&](uint32_t left, uint32_t right) {
     return interval(left).begin_ns < interval(right).begin_ns;
   });
-  sort_runs(ends, [&](uint32_t left, uint32_t right) {
+  natural_sort(std::span(ends), [&](uint32_t left, uint32_t right) {
     return interval(left).end_ns < interval(right).end_ns;
   });
   double sum = 0, integral = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/sorted_runs.h"
+#include "trace/natural_sort.h"
 
 namespace redline::trace {
 namespace {
@@ -28,7 +28,7 @@ Intervals::const_iterator first_behind(const Intervals& intervals, int64_t time_
 }  // namespace
 
 Intervals merge(std::vector<Interval> any) {
-  sort_runs(any, kBeginsBefore);
+  natural_sort(std::span(any), kBeginsBefore);
   size_t kept = 0;  // merged in place: what is kept never overtakes what is read
   for (const Interval next : any) {
     if (next.length_ns() <= 0) continue;

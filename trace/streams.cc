@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "trace/natural_sort.h"
 #include "trace/slice_view.h"
-#include "trace/sorted_runs.h"
 
 namespace redline::trace {
 namespace {
@@ -113,7 +113,7 @@ std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& ta
     times.clear();
     times.add(trace, table.of(stream));
     if (times.launches.empty()) continue;
-    sort_runs(times.launches, kBefore);
+    natural_sort(std::span(times.launches), kBefore);
     Queue queue;
     queue.begin_at(std::min(times.launches.front(), times.begins.front()));
     times.for_each_change([&](int64_t time_ns, int by) { queue.change(time_ns, by); });
@@ -128,8 +128,8 @@ std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceTable& tab
   for (const DeviceStream& stream : table.streams) {
     if (stream.device == device) times.add(trace, table.of(stream));
   }
-  sort_runs(times.launches, kBefore);
-  sort_runs(times.begins, kBefore);
+  natural_sort(std::span(times.launches), kBefore);
+  natural_sort(std::span(times.begins), kBefore);
   std::vector<QueuePoint> points;
   points.reserve(2 * times.launches.size());
   int64_t length = 0;

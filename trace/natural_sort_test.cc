@@ -1,8 +1,10 @@
-#include "trace/sorted_runs.h"
+#include "trace/natural_sort.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <span>
 #include <utility>
 
 namespace redline::trace {
@@ -14,16 +16,16 @@ void expect_stably_sorted(std::vector<Item> items) {
   const auto less = [](const Item& left, const Item& right) { return left.first < right.first; };
   std::vector<Item> expected = items;
   std::stable_sort(expected.begin(), expected.end(), less);
-  sort_runs(items, less);
+  natural_sort(std::span(items), less);
   EXPECT_EQ(items, expected);
 }
 
-TEST(SortedRuns, NothingAndOne) {
+TEST(NaturalSort, NothingAndOne) {
   expect_stably_sorted({});
   expect_stably_sorted({{3, 0}});
 }
 
-TEST(SortedRuns, AnyNumberOfRunsOfAnyLength) {
+TEST(NaturalSort, AnyNumberOfRunsOfAnyLength) {
   std::mt19937 random(7);
   for (int runs = 1; runs <= 17; ++runs) {
     std::vector<Item> items;
@@ -38,7 +40,7 @@ TEST(SortedRuns, AnyNumberOfRunsOfAnyLength) {
   }
 }
 
-TEST(SortedRuns, ReversedIsTheWorstCaseAndStillRight) {
+TEST(NaturalSort, ReversedIsTheWorstCaseAndStillRight) {
   std::vector<Item> items;
   for (int i = 100; i > 0; --i) items.emplace_back(i / 2, i);
   expect_stably_sorted(items);

@@ -47,6 +47,10 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
                                               ? " (first trial: the script's own)"
                                               : " (first trial: " + first->second + ")"));
   }
+  if (options.global_batch) {
+    text += row("accumulation", fmt::format("so that batch size x accumulation x ranks is {}",
+                                            *options.global_batch));
+  }
   for (const std::string& sentence : space.left_out) text += "  " + sentence + "\n";
 
   text += "\nplan\n";

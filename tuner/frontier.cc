@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kBatch = "batch_size";
 /// Knobs that do not move a rank's peak memory by much.
-constexpr std::array<std::string_view, 5> kOutsideStratum = {
-    kBatch, "num_workers", "prefetch_factor", "persistent_workers", "pin_memory"};
+constexpr std::array<std::string_view, 6> kOutsideStratum = {
+    kBatch, "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "accumulation"};
 
 constexpr double kAimedShare = 0.95;  ///< of the limit; above 97 % allocators begin to thrash
 constexpr double kBoldestJump = 16;
@@ -82,7 +82,7 @@ std::optional<int64_t> Frontier::next(const Knob& batch, std::optional<uint64_t>
     // A trial that failed where the line saw room shows the line to be wrong: bisect then.
     if (within < kAimedShare * failed) target = std::min(within, kBoldestJump * ok);
   }
-  const int64_t next = batch.nearest(std::min(target, most));
+  const int64_t next = batch.at_most(std::min(target, most));
   if (static_cast<double>(next) < kWorthJumping * ok) return std::nullopt;
   return next;
 }

@@ -91,6 +91,25 @@ const std::vector<HookKnob>& hook_knobs() {
       {.name = "pin_memory", .example = "pin_memory=off,on", .values = kSwitch, .needs_gpu = true},
       {.name = "persistent_workers", .example = "persistent_workers=off,on", .values = kSwitch},
       {.name = "compile", .example = "compile=off,on", .values = kSwitch},
+      {.name = "accumulation", .example = "accumulation=1,2,4", .values = {}, .least = 1},
+      {.name = "num_threads", .example = "num_threads=1..8", .values = {}, .least = 1},
+      {.name = "bucket_cap_mb",
+       .example = "bucket_cap_mb=10,25,100",
+       .values = {},
+       .least = 1,
+       .needs_ranks = true},
+      {.name = "gradient_as_bucket_view",
+       .example = "gradient_as_bucket_view=off,on",
+       .values = kSwitch,
+       .needs_ranks = true},
+      {.name = "static_graph",
+       .example = "static_graph=off,on",
+       .values = kSwitch,
+       .needs_ranks = true},
+      {.name = "find_unused_parameters",
+       .example = "find_unused_parameters=off,on",
+       .values = kSwitch,
+       .needs_ranks = true},
   };
   return kKnobs;
 }
@@ -133,6 +152,16 @@ int64_t Knob::nearest(double value) const {
     const int64_t number = parse_integer(text).value_or(low);
     const auto distance = [&](int64_t n) { return std::fabs(static_cast<double>(n) - value); };
     if (distance(number) < distance(best)) best = number;
+  }
+  return best;
+}
+
+int64_t Knob::at_most(double value) const {
+  if (is_range()) return nearest(std::floor(value));
+  int64_t best = low;
+  for (const std::string& text : values) {
+    const int64_t number = parse_integer(text).value_or(low);
+    if (static_cast<double>(number) <= value) best = std::max(best, number);
   }
   return best;
 }

@@ -25,6 +25,8 @@ struct Knob {
   /// rounded to a multiple of 8 where the range allows it: matrix units want that, above all under
   /// AMP.
   [[nodiscard]] int64_t nearest(double value) const;
+  /// nearest(), but not above `value` where any allowed integer is not.
+  [[nodiscard]] int64_t at_most(double value) const;
   /// As users write it: "1..4096" or "off,bf16".
   [[nodiscard]] std::string text() const;
 };
@@ -40,6 +42,7 @@ struct HookKnob {
   std::vector<std::string> values;  ///< the only values it takes; empty: integers
   int64_t least = 0;                ///< of integers
   bool needs_gpu = false;           ///< does nothing on a CPU
+  bool needs_ranks = false;         ///< does nothing in a job of one rank
 };
 [[nodiscard]] const std::vector<HookKnob>& hook_knobs();
 [[nodiscard]] const HookKnob* find_hook_knob(std::string_view name);

@@ -79,5 +79,13 @@ TEST(Knob, NearestStaysInRangeAndPrefersWholeMultiplesOfEight) {
   EXPECT_EQ(choices.high, 8);
 }
 
+TEST(Knob, AtMostKeepsBelowWhereItCan) {
+  const Knob sizes = *parse_knob("batch_size=8,64,128");
+  EXPECT_EQ(sizes.at_most(127), 64) << "128 is nearer";
+  EXPECT_EQ(sizes.at_most(1e9), 128);
+  EXPECT_EQ(sizes.at_most(3), 8);
+  EXPECT_EQ(parse_knob("batch_size=1..4096")->at_most(103.9), 96);
+}
+
 }  // namespace
 }  // namespace redline::tuner

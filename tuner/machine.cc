@@ -2,20 +2,29 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 namespace redline::tuner {
 namespace {
 
-bool has_visible_gpu() {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible && (*visible == '\0' || *visible == '-')) return false;
+/// What CUDA_VISIBLE_DEVICES lets through of the driver's GPUs.
+int visible_gpus() {
   std::error_code ignored;
-  return std::filesystem::exists("/dev/nvidiactl", ignored) &&
-         std::filesystem::exists("/proc/driver/nvidia/version", ignored);
+  if (!std::filesystem::exists("/dev/nvidiactl", ignored)) return 0;
+  int present = 0;
+  for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", ignored)) {
+    present += gpu.is_directory(ignored) ? 1 : 0;
+  }
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return present;
+  const std::string_view names(visible);
+  if (names.empty() || names.front() == '-') return 0;
+  return std::min(present, 1 + static_cast<int>(std::count(names.begin(), names.end(), ',')));
 }
 
 int usable_cores() {
@@ -37,7 +46,9 @@ std::optional<uint64_t> memory_available() {
 }  // namespace
 
 Machine detect_machine() {
-  return {.gpu = has_visible_gpu(),
+  const int gpus = visible_gpus();
+  return {.gpu = gpus > 0,
+          .gpus = gpus,
           .cores = usable_cores(),
           .memory_available_bytes = memory_available()};
 }

@@ -8,6 +8,7 @@ namespace redline::tuner {
 
 struct Machine {
   bool gpu = false;  ///< an NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide
+  int gpus = 0;      ///< how many of them
   int cores = 1;     ///< that this process may use (its affinity)
   std::optional<uint64_t> memory_available_bytes;  ///< MemAvailable of /proc/meminfo
 };

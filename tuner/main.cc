@@ -121,7 +121,7 @@ int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const
 
 int run(const Options& options) {
   const Machine machine = detect_machine();
-  const auto space = make_space(options.knobs, options.command, machine);
+  const auto space = make_space(options.knobs, options.command, machine, options.global_batch);
   if (!space) return fail(space.error(), kUsage);
   const auto strategy = make_strategy(options.strategy, *space,
                                       {.machine = machine,

@@ -71,7 +71,8 @@ void Measurement::add(const StepReport& report) {
   first_ns_ = first_ns_ == 0 ? report.time_ns : std::min(first_ns_, report.time_ns);
   latest_ns_ = std::max(latest_ns_, report.time_ns);
   Series& series = ranks_[report.rank];
-  const Point point{report.time_ns, report.steps, static_cast<double>(report.samples)};
+  const Point point{report.time_ns, report.steps, static_cast<double>(report.samples),
+                    report.data_wait_ns};
   // Totals and clocks only grow; a report that says otherwise is from a second process that calls
   // itself the same rank, such as a launcher's retry.
   if (series.empty() ||
@@ -88,18 +89,44 @@ int64_t Measurement::steps() const {
   return least;
 }
 
-int64_t Measurement::median_step_ns() const {
-  std::vector<int64_t> times;
+/// `of(before, after)` for each two reports of a rank that follow each other.
+template <typename Value>
+int64_t Measurement::median(Value of) const {
+  std::vector<int64_t> values;
   for (const auto& [rank, series] : ranks_) {
-    for (size_t i = 1; i < series.size(); ++i) {
-      times.push_back((series[i].time_ns - series[i - 1].time_ns) /
-                      (series[i].steps - series[i - 1].steps));
-    }
+    for (size_t i = 1; i < series.size(); ++i) values.push_back(of(series[i - 1], series[i]));
   }
-  if (times.empty()) return 0;
-  const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+int64_t Measurement::median_step_ns() const {
+  return median([](const Point& before, const Point& after) {
+    return (after.time_ns - before.time_ns) / (after.steps - before.steps);
+  });
+}
+
+int64_t Measurement::median_step_samples() const {
+  return world_size_ * median([](const Point& before, const Point& after) {
+           return std::llround((after.samples - before.samples) /
+                               static_cast<double>(after.steps - before.steps));
+         });
+}
+
+std::optional<double> Measurement::data_wait_share() const {
+  int64_t waited = 0;
+  int64_t time = 0;
+  for (const auto& [rank, series] : ranks_) {
+    const Point& first = series.front();
+    const Point& last = series.back();
+    if (!first.data_wait_ns || !last.data_wait_ns) continue;
+    waited += *last.data_wait_ns - *first.data_wait_ns;
+    time += last.time_ns - first.time_ns;
+  }
+  if (time <= 0) return std::nullopt;
+  return std::clamp(static_cast<double>(waited) / static_cast<double>(time), 0.0, 1.0);
 }
 
 /// All ranks' samples at the times of the first rank's reports, as far as every rank has reported.
@@ -127,7 +154,7 @@ Measurement::Series Measurement::combined() const {
                                      static_cast<double>(after.time_ns - before.time_ns);
       samples += before.samples + share * (after.samples - before.samples);
     }
-    sum.push_back({point.time_ns, point.steps, samples});
+    sum.push_back({.time_ns = point.time_ns, .steps = point.steps, .samples = samples});
   }
   return sum;
 }

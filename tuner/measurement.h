@@ -46,6 +46,13 @@ class Measurement {
   /// Median time between two steps of a rank, 0 before there are two.
   [[nodiscard]] int64_t median_step_ns() const;
 
+  /// Median of the samples that all ranks together take in a step, 0 before there are two reports.
+  [[nodiscard]] int64_t median_step_samples() const;
+
+  /// Share of the time between the ranks' first and last reports that their training loops waited
+  /// for data; nothing where no rank said.
+  [[nodiscard]] std::optional<double> data_wait_share() const;
+
   /// What was measured after warm-up; none with fewer than `least_steps` steps after it or where
   /// no sample was counted.
   [[nodiscard]] std::optional<Throughput> estimate(int64_t least_steps) const;
@@ -59,10 +66,13 @@ class Measurement {
     int64_t time_ns;
     int64_t steps;
     double samples;
+    std::optional<int64_t> data_wait_ns = std::nullopt;
   };
   using Series = std::vector<Point>;
   struct Steady;
 
+  template <typename Value>
+  [[nodiscard]] int64_t median(Value of) const;
   [[nodiscard]] Series combined() const;
   [[nodiscard]] std::optional<Steady> steady(int64_t least_steps) const;
 

@@ -54,6 +54,31 @@ TEST(Measurement, RanksAddUpAndTheSlowestCountsTheSteps) {
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200 + 1600, 1);
 }
 
+TEST(Measurement, StepSizeIsOfAllRanksAndForgivesTheLastBatchOfAnEpoch) {
+  Measurement measurement(plan());
+  for (int rank = 0; rank < 2; ++rank) {
+    int64_t samples = 0;
+    for (int64_t step = 1; step <= 30; ++step) {
+      samples += step % 5 == 0 ? 3 : 32;
+      measurement.add({rank, 2, step * kMillisecond, step, samples, std::nullopt});
+    }
+  }
+  EXPECT_EQ(measurement.median_step_samples(), 64);
+}
+
+TEST(Measurement, DataWaitIsAShareOfTheRanksTime) {
+  Measurement measurement(plan());
+  EXPECT_EQ(measurement.data_wait_share(), std::nullopt);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int64_t step = 1; step <= 5; ++step) {
+      StepReport report{rank, 2, step * 10 * kMillisecond, step, step * 32, std::nullopt};
+      report.data_wait_ns = 7 + step * (rank == 0 ? 2 : 4) * kMillisecond;
+      measurement.add(report);
+    }
+  }
+  EXPECT_DOUBLE_EQ(measurement.data_wait_share().value(), 0.3);
+}
+
 TEST(Measurement, WarmUpIsCut) {
   Measurement measurement(plan());
   train(measurement, 0, 1, 200, 32, [](int64_t step) {

@@ -46,13 +46,16 @@ std::string check_regex(const std::string& text) {
 
 constexpr const char* kFooter =
     "Knobs that the start-up hook sets in Python scripts: batch_size, num_workers,\n"
-    "prefetch_factor, amp, cudnn_benchmark, tf32, channels_last, pin_memory,\n"
-    "persistent_workers, compile. Any other NAME stands as {NAME} in the command.\n"
+    "prefetch_factor, persistent_workers, pin_memory, amp, channels_last, compile,\n"
+    "cudnn_benchmark, tf32, accumulation, num_threads; of DDP bucket_cap_mb,\n"
+    "gradient_as_bucket_view, static_graph, find_unused_parameters.\n"
+    "Any other NAME stands as {NAME} in the command.\n"
     "\n"
     "Examples:\n"
     "  autotune -- torchrun --nproc_per_node 2 train.py\n"
     "  autotune --knob batch_size=16..512 --knob amp=off,bf16 --budget 2m \\\n"
     "           --memory-limit 2GiB -- python train.py\n"
+    "  autotune --global-batch 512 -- torchrun --nproc_per_node 2 train.py\n"
     "  autotune --knob threads=1,2 --metric 'rate ([0-9.]+)' -- ./train -t {threads}\n"
     "\n"
     "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
@@ -85,6 +88,7 @@ TrialSpec Options::prototype() const {
   spec.timeout = trial_timeout;
   spec.measure_for = measure_for();
   spec.min_steps = kFewestSteps;
+  spec.global_batch = global_batch;
   spec.metric_regex = metric_regex;
   spec.memory_metric_regex = memory_metric_regex;
   return spec;
@@ -114,6 +118,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--strategy", options.strategy, "staged, coordinate, random or grid")
       ->capture_default_str()
       ->check(CLI::IsMember({"staged", "coordinate", "random", "grid"}));
+  app.add_option("--global-batch", options.global_batch,
+                 "Samples of a step over all ranks, kept by accumulation")
+      ->check(CLI::PositiveNumber);
   app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
       ->check(checked(parse_size));
   app.add_option("--study", options.study, "The file that keeps every trial")

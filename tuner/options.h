@@ -17,6 +17,7 @@ struct Options {
   std::vector<std::string> knobs;
   Budget budget;
   std::string strategy = "staged";
+  std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;
   std::string study = "autotune.study.db";
   std::string metric_regex;

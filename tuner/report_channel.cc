@@ -30,6 +30,8 @@ StepReport step_report(const json& line) {
   report.steps = line.at("steps").get<int64_t>();
   report.samples = line.at("samples").get<int64_t>();
   if (line.contains("memory")) report.peak_memory_bytes = line["memory"].get<uint64_t>();
+  if (line.contains("capacity")) report.memory_capacity_bytes = line["capacity"].get<uint64_t>();
+  if (line.contains("wait")) report.data_wait_ns = line["wait"].get<int64_t>();
   return report;
 }
 

@@ -23,6 +23,9 @@ struct StepReport {
   int64_t steps = 0;    ///< optimizer steps
   int64_t samples = 0;
   std::optional<uint64_t> peak_memory_bytes;  ///< device memory reserved at most, none on CPU
+  std::optional<uint64_t> memory_capacity_bytes = std::nullopt;  ///< of the device
+  std::optional<int64_t> data_wait_ns =
+      std::nullopt;  ///< that the loop has waited for its DataLoader
 };
 
 /// A failure that the hook saw as a typed exception, or that the program reported itself.

@@ -109,6 +109,7 @@ class Trial {
   [[nodiscard]] std::optional<Throughput> throughput() const;
   [[nodiscard]] Evidence evidence() const;
   [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] Verdict verdict_on_step_size() const;
   [[nodiscard]] std::string why_nothing_was_measured() const;
   [[nodiscard]] std::optional<uint64_t> peak_memory() const;
 
@@ -138,6 +139,7 @@ class Trial {
   std::optional<uint64_t> data_limit_;
   MemoryWatch memory_;
   uint64_t device_memory_ = 0;
+  std::optional<uint64_t> memory_capacity_;
   std::vector<FailureReport> failures_;
   Config observed_;
   std::vector<std::string> notes_;
@@ -217,6 +219,7 @@ void Trial::take(const StepReport& report) {
   measurement_.add(report);
   if (report.peak_memory_bytes)
     device_memory_ = std::max(device_memory_, *report.peak_memory_bytes);
+  if (report.memory_capacity_bytes) memory_capacity_ = report.memory_capacity_bytes;
 }
 
 void Trial::take(const FailureReport& report) {
@@ -312,7 +315,7 @@ Evidence Trial::evidence() const {
 
 Verdict Trial::verdict() const {
   if (end_ == End::kCancelled) return {Outcome::kCancelled, -1, "cancelled"};
-  if (end_ == End::kMeasured) return {};
+  if (end_ == End::kMeasured) return verdict_on_step_size();
   const Verdict found = judge(evidence());
   if (found.outcome != Outcome::kOk) return found;
   if (std::isnan(throughput().value_or(Throughput{}).samples_per_s)) {
@@ -326,13 +329,22 @@ Verdict Trial::verdict() const {
                     nanoseconds(Clock::now().time_since_epoch().count() - measurement_.latest_ns()))
                     .count())};
   }
-  if (throughput()) return {};
+  if (throughput()) return verdict_on_step_size();
   if (end_ == End::kTimeout) {
     return {Outcome::kHang, -1,
             fmt::format("no result within {} s",
                         std::chrono::duration_cast<std::chrono::seconds>(spec_.timeout).count())};
   }
   return {Outcome::kInvalid, -1, why_nothing_was_measured()};
+}
+
+Verdict Trial::verdict_on_step_size() const {
+  const int64_t samples = measurement_.median_step_samples();
+  if (!spec_.global_batch || samples == 0 || samples == *spec_.global_batch) return {};
+  return {Outcome::kInvalid, -1,
+          fmt::format("a step took {} samples over {} rank{}, not the {} of --global-batch",
+                      samples, measurement_.world_size(), measurement_.world_size() == 1 ? "" : "s",
+                      *spec_.global_batch)};
 }
 
 std::string Trial::why_nothing_was_measured() const {
@@ -368,6 +380,8 @@ TrialResult Trial::result() {
     result.stderr_tail = last_lines(tail_of(path("stderr"), kTailBytes), kShownTailLines);
   }
   result.peak_memory_bytes = peak_memory();
+  result.memory_capacity_bytes = memory_capacity_;
+  result.data_wait_share = measurement_.data_wait_share();
   result.steps = measurement_.steps();
   result.ranks = measurement_.latest_ns() == 0 ? 0 : measurement_.world_size();
   result.observed = observed_;

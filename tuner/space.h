@@ -5,6 +5,7 @@
 // configuration (batch size 64 unset, batch size 64 set) are made one by canonical().
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -21,9 +22,13 @@ struct Space {
   /// What the first trial sets: nothing, but for knobs that stand as {NAME} in the command, which
   /// has no default of its own for them.
   Config first;
+  /// Under --global-batch: of one rank and step. Then `accumulation` follows from batch_size, whose
+  /// values are the divisors.
+  std::optional<int64_t> samples_a_step;
 
   [[nodiscard]] const Knob* find(const std::string& name) const;
-  /// Drops what equals `defaults` (as the hook saw them in the first trial).
+  /// Drops what equals `defaults` (as the hook saw them in the first trial), and adds what follows
+  /// from the rest.
   [[nodiscard]] Config canonical(const Config& config, const Config& defaults) const;
   /// {"knobs": {"batch_size": "1..4096"}, "first": {…}}: tells whether two studies are about the
   /// same.
@@ -32,10 +37,10 @@ struct Space {
 
 /// Makes the space from the knobs asked for, or where there are none a space that suits Python
 /// training under the hook. An error is a whole sentence (a knob twice, a knob that nothing can
-/// set, nothing left to search).
-[[nodiscard]] tl::expected<Space, std::string> make_space(const std::vector<std::string>& knobs,
-                                                          const std::vector<std::string>& command,
-                                                          const Machine& machine);
+/// set, nothing left to search, a global batch that the ranks cannot share).
+[[nodiscard]] tl::expected<Space, std::string> make_space(
+    const std::vector<std::string>& knobs, const std::vector<std::string>& command,
+    const Machine& machine, std::optional<int64_t> global_batch = std::nullopt);
 
 /// Does {NAME} stand in the command, or in a variable of the environment?
 [[nodiscard]] bool has_placeholder(const std::vector<std::string>& command,

@@ -66,5 +66,35 @@ TEST(Space, OneConfigurationHasOneSpelling) {
             (Config{{"batch_size", "32"}, {"x", "1"}}));
 }
 
+TEST(Space, KnobsOfRanksNeedRanks) {
+  const std::vector<std::string> knobs = {"batch_size=8..64", "bucket_cap_mb=10,25"};
+  const Space one = *make_space(knobs, {"python", "train.py"}, kCpu);
+  EXPECT_THAT(names(one), ElementsAre("batch_size"));
+  EXPECT_THAT(one.left_out, ElementsAre("bucket_cap_mb left out: the command runs one rank"));
+  const Space two = *make_space(knobs, {"torchrun", "--nproc_per_node", "2", "train.py"}, kCpu);
+  EXPECT_THAT(names(two), ElementsAre("batch_size", "bucket_cap_mb"));
+  EXPECT_EQ(make_space(knobs, {"./train"}, kCpu)->knobs.size(), 2) << "unknown: kept";
+}
+
+TEST(Space, AGlobalBatchIsKeptExactlyByAccumulation) {
+  const std::vector<std::string> command = {"torchrun", "--nproc_per_node=2", "train.py"};
+  const Space space = *make_space({"batch_size=4..4096"}, command, kCpu, 240);
+  EXPECT_EQ(space.find("batch_size")->text(), "4,5,6,8,10,12,15,20,24,30,40,60,120");
+  EXPECT_EQ(space.first, (Config{{"batch_size", "30"}, {"accumulation", "4"}}));
+  for (const std::string& batch : space.find("batch_size")->values) {
+    Config config = space.canonical({{"batch_size", batch}, {"accumulation", "7"}}, space.first);
+    EXPECT_EQ(2 * *parse_integer(config["batch_size"]) * *parse_integer(config["accumulation"]),
+              240);
+  }
+  EXPECT_EQ(
+      make_space({"num_workers=0..2"}, {"python", "t.py"}, kCpu, 6)->find("batch_size")->text(),
+      "1,2,3,6");
+  EXPECT_THAT(make_space({}, command, kCpu, 9).error(), HasSubstr("Give a multiple of 2"));
+  EXPECT_THAT(make_space({"batch_size=7..8"}, command, kCpu, 20).error(),
+              HasSubstr("no batch size of 7..8 divides the 10 samples of a rank"));
+  EXPECT_THAT(make_space({"accumulation=1,2"}, command, kCpu, 20).error(),
+              HasSubstr("sets accumulation itself"));
+}
+
 }  // namespace
 }  // namespace redline::tuner

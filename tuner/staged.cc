@@ -227,8 +227,11 @@ class StagedWalk {
       Config all = walk_.history().effective(trial.config);
       Config best = walk_.history().effective(walk_.best());
       const auto size = parse_integer(all[batch_->name]);
-      all.erase(batch_->name);
-      best.erase(batch_->name);
+      for (const char* name : {"batch_size", "accumulation"}) {
+        if (name != batch_->name && !walk_.space().samples_a_step) continue;
+        all.erase(name);
+        best.erase(name);
+      }
       if (size && all == best) result.push_back({*size, trial.result.throughput->samples_per_s});
     }
     std::sort(result.begin(), result.end(),

@@ -16,9 +16,13 @@ constexpr size_t kLeastVerdict = 10;
 
 std::string short_title(const std::string& knob) {
   static const std::map<std::string, std::string> kTitles = {
-      {"batch_size", "batch"},        {"num_workers", "work"}, {"cudnn_benchmark", "cudnn"},
-      {"channels_last", "cl"},        {"pin_memory", "pin"},   {"prefetch_factor", "pre"},
-      {"persistent_workers", "keep"}, {"compile", "comp"}};
+      {"batch_size", "batch"},        {"num_workers", "work"},
+      {"cudnn_benchmark", "cudnn"},   {"channels_last", "cl"},
+      {"pin_memory", "pin"},          {"prefetch_factor", "pre"},
+      {"persistent_workers", "keep"}, {"compile", "comp"},
+      {"accumulation", "acc"},        {"num_threads", "thr"},
+      {"bucket_cap_mb", "bucket"},    {"gradient_as_bucket_view", "view"},
+      {"static_graph", "static"},     {"find_unused_parameters", "unused"}};
   const auto found = kTitles.find(knob);
   return found == kTitles.end() ? knob.substr(0, 8) : found->second;
 }
@@ -75,6 +79,7 @@ std::string Table::head(const Options& options) const {
   if (options.budget.max_trials > 0) {
     parts.push_back("at most " + plural(options.budget.max_trials, "trial"));
   }
+  if (options.global_batch) parts.push_back(fmt::format("global batch {}", *options.global_batch));
   if (options.memory_limit_bytes) {
     parts.push_back("memory limit " + size_text(*options.memory_limit_bytes));
   }

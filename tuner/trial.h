@@ -47,9 +47,10 @@ struct TrialSpec {
   std::optional<uint64_t> memory_limit_bytes;  ///< a process's data on CPU (RLIMIT_DATA or cgroup)
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
   std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up, then stop
-  int64_t min_steps = 10;           ///< measured steps that a result needs, even past measure_for
-  std::string metric_regex;         ///< --metric; empty: the hook reports
-  std::string memory_metric_regex;  ///< --memory-metric
+  int64_t min_steps = 10;  ///< measured steps that a result needs, even past measure_for
+  std::optional<int64_t> global_batch;  ///< samples of all ranks that each step must take
+  std::string metric_regex;             ///< --metric; empty: the hook reports
+  std::string memory_metric_regex;      ///< --memory-metric
 };
 
 struct TrialResult {

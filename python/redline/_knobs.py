@@ -13,7 +13,10 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from redline._accumulation_knob import AccumulationKnob
 from redline._amp_knob import TYPES, AmpKnob
+from redline._ddp_knobs import KNOBS as DDP_KNOBS
+from redline._ddp_knobs import DdpKnobs
 from redline._loader_knobs import KNOBS as LOADER_KNOBS
 from redline._loader_knobs import LoaderKnobs
 from redline._outermost import watch_models
@@ -22,9 +25,12 @@ from redline._trial_report import TrialReporter, samples_in
 SWITCHES = {
     "cudnn_benchmark": lambda on: setattr(torch.backends.cudnn, "benchmark", on),
     "tf32": lambda on: _set_tf32(on),
+    "num_threads": torch.set_num_threads,
 }
-MODEL_KNOBS = ("amp", "channels_last", "compile")
-KNOBS = (*LOADER_KNOBS, *SWITCHES, *MODEL_KNOBS)
+MODEL_KNOBS = ("amp", "channels_last", "compile", "accumulation")
+KNOBS = (*LOADER_KNOBS, *SWITCHES, *MODEL_KNOBS, *DDP_KNOBS)
+NUMBERS = {"batch_size": 1, "num_workers": 0, "prefetch_factor": 1, "accumulation": 1, "num_threads": 1,
+           "bucket_cap_mb": 1}  # the least of each
 FLAGS = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
@@ -45,8 +51,8 @@ def parse(text):
 
 
 def _value(name, value):
-    if name in ("batch_size", "num_workers", "prefetch_factor"):
-        least = 0 if name == "num_workers" else 1
+    if name in NUMBERS:
+        least = NUMBERS[name]
         if not str(value).isdigit() or int(value) < least:
             raise KnobError(f"{name} = {value!r} is not a whole number of at least {least}")
         return int(value)
@@ -69,14 +75,17 @@ class Knobs:
         self.switches = {name: value for name, value in values.items() if name in SWITCHES}
         loader = {name: value for name, value in values.items() if name in LOADER_KNOBS}
         self.loader = LoaderKnobs(loader, reporter, self.note)
+        self.ddp = DdpKnobs({name: value for name, value in values.items() if name in DDP_KNOBS})
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
+        batches = values.get("accumulation")
+        self.accumulation = AccumulationKnob(batches, self.note) if batches else None
         self.channels_last = values.get("channels_last")
         self.unknown = sorted(set(values) - set(KNOBS))
         self.compile = values.get("compile", False)
         self.compiled = set()  # ids, as below
         self.laid_out = set()  # ids of models whose memory format was set
         self.counted_model = None
-        self.seen = {"amp": "off", "channels_last": False}
+        self.seen = {"amp": "off", "channels_last": False, "compile": self.compile}
         self.steps = 0
 
     def note(self, text):
@@ -88,11 +97,17 @@ class Knobs:
     def install(self):
         self._flip_switches()
         self.loader.install()
+        self.ddp.install()
+        # Before amp: its scaling is then around ours, and sees the first batch of a step as such.
+        if self.accumulation is not None:
+            self.accumulation.install()
         if self.amp is not None:
             self.amp.install()
         if self.channels_last is not None:
             self._lay_out_before_ddp()
-        model_knobs = (self.amp, self.channels_last, self.compile or None, self.reporter)
+        model_knobs = (
+            self.amp, self.accumulation, self.channels_last, self.compile or None, self.reporter
+        )
         if any(knob is not None for knob in model_knobs):
             watch_models(self._enter_model, self._leave_model)
         register_optimizer_step_post_hook(self._after_step)
@@ -121,6 +136,8 @@ class Knobs:
             module.compile()
         if self.amp is not None:
             self.amp.enter_model(module)
+        if self.accumulation is not None and module.training and torch.is_grad_enabled():
+            self.accumulation.enter_model(module)
         if self.reporter is not None and torch.is_grad_enabled() and module.training:
             self._observe(module, args, kwargs)
         return args, kwargs
@@ -139,6 +156,8 @@ class Knobs:
 
     def _see_model(self, module):
         device = next(module.parameters()).device.type
+        if type(module).__name__ == "OptimizedModule":  # the script's own torch.compile
+            self.seen["compile"] = True
         if torch.is_autocast_enabled(device):
             kinds = {kind: name for name, kind in TYPES.items()}
             self.seen["amp"] = kinds.get(torch.get_autocast_dtype(device), "off")
@@ -188,6 +207,9 @@ class Knobs:
                 f"{', '.join(missing)} not applied: no DataLoader that shuffles was made "
                 "(one that reads in order is taken for evaluation)"
             )
+        without_ddp = self.ddp.missing()
+        if without_ddp:
+            self.note(f"{', '.join(without_ddp)} not applied: no DistributedDataParallel was made")
         if self.unknown:
             self.note(f"{', '.join(self.unknown)} not applied: set from outside are only "
                       f"{', '.join(KNOBS)}; others need a placeholder in the command")
@@ -195,7 +217,9 @@ class Knobs:
             self.reporter.seen(self._effective())
 
     def _effective(self):
-        values = {**self.loader.effective, **self.seen}
+        values = {**self.loader.effective, **self.ddp.effective, **self.seen}
+        values["accumulation"] = self.reporter.new_batches or None
+        values["num_threads"] = torch.get_num_threads()
         values["cudnn_benchmark"] = torch.backends.cudnn.benchmark
         values["tf32"] = torch.backends.cuda.matmul.allow_tf32
         return {name: _text(value) for name, value in values.items() if value is not None}

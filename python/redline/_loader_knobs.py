@@ -8,6 +8,7 @@ what the script gave it.
 
 import functools
 import inspect
+import time
 
 import torch
 from torch.utils.data import (
@@ -136,13 +137,16 @@ class LoaderKnobs:
 
         @functools.wraps(original_next)
         def next_batch(iterator):
+            begin = time.monotonic_ns()
             batch = original_next(iterator)
+            waited_ns = time.monotonic_ns() - begin
             # A script without a shuffling loader trains from some other one; evaluation runs
             # without gradients.
             if iterator._redline_training or (
                 self.training_loaders == 0 and torch.is_grad_enabled()
             ):
-                self.reporter.add_batch(samples_in(batch, iterator._redline_batch_size))
+                samples = samples_in(batch, iterator._redline_batch_size)
+                self.reporter.add_batch(samples, waited_ns)
             return batch
 
         _BaseDataLoaderIter.__init__ = init

@@ -76,7 +76,9 @@ class TrialReporter:
         self.steps_sent = 0
         self.samples = 0
         self.new_samples = 0
+        self.new_batches = 0
         self.loader_batches = 0
+        self.data_wait_ns = 0
         self.last_line = 0.0
         self.last_check = 0.0
         self.loss = None
@@ -84,15 +86,19 @@ class TrialReporter:
         self.thrashing_checks = 0
         self.retries = 0
         self.memory = None
+        self.capacity = None
 
-    def add_batch(self, samples):
-        """A batch that the training loop took out of a DataLoader."""
+    def add_batch(self, samples, waited_ns):
+        """A batch that the training loop took out of a DataLoader, for which it waited so long."""
         self.loader_batches += 1
+        self.new_batches += 1
         self.new_samples += samples
+        self.data_wait_ns += waited_ns
 
     def add_forward(self, samples):
         """A training forward; counts only in scripts without a DataLoader."""
         if self.loader_batches == 0:
+            self.new_batches += 1
             self.new_samples += samples
 
     def add_step(self):
@@ -104,6 +110,7 @@ class TrialReporter:
         self.steps += 1
         self.samples += self.new_samples
         self.new_samples = 0
+        self.new_batches = 0
         now = time.monotonic()
         if now - self.last_check >= SECONDS_BETWEEN_CHECKS:
             self.last_check = now
@@ -120,7 +127,9 @@ class TrialReporter:
 
     def _send_step(self):
         self.steps_sent = self.steps
-        fields = {"memory": self.memory} if self.memory is not None else {}
+        fields = {} if self.memory is None else {"memory": self.memory, "capacity": self.capacity}
+        if self.loader_batches:
+            fields["wait"] = self.data_wait_ns
         _, world_size = rank_and_world_size()
         self.channel.send(
             "step",
@@ -136,6 +145,8 @@ class TrialReporter:
             return
         statistics = torch.cuda.memory_stats()
         self.memory = statistics.get("reserved_bytes.all.peak", 0)
+        if self.capacity is None:
+            _, self.capacity = torch.cuda.mem_get_info()
         retries = statistics.get("num_alloc_retries", 0)
         self.thrashing_checks = self.thrashing_checks + 1 if retries > self.retries else 0
         self.retries = retries

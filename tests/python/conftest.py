@@ -13,6 +13,7 @@ import tempfile
 import time
 
 import pytest
+from knob_runs import run_with_knobs
 
 # A shell that starts the tests in the background ignores SIGINT, and what they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -73,6 +74,18 @@ def library():
 @pytest.fixture(scope="session")
 def train_cifar():
     return ROOT / "samples" / "python" / "train_cifar.py"
+
+
+@pytest.fixture
+def with_knobs(python, tmp_path):
+    """with_knobs(knobs, script, *arguments, trial=False, launcher=()): see knob_runs."""
+    startup = ROOT / "python" / "redline" / "startup"
+
+    def run_script(knobs, script, *arguments, trial=False, launcher=(), check=True):
+        command = [*launcher, script, *arguments]
+        return run_with_knobs(python, startup, tmp_path, knobs, command, trial, check)
+
+    return run_script
 
 
 def kill_group(process):

@@ -1,61 +1,11 @@
 """Knobs set from outside do what the script's own flags do, and a trial's ranks report rightly."""
 
-import json
-import os
 import pathlib
-import subprocess
-import threading
 
 import pytest
+from knob_runs import of_type
 
 SCRIPTS = pathlib.Path(__file__).with_name("scripts")
-
-
-@pytest.fixture
-def with_knobs(repo_root, python, tmp_path):
-    """with_knobs(knobs, script, *arguments, trial=False): the finished process; in a trial, its
-    `reports` are the lines that it sent."""
-    folder = repo_root / "python"
-
-    def run_script(knobs, script, *arguments, trial=False, launcher=(), check=True):
-        environment = {
-            **os.environ,
-            "PYTHONPATH": f"{folder / 'redline' / 'startup'}:{folder}",
-            "REDLINE_KNOBS": json.dumps(knobs),
-            "OMP_NUM_THREADS": "1",
-        }
-        lines = []
-        if trial:
-            fifo = tmp_path / "reports"
-            fifo.unlink(missing_ok=True)
-            os.mkfifo(fifo)
-            environment["REDLINE_TRIAL"] = str(fifo)
-            # Opened for writing too, so that reading ends only when this end is closed.
-            keeper = os.open(fifo, os.O_RDWR)
-            reader = threading.Thread(target=lambda: lines.extend(fifo.open().readlines()))
-            reader.start()
-        command = [python, *launcher, script, *arguments]
-        done = subprocess.run(
-            [str(word) for word in command],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        if trial:
-            os.close(keeper)
-            reader.join()
-        assert not check or done.returncode == 0, done.stderr
-        done.reports = [json.loads(line) for line in lines]
-        return done
-
-    return run_script
-
-
-def of_type(done, kind):
-    return [report for report in done.reports if report["type"] == kind]
-
-
 PLAIN = SCRIPTS / "plain_loop.py"
 
 

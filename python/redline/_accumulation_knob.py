@@ -1,0 +1,160 @@
+"""Knob accumulation = N: N batches a step, in a script that steps after each batch.
+
+What scripts that accumulate write themselves: the loss divided by N, no all-reduce of gradients but for the last
+batch (DDP's no_sync), and step, zero_grad, clipping and GradScaler only then. A learning-rate scheduler that is
+called after each batch counts steps, as it did; a call after an epoch that ended within a step comes after it.
+
+A script that accumulates by itself keeps its own count, and so does one with several optimizers or with a closure.
+"""
+
+import functools
+
+import torch
+from torch.amp.grad_scaler import GradScaler
+from torch.optim import lr_scheduler
+from torch.optim.optimizer import Optimizer
+
+CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+
+
+class AccumulationKnob:
+    """install() once; enter_model before each outermost forward that trains."""
+
+    def __init__(self, batches, note):
+        self.batches = batches
+        self.note = note
+        self.done = 0  # backward passes since the last step
+        self.inside = False  # of one: checkpointing runs another within it
+        self.optimizer = None  # id of the one that steps
+        self.given_up = False
+        self.late = {}  # id of a scheduler -> its call, made within a step and due after it
+
+    def install(self):
+        if self.batches == 1:
+            return
+        self._divide_the_loss()
+        self._hold_back_steps()
+        # Gradients of earlier batches must stay as they are until the step.
+        for owner in (Optimizer, torch.nn.Module):
+            self._not_within_a_step(owner, "zero_grad")
+        for name in ("unscale_", "update"):
+            self._not_within_a_step(GradScaler, name)
+        self._hold_back_scaled_steps()
+        for name in CLIPPING:
+            self._not_within_a_step(torch.nn.utils, name, instead=torch.tensor(0.0))
+        for kind in vars(lr_scheduler).values():
+            if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler):
+                self._schedule_once_a_step(kind)
+
+    def enter_model(self, module):
+        # Not in the first step: only its end shows whether the script accumulates itself.
+        known = self.optimizer is not None and not self.given_up
+        if known and isinstance(module, torch.nn.parallel.DistributedDataParallel):
+            module.require_backward_grad_sync = self.done >= self.batches - 1
+
+    def _begin_step(self):
+        self.done = 0
+
+    def _within_a_step(self):
+        return not self.given_up and 0 < self.done < self.batches
+
+    def _divide_the_loss(self):
+        original = torch.autograd.backward
+
+        @functools.wraps(original)
+        def backward(tensors, grad_tensors=None, *args, **kwargs):
+            if self.given_up or self.inside:
+                return original(tensors, grad_tensors, *args, **kwargs)
+            if self.done == 0:
+                self._call_late_schedulers()
+            self.done += 1
+            if grad_tensors is None:
+                single = isinstance(tensors, torch.Tensor)
+                tensors = [tensor / self.batches for tensor in ([tensors] if single else tensors)]
+            self.inside = True
+            try:
+                return original(tensors, grad_tensors, *args, **kwargs)
+            finally:
+                self.inside = False
+
+        torch.autograd.backward = backward
+
+    def _hold_back_steps(self):
+        add_hooks = Optimizer.profile_hook_step
+
+        def add_hooks_and_hold_back(step):
+            hooked = add_hooks(step)
+
+            @functools.wraps(hooked)
+            def held_back(optimizer, *args, **kwargs):
+                if not self._is_due(optimizer, args or kwargs):
+                    return None
+                try:
+                    return hooked(optimizer, *args, **kwargs)
+                finally:
+                    self._begin_step()
+
+            return held_back
+
+        Optimizer.profile_hook_step = staticmethod(add_hooks_and_hold_back)
+
+    def _hold_back_scaled_steps(self):
+        original = GradScaler.step
+
+        @functools.wraps(original)
+        def step(scaler, optimizer, *args, **kwargs):
+            if not self._is_due(optimizer, args or kwargs):
+                return None
+            try:
+                return original(scaler, optimizer, *args, **kwargs)
+            finally:
+                self._begin_step()  # also where the scaler skips the optimizer's
+
+        GradScaler.step = step
+
+    def _is_due(self, optimizer, arguments):
+        if self.optimizer is None:
+            self.optimizer = id(optimizer)
+            if arguments:
+                self._give_up("the optimizer steps with a closure", optimizer)
+            elif self.done > 1:
+                self._give_up(f"the script accumulates {self.done} batches itself", optimizer)
+        elif self.optimizer != id(optimizer) and not self.given_up:
+            self._give_up("several optimizers step", optimizer)
+        return self.given_up or self.done >= self.batches
+
+    def _give_up(self, why, optimizer):
+        self.note(f"accumulation is not applied: {why}")
+        self.given_up = True
+        for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+            if parameter.grad is not None:
+                parameter.grad.mul_(self.batches)
+
+    def _not_within_a_step(self, owner, name, instead=None):
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def wrapped(*args, **kwargs):
+            return instead if self._within_a_step() else original(*args, **kwargs)
+
+        setattr(owner, name, wrapped)
+
+    def _schedule_once_a_step(self, kind):
+        original = vars(kind).get("step")
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def step(scheduler, *args, **kwargs):
+            if self._within_a_step():
+                self.late[id(scheduler)] = functools.partial(original, scheduler, *args, **kwargs)
+                return None
+            self.late.pop(id(scheduler), None)
+            return original(scheduler, *args, **kwargs)
+
+        kind.step = step
+
+    def _call_late_schedulers(self):
+        calls, self.late = self.late, {}
+        for call in calls.values():
+            call()

@@ -1,0 +1,43 @@
+"""Runs a script under knobs set from outside, as a trial of autotune does, and keeps what it reports."""
+
+import json
+import os
+import subprocess
+import threading
+
+
+def run_with_knobs(python, startup, folder, knobs, command, trial, check):
+    """The finished process; in a trial, its `reports` are the lines that it sent."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{startup}:{startup.parents[1]}",
+        "REDLINE_KNOBS": json.dumps(knobs),
+        "OMP_NUM_THREADS": "1",
+    }
+    lines = []
+    if trial:
+        fifo = folder / "reports"
+        fifo.unlink(missing_ok=True)
+        os.mkfifo(fifo)
+        environment["REDLINE_TRIAL"] = str(fifo)
+        # Opened for writing too, so that reading ends only when this end is closed.
+        keeper = os.open(fifo, os.O_RDWR)
+        reader = threading.Thread(target=lambda: lines.extend(fifo.open().readlines()))
+        reader.start()
+    done = subprocess.run(
+        [str(word) for word in (python, *command)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if trial:
+        os.close(keeper)
+        reader.join()
+    assert not check or done.returncode == 0, done.stderr
+    done.reports = [json.loads(line) for line in lines]
+    return done
+
+
+def of_type(done, kind):
+    return [report for report in done.reports if report["type"] == kind]

@@ -1,0 +1,102 @@
+"""The zero-code knobs on scripts of six styles: what they train to is what the script's own flags train to."""
+
+import pathlib
+import re
+
+import pytest
+from knob_runs import of_type
+
+SCRIPTS = pathlib.Path(__file__).with_name("scripts")
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+
+# script, flags for 6 steps and for 12, the name of its batch-size flag
+STYLES = [
+    ("plain_loop.py", "--steps", "--batch-size"),
+    ("trainer_class.py", "--steps", "--batch-size"),
+    ("collate_trainer.py", "--max-steps", "--per-device-train-batch-size"),
+    ("iterable_stream.py", "--steps", "--batch-size"),
+]
+
+
+def losses(done):
+    """The figures that a script prints, of hexadecimal bits or decimal."""
+    return [
+        float.fromhex(text) if "x" in text else float(text)
+        for text in re.findall(r"(?:bits|loss|rate) (-?0x[0-9a-fp.+-]+|[0-9.e-]+)", done.stdout)
+    ]
+
+
+@pytest.mark.parametrize(("script", "steps", "batch"), STYLES)
+def test_two_half_batches_a_step_train_to_the_same(with_knobs, script, steps, batch):
+    """Clipping, scheduler and zero_grad of the script included."""
+    whole = with_knobs({}, SCRIPTS / script, steps, "6", batch, "16")
+    knobs = {"batch_size": 8, "accumulation": 2}
+    halves = with_knobs(knobs, SCRIPTS / script, steps, "12", batch, "32", trial=True)
+    assert losses(whole)
+    # The last loss that plain_loop prints is of its last batch alone.
+    if script != "plain_loop.py":
+        assert losses(halves) == pytest.approx(losses(whole), rel=1e-4)
+    last = of_type(halves, "step")[-1]
+    assert (last["steps"], last["samples"]) == (6, 6 * 16)
+    (seen,) = of_type(halves, "seen")
+    assert (seen["knobs"]["batch_size"], seen["knobs"]["accumulation"]) == ("8", "2")
+    assert not of_type(halves, "note")
+
+
+def test_a_script_with_a_scaler_of_its_own_steps_it_once_a_step(with_knobs):
+    scaled = ["--precision", "fp16", "--steps"]
+    whole = with_knobs({}, SCRIPTS / "trainer_class.py", *scaled, "4", "--batch-size", "16")
+    knobs = {"batch_size": 4, "accumulation": 4}
+    parts = with_knobs(knobs, SCRIPTS / "trainer_class.py", *scaled, "16")
+    assert losses(parts) == pytest.approx(losses(whole), rel=2e-2)
+
+
+def test_fp16_from_outside_goes_with_accumulation(with_knobs):
+    plain = with_knobs({"batch_size": 16}, SCRIPTS / "trainer_class.py", "--steps", "4")
+    knobs = {"batch_size": 4, "accumulation": 4, "amp": "fp16"}
+    done = with_knobs(knobs, SCRIPTS / "trainer_class.py", "--steps", "16", trial=True)
+    assert losses(done) == pytest.approx(losses(plain), rel=5e-2)
+    assert of_type(done, "step")[-1]["steps"] == 4
+    assert not of_type(done, "note")
+
+
+def test_a_script_that_accumulates_keeps_its_own_count(with_knobs):
+    flags = ["--accumulation", "3", "--steps", "4"]
+    own = with_knobs({}, SCRIPTS / "plain_loop.py", *flags)
+    done = with_knobs({"accumulation": 2}, SCRIPTS / "plain_loop.py", *flags, trial=True)
+    assert losses(done) == pytest.approx(losses(own), rel=1e-3)
+    (note,) = of_type(done, "note")
+    assert note["text"] == "accumulation is not applied: the script accumulates 3 batches itself"
+    assert of_type(done, "seen")[0]["knobs"]["accumulation"] == "3"
+
+
+def test_ranks_reduce_their_gradients_once_a_step(with_knobs):
+    """With its own all-reduce counted, and DDP's arguments set from outside."""
+    script = SCRIPTS / "two_ranks.py"
+    options = {"trial": True, "launcher": TORCHRUN}
+    whole = with_knobs({}, script, "6", "16", **options)
+    knobs = {"batch_size": 8, "accumulation": 2, "bucket_cap_mb": 1, "gradient_as_bucket_view": "on"}
+    halves = with_knobs(knobs, script, "12", "32", **options)
+    assert losses(halves) == pytest.approx(losses(whole), rel=1e-4)
+    last = {report["rank"]: report["samples"] for report in of_type(halves, "step")}
+    assert last == {0: 6 * 16, 1: 6 * 16}
+    seen = of_type(halves, "seen")[0]["knobs"]
+    assert seen["bucket_cap_mb"] == "1"
+    assert (seen["gradient_as_bucket_view"], seen["static_graph"]) == ("on", "off")
+    # Of 12 batches the first is reduced as well: only its step shows that the script does not accumulate.
+    assert "reductions 7\n" in halves.stdout
+    assert "reductions 6\n" in whole.stdout
+
+
+def test_knobs_that_met_nothing_are_said(with_knobs):
+    knobs = {"static_graph": "on", "num_threads": 2}
+    done = with_knobs(knobs, SCRIPTS / "iterable_stream.py", trial=True)
+    (note,) = of_type(done, "note")
+    assert note["text"] == "static_graph not applied: no DistributedDataParallel was made"
+    assert of_type(done, "seen")[0]["knobs"]["num_threads"] == "2"
+
+
+def test_time_spent_waiting_for_data_is_reported(with_knobs):
+    done = with_knobs({}, SCRIPTS / "collate_trainer.py", trial=True)
+    waits = [report["wait"] for report in of_type(done, "step")]
+    assert waits == sorted(waits) and waits[-1] > 0

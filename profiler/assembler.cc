@@ -53,6 +53,21 @@ void Assembler::add(const Record& record, uint64_t tid) {
   }
 }
 
+void Assembler::add_unfinished(Record record, uint64_t tid, int64_t end_ns) {
+  switch (record.kind) {
+    case RecordKind::kOperator:
+    case RecordKind::kAnnotation:
+    case RecordKind::kStep:
+      record.of.op.end_ns = end_ns;
+      return operators_.add_unfinished(record, tid);
+    case RecordKind::kNvtx:
+      record.of.nvtx.end_ns = end_ns;
+      return nvtx_.add_unfinished(record, tid);
+    default:
+      return;  // no other is told of before its end
+  }
+}
+
 void Assembler::finish(int64_t end_ns, const std::vector<Thread>& threads,
                        const std::vector<trace::Entry>& entries) {
   const int64_t begin = out_.unix_ns(begin_ns_);

@@ -28,6 +28,8 @@ class Assembler {
   Assembler(const TextTable& texts, const AssemblerOptions& options);
 
   void add(const Record& record, uint64_t tid);
+  /// A slice that had not ended at `end_ns`.
+  void add_unfinished(Record record, uint64_t tid, int64_t end_ns);
   /// After each round over all threads.
   void end_round() {
     operators_.end_round();

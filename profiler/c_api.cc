@@ -116,13 +116,24 @@ void submit(const Record& record) noexcept {
   }
 }
 
-void submit_named(std::string_view name, Record& record) noexcept {
+BegunSlice begin_slice(int64_t begin_ns, RecordKind kind, std::string_view name, TextId args,
+                       uint64_t function_id) noexcept {
   try {
-    Recorder::instance().submit_named(name, record);
+    return Recorder::instance().begin_slice(
+        {.begin_ns = begin_ns, .number = function_id, .args = args, .kind = kind}, name);
   } catch (...) {
-    // As above, or for a name that is new.
+    return {};
   }
 }
+
+void end_slice(OpenSlice* slice, const Record& record) noexcept {
+  try {
+    Recorder::instance().end_slice(slice, record);
+  } catch (...) {
+  }
+}
+
+void drop_slice(OpenSlice* slice) noexcept { Recorder::instance().drop_slice(slice); }
 
 }  // namespace redline::profiler
 

@@ -33,6 +33,7 @@ struct FlightRecorder::Snapshot {
   uint64_t dropped = 0;
   std::vector<Piece> pieces;  ///< those of one thread in order
   std::vector<std::unique_ptr<std::vector<Record>>> copies;
+  UnfinishedSlices unfinished;
 
   /// Gives all records to `visit` in the order of their ends, as if they came in just now.
   template <typename Visit>
@@ -154,10 +155,14 @@ void FlightRecorder::forget_oldest(int64_t now_ns) {
 
 FlightRecorder::Snapshot FlightRecorder::snapshot() {
   const std::lock_guard lock(mutex_);
+  Snapshot taken;
+  threads_.list(logs_);
+  for (const ThreadLog* log : logs_) {
+    taken.unfinished.add(log->open_slices(), prepared_ns_, static_cast<uint64_t>(log->tid()));
+  }
   round();
   threads_.list(logs_);
   writing_ = true;
-  Snapshot taken;
   taken.end_ns = monotonic_ns();
   const int64_t asked_ns = taken.end_ns - length_ns_;
   taken.begin_ns = std::max(asked_ns, complete_since_ns_);
@@ -193,7 +198,7 @@ tl::expected<void, std::string> FlightRecorder::write(AssemblerOptions options,
       recorder.writing_ = false;
     }
   } unpin{*this};
-  const Snapshot taken = snapshot();
+  Snapshot taken = snapshot();
   options.begin_ns = taken.begin_ns;
   Assembler assembler(texts_, options);
   std::map<uint64_t, std::string> threads;
@@ -203,13 +208,21 @@ tl::expected<void, std::string> FlightRecorder::write(AssemblerOptions options,
       row->second = tid == thread.tid ? thread.name : name_of_thread(tid).value_or("");
     }
     assembler.add(record, tid);
+    taken.unfinished.was_recorded(record);
   });
   assembler.end_round();
+  for (const auto& [record, tid] : taken.unfinished.slices()) {
+    if (auto [row, is_new] = threads.try_emplace(tid); is_new) {
+      row->second = name_of_thread(tid).value_or("");
+    }
+    assembler.add_unfinished(record, tid, taken.end_ns);
+  }
   entries.emplace_back(kOwnEntry, ring_members(taken));
   std::vector<Assembler::Thread> rows;
   for (const auto& [tid, name] : threads) rows.push_back({tid, name});
   const TraceSummary summary = {assembler.written(), taken.dropped,
-                                texts_.refused() + assembler.lost_texts(), threads.size()};
+                                texts_.refused() + assembler.lost_texts(), threads.size(),
+                                taken.unfinished.slices().size()};
   assembler.finish(taken.end_ns, rows, closing_entries(summary, entries));
   return assembler.save(path);
 }

@@ -26,7 +26,11 @@ namespace redline::profiler {
 class FlightRecorder {
  public:
   FlightRecorder(ThreadRegistry& threads, ChunkPool& pool, TextTable& texts, int64_t length_ns)
-      : threads_(threads), pool_(pool), texts_(texts), length_ns_(length_ns) {}
+      : threads_(threads),
+        pool_(pool),
+        texts_(texts),
+        length_ns_(length_ns),
+        prepared_ns_(monotonic_ns()) {}
   /// Ends, and forgets.
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
@@ -74,6 +78,7 @@ class FlightRecorder {
   ChunkPool& pool_;
   TextTable& texts_;
   const int64_t length_ns_;
+  const int64_t prepared_ns_;
   int64_t begin_ns_ = 0;
 
   std::mutex mutex_;  ///< for all below: whoever holds it is the logs' reader

@@ -16,6 +16,13 @@ void JobSteps::begin(int64_t number, bool is_drawn) {
   is_drawn_ = is_drawn;
   is_open_ = true;
   begin_ns_ = monotonic_ns();
+  recorder_.drop_slice(std::exchange(slice_, nullptr));
+  if (!is_drawn && recorder_.recording()) slice_ = recorder_.begin_slice(record());
+}
+
+Record JobSteps::record() const {
+  const OperatorFields fields = {.function_id = static_cast<uint64_t>(number_)};
+  return {.begin_ns = begin_ns_, .of = fields, .kind = RecordKind::kStep};
 }
 
 void JobSteps::end() {
@@ -25,10 +32,10 @@ void JobSteps::end() {
     if (!is_open_) return;
     is_open_ = false;
     const int64_t end_ns = monotonic_ns();
-    if (!is_drawn_ && recorder_.recording()) {
-      const OperatorFields fields = {.end_ns = end_ns,
-                                     .function_id = static_cast<uint64_t>(number_)};
-      recorder_.submit({.begin_ns = begin_ns_, .of = fields, .kind = RecordKind::kStep});
+    if (!is_drawn_) {
+      Record ended = record();
+      ended.of.op.end_ns = end_ns;
+      recorder_.end_slice(std::exchange(slice_, nullptr), ended);
     }
     if (slow_steps_) judge(number_, end_ns - begin_ns_, end_ns);
   }

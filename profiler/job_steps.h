@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "profiler/record.h"
 #include "profiler/slow_steps.h"
 
 namespace redline::profiler {
 
+class OpenSlice;
 class Recorder;
 
 class JobSteps {
@@ -31,6 +33,7 @@ class JobSteps {
   [[nodiscard]] uint64_t slow_steps_not_told();
 
  private:
+  [[nodiscard]] Record record() const;
   void judge(int64_t number, int64_t took_ns, int64_t now_ns);
 
   Recorder& recorder_;
@@ -39,6 +42,7 @@ class JobSteps {
   bool is_drawn_ = false;
   int64_t number_ = 0;
   int64_t begin_ns_ = 0;
+  OpenSlice* slice_ = nullptr;
   std::optional<SlowSteps> slow_steps_;
   std::string slow_step_;
 };

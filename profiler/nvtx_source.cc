@@ -23,6 +23,7 @@ struct OpenRange {
   const NvtxDomain* domain;
   int32_t level;  ///< of its domain's open ranges on this thread
   Record record;  ///< begin_ns is 0 where nothing was recorded then
+  OpenSlice* slice;
 };
 thread_local OpenRange t_open[kMostOpen];
 thread_local uint32_t t_depth = 0;
@@ -140,9 +141,10 @@ int push(const void* handle, const EventAttributes* attributes) noexcept {
     const uint32_t depth = t_depth++;
     const int32_t level = level_in(domain, std::min(depth, kMostOpen));
     if (depth >= kMostOpen) return level;
-    t_open[depth] = {&domain, level, {}};
+    OpenRange& open = t_open[depth] = {&domain, level, {}, nullptr};
     if (attributes != nullptr && is_recording()) {
-      t_open[depth].record = describe(domain, *attributes, NvtxPhase::kSlice);
+      open.record = describe(domain, *attributes, NvtxPhase::kSlice);
+      open.slice = Recorder::instance().begin_slice(open.record);
     }
     return level;
   });
@@ -161,7 +163,7 @@ int pop(const void* handle) noexcept {
   --t_depth;
   if (ended.record.begin_ns != 0) {
     ended.record.of.nvtx.end_ns = monotonic_ns();
-    submit(ended.record);
+    end_slice(ended.slice, ended.record);
   }
   return ended.level;
 }

@@ -23,13 +23,14 @@ void NvtxWriter::add(const Record& record, uint64_t tid) {
   }
 }
 
-void NvtxWriter::write_slice(const Record& record, uint64_t tid) {
+void NvtxWriter::write_slice(const Record& record, uint64_t tid, std::string_view more_args) {
   auto& args = out_.file().begin_slice({.category = "user_annotation",
                                         .quoted_name = out_.text(record.name),
                                         .tid = tid,
                                         .begin_ns = out_.unix_ns(record.begin_ns),
                                         .end_ns = out_.unix_ns(record.of.nvtx.end_ns)});
   write_args(args, record);
+  args.text(more_args);
   out_.file().end_slice();
   out_.count_event();
 }

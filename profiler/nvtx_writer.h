@@ -16,6 +16,10 @@ class NvtxWriter {
   explicit NvtxWriter(EventOutput& out) : out_(out) {}
 
   void add(const Record& record, uint64_t tid);
+  /// A pushed range that had not ended when the window did.
+  void add_unfinished(const Record& record, uint64_t tid) {
+    write_slice(record, tid, ", \"finished\": false");
+  }
   /// After each round over all threads. An end may be read one round before its begin, not more.
   void end_round() {
     earlier_ends_.swap(early_ends_);
@@ -28,7 +32,7 @@ class NvtxWriter {
     uint64_t tid;
   };
 
-  void write_slice(const Record& record, uint64_t tid);
+  void write_slice(const Record& record, uint64_t tid, std::string_view more_args = {});
   void write_event(std::string_view head, const Record& record, uint64_t tid);
   void start(const Record& record, uint64_t tid);
   void end(uint64_t range, const End& end);

@@ -55,18 +55,32 @@ bool OperatorWriter::draw_flow(const Record& backward, uint64_t tid) {
 
 std::string_view OperatorWriter::quoted_name(const Record& record) {
   if (record.kind != RecordKind::kStep) return out_.text(record.name);
-  step_name_ = "\"ProfilerStep#" + std::to_string(record.of.op.function_id) + "\"";
-  return step_name_;
+  made_name_ = "\"ProfilerStep#" + std::to_string(record.of.op.function_id) + "\"";
+  return made_name_;
+}
+
+void OperatorWriter::add_unfinished(const Record& record, uint64_t tid) {
+  std::string_view name = quoted_name(record);
+  if (name.starts_with("\"ProfilerStep#")) {
+    name = made_name_ = "\"unfinished " + std::string(name.substr(1));
+  }
+  write_slice(name, record, tid, ", \"finished\": false");
 }
 
 void OperatorWriter::write_slice(const Record& record, uint64_t tid) {
+  write_slice(quoted_name(record), record, tid, "");
+}
+
+void OperatorWriter::write_slice(std::string_view quoted_name, const Record& record, uint64_t tid,
+                                 std::string_view more_args) {
   auto& args = out_.file().begin_slice(
       {.category = record.kind == RecordKind::kOperator ? "cpu_op" : "user_annotation",
-       .quoted_name = quoted_name(record),
+       .quoted_name = quoted_name,
        .tid = tid,
        .begin_ns = out_.unix_ns(record.begin_ns),
        .end_ns = out_.unix_ns(record.of.op.end_ns)});
   write_args(args, record, tid);
+  args.text(more_args);
   out_.file().end_slice();
   out_.count_event();
 }

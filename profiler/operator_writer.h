@@ -20,6 +20,8 @@ class OperatorWriter {
   explicit OperatorWriter(EventOutput& out) : out_(out) {}
 
   void add(const Record& record, uint64_t tid);
+  /// One that had not ended when the window did, as Kineto marks it; no step, whatever its name.
+  void add_unfinished(const Record& record, uint64_t tid);
   /// The C++ stack of the thread's next operator.
   void add_stack(const Record& record, uint64_t tid) { stack_of_next_[tid] = record; }
   /// After each round over all threads: arrows whose forward operator was read later than the
@@ -35,6 +37,8 @@ class OperatorWriter {
   /// Valid until the next call.
   [[nodiscard]] std::string_view quoted_name(const Record& record);
   void write_slice(const Record& record, uint64_t tid);
+  void write_slice(std::string_view quoted_name, const Record& record, uint64_t tid,
+                   std::string_view more_args);
   [[nodiscard]] Record with_node_of_child(const Record& record, uint64_t tid);
   void write_args(trace::TextBuffer& args, const Record& record, uint64_t tid);
   void write_stack(trace::TextBuffer& args, const Record& record, uint64_t tid);
@@ -47,7 +51,7 @@ class OperatorWriter {
   std::unordered_map<uint64_t, Record> stack_of_next_;  ///< by tid
   NativeStacks stacks_;
   uint64_t last_flow_ = 0;
-  std::string step_name_;
+  std::string made_name_;
 };
 
 }  // namespace redline::profiler

@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-#include "profiler/recorder.h"
+#include "profiler/source.h"
 #include "profiler/step_marker.h"
 
 namespace redline::profiler {
 namespace {
 
 struct OpenRange {
-  int64_t begin_ns;
-  TextId name;
+  int64_t begin_ns;  ///< 0 where nothing was recorded then
+  BegunSlice begun;
 };
 
 // A fixed array: a std::vector would need a destructor, which must not run before the thread's
@@ -25,22 +25,26 @@ void push_range(std::string_view name) {
   step_marker().see(name);
   const uint32_t depth = t_depth++;
   if (depth >= kMostOpen) return;
-  const bool wanted = is_recording();
+  OpenRange& open = t_open[depth];
+  open = {};
+  if (!is_recording()) return;
   // The time comes first: a name is of the window that was prepared before its range began.
-  t_open[depth].begin_ns = wanted ? monotonic_ns() : 0;
-  t_open[depth].name = wanted ? intern_name(name) : TextId();
+  open.begin_ns = monotonic_ns();
+  open.begun = begin_slice(open.begin_ns, RecordKind::kAnnotation, name, {}, 0);
 }
 
 void pop_range() {
   if (t_depth == 0) return;
   const uint32_t depth = --t_depth;
-  if (depth >= kMostOpen || t_open[depth].begin_ns == 0) return;
+  if (depth >= kMostOpen) return;
+  const OpenRange& open = t_open[depth];
+  if (open.begin_ns == 0) return;
   Record record;
-  record.begin_ns = t_open[depth].begin_ns;
+  record.begin_ns = open.begin_ns;
   record.of.op.end_ns = monotonic_ns();
-  record.name = t_open[depth].name;
+  record.name = open.begun.name;
   record.kind = RecordKind::kAnnotation;
-  submit(record);
+  end_slice(open.begun.slice, record);
 }
 
 }  // namespace redline::profiler

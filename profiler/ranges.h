@@ -1,4 +1,4 @@
-// User ranges of the calling thread. A range that is open when its window ends is not recorded.
+// User ranges of the calling thread.
 #pragma once
 
 #include <string_view>

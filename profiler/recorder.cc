@@ -133,6 +133,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   }
   if (auto begun = begin_warmup(own); !begun) return begun;
   own.state = State::kPrepared;
+  is_stopped_ = false;
   recording_ = true;
   enable_sources(options.sources);
   return {};
@@ -203,9 +204,14 @@ Result Recorder::stop(Owner owner) {
 
 void Recorder::stop_recording(Session& session) {
   const int64_t end_ns = monotonic_ns();
-  recording_ = false;
+  want_no_more_records();
   disable_sources();
   end_window(session, end_ns);
+}
+
+void Recorder::want_no_more_records() {
+  is_stopped_ = true;
+  recording_ = false;
 }
 
 void Recorder::end_window(Session& session, int64_t end_ns) {
@@ -375,18 +381,34 @@ void Recorder::submit(const Record& record) {
   if (recording()) this_thread_log().push(record);
 }
 
-void Recorder::submit_named(std::string_view name, Record& record) {
-  if (!recording()) return;
+OpenSlice* Recorder::begin_slice(const Record& record) {
+  return this_thread_log().open_slices().begin(fields_of(record));
+}
+
+BegunSlice Recorder::begin_slice(OpenSlice::Fields fields, std::string_view name) {
   ThreadLog& log = this_thread_log();
-  record.name = log.texts().intern(texts_, name, TextForm::kName);
-  log.push(record);
+  fields.name = log.texts().intern(texts_, name, TextForm::kName);
+  return {log.open_slices().begin(fields), fields.name};
+}
+
+void Recorder::end_slice(OpenSlice* slice, const Record& record) {
+  if (!recording()) return drop_slice(slice);
+  this_thread_log().push(record);
+  if (slice != nullptr) slice->end(false);
+}
+
+void Recorder::drop_slice(OpenSlice* slice) {
+  if (slice == nullptr) return;
+  // Set before recording_ is cleared.
+  const bool is_recording = recording_.load(std::memory_order_acquire);
+  slice->end(!is_recording && is_stopped_.load(std::memory_order_relaxed));
 }
 
 /// The sources stay enabled: their LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {
   if (is_child_) return;
   const int64_t end_ns = monotonic_ns();
-  recording_ = false;
+  want_no_more_records();
   const std::lock_guard lock(mutex_);
   is_over_ = true;
   if (reason.empty()) write_slow_step_of(session(Owner::kProgram));

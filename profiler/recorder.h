@@ -77,7 +77,11 @@ class Recorder {
   [[nodiscard]] TextId intern_as(uint64_t key, std::string_view json);
   [[nodiscard]] TextId known(uint64_t key);
   void submit(const Record& record);
-  void submit_named(std::string_view name, Record& record);
+  /// `record` lacks its end.
+  [[nodiscard]] OpenSlice* begin_slice(const Record& record);
+  [[nodiscard]] BegunSlice begin_slice(OpenSlice::Fields fields, std::string_view name);
+  void end_slice(OpenSlice* slice, const Record& record);
+  void drop_slice(OpenSlice* slice);
   [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
 
  private:
@@ -104,6 +108,7 @@ class Recorder {
   [[nodiscard]] std::vector<trace::Entry> header(const Session& session) const;
   [[nodiscard]] ThreadLog& this_thread_log();
   void stop_recording(Session& session);
+  void want_no_more_records();
   void end_window(Session& session, int64_t end_ns);
   [[nodiscard]] Result begin_warmup(Session& session);
   [[nodiscard]] Result begin_ring(Session& session);
@@ -120,6 +125,7 @@ class Recorder {
 
   /// Records are wanted: prepared or recording.
   alignas(64) std::atomic<bool> recording_ = false;
+  std::atomic<bool> is_stopped_ = false;  ///< what is open stays to be seen by the writer thread
   std::atomic<bool> is_child_ = false;
   std::atomic<bool> is_over_ = false;  ///< the process ends
   TextTable texts_;

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -105,6 +108,84 @@ TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
   record("a pause ends with its window");
   stop();
   EXPECT_THAT(names(exported()), testing::ElementsAre("a pause ends with its window"));
+}
+
+TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
+  redline_range_push("begun too early");
+  begin();
+  redline_begin_step(7);
+  redline_range_push("outer");
+  record("ended");
+  redline_range_push("inner");
+  stop();
+  redline_range_pop();
+  redline_range_pop();
+  redline_end_step();
+  redline_range_pop();
+  const json trace = exported();
+  EXPECT_THAT(names(trace),
+              testing::ElementsAre("ended", "unfinished ProfilerStep#7", "outer", "inner"));
+  EXPECT_EQ(trace["redline"]["events"], 4);
+  EXPECT_EQ(trace["redline"]["unfinished"], 3);
+  EXPECT_FALSE(trace["traceEvents"][0]["args"].contains("finished"));
+  const double end_us = trace["traceEvents"].back()["ts"];
+  for (int i = 1; i < 4; ++i) {
+    const json& event = trace["traceEvents"][i];
+    EXPECT_EQ(event["args"]["finished"], false) << event;
+    EXPECT_NEAR(double(event["ts"]) + double(event["dur"]), end_us, 0.01) << event;
+  }
+  begin();
+  record("after");
+  stop();
+  EXPECT_THAT(names(exported()), testing::ElementsAre("after"));
+}
+
+TEST_F(RecorderTest, WhatEndsInAPauseIsNotOpenAfterwards) {
+  begin();
+  redline_range_push("ends in a pause");
+  EXPECT_EQ(redline_set_paused(1), 0);
+  redline_range_pop();
+  EXPECT_EQ(redline_set_paused(0), 0);
+  stop();
+  EXPECT_EQ(exported()["redline"]["unfinished"], 0);
+}
+
+/// Threads that record while the window ends: each range is there once, ended or not.
+TEST_F(RecorderTest, NoRangeIsLostOrDoubledWhereAWindowEnds) {
+  constexpr int kThreads = 4, kWindows = 20, kNames = 100, kMost = 2000;
+  for (int window = 0; window < kWindows; ++window) {
+    begin();
+    std::atomic<bool> over = false;
+    std::atomic<int> busy = 0;
+    std::array<int, kThreads> begun{};
+    std::vector<std::jthread> threads;
+    for (int& last : begun) {
+      threads.emplace_back([&] {
+        while (!over && last < kMost) {
+          redline_range_push(std::to_string(last % kNames).c_str());
+          redline_range_pop();
+          if (++last == 100) ++busy;
+        }
+      });
+    }
+    while (busy < kThreads) std::this_thread::yield();
+    stop();
+    over = true;
+    threads.clear();
+    const json trace = exported();
+    std::map<int64_t, std::vector<int>> numbers;
+    for (const auto& event : trace["traceEvents"]) {
+      if (event["cat"] != "user_annotation") continue;
+      numbers[event["tid"]].push_back(std::stoi(std::string(event["name"])));
+    }
+    ASSERT_EQ(numbers.size(), kThreads);
+    ASSERT_EQ(trace["redline"]["dropped"], 0);
+    for (const auto& [tid, of_thread] : numbers) {
+      std::vector<int> expected(of_thread.size());
+      for (size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<int>(i) % kNames;
+      ASSERT_EQ(of_thread, expected) << "window " << window;
+    }
+  }
 }
 
 TEST_F(RecorderTest, WritesKinetosForm) {

@@ -51,8 +51,20 @@ REDLINE_API TextId intern_args(std::string_view members) noexcept;
 REDLINE_API TextId intern_args_as(uint64_t key, std::string_view members) noexcept;
 REDLINE_API TextId known_args(uint64_t key) noexcept;
 REDLINE_API void submit(const Record& record) noexcept;
-/// intern_name() and submit() in one, for what happens most.
-REDLINE_API void submit_named(std::string_view name, Record& record) noexcept;
+class OpenSlice;  // open_slices.h
+struct BegunSlice {
+  OpenSlice* slice = nullptr;  ///< null where too many are open
+  TextId name;
+};
+/// A slice begins on this thread: where a trace is written before end_slice(), it is there, as not
+/// finished. Its name is interned.
+[[nodiscard]] REDLINE_API BegunSlice begin_slice(int64_t begin_ns, RecordKind kind,
+                                                 std::string_view name, TextId args,
+                                                 uint64_t function_id) noexcept;
+/// It ends, on whichever thread: submits `record`, which is whole now.
+REDLINE_API void end_slice(OpenSlice* slice, const Record& record) noexcept;
+/// It ends without a record.
+REDLINE_API void drop_slice(OpenSlice* slice) noexcept;
 /// Who keeps ids of names interns these again when this has changed: older ones are forgotten.
 REDLINE_API uint32_t name_generation() noexcept;
 

@@ -56,6 +56,7 @@ ThreadLog* ThreadRegistry::enter() {
   free_.pop_back();
   log->tid_ = gettid();
   log->last_name_ = name;
+  log->open_slices_.clear();
   log->finished_.store(false, std::memory_order_relaxed);
   in_use_.push_back(log);
   return log;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profiler/chunk_pool.h"
+#include "profiler/open_slices.h"
 #include "profiler/record.h"
 #include "profiler/text_table.h"
 
@@ -77,6 +78,9 @@ class ThreadLog {
 
   /// Owner thread only.
   TextCache& texts() { return texts_; }
+  OpenSlices& open_slices() { return open_slices_; }
+  /// Any thread.
+  [[nodiscard]] const OpenSlices& open_slices() const { return open_slices_; }
 
   /// Kernel thread id of the owner, and its name as pthread_setname_np knows it.
   [[nodiscard]] pid_t tid() const { return tid_; }
@@ -91,6 +95,7 @@ class ThreadLog {
   uint32_t tail_size_ = 0;
   ChunkPool& pool_;
   TextCache texts_;
+  OpenSlices open_slices_;
   // hand-over
   std::atomic<Chunk*> first_ = nullptr;
   std::atomic<uint64_t> dropped_ = 0;

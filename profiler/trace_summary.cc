@@ -22,7 +22,8 @@ std::vector<trace::Entry> closing_entries(const TraceSummary& summary,
                       "\", \"events\": " + std::to_string(summary.events) +
                       ", \"dropped\": " + std::to_string(summary.dropped) +
                       ", \"dropped_names\": " + std::to_string(summary.dropped_names) +
-                      ", \"threads\": " + std::to_string(summary.threads);
+                      ", \"threads\": " + std::to_string(summary.threads) +
+                      ", \"unfinished\": " + std::to_string(summary.unfinished);
   std::vector<trace::Entry> result;
   for (const auto& [key, json] : entries) {
     if (key == kOwnEntry) {

@@ -16,6 +16,7 @@ struct TraceSummary {
   uint64_t dropped = 0;        ///< events that found no memory, or no room on the disk
   uint64_t dropped_names = 0;  ///< names and args that were not kept
   uint64_t threads = 0;
+  uint64_t unfinished = 0;  ///< events of slices that had not ended
 };
 
 /// `entries` with all that stands under kOwnEntry, and `summary`, in one.

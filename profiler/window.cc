@@ -104,9 +104,13 @@ void Window::open() {
 
 void Window::drain(ThreadLog& log) {
   const int64_t begin_ns = begin_ns_.load(std::memory_order_acquire);
+  Record last;
   log.drain([&](const Record& record) {
     if (record.begin_ns >= begin_ns) add(record, log);
+    unfinished_.was_recorded(record);
+    last = record;
   });
+  if (last.begin_ns != 0) last_read_[&log] = last;
   const uint64_t dropped = log.take_dropped();
   if (begin_ns != kNotBegun) dropped_ += dropped;
 }
@@ -140,8 +144,32 @@ void Window::check_disk() {
   }
 }
 
+/// Called when nobody begins a record any more.
+void Window::find_unfinished() {
+  threads_.list(logs_);
+  for (const ThreadLog* log : logs_) {
+    unfinished_.add(log->open_slices(), options_.begin_ns, static_cast<uint64_t>(log->tid()));
+  }
+  // A thread may be held up between its last record and the end of its slice.
+  for (const auto& [log, record] : last_read_) unfinished_.was_recorded(record);
+}
+
+void Window::write_unfinished() {
+  for (const auto& [record, tid] : unfinished_.slices()) {
+    if (record.begin_ns > end_ns_) continue;
+    const auto [seen, is_new] = seen_threads_.try_emplace(tid);
+    if (is_new) seen->second = name_of_thread(tid).value_or("");
+    assembler_->add_unfinished(record, tid, end_ns_);
+    ++unfinished_written_;
+  }
+  recorded_ = assembler_->written();
+  thread_count_ = seen_threads_.size();
+}
+
 void Window::finish() {
+  find_unfinished();
   round();
+  if (assembler_ && error_.empty()) write_unfinished();
   std::vector<Assembler::Thread> threads;
   for (const auto& [tid, name] : seen_threads_) threads.push_back({tid, name});
   if (assembler_ && error_.empty()) {
@@ -153,7 +181,7 @@ void Window::finish() {
 
 TraceSummary Window::summary() const {
   const uint64_t lost_texts = assembler_ ? assembler_->lost_texts() : 0;
-  return {recorded_, dropped_, texts_.refused() + lost_texts, thread_count_};
+  return {recorded_, dropped_, texts_.refused() + lost_texts, thread_count_, unfinished_written_};
 }
 
 void Window::fail(const std::string& why) {

@@ -15,9 +15,11 @@
 #include <string>
 #include <thread>
 #include <tl/expected.hpp>
+#include <unordered_map>
 #include <vector>
 
 #include "profiler/assembler.h"
+#include "profiler/open_slices.h"
 #include "profiler/thread_log.h"
 #include "profiler/trace_summary.h"
 
@@ -65,6 +67,8 @@ class Window {
   void drain(ThreadLog& log);
   void add(const Record& record, const ThreadLog& log);
   void see_thread(uint64_t tid, const ThreadLog& log);
+  void find_unfinished();
+  void write_unfinished();
   void finish();
   void check_disk();
   void fail(const std::string& why);
@@ -96,6 +100,9 @@ class Window {
   int64_t next_flush_ns_ = 0;
   std::vector<ThreadLog*> logs_;
   std::map<uint64_t, std::string> seen_threads_;  ///< tid and name of threads with events
+  std::unordered_map<const ThreadLog*, Record> last_read_;
+  UnfinishedSlices unfinished_;
+  uint64_t unfinished_written_ = 0;
 
   std::optional<std::thread> thread_;
 };

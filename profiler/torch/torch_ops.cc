@@ -71,6 +71,7 @@ struct OpenOperator final : at::ObserverContext {
   }
 
   int64_t begin_ns = 0;
+  BegunSlice begun;
   TextId args;
   TextId stack;
   bool is_outermost = false;  ///< of the thread's operators with a stack
@@ -149,6 +150,16 @@ void keep_native_stack(const at::RecordFunction& function, OpenOperator& open) {
   t_outermost = {open.stack, frame};
 }
 
+Autograd autograd_of(const at::RecordFunction& function) {
+  if (function.seqNr() < 0) return Autograd::kNone;
+  return function.forwardThreadId() == 0 ? Autograd::kForward : Autograd::kBackward;
+}
+
+RecordKind kind_of(const at::RecordFunction& function) {
+  return function.scope() == at::RecordScope::USER_SCOPE ? RecordKind::kAnnotation
+                                                         : RecordKind::kOperator;
+}
+
 std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) noexcept {
   if (!is_recording()) return nullptr;
   try {
@@ -156,15 +167,18 @@ std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function
     open->begin_ns = monotonic_ns();
     if (wants_description(function)) open->args = describe(function);
     keep_native_stack(function, *open);
+    open->begun = begin_slice(open->begin_ns, kind_of(function), function.name(), open->args,
+                              function.handle());
     return open;
   } catch (...) {
     return nullptr;
   }
 }
 
-Autograd autograd_of(const at::RecordFunction& function) {
-  if (function.seqNr() < 0) return Autograd::kNone;
-  return function.forwardThreadId() == 0 ? Autograd::kForward : Autograd::kBackward;
+/// A name may be forgotten that was interned long before its operator ends.
+bool may_have_outlived_its_name(const Record& record) {
+  constexpr int64_t kLongNs = 10'000'000;  // less than a round of the writer thread
+  return record.of.op.end_ns - record.begin_ns > kLongNs;
 }
 
 void submit_stack(const OpenOperator& open) {
@@ -179,7 +193,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
   if (context == nullptr) return;
   const auto& open = static_cast<const OpenOperator&>(*context);
   if (open.is_outermost) t_outermost = {};
-  if (!is_recording()) return;
+  if (!is_recording()) return drop_slice(open.begun.slice);
   if (open.stack) submit_stack(open);
   const uint64_t forward_thread = function.forwardThreadId();
   Record record;
@@ -190,10 +204,10 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
   record.of.op.args = open.args;
   record.of.op.autograd_thread =
       static_cast<uint32_t>(forward_thread > 0 ? forward_thread : function.threadId());
-  record.kind = function.scope() == at::RecordScope::USER_SCOPE ? RecordKind::kAnnotation
-                                                                : RecordKind::kOperator;
+  record.name = may_have_outlived_its_name(record) ? intern_name(function.name()) : open.begun.name;
+  record.kind = kind_of(function);
   record.autograd = autograd_of(function);
-  submit_named(function.name(), record);
+  end_slice(open.begun.slice, record);
 }
 
 class TorchOperators final : public Source {

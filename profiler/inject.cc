@@ -37,10 +37,10 @@ bool is_python() {
 
 void add_rank(Recorder& recorder) {
   const auto own = job_rank();
-  if (!own || !own->world_size) return;
+  if (!own) return;
   static_cast<void>(recorder.add_metadata(
       "distributedInfo", "{\"rank\": " + std::to_string(own->rank) +
-                             ", \"world_size\": " + std::to_string(*own->world_size) + "}"));
+                             ", \"world_size\": " + std::to_string(own->world_size) + "}"));
 }
 
 Result record_whole_run(const Options& options) {

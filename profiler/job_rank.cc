@@ -12,7 +12,7 @@ namespace {
 constexpr std::pair<const char*, const char*> kVariables[] = {
     {"RANK", "WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"SLURM_PROCID", "SLURM_NTASKS"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // a batch script has SLURM_NTASKS without a step
     {"PMI_RANK", "PMI_SIZE"},
 };
 
@@ -30,7 +30,8 @@ std::optional<int64_t> number_of(const char* variable) {
 
 std::optional<JobRank> job_rank() {
   for (const auto& [rank_name, size_name] : kVariables) {
-    if (const auto rank = number_of(rank_name)) return JobRank{*rank, number_of(size_name)};
+    const auto rank = number_of(rank_name), size = number_of(size_name);
+    if (rank && size) return JobRank{*rank, *size};
   }
   return std::nullopt;
 }

@@ -8,11 +8,11 @@ namespace redline::profiler {
 
 struct JobRank {
   int64_t rank = 0;
-  std::optional<int64_t> world_size;
+  int64_t world_size = 1;
 };
 
-/// torchrun's variables first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI); none
-/// where no launcher tells.
+/// torchrun's variables first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI): of the
+/// first that tells both; none where none does.
 [[nodiscard]] std::optional<JobRank> job_rank();
 
 }  // namespace redline::profiler

@@ -6,7 +6,7 @@ import os
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # a batch script has SLURM_NTASKS without a step
     ("PMI_RANK", "PMI_SIZE"),
 )
 

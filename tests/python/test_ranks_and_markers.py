@@ -38,7 +38,7 @@ def record(program, run, python, tmp_path):
 
 
 def test_only_the_named_ranks_are_recorded(record):
-    _, (trace,) = record(TRAIN, "--ranks", "0,3", SLURM_PROCID="3", SLURM_NTASKS="8")
+    _, (trace,) = record(TRAIN, "--ranks", "0,3", SLURM_PROCID="3", SLURM_STEP_NUM_TASKS="8")
     assert trace["distributedInfo"] == {"rank": 3, "world_size": 8}
     assert step_numbers(trace) == [2, 3, 4]
 

@@ -129,7 +129,7 @@ TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
   EXPECT_EQ(trace["redline"]["unfinished"], 3);
   EXPECT_FALSE(trace["traceEvents"][0]["args"].contains("finished"));
   const double end_us = trace["traceEvents"].back()["ts"];
-  for (int i = 1; i < 4; ++i) {
+  for (size_t i = 1; i < 4; ++i) {
     const json& event = trace["traceEvents"][i];
     EXPECT_EQ(event["args"]["finished"], false) << event;
     EXPECT_NEAR(double(event["ts"]) + double(event["dur"]), end_us, 0.01) << event;

@@ -6,6 +6,7 @@
 #include <map>
 #include <queue>
 #include <span>
+#include <utility>
 
 #include "profiler/quiet_thread.h"
 #include "profiler/trace_summary.h"
@@ -73,7 +74,8 @@ FlightRecorder::~FlightRecorder() {
   while (!held_.empty()) forget_front();
 }
 
-bool FlightRecorder::begin() {
+bool FlightRecorder::begin(std::function<void(int64_t now_ns)> look) {
+  look_ = std::move(look);
   begin_ns_ = monotonic_ns();
   complete_since_ns_ = begin_ns_;
   thread_ = start_quiet_thread([this] { run(); });
@@ -97,8 +99,11 @@ void FlightRecorder::run() {
     // Where the job's memory is full, the next round may find some.
     try {
       round();
+      lock.unlock();
+      look_(monotonic_ns());
     } catch (const std::exception&) {
     }
+    if (!lock.owns_lock()) lock.lock();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,8 +37,9 @@ class FlightRecorder {
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
-  /// From now on the last seconds are kept. False where the system has no thread left.
-  [[nodiscard]] bool begin();
+  /// From now on the last seconds are kept, and `look` is called every now and then, on a thread of
+  /// ours. False where the system has no thread left.
+  [[nodiscard]] bool begin(std::function<void(int64_t now_ns)> look);
   /// Nothing is added any more; what is there can still be written.
   void end();
 
@@ -80,6 +82,7 @@ class FlightRecorder {
   const int64_t length_ns_;
   const int64_t prepared_ns_;
   int64_t begin_ns_ = 0;
+  std::function<void(int64_t now_ns)> look_;
 
   std::mutex mutex_;  ///< for all below: whoever holds it is the logs' reader
   std::condition_variable wake_;

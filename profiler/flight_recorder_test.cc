@@ -7,19 +7,23 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "profiler/c_api.h"
+#include "profiler/source.h"
 
 namespace redline {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using profiler::monotonic_ns;
 using testing::ElementsAre;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 class FlightRecorderTest : public testing::Test {
  protected:
@@ -124,14 +128,23 @@ TEST_F(FlightRecorderTest, KeepsTheNewestWithinItsMemoryAndSaysHowFarItReaches) 
 }
 
 TEST_F(FlightRecorderTest, ForgetsWhatIsOlderThanItsLength) {
-  begin(1);
+  constexpr int64_t kLengthNs = 2'000'000;
+  begin(kLengthNs / 1e9);
   record("old");
-  std::this_thread::sleep_for(std::chrono::milliseconds(1050));
-  record("new");
+  for (const int64_t old_ns = monotonic_ns(); monotonic_ns() <= old_ns + kLengthNs;) {
+  }
+  std::jthread([] {  // whose log the ring takes with it
+    profiler::submit(
+        {.begin_ns = monotonic_ns(),
+         .of = profiler::OperatorFields{.end_ns = INT64_MAX / 2},  // however late it is
+         .name = profiler::intern_name("new"),
+         .kind = profiler::RecordKind::kAnnotation});
+  })
+      .join();
   const json trace = stopped();
   EXPECT_THAT(names(trace), ElementsAre("new"));
   EXPECT_EQ(trace["redline"]["ring"]["limited_by"], "ring_seconds");
-  EXPECT_EQ(trace["redline"]["ring"]["kept_ns"], 1'000'000'000);
+  EXPECT_EQ(trace["redline"]["ring"]["kept_ns"], kLengthNs);
 }
 
 TEST_F(FlightRecorderTest, WritesAsOftenAsAskedAndGoesOn) {
@@ -168,6 +181,34 @@ TEST_F(FlightRecorderTest, WritesASlowStep) {
     }
   }
   EXPECT_THAT(std::string(read(path)["redline"]["reason"]), StartsWith("step "));
+}
+
+TEST_F(FlightRecorderTest, HoldsWhatIsOpenOnEveryThread) {
+  begin(60);
+  redline_begin_step(3);
+  redline_range_push("main waits");
+  std::binary_semaphore is_open(0), may_end(0);
+  std::jthread other([&] {
+    record("ended");
+    redline_range_push("other waits");
+    is_open.release();
+    may_end.acquire();
+    redline_range_pop();
+  });
+  is_open.acquire();
+  char path[512] = "";
+  ASSERT_EQ(redline_write_ring("a look", path, sizeof(path)), 0) << redline_last_error();
+  may_end.release();
+  other.join();
+  redline_range_pop();
+  redline_end_step();
+  const json during = read(path), after = stopped();
+  EXPECT_THAT(names(during), UnorderedElementsAre("ended", "unfinished ProfilerStep#3",
+                                                  "main waits", "other waits"));
+  EXPECT_EQ(during["redline"]["unfinished"], 3);
+  EXPECT_THAT(names(after),
+              UnorderedElementsAre("ended", "ProfilerStep#3", "main waits", "other waits"));
+  EXPECT_EQ(after["redline"]["unfinished"], 0);
 }
 
 TEST_F(FlightRecorderTest, RecordsWhileItIsWritten) {

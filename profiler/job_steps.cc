@@ -15,6 +15,7 @@ void JobSteps::begin(int64_t number, bool is_drawn) {
   number_ = number;
   is_drawn_ = is_drawn;
   is_open_ = true;
+  is_hanging_ = false;
   begin_ns_ = monotonic_ns();
   recorder_.drop_slice(std::exchange(slice_, nullptr));
   if (!is_drawn && recorder_.recording()) slice_ = recorder_.begin_slice(record());
@@ -37,13 +38,24 @@ void JobSteps::end() {
       ended.of.op.end_ns = end_ns;
       recorder_.end_slice(std::exchange(slice_, nullptr), ended);
     }
-    if (slow_steps_) judge(number_, end_ns - begin_ns_, end_ns);
+    if (slow_steps_ && is_hanging_) {
+      slow_steps_->remember(end_ns - begin_ns_);
+    } else if (slow_steps_) {
+      write_ring(slow_steps_->judge(number_, end_ns - begin_ns_, end_ns));
+    }
   }
   recorder_.capture().step_ended();
 }
 
-void JobSteps::judge(int64_t number, int64_t took_ns, int64_t now_ns) {
-  const auto reason = slow_steps_->judge(number, took_ns, now_ns);
+void JobSteps::look(int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  if (!slow_steps_ || !is_open_ || is_hanging_) return;
+  const int64_t took_ns = now_ns - begin_ns_;
+  is_hanging_ = slow_steps_->hangs(took_ns);
+  if (is_hanging_) write_ring(slow_steps_->tell_hanging(number_, took_ns, now_ns));
+}
+
+void JobSteps::write_ring(std::optional<std::string> reason) {
   if (!reason) return;
   slow_step_ = *reason;
   ring(Bell::kSlowStep);

@@ -27,6 +27,8 @@ class JobSteps {
 
   /// From now on a slow step (slow_steps.h) has the flight recorder written.
   void watch_slow_steps(double factor, int64_t pause_ns);
+  /// From time to time: the step that is open may hang.
+  void look(int64_t now_ns);
   /// Why it is to be written, once; "" if it is not.
   [[nodiscard]] std::string take_slow_step();
   /// Slow steps that came too soon after another, or after too many.
@@ -34,12 +36,13 @@ class JobSteps {
 
  private:
   [[nodiscard]] Record record() const;
-  void judge(int64_t number, int64_t took_ns, int64_t now_ns);
+  void write_ring(std::optional<std::string> reason);
 
   Recorder& recorder_;
   std::mutex mutex_;
   bool is_open_ = false;
   bool is_drawn_ = false;
+  bool is_hanging_ = false;  ///< which was judged, once
   int64_t number_ = 0;
   int64_t begin_ns_ = 0;
   OpenSlice* slice_ = nullptr;

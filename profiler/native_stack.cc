@@ -25,11 +25,13 @@ std::string demangled(const char* symbol) {
   return text;
 }
 
-/// How the recorder and LibTorch's call of it look, which are no part of the program's stack.
+/// How the recorder and LibTorch's call of it look, which are no part of the program's stack. A
+/// sanitizer's backtrace() sees itself, too.
 bool is_of_recording(std::string_view name) {
   return name.find("redline::profiler::") != std::string_view::npos ||
          name.find("at::RecordFunction") != std::string_view::npos ||
-         name.starts_with("torch::unwind::") || name.starts_with("libredline");
+         name.starts_with("torch::unwind::") || name.starts_with("libredline") ||
+         name == "backtrace" || name == "__interceptor_backtrace";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Result Recorder::begin_ring(Session& session) {
   // What the ring is for may come as a signal; without the thread that hears it, the rest works.
   static_cast<void>(finish_on_signals());
   steps_.watch_slow_steps(session.options.slow_step, session.options.ring_ns);
-  if (!session.flight->begin()) {
+  if (!session.flight->begin([this](int64_t now_ns) { steps_.look(now_ns); })) {
     return tl::unexpected(std::string("start: the system has no thread left"));
   }
   return {};

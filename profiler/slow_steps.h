@@ -11,11 +11,22 @@ namespace redline::profiler {
 class SlowSteps {
  public:
   /// A step is slow that takes more than `factor` times the median of those before; 0: none is.
-  /// Of slow steps within `pause_ns` of one that was told, and after kMostTold, none is told.
+  /// Of slow steps within `pause_ns` of one that was told, and after kMostTold, none is told; the
+  /// same of those that hang.
   SlowSteps(double factor, int64_t pause_ns) : factor_(factor), pause_ns_(pause_ns) {}
 
   /// Why the step that has just ended is worth a trace.
   [[nodiscard]] std::optional<std::string> judge(int64_t number, int64_t took_ns, int64_t now_ns);
+
+  /// Whether a step that still runs after `took_ns` hangs: it is slow already, and by kHangFloorNs,
+  /// so that what is merely slow is told when it has ended and can be seen whole.
+  [[nodiscard]] bool hangs(int64_t took_ns) const {
+    return is_slow(took_ns - kHangFloorNs, usual());
+  }
+  /// Why it is worth a trace now; its end is only to be remembered.
+  [[nodiscard]] std::optional<std::string> tell_hanging(int64_t number, int64_t took_ns,
+                                                        int64_t now_ns);
+  void remember(int64_t took_ns) { last_[seen_++ % kRemembered] = took_ns; }
 
   [[nodiscard]] uint64_t not_told() const { return not_told_; }
 
@@ -23,15 +34,24 @@ class SlowSteps {
   static constexpr size_t kRemembered = 64;
   static constexpr size_t kFewest = 8;  ///< steps before one can be called slow
   static constexpr uint64_t kMostTold = 10;
+  static constexpr int64_t kHangFloorNs = 1'000'000'000;
 
-  [[nodiscard]] int64_t median() const;
+  /// The median; 0 before there are enough steps.
+  [[nodiscard]] int64_t usual() const;
+  [[nodiscard]] bool is_slow(int64_t took_ns, int64_t usual_ns) const;
+  struct Told {
+    uint64_t count = 0;
+    std::optional<int64_t> last_ns;
+  };
+  [[nodiscard]] std::optional<std::string> tell(Told& told, const char* form, int64_t number,
+                                                int64_t took_ns, int64_t usual_ns, int64_t now_ns);
 
   double factor_;
   int64_t pause_ns_;
   std::array<int64_t, kRemembered> last_{};
   size_t seen_ = 0;
-  std::optional<int64_t> told_ns_;
-  uint64_t told_ = 0;
+  Told slow_;
+  Told hanging_;  // apart: a slow step must not keep a hang from being told
   uint64_t not_told_ = 0;
 };
 

@@ -27,6 +27,24 @@ TEST(SlowSteps, AreSeveralTimesTheMedian) {
             "step 7 took 31.0 ms, 3.1 times the median of 10.0 ms");
 }
 
+TEST(SlowSteps, HangWhereTheyAreSlowBySecondsAndGoOn) {
+  SlowSteps steps(3, 0);
+  int64_t now = 0;
+  EXPECT_FALSE(steps.hangs(3'600'000 * kMs));
+  EXPECT_EQ(told(steps, 50, 10, now), 0);
+  EXPECT_FALSE(steps.hangs(31 * kMs));
+  EXPECT_FALSE(steps.hangs(1030 * kMs));
+  EXPECT_TRUE(steps.hangs(1031 * kMs));
+  EXPECT_EQ(steps.tell_hanging(7, 1031 * kMs, now * kMs),
+            "step 7 has not ended after 1031.0 ms, 103.1 times the median of 10.0 ms");
+  SlowSteps with_pause(3, 3'600'000 * kMs);
+  EXPECT_EQ(told(with_pause, 50, 10, now) + told(with_pause, 2, 100, now), 1);
+  EXPECT_TRUE(with_pause.tell_hanging(7, 1031 * kMs, now * kMs));
+  EXPECT_FALSE(with_pause.tell_hanging(8, 1031 * kMs, now * kMs));
+  EXPECT_EQ(with_pause.not_told(), 2u);
+  EXPECT_FALSE(SlowSteps(0, 0).hangs(1031 * kMs));
+}
+
 TEST(SlowSteps, NeedSomeStepsToCompareWith) {
   SlowSteps steps(3, 0);
   int64_t now = 0;

@@ -6,9 +6,10 @@ Most jobs are small Python programs without torch that drive libredline.so by ct
 import pathlib
 import signal
 import sys
+import time
 
 import pytest
-from recording import import_redline, load, names, step_numbers, traces
+from recording import import_redline, load, names, slices, step_numbers, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -147,6 +148,45 @@ def test_a_recorded_job_writes_its_slow_step_and_how_it_failed(
     assert 31 in step_numbers(reasons[slow])
     assert names(reasons[slow], "cpu_op")["aten::linear"] >= 31
     assert ("uncaught ValueError" in reasons) == (end == "fails")
+
+
+HANG = """
+import threading, torch
+class Hangs(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+    @staticmethod
+    def backward(context, gradient):
+        if step == 20:
+            with torch.profiler.record_function("waits for the others"):
+                threading.Event().wait()
+        return gradient
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(23):
+    Hangs.apply(model(torch.ones(2, 4)).sum()).backward()
+    optimizer.step()
+"""
+
+
+def test_a_hang_is_written_by_itself_and_names_what_hangs(start, program, python, tmp_path):
+    folder = tmp_path / "traces"
+    command = [program("redline"), "record", "-o", folder, "--ring", "30s", "--slow-step", "1000",
+               "--", python, "-c", HANG]
+    with start(command, cwd=tmp_path) as process:
+        hangs = []
+        while not hangs:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+            hangs = [each for each in traces(folder) if "has not ended" in each["redline"]["reason"]]
+    (trace,) = hangs
+    assert trace["redline"]["reason"].startswith("step 20 has not ended after ")
+    open_now = [event for event in slices(trace) if event["args"].get("finished") is False]
+    assert trace["redline"]["unfinished"] == len(open_now)
+    assert {"unfinished ProfilerStep#20", "waits for the others", "HangsBackward",
+            "autograd::engine::evaluate_function: HangsBackward"} <= {each["name"] for each in open_now}
+    assert 20 not in step_numbers(trace)
 
 
 @pytest.mark.parametrize("end", ["", 'call("redline_discard")', "sys.exit(0)"])

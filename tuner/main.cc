@@ -7,12 +7,15 @@
 #include <cstdio>
 #include <set>
 
+#include "tuner/advised_knobs.h"
 #include "tuner/best_config.h"
 #include "tuner/controller.h"
 #include "tuner/dry_run.h"
 #include "tuner/live_line.h"
 #include "tuner/options.h"
+#include "tuner/page.h"
 #include "tuner/runner.h"
+#include "tuner/study_commands.h"
 #include "tuner/table.h"
 
 namespace redline::tuner {
@@ -103,26 +106,40 @@ std::string why_nothing_worked(const History& history) {
   return text;
 }
 
+Result<void> write_page(const History& history, const Space& space, const std::optional<Best>& best,
+                        const Options& options) {
+  return write_atomically(options.page_path(), study_page(history, space, best, options.command,
+                                                          options.study, options.output));
+}
+
 int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const History& history,
-        const Options& options) {
+        const Space& space, const Options& options) {
   screen.clear();
   if (!ended) return fail(ended.error());
   const bool stopped = *ended == StudyEnd::kStopped;
   const std::optional<Best> best = find_best(history);
   if (stopped) fmt::print(stderr, "stopped; the same command with --resume goes on\n");
   screen.say(table.summary(history, best, options));
+  const Result<void> page = write_page(history, space, best, options);
+  if (page) screen.say("see why: " + options.page_path() + "\n");
   if (options.json) fmt::print("{}", tune_json(history, best, options, stopped));
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     return fail("stdout: the output could not be written; the study and best.json are complete");
   }
   if (!screen.write_error().empty()) return fail(screen.write_error());
+  if (!page) return fail(page.error());
   return best ? kDone : fail(why_nothing_worked(history));
 }
 
 int run(const Options& options) {
   const Machine machine = detect_machine();
-  const auto space = make_space(options.knobs, options.command, machine, options.global_batch);
+  auto space = make_space(options.knobs, options.command, machine, options.global_batch);
   if (!space) return fail(space.error(), kUsage);
+  if (!options.from_trace.empty()) {
+    const auto advised = advised_knobs(options.from_trace);
+    if (!advised) return fail(advised.error());
+    put_advised_first(*space, *advised, options.knobs.empty(), machine);
+  }
   const auto strategy = make_strategy(options.strategy, *space,
                                       {.machine = machine,
                                        .memory_limit_bytes = options.memory_limit_bytes,
@@ -143,6 +160,10 @@ int run(const Options& options) {
                                      .memory_metric_regex = options.memory_metric_regex},
                                     options.resume);
   if (!study) return fail(study.error());
+  if (const int64_t dropped = study->dropped_failures()) {
+    fmt::print(stderr, "autotune: {}: none of its {} trial{} succeeded; started over\n",
+               options.study, dropped, dropped == 1 ? "" : "s");
+  }
   History history(*space);
   Result<std::vector<FinishedTrial>> finished = study->finished();
   if (!finished) return fail(options.study + ": " + finished.error());
@@ -157,13 +178,14 @@ int run(const Options& options) {
   }
   const Result<StudyEnd> ended =
       run_study(plan, *study, history, options.prototype(), run_trial, stop_request, screen);
-  return end(ended, screen, table, history, options);
+  return end(ended, screen, table, history, *space, options);
 }
 
 }  // namespace
 }  // namespace redline::tuner
 
 int main(int argc, char** argv) {
+  if (const auto done = redline::tuner::run_study_command(argc, argv)) return *done;
   int status = 0;
   const auto options = redline::tuner::parse_options(argc, argv, status);
   return options ? redline::tuner::run(*options) : status;

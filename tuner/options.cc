@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <regex>
 
 #include "tuner/knob.h"
@@ -57,6 +58,8 @@ constexpr const char* kFooter =
     "           --memory-limit 2GiB -- python train.py\n"
     "  autotune --global-batch 512 -- torchrun --nproc_per_node 2 train.py\n"
     "  autotune --knob threads=1,2 --metric 'rate ([0-9.]+)' -- ./train -t {threads}\n"
+    "  autotune --from-trace traces -- python train.py\n"
+    "  autotune show|export|apply autotune.study.db   (each has its --help)\n"
     "\n"
     "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
 
@@ -72,6 +75,10 @@ int report_usage(const CLI::ParseError& error) {
 }
 
 }  // namespace
+
+std::string Options::page_path() const {
+  return std::filesystem::path(study).replace_extension(".html");
+}
 
 std::chrono::nanoseconds Options::measure_for() const {
   return std::clamp<nanoseconds>(budget.time / 40, seconds(2), seconds(10));
@@ -125,6 +132,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->check(checked(parse_size));
   app.add_option("--study", options.study, "The file that keeps every trial")
       ->capture_default_str();
+  app.add_option("--from-trace", options.from_trace,
+                 "Turn first what the report on this trace or folder advises");
   app.add_option("--metric", options.metric_regex,
                  "Objective: last match on stdout of a regular expression with one group")
       ->check(check_regex);

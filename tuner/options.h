@@ -20,6 +20,7 @@ struct Options {
   std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;
   std::string study = "autotune.study.db";
+  std::string from_trace;
   std::string metric_regex;
   std::string memory_metric_regex;
   std::chrono::nanoseconds trial_timeout{0};
@@ -30,6 +31,8 @@ struct Options {
   std::string output = "best.json";
   std::vector<std::string> command;
 
+  /// Where the page about the study goes: the study's name with .html.
+  [[nodiscard]] std::string page_path() const;
   /// How long a trial measures after its warm-up: a fortieth of the budget, 2 s to 10 s.
   [[nodiscard]] std::chrono::nanoseconds measure_for() const;
   /// Warm-up and measurement of a trial: what a strategy may plan with.

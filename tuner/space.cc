@@ -137,6 +137,29 @@ std::string Space::signature() const {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+tl::expected<Space, std::string> parse_signature(const std::string& text) {
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  const std::string unreadable = "its search space cannot be read";
+  if (!json.is_object() || !json.contains("knobs") || !json["knobs"].is_object()) {
+    return tl::unexpected(unreadable);
+  }
+  Space space;
+  for (const auto& [name, values] : json["knobs"].items()) {
+    auto knob = parse_knob(name + "=" + (values.is_string() ? values.get<std::string>() : ""));
+    if (!knob) return tl::unexpected(unreadable + ": " + knob.error());
+    space.knobs.push_back(*std::move(knob));
+  }
+  if (const auto first = json.find("first"); first != json.end() && first->is_object()) {
+    for (const auto& [name, value] : first->items()) {
+      if (value.is_string()) space.first[name] = value.get<std::string>();
+    }
+  }
+  if (const auto size = json.find("samples_a_step"); size != json.end() && size->is_number()) {
+    space.samples_a_step = size->get<int64_t>();
+  }
+  return space;
+}
+
 tl::expected<Space, std::string> make_space(const std::vector<std::string>& knobs,
                                             const std::vector<std::string>& command,
                                             const Machine& machine,

@@ -26,6 +26,8 @@ struct Space {
   /// values are the divisors.
   std::optional<int64_t> samples_a_step;
 
+  std::vector<std::string> advised;  ///< names that a report's advice puts first
+
   [[nodiscard]] const Knob* find(const std::string& name) const;
   /// Drops what equals `defaults` (as the hook saw them in the first trial), and adds what follows
   /// from the rest.
@@ -41,6 +43,9 @@ struct Space {
 [[nodiscard]] tl::expected<Space, std::string> make_space(
     const std::vector<std::string>& knobs, const std::vector<std::string>& command,
     const Machine& machine, std::optional<int64_t> global_batch = std::nullopt);
+
+/// The space that Space::signature() was made of.
+[[nodiscard]] tl::expected<Space, std::string> parse_signature(const std::string& text);
 
 /// Does {NAME} stand in the command, or in a variable of the environment?
 [[nodiscard]] bool has_placeholder(const std::vector<std::string>& command,

@@ -31,8 +31,10 @@ constexpr double kLoaderKeepsUp = 0.03;  ///< share of time waited for data
 constexpr std::string_view kGuessedOn[] = {"cudnn_benchmark", "tf32", "pin_memory",
                                            "persistent_workers"};
 
-/// Screened in this order: what changes most first.
-int rank_of(const Knob& knob) {
+/// Screened in this order: what a report advises, then what changes most.
+int rank_of(const Knob& knob, const Space& space) {
+  const auto advised = std::find(space.advised.begin(), space.advised.end(), knob.name);
+  if (advised != space.advised.end()) return static_cast<int>(advised - space.advised.end());
   static constexpr std::array<std::string_view, 4> kOrder = {"amp", "channels_last", "compile",
                                                              "cudnn_benchmark"};
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), knob.name) - kOrder.begin());
@@ -51,8 +53,9 @@ class StagedWalk {
       if (&knob == batch_ || &knob == workers_) continue;
       (knob.is_numeric() ? numbers_ : switches_).push_back(&knob);
     }
-    std::stable_sort(switches_.begin(), switches_.end(),
-                     [](const Knob* a, const Knob* b) { return rank_of(*a) < rank_of(*b); });
+    std::stable_sort(switches_.begin(), switches_.end(), [&](const Knob* a, const Knob* b) {
+      return rank_of(*a, space) < rank_of(*b, space);
+    });
   }
 
   std::optional<Proposal> next() {

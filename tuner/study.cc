@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace redline::tuner {
@@ -127,13 +128,52 @@ Result<Study> Study::open(const std::string& path, const StudyIdentity& identity
   return study;
 }
 
-Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
+Result<Study> Study::open_to_read(const std::string& path) {
+  if (access(path.c_str(), R_OK) != 0) {
+    return tl::unexpected(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  Result<Database> database = Database::open(path);
+  if (!database) return tl::unexpected(fmt::format("{}: {}", path, database.error()));
+  Study study(FileLock(-1), *std::move(database), path);
+  bool empty = false;
+  if (auto known = study.check_version(empty); !known) {
+    return tl::unexpected(fmt::format("{}: {}", path, known.error()));
+  }
+  if (empty) return tl::unexpected(path + ": it is empty, no study");
+  return study;
+}
+
+Result<StudyIdentity> Study::identity() const {
+  std::map<std::string, std::string> values;
+  Statement row = database_.prepare("SELECT key, value FROM study");
+  for (;;) {
+    const Result<bool> more = row.step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+    values[row.text(0)] = row.text(1);
+  }
+  const Json command = Json::parse(values["command"], nullptr, false);
+  const Json limit = Json::parse(values["memory_limit_bytes"], nullptr, false);
+  if (!command.is_array()) return tl::unexpected(std::string("its command cannot be read"));
+  StudyIdentity identity{.command = {},
+                         .space = values["space"],
+                         .memory_limit_bytes = {},
+                         .metric_regex = values["metric"],
+                         .memory_metric_regex = values["memory_metric"]};
+  for (const Json& word : command) {
+    identity.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+  }
+  if (limit.is_number_unsigned()) identity.memory_limit_bytes = limit.get<uint64_t>();
+  return identity;
+}
+
+Result<void> Study::check_version(bool& empty) const {
   Statement version = database_.prepare(
       "SELECT user_version, application_id, "
       "(SELECT count(*) FROM sqlite_master) "
       "FROM pragma_user_version, pragma_application_id");
   if (const auto row = version.step(); !row) return tl::unexpected(row.error());
-  const bool empty = version.integer(2) == 0;
+  empty = version.integer(2) == 0;
   if (!empty && version.integer(1) != kApplicationId) {
     return tl::unexpected(std::string("a database, but no study. Give --study another file"));
   }
@@ -142,6 +182,12 @@ Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
         "a study of version {}, this autotune reads version {}. Give --study another file",
         version.integer(0), kVersion));
   }
+  return {};
+}
+
+Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
+  bool empty = false;
+  if (auto known = check_version(empty); !known) return known;
   if (empty) {
     // One transaction: killed in the middle of it, the file is empty again.
     std::string sql = "BEGIN IMMEDIATE;";
@@ -152,8 +198,12 @@ Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
   }
 
   const Result<int64_t> trials = count("1");
-  if (!trials) return tl::unexpected(trials.error());
-  if (*trials > 0) {
+  const Result<int64_t> successes = count("outcome='ok'");
+  if (!trials || !successes) return tl::unexpected(trials ? successes.error() : trials.error());
+  if (*trials > 0 && !resume && *successes == 0) {
+    if (auto dropped = database_.execute("DELETE FROM trials"); !dropped) return dropped;
+    dropped_failures_ = *trials;
+  } else if (*trials > 0) {
     if (!resume) {
       return tl::unexpected(
           fmt::format("has {} trial{} already. --resume goes on with them; "
@@ -163,6 +213,10 @@ Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
     if (auto same = check_identity(identity); !same) return same;
     return database_.execute("UPDATE trials SET state='interrupted' WHERE state='started'");
   }
+  return write_identity(identity);
+}
+
+Result<void> Study::write_identity(const StudyIdentity& identity) {
   for (const IdentityPart& part : parts_of(identity)) {
     auto written = database_.prepare("INSERT OR REPLACE INTO study VALUES (?, ?)")
                        .bind(1, std::string(part.key))

@@ -26,10 +26,17 @@ struct StudyIdentity {
 class Study {
  public:
   /// Opens or makes the file. Errors (whole sentences without the program's name): it is in use by
-  /// another autotune; it has trials and `resume` is false; it belongs to another command or space;
-  /// it is not a study, or a newer version's.
+  /// another autotune; it has trials, one of them successful, and `resume` is false; it belongs to
+  /// another command or space; it is not a study, or a newer version's.
   [[nodiscard]] static Result<Study> open(const std::string& path, const StudyIdentity& identity,
                                           bool resume);
+
+  /// For looking alone: needs no lock, and works while a search runs. The file must be a study.
+  [[nodiscard]] static Result<Study> open_to_read(const std::string& path);
+  [[nodiscard]] Result<StudyIdentity> identity() const;
+
+  /// Trials of a study without a single success, dropped by open(): they answer no question.
+  [[nodiscard]] int64_t dropped_failures() const { return dropped_failures_; }
 
   /// In the order they ended.
   [[nodiscard]] Result<std::vector<FinishedTrial>> finished() const;
@@ -63,6 +70,8 @@ class Study {
       : lock_(std::move(lock)), database_(std::move(database)), path_(std::move(path)) {}
   [[nodiscard]] static Result<FileLock> lock(const std::string& path);
   [[nodiscard]] Result<void> prepare(const StudyIdentity& identity, bool resume);
+  [[nodiscard]] Result<void> check_version(bool& empty) const;
+  [[nodiscard]] Result<void> write_identity(const StudyIdentity& identity);
   [[nodiscard]] Result<void> check_identity(const StudyIdentity& identity) const;
   [[nodiscard]] Result<int64_t> count(const std::string& condition) const;
 
@@ -70,6 +79,7 @@ class Study {
   FileLock lock_;
   Database database_;
   std::string path_;
+  int64_t dropped_failures_ = 0;
 };
 
 }  // namespace redline::tuner

@@ -1,6 +1,10 @@
 """`autotune` from outside: what it finds, keeps, prints and leaves behind."""
 
+import collections
 import contextlib
+import csv
+import html.parser
+import io
 import json
 import pathlib
 import signal
@@ -130,6 +134,73 @@ def test_two_at_once_are_refused(run, start, tune, tmp_path):
         first.communicate(timeout=30)
     assert second.returncode == 1
     assert "another autotune is using it" in second.stderr
+
+
+def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path):
+    """Also after best.json is gone, and with a page that needs nothing from outside."""
+    done = run(tune("--max-trials", "12"), cwd=tmp_path)
+    assert "see why: autotune.study.html" in done.stdout
+    page = (tmp_path / "autotune.study.html").read_text()
+    best = (tmp_path / "best.json").read_bytes()
+    (tmp_path / "best.json").unlink()
+
+    def study(command, *options):
+        return run([program("autotune"), command, "autotune.study.db", *options], cwd=tmp_path)
+
+    shown = study("show")
+    assert [line for line in done.stdout.splitlines() if line not in shown.stdout.splitlines()][:1]
+    assert done.stdout.partition("see why")[0].endswith(shown.stdout), "the same table"
+    one = study("show", "--trial", "1").stdout
+    assert one.startswith("trial 1  ok  default\n  batch_size 32, workers 0\n")
+    assert json.loads(study("export", "--format", "json").stdout)["trials"][0]["id"] == 1
+    rows = list(csv.DictReader(io.StringIO(study("export", "--format", "csv").stdout)))
+    assert (rows[0]["batch_size"], float(rows[0]["samples_per_s"])) == ("32", 100)
+    assert len(rows) == len(trials_of(tmp_path))
+    assert study("export").stdout == page
+
+    applied = study("apply")
+    assert applied.stdout.startswith("redline run --config best.json -- ")
+    assert (tmp_path / "best.json").read_bytes() == best
+
+    parser = PageParser()
+    parser.feed(page)
+    assert parser.outside == []
+    assert parser.count["svg"] == 2
+    assert parser.count["circle"] + parser.count["path"] >= 2 * len(rows) - 1
+    assert parser.count["tr"] >= len(rows)
+
+
+class PageParser(html.parser.HTMLParser):
+    """Counts elements; `outside` is what the page would load."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = collections.Counter()
+        self.outside = []
+
+    def handle_starttag(self, tag, attrs):
+        self.count[tag] += 1
+        self.outside += [value for name, value in attrs if name in ("src", "href")]
+
+
+def test_what_is_no_study_is_said_in_one_line(run, program, tmp_path):
+    (tmp_path / "text").write_text("no database, but long enough to be looked at" * 30)
+    (tmp_path / "empty").touch()
+    for name, words in (("none", "No such file"), ("text", "not a database"), ("empty", "no study")):
+        done = run([program("autotune"), "show", name], cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"autotune: {name}: ") and words in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert run([program("autotune"), "apply"]).returncode == 2
+
+
+def test_a_mistyped_command_can_be_mended_and_run_again(run, tune, program, tmp_path):
+    failed = run([program("autotune"), "--max-trials", "1", "--", "/none/python"], cwd=tmp_path)
+    assert failed.returncode == 1
+    done = run(tune("--max-trials", "2"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "none of its 1 trial succeeded; started over" in done.stderr
+    assert [outcome for *_, outcome in trials_of(tmp_path)][0] == "ok"
 
 
 def test_a_command_that_never_works_is_reported_with_its_own_words(run, program, tmp_path):

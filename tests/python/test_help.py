@@ -6,7 +6,7 @@ COMMANDS = [
     *(["redline", *rest] for rest in
       ([], ["record"], ["trigger"], ["run"], ["report"], ["diff"], ["view"], ["merge"], ["export"],
        ["doctor"])),
-    ["autotune"],
+    *(["autotune", *rest] for rest in ([], ["show"], ["export"], ["apply"])),
     ["redline-viewer"],
 ]
 

@@ -1,0 +1,74 @@
+#include "tuner/advised_knobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tuner/strategy.h"
+
+namespace redline::tuner {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Machine kGpu{.gpu = true, .cores = 4, .memory_available_bytes = {}};
+
+std::vector<std::string> names(const Space& space) {
+  std::vector<std::string> result;
+  for (const Knob& knob : space.knobs) result.push_back(knob.name);
+  return result;
+}
+
+TEST(AdvisedKnobs, ComeFirstInTheOrderOfTheAdvice) {
+  Space space = *make_space({"batch_size=8..64", "amp=off,bf16", "num_workers=0..4"}, {"t"}, kGpu);
+  put_advised_first(space, {"num_workers=0..16", "tf32=off,on", "amp=off,fp16"}, false, kGpu);
+  EXPECT_THAT(names(space), ElementsAre("num_workers", "amp", "batch_size"));
+  EXPECT_EQ(space.find("num_workers")->text(), "0..4") << "the user's own range";
+}
+
+TEST(AdvisedKnobs, AreAddedWhereTheUserNamedNone) {
+  Space space = *make_space({"batch_size=8..64"}, {"t"}, kGpu);
+  put_advised_first(space, {"tf32=off,on"}, true, kGpu);
+  EXPECT_THAT(names(space), ElementsAre("tf32", "batch_size"));
+  Space cpu = *make_space({"batch_size=8..64"}, {"t"}, {});
+  put_advised_first(cpu, {"tf32=off,on"}, true, {});
+  EXPECT_THAT(names(cpu), ElementsAre("batch_size"));
+}
+
+TEST(AdvisedKnobs, StagedScreensThemFirst) {
+  Space space = *make_space({"amp=off,bf16", "channels_last=off,on", "compile=off,on"}, {"t"}, {});
+  FinishedTrial first{.id = 1, .config = {}, .why = "default", .result = {}};
+  first.result.outcome = Outcome::kOk;
+  first.result.throughput = Throughput{100, 99, 101};
+  first.result.observed = {{"amp", "off"}, {"channels_last", "off"}, {"compile", "off"}};
+  const auto second_trial = [&] {
+    History history(space);
+    history.add(first);
+    return make_strategy("staged", space, {})->ask(history)->config;
+  };
+  EXPECT_EQ(second_trial(), (Config{{"amp", "bf16"}}));
+  put_advised_first(space, {"compile=off,on"}, false, {});
+  EXPECT_EQ(second_trial(), (Config{{"compile", "on"}}));
+}
+
+TEST(AdvisedKnobs, AreReadFromARealTrace) {
+  const std::filesystem::path shared = std::filesystem::path(REDLINE_SHARED_DIR) / "traces";
+  if (!std::filesystem::exists(shared)) GTEST_SKIP() << shared << " is absent";
+  for (const auto& file : std::filesystem::recursive_directory_iterator(shared)) {
+    if (file.path().filename().string().find("workers0") == std::string::npos) continue;
+    const auto knobs = advised_knobs(file.path());
+    ASSERT_TRUE(knobs) << knobs.error();
+    EXPECT_THAT(*knobs, testing::Contains("num_workers=0..16"));
+    return;
+  }
+  GTEST_SKIP() << "no trace without workers in " << shared;
+}
+
+TEST(AdvisedKnobs, AFileThatIsNoTraceIsAnError) {
+  EXPECT_THAT(advised_knobs("/none.json").error(), testing::HasSubstr("/none.json"));
+}
+
+}  // namespace
+}  // namespace redline::tuner

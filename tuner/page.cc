@@ -1,0 +1,173 @@
+#include "tuner/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "trace/html.h"
+#include "tuner/page_charts.h"
+#include "tuner/plan.h"
+#include "tuner/words.h"
+
+namespace redline::trace {
+const char* page_style();  // compiled in: the report's page looks the same
+}
+
+namespace redline::tuner {
+namespace {
+
+using trace::html::escape;
+
+constexpr size_t kShownValues = 6;
+constexpr const char* kStyle = R"(
+.chart { width: 100%; height: auto; font-size: 11px; }
+.chart text { fill: var(--dim); }
+.chart .grid { stroke: var(--line); }
+.chart polyline { fill: none; stroke-width: 1.8; }
+.chart .failed { fill: none; stroke: var(--dataloader); stroke-width: 2; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 16px; }
+.key { display: flex; gap: 6px; align-items: center; }
+.scroll { overflow-x: auto; }
+.scroll table { width: 100%; border-collapse: collapse; }
+.scroll th, .scroll td { padding: 3px 8px; border-bottom: 1px solid var(--line); text-align: left; }
+.scroll .number { text-align: right; }
+tr.best { font-weight: 600; }
+pre { margin: 8px 0 0; padding: 8px; border-radius: 4px; background: var(--hover); overflow-x: auto; }
+)";
+
+std::string card(const std::string& title, const std::string& body) {
+  if (body.empty()) return "";
+  return fmt::format("<section class=card><h2>{}</h2>{}</section>\n", title, body);
+}
+
+std::string verdict_card(const std::optional<Best>& best, const std::vector<std::string>& command,
+                         const std::string& config_path) {
+  if (!best) return card("No trial succeeded", "<p>The table below says why.</p>");
+  const Throughput& rate = best->estimate.throughput;
+  std::string text =
+      fmt::format("<div class=step><b>{} samples/s</b><span class=dim>{} to {}, 95 %</span></div>",
+                  number_text(rate.samples_per_s), number_text(rate.low), number_text(rate.high));
+  if (best->is_default) {
+    text += "<p>the default itself</p>";
+  } else if (best->speedup) {
+    text += fmt::format("<p>{}{:.2f} x the default ({:.2f} to {:.2f})</p>",
+                        best->proven() ? "" : "not proven faster: ", best->speedup->value,
+                        best->speedup->low, best->speedup->high);
+  }
+  text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
+  text += fmt::format("<pre>redline run --config {} -- {}</pre>", escape(shell_text({config_path})),
+                      escape(shell_text(command)));
+  return card("Best", text);
+}
+
+std::string effect_rows(const std::vector<KnobEffect>& effects) {
+  std::string rows;
+  for (const KnobEffect& effect : effects) {
+    std::string values;
+    for (size_t i = 0; i < std::min(effect.best_by_value.size(), kShownValues); ++i) {
+      const auto& [value, rate] = effect.best_by_value[i];
+      values += fmt::format("{}<code>{}</code> {}", i == 0 ? "" : " · ", escape(value),
+                            rate > 0 ? number_text(rate) : "does not run");
+    }
+    if (effect.best_by_value.size() > kShownValues) values += " …";
+    rows += fmt::format("<tr><td>{}</td><td class=number>{:.0f} %</td><td>{}</td></tr>",
+                        escape(effect.knob), 100 * effect.at_stake(), values);
+  }
+  if (rows.empty()) return "";
+  return "<p class=dim>the best rate seen with each value; at stake is what the worst that runs "
+         "lacks</p><div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
+         "<th>best samples/s by value</th></tr>" +
+         rows + "</table></div>";
+}
+
+std::string trial_rows(const History& history, const Space& space,
+                       const std::optional<Best>& best) {
+  std::string head = "<tr><th class=number>#</th>";
+  for (const Knob& knob : space.knobs) head += "<th>" + escape(knob.name) + "</th>";
+  if (space.samples_a_step) head += "<th>accumulation</th>";
+  head +=
+      "<th class=number>samples/s</th><th class=number>memory</th><th class=number>data wait</th>"
+      "<th class=number>took</th><th>why</th><th>ended</th></tr>";
+  std::string rows;
+  for (const FinishedTrial& trial : history.trials()) {
+    const Config all = history.effective(trial.config);
+    const auto cell = [&](const std::string& name) {
+      const auto found = all.find(name);
+      return "<td>" + (found == all.end() ? "–" : escape(found->second)) + "</td>";
+    };
+    const TrialResult& result = trial.result;
+    rows += fmt::format(
+        "<tr{}><td class=number>{}</td>",
+        best && history.canonical(trial.config) == best->config ? " class=best" : "", trial.id);
+    for (const Knob& knob : space.knobs) rows += cell(knob.name);
+    if (space.samples_a_step) rows += cell("accumulation");
+    rows += fmt::format(
+        "<td class=number>{}</td><td class=number>{}</td><td class=number>{}</td>"
+        "<td class=number>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>",
+        trial.ok() ? number_text(result.throughput->samples_per_s) : "–",
+        result.peak_memory_bytes ? size_text(*result.peak_memory_bytes) : "–",
+        result.data_wait_share ? fmt::format("{:.0f} %", 100 * *result.data_wait_share) : "–",
+        duration_text(result.wall), escape(trial.why), escape(result.stderr_tail),
+        escape(trial.ok() ? "ok" : result.message));
+  }
+  return "<div class=scroll><table>" + head + rows + "</table></div>";
+}
+
+}  // namespace
+
+double KnobEffect::at_stake() const {
+  double worst = best_by_value.front().second;
+  for (const auto& [value, rate] : best_by_value) worst = rate > 0 ? rate : worst;
+  return 1 - worst / best_by_value.front().second;
+}
+
+std::vector<KnobEffect> knob_effects(const History& history, const Space& space) {
+  std::vector<KnobEffect> effects;
+  for (const Knob& knob : space.knobs) {
+    std::map<std::string, double> best;
+    for (const FinishedTrial& trial : history.trials()) {
+      const Config all = history.effective(trial.config);
+      const auto value = all.find(knob.name);
+      if (value == all.end()) continue;
+      double& rate = best[value->second];
+      if (trial.ok()) rate = std::max(rate, trial.result.throughput->samples_per_s);
+    }
+    KnobEffect effect{knob.name, {best.begin(), best.end()}};
+    std::stable_sort(effect.best_by_value.begin(), effect.best_by_value.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    if (best.size() > 1 && effect.best_by_value.front().second > 0) effects.push_back(effect);
+  }
+  std::stable_sort(effects.begin(), effects.end(), [](const KnobEffect& a, const KnobEffect& b) {
+    return a.at_stake() > b.at_stake();
+  });
+  return effects;
+}
+
+std::string study_page(const History& history, const Space& space, const std::optional<Best>& best,
+                       const std::vector<std::string>& command, const std::string& study,
+                       const std::string& config_path) {
+  std::chrono::nanoseconds used{0};
+  for (const FinishedTrial& trial : history.trials()) used += trial.result.wall;
+  const int64_t failed = history.out_of_memory_count();
+  std::string page = fmt::format(
+      "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
+      "content=\"width=device-width\"><title>{0} – autotune</title>\n<style>{1}{2}</style>\n<main>"
+      "<div class=top><h1>{0}</h1><span class=dim>{3} trials · {4} out of memory · "
+      "{5}</span></div>\n",
+      escape(study), trace::page_style(), kStyle, history.trials().size(), failed,
+      duration_text(used));
+  page += verdict_card(best, command, config_path);
+  if (!history.empty()) {
+    page += "<div class=columns><div>" +
+            card("Throughput by batch size, × out of memory", batch_chart(history)) +
+            "</div><div>" +
+            card("Search: each trial, and the best so far", convergence_chart(history)) +
+            "</div></div>\n";
+    page += card("What mattered", effect_rows(knob_effects(history, space)));
+    page += card("Trials", trial_rows(history, space, best));
+  }
+  return page + "</main></html>\n";
+}
+
+}  // namespace redline::tuner

@@ -21,9 +21,12 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
   }
   auto report = std::make_shared<trace::Report>();
   if (!traces.empty()) *report = trace::make_report(traces, cancel);
-  DerivedTracks derived;
-  if (!report->is_cancelled) derived = derive_tracks(session, *report);
-  return {std::move(report), std::make_shared<const DerivedTracks>(std::move(derived))};
+  AnalysedSession analysed{report, std::make_shared<const DerivedTracks>(),
+                           std::make_shared<const CollectiveLinks>()};
+  if (report->is_cancelled) return analysed;
+  analysed.derived = std::make_shared<const DerivedTracks>(derive_tracks(session, *report));
+  analysed.collectives = std::make_shared<const CollectiveLinks>(session, *report);
+  return analysed;
 }
 
 }  // namespace redline::viewer

@@ -10,6 +10,7 @@
 #include "trace/reader.h"
 #include "trace/report.h"
 #include "viewer/models/derived_tracks.h"
+#include "viewer/models/links.h"
 #include "viewer/models/session.h"
 
 namespace redline::viewer {
@@ -28,6 +29,7 @@ struct LoadedSession {
 struct AnalysedSession {
   std::shared_ptr<const trace::Report> report;
   std::shared_ptr<const DerivedTracks> derived;
+  std::shared_ptr<const CollectiveLinks> collectives;
 };
 
 /// Incomplete where `cancel` was set meanwhile.

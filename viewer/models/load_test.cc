@@ -7,8 +7,8 @@
 
 #include "viewer/models/details.h"
 #include "viewer/models/layout.h"
-#include "viewer/models/name_table.h"
 #include "viewer/models/overview.h"
+#include "viewer/models/report_tables.h"
 #include "viewer/models/search.h"
 #include "viewer/models/summary.h"
 
@@ -32,8 +32,11 @@ void use(const Session& session) {
   const Layout layout(session, 500);
   (void)overview_columns(session, 300);
   const trace::Report report = *analyse_session(session).report;
-  (void)name_rows(report, TableKind::kOperators);
-  (void)name_rows(report, TableKind::kKernels);
+  (void)operator_rows(report);
+  (void)kernel_rows(report);
+  (void)collective_rows(session, report);
+  (void)rank_rows(report);
+  (void)memory_rows(report);
   (void)summarize(report);
   EXPECT_GT(first_view(session, 900).span_ns(), 0);
   const Search search(session, "a");

@@ -43,25 +43,17 @@ Search::Search(const Session& session, const std::string& text) : text_(text) {
 
 template <typename Visit>
 void Search::for_each_hit(const Session& session, const Visit& visit) const {
-  if (text_.empty()) return;
-  for (uint32_t t = 0; t < traces_.size(); ++t) {
-    const SessionTrace& item = session.traces()[t];
-    const trace::Slices& slices = item.trace->slices();
-    const std::vector<bool>& matched = traces_[t].matched;
-    for (uint32_t i = 0; i < item.trace->slice_count(); ++i) {
-      const bool hit = (slices.name[i] && matched[slices.name[i].value]) ||
-                       category_[static_cast<size_t>(slices.category[i])];
-      if (hit) visit(SliceRef{t, {i}}, saturating_sub(slices.begin_ns[i], item.origin_ns));
-    }
-  }
+  for_each(session, [&](SliceRef ref) {
+    const SessionTrace& item = session.traces()[ref.trace];
+    const int64_t begin_ns = item.trace->slices().begin_ns[ref.slice.value];
+    visit(ref, saturating_sub(begin_ns, item.origin_ns));
+    return true;
+  });
 }
 
 bool Search::matches(const Session& session, SliceRef ref) const {
   if (!ref || text_.empty()) return false;
-  const trace::Slices& slices = session.traces()[ref.trace].trace->slices();
-  const trace::StringId name = slices.name[ref.slice.value];
-  return (name && traces_[ref.trace].matched[name.value]) ||
-         category_[static_cast<size_t>(slices.category[ref.slice.value])];
+  return is_hit(session.traces()[ref.trace].trace->slices(), ref.trace, ref.slice.value);
 }
 
 SliceRef Search::next(const Session& session, SliceRef from) const {

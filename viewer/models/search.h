@@ -22,6 +22,18 @@ class Search {
   [[nodiscard]] uint64_t count() const { return count_; }
   [[nodiscard]] bool matches(const Session& session, SliceRef ref) const;
 
+  /// Calls visit(SliceRef) for each hit, lane by lane, until it returns false.
+  template <typename Visit>
+  void for_each(const Session& session, const Visit& visit) const {
+    if (text_.empty()) return;
+    for (uint32_t t = 0; t < traces_.size(); ++t) {
+      const trace::Trace& trace = *session.traces()[t].trace;
+      for (uint32_t i = 0; i < trace.slice_count(); ++i) {
+        if (is_hit(trace.slices(), t, i) && !visit(SliceRef{t, {i}})) return;
+      }
+    }
+  }
+
   /// The hit after (before) `from` by begin; with no `from`, or past the end, the first (last).
   [[nodiscard]] SliceRef next(const Session& session, SliceRef from) const;
   [[nodiscard]] SliceRef previous(const Session& session, SliceRef from) const;
@@ -34,6 +46,11 @@ class Search {
     std::vector<bool> matched;  ///< by StringId
   };
 
+  [[nodiscard]] bool is_hit(const trace::Slices& slices, uint32_t trace, uint32_t slice) const {
+    const trace::StringId name = slices.name[slice];
+    return (name && traces_[trace].matched[name.value]) ||
+           category_[static_cast<size_t>(slices.category[slice])];
+  }
   template <typename Visit>
   void for_each_hit(const Session& session, const Visit& visit) const;
 

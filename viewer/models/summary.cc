@@ -88,9 +88,18 @@ std::string evidence_line(const std::string& name, double value) {
 }
 
 SummaryCard card_of(const trace::Finding& finding) {
-  SummaryCard card{
-      finding.headline, finding.detail, gain_text(finding.estimated_speedup), finding.knob, {},
-      finding.severity};
+  SummaryCard card{finding.headline,
+                   finding.detail,
+                   gain_text(finding.estimated_speedup),
+                   finding.knob,
+                   {},
+                   finding.severity,
+                   0,
+                   {}};
+  card.trace = finding.trace;
+  for (const trace::EvidenceEvent& event : finding.events) {
+    if (!card.slice) card.slice = event.slice;
+  }
   for (const auto& [name, value] : finding.evidence) {
     if (!card.evidence.empty()) card.evidence += '\n';
     card.evidence += evidence_line(name, value);

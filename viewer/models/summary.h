@@ -27,6 +27,8 @@ struct SummaryCard {
   std::string knob;      ///< for autotune --knob; may be empty
   std::string evidence;  ///< the figures it follows from, one a line
   trace::Severity severity = trace::Severity::kLow;
+  size_t trace = 0;      ///< of the report, that the evidence is in
+  trace::SliceId slice;  ///< evidence to look at; none where it is no slice
 };
 
 struct Summary {

@@ -9,6 +9,8 @@
 namespace redline::viewer {
 namespace {
 
+constexpr int kMostLinkRows = 6;  // the rest scrolls
+
 QString text(const std::string& value) { return QString::fromStdString(value); }
 
 QTableWidget* make_table() {
@@ -18,6 +20,7 @@ QTableWidget* make_table() {
   table->horizontalHeader()->setStretchLastSection(true);
   table->verticalHeader()->hide();
   table->verticalHeader()->setDefaultSectionSize(22);
+  table->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   table->verticalHeader()->setMinimumSectionSize(18);
   table->setShowGrid(false);
   table->setWordWrap(true);
@@ -48,6 +51,7 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
       state_(state),
       name_(new QLabel),
       duration_(new QLabel),
+      links_(new TableView(tr("Linked slices"))),
       table_(make_table()) {
   name_->setWordWrap(true);
   name_->setMinimumWidth(1);  // else its longest word widens the pane
@@ -63,8 +67,11 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
   column->addWidget(name_);
   column->addWidget(duration_);
   column->addSpacing(6);
+  column->addWidget(links_);
   column->addWidget(table_, 1);
   column->addStretch(0);
+  links_->horizontalHeader()->hide();
+  connect(links_, &TableView::slice_chosen, &state, &ViewState::go_to, Qt::QueuedConnection);
   connect(&state, &ViewState::selection_changed, this, &DetailsPane::show_selection);
   show_selection();
 }
@@ -74,6 +81,7 @@ void DetailsPane::show_selection() {
   const SliceRef ref = state_.selection();
   table_->setVisible(static_cast<bool>(ref));
   duration_->setVisible(static_cast<bool>(ref));
+  show_links();
   if (!ref) {
     name_->setText(tr("Click a slice to see its details."));
     return;
@@ -90,7 +98,14 @@ void DetailsPane::show_selection() {
   const QColor muted = state_.theme().muted;
   for (const DetailField& field : details.fields) add_row(*table_, field, muted);
   for (const DetailField& field : details.arguments) add_row(*table_, field, muted);
-  table_->resizeRowsToContents();
+}
+
+void DetailsPane::show_links() {
+  links_->setVisible(!state_.links().empty());
+  Table table = link_rows(state_.session(), state_.links(), state_.selection());
+  const int rows = std::min<int>(static_cast<int>(table.rows.size()), kMostLinkRows);
+  links_->setFixedHeight(rows * links_->verticalHeader()->defaultSectionSize() + 12);
+  links_->show_table(std::move(table), -1);
 }
 
 }  // namespace redline::viewer

@@ -5,6 +5,7 @@
 #include <QTableWidget>
 #include <QWidget>
 
+#include "viewer/widgets/table_view.h"
 #include "viewer/widgets/view_state.h"
 
 namespace redline::viewer {
@@ -17,10 +18,12 @@ class DetailsPane : public QWidget {
 
  private:
   void show_selection();
+  void show_links();
 
   ViewState& state_;
   QLabel* name_;
   QLabel* duration_;
+  TableView* links_;     // what launched it, and what it launched
   QTableWidget* table_;  // some dozens of rows: one slice's own fields
 };
 

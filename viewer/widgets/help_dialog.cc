@@ -23,12 +23,16 @@ constexpr KeyHelp kKeys[] = {
     {"drag", "move; in the overview: choose what is shown"},
     {"click", "select a slice; click a track's name to fold it, right-click it for more"},
     {"F,  double click", "zoom to the selected slice, again: to everything"},
+    {"[  ]", "to the slice that launched this one, and to what it launched"},
+    {"Shift + drag", "select an area: the Selection tab sums it up by name"},
+    {"R", "the same over the time of the selected slice, in all lanes"},
+    {"M", "mark where the selected slice begins; again, or a double click on the flag: unmark"},
     {"P", "pin the selected slice's track on top, or let it go"},
     {"Home", "show everything"},
     {".  ,", "next and previous slice of the lane"},
     {"/,  Ctrl + F", "search; Enter and Shift + Enter: next and previous"},
     {"Esc", "drop the selection or the search"},
-    {"Ctrl + O", "open traces"},
+    {"Ctrl + O,  Ctrl + S", "open traces; save zoom, tracks and marks beside the trace"},
     {"?", "this page"},
 };
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/overlay_painter.h"
 
 namespace redline::viewer {
 namespace {
@@ -30,6 +31,8 @@ LanesView::LanesView(ViewState& state, QWidget* parent)
   // Moving the mouse repaints the overlay only.
   connect(&state, &ViewState::selection_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::hover_changed, this, qOverload<>(&QWidget::update));
+  connect(&state, &ViewState::marks_changed, this, qOverload<>(&QWidget::update));
+  connect(&state, &ViewState::area_changed, this, qOverload<>(&QWidget::update));
 }
 
 void LanesView::repaint_slices() {
@@ -52,35 +55,7 @@ void LanesView::paintEvent(QPaintEvent*) {
   }
   QPainter painter(this);
   painter.drawImage(0, 0, image_);
-  paint_overlay(painter);
-}
-
-std::optional<QRectF> LanesView::rect_of(SliceRef ref) const {
-  if (!ref) return std::nullopt;
-  const auto top = state_.layout().top_of(state_.session(), ref);
-  if (!top) return std::nullopt;
-  const TimeRange range = state_.session().range_of(ref);
-  const double left = std::max(state_.axis().x_of(range.begin_ns), -10.0);
-  const double right = std::min(state_.axis().x_of(range.end_ns), width() + 10.0);
-  if (right < 0 || left > width()) return std::nullopt;
-  const int pinned = state_.layout().pinned_height();
-  const int y = *top < pinned ? *top : *top - state_.scroll();
-  if (*top >= pinned && y + Layout::kLaneHeight <= pinned) return std::nullopt;
-  return QRectF(left, y + 1, std::max(right - left, 2.0), Layout::kLaneHeight - 1);
-}
-
-void LanesView::paint_overlay(QPainter& painter) {
-  const Theme& theme = state_.theme();
-  if (const auto rect = rect_of(state_.hover())) {
-    QColor shade = theme.dark ? QColor(Qt::white) : QColor(Qt::black);
-    shade.setAlpha(40);
-    painter.fillRect(*rect, shade);
-  }
-  if (const auto rect = rect_of(state_.selection())) {
-    painter.setPen(QPen(theme.accent, 2));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(rect->adjusted(0, 0, 0, 1));
-  }
+  OverlayPainter(painter, state_, size()).paint();
 }
 
 void LanesView::wheelEvent(QWheelEvent* event) {
@@ -104,6 +79,7 @@ void LanesView::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   pressed_ = last_ = event->pos();
   dragging_ = false;
+  selecting_area_ = event->modifiers() & Qt::ShiftModifier;
 }
 
 void LanesView::mouseMoveEvent(QMouseEvent* event) {
@@ -115,8 +91,9 @@ void LanesView::mouseMoveEvent(QMouseEvent* event) {
     const int moved = (event->pos() - *pressed_).manhattanLength();
     if (moved < QApplication::startDragDistance()) return;
     dragging_ = true;
-    setCursor(Qt::ClosedHandCursor);
+    setCursor(selecting_area_ ? Qt::CrossCursor : Qt::ClosedHandCursor);
   }
+  if (selecting_area_) return state_.select_area(*pressed_, event->pos());
   const QPoint step = event->pos() - last_;
   last_ = event->pos();
   state_.pan(-step.x());

@@ -34,8 +34,6 @@ class LanesView : public QWidget {
 
  private:
   void repaint_slices();
-  void paint_overlay(QPainter& painter);
-  [[nodiscard]] std::optional<QRectF> rect_of(SliceRef ref) const;
   [[nodiscard]] QString tip_at(QPoint at) const;
   void show_tip(QHelpEvent* event);
 
@@ -45,6 +43,7 @@ class LanesView : public QWidget {
   std::optional<QPoint> pressed_;
   QPoint last_;
   bool dragging_ = false;
+  bool selecting_area_ = false;
 };
 
 }  // namespace redline::viewer

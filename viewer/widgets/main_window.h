@@ -11,13 +11,17 @@
 #include "viewer/widgets/timeline.h"
 #include "viewer/widgets/view_state.h"
 
+class QMenu;
 class QTabWidget;
 
 namespace redline::viewer {
 
 class DetailsPane;
 class OverviewPane;
+class SelectionPane;
 class TablesPane;
+
+enum class ExportKind : uint8_t { kCsv, kJson, kPng, kSvg };
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -34,6 +38,11 @@ class MainWindow : public QMainWindow {
   void show_session(const LoadedSession& loaded);
   void show_analysis(const AnalysedSession& analysed);
   void show_error(const QString& sentence);
+  /// The table that is shown, or the picture. A sentence where it cannot be written.
+  [[nodiscard]] std::optional<std::string> export_to(const std::string& path, ExportKind kind);
+  void save_view();
+  /// Waits for what is computed beside the window: for pictures.
+  void settle();
 
  signals:
   void loaded();
@@ -46,16 +55,21 @@ class MainWindow : public QMainWindow {
 
  private:
   QWidget* make_top_bar();
+  QMenu* make_export_menu();
   QWidget* make_message_page();
   QWidget* make_work_area();
   QWidget* make_status_bar();
   void connect_state();
 
   void choose_files();
+  void choose_export(const QString& suffix, ExportKind kind);
+  void restore_view();
+  void say(const QString& sentence);
   void show_message(const QString& text, bool loading);
   void show_progress(quint64 done, quint64 total);
   void cancel_load();
   void choose_name(const QString& name);
+  void show_evidence(size_t trace, trace::SliceId slice);
   void update_status();
   void update_selection_status();
 
@@ -72,6 +86,8 @@ class MainWindow : public QMainWindow {
   QTabWidget* panes_ = nullptr;
   OverviewPane* overview_ = nullptr;
   DetailsPane* details_ = nullptr;
+  SelectionPane* selection_ = nullptr;
+  std::shared_ptr<const trace::Report> report_;
   QLabel* loaded_text_ = nullptr;
   QLabel* selection_text_ = nullptr;
   QLabel* range_text_ = nullptr;

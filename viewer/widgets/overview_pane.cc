@@ -3,6 +3,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QPainter>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
@@ -187,6 +188,14 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
     knob->setWordWrap(true);
     knob->setTextInteractionFlags(Qt::TextSelectableByMouse);
     words->addWidget(knob);
+  }
+  if (card.slice) {
+    auto* show = new QPushButton(tr("show evidence"));
+    show->setProperty("link", true);
+    show->setCursor(Qt::PointingHandCursor);
+    connect(show, &QPushButton::clicked, this,
+            [this, trace = card.trace, slice = card.slice] { emit evidence_chosen(trace, slice); });
+    words->addWidget(show, 0, Qt::AlignLeft);
   }
   row->addWidget(stripe);
   row->addLayout(words, 1);

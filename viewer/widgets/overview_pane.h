@@ -20,6 +20,10 @@ class OverviewPane : public QWidget {
   void show_summary(const Summary& summary);
   void show_note(const QString& text);  ///< instead of a summary
 
+ signals:
+  /// Of the report's trace.
+  void evidence_chosen(size_t trace, redline::trace::SliceId slice);
+
  private:
   QVBoxLayout* start_content();
   void add_step(QVBoxLayout& column, const Summary& summary);

@@ -19,9 +19,12 @@ class RulerView : public QWidget {
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
 
  private:
+  void paint_marks(QPainter& painter);
+
   ViewState& state_;
   double last_x_ = 0;
 };

@@ -74,17 +74,6 @@ int64_t session_time(const Session& session, int64_t at_ns) {
   return saturating_sub(at_ns, session.traces().front().origin_ns);
 }
 
-std::optional<std::string> write_file(const std::string& path, const std::string& text) {
-  QFile file(QString::fromStdString(path));
-  const bool written = file.open(QIODevice::WriteOnly | QIODevice::Truncate) &&
-                       file.write(text.data(), static_cast<qint64>(text.size())) ==
-                           static_cast<qint64>(text.size()) &&
-                       file.flush();
-  if (written) return std::nullopt;
-  return fmt::format("{}: cannot be written: {}. Name another file.", path,
-                     file.errorString().toStdString());
-}
-
 }  // namespace
 
 std::optional<std::string> apply_view(MainWindow& window, const View& view) {
@@ -108,11 +97,23 @@ std::optional<std::string> apply_view(MainWindow& window, const View& view) {
 
 std::optional<std::string> save_screenshot(MainWindow& window, const std::string& path) {
   QCoreApplication::processEvents();
+  window.settle();
   const QPixmap picture = window.grab();
   QFile file(QString::fromStdString(path));
   if (file.open(QIODevice::WriteOnly) && picture.save(&file, "PNG") && file.flush()) {
     return std::nullopt;
   }
+  return fmt::format("{}: cannot be written: {}. Name another file.", path,
+                     file.errorString().toStdString());
+}
+
+std::optional<std::string> write_text_file(const std::string& path, const std::string& text) {
+  QFile file(QString::fromStdString(path));
+  const bool written = file.open(QIODevice::WriteOnly | QIODevice::Truncate) &&
+                       file.write(text.data(), static_cast<qint64>(text.size())) ==
+                           static_cast<qint64>(text.size()) &&
+                       file.flush();
+  if (written) return std::nullopt;
   return fmt::format("{}: cannot be written: {}. Name another file.", path,
                      file.errorString().toStdString());
 }
@@ -147,7 +148,7 @@ std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession&
       {"first_paint_s", loaded.seconds + first_paint_ms / 1000},
       {"peak_bytes", peak_bytes()},
   };
-  return write_file(path, report.dump(2) + "\n");
+  return write_text_file(path, report.dump(2) + "\n");
 }
 
 std::optional<QSize> parse_size(const std::string& text) {

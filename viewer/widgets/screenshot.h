@@ -22,6 +22,9 @@ struct View {
 [[nodiscard]] std::optional<std::string> save_screenshot(MainWindow& window,
                                                          const std::string& path);
 
+[[nodiscard]] std::optional<std::string> write_text_file(const std::string& path,
+                                                         const std::string& text);
+
 /// Zooms and pans along a fixed path, painting each frame, and writes a JSON object: events, lanes,
 /// width, height (of the lanes, in pixels), p50_ms, p95_ms, max_ms (of a frame), p95_cpu_ms (the
 /// same without the time in which other programs had the core), load_s, first_paint_s and

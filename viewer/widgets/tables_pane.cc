@@ -1,65 +1,46 @@
 #include "viewer/widgets/tables_pane.h"
 
-#include <QHeaderView>
-#include <QSortFilterProxyModel>
-#include <QTableView>
+#include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
-namespace {
 
-constexpr int kTitleMargin = 34;  // the padding and the sort mark
-
-}  // namespace
-
-TablesPane::TablesPane(QWidget* parent) : QTabWidget(parent) {
+TablesPane::TablesPane(ViewState& state, QWidget* parent)
+    : QTabWidget(parent), state_(state), find_(new FindPane(state)) {
   setDocumentMode(true);
-  add_table(kernels_, tr("Kernels"));
-  operator_view_ = add_table(operators_, tr("Operators"));
+  kernels_ = add_table(tr("Kernels"));
+  operators_ = add_table(tr("Operators"));
+  collectives_ = add_table(tr("Collectives"));
+  ranks_ = add_table(tr("Ranks"));
+  addTab(find_, tr("Find"));
+  memory_ = add_table(tr("Memory"));
 }
 
-QTableView* TablesPane::add_table(NameTable& table, const QString& title) {
-  auto* sorted = new QSortFilterProxyModel(this);
-  sorted->setSourceModel(&table);
-  sorted->setSortRole(NameTable::kSortRole);
-  auto* view = new QTableView;
-  view->setModel(sorted);
-  view->setAccessibleName(title);
-  view->setShowGrid(false);
-  view->setSortingEnabled(true);
-  view->sortByColumn(NameTable::kShare, Qt::DescendingOrder);
-  view->setSelectionBehavior(QAbstractItemView::SelectRows);
-  view->setSelectionMode(QAbstractItemView::SingleSelection);
-  view->setTextElideMode(Qt::ElideRight);
-  view->setWordWrap(false);
-  view->verticalHeader()->hide();
-  view->verticalHeader()->setDefaultSectionSize(20);
-  view->verticalHeader()->setMinimumSectionSize(20);
-  QHeaderView* header = view->horizontalHeader();
-  header->setHighlightSections(false);
-  header->setDefaultSectionSize(90);
-  header->setMinimumSectionSize(60);
-  header->setSectionResizeMode(NameTable::kName, QHeaderView::Stretch);
-  for (int c = 0; c < NameTable::kColumnCount; ++c) {
-    view->setColumnHidden(c, !table.has_column(static_cast<NameTable::Column>(c)));
-    const int title = view->fontMetrics().horizontalAdvance(
-        table.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString());
-    header->resizeSection(c, std::max(header->defaultSectionSize(), title + kTitleMargin));
-  }
-  connect(view, &QTableView::activated, this, [this, sorted, &table](const QModelIndex& index) {
-    emit name_chosen(QString::fromStdString(table.row(sorted->mapToSource(index).row()).name));
-  });
-  connect(view, &QTableView::clicked, view, &QTableView::activated);
+TableView* TablesPane::add_table(const QString& title) {
+  auto* view = new TableView(title);
+  connect(view, &TableView::name_chosen, this, &TablesPane::name_chosen);
+  connect(view, &TableView::slice_chosen, &state_, &ViewState::go_to);
   addTab(view, title);
   return view;
 }
 
+void TablesPane::fill(TableView& view, Table table, int sort_column) {
+  setTabVisible(indexOf(&view), !table.rows.empty());
+  view.show_table(std::move(table), sort_column);
+}
+
 void TablesPane::show_report(const trace::Report& report) {
-  kernels_.set_report(report);
-  operators_.set_report(report);
-  operator_view_->setColumnHidden(NameTable::kDevice, kernels_.rowCount() == 0);
+  fill(*kernels_, kernel_rows(report), 2);
+  fill(*operators_, operator_rows(report), 2);
+  fill(*collectives_, collective_rows(state_.session(), report), 6);
+  fill(*ranks_, rank_rows(report), -1);
+  fill(*memory_, memory_rows(report), -1);
   // A recording without a GPU has no kernels: begin with what there is.
-  setTabVisible(0, kernels_.rowCount() > 0);
-  setCurrentIndex(kernels_.rowCount() > 0 ? 0 : 1);
+  setCurrentWidget(kernels_->table().rows.empty() ? operators_ : kernels_);
+}
+
+const Table& TablesPane::current_table() const {
+  if (currentWidget() == find_) return find_->table().table();
+  return static_cast<const TableView*>(currentWidget())->table();
 }
 
 }  // namespace redline::viewer

@@ -1,12 +1,12 @@
-// The tables under the timeline. A click on a row finds its longest slice in the lanes, and the
-// name becomes the search, so that Enter goes on to the next one.
+// The tables under the timeline. A click on a row finds its slice in the lanes; where it stands for
+// all of a name, the longest one, and the name becomes the search, so that Enter goes on.
 #pragma once
 
 #include <QTabWidget>
 
-#include "viewer/models/name_table.h"
-
-class QTableView;
+#include "trace/report.h"
+#include "viewer/widgets/find_pane.h"
+#include "viewer/widgets/table_view.h"
 
 namespace redline::viewer {
 
@@ -14,19 +14,28 @@ class TablesPane : public QTabWidget {
   Q_OBJECT
 
  public:
-  explicit TablesPane(QWidget* parent = nullptr);
+  explicit TablesPane(ViewState& state, QWidget* parent = nullptr);
 
+  /// Tabs that have nothing to show are hidden.
   void show_report(const trace::Report& report);
+  [[nodiscard]] FindPane& find() { return *find_; }
+  /// The table of the tab that is shown.
+  [[nodiscard]] const Table& current_table() const;
 
  signals:
   void name_chosen(QString name);
 
  private:
-  QTableView* add_table(NameTable& table, const QString& title);
+  TableView* add_table(const QString& title);
+  void fill(TableView& view, Table table, int sort_column);
 
-  NameTable kernels_{TableKind::kKernels};
-  NameTable operators_{TableKind::kOperators};
-  QTableView* operator_view_ = nullptr;
+  ViewState& state_;
+  TableView* kernels_;
+  TableView* operators_;
+  TableView* collectives_;
+  TableView* ranks_;
+  TableView* memory_;
+  FindPane* find_;
 };
 
 }  // namespace redline::viewer

@@ -81,6 +81,9 @@ QString Theme::style_sheet() const {
     QPushButton { background: transparent; border: 1px solid transparent; border-radius: 4px;
                   padding: 4px 10px; }
     QPushButton:hover, QPushButton:focus { border-color: $separator; background: $field; }
+    QPushButton::menu-indicator { image: none; width: 0; }
+    QPushButton[link="true"] { color: $accent; padding: 0; border: none; background: transparent; }
+    QPushButton[link="true"]:hover, QPushButton[link="true"]:focus { text-decoration: underline; }
     QTabWidget::pane { border: none; border-top: 1px solid $separator; }
     QTabBar { qproperty-drawBase: 0; }
     QTabBar::tab { padding: 7px 14px 6px 14px; color: $muted;

@@ -71,6 +71,18 @@ QLineEdit* Timeline::make_filter() {
   return filter_;
 }
 
+// Where the selected slice begins, with its name; without one in the middle of the view.
+void Timeline::toggle_mark() {
+  const SliceRef ref = state_.selection();
+  const int64_t time = ref ? state_.session().range_of(ref).begin_ns
+                           : state_.axis().time_at(state_.axis().width / 2.0);
+  for (const Mark& mark : state_.marks()) {
+    if (mark.time_ns == time) return state_.remove_mark(time);
+  }
+  const std::string name = ref ? printable(state_.session().name_of(ref).substr(0, 200)) : "";
+  state_.set_mark(time, name);
+}
+
 void Timeline::toggle_pin() {
   if (!state_.selection()) return;
   const Row* row = state_.layout().row_of(state_.session(), state_.selection());
@@ -147,8 +159,21 @@ bool Timeline::handle_key(int key) {
     case Qt::Key_Home:
       state_.fit();
       return true;
+    case Qt::Key_M:
+      toggle_mark();
+      return true;
+    case Qt::Key_R:
+      state_.select_area_of_slice();
+      return true;
+    case Qt::Key_BracketLeft:
+      state_.follow_link(-1);
+      return true;
+    case Qt::Key_BracketRight:
+      state_.follow_link(1);
+      return true;
     case Qt::Key_Escape:
       state_.select({});
+      state_.drop_area();
       return true;
     case Qt::Key_Period:
       step_slice(1);

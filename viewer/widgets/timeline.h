@@ -29,6 +29,7 @@ class Timeline : public QWidget {
 
  private:
   QLineEdit* make_filter();
+  void toggle_mark();
   void toggle_pin();
   void update_scroll_bar();
   void update_summary();

@@ -20,13 +20,18 @@ ViewState::ViewState(const Theme& theme, QObject* parent)
     : QObject(parent),
       theme_(&theme),
       session_(std::make_shared<const Session>(std::vector<std::shared_ptr<const trace::Trace>>{})),
-      derived_(std::make_shared<const DerivedTracks>()) {}
+      derived_(std::make_shared<const DerivedTracks>()),
+      collectives_(std::make_shared<const CollectiveLinks>()) {}
 
 void ViewState::open(std::shared_ptr<const Session> session) {
   session_ = std::move(session);
   derived_ = std::make_shared<const DerivedTracks>();
   layout_ = Layout(*session_, height_);
+  collectives_ = std::make_shared<const CollectiveLinks>();
   selection_ = hover_ = {};
+  links_.clear();
+  area_ = {};
+  marks_.clear();
   search_ = {};
   scroll_ = 0;
   axis_ = axis_.showing(first_view(*session_, axis_.width));
@@ -35,12 +40,17 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   emit axis_changed();
   emit scroll_changed();
   emit selection_changed();
+  emit area_changed();
   emit search_changed();
 }
 
-void ViewState::add(std::shared_ptr<const DerivedTracks> derived) {
-  derived_ = std::move(derived);
+void ViewState::add(const AnalysedSession& analysed) {
+  derived_ = analysed.derived;
+  collectives_ = analysed.collectives;
   rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
+  if (!selection_) return;
+  links_ = links_of(*session_, *collectives_, selection_);
+  emit selection_changed();
 }
 
 void ViewState::set_size(int width, int height) {
@@ -99,7 +109,63 @@ void ViewState::toggle(RowId row) {
 void ViewState::select(SliceRef ref) {
   if (ref == selection_) return;
   selection_ = ref;
+  links_ = links_of(*session_, *collectives_, ref);
   emit selection_changed();
+}
+
+void ViewState::select_area(QPointF from, QPointF to) {
+  const auto y = [&](double value) { return layout_.content_y(static_cast<int>(value), scroll_); };
+  area_.range = {axis_.time_at(std::min(from.x(), to.x())),
+                 axis_.time_at(std::max(from.x(), to.x()))};
+  area_.lanes = lanes_between(*session_, layout_, std::min(y(from.y()), y(to.y())),
+                              std::max(y(from.y()), y(to.y())) + 1);
+  emit area_changed();
+}
+
+void ViewState::select_area_of_slice() {
+  area_.range = selection_ ? session_->range_of(selection_) : axis_.range();
+  area_.lanes = lanes_between(*session_, layout_, 0, layout_.height());
+  emit area_changed();
+}
+
+void ViewState::drop_area() {
+  area_ = {};
+  emit area_changed();
+}
+
+void ViewState::remove_mark(int64_t time_ns) {
+  std::erase_if(marks_, [&](const Mark& mark) { return mark.time_ns == time_ns; });
+  emit marks_changed();
+}
+
+void ViewState::set_mark(int64_t time_ns, const std::string& note) {
+  std::erase_if(marks_, [&](const Mark& mark) { return mark.time_ns == time_ns; });
+  const auto after = std::find_if(marks_.begin(), marks_.end(),
+                                  [&](const Mark& mark) { return mark.time_ns > time_ns; });
+  marks_.insert(after, {time_ns, note});
+  emit marks_changed();
+}
+
+SavedView ViewState::saved_view() const {
+  return {axis_.range(), scroll_, search_.text(), layout_.arrangement(), marks_};
+}
+
+void ViewState::restore(const SavedView& view) {
+  marks_.clear();
+  for (const Mark& mark : view.marks) set_mark(mark.time_ns, mark.note);
+  rearrange([&](Layout& layout) { layout.arrange(view.arrangement); });
+  if (view.range.span_ns() > 0) set_range(view.range);
+  set_scroll(view.scroll);
+  if (!view.search.empty()) find(QString::fromStdString(view.search));
+  emit marks_changed();
+}
+
+void ViewState::follow_link(int direction) {
+  for (const Link& link : links_) {
+    if (direction < 0 && link.to == selection_) return go_to(link.from);
+    // An operator leads to what the calls inside it launched.
+    if (direction > 0 && link.to != selection_) return go_to(link.to);
+  }
 }
 
 void ViewState::go_to(SliceRef ref) {

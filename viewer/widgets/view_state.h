@@ -3,11 +3,16 @@
 #pragma once
 
 #include <QObject>
+#include <QPointF>
 #include <memory>
 
+#include "viewer/models/area.h"
 #include "viewer/models/layout.h"
+#include "viewer/models/links.h"
+#include "viewer/models/load.h"
 #include "viewer/models/search.h"
 #include "viewer/models/session.h"
+#include "viewer/models/view_file.h"
 #include "viewer/widgets/theme.h"
 
 namespace redline::viewer {
@@ -25,13 +30,17 @@ class ViewState : public QObject {
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] const TimeAxis& axis() const { return axis_; }
   [[nodiscard]] SliceRef selection() const { return selection_; }
+  /// Of the selected slice.
+  [[nodiscard]] const std::vector<Link>& links() const { return links_; }
+  [[nodiscard]] const std::vector<Mark>& marks() const { return marks_; }  ///< by time
+  [[nodiscard]] const Area& area() const { return area_; }
   [[nodiscard]] SliceRef hover() const { return hover_; }
   [[nodiscard]] const Search& search() const { return search_; }
   [[nodiscard]] int scroll() const { return scroll_; }  ///< pixels of the layout above the view
 
   void open(std::shared_ptr<const Session> session);
-  /// Adds tracks that the report has found.
-  void add(std::shared_ptr<const DerivedTracks> derived);
+  /// Adds tracks and links that the report has found.
+  void add(const AnalysedSession& analysed);
   void set_size(int width, int height);  ///< of the lanes
   void set_scroll(int scroll);
   void set_range(TimeRange range);
@@ -52,6 +61,18 @@ class ViewState : public QObject {
   /// Selects and moves the view there; zooms where the slice would be too small or too large.
   void go_to(SliceRef ref);
   void set_hover(SliceRef ref);
+  /// From one corner of the view to the other: x in pixels, y as in the view.
+  void select_area(QPointF from, QPointF to);
+  /// The time of the selected slice (else all of the view) in all lanes.
+  void select_area_of_slice();
+  void drop_area();
+  /// Sets a mark; one at that very time is replaced.
+  void set_mark(int64_t time_ns, const std::string& note);
+  void remove_mark(int64_t time_ns);
+  [[nodiscard]] SavedView saved_view() const;
+  void restore(const SavedView& view);
+  /// To the slice that the selected one follows from (-1) or leads to (1).
+  void follow_link(int direction);
 
   void find(const QString& text);
   void find_next();
@@ -71,6 +92,8 @@ class ViewState : public QObject {
   void scroll_changed();
   void selection_changed();
   void hover_changed();
+  void area_changed();
+  void marks_changed();
   void search_changed();
 
  private:
@@ -85,6 +108,10 @@ class ViewState : public QObject {
   int height_ = 1;
   int scroll_ = 0;
   SliceRef selection_;
+  std::vector<Link> links_;
+  std::shared_ptr<const CollectiveLinks> collectives_;
+  Area area_;
+  std::vector<Mark> marks_;
   SliceRef hover_;
   Search search_;
 };

@@ -163,7 +163,7 @@ TEST_F(Window, TypingInTheSearchFieldDoesNotMoveTheView) {
 
 TEST_F(Window, ARowOfATableLeadsToTheTimeline) {
   open_two_ranks();
-  auto* table = window_.findChild<TablesPane*>()->findChild<QTableView*>();
+  auto* table = static_cast<TableView*>(window_.findChild<TablesPane*>()->currentWidget());
   ASSERT_GT(table->model()->rowCount(), 0);
   const QModelIndex cell = table->model()->index(0, 0);
   QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(cell).center());

@@ -1,0 +1,35 @@
+// What lies in an area of the timeline, by name: the Selection tab.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "viewer/models/layout.h"
+#include "viewer/models/table.h"
+
+namespace redline::viewer {
+
+/// Some lanes over some time.
+struct Area {
+  TimeRange range;
+  std::vector<LaneHit> lanes;
+
+  [[nodiscard]] bool empty() const { return lanes.empty() || range.span_ns() <= 0; }
+};
+
+/// The lanes that are shown between two heights of the layout.
+[[nodiscard]] std::vector<LaneHit> lanes_between(const Session& session, const Layout& layout,
+                                                 int top, int bottom);
+
+struct AreaSummary {
+  uint64_t slices = 0;
+  Table table;
+};
+
+/// Slices that touch the area, with their whole durations; "In the area" sums up the parts inside.
+/// Self is what no slice of the next lane of the thread covers. A row leads to its longest slice.
+/// Setting `cancel` makes it stop soon, incomplete.
+[[nodiscard]] AreaSummary summarize_area(const Session& session, const Area& area,
+                                         const std::atomic<bool>* cancel = nullptr);
+
+}  // namespace redline::viewer

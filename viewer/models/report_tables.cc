@@ -1,0 +1,213 @@
+#include "viewer/models/report_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "viewer/models/derived_tracks.h"
+
+namespace redline::viewer {
+namespace {
+
+using trace::Analysis;
+
+constexpr size_t kMostWaitColumns = 16;
+
+std::string rank_name(const trace::Trace& trace, size_t index) {
+  return fmt::format("rank {}", trace.metadata().rank.value_or(static_cast<int>(index)));
+}
+
+double share_of(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+/// Rows of the same name of several traces become one.
+template <typename Row, typename Get>
+std::vector<Row> merged(const trace::Report& report, const Get& rows_of) {
+  std::unordered_map<std::string, size_t> index;
+  std::vector<Row> sums;
+  for (const Analysis& analysis : report.traces) {
+    for (const Row& row : rows_of(analysis)) {
+      const auto [found, is_new] = index.try_emplace(row.name, sums.size());
+      if (is_new) {
+        sums.push_back(row);
+        continue;
+      }
+      Row& sum = sums[found->second];
+      sum.count += row.count;
+      sum.total_ns = saturating_add(sum.total_ns, row.total_ns);
+      if constexpr (requires { sum.max_ns; }) {
+        sum.max_ns = std::max(sum.max_ns, row.max_ns);
+      } else {
+        sum.self_ns = saturating_add(sum.self_ns, row.self_ns);
+        sum.device_self_ns = saturating_add(sum.device_self_ns, row.device_self_ns);
+      }
+    }
+  }
+  return sums;
+}
+
+int64_t mean(int64_t total, int64_t count) { return total / std::max<int64_t>(count, 1); }
+
+// The longest call of those that the row sums up.
+SliceRef longest_call(const Analysis& analysis, uint32_t trace, const trace::Collective& row) {
+  const auto& slices = analysis.trace->slices();
+  SliceRef longest;
+  int64_t longest_ns = -1;
+  for (const trace::CollectiveCall& call : analysis.communication.collectives.calls) {
+    const auto& group = analysis.communication.collectives.groups[call.group];
+    if (call.kind != row.kind || group.name != row.group) continue;
+    const int64_t ns = slices.end_ns[call.slice.value] - slices.begin_ns[call.slice.value];
+    if (ns <= longest_ns) continue;
+    longest_ns = ns;
+    longest = {trace, call.slice};
+  }
+  return longest;
+}
+
+}  // namespace
+
+Table kernel_rows(const trace::Report& report) {
+  Table table{"Kernels",
+              {{"Name", Unit::kText},
+               {"Calls", Unit::kCount},
+               {"Total", Unit::kDuration},
+               {"Mean", Unit::kDuration},
+               {"Longest", Unit::kDuration},
+               {"Share", Unit::kShare},
+               {"Tensor Cores", Unit::kText},
+               {"Occupancy", Unit::kShare}},
+              {}};
+  const auto rows = merged<trace::KernelRow>(
+      report, [](const Analysis& analysis) -> const auto& { return analysis.kernels; });
+  int64_t whole = 0;
+  for (const auto& row : rows) whole = saturating_add(whole, row.total_ns);
+  for (const trace::KernelRow& row : rows) {
+    table.rows.push_back({{row.name, row.count, row.total_ns, mean(row.total_ns, row.count),
+                           row.max_ns, share_of(row.total_ns, whole),
+                           std::string(row.uses_tensor_cores ? "yes" : "no"), row.occupancy},
+                          {},
+                          row.name});
+  }
+  return table;
+}
+
+Table operator_rows(const trace::Report& report) {
+  Table table{"Operators",
+              {{"Name", Unit::kText},
+               {"Calls", Unit::kCount},
+               {"Self", Unit::kDuration},
+               {"Total", Unit::kDuration},
+               {"On the GPU", Unit::kDuration},
+               {"Mean", Unit::kDuration},
+               {"Share", Unit::kShare}},
+              {}};
+  const auto rows = merged<trace::OperatorRow>(
+      report, [](const Analysis& analysis) -> const auto& { return analysis.operators; });
+  int64_t whole = 0;
+  for (const auto& row : rows) whole = saturating_add(whole, row.self_ns);
+  for (const trace::OperatorRow& row : rows) {
+    table.rows.push_back({{row.name, row.count, row.self_ns, row.total_ns, row.device_self_ns,
+                           mean(row.total_ns, row.count), share_of(row.self_ns, whole)},
+                          {},
+                          row.name});
+  }
+  return table;
+}
+
+Table collective_rows(const Session& session, const trace::Report& report) {
+  Table table{"Collectives",
+              {{"Collective", Unit::kText},
+               {"Rank", Unit::kText},
+               {"Group", Unit::kText},
+               {"Algorithm", Unit::kText},
+               {"Calls", Unit::kCount},
+               {"Bytes", Unit::kBytes},
+               {"Total", Unit::kDuration},
+               {"Mean", Unit::kDuration},
+               {"Not hidden", Unit::kDuration},
+               {"Bus bandwidth", Unit::kBytesPerSecond}},
+              {}};
+  for (size_t t = 0; t < report.traces.size(); ++t) {
+    const Analysis& analysis = report.traces[t];
+    const auto index = trace_of(session, analysis);
+    for (const trace::Collective& row : analysis.communication.table) {
+      const std::string algorithm =
+          fmt::format("{}{}{}", row.algorithm, row.protocol.empty() ? "" : " ", row.protocol);
+      table.rows.push_back(
+          {{row.name, rank_name(*analysis.trace, t), row.group, algorithm, row.count,
+            row.bytes ? TableValue(*row.bytes) : TableValue(), row.total_ns,
+            mean(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth},
+           index ? longest_call(analysis, *index, row) : SliceRef(),
+           {}});
+    }
+  }
+  return table;
+}
+
+Table rank_rows(const trace::Report& report) {
+  Table table{"Ranks",
+              {{"Rank", Unit::kText},
+               {"Step", Unit::kDuration},
+               {"Own work", Unit::kDuration},
+               {"Communication not hidden", Unit::kDuration},
+               {"Others waited", Unit::kDuration},
+               {"Clock ahead by", Unit::kDuration},
+               {"Clock ±", Unit::kDuration}},
+              {}};
+  if (!report.comparison) return table;
+  const trace::RankComparison& ranks = *report.comparison;
+  const size_t count = ranks.times.size();
+  const bool matrix = ranks.waits && count <= kMostWaitColumns;
+  for (size_t r = 0; matrix && r < count; ++r) {
+    table.columns.push_back(
+        {fmt::format("Waits for rank {}", ranks.times[r].rank), Unit::kDuration});
+  }
+  for (size_t r = 0; r < count; ++r) {
+    const trace::RankTime& time = ranks.times[r];
+    const bool last = ranks.straggler && *ranks.straggler == time.rank;
+    TableRow row;
+    row.values = {fmt::format("rank {}{}", time.rank, last ? " · the slowest" : ""), time.step_ns,
+                  time.own_work_ns, time.exposed_communication_ns};
+    row.values.push_back(ranks.waits ? TableValue(ranks.waits->awaited_ns(r)) : TableValue());
+    const auto& clock = ranks.clocks[r];
+    row.values.push_back(clock ? TableValue(-clock->offset_ns) : TableValue());
+    row.values.push_back(clock ? TableValue(clock->uncertainty_ns) : TableValue());
+    for (size_t c = 0; matrix && c < count; ++c) row.values.push_back(ranks.waits->ns[r][c]);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table memory_rows(const trace::Report& report) {
+  Table table{"Memory",
+              {{"Held at the peak by", Unit::kText},
+               {"Device", Unit::kText},
+               {"Bytes", Unit::kBytes},
+               {"Allocations", Unit::kCount},
+               {"Share", Unit::kShare}},
+              {}};
+  for (size_t t = 0; t < report.traces.size(); ++t) {
+    for (const trace::MemoryPeak& peak : report.traces[t].memory) {
+      std::string device = peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host";
+      if (report.traces.size() > 1) {
+        device = rank_name(*report.traces[t].trace, t) + " · " + device;
+      }
+      table.rows.push_back(
+          {{std::string("all, at the peak"), device, peak.allocated_bytes, TableValue(), 1.0},
+           {},
+           {}});
+      for (const trace::MemoryHolder& holder : peak.holders) {
+        table.rows.push_back(
+            {{holder.name.empty() ? "(outside of operators)" : holder.name, device, holder.bytes,
+              holder.count, share_of(holder.bytes, peak.allocated_bytes)},
+             {},
+             holder.name});
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace redline::viewer

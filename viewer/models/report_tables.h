@@ -1,0 +1,20 @@
+// The tables under the timeline, out of the report: nothing is computed here.
+#pragma once
+
+#include "trace/report.h"
+#include "viewer/models/table.h"
+
+namespace redline::viewer {
+
+/// By name, summed over the traces of the report, the largest share first.
+[[nodiscard]] Table kernel_rows(const trace::Report& report);
+/// The largest self time first. Without kernels there is no column of the GPU's.
+[[nodiscard]] Table operator_rows(const trace::Report& report);
+/// Each trace's by kind, group and size; a row leads to its longest call.
+[[nodiscard]] Table collective_rows(const Session& session, const trace::Report& report);
+/// Steps, own work, waiting, clocks; the last columns say who waits how long for whom.
+[[nodiscard]] Table rank_rows(const trace::Report& report);
+/// Who holds the memory of each device at its peak.
+[[nodiscard]] Table memory_rows(const trace::Report& report);
+
+}  // namespace redline::viewer

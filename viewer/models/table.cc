@@ -1,0 +1,148 @@
+#include "viewer/models/table.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+std::string number_text(double value, Unit unit) {
+  switch (unit) {
+    case Unit::kDuration:
+      return format_duration(std::llround(value));
+    case Unit::kTime:
+      return "+" + format_duration_exact(std::llround(value));
+    case Unit::kBytes:
+      return (value < 0 ? "-" : "") + format_bytes(static_cast<uint64_t>(std::abs(value)));
+    case Unit::kBytesPerSecond:
+      return fmt::format("{:.1f} GB/s", value * 1e-9);
+    case Unit::kShare:
+      return format_share(value);
+    case Unit::kCount:
+    case Unit::kText:
+      break;
+  }
+  const std::string count = format_count(static_cast<uint64_t>(std::abs(std::llround(value))));
+  return value < 0 ? "-" + count : count;
+}
+
+const char* unit_key(Unit unit) {
+  switch (unit) {
+    case Unit::kDuration:
+    case Unit::kTime:
+      return "_ns";
+    case Unit::kBytes:
+      return "_bytes";
+    case Unit::kBytesPerSecond:
+      return "_bytes_per_s";
+    case Unit::kShare:
+      return "_share";
+    case Unit::kText:
+    case Unit::kCount:
+      break;
+  }
+  return "";
+}
+
+// "Mean" of a duration is "mean_ns".
+std::string key_of(const TableColumn& column) {
+  std::string key;
+  for (const char c : column.title) {
+    const bool letter = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (letter) key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!letter && !key.empty() && key.back() != '_') key += '_';
+  }
+  while (!key.empty() && key.back() == '_') key.pop_back();
+  const std::string unit = unit_key(column.unit);
+  return "_" + key == unit || key.ends_with(unit) ? key : key + unit;
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + '"';
+}
+
+std::string plain(const TableValue& value) {
+  switch (value.kind()) {
+    case TableValue::Kind::kText:
+      return quoted(value.text());
+    case TableValue::Kind::kWhole:
+      return std::to_string(value.whole());
+    case TableValue::Kind::kReal:
+      return fmt::format("{}", value.number());
+    case TableValue::Kind::kNone:
+      break;
+  }
+  return {};
+}
+
+nlohmann::ordered_json json_of(const TableValue& value) {
+  switch (value.kind()) {
+    case TableValue::Kind::kText:
+      return printable(value.text());
+    case TableValue::Kind::kWhole:
+      return value.whole();
+    case TableValue::Kind::kReal:
+      return value.number();
+    case TableValue::Kind::kNone:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string value_text(const TableValue& value, Unit unit) {
+  if (value.kind() == TableValue::Kind::kNone) return "-";
+  if (value.kind() == TableValue::Kind::kText) return printable(value.text());
+  return number_text(value.number(), unit);
+}
+
+bool value_less(const TableValue& left, const TableValue& right) {
+  const auto rank = [](const TableValue& value) {
+    if (value.kind() == TableValue::Kind::kNone) return 0;
+    return value.kind() == TableValue::Kind::kText ? 2 : 1;
+  };
+  if (rank(left) != rank(right)) return rank(left) < rank(right);
+  if (rank(left) == 2) return left.text() < right.text();
+  return left.number() < right.number();
+}
+
+std::string table_csv(const Table& table) {
+  std::string csv;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    csv += (c ? "," : "") + quoted(key_of(table.columns[c]));
+  }
+  csv += "\r\n";
+  for (const TableRow& row : table.rows) {
+    for (size_t c = 0; c < row.values.size(); ++c) csv += (c ? "," : "") + plain(row.values[c]);
+    csv += "\r\n";
+  }
+  return csv;
+}
+
+std::string table_json(const Table& table) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const TableRow& row : table.rows) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (size_t c = 0; c < row.values.size(); ++c) {
+      object[key_of(table.columns[c])] = json_of(row.values[c]);
+    }
+    rows.push_back(std::move(object));
+  }
+  const nlohmann::ordered_json all = {
+      {"schema", "redline.table/1"}, {"title", table.title}, {"rows", std::move(rows)}};
+  return all.dump(2) + "\n";
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,68 @@
+// A table as values: what a view shows, sorts and exports. All tables of the window are made of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viewer/models/session.h"
+
+namespace redline::viewer {
+
+enum class Unit : uint8_t { kText, kCount, kDuration, kBytes, kBytesPerSecond, kShare, kTime };
+
+struct TableColumn {
+  std::string title;
+  Unit unit = Unit::kText;
+};
+
+/// Text, a number, or (as constructed) not applicable.
+class TableValue {
+ public:
+  enum class Kind : uint8_t { kNone, kText, kWhole, kReal };
+
+  TableValue() = default;
+  TableValue(std::string text) : kind_(Kind::kText), text_(std::move(text)) {}  // NOLINT
+  TableValue(int64_t whole) : kind_(Kind::kWhole), whole_(whole) {}             // NOLINT
+  TableValue(double real) : kind_(Kind::kReal), real_(real) {}                  // NOLINT
+  TableValue(const std::optional<double>& real)                                 // NOLINT
+      : TableValue(real ? TableValue(*real) : TableValue()) {}
+
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] int64_t whole() const { return whole_; }
+  [[nodiscard]] double number() const {
+    return kind_ == Kind::kWhole ? static_cast<double>(whole_) : real_;
+  }
+
+ private:
+  Kind kind_ = Kind::kNone;
+  std::string text_;
+  int64_t whole_ = 0;
+  double real_ = 0;
+};
+
+struct TableRow {
+  std::vector<TableValue> values;  ///< one a column
+  SliceRef slice;                  ///< that the row is about; else its name finds one
+  std::string name;                ///< of slices; empty: the row leads nowhere
+};
+
+struct Table {
+  std::string title;
+  std::vector<TableColumn> columns;
+  std::vector<TableRow> rows;
+};
+
+/// With its unit, as people read it; "-" where not applicable.
+[[nodiscard]] std::string value_text(const TableValue& value, Unit unit);
+/// Numbers by size, text by letters, "not applicable" before all.
+[[nodiscard]] bool value_less(const TableValue& left, const TableValue& right);
+
+/// RFC 4180, with a line of titles; numbers are plain, times in ns.
+[[nodiscard]] std::string table_csv(const Table& table);
+/// An array of objects under "rows"; keys are titles with their units, as "total_ns".
+[[nodiscard]] std::string table_json(const Table& table);
+
+}  // namespace redline::viewer

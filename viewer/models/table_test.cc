@@ -1,0 +1,54 @@
+#include "viewer/models/table.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace redline::viewer {
+namespace {
+
+Table sample() {
+  return {"Kernels",
+          {{"Name", Unit::kText},
+           {"Calls", Unit::kCount},
+           {"Total", Unit::kDuration},
+           {"Share", Unit::kShare},
+           {"Bus bandwidth", Unit::kBytesPerSecond}},
+          {{{std::string("a, \"b\""), int64_t{3}, int64_t{1500}, 0.5, TableValue()}, {}, "a"}}};
+}
+
+TEST(TableText, HasUnits) {
+  EXPECT_EQ(value_text(int64_t{1'500}, Unit::kDuration), "1.50 µs");
+  EXPECT_EQ(value_text(int64_t{12'345}, Unit::kCount), "12,345");
+  EXPECT_EQ(value_text(int64_t{-3}, Unit::kCount), "-3");
+  EXPECT_EQ(value_text(0.125, Unit::kShare), "12.5 %");
+  EXPECT_EQ(value_text(2.5e9, Unit::kBytesPerSecond), "2.5 GB/s");
+  EXPECT_EQ(value_text(int64_t{2048}, Unit::kBytes), "2.0 KiB");
+  EXPECT_EQ(value_text(int64_t{5}, Unit::kTime), "+5 ns");
+  EXPECT_EQ(value_text(TableValue(), Unit::kCount), "-");
+}
+
+TEST(TableOrder, NotApplicableIsLeastAndNumbersMix) {
+  EXPECT_TRUE(value_less(TableValue(), int64_t{-5}));
+  EXPECT_TRUE(value_less(int64_t{1}, 1.5));
+  EXPECT_TRUE(value_less(std::string("a"), std::string("b")));
+  EXPECT_FALSE(value_less(TableValue(), TableValue()));
+}
+
+TEST(TableExport, CsvQuotesWhatNeedsIt) {
+  EXPECT_EQ(table_csv(sample()),
+            "name,calls,total_ns,share,bus_bandwidth_bytes_per_s\r\n"
+            "\"a, \"\"b\"\"\",3,1500,0.5,\r\n");
+}
+
+TEST(TableExport, JsonHasPlainNumbers) {
+  const auto json = nlohmann::json::parse(table_json(sample()));
+  EXPECT_EQ(json.at("schema"), "redline.table/1");
+  const auto& row = json.at("rows").at(0);
+  EXPECT_EQ(row.at("name"), "a, \"b\"");
+  EXPECT_EQ(row.at("total_ns"), 1500);
+  EXPECT_TRUE(row.at("bus_bandwidth_bytes_per_s").is_null());
+}
+
+}  // namespace
+}  // namespace redline::viewer

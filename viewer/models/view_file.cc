@@ -1,0 +1,109 @@
+#include "viewer/models/view_file.h"
+
+#include <fmt/format.h>
+
+#include <QFile>
+#include <QSaveFile>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace redline::viewer {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr const char* kSchema = "redline.view/1";
+constexpr qint64 kLargestFile = 16 << 20;
+
+std::vector<std::string> strings(const json& object, const char* key) {
+  std::vector<std::string> result;
+  const auto list = object.find(key);
+  if (list == object.end() || !list->is_array()) return result;
+  for (const json& item : *list) {
+    if (item.is_string()) result.push_back(item.get<std::string>());
+  }
+  return result;
+}
+
+std::set<std::string> set_of(const std::vector<std::string>& list) {
+  return {list.begin(), list.end()};
+}
+
+int64_t whole(const json& object, const char* key) {
+  const auto value = object.find(key);
+  return value != object.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
+}
+
+std::string text(const json& object, const char* key) {
+  const auto value = object.find(key);
+  return value != object.end() && value->is_string() ? value->get<std::string>() : "";
+}
+
+}  // namespace
+
+std::string view_path(const Session& session) {
+  if (session.traces().empty()) return {};
+  const std::string path = session.traces().front().trace->path();
+  if (session.traces().size() == 1) return path + ".view";
+  return (std::filesystem::path(path).parent_path() / "redline.view").string();
+}
+
+std::string view_json(const SavedView& view) {
+  json marks = json::array();
+  for (const Mark& mark : view.marks) {
+    marks.push_back({{"time_ns", mark.time_ns}, {"note", mark.note}});
+  }
+  const json all = {{"schema", kSchema},
+                    {"begin_ns", view.range.begin_ns},
+                    {"end_ns", view.range.end_ns},
+                    {"scroll", view.scroll},
+                    {"search", view.search},
+                    {"pinned", view.arrangement.pinned},
+                    {"folded", view.arrangement.folded},
+                    {"hidden", view.arrangement.hidden},
+                    {"order", view.arrangement.order},
+                    {"marks", std::move(marks)}};
+  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+tl::expected<SavedView, std::string> parse_view(const std::string& source) {
+  const json all = json::parse(source, nullptr, false);
+  if (!all.is_object() || text(all, "schema") != kSchema) {
+    return tl::unexpected(fmt::format("not a view of this program (\"schema\": \"{}\")", kSchema));
+  }
+  SavedView view;
+  view.range = {whole(all, "begin_ns"), whole(all, "end_ns")};
+  view.scroll = static_cast<int>(std::clamp<int64_t>(whole(all, "scroll"), 0, INT32_MAX));
+  view.search = text(all, "search");
+  view.arrangement = {set_of(strings(all, "folded")), set_of(strings(all, "hidden")),
+                      strings(all, "pinned"), strings(all, "order")};
+  if (const auto marks = all.find("marks"); marks != all.end() && marks->is_array()) {
+    for (const json& mark : *marks) {
+      if (mark.is_object()) view.marks.push_back({whole(mark, "time_ns"), text(mark, "note")});
+    }
+  }
+  return view;
+}
+
+tl::expected<std::optional<SavedView>, std::string> read_view(const std::string& path) {
+  QFile file(QString::fromStdString(path));
+  if (path.empty() || !file.exists()) return std::nullopt;
+  if (!file.open(QIODevice::ReadOnly)) {
+    return tl::unexpected(fmt::format("{}: {}", path, file.errorString().toStdString()));
+  }
+  auto view = parse_view(file.read(kLargestFile).toStdString());
+  if (!view) return tl::unexpected(fmt::format("{}: {}", path, view.error()));
+  return std::optional<SavedView>(std::move(*view));
+}
+
+std::optional<std::string> write_view(const std::string& path, const SavedView& view) {
+  QSaveFile file(QString::fromStdString(path));
+  const std::string text = view_json(view);
+  const auto size = static_cast<qint64>(text.size());
+  if (file.open(QIODevice::WriteOnly) && file.write(text.data(), size) == size && file.commit()) {
+    return std::nullopt;
+  }
+  return fmt::format("{}: cannot be written: {}", path, file.errorString().toStdString());
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,44 @@
+// What a user has made of a trace's timeline, beside the trace: NAME.view, to come back to or to
+// hand on.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "viewer/models/arrangement.h"
+#include "viewer/models/session.h"
+
+namespace redline::viewer {
+
+struct Mark {
+  int64_t time_ns = 0;  ///< on the session's axis
+  std::string note;
+
+  bool operator==(const Mark&) const = default;
+};
+
+struct SavedView {
+  TimeRange range;
+  int scroll = 0;
+  std::string search;
+  Arrangement arrangement;
+  std::vector<Mark> marks;
+
+  bool operator==(const SavedView&) const = default;
+};
+
+/// "trace.json.gz.view" beside a lone trace, "redline.view" in the folder of several.
+[[nodiscard]] std::string view_path(const Session& session);
+
+[[nodiscard]] std::string view_json(const SavedView& view);  ///< schema "redline.view/1"
+/// The error is a sentence. What a newer version added is left out.
+[[nodiscard]] tl::expected<SavedView, std::string> parse_view(const std::string& json);
+
+/// None where there is no such file.
+[[nodiscard]] tl::expected<std::optional<SavedView>, std::string> read_view(
+    const std::string& path);
+/// A sentence where it cannot be written; the old file stays as it was then.
+[[nodiscard]] std::optional<std::string> write_view(const std::string& path, const SavedView& view);
+
+}  // namespace redline::viewer

@@ -1,0 +1,55 @@
+#include "viewer/models/view_file.h"
+
+#include <gtest/gtest.h>
+
+#include <QTemporaryDir>
+#include <fstream>
+
+#include "viewer/models/test_trace.h"
+
+namespace redline::viewer {
+namespace {
+
+SavedView sample() {
+  return {{5, 900}, 40, "gemm", {{"a"}, {"b", "c"}, {"d"}, {"d", "a"}}, {{77, "slow \"here\""}}};
+}
+
+TEST(ViewFile, KeepsWhatWasSaved) {
+  EXPECT_EQ(*parse_view(view_json(sample())), sample());
+  EXPECT_EQ(*parse_view(view_json({})), SavedView());
+}
+
+TEST(ViewFile, StandsBesideTheTraceOrInTheFolderOfSeveral) {
+  EXPECT_EQ(view_path(Session({training_trace(0).read()})), "/data/run/rank0.pt.trace.json.view");
+  EXPECT_EQ(view_path(two_ranks()), "/data/run/redline.view");
+  EXPECT_EQ(view_path(Session(std::vector<std::shared_ptr<const trace::Trace>>{})), "");
+}
+
+TEST(ViewFile, OtherFilesAreRefusedAndOddFieldsLeftOut) {
+  EXPECT_FALSE(parse_view(""));
+  EXPECT_FALSE(parse_view("{}"));
+  EXPECT_FALSE(parse_view(R"({"schema": "redline.view/9"})"));
+  const auto odd = parse_view(
+      R"({"schema": "redline.view/1", "scroll": -5, "folded": [1, "x"], "marks": [3, {}],
+          "begin_ns": "soon", "order": {}})");
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(odd->scroll, 0);
+  EXPECT_EQ(odd->arrangement.folded, std::set<std::string>{"x"});
+  EXPECT_EQ(odd->marks.size(), 1U);
+}
+
+TEST(ViewFile, ReadsWhatItWroteAndSaysWhatIsWrong) {
+  const QTemporaryDir folder;
+  const std::string path = folder.filePath("t.json.view").toStdString();
+  EXPECT_FALSE(read_view(path)->has_value());
+  EXPECT_EQ(write_view(path, sample()), std::nullopt);
+  EXPECT_EQ(**read_view(path), sample());
+  std::ofstream(path) << "[]";
+  EXPECT_NE(read_view(path).error().find(path), std::string::npos);
+  const auto problem = write_view("/no/such/folder/t.view", sample());
+  ASSERT_TRUE(problem);
+  EXPECT_NE(problem->find("/no/such/folder/t.view"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace redline::viewer

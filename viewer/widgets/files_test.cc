@@ -1,0 +1,109 @@
+// What the window writes: tables, pictures, views; and that a view comes back.
+#include <QFile>
+#include <QImage>
+#include <QTemporaryDir>
+#include <QXmlStreamReader>
+#include <fstream>
+
+#include "viewer/models/view_file.h"
+#include "viewer/widgets/tables_pane.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class Files : public Window {
+ protected:
+  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
+  static QByteArray content(const std::string& path) {
+    QFile file(QString::fromStdString(path));
+    EXPECT_TRUE(file.open(QIODevice::ReadOnly)) << path;
+    return file.readAll();
+  }
+  std::string write_trace() {
+    const std::string trace = path("rank0.pt.trace.json");
+    std::ofstream(trace) << training_trace(0).json();
+    return trace;
+  }
+
+  QTemporaryDir folder_;
+};
+
+TEST_F(Files, TheTableThatIsShownIsExported) {
+  open_two_ranks();
+  EXPECT_EQ(window_.export_to(path("t.csv"), ExportKind::kCsv), std::nullopt);
+  EXPECT_TRUE(content(path("t.csv")).startsWith("name,calls,total_ns"));
+  EXPECT_TRUE(content(path("t.csv")).contains("gemm,4,100000"));
+  window_.findChild<TablesPane*>()->setCurrentIndex(1);
+  EXPECT_EQ(window_.export_to(path("t.json"), ExportKind::kJson), std::nullopt);
+  EXPECT_TRUE(content(path("t.json")).contains("aten::addmm"));
+  const auto problem = window_.export_to("/no/such/folder/t.csv", ExportKind::kCsv);
+  ASSERT_TRUE(problem);
+  EXPECT_NE(problem->find("/no/such/folder/t.csv"), std::string::npos);
+}
+
+TEST_F(Files, PicturesOfTheWindowAndOfTheTimeline) {
+  open_two_ranks();
+  EXPECT_EQ(window_.export_to(path("w.png"), ExportKind::kPng), std::nullopt);
+  EXPECT_EQ(QImage(folder_.filePath("w.png")).size(), window_.size());
+  EXPECT_EQ(window_.export_to(path("t.svg"), ExportKind::kSvg), std::nullopt);
+  QXmlStreamReader reader(content(path("t.svg")));
+  int rectangles = 0;
+  bool has_name = false;
+  while (!reader.atEnd()) {
+    reader.readNext();
+    if (reader.isStartElement() && reader.name() == QLatin1String("rect")) ++rectangles;
+    if (reader.isCharacters() && reader.text() == QLatin1String("stream 20")) has_name = true;
+  }
+  EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString();
+  EXPECT_GT(rectangles, 36) << "the slices of both ranks";
+  EXPECT_TRUE(has_name);
+}
+
+TEST_F(Files, AViewComesBackWithItsTrace) {
+  const std::string trace = write_trace();
+  const LoadedSession first = *load_session({trace});
+  window_.show_session(first);
+  window_.show_analysis(analyse_session(*first.session));
+  const SliceRef gemm = slice_named(state().session(), 0, "gemm");
+  state().go_to(gemm);
+  QTest::keyClick(&lanes(), Qt::Key_M);
+  QTest::keyClick(&lanes(), Qt::Key_P);
+  const TimeRange range = state().axis().range();
+  QTest::keyClick(&lanes(), Qt::Key_S, Qt::ControlModifier);
+  EXPECT_TRUE(some_label_says("view saved"));
+
+  MainWindow other(Theme::light());
+  other.resize(window_.size());
+  other.show();
+  const LoadedSession second = *load_session({trace});
+  other.show_session(second);
+  other.show_analysis(analyse_session(*second.session));
+  EXPECT_EQ(other.state().axis().range(), range);
+  ASSERT_EQ(other.state().marks().size(), 1U);
+  EXPECT_EQ(other.state().marks()[0].note, "gemm");
+  EXPECT_GT(other.state().layout().pinned_height(), 0);
+}
+
+TEST_F(Files, ABrokenViewIsSaidAndTheTraceShown) {
+  const std::string trace = write_trace();
+  std::ofstream(trace + ".view") << "{";
+  window_.show_session(*load_session({trace}));
+  EXPECT_TRUE(some_label_says("rank0.pt.trace.json.view"));
+  EXPECT_EQ(state().session().traces().size(), 1U);
+}
+
+TEST_F(Files, MarksAreSetAndTakenAway) {
+  open_two_ranks();
+  state().select(slice_named(state().session(), 1, "gemm"));
+  QTest::keyClick(&lanes(), Qt::Key_M);
+  ASSERT_EQ(state().marks().size(), 1U);
+  auto* ruler = window_.findChild<RulerView*>();
+  const int x = static_cast<int>(state().axis().x_of(state().marks()[0].time_ns)) + 3;
+  EXPECT_EQ(ruler->grab().toImage().pixel(x - 2, 4), Theme::light().graph.rgb());
+  QTest::mouseDClick(ruler, Qt::LeftButton, {}, {x, 6});
+  EXPECT_TRUE(state().marks().empty());
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -1,0 +1,127 @@
+#include "viewer/widgets/overlay_painter.h"
+
+#include <QPainterPath>
+#include <algorithm>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr double kFarPixels = 4000;  // an arrow from further away comes from there
+constexpr double kArrow = 4;
+
+}  // namespace
+
+void OverlayPainter::paint() {
+  const Theme& theme = state_.theme();
+  if (const auto rect = rect_of(state_.hover())) {
+    QColor shade = theme.dark ? QColor(Qt::white) : QColor(Qt::black);
+    shade.setAlpha(40);
+    painter_.fillRect(*rect, shade);
+  }
+  for (const Mark& mark : state_.marks()) {
+    const double x = state_.axis().x_of(mark.time_ns);
+    if (x >= 0 && x < size_.width()) {
+      painter_.fillRect(QRectF(x, 0, 1, size_.height()), theme.graph);
+    }
+  }
+  paint_area();
+  if (const auto rect = rect_of(state_.selection())) {
+    painter_.setPen(QPen(theme.accent, 2));
+    painter_.setBrush(Qt::NoBrush);
+    painter_.drawRect(rect->adjusted(0, 0, 0, 1));
+  }
+  paint_links();
+}
+
+std::optional<QRectF> OverlayPainter::rect_of(SliceRef ref) const {
+  if (!ref) return std::nullopt;
+  const Layout& layout = state_.layout();
+  const auto top = layout.top_of(state_.session(), ref);
+  if (!top) return std::nullopt;
+  const TimeRange range = state_.session().range_of(ref);
+  const double left = std::max(state_.axis().x_of(range.begin_ns), -10.0);
+  const double right = std::min(state_.axis().x_of(range.end_ns), size_.width() + 10.0);
+  if (right < 0 || left > size_.width()) return std::nullopt;
+  const bool pinned = *top < layout.pinned_height();
+  const int y = pinned ? *top : *top - state_.scroll();
+  if (!pinned && y + Layout::kLaneHeight <= layout.pinned_height()) return std::nullopt;
+  return QRectF(left, y + 1, std::max(right - left, 2.0), Layout::kLaneHeight - 1);
+}
+
+std::optional<QPointF> OverlayPainter::anchor_of(SliceRef ref) const {
+  const Row* row = state_.layout().row_of(state_.session(), ref);
+  if (!row) return std::nullopt;
+  const int top = state_.layout().top_of(state_.session(), ref).value_or(row->top);
+  const double y = row->view_top(state_.scroll()) + (top - row->top) + Layout::kLaneHeight / 2.0;
+  const double x = state_.axis().x_of(state_.session().range_of(ref).begin_ns);
+  return QPointF(std::clamp(x, -kFarPixels, size_.width() + kFarPixels), y);
+}
+
+void OverlayPainter::paint_links() {
+  painter_.setRenderHint(QPainter::Antialiasing);
+  painter_.setBrush(Qt::NoBrush);
+  for (const Link& link : state_.links()) paint_link(link);
+  painter_.setRenderHint(QPainter::Antialiasing, false);
+}
+
+void OverlayPainter::paint_link(const Link& link) {
+  const auto from = anchor_of(link.from);
+  const auto to = anchor_of(link.to);
+  if (!from || !to) return;
+  const QRectF view(QPointF(0, 0), QSizeF(size_));
+  if (!QRectF(*from, *to).normalized().adjusted(-40, -1, 40, 1).intersects(view)) return;
+  const Theme& theme = state_.theme();
+  const bool collective = link.kind == LinkKind::kCollective;
+  QPen pen(collective ? theme.of(SliceClass::kCommunication) : theme.accent, 1.5);
+  if (link.kind == LinkKind::kForwardBackward) pen.setStyle(Qt::DashLine);
+  painter_.setPen(pen);
+  const double bend = std::clamp(std::abs(to->x() - from->x()) / 2, 12.0, 60.0);
+  QPainterPath path(*from);
+  path.cubicTo(*from + QPointF(bend, 0), *to - QPointF(bend, 0), *to);
+  painter_.drawPath(path);
+  QPainterPath head(*to);
+  head.lineTo(*to + QPointF(-1.6 * kArrow, -kArrow));
+  head.lineTo(*to + QPointF(-1.6 * kArrow, kArrow));
+  head.closeSubpath();
+  painter_.fillPath(head, pen.color());
+}
+
+// A bracket with its length, and a tint over the lanes that count.
+void OverlayPainter::paint_area() {
+  const Area& area = state_.area();
+  if (area.empty()) return;
+  const Theme& theme = state_.theme();
+  const double left = std::max(state_.axis().x_of(area.range.begin_ns), -10.0);
+  const double right = std::min(state_.axis().x_of(area.range.end_ns), size_.width() + 10.0);
+  if (right < 0 || left > size_.width()) return;
+  QColor tint = theme.accent;
+  tint.setAlpha(30);
+  const auto& lanes = area.lanes;
+  for (const Row& row : state_.layout().rows()) {
+    const int top = row.view_top(state_.scroll());
+    for (uint32_t depth = 0; depth < row.lanes; ++depth) {
+      const int y = static_cast<int>(depth) * Layout::kLaneHeight;
+      const auto hit = state_.layout().lane_at(state_.session(), row.top + y);
+      const bool counts = hit && std::any_of(lanes.begin(), lanes.end(), [&](const LaneHit& lane) {
+                            return lane.trace == hit->trace && lane.lane == hit->lane;
+                          });
+      if (counts) painter_.fillRect(QRectF(left, top + y, right - left, Layout::kLaneHeight), tint);
+    }
+  }
+  for (const double x : {left, right - 1}) {
+    painter_.fillRect(QRectF(x, 0, 1, size_.height()), theme.accent);
+  }
+  const QString length = QString::fromStdString(format_duration(area.range.span_ns()));
+  painter_.setFont(ui_font(11, QFont::DemiBold));
+  const int width = painter_.fontMetrics().horizontalAdvance(length) + 12;
+  const double middle = std::clamp((left + right) / 2, width / 2.0, size_.width() - width / 2.0);
+  const QRectF box(middle - width / 2.0, 2, width, 16);
+  painter_.fillRect(QRectF(left, 9, right - left, 1), theme.accent);
+  painter_.fillRect(box, theme.accent);
+  painter_.setPen(theme.lanes);
+  painter_.drawText(box, Qt::AlignCenter, length);
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,131 @@
+// The panes beside and under the timeline, and the arrows: each is linked with the lanes.
+#include <QPushButton>
+#include <QSignalSpy>
+
+#include "viewer/widgets/details_pane.h"
+#include "viewer/widgets/selection_pane.h"
+#include "viewer/widgets/tables_pane.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class Panes : public Window {
+ protected:
+  TablesPane& tables() { return *window_.findChild<TablesPane*>(); }
+  SelectionPane& selection() { return *window_.findChild<SelectionPane*>(); }
+  SliceRef slice(uint32_t rank, const char* name) {
+    return slice_named(state().session(), rank, name);
+  }
+  static void click_row(TableView& table, int row) {
+    const QModelIndex cell = table.model()->index(row, 0);
+    QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(cell).center());
+  }
+};
+
+TEST_F(Panes, ShiftDragSumsUpAnArea) {
+  open_two_ranks();
+  const QPoint middle = centre_of(slice(0, "gemm"));
+  QSignalSpy shown(&selection(), &SelectionPane::shown);
+  const TimeRange before = state().axis().range();
+  QTest::mousePress(&lanes(), Qt::LeftButton, Qt::ShiftModifier, {5, middle.y() - 2});
+  QTest::mouseMove(&lanes(), {60, middle.y()});
+  QTest::mouseMove(&lanes(), {lanes().width() - 5, middle.y() + 2});
+  QTest::mouseRelease(&lanes(), Qt::LeftButton, Qt::ShiftModifier,
+                      {lanes().width() - 5, middle.y() + 2});
+  EXPECT_EQ(state().axis().range(), before) << "the view stays";
+  EXPECT_EQ(state().area().lanes.size(), 1U);
+  ASSERT_TRUE(shown.wait(kLoadLimitMs));
+  EXPECT_TRUE(selection().isVisible());
+  const Table& table = selection().table().table();
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0].name, "gemm");
+  EXPECT_EQ(table.rows[0].values[1].whole(), 2);
+  click_row(selection().table(), 0);
+  EXPECT_EQ(state().selection(), slice(0, "gemm"));
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_TRUE(state().area().empty());
+}
+
+TEST_F(Panes, RTakesTheTimeOfTheSelectedSlice) {
+  open_two_ranks();
+  state().select(slice(0, "aten::linear"));
+  QSignalSpy shown(&selection(), &SelectionPane::shown);
+  QTest::keyClick(&lanes(), Qt::Key_R);
+  EXPECT_EQ(state().area().range, state().session().range_of(slice(0, "aten::linear")));
+  ASSERT_TRUE(shown.wait(kLoadLimitMs));
+  EXPECT_TRUE(some_label_says("30.0 µs"));
+}
+
+TEST_F(Panes, FindShowsHowLongTheHitsAre) {
+  open_two_ranks();
+  QTest::keyClick(&lanes(), Qt::Key_Slash);
+  QSignalSpy shown(&tables().find(), &FindPane::shown);
+  QTest::keyClicks(&window_.search_field(), "nccl");
+  EXPECT_EQ(tables().currentWidget(), &tables().find());
+  while (tables().find().table().table().rows.empty()) ASSERT_TRUE(shown.wait(kLoadLimitMs));
+  EXPECT_TRUE(some_label_says("4 found · 60.0 µs in all"));
+  EXPECT_EQ(tables().current_table().title, "Find");
+  click_row(tables().find().table(), 2);
+  EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
+  QTest::keyClicks(&window_.search_field(), "xyz");
+  while (!some_label_says("Nothing has this name")) ASSERT_TRUE(shown.wait(kLoadLimitMs));
+}
+
+TEST_F(Panes, CollectivesAndRanksHaveTabsAndEmptyOnesHide) {
+  open_two_ranks();
+  QStringList visible;
+  for (int i = 0; i < tables().count(); ++i) {
+    if (tables().isTabVisible(i)) visible << tables().tabText(i);
+  }
+  EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Ranks,Find");
+  tables().setCurrentIndex(2);
+  click_row(static_cast<TableView&>(*tables().currentWidget()), 1);
+  EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
+}
+
+TEST_F(Panes, ArrowsLeadFromRankToRankAndBracketsFollowThem) {
+  open_two_ranks();
+  const QImage without = lanes().grab().toImage();
+  state().select(slice(0, "ncclDevKernel_AllReduce"));
+  ASSERT_EQ(state().links().size(), 1U);
+  EXPECT_EQ(state().links()[0].kind, LinkKind::kCollective);
+  const QImage with = lanes().grab().toImage();
+  int changed = 0;
+  const int between =
+      (centre_of(state().links()[0].from).y() + centre_of(state().links()[0].to).y()) / 2;
+  for (int x = 0; x < with.width(); ++x) {
+    changed += with.pixel(x, between) != without.pixel(x, between) ? 1 : 0;
+  }
+  EXPECT_GT(changed, 0) << "an arrow between the two ranks";
+  auto* links = window_.findChild<DetailsPane*>()->findChild<TableView*>();
+  ASSERT_EQ(links->table().rows.size(), 1U);
+  QTest::keyClick(&lanes(), Qt::Key_BracketRight);
+  EXPECT_EQ(state().selection(), slice(1, "ncclDevKernel_AllReduce"));
+}
+
+TEST_F(Panes, AdviceShowsItsEvidence) {
+  TestTrace trace(0);
+  for (int step = 0; step < 4; ++step) {
+    const double at = step * 1000;
+    trace.slice("user_annotation", fmt::format("ProfilerStep#{}", step), 1, 1, at, 990)
+        .slice("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1,
+               1, at + 1, 700)
+        .slice("cpu_op", "aten::mm", 1, 1, at + 710, 200);
+  }
+  const LoadedSession session = loaded({trace.read()});
+  window_.show_session(session);
+  window_.show_analysis(analyse_session(*session.session));
+  QCoreApplication::processEvents();
+  for (QPushButton* button : window_.findChildren<QPushButton*>()) {
+    if (button->text() != "show evidence") continue;
+    button->click();
+    EXPECT_NE(state().session().name_of(state().selection()).find("DataLoader"),
+              std::string_view::npos);
+    return;
+  }
+  FAIL() << "no evidence to show";
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -1,6 +1,8 @@
 // The recorder through its C ABI: states, misuse, counts and what is in the trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -340,6 +342,36 @@ TEST_F(RecorderTest, CountsWhatTheBudgetDoesNotHold) {
   record("after");
   stop();
   EXPECT_EQ(exported()["redline"]["dropped"], 0);  // counts are of one window
+}
+
+TEST_F(RecorderTest, AProcessThatIsStartedByVforkLeavesNoTraceOfItself) {
+  begin();
+  std::atomic<bool> over = false;
+  int recorded = 0;
+  std::jthread other([&] {
+    while (!over) {
+      if (recorded == 20'000) continue;
+      record("meanwhile");
+      ++recorded;
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = vfork();
+    if (child == 0) {
+      execl("/bin/true", "true", nullptr);
+      _exit(1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    record("after a child");
+  }
+  over = true;
+  other.join();
+  stop();
+  const json trace = exported();
+  EXPECT_EQ(names(trace).size() + trace["redline"]["dropped"].get<size_t>(),
+            static_cast<size_t>(recorded + 20));
 }
 
 TEST_F(RecorderTest, NamesThreadsAndKeepsDeepRangesBalanced) {

@@ -13,7 +13,12 @@ namespace redline::profiler {
 namespace {
 
 constexpr int kThreads = 8;
+#ifdef __SANITIZE_THREAD__
 constexpr int64_t kRecordsEach = 100'000;
+#else
+constexpr int64_t kRecordsEach = 1'000'000;
+#endif
+constexpr int64_t kBurst = 10'000;
 
 /// What the reader saw of one thread: its numbers must grow, and gaps must be drops.
 struct Seen {
@@ -34,6 +39,7 @@ class Hammer {
  public:
   explicit Hammer(uint64_t memory) { pool_.set_limit(memory); }
 
+  /// Threads write in bursts and stall at some of their ends until the reader has come by.
   void run() {
     std::vector<std::jthread> threads;
     for (int64_t id = 0; id < kThreads; ++id) {
@@ -52,7 +58,7 @@ class Hammer {
     ThreadLog* log = registry_.enter();
     for (int64_t number = 0; number < kRecordsEach; ++number) {
       log->push({.begin_ns = id, .of = OperatorFields{.sequence_number = number}});
-      if (number % 1000 == 0) std::this_thread::yield();
+      if (number % kBurst == 0 && (number / kBurst + id) % 3 != 0) rounds_.wait(rounds_);
     }
     ThreadRegistry::leave(log);
     --running_;
@@ -68,12 +74,15 @@ class Hammer {
       dropped += log->take_dropped();
       if (finished) registry_.recycle(log);
     }
+    ++rounds_;
+    rounds_.notify_all();
   }
 
   ChunkPool pool_;
   ThreadRegistry registry_{pool_};
   std::vector<ThreadLog*> logs_;
   std::atomic<int> running_ = kThreads;
+  std::atomic<int> rounds_ = 0;
 };
 
 TEST(ThreadLog, LosesNothingWithEnoughMemory) {

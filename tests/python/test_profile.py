@@ -246,6 +246,24 @@ def test_misuse_is_an_error_and_harms_nothing(tmp_path):
     assert "aten::add" in names(load(tmp_path / "trace.json"), "cpu_op")
 
 
+def test_torch_profiler_may_run_at_the_same_time(tmp_path):
+    def theirs():
+        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+
+    def additions(recorded):
+        recorded.export_chrome_trace(str(tmp_path / "trace.json"))
+        return names(load(tmp_path / "trace.json"), "cpu_op")["aten::add"]
+
+    with theirs() as around, redline.profile() as ours:
+        torch.ones(2) + 1
+    assert (additions(around), additions(ours)) == (1, 1)
+    with redline.profile() as ours:
+        with theirs() as within:
+            torch.ones(2) + 1
+        torch.ones(2) + 1
+    assert (additions(within), additions(ours)) == (1, 2)
+
+
 def test_an_exception_in_the_block_passes_and_leaves_the_trace(tmp_path):
     profile = redline.profile()
     with pytest.raises(KeyError), profile:

@@ -160,25 +160,37 @@ def main():
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    loader = torch.utils.data.DataLoader(
-        Images(), batch_size=8, num_workers=2, multiprocessing_context=sys.argv[1])
-    for batch in loader:
-        model(batch).sum().backward()
-        optimizer.step()
+    for workers in map(int, sys.argv[2:]):
+        loader = torch.utils.data.DataLoader(
+            Images(), batch_size=8, num_workers=workers,
+            multiprocessing_context=sys.argv[1] if workers else None)
+        for batch in loader:
+            model(batch).sum().backward()
+            optimizer.step()
 if __name__ == "__main__":
     main()
 """
+FETCH = "enumerate(DataLoader)#_{}DataLoaderIter.__next__".format
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_dataloader_workers_record_nothing(record, python, script, method):
-    recorded, (trace,) = record([python, script(LOADERS), method])
+def test_workers_that_are_forked_record_nothing_be_there_0_2_or_8(record, python, script):
+    command = [python, script(LOADERS), "fork", "0", "2", "8"]
+    recorded, (trace,) = record(command, "--schedule", "wait=0,warmup=1,active=17")
+    assert recorded.returncode == 0, recorded.stderr
+    assert step_numbers(trace) == list(range(1, 18))
+    assert len({event["pid"] for event in slices(trace, "cpu_op")}) == 1
+    assert names(trace, "cpu_op")["aten::sin"] == 40  # of the loader without workers
+    waits = names(trace, "user_annotation")
+    assert (waits[FETCH("SingleProcess")], waits[FETCH("MultiProcessing")]) == (6, 7 + 6)  # with a loader's end
+
+
+def test_workers_that_are_spawned_record_nothing(record, python, script):
+    recorded, (trace,) = record([python, script(LOADERS), "spawn", "2"])
     assert recorded.returncode == 0, recorded.stderr
     assert step_numbers(trace) == [2, 3, 4]
     assert len({event["pid"] for event in slices(trace, "cpu_op")}) == 1
     assert names(trace, "cpu_op")["aten::sin"] == 0
-    fetch = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-    assert names(trace, "user_annotation")[fetch] == 3
+    assert names(trace, "user_annotation")[FETCH("MultiProcessing")] == 3
 
 
 def test_spawned_ranks_are_recorded_and_their_launcher_is_not(record, python, script):

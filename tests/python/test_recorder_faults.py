@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import zlib
 
 import pytest
@@ -164,6 +165,30 @@ def test_a_folder_that_cannot_be_made_is_an_error(job):
     done, _ = job("open(folder + '/file', 'w'); folder += '/file/below'; begin()")
     assert done.returncode == 1
     assert "cannot create" in done.stderr
+
+
+def test_a_folder_that_may_only_be_read_ends_the_recording_and_not_the_job(job):
+    with tempfile.TemporaryDirectory() as place:  # which others can enter, unlike tmp_path
+        done, _ = job(f"""
+folder = {place!r} + "/traces"
+os.mkdir(folder)
+os.chmod({place!r}, 0o755)
+os.chmod(folder, 0o555)
+if os.geteuid() == 0:  # whom no mode stops
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+begin()
+record(5000)
+call("redline_stop")
+assert library.redline_export((folder + "/trace.json").encode()) == -1
+print(library.redline_last_error().decode())
+assert os.listdir(folder) == []
+print("the job goes on")
+""")
+    assert done.returncode == 0, done.stderr
+    assert "Permission denied" in done.stdout
+    assert done.stdout.endswith("the job goes on\n")
 
 
 def test_a_full_file_system_drops_and_counts(job, tmp_path):

@@ -1,7 +1,9 @@
 """redline.profile beside torch.profiler.profile: same schedule, same transitions, same operators."""
 
+import ctypes
 import itertools
 import os
+import pathlib
 import random
 import subprocess
 import sys
@@ -244,6 +246,19 @@ def test_misuse_is_an_error_and_harms_nothing(tmp_path):
         profile.export_chrome_trace(str(tmp_path / "no/such/folder/trace.json"))
     profile.export_chrome_trace(str(tmp_path / "trace.json"))
     assert "aten::add" in names(load(tmp_path / "trace.json"), "cpu_op")
+
+
+def test_nothing_observes_operators_once_the_window_has_ended(tmp_path):
+    libtorch = ctypes.CDLL(str(pathlib.Path(torch.__file__).parent / "lib/libtorch_cpu.so"))
+    is_observed = libtorch._ZN2at18hasGlobalCallbacksEv  # at::hasGlobalCallbacks()
+    is_observed.restype = ctypes.c_bool
+    observed = [is_observed()]
+    for _ in range(2):
+        with redline.profile(record_shapes=True, profile_memory=True):
+            torch.ones(2) + 1
+            observed.append(is_observed())
+        observed.append(is_observed())
+    assert observed == [False, True, False, True, False]
 
 
 def test_torch_profiler_may_run_at_the_same_time(tmp_path):

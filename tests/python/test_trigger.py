@@ -266,7 +266,8 @@ def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python
     """By the process id of `redline record` itself, before a schedule that never begins."""
     command = [program("redline"), "record", "-o", "traces", "--shapes", "--stacks", "--schedule",
                "skip_first=1000000000", "--", python, "-c", TRAIN]
-    with start(command, cwd=tmp_path) as process:
+    ranks = {"RANK": "3", "WORLD_SIZE": "8"}
+    with start(command, cwd=tmp_path, environment=ranks) as process:
         assert process.stdout.readline() == "ready\n", process.stderr.read()
         done = trigger(str(process.pid), "--steps", "2")
         (tmp_path / "end").touch()
@@ -275,6 +276,7 @@ def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python
     trace = load(done.stdout.strip())
     assert len(step_numbers(trace)) == 2
     assert trace["record_shapes"] == 1 and "torch_version" in trace
+    assert trace["distributedInfo"] == {"rank": 3, "world_size": 8}
     operators = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "cpu_op"]
     assert operators.count("aten::linear") == 2
     calls = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "python_function"]

@@ -59,10 +59,11 @@ CRASHES = {
 
 @pytest.mark.parametrize("crash", CRASHES)
 def test_a_crash_writes_the_last_seconds_and_ends_as_ever(job, crash):
-    done, (trace,) = job(crash)
+    done, (trace,) = job("library.redline_range_push(b'ends badly')\n" + crash)
     assert done.returncode == -getattr(signal, CRASHES[crash])
     assert trace["redline"]["reason"] == CRASHES[crash]
-    assert names(trace, "user_annotation") == {"work": 1000}
+    assert names(trace, "user_annotation") == {"work": 1000, "ends badly": 1}
+    assert trace["redline"]["unfinished"] == 1
     assert trace["redline"]["ring"]["limited_by"] == "begin of recording"
 
 

@@ -116,7 +116,7 @@ void add_ring(CLI::App& command, RecordOptions& options) {
       command
           .add_option("--ring", options.ring_seconds,
                       "Flight recorder: keep only the last seconds, e.g. 30s, and write them for a "
-                      "slow step, a crash, SIGTERM or redline trigger")
+                      "slow step, a hang, a crash, SIGTERM or redline trigger")
           ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
           ->check(CLI::Range(0.001, 86'400.0))
           ->option_text("TIME");

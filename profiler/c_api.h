@@ -27,7 +27,7 @@ REDLINE_API const char* redline_last_error(void);
  *   "host_samples_hz": 10             counter tracks about the machine; 0: none
  *   "memory_budget_bytes": 67108864   for records that wait to be written
  *   "ring_seconds": 0                 > 0: a flight recorder; only the last seconds are kept, and
- *                                     written for a slow step, a crash, SIGTERM, redline trigger,
+ *                                     written for a slow step, a hang, a crash, SIGTERM, trigger,
  *                                     redline_write_ring() and redline_export()
  *   "slow_step": 3                    times the median step that is slow; 0: no step is
  *   "max_bytes": 0                    of the trace's text before compression; 0: any

@@ -25,6 +25,10 @@ TEST(Options, ReadsWhatRecordAsksFor) {
   EXPECT_FALSE(parse_record_request(R"({"schedule": null})")->schedule);
 }
 
+TEST(Options, KeepTo64MiBByDefault) {
+  EXPECT_EQ(parse_options("{}")->memory_budget_bytes, uint64_t{64} << 20);
+}
+
 TEST(Options, SaysWhatIsWrong) {
   EXPECT_THAT(parse_options("nonsense").error(), HasSubstr("not a JSON object"));
   EXPECT_THAT(parse_options(R"({"directory": 1})").error(), HasSubstr("directory"));

@@ -44,7 +44,7 @@ struct ProfilerOptions {
   uint64_t max_bytes = 0;  ///< of a trace's text before compression; 0: any
   /// > 0: a flight recorder instead of windows. The last seconds are kept, and written into
   /// write_chrome_trace()'s directory (default: the current one) when a step takes more than
-  /// slow_step times the median, on a crash, SIGTERM, `redline trigger`, and write_ring().
+  /// slow_step times the median or hangs, on a crash, SIGTERM, trigger, and write_ring().
   double ring_seconds = 0;
   double slow_step = 3;  ///< 0: no step is slow
 };

@@ -38,7 +38,7 @@ class profile:
     max_bytes: most text in a trace before compression, 0 for any; later events are counted.
     ring_seconds: above 0, a flight recorder runs instead of windows: the last seconds are kept, and
         written beside the handler's traces (or into the current folder) when a step takes more than
-        slow_step times the median, on a crash, SIGTERM, `redline trigger` and write_ring().
+        slow_step times the median or hangs, on a crash, SIGTERM, `redline trigger` and write_ring().
 
     Each window replaces the one before. The other arguments of torch.profiler.profile are not
     served by this version: each one given is named in a warning. Raises RecorderError where the

@@ -111,15 +111,19 @@ def test_memory_stays_within_its_budget(job):
     done, (trace,) = job("""
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+call("redline_discard")
+call("redline_prepare", b'{"directory": "traces", "ring_seconds": 60, "memory_budget_bytes": 16777216}')
+call("redline_start")
 before = resident()
-for number in range(60):
+for number in range(20):
     record(20000)
     record(100, b"name %d" % number * 100)
 print(resident() - before)
 call("redline_write_ring", b"a test", None, 0)
 """)
-    assert int(done.stdout.split()[1]) <= 64
-    assert trace["redline"]["events"] > 500_000
+    assert int(done.stdout.split()[1]) <= 16
+    assert trace["redline"]["events"] > 125_000
+    assert trace["redline"]["ring"]["limited_by"] == "memory_budget_bytes"
     assert trace["redline"]["dropped_names"] == 0
 
 

@@ -19,7 +19,11 @@ print(os.environ.get("RANK") or os.environ.get("SLURM_PROCID"), loaded)
 MARKED = """
 import torch
 for step in range(8):
-    %s
+    if step % 2 == 0:
+        with torch.profiler.record_function("my step"):
+            torch.ones(3).sin()
+    else:
+        torch.cuda.nvtx.mark("my step")
         torch.ones(3).sin()
 """
 
@@ -58,11 +62,7 @@ def test_spawned_ranks_are_told_apart_by_their_process_group(record):
     assert step_numbers(trace) == [2, 3, 4]
 
 
-@pytest.mark.parametrize("scope", [
-    'with torch.profiler.record_function("my step"):',
-    'torch.cuda.nvtx.mark("my step")\n    if True:',
-])
-def test_a_step_begins_at_its_marker(record, scope):
-    _, (trace,) = record(MARKED % scope, "--step-marker", "my step")
+def test_a_step_begins_at_its_marker_of_whatever_kind(record):
+    _, (trace,) = record(MARKED, "--step-marker", "my step")
     assert step_numbers(trace) == [2, 3, 4]
     assert names(trace, "cpu_op")["aten::sin"] == 3

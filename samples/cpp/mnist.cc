@@ -1,10 +1,13 @@
 // Trains a small convolutional network on digits with LibTorch, and shows Redline's C++ API: a
-// profiler with a schedule, a step() at the end of each step, and a few ranges.
+// profiler with a schedule, a step() at the end of each step, and a few ranges; and a trial that
+// takes knobs from autotune and reports its steps.
 //
 //   mnist --steps 100                          digits drawn here
 //   mnist --data ~/mnist --epochs 2            MNIST's IDX files
 //   mnist --steps 20 --trace traces            records steps 2 to 4 into traces/
 //   redline record -- mnist --steps 20         the same, from outside
+//   autotune --knob batch_size=8..512 --knob num_threads=1..8 -- mnist --epochs 100
+#include <ATen/Parallel.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -24,6 +27,7 @@
 
 #include "digits.h"
 #include "profiler/redline.h"
+#include "tuner/client/trial.h"
 
 namespace {
 
@@ -70,7 +74,7 @@ float train_batch(nn::Sequential& model, torch::optim::Optimizer& optimizer,
 }
 
 Progress train(nn::Sequential& model, const Digits& digits, const Options& options,
-               redline::Profiler* profiler) {
+               redline::Profiler* profiler, redline::Trial& trial) {
   torch::optim::Adam optimizer(model->parameters(), options.learning_rate);
   Progress progress;
   const auto begin = std::chrono::steady_clock::now();
@@ -84,6 +88,7 @@ Progress train(nn::Sequential& model, const Digits& digits, const Options& optio
         std::printf("step %ld loss %.4f\n", static_cast<long>(progress.steps), progress.loss);
       }
       if (profiler != nullptr) profiler->step();
+      trial.step(batch.size(0));
     }
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
@@ -103,7 +108,10 @@ double accuracy_of(nn::Sequential& model, const Digits& digits) {
   return static_cast<double>(right) / static_cast<double>(digits.size());
 }
 
-int run(const Options& options) {
+int run(Options options) {
+  redline::Trial trial = redline::Trial::from_environment();
+  options.batch_size = trial.knob("batch_size", options.batch_size);
+  at::set_num_threads(static_cast<int>(trial.knob("num_threads", at::get_num_threads())));
   torch::manual_seed(options.seed);
   const bool is_mnist = !options.data.empty();
   const Digits training =
@@ -118,7 +126,7 @@ int run(const Options& options) {
         redline::ProfilerOptions{.schedule = {.wait = 1, .warmup = 1, .active = 3, .repeat = 1},
                                  .on_trace_ready = redline::write_chrome_trace(options.trace)});
   }
-  const Progress progress = train(model, training, options, profiler ? &*profiler : nullptr);
+  const Progress progress = train(model, training, options, profiler ? &*profiler : nullptr, trial);
   profiler.reset();
 
   const double samples = static_cast<double>(progress.steps * options.batch_size);

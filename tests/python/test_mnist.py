@@ -82,3 +82,16 @@ def test_stacks_of_the_program_are_recorded(run, program, tmp_path):
     assert stacks["aten::_convolution"] == stacks["aten::conv2d"]
     recorders = ("redline::profiler", "RecordFunction", "torch::unwind")
     assert not any(name in function for stack in stacks.values() for function in stack for name in recorders)
+
+
+def test_autotune_turns_its_knobs_and_measures_it(run, program, tmp_path, no_process_left):
+    """Without Python, a placeholder or a metric: the program reports by redline::Trial."""
+    words = [program("autotune"), "--knob", "batch_size=8,64", "--max-trials", "2", "--budget", "40s"]
+    done = run([*words, "--", program("mnist"), "--epochs", "1000"], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    best = json.loads((tmp_path / "best.json").read_text())
+    assert best["default"]["knobs"] == {"batch_size": 64}
+    assert best["trials"] == 2
+    tuned = run([program("redline"), "run", "--config", tmp_path / "best.json", "--",
+                 program("mnist"), "--steps", "3"])
+    assert tuned.returncode == 0, tuned.stderr

@@ -1,0 +1,161 @@
+#include "tuner/client/trial.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+namespace redline {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kBetweenLines_ns = 5'000'000;
+constexpr size_t kLongestMessage = 3000;  // a line stays below PIPE_BUF, so that ranks never mix
+constexpr int kPatience_ms = 1000;        // for a full pipe, where a line must not be lost
+
+std::optional<int64_t> integer_of(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// Of the first variable that is a number.
+int64_t first_number(std::initializer_list<const char*> variables, int64_t otherwise) {
+  for (const char* name : variables) {
+    const char* value = std::getenv(name);
+    if (const auto number = value ? integer_of(value) : std::nullopt) return *number;
+  }
+  return otherwise;
+}
+
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+}  // namespace
+
+Trial Trial::from_environment() {
+  Trial trial;
+  trial.rank_ = first_number({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+  trial.world_size_ = first_number({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"}, 1);
+  if (const char* text = std::getenv("REDLINE_KNOBS")) {
+    const Json knobs = Json::parse(text, nullptr, false);
+    if (knobs.is_object()) {
+      for (const auto& [name, value] : knobs.items()) {
+        trial.knobs_[name] = value.is_string() ? value.get<std::string>() : value.dump();
+      }
+    }
+  }
+  if (const char* path = std::getenv("REDLINE_TRIAL")) {
+    trial.descriptor_ = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  }
+  return trial;
+}
+
+Trial::Trial(Trial&& other) noexcept
+    : knobs_(std::move(other.knobs_)),
+      seen_(std::move(other.seen_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      rank_(other.rank_),
+      world_size_(other.world_size_),
+      steps_(other.steps_),
+      steps_sent_(other.steps_sent_),
+      samples_(other.samples_),
+      last_step_ns_(other.last_step_ns_),
+      last_sent_ns_(other.last_sent_ns_),
+      peak_bytes_(other.peak_bytes_),
+      capacity_bytes_(other.capacity_bytes_) {}
+
+Trial::~Trial() {
+  if (descriptor_ < 0) return;
+  if (steps_ > steps_sent_) send_step(last_step_ns_);
+  close(descriptor_);
+}
+
+const std::string* Trial::find(std::string_view name) const {
+  const auto found = knobs_.find(name);
+  return found == knobs_.end() ? nullptr : &found->second;
+}
+
+void Trial::note_seen(std::string_view name, const std::string& value) {
+  seen_.insert_or_assign(std::string(name), value);
+}
+
+int64_t Trial::integer_knob(std::string_view name, int64_t otherwise) {
+  const std::string* set = find(name);
+  const int64_t value = set ? integer_of(*set).value_or(otherwise) : otherwise;
+  note_seen(name, std::to_string(value));
+  return value;
+}
+
+bool Trial::knob(std::string_view name, bool otherwise) {
+  const std::string* set = find(name);
+  const bool value = !set ? otherwise : *set == "on" || (*set != "off" && otherwise);
+  note_seen(name, value ? "on" : "off");
+  return value;
+}
+
+std::string Trial::knob(std::string_view name, const char* otherwise) {
+  const std::string* set = find(name);
+  std::string value = set ? *set : otherwise;
+  note_seen(name, value);
+  return value;
+}
+
+void Trial::step(int64_t samples) {
+  ++steps_;
+  samples_ += samples;
+  last_step_ns_ = now_ns();
+  if (descriptor_ < 0 || last_step_ns_ - last_sent_ns_ < kBetweenLines_ns) return;
+  if (steps_ == 1) {
+    (void)send(Json{{"type", "seen"}, {"rank", rank_}, {"knobs", seen_}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace));
+  }
+  send_step(last_step_ns_);
+}
+
+void Trial::memory(uint64_t peak_bytes, uint64_t capacity_bytes) {
+  peak_bytes_ = peak_bytes;
+  capacity_bytes_ = capacity_bytes;
+}
+
+void Trial::send_step(int64_t now) {
+  Json line = {{"type", "step"}, {"rank", rank_},   {"world", world_size_},
+               {"t", now},       {"steps", steps_}, {"samples", samples_}};
+  if (peak_bytes_ > 0) line["memory"] = peak_bytes_;
+  if (capacity_bytes_ > 0) line["capacity"] = capacity_bytes_;
+  last_sent_ns_ = now;
+  if (send(line.dump())) steps_sent_ = steps_;
+}
+
+void Trial::fail(const char* kind, const std::string& message) {
+  if (descriptor_ < 0) return;
+  const Json line = {{"type", "failure"},
+                     {"rank", rank_},
+                     {"kind", kind},
+                     {"error", ""},
+                     {"message", message.substr(0, kLongestMessage)}};
+  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  pollfd pipe{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+  if (!send(text) && poll(&pipe, 1, kPatience_ms) > 0) (void)send(text);
+}
+
+/// One write, whole or not at all. SIGPIPE is no danger: without its reader, autotune, the trial is
+/// ended anyway.
+bool Trial::send(std::string line) const {
+  line += '\n';
+  ssize_t written = 0;
+  do {
+    written = write(descriptor_, line.data(), line.size());
+  } while (written < 0 && errno == EINTR);
+  return written == static_cast<ssize_t>(line.size());
+}
+
+}  // namespace redline

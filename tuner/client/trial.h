@@ -1,0 +1,75 @@
+// For training programs in C++: the knobs of the trial that autotune started, and reports to it.
+//
+//   auto trial = redline::Trial::from_environment();
+//   const int64_t batch_size = trial.knob("batch_size", options.batch_size);
+//   …
+//   trial.step(batch_size);   // after each optimizer step
+//
+// Outside of a trial, and under `redline run`, knobs are still read and reports go nowhere. Link
+// Redline::trial; nothing else of Redline is needed, and no Python.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace redline {
+
+class Trial {
+ public:
+  /// Reads REDLINE_KNOBS and REDLINE_TRIAL, and this process's place in the job from the variables
+  /// of torchrun, Open MPI or Slurm. Never throws; knobs that cannot be read are none.
+  [[nodiscard]] static Trial from_environment();
+
+  Trial(Trial&& other) noexcept;
+  Trial& operator=(Trial&&) = delete;
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  ~Trial();
+
+  /// Whether autotune measures this process.
+  [[nodiscard]] bool is_measured() const { return descriptor_ >= 0; }
+
+  /// A knob's value, `otherwise` where it is not set (or no number, or neither on nor off). What
+  /// the program asks for is what autotune shows as its default.
+  template <std::integral Number>
+  [[nodiscard]] Number knob(std::string_view name, Number otherwise) {
+    return static_cast<Number>(integer_knob(name, static_cast<int64_t>(otherwise)));
+  }
+  [[nodiscard]] bool knob(std::string_view name, bool otherwise);
+  [[nodiscard]] std::string knob(std::string_view name, const char* otherwise);
+
+  /// An optimizer step of this rank that took `samples`. Costs a system call every 5 ms at most.
+  void step(int64_t samples);
+  /// Peak of device memory reserved, of what the device has; sent with the next step.
+  void memory(uint64_t peak_bytes, uint64_t capacity_bytes);
+  /// Ends the trial with what a program knows better than its exit status: out_of_memory() where an
+  /// allocation on the device failed, fail() with any other outcome of docs/trials.md.
+  void out_of_memory(const std::string& message) { fail("gpu_oom", message); }
+  void fail(const char* kind, const std::string& message);
+
+ private:
+  Trial() = default;
+  [[nodiscard]] int64_t integer_knob(std::string_view name, int64_t otherwise);
+  [[nodiscard]] const std::string* find(std::string_view name) const;
+  void note_seen(std::string_view name, const std::string& value);
+  void send_step(int64_t now_ns);
+  bool send(std::string line) const;
+
+  std::map<std::string, std::string, std::less<>> knobs_;
+  std::map<std::string, std::string, std::less<>> seen_;
+  int descriptor_ = -1;
+  int64_t rank_ = 0;
+  int64_t world_size_ = 1;
+  int64_t steps_ = 0;
+  int64_t steps_sent_ = 0;
+  int64_t samples_ = 0;
+  int64_t last_step_ns_ = 0;
+  int64_t last_sent_ns_ = 0;
+  uint64_t peak_bytes_ = 0;
+  uint64_t capacity_bytes_ = 0;
+};
+
+}  // namespace redline

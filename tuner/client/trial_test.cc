@@ -1,0 +1,108 @@
+#include "tuner/client/trial.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "tuner/report_channel.h"
+
+namespace redline {
+namespace {
+
+using testing::HasSubstr;
+
+/// Sets variables for one test.
+class TrialClient : public testing::Test {
+ protected:
+  ~TrialClient() override {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+    unlink(path_.c_str());
+  }
+  void set(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    set_.push_back(name);
+  }
+  /// A trial measured through a real FIFO.
+  Trial measured() {
+    channel_.emplace(*tuner::ReportChannel::create(path_));
+    set("REDLINE_TRIAL", path_);
+    return Trial::from_environment();
+  }
+
+  std::string path_ = testing::TempDir() + "trial_client." + std::to_string(getpid());
+  std::optional<tuner::ReportChannel> channel_;
+  std::vector<std::string> set_;
+};
+
+TEST_F(TrialClient, OutsideOfATrialEverythingIsTheProgramsOwn) {
+  Trial trial = Trial::from_environment();
+  EXPECT_FALSE(trial.is_measured());
+  EXPECT_EQ(trial.knob("batch_size", 64), 64);
+  EXPECT_EQ(trial.knob("amp", "off"), "off");
+  EXPECT_TRUE(trial.knob("cudnn_benchmark", true));
+  trial.step(64);
+  trial.out_of_memory("nobody listens");
+}
+
+TEST_F(TrialClient, KnobsOfTheTrialWin) {
+  set("REDLINE_KNOBS", R"({"batch_size": 256, "amp": "bf16", "tf32": "on", "layers": "many"})");
+  Trial trial = Trial::from_environment();
+  EXPECT_EQ(trial.knob("batch_size", 64), 256);
+  EXPECT_EQ(trial.knob("amp", "off"), "bf16");
+  EXPECT_TRUE(trial.knob("tf32", false));
+  EXPECT_EQ(trial.knob("layers", 3), 3) << "no number";
+  EXPECT_FALSE(trial.knob("amp", false)) << "neither on nor off";
+}
+
+TEST_F(TrialClient, ReportsWhatAutotuneReads) {
+  set("RANK", "1");
+  set("WORLD_SIZE", "4");
+  Trial trial = measured();
+  ASSERT_TRUE(trial.is_measured());
+  (void)trial.knob("batch_size", 64);
+  trial.memory(3 << 20, 8 << 20);
+  trial.step(64);
+  const auto reports = channel_->read();
+  ASSERT_EQ(reports.size(), 2);
+  EXPECT_EQ(std::get<tuner::SeenReport>(reports[0]).knobs.at("batch_size"), "64");
+  const auto& step = std::get<tuner::StepReport>(reports[1]);
+  EXPECT_EQ(step.rank, 1);
+  EXPECT_EQ(step.world_size, 4);
+  EXPECT_EQ(step.steps, 1);
+  EXPECT_EQ(step.samples, 64);
+  EXPECT_EQ(step.peak_memory_bytes, 3U << 20);
+  EXPECT_EQ(step.memory_capacity_bytes, 8U << 20);
+}
+
+TEST_F(TrialClient, TheLastStepsAreSentAtTheEnd) {
+  {
+    Trial trial = measured();
+    for (int step = 0; step < 100; ++step) trial.step(2);
+  }
+  const auto reports = channel_->read();
+  EXPECT_LT(reports.size(), 100) << "no system call a step";
+  EXPECT_EQ(std::get<tuner::StepReport>(reports.back()).samples, 200);
+}
+
+TEST_F(TrialClient, AFailureIsSaidWholeAndMovingKeepsTheChannel) {
+  Trial first = measured();
+  Trial trial = std::move(first);
+  trial.out_of_memory(std::string(10'000, '\xff'));
+  const auto reports = channel_->read();
+  ASSERT_EQ(reports.size(), 1);
+  EXPECT_EQ(std::get<tuner::FailureReport>(reports[0]).kind, "gpu_oom");
+  EXPECT_EQ(channel_->garbage(), 0);
+}
+
+TEST_F(TrialClient, GarbageInTheEnvironmentIsNoKnob) {
+  for (const char* text : {"", "{", "[1]", "null", R"({"batch_size": [1]})"}) {
+    set("REDLINE_KNOBS", text);
+    EXPECT_EQ(Trial::from_environment().knob("batch_size", 7), 7) << text;
+  }
+}
+
+}  // namespace
+}  // namespace redline

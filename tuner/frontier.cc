@@ -15,7 +15,9 @@ constexpr std::string_view kBatch = "batch_size";
 constexpr std::array<std::string_view, 6> kOutsideStratum = {
     kBatch, "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "accumulation"};
 
-constexpr double kAimedShare = 0.95;  ///< of the limit; above 97 % allocators begin to thrash
+// A small limit may be all weights and libraries: then a share of the room for samples counts.
+constexpr double kAimedShare = 0.95;
+constexpr double kThrashing = 0.97;  ///< of the limit: above it allocators begin to
 constexpr double kBoldestJump = 16;
 constexpr double kWorthJumping = 1.15;  ///< growth of the batch that a trial must promise
 constexpr double kBracketClosed = 1.3;  ///< failed / ok
@@ -78,7 +80,8 @@ std::optional<int64_t> Frontier::next(const Knob& batch, std::optional<uint64_t>
 
   double target = std::min(kBoldestJump * ok, std::sqrt(ok * failed));
   if (line && limit_bytes) {
-    const double within = line->batch_within(*limit_bytes, kAimedShare);
+    const double within = std::min(line->batch_in_room(*limit_bytes, kAimedShare),
+                                   line->batch_within(*limit_bytes, kThrashing));
     // A trial that failed where the line saw room shows the line to be wrong: bisect then.
     if (within < kAimedShare * failed) target = std::min(within, kBoldestJump * ok);
   }

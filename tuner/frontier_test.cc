@@ -62,6 +62,12 @@ TEST_F(FrontierOf, FollowsTheMemoryLineTo95Percent) {
   EXPECT_EQ(next(batch(32), 20 * kGiB), std::nullopt);
 }
 
+TEST_F(FrontierOf, WhereLibrariesFillMostOfTheLimitTheRoomCounts) {
+  add(batch(32), Outcome::kOk, 37 * kGiB / 4);
+  add(batch(64), Outcome::kOk, 38 * kGiB / 4);  // m = 9 GiB + b / 128 GiB
+  EXPECT_EQ(next(batch(64), 10 * kGiB), 88) << "97 % of the limit; 95 % of it are reached by 64";
+}
+
 TEST_F(FrontierOf, WorkersShareAStratumPrecisionDoesNot) {
   add(batch(32), Outcome::kOk);
   add(batch(512, "off", 4), Outcome::kHostOom);

@@ -23,6 +23,10 @@ struct MemoryLine {
 
   /// Largest batch size within `share` of `limit_bytes`.
   [[nodiscard]] double batch_within(uint64_t limit_bytes, double share) const;
+  /// Largest batch size that takes `share` of the room which the fixed part leaves.
+  [[nodiscard]] double batch_in_room(uint64_t limit_bytes, double share) const {
+    return share * batch_within(limit_bytes, 1);
+  }
 };
 
 /// Through one reading, with the weights of another stratum (`fixed_bytes`).

@@ -48,6 +48,8 @@ constexpr Pattern kPatterns[] = {
     {R"(DataLoader worker \(pid.*killed by signal: Bus error)", Outcome::kShmFull},
     {R"(Signal 7 \(SIGBUS\) received|exitcode\s*: -7 )", Outcome::kShmFull},
     {R"(DefaultCPUAllocator: (can't allocate memory|not enough memory))", Outcome::kHostOom},
+    // oneDNN, where its scratch memory does not fit; what it cannot do is "a primitive descriptor".
+    {R"(could not create a primitive(\n|$))", Outcome::kHostOom},
     {R"(\b(_Array)?MemoryError(:|\s|$)|std::bad_alloc)", Outcome::kHostOom},
     {R"(OSError: \[Errno 12\]|Cannot allocate memory)", Outcome::kHostOom},
     {R"(DataLoader worker \(pid.*killed by signal: Killed)", Outcome::kHostOom},

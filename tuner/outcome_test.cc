@@ -45,6 +45,7 @@ constexpr TextCase kTexts[] = {
      "allocate memory: you tried to allocate 4294967296 bytes. Error code 12 (Cannot allocate "
      "memory)",
      Outcome::kHostOom},
+    {"RuntimeError: could not create a primitive\n", Outcome::kHostOom},
     {"RuntimeError: [enforce fail at alloc_cpu.cpp:117] data. DefaultCPUAllocator: not enough "
      "memory: you tried to allocate 8 bytes.",
      Outcome::kHostOom},

@@ -6,6 +6,7 @@
 //             a slow loader hides what a larger batch gains
 //   screen    the other values of precision, layout and switches, one by one, at that batch: a
 //             small one hides what they gain; then batch and workers again where one of them won
+//   polish    neighbours of the winner, with what trials are left
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,8 +24,10 @@ constexpr int kMostRounds = 3;
 constexpr int kMostJumps = 4;
 constexpr int kMostRefinements = 3;
 constexpr double kWorthAnotherStep = 0.01;
-constexpr double kFlatTop = 0.97;  ///< neighbours this near to the best: the peak is flat
-constexpr double kWideGap = 1.6;   ///< of neighbouring batch sizes, worth a look between
+constexpr double kFlatTop = 0.97;   ///< neighbours this near to the best: the peak is flat
+constexpr double kTight = 0.97;     ///< of the memory limit
+constexpr double kShortStep = 1.4;  ///< of the batch size, to polish
+constexpr double kWideGap = 1.6;    ///< of neighbouring batch sizes, worth a look between
 constexpr double kHarmless = 0.97;
 constexpr double kClearlyWorse = 0.85;   ///< of the incumbent: not tried again
 constexpr double kLoaderKeepsUp = 0.03;  ///< share of time waited for data
@@ -71,10 +74,63 @@ class StagedWalk {
     for (int round = 0; round < kMostRounds; ++round) {
       const Config before = walk_.best();
       if (!screen()) return false;
-      if (walk_.best() == before) return true;
+      if (walk_.best() == before) break;
       if (!size()) return false;
     }
+    return polish();
+  }
+
+  /// One knob at a time, a short step either way, again around each new winner.
+  bool polish() {
+    for (int round = 0; round < kMostRounds; ++round) {
+      const Config before = walk_.best();
+      for (const Knob& knob : walk_.space().knobs) {
+        if (!knob.is_numeric()) continue;
+        const int64_t at = walk_.number(knob, &knob == batch_ ? kUsualBatch : knob.low);
+        for (const int64_t value : {neighbour(knob, at, 1), neighbour(knob, at, -1)}) {
+          if (value == at || (&knob == batch_ ? !may_fit(value) : value > at && is_tight())) {
+            continue;
+          }
+          if (!walk_.attempt(knob.name, std::to_string(value), "polish")) return false;
+        }
+      }
+      if (walk_.best() == before) return true;
+    }
     return true;
+  }
+
+  static int64_t neighbour(const Knob& knob, int64_t value, int direction) {
+    if (knob.is_range()) {
+      const auto now = static_cast<double>(value);
+      if (knob.name != "batch_size") return knob.nearest(now + direction);
+      return knob.nearest(direction > 0 ? kShortStep * now : now / kShortStep);
+    }
+    int64_t nearest = value;
+    for (const std::string& text : knob.values) {
+      const int64_t other = parse_integer(text).value_or(value);
+      const bool beyond = direction > 0 ? other > value : other < value;
+      if (beyond && (nearest == value || std::abs(other - value) < std::abs(nearest - value))) {
+        nearest = other;
+      }
+    }
+    return nearest;
+  }
+
+  /// More workers or threads would not fit beside the winner's batch.
+  bool is_tight() const {
+    const auto runs = walk_.history().runs_of(walk_.best());
+    const std::optional<uint64_t> limit = memory_limit();
+    if (runs.empty() || !runs.front()->result.peak_memory_bytes || !limit) return false;
+    return static_cast<double>(*runs.front()->result.peak_memory_bytes) >
+           kTight * static_cast<double>(*limit);
+  }
+
+  bool may_fit(int64_t batch) const {
+    const Frontier frontier = find_frontier(walk_.history(), walk_.best());
+    if (frontier.smallest_failed && batch >= *frontier.smallest_failed) return false;
+    const std::optional<uint64_t> limit = memory_limit();
+    return !frontier.line || !limit ||
+           static_cast<double>(batch) <= frontier.line->batch_within(*limit, 1);
   }
 
   /// The defaults may already need too much memory.
@@ -165,7 +221,7 @@ class StagedWalk {
       const Config before = walk_.best();
       if (!batch_size() || !workers()) return false;
       for (const Knob* knob : numbers_) {
-        if (!climb(walk_, *knob, knob->low, kWorthAnotherStep)) return false;
+        if (!climb_with_room(*knob, knob->low)) return false;
       }
       if (walk_.best() == before) return true;
     }
@@ -278,7 +334,15 @@ class StagedWalk {
 
   bool workers() {
     if (!workers_ || loader_keeps_up()) return true;
-    return climb(walk_, *workers_, 0, kWorthAnotherStep);
+    return climb_with_room(*workers_, 0);
+  }
+
+  /// More workers or threads need more memory: at the frontier they may only want a smaller batch.
+  bool climb_with_room(const Knob& knob, int64_t otherwise) {
+    if (!climb(walk_, knob, otherwise, kWorthAnotherStep)) return false;
+    const int64_t next = next_up(walk_, knob, otherwise);
+    return next == walk_.number(knob, otherwise) ||
+           screen_smaller(walk_.with(knob.name, std::to_string(next)), knob.name);
   }
 
   /// On a GPU machine idle workers cost nothing; on a CPU they take cores from the training.

@@ -1,0 +1,164 @@
+"""Searches recorded full sweeps again, with every strategy of autotune and, where it is installed, Optuna's TPE.
+
+    REDLINE_PYTHON=/path/with/optuna/bin/python ./bench/replay [--seeds 200] [--json] [SWEEP.jsonl…]
+
+Each trial's result is drawn from the recorded runs of its configuration, out-of-memory ones included; start-up
+counts in its seconds. Regret is what the incumbent lacks to the best configuration of the sweep, both by the mean
+of their runs. Optuna gets the same first trial, the defaults, and its incumbent is the best value it was told.
+"""
+
+import argparse
+import bisect
+import collections
+import json
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+
+try:
+    import optuna
+except ImportError:
+    optuna = None
+
+HERE = pathlib.Path(__file__).parent
+REPLAY = HERE.parent / "build" / "release" / "bin" / "replay_sweeps"
+STRATEGIES = ("staged", "coordinate", "random", "grid")
+TRIALS = 25
+GOOD = 0.05
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sweeps", nargs="*", type=pathlib.Path, default=sorted((HERE / "sweeps").glob("*.jsonl")))
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--json", action="store_true", help="one line a sweep and strategy, all figures")
+    arguments = parser.parse_args()
+    if not REPLAY.exists():
+        sys.exit(f"{REPLAY} is absent: cmake --build --preset release --target replay_sweeps")
+    if optuna is None:
+        print("optuna is not installed: its rows are left out (pip install optuna)", file=sys.stderr)
+    for path in arguments.sweeps:
+        searches = {name: replay(path, name, arguments.seeds) for name in STRATEGIES}
+        if optuna is not None:
+            searches["optuna TPE"] = [tpe(Sweep(path), seed) for seed in range(1, arguments.seeds + 1)]
+        report(path, searches, arguments.json)
+
+
+def replay(path, strategy, seeds):
+    command = [REPLAY, path, strategy, str(seeds), str(TRIALS)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+class Sweep:
+    def __init__(self, path):
+        with path.open() as file:
+            self.head = json.loads(file.readline())
+            self.runs = collections.defaultdict(list)
+            for line in file:
+                run = json.loads(line)
+                self.runs[self.key(run["config"])].append(run)
+        self.best = max(map(true_rate, self.runs.values()))
+
+    def key(self, config):
+        return tuple(str(config[name]) for name in self.head["knobs"])
+
+
+def true_rate(runs):
+    """As replay_sweeps.cc has it."""
+    if any(run["outcome"] != "ok" for run in runs):
+        return 0
+    return statistics.mean(run["samples_per_s"] for run in runs)
+
+
+def tpe(sweep, seed):
+    """[regret, seconds, out-of-memory trials] after each trial."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    draw = random.Random(seed)
+    defaults = sweep.head["defaults"]
+    study.enqueue_trial({name: index_of(values, defaults[name]) for name, values in sweep.head["knobs"].items()})
+    seconds, failures, history = 0.0, 0, []
+    incumbent, incumbent_value = None, 0
+    for _ in range(TRIALS):
+        trial = study.ask()
+        config = {name: suggested(trial, name, values) for name, values in sweep.head["knobs"].items()}
+        runs = sweep.runs[sweep.key(config)]
+        run = draw.choice(runs)
+        seconds += sweep.head["start_up_s"] + run["wall_s"]
+        if run["outcome"] == "ok":
+            study.tell(trial, run["samples_per_s"])
+            if run["samples_per_s"] > incumbent_value:
+                incumbent, incumbent_value = runs, run["samples_per_s"]
+        else:
+            failures += 1
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        rate = true_rate(incumbent) if incumbent else 0
+        history.append([1 - rate / sweep.best, seconds, failures])
+    return history
+
+
+def index_of(values, value):
+    return value if isinstance(values[0], str) else values.index(value)
+
+
+def suggested(trial, name, values):
+    """Numbers by their place, so that TPE knows which are neighbours."""
+    if isinstance(values[0], str):
+        return trial.suggest_categorical(name, values)
+    return values[trial.suggest_int(name, 0, len(values) - 1)]
+
+
+def report(path, searches, as_json):
+    median_seconds = statistics.median(search[-1][1] for search in searches["staged"])
+    if not as_json:
+        with path.open() as file:
+            head = json.loads(file.readline())
+        print(f"{path.stem}: {head['machine']}, {head['day']}; equal time = {median_seconds:.0f} s")
+        print("  regret, median (p90)    10 trials      15 trials      25 trials     equal time   OOM   trials to 5 %")
+    for name, runs in searches.items():
+        row = figures(name, runs, median_seconds)
+        if as_json:
+            print(json.dumps({"sweep": path.stem, **row}))
+            continue
+        shares = "".join(f"{show(row[key]):>15}" for key in ("at_10", "at_15", "at_25", "at_equal_time"))
+        print(f"  {name:<18}{shares}   {row['oom_median']:.0f} ({row['oom_most']})   {row['trials_to_5_percent']}")
+
+
+def figures(name, runs, seconds):
+    def at(trials):
+        return spread([run[min(trials, len(run)) - 1][0] for run in runs])
+
+    def in_time(run):
+        place = bisect.bisect_right([step[1] for step in run], seconds)
+        return run[place - 1][0] if place else 1.0
+
+    reached = [next((i + 1 for i, step in enumerate(run) if step[0] <= GOOD), TRIALS + 1) for run in runs]
+    to_good = statistics.median_low(reached)
+    failures = [run[-1][2] for run in runs]
+    return {
+        "strategy": name,
+        "at_10": at(10),
+        "at_15": at(15),
+        "at_25": at(25),
+        "at_equal_time": spread([in_time(run) for run in runs]),
+        "oom_median": statistics.median(failures),
+        "oom_most": max(failures),
+        "trials_to_5_percent": to_good if to_good <= TRIALS else f"over {TRIALS}",
+        "trials_median": statistics.median(len(run) for run in runs),
+    }
+
+
+def spread(regrets):
+    ordered = sorted(regrets)
+    return {"median": statistics.median(ordered), "p90": ordered[int(0.9 * (len(ordered) - 1))]}
+
+
+def show(share):
+    return f"{100 * share['median']:.1f} ({100 * share['p90']:.1f}) %"
+
+
+if __name__ == "__main__":
+    main()

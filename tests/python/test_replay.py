@@ -1,0 +1,28 @@
+"""The staged search on recorded full sweeps: a change of it that loses what it found is seen at once."""
+
+import json
+
+import pytest
+
+TRIALS = 25
+SEEDS = 20
+
+
+# The sweeps whose runs agree well enough that a few per cent mean something.
+@pytest.mark.parametrize("sweep", ["transformer", "loader"])
+def test_staged_is_within_five_percent(run, program, repo_root, sweep):
+    path = repo_root / "bench" / "sweeps" / f"{sweep}.jsonl"
+    done = run([program("replay_sweeps"), path, "staged", str(SEEDS), str(TRIALS)])
+    assert done.returncode == 0, done.stderr
+    searches = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(searches) == SEEDS
+    regrets = sorted(search[-1][0] for search in searches)
+    assert regrets[int(0.9 * SEEDS)] <= 0.05
+    assert all(len(search) <= TRIALS for search in searches)
+
+
+def test_a_sweep_that_cannot_be_read_is_said(run, program, tmp_path):
+    (tmp_path / "torn.jsonl").write_text('{"schema": "redline.sweep/1"')
+    done = run([program("replay_sweeps"), tmp_path / "torn.jsonl", "staged", "1", "5"])
+    assert done.returncode == 1
+    assert done.stderr.startswith("replay_sweeps: ") and done.stderr.count("\n") == 1

@@ -49,8 +49,8 @@ struct MemoryPeak {
   bool is_gpu = false;
   int32_t device = 0;  ///< -1 for the host
   int64_t allocated_bytes = 0;
-  int64_t reserved_bytes = 0;  ///< held by the caching allocator
-  int64_t peak_time_ns = 0;    ///< when most was allocated
+  int64_t reserved_bytes = 0;       ///< held by the caching allocator
+  int64_t peak_time_ns = 0;         ///< when most was allocated
   std::vector<MemoryPoint> points;  ///< behind each event, by time
   /// The largest `allocated` of each of up to 256 equal pieces of the recording: no peak is lost.
   std::vector<MemoryPoint> timeline;

@@ -17,6 +17,7 @@ using namespace redline::viewer;
 
 struct Options {
   std::vector<std::string> paths;
+  std::vector<std::string> before;
   std::optional<int64_t> at_ns;
   std::optional<int64_t> span_ns;
   std::string select;
@@ -33,6 +34,9 @@ int fail(const std::string& message) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("PATH", options.paths, "Trace files (.json, .gz, .zst) or folders of ranks");
+  app.add_option("--before", options.before,
+                 "An earlier run: show both on aligned steps, and what changed")
+      ->expected(1);
   app.add_option("--at", options.at_ns,
                  "Left edge of the view, in ns after the first event, or in unix time");
   app.add_option("--span", options.span_ns, "Width of the view in ns")->check(CLI::PositiveNumber);
@@ -47,6 +51,7 @@ void add_options(CLI::App& app, Options& options) {
   app.footer(
       "Examples:\n"
       "  redline-viewer traces/\n"
+      "  redline-viewer --before old/ new/\n"
       "  redline-viewer --select 'ProfilerStep#7' rank0.pt.trace.json.gz\n"
       "  redline-viewer --at 250000000 --span 40000000 --screenshot step.png traces/\n"
       "  redline-viewer --theme dark --size 1920x1080 --screenshot dark.png traces/");
@@ -78,7 +83,8 @@ int run_offscreen(const Options& options, MainWindow& window) {
   if (options.paths.empty()) {
     return fail("no trace named. Example: redline-viewer --screenshot out.png traces/");
   }
-  const auto loaded = load_session(options.paths);
+  const auto loaded = options.before.empty() ? load_session(options.paths)
+                                             : load_comparison(options.before, options.paths);
   if (!loaded) return fail(loaded.error());
   window.show();
   QCoreApplication::processEvents();
@@ -101,7 +107,10 @@ int run_window(const Options& options, MainWindow& window) {
     if (const auto problem = apply_view(window, view)) std::cerr << *problem << "\n";
   });
   window.show();
-  if (!options.paths.empty()) window.open(options.paths);
+  if (!options.paths.empty()) {
+    options.before.empty() ? window.open(options.paths)
+                           : window.compare(options.before, options.paths);
+  }
   return QApplication::exec();
 }
 

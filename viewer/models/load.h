@@ -7,6 +7,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "trace/diff.h"
 #include "trace/reader.h"
 #include "trace/report.h"
 #include "viewer/models/derived_tracks.h"
@@ -24,12 +25,18 @@ struct LoadedSession {
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_session(
     const std::vector<std::string>& paths, const trace::ReadOptions& options = {});
 
+/// Two runs, each of files or folders; the error says which cannot be read.
+[[nodiscard]] tl::expected<LoadedSession, std::string> load_comparison(
+    const std::vector<std::string>& before, const std::vector<std::string>& after,
+    const trace::ReadOptions& options = {});
+
 /// What the panes and tables show, and the tracks that follow from it. Takes its own time, so it
 /// comes after loading.
 struct AnalysedSession {
-  std::shared_ptr<const trace::Report> report;
+  std::shared_ptr<const trace::Report> report;  ///< of a comparison: on the run after
   std::shared_ptr<const DerivedTracks> derived;
   std::shared_ptr<const CollectiveLinks> collectives;
+  std::shared_ptr<const trace::Diff> diff;  ///< null but for a comparison
 };
 
 /// Incomplete where `cancel` was set meanwhile.

@@ -75,6 +75,25 @@ std::vector<Step> find_steps(const SessionTrace& item) {
   return steps;
 }
 
+// The first step is often cut by the start of the recording: the second is whole.
+int64_t first_step_ns(const Trace& trace, int64_t otherwise_ns) {
+  std::vector<int64_t> begins;
+  for (size_t i = 0; i < trace.slice_count(); ++i) {
+    if (trace.slices().category[i] != trace::Category::kUserAnnotation) continue;
+    if (trace.string(trace.slices().name[i]).starts_with(kStepPrefix)) {
+      begins.push_back(trace.slices().begin_ns[i]);
+    }
+  }
+  std::sort(begins.begin(), begins.end());
+  return begins.empty() ? otherwise_ns : begins[begins.size() > 1 ? 1 : 0];
+}
+
+void name_side(SessionTrace& item, bool before) {
+  const std::string rank =
+      item.trace->metadata().rank ? fmt::format(" · rank {}", *item.trace->metadata().rank) : "";
+  item.title = (before ? "before" : "after") + rank;
+}
+
 std::string title_of(const Trace& trace, bool alone) {
   if (trace.metadata().rank) return fmt::format("rank {}", *trace.metadata().rank);
   return alone ? std::string() : file_stem(trace.path());
@@ -132,8 +151,10 @@ LaneColumns SessionTrace::lane_columns(const trace::Lane& lane) const {
           std::span(classes).subspan(first, lane.count)};
 }
 
-Session::Session(std::vector<std::shared_ptr<const Trace>> traces) {
-  aligned_at_start_ = !on_one_clock(traces);
+Session::Session(std::vector<std::shared_ptr<const Trace>> traces, size_t before_count)
+    : before_count_(before_count) {
+  const bool comparing = before_count > 0;
+  aligned_at_start_ = !comparing && !on_one_clock(traces);
   int64_t first = INT64_MAX;
   for (const auto& trace : traces) {
     if (trace->slice_count() > 0) first = std::min(first, work_range(*trace).begin_ns);
@@ -142,9 +163,13 @@ Session::Session(std::vector<std::shared_ptr<const Trace>> traces) {
   const bool alone = traces.size() == 1;
   for (auto& trace : traces) {
     const TimeRange work = work_range(*trace);
-    const int64_t origin = aligned_at_start_ ? work.begin_ns : first;
+    const int64_t origin = comparing           ? first_step_ns(*trace, work.begin_ns)
+                           : aligned_at_start_ ? work.begin_ns
+                                               : first;
+    range_.begin_ns = std::min(range_.begin_ns, saturating_sub(work.begin_ns, origin));
     range_.end_ns = std::max(range_.end_ns, saturating_sub(work.end_ns, origin));
     traces_.push_back(prepare(std::move(trace), origin, alone));
+    if (comparing) name_side(traces_.back(), traces_.size() <= before_count);
   }
 }
 

@@ -49,10 +49,15 @@ class Session {
  public:
   /// Traces whose times overlap stand on one unix clock. Ranks recorded at different hours would
   /// be needles in a year of nothing: then every trace starts at 0, and aligned_at_start() is true.
-  explicit Session(std::vector<std::shared_ptr<const trace::Trace>> traces);
+  ///
+  /// The first `before_count` traces may be another run, to compare the others with: then each
+  /// trace's first whole step begins at 0.
+  explicit Session(std::vector<std::shared_ptr<const trace::Trace>> traces,
+                   size_t before_count = 0);
 
   [[nodiscard]] const std::vector<SessionTrace>& traces() const { return traces_; }
   [[nodiscard]] TimeRange range() const { return range_; }  ///< first begin to last end
+  [[nodiscard]] size_t before_count() const { return before_count_; }
   [[nodiscard]] bool aligned_at_start() const { return aligned_at_start_; }
   [[nodiscard]] std::string name() const;  ///< for the title: the file, or how many ranks
 
@@ -71,6 +76,7 @@ class Session {
  private:
   std::vector<SessionTrace> traces_;
   TimeRange range_;
+  size_t before_count_ = 0;
   bool aligned_at_start_ = false;
 };
 

@@ -16,7 +16,7 @@ std::string number_text(double value, Unit unit) {
     case Unit::kDuration:
       return format_duration(std::llround(value));
     case Unit::kTime:
-      return "+" + format_duration_exact(std::llround(value));
+      return (value < 0 ? "" : "+") + format_duration_exact(std::llround(value));
     case Unit::kBytes:
       return (value < 0 ? "-" : "") + format_bytes(static_cast<uint64_t>(std::abs(value)));
     case Unit::kBytesPerSecond:

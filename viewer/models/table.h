@@ -23,10 +23,10 @@ class TableValue {
   enum class Kind : uint8_t { kNone, kText, kWhole, kReal };
 
   TableValue() = default;
-  TableValue(std::string text) : kind_(Kind::kText), text_(std::move(text)) {}  // NOLINT
-  TableValue(int64_t whole) : kind_(Kind::kWhole), whole_(whole) {}             // NOLINT
-  TableValue(double real) : kind_(Kind::kReal), real_(real) {}                  // NOLINT
-  TableValue(const std::optional<double>& real)                                 // NOLINT
+  TableValue(std::string text) : kind_(Kind::kText), text_(std::move(text)) {}
+  TableValue(int64_t whole) : kind_(Kind::kWhole), whole_(whole) {}
+  TableValue(double real) : kind_(Kind::kReal), real_(real) {}
+  TableValue(const std::optional<double>& real)
       : TableValue(real ? TableValue(*real) : TableValue()) {}
 
   [[nodiscard]] Kind kind() const { return kind_; }

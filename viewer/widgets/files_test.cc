@@ -34,7 +34,7 @@ TEST_F(Files, TheTableThatIsShownIsExported) {
   EXPECT_EQ(window_.export_to(path("t.csv"), ExportKind::kCsv), std::nullopt);
   EXPECT_TRUE(content(path("t.csv")).startsWith("name,calls,total_ns"));
   EXPECT_TRUE(content(path("t.csv")).contains("gemm,4,100000"));
-  window_.findChild<TablesPane*>()->setCurrentIndex(1);
+  show_tab("Operators");
   EXPECT_EQ(window_.export_to(path("t.json"), ExportKind::kJson), std::nullopt);
   EXPECT_TRUE(content(path("t.json")).contains("aten::addmm"));
   const auto problem = window_.export_to("/no/such/folder/t.csv", ExportKind::kCsv);

@@ -17,11 +17,13 @@ void Loader::cancel() {
   ++run_;
 }
 
-void Loader::start(std::vector<std::string> paths) {
+void Loader::start(std::vector<std::string> paths, std::vector<std::string> before) {
   cancel();
   cancelled_ = false;
   const uint64_t run = run_;
-  thread_ = std::thread([this, run, paths = std::move(paths)] { load(paths, run); });
+  thread_ = std::thread([this, run, paths = std::move(paths), before = std::move(before)] {
+    load(paths, before, run);
+  });
 }
 
 template <typename Emit>
@@ -35,7 +37,8 @@ void Loader::post(uint64_t run, Emit emit_signal) {
 }
 
 // On the loading thread. Results go to the thread of this object by queued calls.
-void Loader::load(const std::vector<std::string>& paths, uint64_t run) {
+void Loader::load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
+                  uint64_t run) {
   using Clock = std::chrono::steady_clock;
   trace::ReadOptions options;
   options.cancel = &cancelled_;
@@ -46,7 +49,8 @@ void Loader::load(const std::vector<std::string>& paths, uint64_t run) {
     last = now;
     post(run, [this, done, total] { emit progress(done, total); });
   };
-  auto result = load_session(paths, options);
+  auto result =
+      before.empty() ? load_session(paths, options) : load_comparison(before, paths, options);
   if (!result) {
     post(run, [this, sentence = QString::fromStdString(result.error())] { emit failed(sentence); });
     return;

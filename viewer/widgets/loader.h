@@ -18,8 +18,8 @@ class Loader : public QObject {
   explicit Loader(QObject* parent = nullptr);
   ~Loader() override;
 
-  /// Ends a load that still runs, then starts this one.
-  void start(std::vector<std::string> paths);
+  /// Ends a load that still runs, then starts this one. With a run `before` it is a comparison.
+  void start(std::vector<std::string> paths, std::vector<std::string> before = {});
   void cancel();
 
  signals:
@@ -30,7 +30,8 @@ class Loader : public QObject {
   void failed(QString sentence);
 
  private:
-  void load(const std::vector<std::string>& paths, uint64_t run);
+  void load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
+            uint64_t run);
   /// Emits on this object's thread, unless another load has begun since `run`.
   template <typename Emit>
   void post(uint64_t run, Emit emit_signal);

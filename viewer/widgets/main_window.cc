@@ -6,6 +6,7 @@
 #include <QShortcut>
 #include <QTabWidget>
 
+#include "viewer/models/comparison.h"
 #include "viewer/models/format.h"
 #include "viewer/widgets/details_pane.h"
 #include "viewer/widgets/help_dialog.h"
@@ -117,6 +118,9 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   overview_->show_summary(summarize(*report_));
   tables_->show_report(*report_);
   state_.add(analysed);
+  if (!analysed.diff) return;
+  tables_->show_diff(*analysed.diff);
+  name_->setText(text(diff_headline(*analysed.diff)));
 }
 
 void MainWindow::show_evidence(size_t trace, trace::SliceId slice) {

@@ -35,6 +35,8 @@ class MainWindow : public QMainWindow {
 
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
+  /// Both runs on aligned steps, with what became faster or slower.
+  void compare(const std::vector<std::string>& before, const std::vector<std::string>& after);
   void show_session(const LoadedSession& loaded);
   void show_analysis(const AnalysedSession& analysed);
   void show_error(const QString& sentence);
@@ -62,6 +64,7 @@ class MainWindow : public QMainWindow {
   void connect_state();
 
   void choose_files();
+  void choose_before();
   void choose_export(const QString& suffix, ExportKind kind);
   void restore_view();
   void say(const QString& sentence);
@@ -88,6 +91,7 @@ class MainWindow : public QMainWindow {
   DetailsPane* details_ = nullptr;
   SelectionPane* selection_ = nullptr;
   std::shared_ptr<const trace::Report> report_;
+  std::vector<std::string> paths_;  ///< what is open, to compare it with another run
   QLabel* loaded_text_ = nullptr;
   QLabel* selection_text_ = nullptr;
   QLabel* range_text_ = nullptr;

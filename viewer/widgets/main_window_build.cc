@@ -75,9 +75,13 @@ QWidget* MainWindow::make_top_bar() {
   row->addWidget(name_, 1);
   row->addWidget(search_);
   row->addStretch(1);
+  auto* compare = new QPushButton(tr("Compare"));
+  compare->setToolTip(tr("Compare what is open with an earlier run"));
+  connect(compare, &QPushButton::clicked, this, &MainWindow::choose_before);
   auto* save = new QPushButton(tr("Export"));
   save->setMenu(make_export_menu());
   row->addWidget(open);
+  row->addWidget(compare);
   row->addWidget(save);
   row->addWidget(help);
   connect(open, &QPushButton::clicked, this, &MainWindow::choose_files);

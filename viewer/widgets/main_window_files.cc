@@ -20,7 +20,25 @@ void MainWindow::open(const std::vector<std::string>& paths) {
   show_message(paths.size() == 1 ? tr("Reading %1 …").arg(text(paths.front()))
                                  : tr("Reading %1 files …").arg(paths.size()),
                true);
+  paths_ = paths;
   loader_.start(paths);
+}
+
+void MainWindow::compare(const std::vector<std::string>& before,
+                         const std::vector<std::string>& after) {
+  show_message(tr("Reading two runs …"), true);
+  paths_ = after;
+  loader_.start(after, before);
+}
+
+void MainWindow::choose_before() {
+  if (paths_.empty()) return choose_files();
+  std::vector<std::string> before;
+  const QStringList files =
+      QFileDialog::getOpenFileNames(this, tr("Compare with an earlier run"), {},
+                                    tr("Traces (*.json *.gz *.zst *.partial);;All files (*)"));
+  for (const QString& file : files) before.push_back(file.toStdString());
+  if (!before.empty()) compare(before, paths_);
 }
 
 void MainWindow::choose_files() {

@@ -79,7 +79,7 @@ TEST_F(Panes, CollectivesAndRanksHaveTabsAndEmptyOnesHide) {
     if (tables().isTabVisible(i)) visible << tables().tabText(i);
   }
   EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Ranks,Find");
-  tables().setCurrentIndex(2);
+  show_tab("Collectives");
   click_row(static_cast<TableView&>(*tables().currentWidget()), 1);
   EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
 }
@@ -102,6 +102,29 @@ TEST_F(Panes, ArrowsLeadFromRankToRankAndBracketsFollowThem) {
   ASSERT_EQ(links->table().rows.size(), 1U);
   QTest::keyClick(&lanes(), Qt::Key_BracketRight);
   EXPECT_EQ(state().selection(), slice(1, "ncclDevKernel_AllReduce"));
+}
+
+TEST_F(Panes, TwoRunsStandSideBySideWithWhatChanged) {
+  const Session* session = nullptr;
+  const LoadedSession both{
+      std::make_shared<const Session>(
+          std::vector{training_trace(0).read(), training_trace(0, 77'000'000).read()}, 1),
+      0.01};
+  session = both.session.get();
+  window_.show_session(both);
+  window_.show_analysis(analyse_session(*session));
+  QCoreApplication::processEvents();
+  EXPECT_EQ(tables().tabText(tables().currentIndex()), "Compare");
+  EXPECT_TRUE(some_label_says("a step"));
+  auto& table = static_cast<TableView&>(*tables().currentWidget());
+  for (int row = 0; row < table.model()->rowCount(); ++row) {
+    if (table.table().rows[static_cast<size_t>(row)].name != "gemm") continue;
+    table.scrollTo(table.model()->index(row, 0));
+    click_row(table, row);
+  }
+  EXPECT_EQ(state().session().name_of(state().selection()), "gemm");
+  EXPECT_TRUE(state().layout().top_of(*session, slice(0, "gemm")));
+  EXPECT_TRUE(state().layout().top_of(*session, slice(1, "gemm")));
 }
 
 TEST_F(Panes, AdviceShowsItsEvidence) {

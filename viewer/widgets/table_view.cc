@@ -5,7 +5,7 @@
 namespace redline::viewer {
 namespace {
 
-constexpr int kMargin = 34;  // the padding and the sort mark
+constexpr int kMargin = 38;  // the padding and the sort mark
 constexpr int kLeastWidth = 76;
 constexpr int kMostWidth = 220;
 constexpr int kLeastNameWidth = 120;
@@ -36,13 +36,15 @@ void TableView::show_table(Table table, int sort_column) {
   model_.set_table(std::move(table));
   if (!is_new) return;
   fit_columns();
-  setSortingEnabled(sort_column >= 0);
-  if (sort_column >= 0) sortByColumn(sort_column, Qt::DescendingOrder);
+  // A table that comes in an order of its own keeps it until a title is clicked.
+  horizontalHeader()->setSortIndicator(sort_column, Qt::DescendingOrder);
+  setSortingEnabled(true);
 }
 
 // The first column has the names, and takes what room is left.
 void TableView::fit_columns() {
   if (model_.columnCount() == 0) return;
+  ensurePolished();  // else its font is not yet the one that is drawn
   int others = 0;
   for (int c = 1; c < model_.columnCount(); ++c) {
     const int width = std::clamp(widest_of(c) + kMargin, kLeastWidth, kMostWidth);

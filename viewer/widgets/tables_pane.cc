@@ -1,5 +1,6 @@
 #include "viewer/widgets/tables_pane.h"
 
+#include "viewer/models/comparison.h"
 #include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
@@ -7,6 +8,7 @@ namespace redline::viewer {
 TablesPane::TablesPane(ViewState& state, QWidget* parent)
     : QTabWidget(parent), state_(state), find_(new FindPane(state)) {
   setDocumentMode(true);
+  compare_ = add_table(tr("Compare"));
   kernels_ = add_table(tr("Kernels"));
   operators_ = add_table(tr("Operators"));
   collectives_ = add_table(tr("Collectives"));
@@ -29,6 +31,7 @@ void TablesPane::fill(TableView& view, Table table, int sort_column) {
 }
 
 void TablesPane::show_report(const trace::Report& report) {
+  fill(*compare_, {}, -1);
   fill(*kernels_, kernel_rows(report), 2);
   fill(*operators_, operator_rows(report), 2);
   fill(*collectives_, collective_rows(state_.session(), report), 6);
@@ -36,6 +39,11 @@ void TablesPane::show_report(const trace::Report& report) {
   fill(*memory_, memory_rows(report), -1);
   // A recording without a GPU has no kernels: begin with what there is.
   setCurrentWidget(kernels_->table().rows.empty() ? operators_ : kernels_);
+}
+
+void TablesPane::show_diff(const trace::Diff& diff) {
+  fill(*compare_, diff_rows(diff), -1);
+  setCurrentWidget(compare_);
 }
 
 const Table& TablesPane::current_table() const {

@@ -4,6 +4,7 @@
 
 #include <QTabWidget>
 
+#include "trace/diff.h"
 #include "trace/report.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/table_view.h"
@@ -18,6 +19,7 @@ class TablesPane : public QTabWidget {
 
   /// Tabs that have nothing to show are hidden.
   void show_report(const trace::Report& report);
+  void show_diff(const trace::Diff& diff);
   [[nodiscard]] FindPane& find() { return *find_; }
   /// The table of the tab that is shown.
   [[nodiscard]] const Table& current_table() const;
@@ -30,6 +32,7 @@ class TablesPane : public QTabWidget {
   void fill(TableView& view, Table table, int sort_column);
 
   ViewState& state_;
+  TableView* compare_;
   TableView* kernels_;
   TableView* operators_;
   TableView* collectives_;

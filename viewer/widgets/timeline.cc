@@ -104,7 +104,9 @@ void Timeline::update_scroll_bar() {
 void Timeline::update_summary() {
   const Session& session = state_.session();
   QStringList parts;
-  if (session.traces().size() > 1) {
+  if (session.before_count() > 0) {
+    parts << tr("2 runs");
+  } else if (session.traces().size() > 1) {
     parts << tr("%1 ranks").arg(session.traces().size());
   }
   if (!session.steps().empty()) parts << tr("%1 steps").arg(session.steps().size());

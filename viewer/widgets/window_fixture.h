@@ -10,6 +10,7 @@
 
 #include "viewer/models/test_trace.h"
 #include "viewer/widgets/main_window.h"
+#include "viewer/widgets/tables_pane.h"
 
 namespace redline::viewer {
 
@@ -56,6 +57,13 @@ class Window : public testing::Test {
     QWheelEvent event(at, widget.mapToGlobal(at), {}, QPoint(0, turn), Qt::NoButton, keys,
                       Qt::NoScrollPhase, false);
     QApplication::sendEvent(&widget, &event);
+  }
+  void show_tab(const QString& title) {
+    auto* tables = window_.findChild<TablesPane*>();
+    for (int i = 0; i < tables->count(); ++i) {
+      if (tables->tabText(i) == title) tables->setCurrentIndex(i);
+    }
+    EXPECT_EQ(tables->tabText(tables->currentIndex()), title);
   }
   bool some_label_says(const QString& text) {
     for (const QLabel* label : window_.findChildren<QLabel*>()) {

@@ -50,6 +50,15 @@ void Assembler::add(const Record& record, uint64_t tid) {
       return operators_.add_stack(record, tid);
     case RecordKind::kNvtx:
       return nvtx_.add(record, tid);
+    case RecordKind::kKernel:
+    case RecordKind::kCopy:
+    case RecordKind::kMemset:
+    case RecordKind::kSynchronization:
+    case RecordKind::kGpuAnnotation:
+    case RecordKind::kGpuOverhead:
+    case RecordKind::kCudaCall:
+    case RecordKind::kLaunchArrow:
+      return gpu_.add(record, tid);
   }
 }
 
@@ -73,6 +82,7 @@ void Assembler::finish(int64_t end_ns, const std::vector<Thread>& threads,
   const int64_t begin = out_.unix_ns(begin_ns_);
   out_.file().process(process_name(), begin);
   for (const auto& thread : threads) out_.file().thread(thread.tid, thread.name, begin);
+  gpu_.finish(begin);
   out_.file().span("Redline (0)", begin, out_.unix_ns(end_ns));
   out_.file().complete(out_.unix_ns(end_ns), entries);
 }

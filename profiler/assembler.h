@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiler/event_output.h"
+#include "profiler/gpu_writer.h"
 #include "profiler/nvtx_writer.h"
 #include "profiler/operator_writer.h"
 #include "profiler/record.h"
@@ -58,6 +59,7 @@ class Assembler {
   EventOutput out_;
   OperatorWriter operators_{out_};
   NvtxWriter nvtx_{out_};
+  GpuWriter gpu_{out_};
 };
 
 }  // namespace redline::profiler

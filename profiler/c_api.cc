@@ -135,6 +135,14 @@ void end_slice(OpenSlice* slice, const Record& record) noexcept {
 
 void drop_slice(OpenSlice* slice) noexcept { Recorder::instance().drop_slice(slice); }
 
+void deliver(const Record& record) noexcept {
+  try {
+    Recorder::instance().deliver(record);
+  } catch (...) {
+    // As in submit().
+  }
+}
+
 }  // namespace redline::profiler
 
 using redline::profiler::copy_path;

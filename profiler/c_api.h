@@ -24,6 +24,7 @@ REDLINE_API const char* redline_last_error(void);
 /* `options_json` is an object of any of
  *   "directory": "traces"             where the .partial file is written (default: TMPDIR)
  *   "record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules": false
+ *   "gpu": true                       what GPUs do, where this process has CUDA and CUPTI
  *   "host_samples_hz": 10             counter tracks about the machine; 0: none
  *   "memory_budget_bytes": 67108864   for records that wait to be written
  *   "ring_seconds": 0                 > 0: a flight recorder; only the last seconds are kept, and

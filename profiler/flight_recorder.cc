@@ -209,6 +209,7 @@ tl::expected<void, std::string> FlightRecorder::write(AssemblerOptions options,
   std::map<uint64_t, std::string> threads;
   taken.merge([&](const Record& record, const Thread& thread) {
     const uint64_t tid = thread_of(record, thread.tid);
+    if (!is_of_thread(record)) return assembler.add(record, tid);
     if (auto [row, is_new] = threads.try_emplace(tid); is_new) {
       row->second = tid == thread.tid ? thread.name : name_of_thread(tid).value_or("");
     }

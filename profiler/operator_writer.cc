@@ -6,6 +6,7 @@ namespace redline::profiler {
 namespace {
 
 constexpr size_t kMostPending = 4096;
+constexpr uint64_t kOtherIds = uint64_t{1} << 30;  ///< of what LibTorch does not number
 
 }  // namespace
 
@@ -53,6 +54,14 @@ bool OperatorWriter::draw_flow(const Record& backward, uint64_t tid) {
   return true;
 }
 
+/// LibTorch numbers its operators only where their GPU work is recorded, which then has this id.
+uint64_t OperatorWriter::external_id(const Record& record) {
+  const bool has_own = record.kind != RecordKind::kStep && record.of.op.function_id != 0;
+  has_own_ids_ = has_own_ids_ || has_own;
+  if (has_own) return static_cast<uint32_t>(record.of.op.function_id);
+  return out_.events() + 1 + (has_own_ids_ ? kOtherIds : 0);
+}
+
 std::string_view OperatorWriter::quoted_name(const Record& record) {
   if (record.kind != RecordKind::kStep) return out_.text(record.name);
   made_name_ = "\"ProfilerStep#" + std::to_string(record.of.op.function_id) + "\"";
@@ -97,7 +106,7 @@ void OperatorWriter::write_stack(trace::TextBuffer& args, const Record& record, 
 
 void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record, uint64_t tid) {
   args.literal("\"External id\": ");
-  args.integer(out_.events() + 1);
+  args.integer(external_id(record));
   if (record.of.op.sequence_number >= 0) {
     const bool is_forward = record.autograd == Autograd::kForward;
     args.literal(", \"Sequence number\": ");

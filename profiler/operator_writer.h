@@ -34,6 +34,7 @@ class OperatorWriter {
     uint64_t tid;
   };
 
+  [[nodiscard]] uint64_t external_id(const Record& record);
   /// Valid until the next call.
   [[nodiscard]] std::string_view quoted_name(const Record& record);
   void write_slice(const Record& record, uint64_t tid);
@@ -52,6 +53,7 @@ class OperatorWriter {
   NativeStacks stacks_;
   uint64_t last_flow_ = 0;
   std::string made_name_;
+  bool has_own_ids_ = false;
 };
 
 }  // namespace redline::profiler

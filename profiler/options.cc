@@ -50,6 +50,8 @@ Error read_option(const std::string& key, const Json& value, Options& options) {
   } else if (key == "host_samples_hz" && value.is_number_unsigned()) {
     if (value.get<uint64_t>() > kMostSamplesHz) return "host_samples_hz: must be at most 100";
     options.sources.host_samples_hz = value.get<int32_t>();
+  } else if (key == "gpu" && value.is_boolean()) {
+    options.sources.record_gpu = value.get<bool>();
   } else if (!read_source_option(key, value, options.sources)) {
     return "option " + key + ": unknown, or of the wrong type";
   }

@@ -30,6 +30,14 @@ enum class RecordKind : uint8_t {
   kFrame,        ///< FrameFields
   kNvtx,         ///< NvtxFields
   kStack,        ///< OperatorFields: args is the C++ stack of the operator that follows
+  kKernel,       ///< CudaFields, as all that follow
+  kCopy,
+  kMemset,
+  kSynchronization,
+  kGpuAnnotation,
+  kGpuOverhead,
+  kCudaCall,
+  kLaunchArrow,  ///< from a call to its work
 };
 
 /// How an operator stands to autograd.
@@ -92,6 +100,19 @@ struct NvtxFields {
   PayloadForm payload_form = PayloadForm::kNone;
 };
 
+/// The row of a GPU for what belongs to none of its streams.
+inline constexpr uint32_t kDeviceLane = 1'000'000;
+
+/// Work of the GPU Record::device_index, or a call of CUDA.
+struct CudaFields {
+  int64_t end_ns = 0;   ///< of an arrow: where its work begins
+  uint64_t amount = 0;  ///< bytes; a kernel's graph node; a call's number; an arrow's stream
+  uint32_t correlation = 0;
+  uint32_t lane = 0;      ///< stream; thread of a call, and of an arrow's
+  uint32_t external = 0;  ///< "External id"; 0: none
+  TextId args = {};
+};
+
 /// Which one holds: Record::kind.
 union RecordFields {
   constexpr RecordFields() : op() {}
@@ -101,6 +122,7 @@ union RecordFields {
   constexpr RecordFields(const CounterFields& fields) : counter(fields) {}
   constexpr RecordFields(const FrameFields& fields) : frame(fields) {}
   constexpr RecordFields(const NvtxFields& fields) : nvtx(fields) {}
+  constexpr RecordFields(const CudaFields& fields) : cuda(fields) {}
 
   OperatorFields op;
   SliceFields slice;
@@ -108,6 +130,7 @@ union RecordFields {
   CounterFields counter;
   FrameFields frame;
   NvtxFields nvtx;
+  CudaFields cuda;
 };
 
 struct Record {
@@ -116,8 +139,8 @@ struct Record {
   TextId name = {};
   RecordKind kind = RecordKind::kOperator;
   Autograd autograd = Autograd::kNone;  ///< kOperator
-  int8_t device_type = 0;               ///< of memory: c10::DeviceType
-  int8_t device_index = -1;             ///< of memory
+  int8_t device_type = 0;               ///< of memory: c10::DeviceType; of a call: 1 is a driver's
+  int8_t device_index = -1;             ///< of memory and GPU work
 };
 static_assert(sizeof(Record) == 48);
 
@@ -135,12 +158,19 @@ inline int64_t end_ns(const Record& record) {
     case RecordKind::kNvtx:
       return std::max(record.begin_ns, record.of.nvtx.end_ns);
     default:
-      return record.begin_ns;
+      return record.kind >= RecordKind::kKernel ? record.of.cuda.end_ns : record.begin_ns;
   }
+}
+
+/// Counters are of the process, and GPU work of its stream.
+inline bool is_of_thread(const Record& record) {
+  return record.kind == RecordKind::kCudaCall ||
+         (record.kind < RecordKind::kKernel && record.kind != RecordKind::kCounter);
 }
 
 /// The thread whose event it is, which may be another than `recorder`, who recorded it.
 inline uint64_t thread_of(const Record& record, uint64_t recorder) {
+  if (record.kind == RecordKind::kCudaCall) return record.of.cuda.lane;
   const bool is_other = record.kind == RecordKind::kFrame && record.of.frame.tid != 0;
   return is_other ? record.of.frame.tid : recorder;
 }

@@ -4,15 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "profiler/quiet_thread.h"
 #include "profiler/run_metadata.h"
 
 namespace redline::profiler {
 namespace {
+
+// The writer thread looks every 20 ms whether memory gets scarce.
+constexpr auto kWaitForWriter = std::chrono::milliseconds(5);
+constexpr int kMostWaits = 200;
 
 thread_local ThreadLog* t_log = nullptr;
 pthread_key_t g_log_key;
@@ -140,6 +146,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
 }
 
 Result Recorder::begin_warmup(Session& session) {
+  is_drained_ = session.options.ring_ns == 0;
   if (session.options.ring_ns > 0) {
     session.flight =
         std::make_unique<FlightRecorder>(threads_, pool_, texts_, session.options.ring_ns);
@@ -152,8 +159,7 @@ Result Recorder::begin_warmup(Session& session) {
 }
 
 std::vector<trace::Entry> Recorder::header(const Session& session) const {
-  std::vector<trace::Entry> entries = {{"deviceProperties", "[]"},
-                                       {"trace_id", trace::json_string(random_trace_id())}};
+  std::vector<trace::Entry> entries = {{"trace_id", trace::json_string(random_trace_id())}};
   for (const auto& [name, field] : kSourceOptions) {
     if (session.options.sources.*field) entries.emplace_back(name, "1");
   }
@@ -228,7 +234,9 @@ void Recorder::end_window(Session& session, int64_t end_ns) {
 }
 
 std::vector<trace::Entry> Recorder::last_words(Session& session) {
-  std::vector<trace::Entry> entries = session.new_metadata;
+  // Known at the end only: the job may begin to use its GPUs within the window.
+  std::vector<trace::Entry> entries = {{"deviceProperties", "[]"}};
+  for (const auto& entry : session.new_metadata) put(entries, entry);
   {
     const std::lock_guard lock(source_entries_mutex_);
     for (const auto& entry : source_entries_) join(entries, entry);
@@ -404,6 +412,14 @@ void Recorder::drop_slice(OpenSlice* slice) {
   slice->end(!is_recording && is_stopped_.load(std::memory_order_relaxed));
 }
 
+void Recorder::deliver(const Record& record) {
+  for (int round = 0; is_drained_ && pool_.is_three_quarters_used() && round < kMostWaits;
+       ++round) {
+    std::this_thread::sleep_for(kWaitForWriter);
+  }
+  if (!is_child_) this_thread_log().push(record);
+}
+
 /// The sources stay enabled: their LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {
   if (is_child_) return;
@@ -411,6 +427,7 @@ void Recorder::finish(const std::string& reason) {
   want_no_more_records();
   const std::lock_guard lock(mutex_);
   is_over_ = true;
+  gpu_.let_go();
   if (reason.empty()) write_slow_step_of(session(Owner::kProgram));
   for (Session& each : sessions_) {
     const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();

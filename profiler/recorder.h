@@ -17,6 +17,7 @@
 #include "profiler/capture.h"
 #include "profiler/chunk_pool.h"
 #include "profiler/clock_pair.h"
+#include "profiler/cupti/cupti_source.h"
 #include "profiler/flight_recorder.h"
 #include "profiler/host_samples.h"
 #include "profiler/job_steps.h"
@@ -82,6 +83,8 @@ class Recorder {
   [[nodiscard]] BegunSlice begin_slice(OpenSlice::Fields fields, std::string_view name);
   void end_slice(OpenSlice* slice, const Record& record);
   void drop_slice(OpenSlice* slice);
+  /// From a source's own thread, which may wait.
+  void deliver(const Record& record);
   [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
 
  private:
@@ -127,7 +130,8 @@ class Recorder {
   alignas(64) std::atomic<bool> recording_ = false;
   std::atomic<bool> is_stopped_ = false;  ///< what is open stays to be seen by the writer thread
   std::atomic<bool> is_child_ = false;
-  std::atomic<bool> is_over_ = false;  ///< the process ends
+  std::atomic<bool> is_over_ = false;     ///< the process ends
+  std::atomic<bool> is_drained_ = false;  ///< by a writer thread, so that memory becomes free
   TextTable texts_;
   ChunkPool pool_;
   ThreadRegistry threads_{pool_};
@@ -139,7 +143,8 @@ class Recorder {
   std::mutex mutex_;  ///< for all below
   Session sessions_[2];
   HostSampler host_sampler_;
-  std::vector<Source*> sources_ = {&host_sampler_};
+  cupti::CuptiSource gpu_;
+  std::vector<Source*> sources_ = {&host_sampler_, &gpu_};
   std::vector<trace::Entry> metadata_;  ///< of the process, in order
 
   Capture capture_{*this};

@@ -18,6 +18,7 @@ struct SourceOptions {
   bool with_stack = false;
   bool with_flops = false;  ///< comes with record_shapes
   bool with_modules = false;
+  bool record_gpu = true;        ///< where this process has one
   int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
 
   bool operator==(const SourceOptions&) const = default;
@@ -40,6 +41,14 @@ class MarkerSource;  // step_marker.h
 REDLINE_API void add_marker_source(MarkerSource* source) noexcept;
 /// A range begins or a mark is set on this thread: it may be where a step begins.
 REDLINE_API void see_marker(std::string_view name) noexcept;
+
+/// Ids of operators and user annotations, which CUPTI gives back with the GPU work that is launched
+/// in between; they nest on their thread. Cheap where no GPU is recorded.
+enum class ExternalIdKind : uint8_t { kOperator, kAnnotation };
+REDLINE_API bool wants_external_ids() noexcept;
+/// What was pushed is popped on the same thread, whatever has ended meanwhile.
+REDLINE_API void push_external_id(ExternalIdKind kind, uint64_t id, std::string_view name) noexcept;
+REDLINE_API void pop_external_id(ExternalIdKind kind) noexcept;
 
 /// Cheap and callable from every thread; without effect outside a window and in a forked child.
 REDLINE_API bool is_recording() noexcept;
@@ -65,6 +74,9 @@ struct BegunSlice {
 REDLINE_API void end_slice(OpenSlice* slice, const Record& record) noexcept;
 /// It ends without a record.
 REDLINE_API void drop_slice(OpenSlice* slice) noexcept;
+/// For a source's own thread, from enable() to the end of disable(): what was recorded before, also
+/// where nothing is recorded any more. Waits for the writer thread where memory gets scarce.
+REDLINE_API void deliver(const Record& record) noexcept;
 /// Who keeps ids of names interns these again when this has changed: older ones are forgotten.
 REDLINE_API uint32_t name_generation() noexcept;
 

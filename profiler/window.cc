@@ -123,7 +123,7 @@ void Window::add(const Record& record, const ThreadLog& log) {
   }
   const auto recorder = static_cast<uint64_t>(log.tid());
   const uint64_t tid = thread_of(record, recorder);
-  if (record.kind != RecordKind::kCounter) see_thread(tid, log);
+  if (is_of_thread(record)) see_thread(tid, log);
   assembler_->add(record, tid);
   if (!assembler_->error().empty()) fail(assembler_->error());
 }

@@ -89,15 +89,15 @@ void TraceWriter::end_slice() {
   end_event();
 }
 
-void TraceWriter::flow(std::string_view phase, std::string_view category, uint64_t id, uint64_t tid,
-                       int64_t time_ns) {
+void TraceWriter::flow(std::string_view phase, std::string_view category, uint64_t id,
+                       std::string_view pid, uint64_t tid, int64_t time_ns) {
   begin_event();
   text_.literal("{\"ph\": \"");
   text_.text(phase);
   text_.literal("\", \"id\": ");
   text_.integer(id);
   text_.literal(", \"pid\": ");
-  text_.text(pid_);
+  text_.text(pid);
   text_.literal(", \"tid\": ");
   text_.integer(tid);
   text_.literal(", \"ts\": ");
@@ -111,14 +111,15 @@ void TraceWriter::flow(std::string_view phase, std::string_view category, uint64
 void TraceWriter::flow_start(std::string_view category, uint64_t id, uint64_t tid,
                              int64_t time_ns) {
   const uint64_t dropped_before = dropped_;
-  flow("s", category, id, tid, time_ns);
+  flow("s", category, id, pid_, tid, time_ns);
   text_.literal("\"}");
   end_event();
   is_flow_kept_ = dropped_ == dropped_before;
 }
 
-void TraceWriter::flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns) {
-  flow("f", category, id, tid, time_ns);
+void TraceWriter::flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns,
+                           std::optional<int64_t> pid) {
+  flow("f", category, id, pid ? std::to_string(*pid) : pid_, tid, time_ns);
   text_.literal("\", \"bp\": \"e\"}");
   // No arrow without its end, also at the size limit.
   if (is_flow_kept_) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -60,7 +61,9 @@ class TraceWriter {
   /// One end of an arrow of category and name "fwdbwd" or "ac2g": it binds to the slice of `tid`
   /// that begins at `time_ns`.
   void flow_start(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns);
-  void flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns);
+  /// On the row `tid` of another process where `pid` says so: of a GPU.
+  void flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns,
+                std::optional<int64_t> pid = {});
 
   /// An event of any other form: the caller appends one JSON object.
   TextBuffer& begin_event();
@@ -91,8 +94,8 @@ class TraceWriter {
   [[nodiscard]] uint64_t dropped_events() const { return dropped_; }
 
  private:
-  void flow(std::string_view phase, std::string_view category, uint64_t id, uint64_t tid,
-            int64_t time_ns);
+  void flow(std::string_view phase, std::string_view category, uint64_t id, std::string_view pid,
+            uint64_t tid, int64_t time_ns);
   void begin_metadata(std::string_view name, uint64_t tid, int64_t time_ns);
   void keep_event();
   void tell_of_limit(int64_t end_ns);

@@ -75,6 +75,7 @@ struct OpenOperator final : at::ObserverContext {
   TextId args;
   TextId stack;
   bool is_outermost = false;  ///< of the thread's operators with a stack
+  bool has_external_id = false;
 };
 
 /// Another observer may ask for inputs, too, so RecordFunction::needsInputs() does not tell.
@@ -160,6 +161,19 @@ RecordKind kind_of(const at::RecordFunction& function) {
                                                          : RecordKind::kOperator;
 }
 
+ExternalIdKind id_kind(const at::RecordFunction& function) {
+  return function.scope() == at::RecordScope::USER_SCOPE ? ExternalIdKind::kAnnotation
+                                                         : ExternalIdKind::kOperator;
+}
+
+/// From here on CUPTI gives the operator's number with what is launched. Not for those that may end
+/// on another thread than they began.
+void push_id(const at::RecordFunction& function, OpenOperator& open) {
+  if (!wants_external_ids() || function.isAsync() || function.handle() == 0) return;
+  push_external_id(id_kind(function), function.handle(), function.name());
+  open.has_external_id = true;
+}
+
 std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) noexcept {
   if (!is_recording()) return nullptr;
   try {
@@ -169,6 +183,7 @@ std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function
     keep_native_stack(function, *open);
     open->begun = begin_slice(open->begin_ns, kind_of(function), function.name(), open->args,
                               function.handle());
+    push_id(function, *open);
     return open;
   } catch (...) {
     return nullptr;
@@ -193,6 +208,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
   if (context == nullptr) return;
   const auto& open = static_cast<const OpenOperator&>(*context);
   if (open.is_outermost) t_outermost = {};
+  if (open.has_external_id) pop_external_id(id_kind(function));
   if (!is_recording()) return drop_slice(open.begun.slice);
   if (open.stack) submit_stack(open);
   const uint64_t forward_thread = function.forwardThreadId();
@@ -223,6 +239,7 @@ class TorchOperators final : public Source {
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
       callback.needsInputs(options.record_shapes).scopes({});  // {}: all
+      callback.needsIds(wants_external_ids());
       handle_ = at::addGlobalCallback(callback);
     } catch (...) {
       handle_ = at::INVALID_CALLBACK_HANDLE;

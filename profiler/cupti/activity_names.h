@@ -1,0 +1,31 @@
+// The names that activities have in a trace: Kineto's, to the letter.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redline::cupti {
+
+/// As in the source code. "kernel" alone becomes "Kernel", since TensorBoard's plugin trips over
+/// it.
+[[nodiscard]] std::string kernel_name(const char* symbol);
+
+/// "Memcpy HtoD (Pageable -> Device)"
+[[nodiscard]] std::string copy_name(uint8_t copy_kind, uint8_t source, uint8_t destination);
+/// "Memset (Device)"
+[[nodiscard]] std::string memset_name(uint16_t memory_kind);
+/// "Stream Sync"
+[[nodiscard]] std::string_view synchronization_name(uint32_t type);
+/// "Buffer Flush"
+[[nodiscard]] std::string_view overhead_name(uint32_t kind);
+
+/// "cudaLaunchKernel" of "cudaLaunchKernel_v7000"
+[[nodiscard]] std::string_view runtime_function_name(std::string_view name);
+/// Calls that a job makes by the thousand and that start nothing on a GPU, such as cudaGetDevice.
+[[nodiscard]] bool is_noise(std::string_view runtime_function);
+/// Of the driver's functions those that launch kernels or map memory; the others are called by the
+/// runtime's, which are recorded themselves.
+[[nodiscard]] bool is_shown_driver_function(std::string_view name);
+
+}  // namespace redline::cupti

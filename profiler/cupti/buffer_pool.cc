@@ -1,0 +1,94 @@
+#include "profiler/cupti/buffer_pool.h"
+
+#include <chrono>
+#include <cstring>
+#include <new>
+
+namespace redline::cupti {
+
+uint8_t* BufferPool::make() {
+  // operator new[] for uint8_t aligns to 16 bytes; CUPTI wants 8.
+  std::unique_ptr<uint8_t[]> buffer(new (std::nothrow) uint8_t[kBufferBytes]);
+  if (!buffer) return nullptr;
+  std::memset(buffer.get(), 0, kBufferBytes);
+  all_.push_back(std::move(buffer));
+  free_.reserve(all_.size());
+  filled_.reserve(all_.size());
+  return all_.back().get();
+}
+
+void BufferPool::warm_up() {
+  const std::lock_guard lock(mutex_);
+  while (free_.size() < kWarmBuffers && all_.size() < kMostBuffers) {
+    uint8_t* buffer = make();
+    if (buffer == nullptr) return;
+    free_.push_back(buffer);
+  }
+}
+
+uint8_t* BufferPool::take(bool may_refuse) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      uint8_t* buffer = free_.back();
+      free_.pop_back();
+      return buffer;
+    }
+    if (all_.size() < kMostBuffers || !may_refuse) {
+      if (uint8_t* buffer = make()) return buffer;
+    }
+    ++refused_;
+  } catch (const std::exception&) {
+    // No memory for the lists.
+  }
+  return nullptr;
+}
+
+void BufferPool::complete(uint8_t* buffer, size_t valid_size) noexcept {
+  bool is_scarce = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (valid_size == 0) {
+      free_.push_back(buffer);  // within the reserved size
+      return;
+    }
+    filled_.push_back({buffer, valid_size});
+    is_scarce = filled_.size() >= kWarmBuffers / 2;
+  }
+  if (is_scarce) changed_.notify_one();
+}
+
+std::vector<BufferPool::Filled> BufferPool::take_filled() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Filled> filled(filled_);
+  filled_.clear();
+  return filled;
+}
+
+void BufferPool::give_back(uint8_t* buffer) {
+  std::memset(buffer, 0, kBufferBytes);
+  const std::lock_guard lock(mutex_);
+  free_.push_back(buffer);
+}
+
+void BufferPool::wait(int interval_ms) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(interval_ms),
+                    [this] { return is_woken_ || filled_.size() >= kWarmBuffers / 2; });
+  is_woken_ = false;
+}
+
+void BufferPool::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_woken_ = true;
+  }
+  changed_.notify_one();
+}
+
+uint64_t BufferPool::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
+}  // namespace redline::cupti

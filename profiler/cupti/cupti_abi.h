@@ -1,0 +1,221 @@
+// The facts of CUPTI's ABI that the recorder needs, so that it builds without CUDA and one binary
+// serves every CUPTI from 11.8 on.
+//
+// NVIDIA only appends to its records: CUpti_ActivityKernel8 (11.8) to Kernel10 (13.0) begin alike,
+// and so do the others. Each struct here is the beginning that all supported versions share; the
+// library itself says where the next record begins. cupti_abi_test.cc compares them with NVIDIA's
+// headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace redline::cupti {
+
+// CUptiResult
+using Result = int;
+constexpr Result kSuccess = 0;
+constexpr Result kMaxLimitReached = 12;
+constexpr Result kNotInitialized = 15;
+constexpr Result kInsufficientPrivileges = 35;
+constexpr Result kMultipleSubscribers = 39;
+constexpr Result kVirtualizedInsufficientPrivileges = 40;
+constexpr Result kConfidentialComputing = 41;
+constexpr Result kMigNotSupported = 43;
+constexpr Result kWslNotSupported = 45;
+
+/// cuptiGetVersion() of CUDA 11.8, 12.8 and 12.9.
+constexpr uint32_t kVersion11_8 = 18;
+constexpr uint32_t kVersion12_8 = 26;
+constexpr uint32_t kVersion12_9 = 27;
+
+// CUpti_ActivityKind
+enum class Kind : uint32_t {
+  kMemcpy = 1,
+  kMemset = 2,
+  kKernel = 3,
+  kDriver = 4,
+  kRuntime = 5,
+  kContext = 9,
+  kConcurrentKernel = 10,
+  kOverhead = 17,
+  kPeerCopy = 22,
+  kCudaEvent = 36,
+  kSynchronization = 38,
+  kExternalCorrelation = 39,
+};
+
+// CUpti_ExternalCorrelationKind: as Kineto uses them.
+constexpr uint32_t kOperatorIds = 3;    ///< CUSTOM0
+constexpr uint32_t kAnnotationIds = 4;  ///< CUSTOM1
+
+// CUpti_CallbackDomain
+constexpr int kDriverDomain = 1;
+constexpr int kRuntimeDomain = 2;
+
+constexpr int kSystemThreadIds = 1;         ///< CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
+constexpr uint32_t kFlushForced = 1;        ///< CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+constexpr int kZeroedBuffers = 5;           ///< CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER
+constexpr uint32_t kNoStream = 0xFFFFFFFF;  ///< CUPTI_SYNCHRONIZATION_INVALID_VALUE
+
+using BufferRequested = void (*)(uint8_t** buffer, size_t* size, size_t* most_records);
+using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size,
+                                 size_t valid_size);
+using TimestampCallback = uint64_t (*)();
+
+struct KernelRecord {
+  Kind kind = {};
+  uint8_t cache_config = 0;
+  uint8_t shared_memory_config = 0;
+  uint16_t registers_per_thread = 0;
+  uint32_t partitioned_cache_requested = 0;
+  uint32_t partitioned_cache_executed = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t completed = 0;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  int32_t grid[3] = {};
+  int32_t block[3] = {};
+  int32_t static_shared_memory = 0;
+  int32_t dynamic_shared_memory = 0;
+  uint32_t local_memory_per_thread = 0;
+  uint32_t local_memory_total = 0;
+  uint32_t correlation = 0;
+  int64_t grid_id = 0;
+  const char* name = nullptr;
+  void* reserved = nullptr;
+  uint64_t queued = 0;
+  uint64_t submitted = 0;
+  uint8_t launch_type = 0;
+  uint8_t is_carveout_requested = 0;
+  uint8_t carveout_requested = 0;
+  uint8_t padding = 0;
+  uint32_t shared_memory_executed = 0;
+  uint64_t graph_node = 0;
+  uint32_t shared_memory_limit = 0;
+  uint32_t graph = 0;
+};
+
+struct MemcpyRecord {
+  Kind kind = {};
+  uint8_t copy_kind = 0;
+  uint8_t source_kind = 0;
+  uint8_t destination_kind = 0;
+  uint8_t flags = 0;
+  uint64_t bytes = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  uint32_t correlation = 0;
+  uint32_t runtime_correlation = 0;
+  uint32_t padding = 0;
+  void* reserved = nullptr;
+  uint64_t graph_node = 0;
+  uint32_t graph = 0;
+  uint32_t channel = 0;
+};
+
+struct PeerCopyRecord {
+  Kind kind = {};
+  uint8_t copy_kind = 0;
+  uint8_t source_kind = 0;
+  uint8_t destination_kind = 0;
+  uint8_t flags = 0;
+  uint64_t bytes = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  uint32_t source_device = 0;
+  uint32_t source_context = 0;
+  uint32_t destination_device = 0;
+  uint32_t destination_context = 0;
+  uint32_t correlation = 0;
+  void* reserved = nullptr;
+  uint64_t graph_node = 0;
+  uint32_t graph = 0;
+  uint32_t channel = 0;
+};
+
+struct MemsetRecord {
+  Kind kind = {};
+  uint32_t value = 0;
+  uint64_t bytes = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  uint32_t correlation = 0;
+  uint16_t flags = 0;
+  uint16_t memory_kind = 0;
+  uint32_t padding = 0;
+  void* reserved = nullptr;
+  uint64_t graph_node = 0;
+  uint32_t graph = 0;
+  uint32_t channel = 0;
+};
+
+/// Of the runtime API and of the driver API.
+struct ApiRecord {
+  Kind kind = {};
+  uint32_t function = 0;  ///< cbid
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint32_t process = 0;
+  uint32_t thread = 0;
+  uint32_t correlation = 0;
+  uint32_t result = 0;
+};
+
+struct ExternalCorrelationRecord {
+  Kind kind = {};
+  uint32_t external_kind = 0;
+  uint64_t external = 0;
+  uint32_t correlation = 0;
+  uint32_t reserved = 0;
+};
+
+struct SynchronizationRecord {
+  Kind kind = {};
+  uint32_t type = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint32_t correlation = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  uint32_t event = 0;
+};
+
+struct CudaEventRecord {
+  Kind kind = {};
+  uint32_t correlation = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  uint32_t event = 0;
+  uint32_t padding = 0;
+};
+
+struct OverheadRecord {
+  Kind kind = {};
+  uint32_t overhead_kind = 0;
+  uint32_t object_kind = 0;
+  uint32_t object[3] = {};
+  uint64_t start = 0;
+  uint64_t end = 0;
+};
+
+struct ContextRecord {
+  Kind kind = {};
+  uint32_t context = 0;
+  uint32_t device = 0;
+  uint16_t compute_api = 0;
+  uint16_t null_stream = 0;
+};
+
+}  // namespace redline::cupti

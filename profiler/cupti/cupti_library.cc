@@ -1,0 +1,106 @@
+#include "profiler/cupti/cupti_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <string_view>
+
+namespace redline::cupti {
+namespace {
+
+/// The path of the loaded library whose file name begins with `name`.
+std::string loaded_library(std::string_view name) {
+  struct Search {
+    std::string_view name;
+    std::string path;
+  } search{name, ""};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& found = *static_cast<Search*>(data);
+        const std::string_view path = info->dlpi_name;
+        if (!path.substr(path.rfind('/') + 1).starts_with(found.name)) return 0;
+        found.path = path;
+        return 1;
+      },
+      &search);
+  return search.path;
+}
+
+void* open_library(const std::string& loaded) {
+  if (!loaded.empty()) return dlopen(loaded.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"}) {
+    if (void* library = dlopen(name, RTLD_LAZY)) return library;
+  }
+  return nullptr;
+}
+
+template <typename Function>
+bool bind(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  return function != nullptr;
+}
+
+/// The name of what is missing, or nullptr.
+const char* bind_all(void* handle, Library& library) {
+  bind(handle, "cuptiActivitySetAttribute", library.set_attribute);
+  bind(handle, "cuptiActivityRegisterTimestampCallback", library.register_timestamp_callback);
+#define REDLINE_BIND(name, field) \
+  if (!bind(handle, name, library.field)) return name
+  REDLINE_BIND("cuptiGetVersion", get_version);
+  REDLINE_BIND("cuptiGetResultString", get_result_string);
+  REDLINE_BIND("cuptiGetCallbackName", get_callback_name);
+  REDLINE_BIND("cuptiSetThreadIdType", set_thread_id_type);
+  REDLINE_BIND("cuptiActivityRegisterCallbacks", register_callbacks);
+  REDLINE_BIND("cuptiActivityEnable", enable);
+  REDLINE_BIND("cuptiActivityDisable", disable);
+  REDLINE_BIND("cuptiActivityFlushAll", flush_all);
+  REDLINE_BIND("cuptiActivityGetNextRecord", get_next_record);
+  REDLINE_BIND("cuptiActivityGetNumDroppedRecords", get_dropped);
+  REDLINE_BIND("cuptiActivityPushExternalCorrelationId", push_external_id);
+  REDLINE_BIND("cuptiActivityPopExternalCorrelationId", pop_external_id);
+#undef REDLINE_BIND
+  return nullptr;
+}
+
+}  // namespace
+
+std::string Library::error_text(Result result) const {
+  const char* text = nullptr;
+  if (get_result_string(result, &text) == kSuccess && text != nullptr) return text;
+  return "CUPTI error " + std::to_string(result);
+}
+
+bool has_driver() {
+  if (!loaded_library("libcuda.so").empty()) return true;
+  // Windows' subsystem for Linux has its own device.
+  return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+tl::expected<std::optional<Library>, std::string> find_library() {
+  if (!has_driver()) return std::nullopt;
+  const std::string loaded = loaded_library("libcupti.so");
+  // A process that has not loaded CUDA may never do so.
+  if (loaded.empty() && loaded_library("libcuda.so").empty()) return std::nullopt;
+  void* handle = open_library(loaded);
+  if (handle == nullptr) {
+    return tl::unexpected(
+        std::string("no libcupti.so is found; it comes with PyTorch and with the "
+                    "CUDA toolkit (extras/CUPTI/lib64): set LD_LIBRARY_PATH"));
+  }
+  Library library;
+  library.path = loaded.empty() ? loaded_library("libcupti.so") : loaded;
+  if (const char* missing = bind_all(handle, library)) {
+    return tl::unexpected(library.path + " has no " + missing + ": CUDA 11.8 or later is needed");
+  }
+  if (const Result result = library.get_version(&library.version); result != kSuccess) {
+    return tl::unexpected(library.path + ": " + library.error_text(result));
+  }
+  if (library.version < kVersion11_8) {
+    return tl::unexpected(library.path + " is CUPTI " + std::to_string(library.version) +
+                          ": CUDA 11.8 or later is needed");
+  }
+  return library;
+}
+
+}  // namespace redline::cupti

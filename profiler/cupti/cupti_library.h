@@ -1,0 +1,46 @@
+// CUPTI, reached at run time: one table of function pointers, which is also where tests put theirs.
+//
+// A process must have one CUPTI only, and LibTorch brings its own, so the one that is already
+// loaded is taken. Without an NVIDIA driver none is looked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "profiler/cupti/cupti_abi.h"
+
+namespace redline::cupti {
+
+struct Library {
+  std::string path;
+  uint32_t version = 0;  ///< of cuptiGetVersion()
+
+  Result (*get_version)(uint32_t*) = nullptr;
+  Result (*get_result_string)(Result, const char**) = nullptr;
+  Result (*get_callback_name)(int domain, uint32_t function, const char**) = nullptr;
+  Result (*set_thread_id_type)(int) = nullptr;
+  Result (*register_callbacks)(BufferRequested, BufferCompleted) = nullptr;
+  Result (*enable)(Kind) = nullptr;
+  Result (*disable)(Kind) = nullptr;
+  Result (*flush_all)(uint32_t flags) = nullptr;
+  Result (*get_next_record)(uint8_t* buffer, size_t valid_size, uint8_t** record) = nullptr;
+  Result (*get_dropped)(void* context, uint32_t stream, size_t* dropped) = nullptr;
+  Result (*push_external_id)(uint32_t kind, uint64_t id) = nullptr;
+  Result (*pop_external_id)(uint32_t kind, uint64_t* last) = nullptr;
+  // Not in every version.
+  Result (*set_attribute)(int attribute, size_t* size, void* value) = nullptr;
+  Result (*register_timestamp_callback)(TimestampCallback) = nullptr;
+
+  [[nodiscard]] std::string error_text(Result result) const;
+};
+
+/// Whether an NVIDIA driver serves this process, or could: its library is loaded, or its device is
+/// there.
+[[nodiscard]] bool has_driver();
+
+/// The CUPTI of this process, loaded now if CUDA is there without it. None: there is neither, and
+/// nothing to be said about it. An error is one line for the user.
+[[nodiscard]] tl::expected<std::optional<Library>, std::string> find_library();
+
+}  // namespace redline::cupti

@@ -1,0 +1,136 @@
+#include "profiler/cupti/device_table.h"
+
+#include <dlfcn.h>
+
+#include <nlohmann/json.hpp>
+
+namespace redline::cupti {
+namespace {
+
+constexpr int kCudaSuccess = 0;
+constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+using Context = void*;
+
+// CUdevice_attribute
+constexpr std::pair<int, int DeviceProperties::*> kAttributes[] = {
+    {1, &DeviceProperties::max_threads_per_block},
+    {8, &DeviceProperties::shared_memory_per_block},
+    {10, &DeviceProperties::warp_size},
+    {12, &DeviceProperties::registers_per_block},
+    {16, &DeviceProperties::sms},
+    {39, &DeviceProperties::max_threads_per_sm},
+    {75, &DeviceProperties::major},
+    {76, &DeviceProperties::minor},
+    {81, &DeviceProperties::shared_memory_per_sm},
+    {82, &DeviceProperties::registers_per_sm},
+    {97, &DeviceProperties::shared_memory_per_block_optin},
+    {106, &DeviceProperties::max_blocks_per_sm},
+    {111, &DeviceProperties::reserved_shared_memory},
+};
+
+/// A function of the driver that this process has loaded; nullptr without it.
+template <typename Function>
+Function* driver_function(const char* name) {
+  void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+template <typename... Arguments>
+bool call(const char* name, Arguments... arguments) {
+  auto* function = driver_function<int(Arguments...)>(name);
+  return function != nullptr && function(arguments...) == kCudaSuccess;
+}
+
+std::optional<DeviceProperties> ask_driver(uint32_t id) {
+  DeviceProperties device;
+  device.id = id;
+  int handle = 0;
+  if (!call("cuDeviceGet", &handle, static_cast<int>(id))) return std::nullopt;
+  char name[256] = "";
+  if (call("cuDeviceGetName", &name[0], static_cast<int>(sizeof(name)), handle)) device.name = name;
+  size_t bytes = 0;
+  if (call("cuDeviceTotalMem_v2", &bytes, handle)) device.total_memory = bytes;
+  for (const auto& [attribute, field] : kAttributes) {
+    // One that an older driver does not know stays 0.
+    static_cast<void>(call("cuDeviceGetAttribute", &(device.*field), attribute, handle));
+  }
+  return device;
+}
+
+nlohmann::ordered_json to_kineto(const DeviceProperties& device) {
+  return {{"id", device.id},
+          {"name", device.name},
+          {"totalGlobalMem", device.total_memory},
+          {"computeMajor", device.major},
+          {"computeMinor", device.minor},
+          {"maxThreadsPerBlock", device.max_threads_per_block},
+          {"maxThreadsPerMultiprocessor", device.max_threads_per_sm},
+          {"regsPerBlock", device.registers_per_block},
+          {"warpSize", device.warp_size},
+          {"sharedMemPerBlock", device.shared_memory_per_block},
+          {"numSms", device.sms},
+          {"regsPerMultiprocessor", device.registers_per_sm},
+          {"sharedMemPerBlockOptin", device.shared_memory_per_block_optin},
+          {"sharedMemPerMultiprocessor", device.shared_memory_per_sm}};
+}
+
+void synchronize(int device) {
+  Context context = nullptr;
+  if (!call("cuDevicePrimaryCtxRetain", &context, device)) return;
+  if (call("cuCtxPushCurrent_v2", context)) {
+    // A stream that is being captured into a graph must not notice.
+    int mode = kRelaxedCapture;
+    static_cast<void>(call("cuThreadExchangeStreamCaptureMode", &mode));
+    static_cast<void>(call("cuCtxSynchronize"));
+    static_cast<void>(call("cuThreadExchangeStreamCaptureMode", &mode));
+    Context popped = nullptr;
+    static_cast<void>(call("cuCtxPopCurrent_v2", &popped));
+  }
+  static_cast<void>(call("cuDevicePrimaryCtxRelease_v2", device));
+}
+
+}  // namespace
+
+const DeviceProperties* DeviceTable::find(uint32_t device) {
+  if (const auto known = known_.find(device); known != known_.end()) return &known->second;
+  const auto asked = ask_driver(device);
+  return asked ? &known_.emplace(device, *asked).first->second : nullptr;
+}
+
+std::string DeviceTable::to_json() {
+  auto list = nlohmann::ordered_json::array();
+  int count = 0;
+  if (call("cuDeviceGetCount", &count)) {
+    for (uint32_t id = 0; id < static_cast<uint32_t>(count); ++id) {
+      if (const DeviceProperties* device = find(id)) list.push_back(to_kineto(*device));
+    }
+  }
+  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::optional<int> cuda_driver_version() {
+  int version = 0;
+  if (!call("cuDriverGetVersion", &version)) return std::nullopt;
+  return version;
+}
+
+std::optional<int> cuda_runtime_version() {
+  auto* function = reinterpret_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion"));
+  int version = 0;
+  if (function == nullptr || function(&version) != kCudaSuccess) return std::nullopt;
+  return version;
+}
+
+void synchronize_devices() {
+  int count = 0;
+  if (!call("cuDeviceGetCount", &count)) return;
+  for (int device = 0; device < count; ++device) {
+    unsigned flags = 0;
+    int is_active = 0;
+    if (call("cuDevicePrimaryCtxGetState", device, &flags, &is_active) && is_active != 0) {
+      synchronize(device);
+    }
+  }
+}
+
+}  // namespace redline::cupti

@@ -1,0 +1,46 @@
+// Kineto's "gpu_user_annotation": on each stream, a user's annotation covers the work that was
+// launched inside it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "profiler/cupti/launches.h"
+
+namespace redline::cupti {
+
+class GpuAnnotations {
+ public:
+  struct Span {
+    uint32_t annotation = 0;
+    uint32_t device = 0;
+    uint32_t stream = 0;
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
+  };
+
+  void extend(uint32_t annotation, uint32_t device, uint32_t stream, int64_t begin_ns,
+              int64_t end_ns) {
+    const auto [span, is_new] = spans_.try_emplace(
+        {annotation, device, stream}, Span{annotation, device, stream, begin_ns, end_ns});
+    if (is_new) return;
+    span->second.begin_ns = std::min(span->second.begin_ns, begin_ns);
+    span->second.end_ns = std::max(span->second.end_ns, end_ns);
+  }
+
+  [[nodiscard]] std::vector<Span> take() {
+    std::vector<Span> taken;
+    for (const auto& [key, span] : spans_) taken.push_back(span);
+    spans_.clear();
+    return taken;
+  }
+
+ private:
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Span> spans_;
+};
+
+}  // namespace redline::cupti

@@ -1,0 +1,61 @@
+#include "profiler/cupti/launches.h"
+
+namespace redline::cupti {
+namespace {
+
+constexpr int64_t kClockErrorNs = 1'000'000;
+
+void merge(ExternalIds& ids, const ExternalIds& more) {
+  if (ids.op == 0) ids.op = more.op;
+  if (ids.annotation == 0) ids.annotation = more.annotation;
+}
+
+}  // namespace
+
+void Launches::add_external(uint32_t correlation, bool is_annotation, uint32_t id) {
+  ExternalIds& ids = waiting_[correlation];
+  (is_annotation ? ids.annotation : ids.op) = id;
+}
+
+void Launches::add_call(uint32_t correlation, int64_t begin_ns, uint32_t thread) {
+  Call call{.begin_ns = begin_ns, .thread = thread, .external = {}, .has_arrow = false};
+  if (const auto ids = waiting_.find(correlation); ids != waiting_.end()) {
+    call.external = ids->second;
+    waiting_.erase(ids);
+  }
+  calls_[correlation].push_back(call);
+  order_.push_back(correlation);
+  if (order_.size() > kMost) forget_oldest();
+}
+
+void Launches::end_round() {
+  for (const auto& [correlation, ids] : waiting_) {
+    const auto calls = calls_.find(correlation);
+    if (calls != calls_.end()) merge(calls->second.back().external, ids);
+  }
+  waiting_.clear();
+}
+
+Call* Launches::find(uint32_t correlation, int64_t time_ns) {
+  const auto calls = calls_.find(correlation);
+  if (calls == calls_.end()) return nullptr;
+  Call* last = nullptr;
+  for (Call& call : calls->second) {
+    if (call.begin_ns <= time_ns && (last == nullptr || call.begin_ns > last->begin_ns)) {
+      last = &call;
+    }
+  }
+  if (last != nullptr) return last;
+  // Clocks of GPU and CPU are laid on each other by CUPTI, to some microseconds.
+  Call& first = calls->second.front();
+  return first.begin_ns - time_ns <= kClockErrorNs ? &first : nullptr;
+}
+
+void Launches::forget_oldest() {
+  const auto calls = calls_.find(order_.front());
+  order_.pop_front();
+  calls->second.erase(calls->second.begin());
+  if (calls->second.empty()) calls_.erase(calls);
+}
+
+}  // namespace redline::cupti

@@ -1,0 +1,272 @@
+// libcupti.so.13 for tests on machines without a GPU: the callbacks and buffers are real, the
+// records are what the test emits, each as long as the version in use makes it.
+#include "tests/stubs/stub_cupti.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace redline::stub {
+namespace {
+
+using cupti::Kind;
+using cupti::Result;
+
+struct Open {
+  uint8_t* buffer = nullptr;
+  size_t size = 0;
+  size_t used = 0;
+};
+
+struct State {
+  std::mutex mutex;
+  std::mutex buffers;  ///< for open
+  uint32_t version = 130001;
+  std::map<std::string, int> failures;
+  std::map<std::string, int> calls;
+  std::map<Kind, bool> enabled;
+  std::map<std::pair<int, uint32_t>, std::string> functions;
+  std::map<int, Open> open;
+  std::vector<Open> full;
+  std::atomic<size_t> dropped = 0;
+  size_t most_in_buffer = SIZE_MAX;
+  bool is_reversed = false;
+  bool is_held = false;
+  cupti::BufferRequested requested = nullptr;
+  cupti::BufferCompleted completed = nullptr;
+};
+
+State& state() {
+  static auto* const instance = new State;
+  return *instance;
+}
+
+thread_local std::map<uint32_t, std::vector<uint64_t>> t_external_ids;
+
+/// Sizes by CUPTI's headers: of CUDA 11.8, then what later versions made of them.
+size_t size_of(Kind kind, uint32_t version) {
+  const bool is_13 = version >= 130000;
+  switch (kind) {
+    case Kind::kKernel:
+    case Kind::kConcurrentKernel:
+      return is_13 ? 216 : version >= 19 ? 208 : 200;
+    case Kind::kMemcpy:
+      return version >= 26 ? 96 : 88;
+    case Kind::kPeerCopy:
+      return 96;
+    case Kind::kMemset:
+      return 88;
+    case Kind::kRuntime:
+    case Kind::kDriver:
+      return 40;
+    case Kind::kExternalCorrelation:
+      return 24;
+    case Kind::kSynchronization:
+      return version >= 26 ? 56 : 40;
+    case Kind::kCudaEvent:
+      return version >= 26 ? 56 : 24;
+    case Kind::kOverhead:
+      return is_13 ? 56 : version >= 20 ? 48 : 40;
+    case Kind::kContext:
+      return is_13 ? 32 : 16;
+  }
+  return kind == Kind{12} ? 56 : 0;  // a marker: known to CUPTI, not asked for
+}
+
+int answer(const char* function) {
+  State& all = state();
+  const std::lock_guard lock(all.mutex);
+  ++all.calls[function];
+  const auto failure = all.failures.find(function);
+  return failure == all.failures.end() ? 0 : failure->second;
+}
+
+void hand_over(std::vector<Open> buffers) {
+  if (state().is_reversed) std::reverse(buffers.begin(), buffers.end());
+  for (const Open& each : buffers) {
+    state().completed(nullptr, 0, each.buffer, each.size, each.used);
+  }
+}
+
+void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
+  State& all = state();
+  const std::lock_guard lock(all.buffers);
+  Open& open = all.open[thread];
+  if (open.buffer != nullptr && open.used + size > std::min(open.size, all.most_in_buffer)) {
+    hand_over({std::exchange(open, {})});
+  }
+  if (open.buffer == nullptr) {
+    size_t most_records = 0;
+    all.requested(&open.buffer, &open.size, &most_records);
+    if (open.buffer == nullptr) {
+      ++all.dropped;
+      return;
+    }
+  }
+  std::memcpy(open.buffer + open.used, bytes, std::min(given, size));
+  open.used += size;
+}
+
+}  // namespace
+
+void reset_cupti() {
+  State& all = state();
+  hand_over({});
+  for (auto& [thread, open] : all.open) {
+    if (open.buffer != nullptr) all.completed(nullptr, 0, open.buffer, open.size, 0);
+  }
+  const std::lock_guard lock(all.mutex);
+  all.version = 130001;
+  all.failures.clear();
+  all.calls.clear();
+  all.enabled.clear();
+  all.open.clear();
+  all.dropped = 0;
+  all.most_in_buffer = SIZE_MAX;
+  all.is_reversed = all.is_held = false;
+}
+
+void set_cupti_version(uint32_t version) { state().version = version; }
+void fail_cupti(const char* function, int result) { state().failures[function] = result; }
+int cupti_calls(const char* function) { return state().calls[function]; }
+bool is_enabled(Kind kind) { return state().enabled[kind]; }
+void name_function(int domain, uint32_t number, const char* name) {
+  state().functions[{domain, number}] = name;
+}
+void drop_records(size_t count) { state().dropped += count; }
+void set_most_in_buffer(size_t bytes) { state().most_in_buffer = bytes; }
+void reverse_buffers(bool is_reversed) { state().is_reversed = is_reversed; }
+void hold_buffers(bool is_held) { state().is_held = is_held; }
+
+void emit(const void* record, size_t size, int thread) {
+  Kind kind = {};
+  std::memcpy(&kind, record, sizeof(kind));
+  const size_t own = size_of(kind, state().version);
+  append(static_cast<const uint8_t*>(record), size, own != 0 ? own : size, thread);
+}
+
+void emit_raw(const std::vector<uint8_t>& bytes, int thread) {
+  append(bytes.data(), bytes.size(), bytes.size(), thread);
+}
+
+void call(const cupti::ApiRecord& record, int thread) {
+  for (const auto& [kind, ids] : t_external_ids) {
+    if (ids.empty()) continue;
+    emit_record(cupti::ExternalCorrelationRecord{Kind::kExternalCorrelation, kind, ids.back(),
+                                                 record.correlation, 0},
+                thread);
+  }
+  emit_record(record, thread);
+}
+
+}  // namespace redline::stub
+
+using redline::stub::answer;
+using redline::stub::state;
+
+extern "C" {
+
+STUB_API int cuptiGetVersion(uint32_t* version) {
+  *version = state().version;
+  return answer("cuptiGetVersion");
+}
+
+STUB_API int cuptiGetResultString(int result, const char** text) {
+  static thread_local std::string name;
+  name = result == 999 ? "CUPTI_ERROR_UNKNOWN" : "CUPTI_ERROR_" + std::to_string(result);
+  *text = name.c_str();
+  return answer("cuptiGetResultString");
+}
+
+STUB_API int cuptiGetCallbackName(int domain, uint32_t number, const char** name) {
+  const auto known = state().functions.find({domain, number});
+  if (known == state().functions.end()) return 1;
+  *name = known->second.c_str();
+  return answer("cuptiGetCallbackName");
+}
+
+STUB_API int cuptiSetThreadIdType(int) { return answer("cuptiSetThreadIdType"); }
+
+STUB_API int cuptiActivitySetAttribute(int, size_t*, void*) {
+  return answer("cuptiActivitySetAttribute");
+}
+
+STUB_API int cuptiActivityRegisterTimestampCallback(redline::cupti::TimestampCallback) {
+  return answer("cuptiActivityRegisterTimestampCallback");
+}
+
+STUB_API int cuptiActivityRegisterCallbacks(redline::cupti::BufferRequested requested,
+                                            redline::cupti::BufferCompleted completed) {
+  const int result = answer("cuptiActivityRegisterCallbacks");
+  if (result == 0) {
+    state().requested = requested;
+    state().completed = completed;
+  }
+  return result;
+}
+
+STUB_API int cuptiActivityEnable(redline::cupti::Kind kind) {
+  const int result = answer("cuptiActivityEnable");
+  if (result == 0) state().enabled[kind] = true;
+  return result;
+}
+
+STUB_API int cuptiActivityDisable(redline::cupti::Kind kind) {
+  state().enabled[kind] = false;
+  return answer("cuptiActivityDisable");
+}
+
+STUB_API int cuptiActivityFlushAll(uint32_t) {
+  const int result = answer("cuptiActivityFlushAll");
+  if (result != 0 || state().is_held) return result;
+  std::vector<redline::stub::Open> buffers;
+  {
+    const std::lock_guard lock(state().buffers);
+    for (auto& [thread, open] : state().open) {
+      if (open.buffer != nullptr) buffers.push_back(std::exchange(open, {}));
+    }
+  }
+  redline::stub::hand_over(std::move(buffers));
+  return 0;
+}
+
+STUB_API int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_size, uint8_t** record) {
+  using redline::stub::size_of;
+  constexpr int kMaxLimitReached = 12, kInvalidKind = 21;
+  uint8_t* next = buffer;
+  redline::cupti::Kind kind = {};
+  if (*record != nullptr) {
+    std::memcpy(&kind, *record, sizeof(kind));
+    next = *record + size_of(kind, state().version);
+  }
+  if (next >= buffer + valid_size) return kMaxLimitReached;
+  std::memcpy(&kind, next, sizeof(kind));
+  if (size_of(kind, state().version) == 0) return kInvalidKind;
+  *record = next;
+  return answer("cuptiActivityGetNextRecord");
+}
+
+STUB_API int cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* dropped) {
+  *dropped = state().dropped.exchange(0);
+  return answer("cuptiActivityGetNumDroppedRecords");
+}
+
+STUB_API int cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id) {
+  redline::stub::t_external_ids[kind].push_back(id);
+  return answer("cuptiActivityPushExternalCorrelationId");
+}
+
+STUB_API int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last) {
+  constexpr int kQueueEmpty = 18;
+  auto& ids = redline::stub::t_external_ids[kind];
+  if (ids.empty()) return kQueueEmpty;
+  *last = ids.back();
+  ids.pop_back();
+  return answer("cuptiActivityPopExternalCorrelationId");
+}
+
+}  // extern "C"

@@ -1,0 +1,45 @@
+// What a test tells the stub libcupti.so to do: it stands for the driver and the GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "profiler/cupti/cupti_abi.h"
+
+#define STUB_API __attribute__((visibility("default")))
+
+namespace redline::stub {
+
+/// Forgets failures, counts, records and open buffers; callbacks stay, as in a real process.
+STUB_API void reset_cupti();
+STUB_API void set_cupti_version(uint32_t version);
+/// `function` answers `result` from now on; 0: as ever.
+STUB_API void fail_cupti(const char* function, int result);
+/// How often `function` was called since reset_cupti().
+STUB_API int cupti_calls(const char* function);
+STUB_API bool is_enabled(cupti::Kind kind);
+/// cuptiGetCallbackName of the runtime's function `number`.
+STUB_API void name_function(int domain, uint32_t number, const char* name);
+STUB_API void drop_records(size_t count);
+/// Buffers of so many bytes are declared full, so that few records need many.
+STUB_API void set_most_in_buffer(size_t bytes);
+/// Flushes give the buffers back newest first.
+STUB_API void reverse_buffers(bool is_reversed);
+
+/// Appends a record as the present version of CUPTI lays it out, to the buffer of `thread`.
+STUB_API void emit(const void* record, size_t size, int thread = 0);
+/// The bytes as they are.
+STUB_API void emit_raw(const std::vector<uint8_t>& bytes, int thread = 0);
+template <typename Record>
+void emit_record(const Record& record, int thread = 0) {
+  emit(&record, sizeof(record), thread);
+}
+
+/// A launch as CUDA would do it on this thread: the ids that are pushed now, and the call.
+STUB_API void call(const cupti::ApiRecord& record, int thread = 0);
+
+/// Buffers that CUPTI keeps beyond a flush, until now.
+STUB_API void hold_buffers(bool is_held);
+
+}  // namespace redline::stub

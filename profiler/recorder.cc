@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "profiler/cupti/cupti_source.h"
 #include "profiler/quiet_thread.h"
 #include "profiler/run_metadata.h"
 
@@ -76,7 +77,7 @@ Recorder& Recorder::instance() {
   return *recorder;
 }
 
-Recorder::Recorder() {
+Recorder::Recorder() : gpu_(*new cupti::CuptiSource), sources_{&host_sampler_, &gpu_} {
   pthread_key_create(&g_log_key, [](void* log) {
     t_log = nullptr;
     ThreadRegistry::leave(static_cast<ThreadLog*>(log));

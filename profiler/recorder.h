@@ -17,7 +17,6 @@
 #include "profiler/capture.h"
 #include "profiler/chunk_pool.h"
 #include "profiler/clock_pair.h"
-#include "profiler/cupti/cupti_source.h"
 #include "profiler/flight_recorder.h"
 #include "profiler/host_samples.h"
 #include "profiler/job_steps.h"
@@ -26,6 +25,10 @@
 #include "profiler/text_table.h"
 #include "profiler/thread_log.h"
 #include "profiler/window.h"
+
+namespace redline::cupti {
+class CuptiSource;
+}
 
 namespace redline::profiler {
 
@@ -143,8 +146,8 @@ class Recorder {
   std::mutex mutex_;  ///< for all below
   Session sessions_[2];
   HostSampler host_sampler_;
-  cupti::CuptiSource gpu_;
-  std::vector<Source*> sources_ = {&host_sampler_, &gpu_};
+  cupti::CuptiSource& gpu_;  ///< lives as long
+  std::vector<Source*> sources_;
   std::vector<trace::Entry> metadata_;  ///< of the process, in order
 
   Capture capture_{*this};

@@ -1,5 +1,7 @@
 #include "profiler/cupti/launches.h"
 
+#include <algorithm>
+
 namespace redline::cupti {
 namespace {
 
@@ -29,11 +31,21 @@ void Launches::add_call(uint32_t correlation, int64_t begin_ns, uint32_t thread)
 }
 
 void Launches::end_round() {
-  for (const auto& [correlation, ids] : waiting_) {
-    const auto calls = calls_.find(correlation);
-    if (calls != calls_.end()) merge(calls->second.back().external, ids);
-  }
-  waiting_.clear();
+  std::erase_if(waiting_, [this](const auto& each) {
+    const auto calls = calls_.find(each.first);
+    if (calls == calls_.end()) return false;  // a flush came between it and its call
+    merge(calls->second.back().external, each.second);
+    return true;
+  });
+  forget_ids_without_call();
+}
+
+/// Calls that are not shown have ids, too. Correlations count up.
+void Launches::forget_ids_without_call() {
+  if (waiting_.size() <= kMost) return;
+  uint32_t newest = 0;
+  for (const auto& [correlation, ids] : waiting_) newest = std::max(newest, correlation);
+  std::erase_if(waiting_, [newest](const auto& each) { return newest - each.first > kMost / 2; });
 }
 
 Call* Launches::find(uint32_t correlation, int64_t time_ns) {

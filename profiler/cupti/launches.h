@@ -41,6 +41,7 @@ class Launches {
 
  private:
   void forget_oldest();
+  void forget_ids_without_call();
 
   std::unordered_map<uint32_t, std::vector<Call>> calls_;
   std::deque<uint32_t> order_;  ///< correlations as they came

@@ -36,9 +36,9 @@ def _check_activities(activities):
     asked = set(activities)
     if ProfilerActivity.CPU not in asked:
         raise ValueError(
-            "profile: activities must hold ProfilerActivity.CPU: this version records the host only"
+            "profile: activities must hold ProfilerActivity.CPU, which this version always records"
         )
-    for other in sorted(asked - {ProfilerActivity.CPU}, key=str):
+    for other in sorted(asked - {ProfilerActivity.CPU, ProfilerActivity.CUDA}, key=str):
         _warn_unserved(f"activity {other.name}", stacklevel=5)
 
 

@@ -24,7 +24,8 @@ _holder = None  # whose window the recorder holds
 class profile:
     """Records the operators of this process, as torch.profiler.profile does.
 
-    activities: must hold ProfilerActivity.CPU, which is what is recorded.
+    activities: must hold ProfilerActivity.CPU. With ProfilerActivity.CUDA, or without activities, what
+        GPUs do is recorded, too, where the process has one.
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports.
     record_shapes: the operators' input shapes, types and scalar values too.
@@ -59,6 +60,7 @@ class profile:
         self.record_shapes = record_shapes
         self._options = {name: bool(value) for name, value in switches.items()}
         self._options |= {
+            "gpu": activities is None or ProfilerActivity.CUDA in activities,
             "host_samples_hz": host_samples_hz,
             "memory_budget_bytes": memory_budget_bytes,
             "max_bytes": max_bytes,

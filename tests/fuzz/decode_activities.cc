@@ -1,0 +1,47 @@
+// Any bytes as a buffer of CUPTI's, with a library that says anything about where records begin:
+// nothing outside the buffer is read, and every record is counted once.
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "profiler/cupti/decoder.h"
+
+namespace {
+
+/// Reads all of what it is given: its checksum keeps the compiler from leaving that out.
+struct Reader {
+  uint64_t records = 0;
+  uint64_t sum = 0;
+
+  template <typename Record>
+  void on(const Record& record) {
+    ++records;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(&record);
+    for (size_t i = 0; i < sizeof(record); ++i) sum = sum * 31 + bytes[i];
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace redline::cupti;
+  if (size < 2) return 0;
+  // The first byte is how far apart records are, the second how the library ends.
+  const size_t step = data[0];
+  const Result last = data[1] % 2 == 0 ? kMaxLimitReached : 999;
+  std::vector<uint8_t> buffer(data + 2, data + size);
+  uint64_t steps = 0;
+  const auto next = [&](uint8_t* begin, size_t valid_size, uint8_t** record) -> Result {
+    const size_t at = *record == nullptr ? 0 : static_cast<size_t>(*record - begin) + step;
+    if (at >= valid_size && last == kMaxLimitReached) return last;
+    if (at > valid_size + step) return last;
+    *record = begin + at;
+    ++steps;
+    return kSuccess;
+  };
+  Reader reader;
+  const DecodeCounts counts = decode_buffer(buffer.data(), buffer.size(), next, reader);
+  if (counts.records != reader.records) std::abort();
+  if (counts.records + counts.unknown + counts.truncated > steps + 1) std::abort();
+  return 0;
+}

@@ -94,6 +94,7 @@ void hand_over(std::vector<Open> buffers) {
 
 void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
   State& all = state();
+  if (all.requested == nullptr) return;  // nobody asked for records
   const std::lock_guard lock(all.buffers);
   Open& open = all.open[thread];
   if (open.buffer != nullptr && open.used + size > std::min(open.size, all.most_in_buffer)) {
@@ -268,5 +269,17 @@ STUB_API int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last
   ids.pop_back();
   return answer("cuptiActivityPopExternalCorrelationId");
 }
+
+// What LibTorch is linked with and calls only when it profiles itself.
+#define STUB_NOT_CALLED(name) \
+  STUB_API int name() { return answer(#name); }
+STUB_NOT_CALLED(cuptiActivityEnableCudaEventDeviceTimestamps)
+STUB_NOT_CALLED(cuptiActivityEnableDriverApi)
+STUB_NOT_CALLED(cuptiActivityEnableRuntimeApi)
+STUB_NOT_CALLED(cuptiEnableCallback)
+STUB_NOT_CALLED(cuptiEnableDomain)
+STUB_NOT_CALLED(cuptiFinalize)
+STUB_NOT_CALLED(cuptiSubscribe)
+STUB_NOT_CALLED(cuptiUnsubscribe)
 
 }  // extern "C"

@@ -9,7 +9,8 @@ constexpr int kMargin = 38;  // the padding and the sort mark
 constexpr int kLeastWidth = 76;
 constexpr int kMostWidth = 220;
 constexpr int kLeastNameWidth = 120;
-constexpr int kLookedAt = 100;  // rows that decide the width of a column
+constexpr int kNarrowNameWidth = 160;  // where the table is wider than its place: figures count
+constexpr int kLookedAt = 100;         // rows that decide the width of a column
 
 }  // namespace
 
@@ -54,7 +55,7 @@ void TableView::fit_columns() {
   const bool fits = others + kLeastNameWidth < width();
   horizontalHeader()->setSectionResizeMode(0,
                                            fits ? QHeaderView::Stretch : QHeaderView::Interactive);
-  if (!fits) horizontalHeader()->resizeSection(0, 2 * kLeastNameWidth);
+  if (!fits) horizontalHeader()->resizeSection(0, kNarrowNameWidth);
 }
 
 int TableView::widest_of(int column) const {

@@ -90,8 +90,9 @@ class Control {
       if (poll(files, 3, -1) < 0) continue;
       try {
         if (files[0].revents != 0) answer_bells();
-        if (files[1].revents != 0) answer_call();
+        // Whoever calls now may have waited for the one before to leave.
         if ((files[2].revents & (POLLHUP | POLLERR)) != 0) client_left();
+        if (files[1].revents != 0) answer_call();
       } catch (const std::exception& exception) {
         fail(exception.what());  // the job's memory is full
       }

@@ -11,7 +11,6 @@ namespace {
 
 using nlohmann::json;
 using profiler::ExternalIdKind;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST_F(GpuWindow, WritesWhatKinetoWrites) {

@@ -10,6 +10,10 @@ namespace {
 
 constexpr double kFarPixels = 4000;  // an arrow from further away comes from there
 constexpr double kArrow = 4;
+// A step launches thousands of kernels: some arrows stand for all, and let the slices below be
+// seen.
+constexpr size_t kMostArrows = 100;
+constexpr size_t kFewArrows = 20;
 
 }  // namespace
 
@@ -62,7 +66,11 @@ std::optional<QPointF> OverlayPainter::anchor_of(SliceRef ref) const {
 void OverlayPainter::paint_links() {
   painter_.setRenderHint(QPainter::Antialiasing);
   painter_.setBrush(Qt::NoBrush);
-  for (const Link& link : state_.links()) paint_link(link);
+  const auto& links = state_.links();
+  painter_.setOpacity(links.size() > kFewArrows ? 0.3 : 1);
+  const size_t step = links.size() / kMostArrows + 1;
+  for (size_t i = 0; i < links.size(); i += step) paint_link(links[i]);
+  painter_.setOpacity(1);
   painter_.setRenderHint(QPainter::Antialiasing, false);
 }
 

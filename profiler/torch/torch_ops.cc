@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <new>
+#include <unordered_set>
 
 #include "profiler/source.h"
 #include "profiler/torch/input_key.h"
@@ -226,6 +227,13 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
   end_slice(open.begun.slice, record);
 }
 
+/// What training runs through. LibTorch prepares its callbacks anew, scope by scope, around each
+/// function of a backward pass; the others tell of builds, mobile and static runtimes.
+const std::unordered_set<at::RecordScope> kScopes = {
+    at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+    at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::CUSTOM_CLASS,
+    at::RecordScope::USER_SCOPE};
+
 class TorchOperators final : public Source {
  public:
   void enable(const SourceOptions& options) noexcept override {
@@ -238,7 +246,7 @@ class TorchOperators final : public Source {
     add_torch_settings();
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
-      callback.needsInputs(options.record_shapes).scopes({});  // {}: all
+      callback.needsInputs(options.record_shapes).scopes(kScopes);
       callback.needsIds(wants_external_ids());
       handle_ = at::addGlobalCallback(callback);
     } catch (...) {

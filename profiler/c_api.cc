@@ -8,6 +8,7 @@
 #include "profiler/adapter.h"
 #include "profiler/control.h"
 #include "profiler/nvtx_tool.h"
+#include "profiler/per_thread.h"
 #include "profiler/ranges.h"
 #include "profiler/recorder.h"
 #include "profiler/schedule.h"
@@ -18,12 +19,16 @@
 namespace redline::profiler {
 namespace {
 
-thread_local char t_error[1024] = "";
+struct LastError {
+  char text[1024] = "";
+};
 
 int failure(std::string_view why) {
-  const size_t size = std::min(why.size(), sizeof(t_error) - 1);
-  std::memcpy(t_error, why.data(), size);
-  t_error[size] = '\0';
+  LastError* const error = PerThread<LastError>::get();
+  if (error == nullptr) return -1;
+  const size_t size = std::min(why.size(), sizeof(error->text) - 1);
+  std::memcpy(error->text, why.data(), size);
+  error->text[size] = '\0';
   return -1;
 }
 
@@ -153,7 +158,10 @@ using redline::profiler::Result;
 
 const char* redline_version(void) { return REDLINE_VERSION; }
 
-const char* redline_last_error(void) { return redline::profiler::t_error; }
+const char* redline_last_error(void) {
+  const auto* error = redline::profiler::PerThread<redline::profiler::LastError>::get();
+  return error != nullptr ? error->text : "out of memory";
+}
 
 int redline_prepare(const char* options_json) {
   return guarded([&](Recorder& recorder) -> Result {

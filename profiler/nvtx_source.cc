@@ -9,6 +9,7 @@
 
 #include "profiler/nvtx_abi.h"
 #include "profiler/nvtx_domain.h"
+#include "profiler/per_thread.h"
 #include "profiler/recorder.h"
 #include "profiler/step_marker.h"
 
@@ -17,16 +18,18 @@ namespace {
 
 using nvtx::EventAttributes;
 
-/// As in ranges.cc: a fixed array, and deeper ranges are counted only.
+/// As in ranges.cc: deeper ranges are counted only.
 constexpr uint32_t kMostOpen = 256;
 struct OpenRange {
-  const NvtxDomain* domain;
-  int32_t level;  ///< of its domain's open ranges on this thread
-  Record record;  ///< begin_ns is 0 where nothing was recorded then
-  OpenSlice* slice;
+  const NvtxDomain* domain = nullptr;
+  int32_t level = 0;  ///< of its domain's open ranges on this thread
+  Record record;      ///< begin_ns is 0 where nothing was recorded then
+  OpenSlice* slice = nullptr;
 };
-thread_local OpenRange t_open[kMostOpen];
-thread_local uint32_t t_depth = 0;
+struct OpenRanges {
+  OpenRange open[kMostOpen];
+  uint32_t depth = 0;
+};
 
 std::atomic<uint64_t> g_last_range_id = 0;
 
@@ -126,9 +129,9 @@ void mark(const void* domain, const EventAttributes* attributes) noexcept {
   guarded([&] { submit(describe(NvtxDomain::of(domain), *attributes, NvtxPhase::kMark)); });
 }
 
-int32_t level_in(const NvtxDomain& domain, uint32_t depth) {
-  for (uint32_t i = depth; i > 0; --i) {
-    if (t_open[i - 1].domain == &domain) return t_open[i - 1].level + 1;
+int32_t level_in(const NvtxDomain& domain, const OpenRanges& ranges) {
+  for (uint32_t i = std::min(ranges.depth, kMostOpen); i > 0; --i) {
+    if (ranges.open[i - 1].domain == &domain) return ranges.open[i - 1].level + 1;
   }
   return 0;
 }
@@ -138,10 +141,12 @@ int push(const void* handle, const EventAttributes* attributes) noexcept {
   return guarded([&] {
     see(attributes);
     NvtxDomain& domain = NvtxDomain::of(handle);
-    const uint32_t depth = t_depth++;
-    const int32_t level = level_in(domain, std::min(depth, kMostOpen));
+    OpenRanges* const ranges = PerThread<OpenRanges>::get();
+    if (ranges == nullptr) return 0;
+    const int32_t level = level_in(domain, *ranges);
+    const uint32_t depth = ranges->depth++;
     if (depth >= kMostOpen) return level;
-    OpenRange& open = t_open[depth] = {&domain, level, {}, nullptr};
+    OpenRange& open = ranges->open[depth] = {&domain, level, {}, nullptr};
     if (attributes != nullptr && is_recording()) {
       open.record = describe(domain, *attributes, NvtxPhase::kSlice);
       open.slice = Recorder::instance().begin_slice(open.record);
@@ -153,14 +158,17 @@ int push(const void* handle, const EventAttributes* attributes) noexcept {
 /// NVTX wants the level of the range that ends, or a negative number where there is none.
 int pop(const void* handle) noexcept {
   const NvtxDomain& domain = NvtxDomain::of(handle);
-  if (t_depth > kMostOpen) return static_cast<int>(--t_depth);
-  uint32_t at = t_depth;
-  while (at > 0 && t_open[at - 1].domain != &domain) --at;
+  OpenRanges* const ranges = PerThread<OpenRanges>::get();
+  if (ranges == nullptr) return -1;
+  auto& [open, depth] = *ranges;
+  if (depth > kMostOpen) return static_cast<int>(--depth);
+  uint32_t at = depth;
+  while (at > 0 && open[at - 1].domain != &domain) --at;
   if (at == 0) return -1;
-  OpenRange ended = t_open[at - 1];
+  OpenRange ended = open[at - 1];
   // Ranges of other domains may be open above it.
-  for (; at < t_depth; ++at) t_open[at - 1] = t_open[at];
-  --t_depth;
+  for (; at < depth; ++at) open[at - 1] = open[at];
+  --depth;
   if (ended.record.begin_ns != 0) {
     ended.record.of.nvtx.end_ns = monotonic_ns();
     end_slice(ended.slice, ended.record);

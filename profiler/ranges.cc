@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "profiler/per_thread.h"
 #include "profiler/source.h"
 #include "profiler/step_marker.h"
 
@@ -9,23 +10,26 @@ namespace redline::profiler {
 namespace {
 
 struct OpenRange {
-  int64_t begin_ns;  ///< 0 where nothing was recorded then
+  int64_t begin_ns = 0;  ///< 0 where nothing was recorded then
   BegunSlice begun;
 };
 
-// A fixed array: a std::vector would need a destructor, which must not run before the thread's
-// last range. Deeper ranges are counted, so that pops still match, and not recorded.
+/// Deeper ranges are counted, so that pops still match, and not recorded.
 constexpr uint32_t kMostOpen = 256;
-thread_local OpenRange t_open[kMostOpen];
-thread_local uint32_t t_depth = 0;
+struct OpenRanges {
+  OpenRange open[kMostOpen];
+  uint32_t depth = 0;
+};
 
 }  // namespace
 
 void push_range(std::string_view name) {
   step_marker().see(name);
-  const uint32_t depth = t_depth++;
+  OpenRanges* const ranges = PerThread<OpenRanges>::get();
+  if (ranges == nullptr) return;
+  const uint32_t depth = ranges->depth++;
   if (depth >= kMostOpen) return;
-  OpenRange& open = t_open[depth];
+  OpenRange& open = ranges->open[depth];
   open = {};
   if (!is_recording()) return;
   // The time comes first: a name is of the window that was prepared before its range began.
@@ -34,10 +38,11 @@ void push_range(std::string_view name) {
 }
 
 void pop_range() {
-  if (t_depth == 0) return;
-  const uint32_t depth = --t_depth;
+  OpenRanges* const ranges = PerThread<OpenRanges>::get();
+  if (ranges == nullptr || ranges->depth == 0) return;
+  const uint32_t depth = --ranges->depth;
   if (depth >= kMostOpen) return;
-  const OpenRange& open = t_open[depth];
+  const OpenRange& open = ranges->open[depth];
   if (open.begin_ns == 0) return;
   Record record;
   record.begin_ns = open.begin_ns;

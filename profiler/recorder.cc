@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "profiler/cupti/cupti_source.h"
+#include "profiler/per_thread.h"
 #include "profiler/quiet_thread.h"
 #include "profiler/run_metadata.h"
 
@@ -21,7 +22,7 @@ namespace {
 constexpr auto kWaitForWriter = std::chrono::milliseconds(5);
 constexpr int kMostWaits = 200;
 
-thread_local ThreadLog* t_log = nullptr;
+REDLINE_THREAD_LOCAL ThreadLog* t_log = nullptr;
 pthread_key_t g_log_key;
 
 std::string random_trace_id() {

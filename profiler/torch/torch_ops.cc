@@ -12,6 +12,7 @@
 #include <new>
 #include <unordered_set>
 
+#include "profiler/per_thread.h"
 #include "profiler/source.h"
 #include "profiler/torch/input_key.h"
 #include "profiler/torch/native_stack_capture.h"
@@ -23,10 +24,6 @@
 
 namespace redline::profiler {
 namespace {
-
-/// Thread-local variables of the hot path: without a call into the dynamic linker. They are few and
-/// small, since a library loaded at run time has little room for such.
-#define REDLINE_THREAD_LOCAL thread_local __attribute__((tls_model("initial-exec")))
 
 /// Memory for open operators: each thread uses its own again, so that recording an operator
 /// allocates nothing. An operator may end on another thread than it began.

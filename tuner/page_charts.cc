@@ -77,7 +77,7 @@ std::string stratum_name(const History& history, const Config& config) {
   for (const auto& [knob, value] : history.effective(config)) {
     if (knob == "batch_size" || knob == "accumulation") continue;
     const bool varies = std::any_of(history.trials().begin(), history.trials().end(),
-                                    [&](const FinishedTrial& trial) {
+                                    [&, &knob = knob, &value = value](const FinishedTrial& trial) {
                                       const Config all = history.effective(trial.config);
                                       const auto found = all.find(knob);
                                       return found != all.end() && found->second != value;

@@ -12,8 +12,6 @@
 namespace redline {
 namespace {
 
-using testing::HasSubstr;
-
 /// Sets variables for one test.
 class TrialClient : public testing::Test {
  protected:

@@ -66,6 +66,7 @@ QWidget* MainWindow::make_top_bar() {
   auto* product = new QLabel(tr("Redline"));
   product->setFont(ui_font(14, QFont::Bold));
   name_ = muted_label();
+  name_->setMinimumWidth(1);  // else a long name widens the window
   search_ = new SearchField(state_);
   auto* open = new QPushButton(tr("Open"));
   auto* help = new QPushButton(tr("?"));
@@ -73,7 +74,7 @@ QWidget* MainWindow::make_top_bar() {
   row->addWidget(product);
   row->addSpacing(14);
   row->addWidget(name_, 1);
-  row->addWidget(search_);
+  row->addWidget(search_, 3);
   row->addStretch(1);
   auto* compare = new QPushButton(tr("Compare"));
   compare->setToolTip(tr("Compare what is open with an earlier run"));

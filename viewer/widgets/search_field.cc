@@ -10,7 +10,8 @@ SearchField::SearchField(ViewState& state, QWidget* parent)
     : QLineEdit(parent), state_(state), count_(new QLabel(this)) {
   setPlaceholderText(tr("Find a name or category    /"));
   setAccessibleName(tr("Search"));
-  setFixedWidth(420);
+  setMinimumWidth(200);
+  setMaximumWidth(420);
   setTextMargins(0, 0, 110, 0);
   count_->setProperty("muted", true);
   count_->setStyleSheet(QStringLiteral("background: transparent;"));

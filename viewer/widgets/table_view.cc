@@ -33,7 +33,8 @@ TableView::TableView(const QString& title, QWidget* parent) : QTableView(parent)
 }
 
 void TableView::show_table(Table table, int sort_column) {
-  const bool is_new = table.columns.size() != model_.table().columns.size();
+  const bool was_empty = model_.rowCount() == 0;
+  const bool is_new = was_empty || table.columns.size() != model_.table().columns.size();
   model_.set_table(std::move(table));
   if (!is_new) return;
   fit_columns();

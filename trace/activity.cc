@@ -4,6 +4,7 @@
 
 #include "trace/category.h"
 #include "trace/communication.h"
+#include "trace/contains.h"
 #include "trace/parallel.h"
 #include "trace/slice_view.h"
 
@@ -17,30 +18,20 @@ constexpr std::array kDeviceDeeds = {
     Deed::kTransposeKernel, Deed::kCollectiveKernel, Deed::kOtherKernel,
     Deed::kPageableCopy,    Deed::kCopyToPageable,   Deed::kOtherCopy};
 
-bool starts_with(string_view text, string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-bool has(string_view text, string_view part) { return text.find(part) != string_view::npos; }
-
 template <size_t N>
 bool has_any(string_view text, const std::array<string_view, N>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](string_view part) { return has(text, part); });
-}
-
-template <size_t N>
-bool is_any(string_view text, const std::array<string_view, N>& names) {
-  return std::find(names.begin(), names.end(), text) != names.end();
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](string_view part) { return contains(text, part); });
 }
 
 Deed operator_deed(string_view name) {
   constexpr std::array<string_view, 7> kMatrix = {"aten::mm",     "aten::addmm",  "aten::bmm",
                                                   "aten::matmul", "aten::linear", "aten::baddbmm",
                                                   "aten::addbmm"};
-  if (starts_with(name, "Optimizer.step#")) return Deed::kOptimizer;
+  if (name.starts_with("Optimizer.step#")) return Deed::kOptimizer;
   if (is_dataloader_wait(name)) return Deed::kDataLoader;
-  if (!starts_with(name, "aten::")) return Deed::kNone;
-  if (has(name, "conv") && !has(name, "convert")) return Deed::kConvolution;
+  if (!name.starts_with("aten::")) return Deed::kNone;
+  if (contains(name, "conv") && !contains(name, "convert")) return Deed::kConvolution;
   if (name == "aten::contiguous" || name == "aten::clone") return Deed::kContiguous;
   return is_any(name, kMatrix) ? Deed::kMatrixOperator : Deed::kNone;
 }
@@ -69,20 +60,21 @@ Deed kernel_deed(string_view name) {
   constexpr std::array<string_view, 5> kHelpers = {"Offsets", "splitKreduce", "reduce_wgrad",
                                                    "layer_norm", "fbgemm"};
   if (is_communication_kernel(name)) return Deed::kCollectiveKernel;
-  if (has(name, "nchwToNhwc") || has(name, "nhwcToNchw")) return Deed::kTransposeKernel;
+  if (contains(name, "nchwToNhwc") || contains(name, "nhwcToNchw")) return Deed::kTransposeKernel;
   const bool tensor_cores = uses_tensor_cores(name);
   if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
     return Deed::kOtherKernel;
   }
   if (!tensor_cores) return Deed::kFloat32Kernel;
   // CUTLASS names the instruction: 1688 takes TF32, unless the name says which 16 bits.
-  const bool tf32 = has(name, "tf32") || (has(name, "tensorop_s1688") && !has(name, "f16"));
+  const bool tf32 =
+      contains(name, "tf32") || (contains(name, "tensorop_s1688") && !contains(name, "f16"));
   return tf32 ? Deed::kTf32Kernel : Deed::kHalfKernel;
 }
 
 Deed copy_deed(string_view name) {
-  if (has(name, "Pageable -> Device")) return Deed::kPageableCopy;
-  return has(name, "Device -> Pageable") ? Deed::kCopyToPageable : Deed::kOtherCopy;
+  if (contains(name, "Pageable -> Device")) return Deed::kPageableCopy;
+  return contains(name, "Device -> Pageable") ? Deed::kCopyToPageable : Deed::kOtherCopy;
 }
 
 }  // namespace

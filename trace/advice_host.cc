@@ -109,8 +109,8 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
   finding.headline =
       fmt::format("The host waits for the GPU {} a step", format_ns(spent.per_step_ns));
   finding.detail =
-      fmt::format("{} calls a step, most in {}: without them the host would launch ahead",
-                  format_count(static_cast<int64_t>(calls.size()) / activity.step_count()),
+      fmt::format("{} a step, most in {}: without waiting the host would launch ahead",
+                  format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
                   reasons_of(activity, calls));
   finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));

@@ -5,6 +5,7 @@
 
 #include "trace/advice_rules.h"
 #include "trace/category.h"
+#include "trace/contains.h"
 #include "trace/format.h"
 #include "trace/slice_view.h"
 
@@ -16,18 +17,14 @@ constexpr double kSkewShare = 0.10;
 constexpr int64_t kManyCalls = 100;        // a step
 constexpr int64_t kShortCallNs = 500'000;  // too short to reach the link's rate
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 // What cures it depends on which collective waits.
 std::string cure_of(const Collective& longest, int64_t calls_a_step, int64_t mean_ns) {
   const std::string_view name = longest.name;
-  if (has(name, "SendRecv") || has(name, "AllToAll") || has(name, "all_to_all")) {
+  if (contains(name, "SendRecv") || contains(name, "AllToAll") || contains(name, "all_to_all")) {
     return "exchange the next batch's data while this one is computed";
   }
-  if (has(name, "AllGather") || has(name, "ReduceScatter") || has(name, "all_gather") ||
-      has(name, "reduce_scatter")) {
+  if (contains(name, "AllGather") || contains(name, "ReduceScatter") ||
+      contains(name, "all_gather") || contains(name, "reduce_scatter")) {
     return "prefetch the next shard (backward_prefetch, forward_prefetch), or shard less";
   }
   if (calls_a_step >= kManyCalls && mean_ns < kShortCallNs) {

@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 #include "trace/reader.h"
 #include "trace/report.h"
 
 namespace redline::trace {
 namespace {
 
+using redline::testing::advice_on;
+using redline::testing::HasRule;
+using redline::testing::kMs;
 using redline::testing::TraceText;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -17,20 +20,10 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<Finding> advise_on(const TraceText& text) {
-  auto trace = parse_trace("test", text.str());
-  EXPECT_TRUE(trace);
-  return advise(analyze(*trace));
-}
-
-auto HasRule(const std::string& rule) { return Contains(Field(&Finding::rule, rule)); }
-
-constexpr int64_t kMs = 1'000'000;
-
 TraceText one_step() { return TraceText().step(0, 0, 100 * kMs); }
 
 TEST(Advice, NothingIsSaidOfAStepThatHasNoProblem) {
-  EXPECT_TRUE(advise_on(one_step().cpu_op("aten::relu", 0, 99 * kMs)).empty());
+  EXPECT_TRUE(advice_on(one_step().cpu_op("aten::relu", 0, 99 * kMs)).empty());
 }
 
 TEST(Advice, DataLoaderWait) {
@@ -38,8 +31,8 @@ TEST(Advice, DataLoaderWait) {
     return one_step().annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0,
                                  ns);
   };
-  EXPECT_THAT(advise_on(wait(5 * kMs)), Not(HasRule("dataloader_wait")));
-  const auto findings = advise_on(wait(20 * kMs));
+  EXPECT_THAT(advice_on(wait(5 * kMs)), Not(HasRule("dataloader_wait")));
+  const auto findings = advice_on(wait(20 * kMs));
   ASSERT_THAT(findings, HasRule("dataloader_wait"));
   EXPECT_DOUBLE_EQ(*findings[0].estimated_speedup, 1.25);
   EXPECT_EQ(findings[0].severity, Severity::kHigh);
@@ -61,7 +54,7 @@ TEST(Advice, DataLoaderWaitTellsWhatTheWorkersDo) {
         "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 20 * kMs);
     if (!worker.empty()) text.event(counter("DataLoader worker 7", worker));
     text.event(counter("CPU 0", "50")).event(counter("CPU", cores));
-    return advise_on(text).at(0).detail;
+    return advice_on(text).at(0).detail;
   };
   EXPECT_THAT(detail_with("", "10"), HasSubstr("do not keep up"));
   EXPECT_THAT(detail_with("70", "10"), HasSubstr("do not keep up"));
@@ -78,13 +71,13 @@ TEST(Advice, Communication) {
   const auto gloo = [](int64_t ns) {
     return one_step().rank(0, 2).slice("user_annotation", "gloo:all_reduce", 0, ns, {.tid = "2"});
   };
-  EXPECT_THAT(advise_on(gloo(5 * kMs)), Not(HasRule("communication")));
-  EXPECT_THAT(advise_on(gloo(30 * kMs)), HasRule("communication"));
+  EXPECT_THAT(advice_on(gloo(5 * kMs)), Not(HasRule("communication")));
+  EXPECT_THAT(advice_on(gloo(30 * kMs)), HasRule("communication"));
 }
 
 TEST(Advice, OnlyExposedCommunicationCanBeWon) {
   const auto findings =
-      advise_on(one_step()
+      advice_on(one_step()
                     .rank(0, 2)
                     .cpu_op("aten::relu", 0, 20 * kMs)
                     .slice("user_annotation", "gloo:all_reduce", 0, 40 * kMs, {.tid = "2"}));
@@ -101,19 +94,19 @@ TEST(Advice, TinyOperators) {
     }
     return text;
   };
-  EXPECT_THAT(advise_on(many(1500, 15'000, "")), HasRule("tiny_operators"));
-  EXPECT_THAT(advise_on(many(100, 15'000, "")), Not(HasRule("tiny_operators")));
-  EXPECT_THAT(advise_on(many(1500, 30'000, "")), Not(HasRule("tiny_operators")));
-  EXPECT_THAT(advise_on(many(1500, 15'000, "enumerate(DataLoader)#_Iter.__next__")),
+  EXPECT_THAT(advice_on(many(1500, 15'000, "")), HasRule("tiny_operators"));
+  EXPECT_THAT(advice_on(many(100, 15'000, "")), Not(HasRule("tiny_operators")));
+  EXPECT_THAT(advice_on(many(1500, 30'000, "")), Not(HasRule("tiny_operators")));
+  EXPECT_THAT(advice_on(many(1500, 15'000, "enumerate(DataLoader)#_Iter.__next__")),
               Not(HasRule("tiny_operators")));
 }
 
 TEST(Advice, Float32MatrixWork) {
   const auto mm = [](int64_t ns) { return one_step().cpu_op("aten::mm", 0, ns); };
-  EXPECT_THAT(advise_on(mm(50 * kMs)), Contains(AllOf(Field(&Finding::rule, "float32_matrix_work"),
+  EXPECT_THAT(advice_on(mm(50 * kMs)), Contains(AllOf(Field(&Finding::rule, "float32_matrix_work"),
                                                       Field(&Finding::knob, "amp=off,bf16"))));
-  EXPECT_THAT(advise_on(mm(10 * kMs)), Not(HasRule("float32_matrix_work")));
-  EXPECT_THAT(advise_on(mm(50 * kMs).cpu_op("ToCopyBackward0", 60 * kMs, 61 * kMs)),
+  EXPECT_THAT(advice_on(mm(10 * kMs)), Not(HasRule("float32_matrix_work")));
+  EXPECT_THAT(advice_on(mm(50 * kMs).cpu_op("ToCopyBackward0", 60 * kMs, 61 * kMs)),
               Not(HasRule("float32_matrix_work")));
 }
 
@@ -125,9 +118,9 @@ TEST(Advice, OptimizerPerParameter) {
     }
     return text;
   };
-  EXPECT_THAT(advise_on(optimizer(100, "aten::mul_")), HasRule("optimizer_per_parameter"));
-  EXPECT_THAT(advise_on(optimizer(10, "aten::mul_")), Not(HasRule("optimizer_per_parameter")));
-  EXPECT_THAT(advise_on(optimizer(100, "aten::_foreach_mul_")),
+  EXPECT_THAT(advice_on(optimizer(100, "aten::mul_")), HasRule("optimizer_per_parameter"));
+  EXPECT_THAT(advice_on(optimizer(10, "aten::mul_")), Not(HasRule("optimizer_per_parameter")));
+  EXPECT_THAT(advice_on(optimizer(100, "aten::_foreach_mul_")),
               Not(HasRule("optimizer_per_parameter")));
 }
 

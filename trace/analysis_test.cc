@@ -6,31 +6,26 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 #include "trace/reader.h"
 #include "trace/report.h"
 
 namespace redline::trace {
 namespace {
 
+using redline::testing::analysis_of;
 using redline::testing::on_stream;
 using redline::testing::Row;
 using redline::testing::TraceText;
 
-Analysis analyze_text(const TraceText& text) {
-  auto trace = parse_trace("test", text.str());
-  EXPECT_TRUE(trace);
-  return analyze(*trace);
-}
-
 TEST(Steps, EndWithTheirLastKernel) {
-  const Analysis analysis = analyze_text(TraceText()
-                                             .step(0, 0, 1000)
-                                             .step(1, 1000, 2000)
-                                             .runtime("cudaLaunchKernel", 100, 110, 1)
-                                             .kernel("gemm", 900, 1300, on_stream(7, 1))
-                                             .runtime("cudaLaunchKernel", 1100, 1110, 2)
-                                             .kernel("gemm", 1900, 2500, on_stream(7, 2)));
+  const Analysis analysis = analysis_of(TraceText()
+                                            .step(0, 0, 1000)
+                                            .step(1, 1000, 2000)
+                                            .runtime("cudaLaunchKernel", 100, 110, 1)
+                                            .kernel("gemm", 900, 1300, on_stream(7, 1))
+                                            .runtime("cudaLaunchKernel", 1100, 1110, 2)
+                                            .kernel("gemm", 1900, 2500, on_stream(7, 2)));
   ASSERT_EQ(analysis.steps.size(), 2U);
   EXPECT_EQ(analysis.steps[0].window, (Interval{0, 1300}));
   EXPECT_EQ(analysis.steps[1].window, (Interval{1300, 2500}));
@@ -46,27 +41,27 @@ TEST(Steps, AStepThatWasCutOffIsLeftOut) {
     text.kernel("gemm", i * 100 + 20, i * 100 + 40, on_stream(7, i));
   }
   text.runtime("cudaLaunchKernel", 1100, 1110, 9).kernel("gemm", 1120, 1140, on_stream(7, 9));
-  EXPECT_EQ(analyze_text(text).steps.size(), 1U);
+  EXPECT_EQ(analysis_of(text).steps.size(), 1U);
 }
 
 TEST(Steps, ATraceWithoutAnnotationsIsOne) {
-  const Analysis analysis = analyze_text(TraceText().cpu_op("a", 10, 20).cpu_op("b", 50, 70));
+  const Analysis analysis = analysis_of(TraceText().cpu_op("a", 10, 20).cpu_op("b", 50, 70));
   ASSERT_EQ(analysis.steps.size(), 1U);
   EXPECT_EQ(analysis.steps[0].window, (Interval{10, 70}));
   EXPECT_FALSE(analysis.steps[0].number);
 }
 
 TEST(Breakdown, EachInstantCountsOnceAndPartsSumToTheStep) {
-  const Analysis analysis = analyze_text(
-      TraceText()
-          .step(0, 0, 1000)
-          .annotation("enumerate(DataLoader)#_Iter.__next__", 0, 200)
-          .cpu_op("aten::copy_", 50, 250)  // 200 to 250 is the operator's
-          .runtime("cudaLaunchKernel", 240, 300, 1)
-          .kernel("gemm", 260, 400, on_stream(7, 1))
-          .kernel("ncclDevKernel_AllReduce", 350, 500, on_stream(9))
-          .slice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 450, 600, on_stream(7))
-          .slice("gpu_memset", "Memset (Device)", 590, 610, on_stream(7)));
+  const Analysis analysis =
+      analysis_of(TraceText()
+                      .step(0, 0, 1000)
+                      .annotation("enumerate(DataLoader)#_Iter.__next__", 0, 200)
+                      .cpu_op("aten::copy_", 50, 250)  // 200 to 250 is the operator's
+                      .runtime("cudaLaunchKernel", 240, 300, 1)
+                      .kernel("gemm", 260, 400, on_stream(7, 1))
+                      .kernel("ncclDevKernel_AllReduce", 350, 500, on_stream(9))
+                      .slice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 450, 600, on_stream(7))
+                      .slice("gpu_memset", "Memset (Device)", 590, 610, on_stream(7)));
   const StepBreakdown& parts = analysis.breakdown;
   EXPECT_EQ(parts.of(StepPart::kDataLoader), 200);
   EXPECT_EQ(parts.of(StepPart::kRuntime), 20);
@@ -79,12 +74,12 @@ TEST(Breakdown, EachInstantCountsOnceAndPartsSumToTheStep) {
 }
 
 TEST(Operators, SelfTimeLeavesOutOperatorsInsideButNotRuntimeCalls) {
-  const Analysis analysis = analyze_text(TraceText()
-                                             .cpu_op("aten::linear", 0, 1000)
-                                             .cpu_op("aten::addmm", 100, 600)
-                                             .runtime("cudaLaunchKernel", 200, 300, 5)
-                                             .cpu_op("aten::linear", 2000, 2100)
-                                             .kernel("gemm", 700, 900, on_stream(7, 5)));
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::linear", 0, 1000)
+                                            .cpu_op("aten::addmm", 100, 600)
+                                            .runtime("cudaLaunchKernel", 200, 300, 5)
+                                            .cpu_op("aten::linear", 2000, 2100)
+                                            .kernel("gemm", 700, 900, on_stream(7, 5)));
   ASSERT_EQ(analysis.operators.size(), 2U);
   const OperatorRow &linear = analysis.operators[0], &addmm = analysis.operators[1];
   EXPECT_EQ(linear.name, "aten::linear");
@@ -99,13 +94,13 @@ TEST(Operators, SelfTimeLeavesOutOperatorsInsideButNotRuntimeCalls) {
 TEST(Collectives, GlooTimeIsExposedWhereNoOperatorRuns) {
   const Row gloo{.tid = "2"};
   const Analysis analysis =
-      analyze_text(TraceText()
-                       .rank(0, 2)
-                       .step(0, 0, 1000)
-                       .cpu_op("aten::mm", 0, 400)
-                       .cpu_op("c10d::allreduce_", 400, 500)
-                       .slice("user_annotation", "gloo:all_reduce", 300, 700, gloo)
-                       .slice("user_annotation", "gloo:all_reduce", 650, 800, {.tid = "3"}));
+      analysis_of(TraceText()
+                      .rank(0, 2)
+                      .step(0, 0, 1000)
+                      .cpu_op("aten::mm", 0, 400)
+                      .cpu_op("c10d::allreduce_", 400, 500)
+                      .slice("user_annotation", "gloo:all_reduce", 300, 700, gloo)
+                      .slice("user_annotation", "gloo:all_reduce", 650, 800, {.tid = "3"}));
   ASSERT_EQ(analysis.communication.table.size(), 1U);
   const Collective& row = analysis.communication.table[0];
   EXPECT_EQ(row.count, 2);
@@ -119,10 +114,10 @@ TEST(Collectives, KernelsHaveBytesAndBusBandwidth) {
   const std::string args =
       R"("In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "Float", "Process Group Name": "0")";
   const Analysis analysis =
-      analyze_text(TraceText()
-                       .rank(0, 4)
-                       .kernel("gemm", 0, 500, on_stream(7))
-                       .kernel("ncclDevKernel_AllReduce_Sum_f32", 0, 1000, on_stream(9, 0, args)));
+      analysis_of(TraceText()
+                      .rank(0, 4)
+                      .kernel("gemm", 0, 500, on_stream(7))
+                      .kernel("ncclDevKernel_AllReduce_Sum_f32", 0, 1000, on_stream(9, 0, args)));
   ASSERT_EQ(analysis.communication.table.size(), 1U);
   const Collective& row = analysis.communication.table[0];
   EXPECT_EQ(row.bytes, 4000);
@@ -134,11 +129,11 @@ TEST(Collectives, KernelsHaveBytesAndBusBandwidth) {
 TEST(Gpus, SpanIsIdlePlusComputePlusTheRest) {
   const std::string figures = R"("blocks per SM": 0.5, "est. achieved occupancy %": 40)";
   const Analysis analysis =
-      analyze_text(TraceText()
-                       .step(0, 0, 2000)
-                       .kernel("gemm_s1688", 0, 400, on_stream(7, 0, figures))
-                       .kernel("ncclDevKernel_AllReduce", 300, 800, on_stream(9))
-                       .slice("gpu_memcpy", "Memcpy DtoD", 1000, 1200, on_stream(7)));
+      analysis_of(TraceText()
+                      .step(0, 0, 2000)
+                      .kernel("gemm_s1688", 0, 400, on_stream(7, 0, figures))
+                      .kernel("ncclDevKernel_AllReduce", 300, 800, on_stream(9))
+                      .slice("gpu_memcpy", "Memcpy DtoD", 1000, 1200, on_stream(7)));
   ASSERT_EQ(analysis.gpus.size(), 1U);
   const GpuUse& gpu = analysis.gpus[0];
   EXPECT_EQ(gpu.span_ns, 1200);
@@ -154,26 +149,26 @@ TEST(Gpus, SpanIsIdlePlusComputePlusTheRest) {
 
 TEST(Gpus, WhatRanAtOnceSumsToBusyTime) {
   const Analysis analysis =
-      analyze_text(TraceText()
-                       .step(0, 0, 1000)
-                       .kernel("gemm", 0, 400, on_stream(7))
-                       .kernel("gemm", 100, 300, on_stream(8))
-                       .kernel("ncclDevKernel_AllReduce", 200, 600, on_stream(9))
-                       .slice("gpu_memcpy", "Memcpy DtoD", 300, 700, on_stream(10)));
+      analysis_of(TraceText()
+                      .step(0, 0, 1000)
+                      .kernel("gemm", 0, 400, on_stream(7))
+                      .kernel("gemm", 100, 300, on_stream(8))
+                      .kernel("ncclDevKernel_AllReduce", 200, 600, on_stream(9))
+                      .slice("gpu_memcpy", "Memcpy DtoD", 300, 700, on_stream(10)));
   const auto& mix = analysis.gpus[0].mix_ns;
   EXPECT_THAT(mix, ::testing::ElementsAre(200, 0, 100, 100, 0, 200, 100));
   EXPECT_EQ(std::accumulate(mix.begin(), mix.end(), int64_t{0}), analysis.gpus[0].busy_ns);
 }
 
 TEST(Gpus, MatrixOperatorsMakeKernelsEligibleForTensorCores) {
-  const Analysis analysis = analyze_text(TraceText()
-                                             .cpu_op("aten::linear", 0, 100)
-                                             .cpu_op("aten::copy_", 10, 90)
-                                             .runtime("cudaLaunchKernel", 20, 30, 1)
-                                             .cpu_op("aten::relu", 200, 300)
-                                             .runtime("cudaLaunchKernel", 220, 230, 2)
-                                             .kernel("copy", 100, 400, on_stream(7, 1))
-                                             .kernel("relu", 400, 500, on_stream(7, 2)));
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::linear", 0, 100)
+                                            .cpu_op("aten::copy_", 10, 90)
+                                            .runtime("cudaLaunchKernel", 20, 30, 1)
+                                            .cpu_op("aten::relu", 200, 300)
+                                            .runtime("cudaLaunchKernel", 220, 230, 2)
+                                            .kernel("copy", 100, 400, on_stream(7, 1))
+                                            .kernel("relu", 400, 500, on_stream(7, 2)));
   EXPECT_DOUBLE_EQ(*analysis.gpus[0].tensor_core_eligible_share, 0.75);
 }
 
@@ -182,10 +177,10 @@ TEST(Kernels, MeansOfOccupancyAreWeightedByTime) {
     return fmt::format(R"("blocks per SM": {}, "est. achieved occupancy %": {})", blocks, percent);
   };
   const Analysis analysis =
-      analyze_text(TraceText()
-                       .kernel("gemm", 0, 300, on_stream(7, 0, figures(2, 20)))
-                       .kernel("gemm", 300, 400, on_stream(7, 0, figures(6, 60)))
-                       .kernel("old", 400, 500, on_stream(7)));
+      analysis_of(TraceText()
+                      .kernel("gemm", 0, 300, on_stream(7, 0, figures(2, 20)))
+                      .kernel("gemm", 300, 400, on_stream(7, 0, figures(6, 60)))
+                      .kernel("old", 400, 500, on_stream(7)));
   ASSERT_EQ(analysis.kernels.size(), 2U);
   EXPECT_DOUBLE_EQ(*analysis.kernels[0].blocks_per_sm, 3);
   EXPECT_DOUBLE_EQ(*analysis.kernels[0].occupancy, 0.3);
@@ -193,14 +188,14 @@ TEST(Kernels, MeansOfOccupancyAreWeightedByTime) {
 }
 
 TEST(Operators, DeviceTimeOfAnOperatorHasThatOfOperatorsInsideOnceEach) {
-  const Analysis analysis = analyze_text(TraceText()
-                                             .cpu_op("aten::outer", 0, 1000)
-                                             .cpu_op("aten::outer", 100, 600)  // calls itself
-                                             .cpu_op("aten::inner", 200, 500)
-                                             .runtime("cudaLaunchKernel", 300, 310, 1)
-                                             .runtime("cudaLaunchKernel", 700, 710, 2)
-                                             .kernel("k", 700, 900, on_stream(7, 1))
-                                             .kernel("k", 900, 1000, on_stream(7, 2)));
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::outer", 0, 1000)
+                                            .cpu_op("aten::outer", 100, 600)  // calls itself
+                                            .cpu_op("aten::inner", 200, 500)
+                                            .runtime("cudaLaunchKernel", 300, 310, 1)
+                                            .runtime("cudaLaunchKernel", 700, 710, 2)
+                                            .kernel("k", 700, 900, on_stream(7, 1))
+                                            .kernel("k", 900, 1000, on_stream(7, 2)));
   const auto row = [&](std::string_view name) {
     return *std::find_if(analysis.operators.begin(), analysis.operators.end(),
                          [&](const OperatorRow& each) { return each.name == name; });
@@ -215,7 +210,7 @@ TEST(Copies, PageableAndPinnedApartWithTheRecordersRates) {
     return on_stream(7, 0, fmt::format(R"("bytes": {}{})", bytes, rate));
   };
   const std::string pageable = "Memcpy HtoD (Pageable -> Device)";
-  const Analysis analysis = analyze_text(
+  const Analysis analysis = analysis_of(
       TraceText()
           .slice("gpu_memcpy", pageable, 0, 1000,
                  copy(500, R"x(, "memory bandwidth (GB/s)": 0.75)x"))
@@ -231,7 +226,7 @@ TEST(Copies, PageableAndPinnedApartWithTheRecordersRates) {
 
 TEST(Steps, TimesHaveTheirSpread) {
   const StepTimes times =
-      analyze_text(TraceText().step(0, 0, 100).step(1, 100, 300).step(2, 300, 900)).step_times;
+      analysis_of(TraceText().step(0, 0, 100).step(1, 100, 300).step(2, 300, 900)).step_times;
   EXPECT_EQ(times.min_ns, 100);
   EXPECT_EQ(times.median_ns, 200);
   EXPECT_EQ(times.max_ns, 600);
@@ -253,7 +248,7 @@ TEST(Memory, PeaksOfEachDevice) {
                R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1, "args": {)") +
            args + "}}";
   };
-  const Analysis analysis = analyze_text(
+  const Analysis analysis = analysis_of(
       TraceText()
           .cpu_op("a", 0, 10)
           .event(instant(

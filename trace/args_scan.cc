@@ -1,31 +1,23 @@
 #include "trace/args_scan.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 
+#include "trace/byte_set.h"
 #include "trace/json_scan.h"
 #include "trace/simd_block.h"
 
 namespace redline::trace {
 namespace {
 
-constexpr std::array<bool, 256> table_of(std::string_view characters) {
-  std::array<bool, 256> table{};
-  for (const char c : characters) table[static_cast<uint8_t>(c)] = true;
-  return table;
-}
-
-constexpr auto kIsSpace = table_of(" \n\r\t");
-constexpr auto kEndsScalar = table_of(" \n\r\t,}]");
-constexpr auto kOpensValue = table_of("\"{[");
+constexpr auto kIsSpace = byte_set(" \n\r\t");
+constexpr auto kEndsValue = byte_set(" \n\r\t,}]");
+constexpr auto kOpensValue = byte_set("\"{[");
 
 constexpr size_t kLongestStart = 4096;
-
-bool is_in(const std::array<bool, 256>& table, char c) { return table[static_cast<uint8_t>(c)]; }
 
 // Bytes of `word` that equal `byte` have their top bit set; the lowest such bit is exact.
 uint64_t bytes_equal(uint64_t word, char byte) {
@@ -99,7 +91,7 @@ class Members {
 
  private:
   [[nodiscard]] size_t skip_scalar(size_t at) const {
-    while (at < text_.size() && !is_in(kEndsScalar, text_[at])) ++at;
+    while (at < text_.size() && !is_in(kEndsValue, text_[at])) ++at;
     return at;
   }
 
@@ -177,7 +169,7 @@ class FlatArgs {
     ++at;
     while (at < text_.size() && is_in(kIsSpace, text_[at])) ++at;
     const size_t begin = at;
-    while (at < text_.size() && !is_in(kEndsScalar, text_[at])) ++at;
+    while (at < text_.size() && !is_in(kEndsValue, text_[at])) ++at;
     if (at >= text_.size() || begin == at || is_in(kOpensValue, text_[begin])) return false;
     values_[index] = text_.substr(begin, at - begin);
     --missing_;

@@ -9,10 +9,6 @@
 namespace redline::trace {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 // What each part covers of the time in the steps, or of what is left of it.
 class PartTimes {
  public:
@@ -78,8 +74,8 @@ Intervals without_operators(const Trace& trace, const NameKinds& names, const Ho
 
 bool is_dataloader_wait(std::string_view name) {
   constexpr std::string_view kEnd = ".__next__";
-  if (starts_with(name, "enumerate(DataPipe)#")) return true;
-  return starts_with(name, "enumerate(DataLoader)#") && name.size() > kEnd.size() &&
+  if (name.starts_with("enumerate(DataPipe)#")) return true;
+  return name.starts_with("enumerate(DataLoader)#") && name.size() > kEnd.size() &&
          name.substr(name.size() - kEnd.size()) == kEnd;
 }
 

@@ -138,13 +138,16 @@ void TraceBuilder::find_runs() {
         const uint32_t place = place_of_chunk[run.chunk];
         if (place == kNotTaken) continue;
         found[track_of_[collector][track]].push_back(
-            {place, {{run.first, run.count}, string_of_[collector].data()}});
+            {place, {{run.first, run.count}, string_of_[collector].data(), run.block}});
       }
     }
   }
   for (size_t track = 0; track < tracks_.size(); ++track) {
     std::ranges::stable_sort(found[track], {}, &Found::place);
-    for (const Found& one : found[track]) tracks_[track].runs.push_back(one.run);
+    for (const Found& one : found[track]) {
+      one.run.await();
+      tracks_[track].runs.push_back(one.run);
+    }
   }
 }
 
@@ -181,7 +184,8 @@ void TraceBuilder::pair_all_edges(IssueLog& issues) {
   for (auto& [id, of_id] : async_edges) pair(of_id, ends_ns[of_id.front().track]);
   for (uint32_t track = 0; track < paired_.track_count(); ++track) {
     for (const SliceRows::Run& run : paired_.runs(track)) {
-      tracks_[track].runs.push_back({{run.first, run.count}, nullptr});
+      tracks_[track].runs.push_back({{run.first, run.count}, nullptr, run.block});
+      tracks_[track].runs.back().await();
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <isa-l/crc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -76,7 +77,7 @@ bool fits(const Header& header, const FileStamp& source, std::string_view file) 
          header.path_bytes == body - header.columns_bytes - header.tables_bytes;
 }
 
-uint64_t hash_of(std::string_view text) {  // FNV-1a: the same in every process
+uint64_t stable_hash_of(std::string_view text) {  // FNV-1a: the same in every process
   uint64_t hash = 0xcbf29ce484222325;
   for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
   return hash;
@@ -101,7 +102,7 @@ TraceCache::TraceCache(std::string path, std::shared_ptr<const Text> text,
   std::error_code error;
   source_ = fs::canonical(path_, error).string();
   if (error || folder_.empty()) return;
-  entry_ = fmt::format("{}/{:016x}.trace", folder_, hash_of(source_));
+  entry_ = fmt::format("{}/{:016x}.trace", folder_, stable_hash_of(source_));
 }
 
 std::shared_ptr<const Trace> TraceCache::load() const {
@@ -133,6 +134,10 @@ std::shared_ptr<const Trace> TraceCache::load() const {
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
+}
+
+bool TraceCache::has_entry() const {
+  return !entry_.empty() && ::access(entry_.c_str(), R_OK) == 0;
 }
 
 bool TraceCache::is_unchanged() const {

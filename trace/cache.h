@@ -28,6 +28,8 @@ class TraceCache {
   /// The same on a thread that the trace waits for when it goes.
   void store_in_background(const Trace& trace) const;
 
+  /// Whether load() has anything to look at.
+  [[nodiscard]] bool has_entry() const;
   /// The trace's file in the cache; "" where it has none.
   [[nodiscard]] const std::string& entry() const { return entry_; }
 

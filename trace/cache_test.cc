@@ -247,6 +247,24 @@ TEST_F(Cache, KeepsOnlyLargeTracesAndOnlyWhereWanted) {
   EXPECT_FALSE(is_kept(path));
 }
 
+TEST_F(Cache, IsNotForBeginnings) {
+  TraceText text;
+  for (int64_t i = 0; i < 100; ++i) text.cpu_op("op", i * 100, i * 100 + 50);
+  const std::string path = write("trace.json", text.str());
+  options_.most_text_bytes = text.str().size() / 2;
+  const auto beginning = read_trace(path, options_);
+  ASSERT_TRUE(beginning);
+  EXPECT_GT((*beginning)->slice_count(), 30U);
+  EXPECT_LT((*beginning)->slice_count(), 70U);
+  EXPECT_FALSE(is_kept(path));
+  EXPECT_FALSE(may_be_cached(path, options_.cache));
+  options_.most_text_bytes = UINT64_MAX;
+  keep(path);
+  EXPECT_TRUE(may_be_cached(path, options_.cache));
+  options_.most_text_bytes = text.str().size() / 2;
+  EXPECT_LT(read_trace(path, options_).value()->slice_count(), 70U) << "though all is kept";
+}
+
 TEST_F(Cache, TheEnvironmentSaysWhere) {
   EXPECT_EQ(default_cache_folder(), "");  // tests run with REDLINE_CACHE=off
   const char* const before = std::getenv("XDG_CACHE_HOME");

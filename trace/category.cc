@@ -29,15 +29,11 @@ constexpr std::array<std::pair<std::string_view, Category>, 20> kCategories{{
     {"xpu_driver", Category::kDriver},
 }};
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 }  // namespace
 
 bool is_annotation_name(std::string_view name) {
-  return is_step_name(name) || starts_with(name, "enumerate(DataLoader)#") ||
-         starts_with(name, "Optimizer.");
+  return is_step_name(name) || name.starts_with("enumerate(DataLoader)#") ||
+         name.starts_with("Optimizer.");
 }
 
 Category category_of(std::string_view cat) {
@@ -81,7 +77,7 @@ std::string_view category_name(Category category) {
 
 FlowKind flow_kind_of(std::string_view cat) {
   if (cat == "fwdbwd" || cat == "forward_backward") return FlowKind::kForwardBackward;
-  if (cat == "ac2g" || starts_with(cat, "async")) return FlowKind::kLaunch;
+  if (cat == "ac2g" || cat.starts_with("async")) return FlowKind::kLaunch;
   return FlowKind::kOther;
 }
 

@@ -7,10 +7,6 @@
 namespace redline::trace {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 // Lower case, letters only, without what follows the kernel's own name.
 std::string letters_of(std::string_view name) {
   std::string letters;
@@ -46,13 +42,13 @@ std::string_view first_word(std::string_view name, const std::array<Word, N>& wo
 }  // namespace
 
 bool is_communication_kernel(std::string_view name) {
-  return starts_with(name, "nccl") && name.find("Kernel") != std::string_view::npos;
+  return name.starts_with("nccl") && name.find("Kernel") != std::string_view::npos;
 }
 
 bool is_communication_op(std::string_view name) {
   constexpr std::array kPrefixes = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return starts_with(name, prefix); });
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 CollectiveKind collective_kind(std::string_view name) {

@@ -1,14 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 #include "trace/communication.h"
-#include "trace/reader.h"
 
 namespace redline::trace {
 namespace {
 
 using redline::testing::on_stream;
+using redline::testing::parsed;
 using redline::testing::TraceText;
 
 struct Found {
@@ -17,11 +17,11 @@ struct Found {
 };
 
 Found find(const TraceText& text) {
-  auto trace = parse_trace("test", text.str());
+  const auto trace = parsed(text.str());
   EXPECT_TRUE(trace);
-  const NameKinds names(**trace);
-  return {*trace, find_communication(**trace, find_device_work(**trace, names),
-                                     build_host_tree(**trace, names))};
+  const NameKinds names(*trace);
+  return {trace, find_communication(*trace, find_device_work(*trace, names),
+                                    build_host_tree(*trace, names))};
 }
 
 TEST(CollectiveNames, KindInEverySpelling) {

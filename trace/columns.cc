@@ -1,7 +1,9 @@
 #include "trace/columns.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <memory>
 #include <new>
 
 namespace redline::trace {
@@ -60,6 +62,14 @@ std::shared_ptr<const ColumnMemory> ColumnMemory::adopt(void* mapping, size_t by
 
 ColumnMemory::~ColumnMemory() {
   if (mapping_ != nullptr) ::munmap(mapping_, bytes_);
+}
+
+void give_back(std::span<std::byte> memory) {
+  static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  void* begin = memory.data();
+  size_t bytes = memory.size();
+  if (std::align(page, page, begin, bytes) == nullptr) return;
+  ::madvise(begin, bytes / page * page, MADV_DONTNEED);
 }
 
 size_t SliceColumns::bytes_of(size_t count) {

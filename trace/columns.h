@@ -34,6 +34,9 @@ class ColumnMemory {
   size_t bytes_;
 };
 
+/// Gives the whole pages of a part of a ColumnMemory back to the system; what they held is lost.
+void give_back(std::span<std::byte> memory);
+
 /// Slices while they are being filled.
 struct SliceColumns {
   std::span<int64_t> begin_ns;

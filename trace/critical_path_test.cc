@@ -14,12 +14,11 @@
 namespace redline::trace {
 namespace {
 
+using redline::testing::kUs;
 using redline::testing::on_stream;
 using redline::testing::Row;
 using redline::testing::TraceText;
 using ::testing::ElementsAre;
-
-constexpr int64_t kUs = 1'000;
 
 // The path from its begin to its end, "class name length" a part, neighbours of one kind joined.
 std::vector<std::string> path_of(const TraceText& text) {

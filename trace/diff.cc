@@ -24,9 +24,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-Run measure(const Traces& traces) {
+Run measure(const Report& report) {
   Run run;
-  const Report report = make_report(traces);
   run.samples = sample_steps(report.traces);
   DiffSide& side = run.side;
   side.rank_count = report.rank_count;
@@ -125,8 +124,12 @@ int64_t Diff::step_delta_ns() const {
   return delta_ns;
 }
 
-Diff compare_runs(const Traces& before_traces, const Traces& after_traces) {
-  const Run before = measure(before_traces), after = measure(after_traces);
+Diff compare_runs(const Traces& before, const Traces& after) {
+  return compare_runs(make_report(before), make_report(after));
+}
+
+Diff compare_runs(const Report& before_report, const Report& after_report) {
+  const Run before = measure(before_report), after = measure(after_report);
   Diff diff;
   diff.before = before.side;
   diff.after = after.side;

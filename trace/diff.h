@@ -65,6 +65,7 @@ struct Diff {
 using Traces = std::vector<std::shared_ptr<const Trace>>;
 
 /// Both runs have at least one trace.
+[[nodiscard]] Diff compare_runs(const Report& before, const Report& after);
 [[nodiscard]] Diff compare_runs(const Traces& before, const Traces& after);
 
 [[nodiscard]] std::string diff_text(const Diff& diff, const TextStyle& style,

@@ -14,12 +14,11 @@
 namespace redline::trace {
 namespace {
 
+using redline::testing::kMs;
 using redline::testing::on_stream;
 using redline::testing::TraceText;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr int64_t kMs = 1'000'000;
 
 // Steps of a CPU job, in each of which `kernels` of the given lengths run.
 struct Steps {

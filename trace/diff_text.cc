@@ -11,7 +11,7 @@
 namespace redline::trace {
 namespace {
 
-constexpr size_t kNameColumns = 35;
+constexpr size_t kDiffNameColumns = 35;
 
 std::string verdict_text(double speedup) {
   return speedup > 1 ? fmt::format("{:.2f} x faster", speedup)
@@ -205,9 +205,9 @@ class TextDiff {
     const bool unclear = row.verdict == Verdict::kUnclear;
     any_unclear_ = any_unclear_ || unclear;
     canvas_.left("  ")
-        .left(kernel ? short_kernel_name(row.name, kNameColumns)
-                     : elide_middle(row.name, kNameColumns),
-              kNameColumns)
+        .left(kernel ? short_kernel_name(row.name, kDiffNameColumns)
+                     : elide_middle(row.name, kDiffNameColumns),
+              kDiffNameColumns)
         .right(calls_text(row), 12)
         .right(row.verdict == Verdict::kNew ? "new" : format_ns(row.before_ns), 10)
         .right(row.verdict == Verdict::kGone ? "gone" : format_ns(row.after_ns), 10)

@@ -11,6 +11,7 @@
 
 #include "trace/event_parser.h"
 #include "trace/event_rows.h"
+#include "trace/parallel.h"
 #include "trace/slice_rows.h"
 #include "trace/string_table.h"
 
@@ -18,7 +19,7 @@ namespace redline::trace {
 
 /// Decodes the tokens of events and interns their strings and tracks. Each thread has one of its
 /// own; TraceBuilder brings their ids together.
-class EventCollector : public EventSink {
+class alignas(kApartBytes) EventCollector : public EventSink {
  public:
   /// A (pid, tid) pair that occurred.
   struct TrackKey {

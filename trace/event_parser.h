@@ -16,6 +16,7 @@
 #include "trace/event.h"
 #include "trace/event_shapes.h"
 #include "trace/issues.h"
+#include "trace/parallel.h"
 
 namespace redline::trace {
 
@@ -33,7 +34,7 @@ struct ParseStop {
 };
 
 /// One pass over a chunk of sound text. What it accepts, the tolerant scanner would read the same.
-class FastEventParser {
+class alignas(kApartBytes) FastEventParser {
  public:
   /// Parses the events in text[from, to), where `to` is behind an event (or is the text's end).
   [[nodiscard]] ParseStop parse(std::string_view text, size_t from, size_t to, EventSink& sink);

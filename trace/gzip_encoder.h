@@ -6,22 +6,17 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
-struct isal_zstream;
+#include "trace/deflate_piece.h"
 
 namespace redline::trace {
 
 class GzipEncoder {
  public:
-  GzipEncoder();
-  ~GzipEncoder();
-  GzipEncoder(const GzipEncoder&) = delete;
-  GzipEncoder& operator=(const GzipEncoder&) = delete;
-
-  /// Compresses `plain`; finished bytes are appended to `out`, the first time after the header.
+  /// Text is kept until a megabyte of it, or flush(), lets it be compressed: finished bytes are
+  /// appended to `out`, the first time after the header.
   void append(std::string_view plain, std::string& out);
 
   /// Brings all that was appended into `out`, ended on a byte boundary: readable up to here.
@@ -31,11 +26,13 @@ class GzipEncoder {
   /// length. Does not change the encoder.
   [[nodiscard]] std::string ending(std::string_view tail) const;
 
- private:
-  void deflate(std::string_view plain, int flush, std::string& out);
+  /// From here on in less time, or to a smaller size.
+  void set_effort(DeflateEffort effort) { effort_ = effort; }
 
-  std::unique_ptr<isal_zstream> stream_;
-  std::unique_ptr<uint8_t[]> level_buffer_;
+ private:
+  std::string pending_;
+  DeflateEffort effort_ = DeflateEffort::kSmall;
+  PieceDeflater deflater_;
   uint32_t checksum_ = 0;
   uint32_t plain_size_ = 0;  ///< modulo 2^32, as gzip counts
   bool started_ = false;

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "tests/gzip.h"
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 #include "trace/reader.h"
 
 namespace redline::trace {
@@ -19,16 +19,11 @@ namespace {
 using redline::testing::gzip;
 
 namespace fs = std::filesystem;
+using redline::testing::issues_of;
 using redline::testing::on_stream;
 using redline::testing::TraceText;
 using ::testing::ElementsAre;
 using ::testing::Pair;
-
-std::map<std::string, uint64_t> issues_of(const Trace& trace) {
-  std::map<std::string, uint64_t> counts;
-  for (const LoadIssue& issue : trace.issues()) counts[issue.name] = issue.count;
-  return counts;
-}
 
 size_t count_of(std::string_view text, std::string_view piece) {
   size_t count = 0;
@@ -97,12 +92,12 @@ TEST(Hostile, AGzFileCutAtAnyByteGivesWhatCanBeInflated) {
   fs::remove(path);
 }
 
-std::string x(const std::string& more, const std::string& name = "\"a\"") {
+std::string cpu_op(const std::string& more, const std::string& name = "\"a\"") {
   return R"({"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "name": )" + name + ", " + more + "}";
 }
 
 TEST(Hostile, EachMutationHasAName) {
-  const std::string times = R"("ts": 1, "dur": 1)", good = x(times, "\"good\"");
+  const std::string times = R"("ts": 1, "dur": 1)", good = cpu_op(times, "\"good\"");
   const std::string deep = std::string(100'000, '['), shut = std::string(100'000, ']');
   struct {
     std::string what;
@@ -113,39 +108,45 @@ TEST(Hostile, EachMutationHasAName) {
       {"trailing comma", "[" + good + ",]", 1, {"trailing_comma"}},
       {"two commas", "[" + good + ",," + good + "]", 2, {"extra_comma"}},
       {"no end", "[" + good, 1, {"array_without_end"}},
-      {"a raw newline", "[" + x(times, "\"a\nb\"") + "]", 1, {"control_character"}},
-      {"broken UTF-8", "[" + x(times, "\"\xc3\x28\"") + "]", 1, {"invalid_utf8"}},
+      {"a raw newline", "[" + cpu_op(times, "\"a\nb\"") + "]", 1, {"control_character"}},
+      {"broken UTF-8", "[" + cpu_op(times, "\"\xc3\x28\"") + "]", 1, {"invalid_utf8"}},
       {"broken UTF-8 in args",
-       "[" + x(times + R"(, "args": {"x": ")" + "\xff" + "\"}") + "]",
+       "[" + cpu_op(times + R"(, "args": {"x": ")" + "\xff" + "\"}") + "]",
        1,
        {"invalid_utf8"}},
-      {"a lone surrogate", "[" + x(times, R"("\ud800")") + "]", 1, {"invalid_utf8"}},
-      {"a pair of surrogates", "[" + x(times, R"("\ud83d\ude00")") + "]", 1, {}},
-      {"ts inf", "[" + x(R"("ts": inf, "dur": 1)") + "," + good + "]", 1, {"time_not_a_number"}},
-      {"dur NaN", "[" + x(R"("ts": 1, "dur": NaN)") + "," + good + "]", 1, {"time_not_a_number"}},
-      {"ts beyond int64",
-       "[" + x(R"("ts": 92233720368547758080, "dur": 1)") + "," + good + "]",
+      {"a lone surrogate", "[" + cpu_op(times, R"("\ud800")") + "]", 1, {"invalid_utf8"}},
+      {"a pair of surrogates", "[" + cpu_op(times, R"("\ud83d\ude00")") + "]", 1, {}},
+      {"ts inf",
+       "[" + cpu_op(R"("ts": inf, "dur": 1)") + "," + good + "]",
        1,
        {"time_not_a_number"}},
-      {"ts as a string", "[" + x(R"("ts": "1.5", "dur": "2")") + "]", 1, {"time_as_string"}},
+      {"dur NaN",
+       "[" + cpu_op(R"("ts": 1, "dur": NaN)") + "," + good + "]",
+       1,
+       {"time_not_a_number"}},
+      {"ts beyond int64",
+       "[" + cpu_op(R"("ts": 92233720368547758080, "dur": 1)") + "," + good + "]",
+       1,
+       {"time_not_a_number"}},
+      {"ts as a string", "[" + cpu_op(R"("ts": "1.5", "dur": "2")") + "]", 1, {"time_as_string"}},
       {"pid beyond int64",
        R"([{"ph": "X", "name": "a", "pid": 18446744073709551616, )" + times + "}]",
        1,
        {}},
-      {"deep args", "[" + x(times + R"(, "args": {"x": )" + deep + shut + "}") + "]", 1, {}},
+      {"deep args", "[" + cpu_op(times + R"(, "args": {"x": )" + deep + shut + "}") + "]", 1, {}},
       {"deep open args",
-       "[" + x(times + R"(, "args": {"x": )" + deep + "}") + "," + good + "]",
+       "[" + cpu_op(times + R"(, "args": {"x": )" + deep + "}") + "," + good + "]",
        2,
        {}},
       {"deep nothing", "[" + deep + shut + "," + good + "]", 1, {"not_an_event"}},
-      {"keys twice", "[" + x(times + R"(, "name": "b", "ts": 7)") + "]", 1, {}},
+      {"keys twice", "[" + cpu_op(times + R"(, "name": "b", "ts": 7)") + "]", 1, {}},
       {"other order",
        R"([{"dur": 1, "args": {}, "tid": 1, "ts": 1, "name": "a", "ph": "X"}])",
        1,
        {}},
-      {"a long string", "[" + x(times, "\"" + std::string(10 << 20, 'n') + "\"") + "]", 1, {}},
+      {"a long string", "[" + cpu_op(times, "\"" + std::string(10 << 20, 'n') + "\"") + "]", 1, {}},
       {"a NUL in a name",
-       "[" + x(times, std::string("\"a\0b\"", 5)) + "]",
+       "[" + cpu_op(times, std::string("\"a\0b\"", 5)) + "]",
        1,
        {"control_character"}},
       {"NULs between",
@@ -188,11 +189,11 @@ TEST(Hostile, ABadChunkLeavesTheOthersAlone) {
 
 TEST(Hostile, TheTextOfAnEventEndsWithIt) {
   for (const std::string& broken :
-       {x(R"("ts": 1, "dur": 1)", "\"a\"b\""), x(R"("ts": 1, "dur": 1)", "\"{\""),
-        x(R"("ts": 1, "dur": 1, "args": {"x": [1, 2})"),
-        x(R"("ts": 1, "dur": 1, "args": {"x": "a"b", "y": 1})")}) {
+       {cpu_op(R"("ts": 1, "dur": 1)", "\"a\"b\""), cpu_op(R"("ts": 1, "dur": 1)", "\"{\""),
+        cpu_op(R"("ts": 1, "dur": 1, "args": {"x": [1, 2})"),
+        cpu_op(R"("ts": 1, "dur": 1, "args": {"x": "a"b", "y": 1})")}) {
     const auto trace =
-        parse_trace("mutated", "[" + broken + ", " + x(R"("ts": 5, "dur": 1)") + "]");
+        parse_trace("mutated", "[" + broken + ", " + cpu_op(R"("ts": 5, "dur": 1)") + "]");
     ASSERT_TRUE(trace);
     ASSERT_EQ((*trace)->slice_count(), 2U) << broken;
     EXPECT_EQ((*trace)->event_text(SliceId{0}), broken);

@@ -21,8 +21,12 @@ namespace redline::trace::html {
 [[nodiscard]] std::string share_cell(std::optional<double> share);
 [[nodiscard]] std::string rate_cell(std::optional<double> bytes_per_second);
 [[nodiscard]] std::string text_cell(std::string_view text);
+/// Letters of a kernel's name that a cell shows.
+constexpr size_t kNameLetters = 70;
 /// A name as it is, shown as `shown`, whole on a click and as a hint.
 [[nodiscard]] std::string name_cell(std::string_view name, std::string_view shown);
+/// part / whole, 0 of nothing.
+[[nodiscard]] double share(int64_t part, int64_t whole);
 /// A bar of a share of the widest row's.
 [[nodiscard]] std::string bar_cell(double share, std::string_view colour);
 

@@ -6,8 +6,6 @@
 namespace redline::trace {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 // Behind a number, a literal or whatever else stands unquoted.
@@ -75,7 +73,7 @@ size_t decode_unicode_escape(std::string_view text, size_t at, std::string& out,
   const auto high = parse_hex4(text, at);
   if (!high) {
     repaired = true;
-    out += kReplacement;
+    out += kReplacementCharacter;
     return at;
   }
   at += 4;
@@ -91,7 +89,7 @@ size_t decode_unicode_escape(std::string_view text, size_t at, std::string& out,
     }
   }
   repaired = true;
-  out += kReplacement;
+  out += kReplacementCharacter;
   return at;
 }
 
@@ -232,7 +230,7 @@ std::string decode_string(std::string_view content, bool* repaired) {
       at += length;
     } else {
       replaced = true;
-      out += kReplacement;
+      out += kReplacementCharacter;
       ++at;
     }
   }

@@ -1,7 +1,7 @@
 // The smallest pieces of JSON reading, for text that may be torn or wrong anywhere.
 //
-// simdjson reads the sound part of a trace; these functions read what it rejects, and the few
-// values that are wanted out of an event's args. None recurses, throws or reads past the end.
+// FastEventParser reads the sound part of a trace; these functions read what it rejects, and the
+// few values that are wanted out of an event's args. None recurses, throws or reads past the end.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@
 namespace redline::trace {
 
 constexpr size_t kTextEnds = std::string_view::npos;
+/// U+FFFD, for what is no UTF-8.
+constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 /// The first position from `at` that is no white space, or text.size().
 [[nodiscard]] size_t skip_space(std::string_view text, size_t at);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <vector>
 
+#include "trace/contains.h"
 #include "trace/text_canvas.h"
 
 namespace redline::trace {
@@ -67,11 +68,6 @@ std::vector<string_view> template_arguments(string_view name) {
     if (depth == 0) break;
   }
   return arguments;
-}
-
-template <size_t N>
-bool is_any(string_view word, const std::array<string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 bool tells_nothing(string_view word) {

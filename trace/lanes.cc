@@ -60,12 +60,13 @@ uint32_t add_lanes(Track& track, TrackId id, const Survey& survey, uint32_t firs
   return first;
 }
 
+// Takes the rows.
 void fill_columns(const RowOrder& order, std::span<const Lane> lanes, uint32_t first_lane,
                   int64_t base_ns, const SliceColumns& columns) {
   std::vector<uint32_t> next;
   for (const Lane& lane : lanes) next.push_back(lane.first.value);
   LaneStack stack;
-  order.for_each([&](const SliceRow& row, StringId name) {
+  order.take_each([&](const SliceRow& row, StringId name) {
     const uint32_t depth = stack.place(row);
     const size_t index = next[depth]++;
     columns.begin_ns[index] = row.begin_ns + base_ns;

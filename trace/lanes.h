@@ -36,7 +36,8 @@ struct PlacedTracks {
 }
 
 /// Orders tracks (processes, then threads, by their sort index), and gives each slice the first
-/// lane below all slices that are still open when it begins. `base_ns` is added to all times.
+/// lane below all slices that are still open when it begins. `base_ns` is added to all times. The
+/// rows are taken: their memory goes while the columns' comes.
 [[nodiscard]] PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns,
                                         unsigned threads);
 

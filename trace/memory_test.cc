@@ -4,13 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 #include "trace/analysis.h"
 #include "trace/reader.h"
 
 namespace redline::trace {
 namespace {
 
+using redline::testing::analysis_of;
 using redline::testing::TraceText;
 
 struct Memory {
@@ -27,24 +28,18 @@ std::string instant(const Memory& memory) {
       memory.time_us, memory.address, memory.bytes, memory.more);
 }
 
-Analysis analyze_text(const TraceText& text) {
-  auto trace = parse_trace("test", text.str());
-  EXPECT_TRUE(trace);
-  return analyze(*trace);
-}
-
 TEST(Memory, PeakIsHeldByWhoAllocatedIt) {
-  const Analysis analysis = analyze_text(TraceText()
-                                             .cpu_op("aten::conv2d", 0, 100'000)
-                                             .cpu_op("aten::empty", 10'000, 50'000)
-                                             .cpu_op("aten::relu", 200'000, 300'000)
-                                             .event(instant({20, 100, 0xA}))  // empty
-                                             .event(instant({60, 30, 0xB}))   // conv2d
-                                             .event(instant({70, -30, 0xB}))
-                                             .event(instant({80, 40, 0xE}))
-                                             .event(instant({250, 50, 0xC}))  // relu: the peak
-                                             .event(instant({260, -100, 0xA}))
-                                             .event(instant({400, 20, 0xD})));
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::conv2d", 0, 100'000)
+                                            .cpu_op("aten::empty", 10'000, 50'000)
+                                            .cpu_op("aten::relu", 200'000, 300'000)
+                                            .event(instant({20, 100, 0xA}))  // empty
+                                            .event(instant({60, 30, 0xB}))   // conv2d
+                                            .event(instant({70, -30, 0xB}))
+                                            .event(instant({80, 40, 0xE}))
+                                            .event(instant({250, 50, 0xC}))  // relu: the peak
+                                            .event(instant({260, -100, 0xA}))
+                                            .event(instant({400, 20, 0xD})));
   ASSERT_EQ(analysis.memory.size(), 1U);
   const MemoryPeak& peak = analysis.memory[0];
   EXPECT_EQ(peak.allocated_bytes, 190);
@@ -69,7 +64,7 @@ TEST(Memory, TimelineKeepsEachPeakOfManyEvents) {
                         fmt::format(R"(, "Total Allocated": {}, "Total Reserved": {})",
                                     allocated + 7, 2 * allocated)}));
   }
-  const Analysis analysis = analyze_text(text);
+  const Analysis analysis = analysis_of(text);
   ASSERT_EQ(analysis.memory.size(), 1U);
   const auto& timeline = analysis.memory[0].timeline;
   EXPECT_LE(timeline.size(), 256U);
@@ -83,7 +78,7 @@ TEST(Memory, TimelineKeepsEachPeakOfManyEvents) {
 }
 
 TEST(Memory, NoEventsNoEntry) {
-  EXPECT_TRUE(analyze_text(TraceText().cpu_op("a", 0, 1)).memory.empty());
+  EXPECT_TRUE(analysis_of(TraceText().cpu_op("a", 0, 1)).memory.empty());
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace redline::trace {
 namespace {
 
 using json = nlohmann::ordered_json;
-using Traces = std::span<const std::shared_ptr<const Trace>>;
+using RankTraces = std::span<const std::shared_ptr<const Trace>>;
 
-std::vector<std::optional<ClockOffset>> clocks_of(Traces traces) {
+std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
   std::vector<CollectiveCalls> collectives;
   for (const auto& trace : traces) {
     const NameKinds names(*trace);
@@ -102,7 +102,7 @@ json clock_json(const std::optional<ClockOffset>& clock) {
           {"pairs", clock->pairs}};
 }
 
-json ranks_json(Traces traces, const std::vector<MergedRank>& ranks) {
+json ranks_json(RankTraces traces, const std::vector<MergedRank>& ranks) {
   json list = json::array();
   for (size_t i = 0; i < ranks.size(); ++i) {
     const Metadata& metadata = traces[i]->metadata();
@@ -122,7 +122,7 @@ json ranks_json(Traces traces, const std::vector<MergedRank>& ranks) {
 int64_t shift_ns(const MergedRank& rank) { return rank.clock ? rank.clock->offset_ns : 0; }
 
 // Far enough below every time for any drift.
-int64_t common_base_ns(Traces traces, const std::vector<MergedRank>& ranks) {
+int64_t common_base_ns(RankTraces traces, const std::vector<MergedRank>& ranks) {
   int64_t base_ns = INT64_MAX;
   for (size_t i = 0; i < traces.size(); ++i) {
     base_ns = std::min(base_ns, base_of(*traces[i], shift_ns(ranks[i])));
@@ -130,7 +130,7 @@ int64_t common_base_ns(Traces traces, const std::vector<MergedRank>& ranks) {
   return base_ns;
 }
 
-TraceHeader header_for(Traces traces, const std::vector<MergedRank>& ranks) {
+TraceHeader header_for(RankTraces traces, const std::vector<MergedRank>& ranks) {
   TraceHeader header = header_of(*traces.front());
   header.base_ns = common_base_ns(traces, ranks);
   std::erase_if(header.entries, [](const Entry& entry) {
@@ -144,7 +144,7 @@ TraceHeader header_for(Traces traces, const std::vector<MergedRank>& ranks) {
 
 }  // namespace
 
-tl::expected<std::vector<MergedRank>, std::string> merge_traces(Traces traces,
+tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces traces,
                                                                 const std::string& path,
                                                                 const MergeOptions& options) {
   if (traces.empty()) return tl::unexpected(std::string("no traces to merge"));

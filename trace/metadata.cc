@@ -7,20 +7,20 @@
 namespace redline::trace {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-std::optional<int> integer(const json& object, const char* key) {
+std::optional<int> integer(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
   return found->get<int>();
 }
 
-std::string text(const json& object, const char* key) {
+std::string text(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-void read_distributed_info(const json& info, Metadata& metadata) {
+void read_distributed_info(const Json& info, Metadata& metadata) {
   if (!info.is_object()) return;
   metadata.rank = integer(info, "rank");
   metadata.world_size = integer(info, "world_size");
@@ -40,9 +40,9 @@ int64_t base_time_ns(std::span<const TopLevelValue> values) {
 
 Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) {
   Metadata metadata;
-  json others = json::object();
+  Json others = Json::object();
   for (const TopLevelValue& value : values) {
-    json parsed = json::parse(value.json, nullptr, /*allow_exceptions=*/false);
+    Json parsed = Json::parse(value.json, nullptr, /*allow_exceptions=*/false);
     if (parsed.is_discarded()) {
       issues.lost("top_level_value_malformed", 0);
       continue;
@@ -58,7 +58,7 @@ Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) 
       others[value.key] = std::move(parsed);
     }
   }
-  metadata.top_level_json = others.dump(-1, ' ', false, json::error_handler_t::replace);
+  metadata.top_level_json = others.dump(-1, ' ', false, Json::error_handler_t::replace);
   return metadata;
 }
 

@@ -11,10 +11,6 @@
 namespace redline::trace {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool is_matrix_name(std::string_view name) {
   // The plugin's "Tensor Cores eligible" operators, with their names of today.
   constexpr std::array<std::string_view, 24> kNames = {"aten::conv1d",
@@ -41,7 +37,7 @@ bool is_matrix_name(std::string_view name) {
                                                        "aten::linear",
                                                        "aten::addbmm",
                                                        "aten::baddbmm"};
-  if (!starts_with(name, "aten::")) return false;
+  if (!name.starts_with("aten::")) return false;
   return name == "aten::bmm" || name == "aten::chain_matmul" ||
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
@@ -49,9 +45,9 @@ bool is_matrix_name(std::string_view name) {
 // "autograd::engine::evaluate_function: MmBackward0", "MmBackward0" (all that traces of 2021 have),
 // "CompiledFunctionBackward", "torch::autograd::AccumulateGrad". Not "aten::convolution_backward".
 bool is_backward_name(std::string_view name) {
-  return starts_with(name, "autograd::engine::evaluate_function: ") ||
-         starts_with(name, "torch::autograd::") ||
-         (!starts_with(name, "aten::") && name.find("Backward") != std::string_view::npos);
+  return name.starts_with("autograd::engine::evaluate_function: ") ||
+         name.starts_with("torch::autograd::") ||
+         (!name.starts_with("aten::") && name.find("Backward") != std::string_view::npos);
 }
 
 uint8_t kinds_of(std::string_view name) {
@@ -61,7 +57,7 @@ uint8_t kinds_of(std::string_view name) {
       bit(is_communication_op(name), kCommunicationOpName) |
       bit(is_communication_kernel(name), kCommunicationKernelName) |
       bit(is_matrix_name(name), kMatrixOpName) | bit(is_backward_name(name), kBackwardName) |
-      bit(starts_with(name, "Optimizer."), kOptimizerName));
+      bit(name.starts_with("Optimizer."), kOptimizerName));
 }
 
 }  // namespace

@@ -6,6 +6,10 @@
 
 namespace redline::trace {
 
+/// What a thread writes to for each event lies apart by this much from what others do: cores fetch
+/// lines of 64 bytes in pairs, and passing one to and fro cost a third of a load.
+constexpr size_t kApartBytes = 128;
+
 /// `wanted`, or a thread for each core that this process may use where that is 0.
 [[nodiscard]] unsigned thread_count(unsigned wanted);
 

@@ -2,22 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 #include "trace/analysis.h"
-#include "trace/reader.h"
 
 namespace redline::trace {
 namespace {
 
+using redline::testing::analysis_of;
 using redline::testing::on_stream;
 using redline::testing::Row;
 using redline::testing::TraceText;
 
-std::optional<PhaseTimes> phases_of(const TraceText& text) {
-  auto trace = parse_trace("test", text.str());
-  EXPECT_TRUE(trace);
-  return analyze(*trace).phases;
-}
+std::optional<PhaseTimes> phases_of(const TraceText& text) { return analysis_of(text).phases; }
 
 PhaseTime of(const PhaseTimes& phases, Phase phase) { return phases[static_cast<size_t>(phase)]; }
 

@@ -113,7 +113,10 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(const std::stri
                                                                  const ReadOptions& options) {
   const auto file = Text::open(path, options);
   if (!file) return tl::unexpected(file.error());
-  const TraceCache cache(path, *file, options.cache);
+  const bool is_whole = (*file)->file_size() == (*file)->stamp().bytes;
+  CacheOptions cache_options = options.cache;
+  cache_options.enabled &= is_whole;
+  const TraceCache cache(path, *file, cache_options);
   const bool is_cancelled = options.cancel != nullptr && options.cancel->load();
   if (auto known = is_cancelled ? nullptr : cache.load()) {
     if (options.progress) options.progress((*file)->file_size(), (*file)->file_size());
@@ -131,6 +134,10 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(const std::str
                                                                   std::string_view json,
                                                                   const ReadOptions& options) {
   return build_in_memory(name, Text::of(json), options);
+}
+
+bool may_be_cached(const std::string& path, const CacheOptions& options) {
+  return TraceCache(path, nullptr, options).has_entry();
 }
 
 tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string& path) {

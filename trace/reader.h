@@ -38,7 +38,9 @@ struct ReadOptions {
   size_t text_memory_bytes = 0;
   /// Inflated text comes and goes by so many bytes; a multiple of the page size.
   size_t text_block_bytes = size_t{8} << 20;
-  CacheOptions cache;  ///< not for parse_trace()
+  /// Reads a longer file's beginning only, about so much text: its trace is one that was cut there.
+  uint64_t most_text_bytes = UINT64_MAX;
+  CacheOptions cache;  ///< not for parse_trace(), nor for beginnings
 };
 
 /// Reads a Kineto or Chrome JSON trace, plain, gz or zst (told by content, not by name). A torn
@@ -49,6 +51,12 @@ struct ReadOptions {
 /// The same for a trace that is in memory as text; `name` stands for its path.
 [[nodiscard]] tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(
     const std::string& name, std::string_view json, const ReadOptions& options = {});
+
+/// By how much gz and zst usually shrink a trace.
+constexpr uint64_t kUsualTextRatio = 16;
+
+/// Whether the cache may have the trace, so that it opens at once.
+[[nodiscard]] bool may_be_cached(const std::string& path, const CacheOptions& options = {});
 
 /// The trace files that `path` stands for: itself, or the *.pt.trace.json[.gz|.zst] files of a
 /// folder (else its *.json[.gz|.zst] files), sorted by name.

@@ -6,23 +6,20 @@
 #include <filesystem>
 #include <map>
 
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 
 namespace redline::trace {
 namespace {
 
+using redline::testing::issues_of;
 using redline::testing::on_stream;
+using redline::testing::parsed;
 using redline::testing::Row;
 using redline::testing::TraceText;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-
-std::shared_ptr<const Trace> parse(const std::string& json) {
-  auto trace = parse_trace("test", json);
-  return trace ? *trace : nullptr;
-}
 
 // "name begin end depth" of each slice, in column order.
 std::vector<std::string> describe(const Trace& trace) {
@@ -36,23 +33,17 @@ std::vector<std::string> describe(const Trace& trace) {
   return lines;
 }
 
-std::map<std::string, uint64_t> issues_of(const Trace& trace) {
-  std::map<std::string, uint64_t> counts;
-  for (const LoadIssue& issue : trace.issues()) counts[issue.name] = issue.count;
-  return counts;
-}
-
 std::string x(const std::string& name, const std::string& more) {
   return R"({"ph": "X", "cat": "cpu_op", "name": ")" + name + R"(", "pid": 1, "tid": 1, )" + more +
          "}";
 }
 
 TEST(Reader, NestsSlicesOfAThreadByDepth) {
-  const auto trace = parse(TraceText()
-                               .cpu_op("inner", 200, 300)
-                               .cpu_op("outer", 100, 500)
-                               .cpu_op("next", 500, 600)
-                               .str());
+  const auto trace = parsed(TraceText()
+                                .cpu_op("inner", 200, 300)
+                                .cpu_op("outer", 100, 500)
+                                .cpu_op("next", 500, 600)
+                                .str());
   ASSERT_TRUE(trace);
   EXPECT_THAT(describe(*trace),
               ElementsAre("outer 100 500 0", "next 500 600 0", "inner 200 300 1"));
@@ -60,7 +51,7 @@ TEST(Reader, NestsSlicesOfAThreadByDepth) {
 
 TEST(Reader, GivesPartlyOverlappingSlicesALaneOfTheirOwn) {
   const auto trace =
-      parse(TraceText().cpu_op("a", 0, 100).cpu_op("b", 50, 150).cpu_op("c", 120, 130).str());
+      parsed(TraceText().cpu_op("a", 0, 100).cpu_op("b", 50, 150).cpu_op("c", 120, 130).str());
   ASSERT_TRUE(trace);
   EXPECT_THAT(describe(*trace), ElementsAre("a 0 100 0", "b 50 150 1", "c 120 130 2"));
 }
@@ -81,10 +72,10 @@ TEST(Reader, ReadsTimesAsDigitsAndAddsTheBase) {
       {"\"12\"", 12000 + 5},
   };
   for (const auto& [ts, begin_ns] : cases) {
-    const auto trace = parse(TraceText()
-                                 .top("\"baseTimeNanoseconds\": 5")
-                                 .event(x("a", std::string(R"("dur": 1, "ts": )") + ts))
-                                 .str());
+    const auto trace = parsed(TraceText()
+                                  .top("\"baseTimeNanoseconds\": 5")
+                                  .event(x("a", std::string(R"("dur": 1, "ts": )") + ts))
+                                  .str());
     ASSERT_TRUE(trace);
     ASSERT_EQ(trace->slice_count(), 1U) << ts;
     EXPECT_EQ(trace->slices().begin_ns[0], begin_ns) << ts;
@@ -93,9 +84,9 @@ TEST(Reader, ReadsTimesAsDigitsAndAddsTheBase) {
 
 TEST(Reader, ReadsTopLevelKeysBeforeAndBehindTheEvents) {
   const auto trace =
-      parse(R"({"distributedInfo": {"rank": 3, "world_size": 8, "backend": "nccl"},
+      parsed(R"({"distributedInfo": {"rank": 3, "world_size": 8, "backend": "nccl"},
     "deviceProperties": [{"id": 0}], "traceEvents": [)" +
-            x("a", R"("ts": 1, "dur": 1)") + R"(], "baseTimeNanoseconds": 7, "traceName": "x"})");
+             x("a", R"("ts": 1, "dur": 1)") + R"(], "baseTimeNanoseconds": 7, "traceName": "x"})");
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->metadata().rank, 3);
   EXPECT_EQ(trace->metadata().world_size, 8);
@@ -108,11 +99,11 @@ TEST(Reader, ReadsTopLevelKeysBeforeAndBehindTheEvents) {
 
 TEST(Reader, PairsBeginsWithEnds) {
   const std::string row = R"("pid": 0, "tid": 0)";
-  const auto trace = parse("[{" + row + R"(, "ph": "B", "ts": 1, "name": "B"}, {)" + row +
-                           R"(, "ph": "E", "ts": 9, "name": "B"}, {)" + row +
-                           R"(, "ph": "B", "ts": 0, "name": "A"}, {)" + row +
-                           R"(, "ph": "E", "ts": 10}, {)" + row + R"(, "ph": "E", "ts": 11}, {)" +
-                           row + R"(, "ph": "B", "ts": 12, "name": "open"}])");
+  const auto trace = parsed("[{" + row + R"(, "ph": "B", "ts": 1, "name": "B"}, {)" + row +
+                            R"(, "ph": "E", "ts": 9, "name": "B"}, {)" + row +
+                            R"(, "ph": "B", "ts": 0, "name": "A"}, {)" + row +
+                            R"(, "ph": "E", "ts": 10}, {)" + row + R"(, "ph": "E", "ts": 11}, {)" +
+                            row + R"(, "ph": "B", "ts": 12, "name": "open"}])");
   ASSERT_TRUE(trace);
   EXPECT_THAT(describe(*trace), ElementsAre("A 0 10000 0", "open 12000 12000 0", "B 1000 9000 1"));
   EXPECT_THAT(issues_of(*trace),
@@ -120,7 +111,7 @@ TEST(Reader, PairsBeginsWithEnds) {
 }
 
 TEST(Reader, PairsAsyncEventsByCategoryAndId) {
-  const auto trace = parse(
+  const auto trace = parsed(
       R"([{"ph": "b", "cat": "net", "id": "0x1", "name": "get", "pid": 1, "tid": 1, "ts": 1},
           {"ph": "b", "cat": "net", "id": "0x2", "name": "get", "pid": 1, "tid": 1, "ts": 2},
           {"ph": "n", "cat": "net", "id": "0x1", "name": "byte", "pid": 1, "tid": 9, "ts": 3},
@@ -142,7 +133,7 @@ TEST(Reader, PairsAsyncEventsByCategoryAndId) {
 }
 
 TEST(Reader, CountsEventsByPhaseAndNamesThoseThatItDoesNotShow) {
-  const auto trace = parse(
+  const auto trace = parsed(
       R"([{"ph": "X", "ts": 1, "dur": 1, "name": "a"}, {"ph": "X", "ts": 1, "dur": 1, "name": "a"},
           {"ph": "N", "ts": 1}, {"ph": "D", "ts": 1}, {"ph": "P", "ts": 1}, {"ph": "v", "ts": 1},
           {"ph": "c", "ts": 1}, {"ph": "Q", "ts": 1}, {"ts": 1}])");
@@ -160,14 +151,14 @@ TEST(Reader, CountsEventsByPhaseAndNamesThoseThatItDoesNotShow) {
 
 TEST(Reader, LinksLaunchesByCorrelationAndBackwardByFlow) {
   const std::string flow = R"("cat": "fwdbwd", "name": "fwdbwd", "pid": 1, "tid": 1, "id": 1)";
-  const auto trace = parse(TraceText()
-                               .cpu_op("forward", 0, 1000)
-                               .runtime("cudaLaunchKernel", 100, 200, 42)
-                               .kernel("gemm", 5000, 6000, on_stream(7, 42))
-                               .cpu_op("backward", 2000, 3000)
-                               .event(R"({"ph": "s", "ts": 0.000, )" + flow + "}")
-                               .event(R"({"ph": "f", "ts": 2.000, "bp": "e", )" + flow + "}")
-                               .str());
+  const auto trace = parsed(TraceText()
+                                .cpu_op("forward", 0, 1000)
+                                .runtime("cudaLaunchKernel", 100, 200, 42)
+                                .kernel("gemm", 5000, 6000, on_stream(7, 42))
+                                .cpu_op("backward", 2000, 3000)
+                                .event(R"({"ph": "s", "ts": 0.000, )" + flow + "}")
+                                .event(R"({"ph": "f", "ts": 2.000, "bp": "e", )" + flow + "}")
+                                .str());
   ASSERT_TRUE(trace);
   std::vector<std::string> links;
   for (const Flow& link : trace->flows()) {
@@ -179,7 +170,7 @@ TEST(Reader, LinksLaunchesByCorrelationAndBackwardByFlow) {
 }
 
 TEST(Reader, KnowsGpuStreamsAndTheirNames) {
-  const auto trace = parse(
+  const auto trace = parsed(
       TraceText()
           .kernel("gemm", 0, 10, Row{.pid = "2", .tid = "\"stream 7\""})
           .event(
@@ -228,7 +219,7 @@ TEST(Reader, RepairsAndNamesWhatIsWrong) {
       {R"([{"ph": "Z", "ts": 1}, )" + good + "]", 1, "phase_unknown"},
   };
   for (const auto& [json, slices, issue] : cases) {
-    const auto trace = parse(json);
+    const auto trace = parsed(json);
     ASSERT_TRUE(trace) << json;
     EXPECT_EQ(trace->slice_count(), slices) << json;
     EXPECT_EQ(issues_of(*trace).count(issue), 1U) << json << "\nhas not: " << issue;
@@ -242,7 +233,7 @@ TEST(Reader, KeepsEveryWholeEventOfATraceCutAnywhere) {
   const std::string whole = text.str();
   const size_t first_event = whole.find("{\"ph\"");
   for (size_t cut = 0; cut <= whole.size(); ++cut) {
-    const auto trace = parse(whole.substr(0, cut));
+    const auto trace = parsed(whole.substr(0, cut));
     if (cut < first_event) continue;
     ASSERT_TRUE(trace) << cut;
     size_t whole_events = 0;
@@ -261,7 +252,7 @@ TEST(Reader, ReadsTracesLargerThanAChunk) {
     text.cpu_op("a name with }, { in it " + std::to_string(i % 7), i * 10, i * 10 + 5,
                 {.args = R"("nested": [{"a": "}"}, {"b": "{"}])"});
   }
-  const auto trace = parse(text.str());
+  const auto trace = parsed(text.str());
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->slice_count(), static_cast<size_t>(count));
   EXPECT_THAT(trace->issues(), IsEmpty());

@@ -13,10 +13,6 @@ namespace {
 
 using html::escape;
 
-double share(int64_t part, int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string gauge(const char* label, std::optional<double> value) {
   if (!value) return fmt::format("<div><span class=dim>{}</span><b>–</b></div>", label);
   return fmt::format(
@@ -87,7 +83,7 @@ std::string steps_html(const Report& report) {
   for (size_t i = 0; i < kStepPartCount; ++i) {
     const int64_t part_ns = step.part_ns[i];
     if (part_ns == 0) continue;
-    const double width = share(part_ns, step.mean_ns);
+    const double width = html::share(part_ns, step.mean_ns);
     stack +=
         fmt::format("<div title=\"{0} {1}\" style=\"width:{2:.3f}%;background:var(--{0})\"></div>",
                     kStepPartNames[i], format_percent(width), 100 * width);
@@ -123,10 +119,11 @@ std::string phases_html(const Report& report) {
   std::string rows;
   for (size_t i = 0; i < kPhaseCount; ++i) {
     const PhaseTime& phase = (*found->phases)[i];
-    rows += fmt::format("<tr><td>{}</td>{}{}{}</tr>", kPhaseNames[i],
-                        html::bar_cell(share(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),
-                                       on_gpu ? "kernel" : "cpu"),
-                        html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
+    rows += fmt::format(
+        "<tr><td>{}</td>{}{}{}</tr>", kPhaseNames[i],
+        html::bar_cell(html::share(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),
+                       on_gpu ? "kernel" : "cpu"),
+        html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
   }
   return "<section class=card><h2>Parts of a step</h2><table><thead><tr><th></th><th class=drawn>"
          "</th><th class=number>host</th><th class=number>GPU</th></tr></thead><tbody>" +

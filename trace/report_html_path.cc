@@ -11,8 +11,6 @@
 namespace redline::trace {
 namespace {
 
-constexpr size_t kNameColumns = 70;
-
 const char* colour_of(PathClass path_class) {
   switch (path_class) {
     case PathClass::kKernel:
@@ -46,7 +44,7 @@ std::string path_html(const Analysis& analysis, const std::string& rank) {
     const bool on_device = part.path_class <= PathClass::kMemset;
     const int64_t part_ns = part.total_ns / path.steps;
     const double share = static_cast<double>(part_ns) / step_ns;
-    rows.push_back(html::name_cell(name, on_device ? short_kernel_name(name, kNameColumns)
+    rows.push_back(html::name_cell(name, on_device ? short_kernel_name(name, html::kNameLetters)
                                                    : std::string(name)) +
                    html::text_cell(kPathClassNames[static_cast<size_t>(part.path_class)]) +
                    html::bar_cell(share, colour_of(part.path_class)) + html::share_cell(share) +
@@ -63,7 +61,8 @@ std::string sequences_html(const Analysis& analysis, const std::string& rank) {
   for (const KernelSequence& sequence : analysis.sequences) {
     std::string all;
     for (const StringId name : sequence.names) {
-      const std::string kernel = short_kernel_name(analysis.trace->string(name), kNameColumns);
+      const std::string kernel =
+          short_kernel_name(analysis.trace->string(name), html::kNameLetters);
       all += (all.empty() ? "" : " → ") + kernel;
     }
     rows.push_back(html::name_cell(all, all) +

@@ -11,12 +11,6 @@
 namespace redline::trace {
 namespace {
 
-constexpr size_t kNameColumns = 70;
-
-double share(int64_t part, int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string rank_of(const Analysis& analysis) {
   const auto rank = analysis.trace->metadata().rank;
   return rank ? std::to_string(*rank) : "–";
@@ -28,12 +22,13 @@ std::string kernels_html(const Report& report) {
   for (const KernelRow& row : kernels) all_ns += row.total_ns;
   std::vector<std::string> rows;
   for (const KernelRow& row : kernels) {
-    rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, kNameColumns)) +
-                   html::bar_cell(share(row.total_ns, kernels.front().total_ns),
+    rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
+                   html::bar_cell(html::share(row.total_ns, kernels.front().total_ns),
                                   row.type == "communication" ? "communication" : "kernel") +
-                   html::share_cell(share(row.total_ns, all_ns)) + html::count_cell(row.count) +
-                   html::time_cell(row.total_ns) + html::time_cell(row.mean_ns()) +
-                   html::time_cell(row.min_ns) + html::time_cell(row.max_ns) +
+                   html::share_cell(html::share(row.total_ns, all_ns)) +
+                   html::count_cell(row.count) + html::time_cell(row.total_ns) +
+                   html::time_cell(row.mean_ns()) + html::time_cell(row.min_ns) +
+                   html::time_cell(row.max_ns) +
                    html::text_cell(row.uses_tensor_cores ? "yes" : ""));
   }
   return html::table("Kernels", format_count(static_cast<int64_t>(rows.size())),
@@ -56,10 +51,10 @@ std::string operators_html(const Report& report) {
   std::vector<std::string> rows;
   for (const OperatorRow& row : operators) {
     rows.push_back(html::name_cell(row.name, row.name) +
-                   html::bar_cell(share(row.self_ns, operators.front().self_ns), "operator") +
-                   html::share_cell(share(row.self_ns, all_ns)) + html::count_cell(row.count) +
-                   html::time_cell(row.self_ns) + html::time_cell(row.total_ns) +
-                   html::time_cell(row.device_self_ns));
+                   html::bar_cell(html::share(row.self_ns, operators.front().self_ns), "operator") +
+                   html::share_cell(html::share(row.self_ns, all_ns)) +
+                   html::count_cell(row.count) + html::time_cell(row.self_ns) +
+                   html::time_cell(row.total_ns) + html::time_cell(row.device_self_ns));
   }
   return html::table("Operators", format_count(static_cast<int64_t>(rows.size())),
                      {{"operator", false},
@@ -77,11 +72,12 @@ std::string collectives_html(const Report& report) {
   for (const Collective& row : merged_collectives(report.traces)) {
     const auto message =
         row.bytes && row.count > 0 ? std::optional(*row.bytes / row.count) : std::nullopt;
-    rows.push_back(
-        html::name_cell(row.name, short_kernel_name(row.name, kNameColumns)) +
-        html::text_cell(row.group) + html::count_cell(row.count) + html::bytes_cell(message) +
-        html::time_cell(row.total_ns) + html::time_cell(row.exposed_ns) +
-        html::share_cell(share(row.exposed_ns, row.total_ns)) + html::rate_cell(row.bus_bandwidth));
+    rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
+                   html::text_cell(row.group) + html::count_cell(row.count) +
+                   html::bytes_cell(message) + html::time_cell(row.total_ns) +
+                   html::time_cell(row.exposed_ns) +
+                   html::share_cell(html::share(row.exposed_ns, row.total_ns)) +
+                   html::rate_cell(row.bus_bandwidth));
   }
   return html::table("Collectives", "by message size",
                      {{"collective", false},
@@ -124,8 +120,8 @@ std::string ranks_html(const Report& report) {
         fmt::format("<td class=drawn style=\"width:30%\" aria-hidden=true><span class=bar "
                     "style=\"width:{:.2f}%\"></span><span class=bar "
                     "style=\"width:{:.2f}%;background:var(--communication)\"></span></td>",
-                    95 * share(time.own_work_ns, longest_ns),
-                    95 * share(time.exposed_communication_ns, longest_ns)) +
+                    95 * html::share(time.own_work_ns, longest_ns),
+                    95 * html::share(time.exposed_communication_ns, longest_ns)) +
         html::time_cell(time.step_ns) + html::time_cell(time.own_work_ns) +
         html::time_cell(time.exposed_communication_ns) +
         (ranks.waits && i < ranks.times.size() ? html::time_cell(ranks.waits->awaited_ns(i))

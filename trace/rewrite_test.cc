@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/parsed_trace.h"
 #include "tests/trace_lines.h"
-#include "tests/trace_text.h"
 #include "trace/reader.h"
 
 namespace redline::trace {
@@ -22,6 +22,7 @@ using redline::testing::first_difference;
 using redline::testing::flows_of;
 using redline::testing::instants_of;
 using redline::testing::on_stream;
+using redline::testing::parsed;
 using redline::testing::slices_of;
 using redline::testing::string_of;
 using redline::testing::TraceText;
@@ -55,17 +56,12 @@ class Rewrite : public ::testing::Test {
   fs::path folder_;
 };
 
-std::shared_ptr<const Trace> parse(const std::string& json) {
-  auto trace = parse_trace("test", json);
-  return trace ? *trace : nullptr;
-}
-
 constexpr const char* kRows =
     R"({"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "python"}})";
 
 TEST_F(Rewrite, ReadsEqualForWhatTheModelHolds) {
   const std::string arrow = R"("cat": "fwdbwd", "name": "fwdbwd", "pid": 1, "tid": 1, "id": 1)";
-  const auto before = parse(
+  const auto before = parsed(
       TraceText()
           .rank(1, 2)
           .top(R"("baseTimeNanoseconds": 1790857026000000000)")
@@ -94,7 +90,7 @@ TEST_F(Rewrite, ReadsEqualForWhatTheModelHolds) {
 }
 
 TEST_F(Rewrite, WritesValidJsonForATraceThatIsNot) {
-  const auto before = parse(
+  const auto before = parsed(
       "[{\"ph\": \"X\", \"name\": \"a\"b\", \"cat\": \"k\x01\xff\", \"pid\": NaN, \"tid\": 1, "
       "\"ts\": \"7\", \"dur\": -1, \"args\": {\"x\": NaN, \"y\": \"\xff\", \"z\": 01, \"ok\": "
       "[1]}},"
@@ -114,11 +110,11 @@ TEST_F(Rewrite, WritesValidJsonForATraceThatIsNot) {
 }
 
 TEST_F(Rewrite, KeepsRanksApartInOneFile) {
-  const auto one = parse(TraceText()
-                             .runtime("cudaLaunchKernel", 100, 200, 42)
-                             .kernel("gemm", 5000, 6000, on_stream(7, 42))
-                             .event(kRows)
-                             .str());
+  const auto one = parsed(TraceText()
+                              .runtime("cudaLaunchKernel", 100, 200, 42)
+                              .kernel("gemm", 5000, 6000, on_stream(7, 42))
+                              .event(kRows)
+                              .str());
   ASSERT_TRUE(one);
   {
     TraceWriter writer(path("merged.partial"), TraceHeader{});

@@ -8,6 +8,7 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kMostChains = 12;  // beyond that, sorting is faster
+constexpr size_t kSortedBlockRows = size_t{1} << 16;
 
 }  // namespace
 
@@ -35,15 +36,23 @@ bool RowOrder::chain_up(std::span<const RowRun> runs) {
 void RowOrder::sort(std::span<const RowRun> runs) {
   size_t count = 0;
   for (const RowRun& run : runs) count += run.rows.size();
-  sorted_.reserve(count);
+  sorted_ = ColumnMemory::allocate(count * sizeof(SliceRow));
+  const std::span rows(reinterpret_cast<SliceRow*>(sorted_->data()), count);
+  SliceRow* next = rows.data();
   for (const RowRun& run : runs) {
     for (const SliceRow& row : run.rows) {
-      sorted_.push_back(row);
-      sorted_.back().name = run.name_of(row);
+      *next = row;
+      next++->name = run.name_of(row);
     }
+    run.taken();
   }
-  natural_sort(std::span(sorted_), opens_before);
-  chains_ = {{{sorted_, nullptr}}};
+  natural_sort(rows, opens_before);
+  chains_.assign(1, {});
+  for (size_t first = 0; first < count; first += kSortedBlockRows) {
+    const auto block = rows.subspan(first, std::min(kSortedBlockRows, count - first));
+    sorted_blocks_.emplace_back(block).await(block.size());
+    chains_[0].push_back({block, nullptr, &sorted_blocks_.back()});
+  }
 }
 
 RowOrder::NextTwo RowOrder::next_two(std::span<const Cursor> cursors) {

@@ -1,9 +1,12 @@
 #include "trace/row_order.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 namespace redline::trace {
 namespace {
@@ -19,7 +22,9 @@ SliceRow row(int64_t begin_ns, int64_t end_ns, uint64_t offset, uint32_t name = 
 
 std::vector<RowRun> runs_of(const SliceRows& rows, uint32_t track) {
   std::vector<RowRun> runs;
-  for (const auto& run : rows.runs(track)) runs.push_back({{run.first, run.count}, nullptr});
+  for (const auto& run : rows.runs(track)) {
+    runs.push_back({{run.first, run.count}, nullptr, run.block});
+  }
   return runs;
 }
 
@@ -99,6 +104,46 @@ TEST(RowOrderTest, IsThatOfSortingForAnyRows) {
       rows.push(0, all.back());
     }
     EXPECT_EQ(offsets_in_order(runs_of(rows, 0)), offsets_sorted(all)) << disorder;
+  }
+}
+
+// The bytes of these rows that are memory now.
+size_t resident_bytes(const SliceRows& rows, uint32_t track) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::set<uintptr_t> pages;
+  for (const auto& run : rows.runs(track)) {
+    for (uint32_t i = 0; i < run.count; ++i) {
+      pages.insert(reinterpret_cast<uintptr_t>(run.first + i) / page * page);
+    }
+  }
+  size_t bytes = 0;
+  for (const uintptr_t at : pages) {
+    unsigned char state = 0;
+    mincore(reinterpret_cast<void*>(at), page, &state);  // NOLINT(performance-no-int-to-ptr)
+    if ((state & 1) != 0) bytes += page;
+  }
+  return bytes;
+}
+
+TEST(RowOrderTest, RowsThatWereTakenAreNoMemoryAnyMore) {
+  for (const int64_t backwards : {1, 7, 100}) {  // one chain, some chains, sorted
+    SliceRows rows;
+    std::vector<SliceRow> all;
+    for (int64_t i = 0; i < 40'000; ++i) {
+      const int64_t begin = i / backwards * 1000 + i % backwards * -3;
+      all.push_back(row(begin, begin + 1, static_cast<uint64_t>(i)));
+      rows.push(0, all.back());
+    }
+    std::vector<RowRun> runs = runs_of(rows, 0);
+    for (const RowRun& run : runs) run.await();
+    const size_t before = resident_bytes(rows, 0);
+    const RowOrder order(runs);
+    std::vector<uint64_t> offsets;
+    order.for_each([](const SliceRow&, StringId) {});
+    order.take_each([&](const SliceRow& taken, StringId) { offsets.push_back(taken.text_offset); });
+    EXPECT_EQ(offsets, offsets_sorted(all)) << backwards;
+    EXPECT_GE(before, all.size() * sizeof(SliceRow));
+    EXPECT_LT(resident_bytes(rows, 0), before / 20) << backwards;
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kRare = UINT32_MAX;  // a window with a part that does not repeat
 constexpr size_t kSeedsOfALength = 8;
 constexpr size_t kShown = 10;
-constexpr size_t kLongest = 4096;
+constexpr size_t kLongestSearched = 4096;
 
 // Numbers pairs in the order of their coming.
 class PairNumbers {
@@ -198,7 +198,7 @@ bool agree(const Tokens& tokens, const std::vector<size_t>& at, std::ptrdiff_t o
 
 // As long as all occurrences agree and none reaches the next.
 void grow(const Tokens& tokens, Repeat& repeat) {
-  size_t room = kLongest;
+  size_t room = kLongestSearched;
   for (size_t i = 1; i < repeat.at.size(); ++i) {
     room = std::min(room, repeat.at[i] - repeat.at[i - 1]);
   }

@@ -1,37 +1,49 @@
 #include "trace/slice_rows.h"
 
 #include <algorithm>
-#include <new>
+#include <bit>
 
 namespace redline::trace {
 namespace {
 
-// A trace may have thousands of tracks with a few slices each, and one with millions.
-constexpr uint32_t kFirstBlockRows = 16;
-constexpr uint32_t kLargestBlockRows = 2048;
+// A trace may have thousands of tracks with a few slices each, and one with millions: a block has a
+// quarter of what the track has so far, and is a large page of memory in the end.
+constexpr size_t kFirstBlockRows = 16;
+constexpr size_t kLargePage = size_t{2} << 20;
+constexpr size_t kLargestBlockRows = kLargePage / sizeof(SliceRow);
 
-constexpr size_t kMemoryBytes = size_t{16} << 20;  // pages are only there once written
+constexpr size_t kMemoryBytes = 8 * kLargePage;  // pages are only there once written
 
 }  // namespace
 
 void SliceRows::begin_run(TrackRuns& runs) {
   if (runs.next == runs.end) {
-    runs.block_rows = std::clamp(runs.block_rows * 4, kFirstBlockRows, kLargestBlockRows);
-    runs.next = take_block(runs.block_rows);
-    runs.end = runs.next + runs.block_rows;
+    const size_t rows = std::clamp(runs.rows / 4, kFirstBlockRows, kLargestBlockRows);
+    runs.block = take_block(std::bit_floor(rows));
+    runs.rows += runs.block->rows().size();
+    runs.next = runs.block->rows().data();
+    runs.end = runs.next + runs.block->rows().size();
   }
-  runs.runs.push_back({chunk_, 0, runs.next});
+  runs.runs.push_back({chunk_, 0, runs.next, runs.block});
 }
 
-SliceRow* SliceRows::take_block(size_t rows) {
+// No two blocks share a page that could be given back.
+RowBlock* SliceRows::take_block(size_t rows) {
+  constexpr size_t kPage = 4096;
   const size_t bytes = rows * sizeof(SliceRow);
-  if (memory_.empty() || memory_used_ + bytes > memory_.back()->size()) {
+  const size_t alignment = bytes == kLargePage ? kLargePage : std::min(bytes, kPage);
+  for (;;) {
+    if (memory_.empty()) memory_.push_back(ColumnMemory::allocate(kMemoryBytes));
+    ColumnMemory& memory = *memory_.back();
+    void* begin = memory.data() + memory_used_;
+    size_t room = memory.size() - memory_used_;
+    if (std::align(alignment, bytes, begin, room) != nullptr) {
+      memory_used_ = memory.size() - room + bytes;
+      return &blocks_.emplace_back(std::span(static_cast<SliceRow*>(begin), rows));
+    }
     memory_.push_back(ColumnMemory::allocate(kMemoryBytes));
     memory_used_ = 0;
   }
-  auto* const block = reinterpret_cast<SliceRow*>(memory_.back()->data() + memory_used_);
-  memory_used_ += bytes;
-  return block;
 }
 
 }  // namespace redline::trace

@@ -1,10 +1,12 @@
 // Slices as the threads of the reader find them, before they have lanes.
 //
 // Most of a load's time can go into fresh memory, so a row is written once, to the rows of its
-// track, and next read when its columns are filled.
+// track, and next read when its columns are filled. Rows and columns together would be most of a
+// load's memory, so the rows' is given back, block by block, while the columns are filled.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -34,6 +36,24 @@ static_assert(sizeof(SliceRow) == 32);
   return left.text_offset < right.text_offset;
 }
 
+/// Memory of rows of one track, which are all taken by one thread.
+class RowBlock {
+ public:
+  explicit RowBlock(std::span<SliceRow> rows) : rows_(rows) {}
+
+  [[nodiscard]] std::span<SliceRow> rows() const { return rows_; }
+  void await(size_t rows) { awaited_ += rows; }
+  /// With the last row that was awaited the memory goes.
+  void taken(size_t rows) {
+    awaited_ -= rows;
+    if (awaited_ == 0) give_back(std::as_writable_bytes(rows_));
+  }
+
+ private:
+  std::span<SliceRow> rows_;
+  size_t awaited_ = 0;
+};
+
 /// The rows that one thread found, track by track, each track's in runs that are in order.
 class SliceRows {
  public:
@@ -41,6 +61,7 @@ class SliceRows {
     uint32_t chunk = 0;  ///< of the text, that it was found in
     uint32_t count = 0;
     const SliceRow* first = nullptr;
+    RowBlock* block = nullptr;
   };
 
   /// Rows are of this chunk from here on.
@@ -65,15 +86,17 @@ class SliceRows {
   struct TrackRuns {
     SliceRow* next = nullptr;
     SliceRow* end = nullptr;  ///< of the block that rows are written to
-    uint32_t block_rows = 0;
+    RowBlock* block = nullptr;
+    size_t rows = 0;  ///< in all blocks
     std::vector<Run> runs;
   };
 
   void begin_run(TrackRuns& runs);
-  [[nodiscard]] SliceRow* take_block(size_t rows);
+  [[nodiscard]] RowBlock* take_block(size_t rows);
 
   uint32_t chunk_ = 0;
   std::vector<TrackRuns> tracks_;
+  std::deque<RowBlock> blocks_;
   std::vector<std::shared_ptr<ColumnMemory>> memory_;
   size_t memory_used_ = 0;  ///< bytes of the last one
 };

@@ -43,15 +43,13 @@ tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::
   if (!file_.error().empty()) return tl::unexpected(file_.error());
 
   OutputFile out(path + ".partial");
-  if (gzip) {
-    copy_compressed(out, tail);
-  } else {
-    copy_plain(out, tail);
-  }
+  const bool is_whole = gzip ? copy_compressed(out) : copy_plain(out);
+  out.write(gzip ? encoder_.ending(tail) : std::string(tail));
   out.sync();
-  if (out.rename(path)) return {};
+  if (is_whole && out.rename(path)) return {};
   out.remove();
-  return tl::unexpected(out.error());
+  if (!out.error().empty()) return tl::unexpected(out.error());
+  return tl::unexpected("cannot read " + file_.path() + " back: it was changed or damaged");
 }
 
 /// False where the final name is on another file system, or the disk refused, which error() tells.
@@ -63,37 +61,36 @@ bool SpooledFile::move_to(const std::string& path, std::string_view tail) {
   return saved_;
 }
 
-void SpooledFile::copy_compressed(OutputFile& out, std::string_view tail) {
+bool SpooledFile::copy_compressed(OutputFile& out) {
   for (uint64_t at = 0; at < body_size_ && out.ok();) {
-    const size_t wanted = std::min<uint64_t>(kCopyStep, body_size_ - at);
-    const std::string bytes = file_.read(at, wanted);
-    if (bytes.empty()) break;
+    const std::string bytes = file_.read(at, std::min<uint64_t>(kCopyStep, body_size_ - at));
+    if (bytes.empty()) return false;
     out.write(bytes);
     at += bytes.size();
   }
-  out.write(encoder_.ending(tail));
+  return true;
 }
 
-void SpooledFile::copy_plain(OutputFile& out, std::string_view tail) {
+bool SpooledFile::copy_plain(OutputFile& out) {
   const auto state = std::make_unique<inflate_state>();  // 85 kB
   isal_inflate_init(state.get());
   state->crc_flag = ISAL_GZIP;
   std::vector<char> plain(kCopyStep);
   for (uint64_t at = 0; at < body_size_ && out.ok();) {
     std::string bytes = file_.read(at, std::min<uint64_t>(kCopyStep, body_size_ - at));
-    if (bytes.empty()) break;
+    if (bytes.empty()) return false;
     at += bytes.size();
     state->next_in = reinterpret_cast<uint8_t*>(bytes.data());
     state->avail_in = static_cast<uint32_t>(bytes.size());
     do {
       state->next_out = reinterpret_cast<uint8_t*>(plain.data());
       state->avail_out = static_cast<uint32_t>(plain.size());
-      if (isal_inflate(state.get()) != ISAL_DECOMP_OK) break;
+      if (isal_inflate(state.get()) != ISAL_DECOMP_OK) return false;
       out.write({plain.data(), plain.size() - state->avail_out});
       out.begin_sync();
     } while (state->avail_out == 0);
   }
-  out.write(tail);
+  return true;
 }
 
 }  // namespace redline::trace

@@ -23,6 +23,8 @@ class SpooledFile {
   SpooledFile& operator=(const SpooledFile&) = delete;
 
   void append(std::string_view text);
+  /// For the text from here on.
+  void set_effort(DeflateEffort effort) { encoder_.set_effort(effort); }
   /// All text so far is in the file: a kill -9 leaves it readable.
   void flush();
 
@@ -40,8 +42,9 @@ class SpooledFile {
  private:
   void write_out();
   [[nodiscard]] bool move_to(const std::string& path, std::string_view tail);
-  void copy_compressed(OutputFile& out, std::string_view tail);
-  void copy_plain(OutputFile& out, std::string_view tail);
+  /// False where the spool is not what was written: somebody else has changed it.
+  [[nodiscard]] bool copy_compressed(OutputFile& out);
+  [[nodiscard]] bool copy_plain(OutputFile& out);
 
   OutputFile file_;
   GzipEncoder encoder_;

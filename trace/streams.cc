@@ -144,12 +144,12 @@ std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceTable& table) 
   std::vector<StreamIdle> streams;
   for (const DeviceStream& stream : table.streams) {
     IdleGaps gaps;
-    int64_t busy_until_ns = INT64_MAX;  // no gap before the first one
-    for (const DeviceWork& work : table.of(stream)) {
+    const std::span<const DeviceWork> works = table.of(stream);
+    int64_t busy_until_ns = works.empty() ? 0 : works.front().interval.begin_ns;
+    for (const DeviceWork& work : works) {
       const int64_t gap_ns = work.interval.begin_ns - busy_until_ns;
       const int64_t gap_begin_ns = busy_until_ns;
-      busy_until_ns = busy_until_ns == INT64_MAX ? work.interval.end_ns
-                                                 : std::max(busy_until_ns, work.interval.end_ns);
+      busy_until_ns = std::max(busy_until_ns, work.interval.end_ns);
       if (gap_ns <= 0) continue;
       if (work.launch && trace.slices().begin_ns[work.launch.value] > gap_begin_ns) {
         gaps.host_wait_ns += gap_ns;

@@ -66,7 +66,10 @@ tl::expected<std::shared_ptr<const Text>, ReadError> Text::open(const std::strin
   text->mapping_bytes_ = bytes;
   text->stamp_ = *stamp;
   text->file_ = {static_cast<const char*>(mapping), bytes};
-  if (!is_gzip(text->file_) && !is_zstd(text->file_)) return text;
+  const bool is_compressed = is_gzip(text->file_) || is_zstd(text->file_);
+  text->file_ =
+      text->file_.substr(0, options.most_text_bytes / (is_compressed ? kUsualTextRatio : 1));
+  if (!is_compressed) return text;
 
   const size_t ratio = is_gzip(text->file_) ? kLargestGzipRatio : kLargestZstdRatio;
   text->inflation_ =

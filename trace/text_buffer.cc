@@ -1,14 +1,13 @@
 #include "trace/text_buffer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
-#include <algorithm>
+#include "trace/json_scan.h"
 
 namespace redline::trace {
 namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 bool is_continuation(std::string_view text, size_t at, unsigned low = 0x80, unsigned high = 0xBF) {
   if (at >= text.size()) return false;
@@ -81,7 +80,7 @@ void TextBuffer::quoted(std::string_view value) {
       text(value.substr(at, length));
       at += length - 1;
     } else {
-      text(kReplacement);
+      text(kReplacementCharacter);
     }
     ++at;
   }

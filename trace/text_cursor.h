@@ -27,9 +27,9 @@ class TextCursor {
   [[nodiscard]] std::string_view event_text(uint64_t text_offset);
 
  private:
-  const Trace& trace_;
   [[nodiscard]] Text::Hold& hold_around(uint64_t text_offset, size_t bytes);
 
+  const Trace& trace_;
   std::array<Text::Hold, 4> holds_;  ///< the last used one first
 };
 

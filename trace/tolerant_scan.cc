@@ -1,8 +1,8 @@
 #include "trace/tolerant_scan.h"
 
 #include <algorithm>
-#include <array>
 
+#include "trace/byte_set.h"
 #include "trace/event_parser.h"
 #include "trace/json_scan.h"
 
@@ -12,18 +12,11 @@ namespace {
 // No name is longer, so the search for a string's true end may stop there.
 constexpr size_t kLongestName = 1 << 16;
 
-constexpr std::array<bool, 256> table_of(std::string_view members) {
-  std::array<bool, 256> table{};
-  for (const char c : members) table[static_cast<uint8_t>(c)] = true;
-  return table;
-}
+constexpr auto kStructural = byte_set("{}[]:,\"");
+constexpr auto kEndsScalar = byte_set("{}[]:,\" \n\r\t");
 
-constexpr auto kStructural = table_of("{}[]:,\"");
-constexpr auto kEndsScalar = table_of("{}[]:,\" \n\r\t");
-
-template <typename Table>
-size_t find_in(const Table& table, std::string_view text, size_t at) {
-  while (at < text.size() && !table[static_cast<uint8_t>(text[at])]) ++at;
+size_t find_in(const ByteSet& set, std::string_view text, size_t at) {
+  while (at < text.size() && !is_in(set, text[at])) ++at;
   return at;
 }
 

@@ -76,6 +76,8 @@ class TraceWriter {
   /// The recorder's own row: one slice over the window.
   void span(std::string_view name, int64_t begin_ns, int64_t end_ns);
 
+  /// How the text from here on is compressed; as small as it can be at first.
+  void set_effort(DeflateEffort effort) { file_.set_effort(effort); }
   /// What was written so far reaches the file.
   void flush();
 

@@ -22,9 +22,9 @@ using nlohmann::json;
 
 constexpr int64_t kNow = 1'795'239'608'123'456'789;
 
-class WriterTest : public testing::Test {
+class WriterTest : public ::testing::Test {
  protected:
-  WriterTest() : folder_(fs::path(testing::TempDir()) / ("writer_" + std::to_string(getpid()))) {
+  WriterTest() : folder_(fs::path(::testing::TempDir()) / ("writer_" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
   }
   ~WriterTest() override { fs::remove_all(folder_); }
@@ -89,9 +89,9 @@ TEST_F(WriterTest, KeepsKinetosOrderAndTheSpaceThatHtaNeeds) {
   const auto trace = nlohmann::ordered_json::parse(file);
   std::vector<std::string> keys;
   for (const auto& [key, value] : trace.items()) keys.push_back(key);
-  EXPECT_THAT(keys, testing::ElementsAre("schemaVersion", "deviceProperties", "distributedInfo",
-                                         "displayTimeUnit", "baseTimeNanoseconds", "traceEvents",
-                                         "redline", "traceName"));
+  EXPECT_THAT(keys, ::testing::ElementsAre("schemaVersion", "deviceProperties", "distributedInfo",
+                                           "displayTimeUnit", "baseTimeNanoseconds", "traceEvents",
+                                           "redline", "traceName"));
   const auto& event = trace["traceEvents"][0];
   EXPECT_EQ(event.dump(), R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":42,"tid":7,"ts":)" +
                               event["ts"].dump() + R"(,"dur":1.5,"args":{"Ev Idx":0}})");
@@ -175,7 +175,7 @@ TEST_F(WriterTest, SavesUnderManyNamesAndLeavesNoPartialFile) {
   }
   std::vector<std::string> names;
   for (const auto& file : fs::directory_iterator(folder_)) names.push_back(file.path().filename());
-  EXPECT_THAT(names, testing::UnorderedElementsAre("a.json.gz", "b.json.gz", "c.json"));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("a.json.gz", "b.json.gz", "c.json"));
   for (const char* name : {"a.json.gz", "b.json.gz"}) {
     gzFile file = gzopen(path(name).c_str(), "rb");
     std::string text(4096, '\0');
@@ -197,7 +197,7 @@ TEST_F(WriterTest, RemovesWhatWasNeverSaved) {
 
 TEST_F(WriterTest, KeepsTheFirstErrorOfAFullDisk) {
   TraceWriter writer("/dev/full", {quarter_base_ns(kNow), 42, {}});
-  EXPECT_THAT(writer.error(), testing::HasSubstr("/dev/full: No space left on device"));
+  EXPECT_THAT(writer.error(), ::testing::HasSubstr("/dev/full: No space left on device"));
   for (int i = 0; i < 10'000; ++i) slice(writer, "event");
   writer.complete(kNow, {});
   EXPECT_FALSE(writer.save(path("trace.json")));
@@ -222,12 +222,25 @@ TEST_F(WriterTest, StopsAtTheSizeLimitAndSaysWhatItDropped) {
   }
   ASSERT_GT(slices.size(), 50U);
   EXPECT_EQ(slices.back(), "op" + std::to_string(slices.size() - 1));  // a prefix, without gaps
-  EXPECT_THAT(others, testing::ElementsAre("thread_name", "thread_sort_index", "Size limit reached",
-                                           "Record Window End"));
+  EXPECT_THAT(others, ::testing::ElementsAre("thread_name", "thread_sort_index",
+                                             "Size limit reached", "Record Window End"));
   EXPECT_EQ(writer.dropped_events(), kEvents - slices.size() + 2);
   EXPECT_EQ(trace["redline_size_limit"]["dropped_events"], writer.dropped_events());
   EXPECT_EQ(trace["redline_size_limit"]["max_bytes"], 20'000);
   EXPECT_EQ(trace["mine"], 1);
+}
+
+TEST_F(WriterTest, ASpoolThatSomebodyCutGivesAnErrorAndNoFile) {
+  TraceWriter writer(path("spool.partial"),
+                     {.base_ns = quarter_base_ns(kNow), .pid = 42, .entries = {}});
+  for (int i = 0; i < 50'000; ++i) slice(writer, "op " + std::to_string(i * 7919 % 10'007));
+  writer.complete(kNow, {});
+  fs::resize_file(path("spool.partial"), fs::file_size(path("spool.partial")) / 2);
+  const auto saved = writer.save(path("plain.json"));
+  ASSERT_FALSE(saved);
+  EXPECT_THAT(saved.error(), ::testing::HasSubstr("spool.partial back: it was changed or damaged"));
+  EXPECT_FALSE(fs::exists(path("plain.json")));
+  EXPECT_FALSE(fs::exists(path("plain.json.partial")));
 }
 
 // Wherever the limit falls the file is valid, and no arrow lacks its end.

@@ -50,6 +50,8 @@ void Assembler::add(const Record& record, uint64_t tid) {
       return operators_.add_stack(record, tid);
     case RecordKind::kNvtx:
       return nvtx_.add(record, tid);
+    case RecordKind::kNccl:
+      return write_nccl(out_, record, tid);
     case RecordKind::kKernel:
     case RecordKind::kCopy:
     case RecordKind::kMemset:
@@ -58,6 +60,9 @@ void Assembler::add(const Record& record, uint64_t tid) {
     case RecordKind::kGpuOverhead:
     case RecordKind::kCudaCall:
     case RecordKind::kLaunchArrow:
+    case RecordKind::kGpuMemory:
+    case RecordKind::kMigration:
+    case RecordKind::kStreamName:
       return gpu_.add(record, tid);
   }
 }

@@ -37,6 +37,7 @@ class Assembler {
     nvtx_.end_round();
   }
   void flush() { out_.file().flush(); }
+  void set_effort(trace::DeflateEffort effort) { out_.file().set_effort(effort); }
 
   struct Thread {
     uint64_t tid;

@@ -135,6 +135,15 @@ void end_slice(OpenSlice* slice, const Record& record) noexcept {
   try {
     Recorder::instance().end_slice(slice, record);
   } catch (...) {
+    // As in submit().
+  }
+}
+
+uint64_t current_operator() noexcept {
+  try {
+    return Recorder::instance().current_operator();
+  } catch (...) {
+    return 0;
   }
 }
 
@@ -319,6 +328,8 @@ int redline_take_request(redline_request* request) {
     full.host_samples_hz = wanted->options.sources.host_samples_hz;
     full.ring_seconds = static_cast<double>(wanted->options.ring_ns) / 1e9;
     full.slow_step = wanted->options.slow_step;
+    full.no_cpu = sources.record_cpu ? 0 : 1;
+    full.no_gpu = sources.record_gpu ? 0 : 1;
     full.is_excluded = redline::profiler::is_excluded(*wanted) ? 1 : 0;
     wanted->options.directory.copy(full.directory, sizeof(full.directory) - 1);
     full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));

@@ -25,6 +25,7 @@ REDLINE_API const char* redline_last_error(void);
  *   "directory": "traces"             where the .partial file is written (default: TMPDIR)
  *   "record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules": false
  *   "gpu": true                       what GPUs do, where this process has CUDA and CUPTI
+ *   "cpu": true                       operators; without, annotations and steps are left
  *   "host_samples_hz": 10             counter tracks about the machine; 0: none
  *   "memory_budget_bytes": 67108864   for records that wait to be written
  *   "ring_seconds": 0                 > 0: a flight recorder; only the last seconds are kept, and
@@ -118,7 +119,8 @@ typedef struct redline_request {
   uint64_t memory_budget_bytes, max_bytes;
   int32_t host_samples_hz;
   double ring_seconds, slow_step;
-  int32_t is_excluded; /* by --ranks: nothing is to be recorded here */
+  int32_t is_excluded;    /* by --ranks: nothing is to be recorded here */
+  int32_t no_cpu, no_gpu; /* at most one of them */
 } redline_request;
 /* Fills `request` and hands the recording over to the caller: a window that the injected library
  * began for the whole run (profiler/inject.cc) is given up. Fails where nothing is asked for. */

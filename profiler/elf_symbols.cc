@@ -9,7 +9,7 @@ namespace redline::profiler {
 namespace {
 
 /// A program with this many bytes of symbols has about a million of them.
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostSymbolBytes = uint64_t{64} << 20;
 
 class Reader {
  public:
@@ -17,7 +17,7 @@ class Reader {
 
   template <typename Item>
   [[nodiscard]] std::vector<Item> items(uint64_t offset, uint64_t bytes) {
-    if (bytes > kMostBytes) return {};
+    if (bytes > kMostSymbolBytes) return {};
     std::vector<Item> items(bytes / sizeof(Item));
     file_.seekg(static_cast<std::streamoff>(offset));
     file_.read(reinterpret_cast<char*>(items.data()),

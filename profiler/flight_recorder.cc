@@ -206,6 +206,8 @@ tl::expected<void, std::string> FlightRecorder::write(AssemblerOptions options,
   Snapshot taken = snapshot();
   options.begin_ns = taken.begin_ns;
   Assembler assembler(texts_, options);
+  // A job that crashes or was told to end waits for this.
+  assembler.set_effort(trace::DeflateEffort::kFast);
   std::map<uint64_t, std::string> threads;
   taken.merge([&](const Record& record, const Thread& thread) {
     const uint64_t tid = thread_of(record, thread.tid);

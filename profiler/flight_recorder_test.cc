@@ -21,14 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using profiler::monotonic_ns;
-using testing::ElementsAre;
-using testing::StartsWith;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
-class FlightRecorderTest : public testing::Test {
+class FlightRecorderTest : public ::testing::Test {
  protected:
   FlightRecorderTest()
-      : folder_(fs::path(testing::TempDir()) / ("flight_" + std::to_string(getpid()))) {
+      : folder_(fs::path(::testing::TempDir()) / ("flight_" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
   }
   ~FlightRecorderTest() override {

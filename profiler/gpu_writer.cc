@@ -22,6 +22,9 @@ std::string_view category_of(RecordKind kind) {
       return "gpu_memset";
     case RecordKind::kSynchronization:
       return "cuda_sync";
+    case RecordKind::kGpuMemory:
+    case RecordKind::kMigration:
+      return "gpu_memory";
     default:
       return "gpu_user_annotation";
   }
@@ -56,6 +59,11 @@ void GpuWriter::add(const Record& record, uint64_t tid) {
       return write_overhead(record);
     case RecordKind::kGpuAnnotation:
       return write_work(widened(record));
+    case RecordKind::kGpuMemory:
+      return write_instant(record);
+    case RecordKind::kStreamName:
+      names_[{record.device_index, record.of.cuda.lane}] = out_.text(record.name);
+      return;
     default:
       return write_work(record);
   }
@@ -93,16 +101,45 @@ void GpuWriter::write_work(const Record& record) {
   if (record.kind != RecordKind::kGpuAnnotation) {
     if (cuda.external != 0) text.literal(", ");
     text.text(cuda.args ? out_.text(cuda.args) : "\"stream\": " + std::to_string(cuda.lane));
-    text.literal(", \"correlation\": ");
-    text.integer(cuda.correlation);
+    if (cuda.correlation != 0 || record.kind != RecordKind::kMigration) {
+      text.literal(", \"correlation\": ");
+      text.integer(cuda.correlation);
+    }
   }
   if (record.kind == RecordKind::kKernel && cuda.amount != 0) {
     text.literal(", \"graph node id\": ");
     text.integer(cuda.amount);
   }
-  if (record.kind == RecordKind::kCopy || record.kind == RecordKind::kMemset) {
+  const bool is_migration = record.kind == RecordKind::kMigration && cuda.amount != 0;
+  if (record.kind == RecordKind::kCopy || record.kind == RecordKind::kMemset || is_migration) {
     write_bytes(text, record);
   }
+  end_slice(text);
+}
+
+void GpuWriter::write_instant(const Record& record) {
+  const CudaFields& cuda = record.of.cuda;
+  rows_.insert({record.device_index, cuda.lane});
+  auto& text = out_.file().begin_event();
+  text.literal("{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"");
+  text.text(category_of(record.kind));
+  text.literal("\", \"name\": ");
+  text.text(out_.text(record.name));
+  text.literal(", \"pid\": ");
+  text.integer(record.device_index);
+  text.literal(", \"tid\": ");
+  text.integer(cuda.lane);
+  text.literal(", \"ts\": ");
+  out_.file().timestamp(out_.unix_ns(record.begin_ns));
+  text.literal(", \"args\": {");
+  if (cuda.external != 0) {
+    text.literal("\"External id\": ");
+    text.integer(cuda.external);
+    text.literal(", ");
+  }
+  text.text(cuda.args ? out_.text(cuda.args) : "\"stream\": " + std::to_string(cuda.lane));
+  text.literal(", \"correlation\": ");
+  text.integer(cuda.correlation);
   end_slice(text);
 }
 
@@ -171,10 +208,13 @@ void GpuWriter::finish(int64_t begin_ns) {
     if (is_overhead) continue;
     const std::string lane = std::to_string(row.lane);
     // Kineto's names of streams end in a space.
-    write_row(row, "thread_name",
-              row.lane == kDeviceLane ? "\"name\": \"Device " + gpu + "\""
-                                      : "\"name\": \"stream " + lane + " \"",
-              begin_ns);
+    std::string name =
+        row.lane == kDeviceLane ? "\"Device " + gpu + "\"" : "\"stream " + lane + " \"";
+    // A name is quoted; the program's own one goes on where the other ends.
+    if (const auto own = names_.find(row); own != names_.end()) {
+      name.replace(name.size() - 1, 1, own->second, 1);
+    }
+    write_row(row, "thread_name", "\"name\": " + name, begin_ns);
     write_row(row, "thread_sort_index", "\"sort_index\": " + lane, begin_ns);
   }
 }

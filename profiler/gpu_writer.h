@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +30,7 @@ class GpuWriter {
   };
 
   void write_work(const Record& record);
+  void write_instant(const Record& record);
   void write_call(const Record& record, uint64_t tid);
   void write_overhead(const Record& record);
   void draw_arrow(const Record& record);
@@ -38,6 +41,7 @@ class GpuWriter {
 
   EventOutput& out_;
   std::set<Row> rows_;
+  std::map<Row, std::string> names_;  ///< that the program gave, as JSON
 };
 
 }  // namespace redline::profiler

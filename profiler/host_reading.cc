@@ -116,6 +116,28 @@ HostReading HostReader::read() {
   return reading;
 }
 
+MachineReading HostReader::read_machine() const {
+  constexpr int64_t kKib = 1024;
+  const auto kibibytes = [](std::string_view text, std::string_view key) {
+    auto value = number_of<int64_t>(value_of(text, key));
+    if (value) *value *= kKib;
+    return value;
+  };
+  MachineReading reading;
+  const std::string memory = text_of("meminfo");
+  reading.memory_bytes = kibibytes(memory, "MemTotal:");
+  reading.memory_available_bytes = kibibytes(memory, "MemAvailable:");
+  const std::string pages = text_of("vmstat");
+  reading.disk_read_bytes = kibibytes(pages, "pgpgin ");
+  reading.disk_written_bytes = kibibytes(pages, "pgpgout ");
+  struct statvfs disk;
+  if (statvfs(folders_.shm.c_str(), &disk) == 0) {
+    reading.shm_bytes = static_cast<int64_t>(disk.f_blocks * disk.f_frsize);
+    reading.shm_used_bytes = static_cast<int64_t>((disk.f_blocks - disk.f_bfree) * disk.f_frsize);
+  }
+  return reading;
+}
+
 void HostReader::read_cores(HostReading& reading) const {
   const std::string status = text_of("self/status");
   const std::string_view allowed = value_of(status, "Cpus_allowed_list:");

@@ -44,11 +44,22 @@ struct HostReading {
   std::vector<WorkerTime> workers = {};  ///< DataLoader workers of this process
 };
 
+/// Of the whole machine; what is read and written is counted up since it started.
+struct MachineReading {
+  std::optional<int64_t> memory_bytes = {};
+  std::optional<int64_t> memory_available_bytes = {};
+  std::optional<int64_t> shm_bytes = {};
+  std::optional<int64_t> shm_used_bytes = {};
+  std::optional<int64_t> disk_read_bytes = {};
+  std::optional<int64_t> disk_written_bytes = {};
+};
+
 class HostReader {
  public:
   explicit HostReader(HostFolders folders = {}) : folders_(std::move(folders)) {}
 
   [[nodiscard]] HostReading read();
+  [[nodiscard]] MachineReading read_machine() const;
   /// Looks for workers that were started since; read() follows those it knows.
   void find_workers();
 

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A folder like /proc with what a test puts there.
-class FakeProc : public testing::Test {
+class FakeProc : public ::testing::Test {
  protected:
   void SetUp() override { fs::remove_all(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
@@ -27,7 +27,8 @@ class FakeProc : public testing::Test {
   }
   [[nodiscard]] HostReading read() const { return HostReader({.proc = folder_}).read(); }
 
-  const std::string folder_ = testing::TempDir() + "host_reading_test." + std::to_string(getpid());
+  const std::string folder_ =
+      ::testing::TempDir() + "host_reading_test." + std::to_string(getpid());
 };
 
 TEST_F(FakeProc, CoresAreBusyButForIdleAndIoWait) {
@@ -42,6 +43,17 @@ TEST_F(FakeProc, CoresAreBusyButForIdleAndIoWait) {
   EXPECT_EQ(reading.cores[0].busy, 16U);
   EXPECT_EQ(reading.cores[0].total, 100U);
   EXPECT_EQ(reading.cores[1].core, 1);
+}
+
+TEST_F(FakeProc, TheMachinesMemoryAndDisks) {
+  put("meminfo", "MemTotal:       2048 kB\nMemFree:  1 kB\nMemAvailable:    512 kB\n");
+  put("vmstat", "nr_free_pages 5\npgpgin 10\npgpgout 20\n");
+  const MachineReading reading = HostReader({.proc = folder_}).read_machine();
+  EXPECT_EQ(reading.memory_bytes, 2048 * 1024);
+  EXPECT_EQ(reading.memory_available_bytes, 512 * 1024);
+  EXPECT_EQ(reading.disk_read_bytes, 10 * 1024);
+  EXPECT_EQ(reading.disk_written_bytes, 20 * 1024);
+  EXPECT_FALSE(HostReader({.proc = folder_ + "/none"}).read_machine().memory_bytes);
 }
 
 TEST_F(FakeProc, OnlyCoresThatTheProcessMayUse) {

@@ -33,17 +33,6 @@ uint64_t one_round_of(int32_t hz, double most_hz) {
   return static_cast<uint64_t>(std::max(1.0, std::ceil(hz / most_hz)));
 }
 
-void submit_all(const std::vector<HostSample>& samples, int64_t time_ns) {
-  for (const HostSample& sample : samples) {
-    Record record;
-    record.kind = RecordKind::kCounter;
-    record.begin_ns = time_ns;
-    record.name = intern_name(sample.track);
-    record.of = CounterFields{.value = sample.value, .series = intern_name(sample.unit)};
-    submit(record);
-  }
-}
-
 class Samples {
  public:
   Samples(const HostReading& before, const HostReading& now)
@@ -106,6 +95,17 @@ std::vector<HostSample> core_samples(const HostReading& before, const HostReadin
   return samples;
 }
 
+void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns) {
+  for (const HostSample& sample : samples) {
+    Record record;
+    record.kind = RecordKind::kCounter;
+    record.begin_ns = time_ns;
+    record.name = intern_name(sample.track);
+    record.of = CounterFields{.value = sample.value, .series = intern_name(sample.unit)};
+    submit(record);
+  }
+}
+
 void HostSampler::enable(const SourceOptions& options) noexcept {
   if (options.host_samples_hz <= 0 || thread_) return;
   is_over_ = false;
@@ -143,9 +143,9 @@ void HostSampler::run(int32_t hz) {
   for (uint64_t round = 1; !wake_.wait_for(lock, interval, [this] { return is_over_; }); ++round) {
     if (round % search_round == 0) reader.find_workers();
     HostReading now = reader.read();
-    submit_all(host_samples(before, now), now.time_ns);
+    submit_samples(host_samples(before, now), now.time_ns);
     if (round % core_round == 0) {
-      submit_all(core_samples(before_cores, now), now.time_ns);
+      submit_samples(core_samples(before_cores, now), now.time_ns);
       before_cores = now;
     }
     before = std::move(now);

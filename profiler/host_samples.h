@@ -29,6 +29,9 @@ struct HostSample {
 [[nodiscard]] std::vector<HostSample> core_samples(const HostReading& before,
                                                    const HostReading& now);
 
+/// Each as a counter of the trace.
+void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns);
+
 /// Samples from prepare to stop, SourceOptions::host_samples_hz times a second, on a thread of its
 /// own: training threads pay nothing.
 class HostSampler final : public Source {

@@ -2,18 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
+#include "tests/sample_lines.h"
 
 namespace redline::profiler {
 namespace {
 
-std::string text_of(const std::vector<HostSample>& samples) {
-  std::ostringstream text;
-  for (const auto& [track, unit, value] : samples) {
-    text << track << " " << value << " " << unit << "\n";
-  }
-  return text.str();
-}
+using redline::testing::text_of;
 
 constexpr int64_t kMib = int64_t{1} << 20;
 

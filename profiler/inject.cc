@@ -1,4 +1,5 @@
-// What libredline.so does by itself when it is loaded, by LD_PRELOAD or otherwise.
+// What libredline.so does by itself when it is loaded, by LD_PRELOAD or otherwise, and when CUDA's
+// driver starts in a process whose CUDA_INJECTION64_PATH names it.
 //
 // The contract with `redline record`:
 //   REDLINE_RECORD not set                  nothing
@@ -8,6 +9,8 @@
 //   a step marker is asked for              recorded by the command line's schedule
 //   a program that links LibTorch           recorded from here to exit() as one window; then
 //                                           DIR/{host}_{pid}.{time ns}.pt.trace.json.gz is written
+// CUDA's driver calls InitializeInjection(): then a program without LibTorch is recorded, too, from
+// here to exit(). Without REDLINE_RECORD it is as by `redline record -o traces`, in Python as well.
 // A redline::Profiler in the program takes over (redline_take_request) and follows the command
 // line's schedule. SIGTERM completes the window, too; a program that is killed leaves the .partial
 // file. Nothing is ever printed but one line on stderr where recording is impossible.
@@ -15,6 +18,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "profiler/adapter.h"
@@ -55,12 +59,26 @@ void record_by_marker(const std::string& name) {
   step_marker().watch(name, [] { profiler->step(); });
 }
 
+bool is_requested() {
+  const char* request = std::getenv("REDLINE_RECORD");
+  return request != nullptr && *request != '\0';
+}
+
+/// From load or from CUDA's start on.
+bool g_is_begun = false;
+
 Result record_process() {
-  const auto request = record_request_from_environment();
+  RecordRequest unasked;
+  unasked.options.directory = std::filesystem::absolute("traces");
+  const auto request = is_requested() ? record_request_from_environment()
+                                      : tl::expected<RecordRequest, std::string>(unasked);
   if (!request) return tl::unexpected(request.error());
   if (is_excluded(*request)) return {};
+  g_is_begun = true;
   // LibTorch's static objects must be there before the recorder registers its exit handler.
-  if (auto attached = attach_torch(); !attached) return attached;
+  if (has_torch()) {
+    if (auto attached = attach_torch(); !attached) return attached;
+  }
   add_rank(Recorder::instance());
   if (auto heard = finish_on_signals(); !heard) return heard;
   if (!request->step_marker.empty()) {
@@ -71,9 +89,7 @@ Result record_process() {
   return record_whole_run(request->options);
 }
 
-__attribute__((constructor)) void on_load() {
-  const char* request = std::getenv("REDLINE_RECORD");
-  if (request == nullptr || *request == '\0' || is_python() || !has_torch()) return;
+void try_to_record_process() noexcept {
   try {
     if (auto started = record_process(); !started) {
       std::fprintf(stderr, "redline: recording is off: %s\n", started.error().c_str());
@@ -83,5 +99,24 @@ __attribute__((constructor)) void on_load() {
   }
 }
 
+__attribute__((constructor)) void on_load() {
+  if (is_requested() && !is_python() && has_torch()) try_to_record_process();
+}
+
+/// Within the first cuInit() of the process.
+void on_cuda() noexcept {
+  if (is_requested() && is_python()) return;
+  if (!g_is_begun) try_to_record_process();
+  // Registered now, so that it is called before CUDA's own ends: what CUPTI still holds is asked
+  // for while it can be.
+  if (g_is_begun) std::atexit([] { Recorder::instance().flush_gpu(); });
+}
+
 }  // namespace
 }  // namespace redline::profiler
+
+/// 1: the library stays.
+extern "C" REDLINE_API int InitializeInjection() {
+  redline::profiler::on_cuda();
+  return 1;
+}

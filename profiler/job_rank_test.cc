@@ -9,7 +9,7 @@
 namespace redline::profiler {
 namespace {
 
-class JobRankTest : public testing::Test {
+class JobRankTest : public ::testing::Test {
  protected:
   JobRankTest() { clear(); }
   ~JobRankTest() override { clear(); }

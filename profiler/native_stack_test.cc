@@ -14,7 +14,7 @@
 namespace {
 
 using redline::profiler::TextId;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// As the LibTorch adapter does, without LibTorch.
 [[gnu::noinline]] TextId capture() {
@@ -49,7 +49,7 @@ std::pair<nlohmann::json, nlohmann::json> args_with(TextId stack) {
   for (const int64_t begin_ns : {now_ns, now_ns + 1}) {
     profiler::submit({.begin_ns = begin_ns, .name = profiler::intern_name("operator")});
   }
-  const std::string path = testing::TempDir() + "/stack." + std::to_string(getpid()) + ".json";
+  const std::string path = ::testing::TempDir() + "/stack." + std::to_string(getpid()) + ".json";
   EXPECT_EQ(redline_stop(), 0);
   EXPECT_EQ(redline_export(path.c_str()), 0) << redline_last_error();
   const auto trace = nlohmann::json::parse(std::ifstream(path));
@@ -57,7 +57,7 @@ std::pair<nlohmann::json, nlohmann::json> args_with(TextId stack) {
   return {trace["traceEvents"][0]["args"], trace["traceEvents"][1]["args"]};
 }
 
-class NativeStack : public testing::Test {
+class NativeStack : public ::testing::Test {
  protected:
   NativeStack() {
     EXPECT_EQ(redline_prepare("{}"), 0) << redline_last_error();
@@ -69,9 +69,9 @@ class NativeStack : public testing::Test {
 TEST_F(NativeStack, NamesTheCallersInnermostFirst) {
   const auto [with_stack, without] = args_with(outer_function());
   const std::string stack = with_stack["Call stack"];
-  EXPECT_THAT(stack, testing::StartsWith("(anonymous namespace)::capture();"
-                                         "(anonymous namespace)::inner_function();"
-                                         "(anonymous namespace)::outer_function();"));
+  EXPECT_THAT(stack, ::testing::StartsWith("(anonymous namespace)::capture();"
+                                           "(anonymous namespace)::inner_function();"
+                                           "(anonymous namespace)::outer_function();"));
   EXPECT_THAT(stack, HasSubstr(";main;"));
   EXPECT_FALSE(without.contains("Call stack"));
 }

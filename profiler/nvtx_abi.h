@@ -23,7 +23,7 @@ inline constexpr uint32_t kCallbackTable = 1;
 using GetExportTable = const void* (*)(uint32_t table);
 using Initialize = int (*)(GetExportTable);
 
-enum Module : int32_t { kCore = 1, kDomains = 5 };
+enum Module : int32_t { kCore = 1, kCuda = 2, kCudaRuntime = 4, kDomains = 5 };
 
 enum CoreFunction : unsigned {
   kMarkEx = 1,
@@ -55,6 +55,9 @@ enum DomainFunction : unsigned {
   kDomainCreateA,
   kDomainCreateW,
 };
+
+enum CudaFunction : unsigned { kNameCuStreamA = 5, kNameCuStreamW };
+enum CudaRuntimeFunction : unsigned { kNameCudaStreamA = 3, kNameCudaStreamW };
 
 enum MessageType : int32_t { kNoMessage, kAscii, kUnicode, kRegistered };
 enum PayloadType : int32_t { kNoPayload, kUint64, kInt64, kDouble, kUint32, kInt32, kFloat };

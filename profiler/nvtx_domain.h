@@ -46,5 +46,6 @@ class NvtxDomain {
 
 /// wchar_t, which is UTF-32 here, as UTF-8.
 [[nodiscard]] std::string to_utf8(const wchar_t* text);
+[[nodiscard]] inline std::string to_utf8(const char* text) { return text; }
 
 }  // namespace redline::profiler

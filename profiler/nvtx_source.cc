@@ -9,6 +9,8 @@
 
 #include "profiler/nvtx_abi.h"
 #include "profiler/nvtx_domain.h"
+#include "profiler/nvtx_module.h"
+#include "profiler/nvtx_payload.h"
 #include "profiler/per_thread.h"
 #include "profiler/recorder.h"
 #include "profiler/step_marker.h"
@@ -18,16 +20,16 @@ namespace {
 
 using nvtx::EventAttributes;
 
-/// As in ranges.cc: deeper ranges are counted only.
-constexpr uint32_t kMostOpen = 256;
-struct OpenRange {
+/// Deeper ranges are counted only, as in ranges.cc.
+constexpr uint32_t kDeepest = 256;
+struct OpenNvtxRange {
   const NvtxDomain* domain = nullptr;
   int32_t level = 0;  ///< of its domain's open ranges on this thread
   Record record;      ///< begin_ns is 0 where nothing was recorded then
   OpenSlice* slice = nullptr;
 };
-struct OpenRanges {
-  OpenRange open[kMostOpen];
+struct OpenNvtxRanges {
+  OpenNvtxRange open[kDeepest];
   uint32_t depth = 0;
 };
 
@@ -76,6 +78,17 @@ void read_payload(const EventAttributes& attributes, NvtxFields& fields) {
   }
 }
 
+TextId args_of(NvtxDomain& domain, const EventAttributes& attributes) {
+  constexpr int32_t kMostPayloads = 16;
+  const std::string_view members = domain.members(attributes.category);
+  const auto* payloads = reinterpret_cast<const nvtx::PayloadData*>(attributes.payload.uint64);
+  const bool has_payloads = attributes.payload_type == nvtx::kExtendedPayload &&
+                            payloads != nullptr && attributes.reserved > 0;
+  if (!has_payloads) return intern_args(members);
+  const auto count = static_cast<size_t>(std::min(attributes.reserved, kMostPayloads));
+  return intern_args(std::string(members) + payload_members(&domain, payloads, count));
+}
+
 Record describe(NvtxDomain& domain, const EventAttributes& attributes, NvtxPhase phase) {
   Record record;
   record.begin_ns = monotonic_ns();
@@ -85,7 +98,7 @@ Record describe(NvtxDomain& domain, const EventAttributes& attributes, NvtxPhase
   record.name = intern_name(message.text);
   NvtxFields fields;
   fields.phase = phase;
-  fields.args = intern_args(domain.members(attributes.category));
+  fields.args = args_of(domain, attributes);
   read_payload(attributes, fields);
   record.of = fields;
   return record;
@@ -107,7 +120,7 @@ EventAttributes with_message(const wchar_t* text) {
 
 /// No exception crosses the C boundary: out of memory is the only one to be expected.
 template <typename Body>
-auto guarded(Body body) noexcept -> decltype(body()) {
+auto without_exceptions(Body body) noexcept -> decltype(body()) {
   try {
     return body();
   } catch (...) {
@@ -124,13 +137,14 @@ void see(const EventAttributes* attributes) {
 }
 
 void mark(const void* domain, const EventAttributes* attributes) noexcept {
-  guarded([&] { see(attributes); });
+  without_exceptions([&] { see(attributes); });
   if (attributes == nullptr || !is_recording()) return;
-  guarded([&] { submit(describe(NvtxDomain::of(domain), *attributes, NvtxPhase::kMark)); });
+  without_exceptions(
+      [&] { submit(describe(NvtxDomain::of(domain), *attributes, NvtxPhase::kMark)); });
 }
 
-int32_t level_in(const NvtxDomain& domain, const OpenRanges& ranges) {
-  for (uint32_t i = std::min(ranges.depth, kMostOpen); i > 0; --i) {
+int32_t level_in(const NvtxDomain& domain, const OpenNvtxRanges& ranges) {
+  for (uint32_t i = std::min(ranges.depth, kDeepest); i > 0; --i) {
     if (ranges.open[i - 1].domain == &domain) return ranges.open[i - 1].level + 1;
   }
   return 0;
@@ -138,15 +152,15 @@ int32_t level_in(const NvtxDomain& domain, const OpenRanges& ranges) {
 
 /// NVTX wants the number of the domain's ranges that were open before.
 int push(const void* handle, const EventAttributes* attributes) noexcept {
-  return guarded([&] {
+  return without_exceptions([&] {
     see(attributes);
     NvtxDomain& domain = NvtxDomain::of(handle);
-    OpenRanges* const ranges = PerThread<OpenRanges>::get();
+    OpenNvtxRanges* const ranges = PerThread<OpenNvtxRanges>::get();
     if (ranges == nullptr) return 0;
     const int32_t level = level_in(domain, *ranges);
     const uint32_t depth = ranges->depth++;
-    if (depth >= kMostOpen) return level;
-    OpenRange& open = ranges->open[depth] = {&domain, level, {}, nullptr};
+    if (depth >= kDeepest) return level;
+    OpenNvtxRange& open = ranges->open[depth] = {&domain, level, {}, nullptr};
     if (attributes != nullptr && is_recording()) {
       open.record = describe(domain, *attributes, NvtxPhase::kSlice);
       open.slice = Recorder::instance().begin_slice(open.record);
@@ -158,14 +172,14 @@ int push(const void* handle, const EventAttributes* attributes) noexcept {
 /// NVTX wants the level of the range that ends, or a negative number where there is none.
 int pop(const void* handle) noexcept {
   const NvtxDomain& domain = NvtxDomain::of(handle);
-  OpenRanges* const ranges = PerThread<OpenRanges>::get();
+  OpenNvtxRanges* const ranges = PerThread<OpenNvtxRanges>::get();
   if (ranges == nullptr) return -1;
   auto& [open, depth] = *ranges;
-  if (depth > kMostOpen) return static_cast<int>(--depth);
+  if (depth > kDeepest) return static_cast<int>(--depth);
   uint32_t at = depth;
   while (at > 0 && open[at - 1].domain != &domain) --at;
   if (at == 0) return -1;
-  OpenRange ended = open[at - 1];
+  OpenNvtxRange ended = open[at - 1];
   // Ranges of other domains may be open above it.
   for (; at < depth; ++at) open[at - 1] = open[at];
   --depth;
@@ -179,7 +193,7 @@ int pop(const void* handle) noexcept {
 uint64_t start(const void* domain, const EventAttributes* attributes) noexcept {
   const uint64_t id = g_last_range_id.fetch_add(1, std::memory_order_relaxed) + 1;
   if (attributes == nullptr || !is_recording()) return id;
-  guarded([&] {
+  without_exceptions([&] {
     Record record = describe(NvtxDomain::of(domain), *attributes, NvtxPhase::kStart);
     record.of.nvtx.range = id;
     submit(record);
@@ -217,48 +231,26 @@ uint64_t start_text(const Char* text) {
   return start(nullptr, &attributes);
 }
 
-std::string utf8(const char* text) { return text; }
-std::string utf8(const wchar_t* text) { return to_utf8(text); }
-
 template <typename Char>
 void name_category(const void* domain, uint32_t category, const Char* name) noexcept {
   if (name == nullptr) return;
-  guarded([&] { NvtxDomain::of(domain).name_category(category, utf8(name)); });
+  without_exceptions([&] { NvtxDomain::of(domain).name_category(category, to_utf8(name)); });
 }
 
 template <typename Char>
 const void* register_string(const void* domain, const Char* text) noexcept {
   if (text == nullptr) return nullptr;
-  return guarded(
-      [&]() -> const void* { return NvtxDomain::of(domain).register_string(utf8(text)); });
+  return without_exceptions(
+      [&]() -> const void* { return NvtxDomain::of(domain).register_string(to_utf8(text)); });
 }
 
 template <typename Char>
 const void* create_domain(const Char* name) noexcept {
   if (name == nullptr) return nullptr;
-  return guarded([&]() -> const void* { return &NvtxDomain::named(utf8(name)); });
+  return without_exceptions([&]() -> const void* { return &NvtxDomain::named(to_utf8(name)); });
 }
 
-/// The functions of one module of one copy of NVTX.
-class Module {
- public:
-  Module(const nvtx::CallbackTable& callbacks, int32_t module) {
-    if (callbacks.get_module_functions(module, &table_, &size_) == 0) size_ = 0;
-  }
-
-  template <typename Handler>
-  void set(unsigned number, Handler handler) const {
-    if (number < size_ && table_[number] != nullptr) {
-      *table_[number] = reinterpret_cast<nvtx::Function>(handler);
-    }
-  }
-
- private:
-  nvtx::Function** table_ = nullptr;
-  unsigned size_ = 0;
-};
-
-void serve_core(const Module& core) {
+void serve_core(const NvtxModule& core) {
   core.set(
       nvtx::kMarkEx, +[](const EventAttributes* event) { mark(nullptr, event); });
   core.set(nvtx::kMarkA, mark_text<char>);
@@ -282,7 +274,7 @@ void serve_core(const Module& core) {
       +[](uint32_t number, const wchar_t* name) { name_category(nullptr, number, name); });
 }
 
-void serve_domains(const Module& domains) {
+void serve_domains(const NvtxModule& domains) {
   domains.set(nvtx::kDomainMarkEx, mark);
   domains.set(nvtx::kDomainRangeStartEx, start);
   domains.set(
@@ -305,7 +297,8 @@ int InitializeInjectionNvtx2(redline::nvtx::GetExportTable get_export_table) {
   const auto* callbacks =
       static_cast<const nvtx::CallbackTable*>(get_export_table(nvtx::kCallbackTable));
   if (callbacks == nullptr || callbacks->struct_size < sizeof(nvtx::CallbackTable)) return 0;
-  profiler::serve_core(profiler::Module(*callbacks, nvtx::kCore));
-  profiler::serve_domains(profiler::Module(*callbacks, nvtx::kDomains));
+  profiler::serve_core(profiler::NvtxModule(*callbacks, nvtx::kCore));
+  profiler::serve_domains(profiler::NvtxModule(*callbacks, nvtx::kDomains));
+  profiler::serve_stream_names({*callbacks, nvtx::kCuda}, {*callbacks, nvtx::kCudaRuntime});
   return 1;
 }

@@ -11,8 +11,11 @@ extern "C" {
 #endif
 
 int InitializeInjectionNvtx2(const void* (*get_export_table)(uint32_t));
+int InitializeInjectionNvtxExtension(void* module);
 extern int (*InitializeInjectionNvtx2_fnptr)(const void* (*get_export_table)(uint32_t));
 int (*InitializeInjectionNvtx2_fnptr)(const void* (*)(uint32_t)) = InitializeInjectionNvtx2;
+extern int (*InitializeInjectionNvtxExtension_fnptr)(void* module);
+int (*InitializeInjectionNvtxExtension_fnptr)(void*) = InitializeInjectionNvtxExtension;
 
 #ifdef __cplusplus
 }

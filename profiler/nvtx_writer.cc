@@ -6,7 +6,7 @@ namespace redline::profiler {
 namespace {
 
 /// What a program starts and never ends must not fill the memory.
-constexpr size_t kMostOpen = size_t{1} << 16;
+constexpr size_t kMostOpenRanges = size_t{1} << 16;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void NvtxWriter::start(const Record& record, uint64_t tid) {
     const auto early = ends->find(record.of.nvtx.range);
     if (early != ends->end()) return write_end(record, early->second);
   }
-  if (open_.size() < kMostOpen) open_.emplace(record.of.nvtx.range, record);
+  if (open_.size() < kMostOpenRanges) open_.emplace(record.of.nvtx.range, record);
 }
 
 /// One whose begin is not in the window is left out, as a nested range would be.

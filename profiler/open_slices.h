@@ -106,6 +106,17 @@ class OpenSlices {
     return &slice;
   }
 
+  /// Owner only: the number of the last operator that began and has not ended; 0: none.
+  [[nodiscard]] uint64_t innermost_operator() const {
+    OpenSlice::Fields fields;
+    for (uint32_t depth = depth_; depth > 0; --depth) {
+      const OpenSlice& slice = slices_[depth - 1];
+      if (!slice.in_use() || !slice.read(fields)) continue;
+      if (fields.kind == RecordKind::kOperator) return fields.number;
+    }
+    return 0;
+  }
+
   /// Owner only: another thread begins with none.
   void clear() {
     for (OpenSlice& slice : slices_) slice.end(false);

@@ -10,8 +10,8 @@
 namespace redline::profiler {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 OpenSlice::Fields beginning_at(int64_t begin_ns) {
   return {.begin_ns = begin_ns, .number = static_cast<uint64_t>(begin_ns)};

@@ -50,6 +50,8 @@ Error read_option(const std::string& key, const Json& value, Options& options) {
   } else if (key == "host_samples_hz" && value.is_number_unsigned()) {
     if (value.get<uint64_t>() > kMostSamplesHz) return "host_samples_hz: must be at most 100";
     options.sources.host_samples_hz = value.get<int32_t>();
+  } else if (key == "cpu" && value.is_boolean()) {
+    options.sources.record_cpu = value.get<bool>();
   } else if (key == "gpu" && value.is_boolean()) {
     options.sources.record_gpu = value.get<bool>();
   } else if (!read_source_option(key, value, options.sources)) {
@@ -104,7 +106,10 @@ tl::expected<Json, std::string> parse_object(std::string_view json) {
 }
 
 /// What one option brings with it, in torch.profiler as here.
-Options completed(Options options) {
+tl::expected<Options, std::string> completed(Options options) {
+  if (!options.sources.record_cpu && !options.sources.record_gpu) {
+    return tl::unexpected(std::string("options cpu and gpu: one of them must be recorded"));
+  }
   options.sources.record_shapes |= options.sources.with_flops;
   return options;
 }
@@ -129,7 +134,9 @@ tl::expected<RecordRequest, std::string> parse_record_request(std::string_view j
     if (value.is_null()) continue;
     if (const auto error = read_request(key, value, request)) return tl::unexpected(*error);
   }
-  request.options = completed(request.options);
+  auto options = completed(request.options);
+  if (!options) return tl::unexpected(options.error());
+  request.options = std::move(*options);
   return request;
 }
 

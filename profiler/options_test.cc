@@ -6,7 +6,7 @@
 namespace redline::profiler {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Options, ReadsWhatRecordAsksFor) {
   const auto request = parse_record_request(
@@ -36,6 +36,7 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_THAT(parse_options(R"({"max_bytes": 5})").error(), HasSubstr("at least"));
   EXPECT_THAT(parse_options(R"({"host_samples_hz": 101})").error(), HasSubstr("at most"));
   EXPECT_THAT(parse_options(R"({"host_samples_hz": -1})").error(), HasSubstr("host_samples_hz"));
+  EXPECT_THAT(parse_options(R"({"cpu": false, "gpu": false})").error(), HasSubstr("one of them"));
   EXPECT_THAT(parse_options(R"({"with_stack": 1})").error(), HasSubstr("with_stack"));
   EXPECT_THAT(parse_options(R"({"with_stacks": true})").error(), HasSubstr("with_stacks"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"active": 0}})").error(), HasSubstr("active"));

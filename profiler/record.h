@@ -5,10 +5,10 @@
 // Assembler::add. What is the same in many events is an interned text; the rest are numbers.
 #pragma once
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdint>
+
+#include "profiler/monotonic_clock.h"
 
 namespace redline::profiler {
 
@@ -29,6 +29,7 @@ enum class RecordKind : uint8_t {
   kCounter,      ///< CounterFields
   kFrame,        ///< FrameFields
   kNvtx,         ///< NvtxFields
+  kNccl,         ///< NcclFields
   kStack,        ///< OperatorFields: args is the C++ stack of the operator that follows
   kKernel,       ///< CudaFields, as all that follow
   kCopy,
@@ -38,6 +39,9 @@ enum class RecordKind : uint8_t {
   kGpuOverhead,
   kCudaCall,
   kLaunchArrow,  ///< from a call to its work
+  kGpuMemory,    ///< an instant: memory is allocated or released
+  kMigration,    ///< of unified memory; amount is its bytes, or 0
+  kStreamName,   ///< of the lane, in the whole window
 };
 
 /// How an operator stands to autograd.
@@ -100,6 +104,17 @@ struct NvtxFields {
   PayloadForm payload_form = PayloadForm::kNone;
 };
 
+/// An event of NCCL's; Record::device_type is the place of its type's bit, device_index 1 where it
+/// had not ended when the window did.
+struct NcclFields {
+  int64_t end_ns = 0;
+  uint64_t number = 0;  ///< a collective's sequence; bytes of a transfer
+  uint32_t id = 0;
+  uint32_t parent = 0;  ///< 0: none
+  TextId args = {};
+  uint32_t step = 0;  ///< of a transfer; "External id" of the operator that called NCCL; 0: none
+};
+
 /// The row of a GPU for what belongs to none of its streams.
 inline constexpr uint32_t kDeviceLane = 1'000'000;
 
@@ -123,6 +138,7 @@ union RecordFields {
   constexpr RecordFields(const FrameFields& fields) : frame(fields) {}
   constexpr RecordFields(const NvtxFields& fields) : nvtx(fields) {}
   constexpr RecordFields(const CudaFields& fields) : cuda(fields) {}
+  constexpr RecordFields(const NcclFields& fields) : nccl(fields) {}
 
   OperatorFields op;
   SliceFields slice;
@@ -131,6 +147,7 @@ union RecordFields {
   FrameFields frame;
   NvtxFields nvtx;
   CudaFields cuda;
+  NcclFields nccl;
 };
 
 struct Record {
@@ -157,6 +174,8 @@ inline int64_t end_ns(const Record& record) {
       return record.of.frame.end_ns;
     case RecordKind::kNvtx:
       return std::max(record.begin_ns, record.of.nvtx.end_ns);
+    case RecordKind::kNccl:
+      return record.of.nccl.end_ns;
     default:
       return record.kind >= RecordKind::kKernel ? record.of.cuda.end_ns : record.begin_ns;
   }
@@ -173,14 +192,6 @@ inline uint64_t thread_of(const Record& record, uint64_t recorder) {
   if (record.kind == RecordKind::kCudaCall) return record.of.cuda.lane;
   const bool is_other = record.kind == RecordKind::kFrame && record.of.frame.tid != 0;
   return is_other ? record.of.frame.tid : recorder;
-}
-
-/// The recorder's clock. Unlike the time-stamp counter it needs no calibration and survives a
-/// suspended machine; 25 to 30 ns a reading.
-inline int64_t monotonic_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
 }  // namespace redline::profiler

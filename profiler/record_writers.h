@@ -14,5 +14,6 @@ void write_mark(EventOutput& out, const Record& record, uint64_t tid);
 void write_memory(EventOutput& out, const Record& record, uint64_t tid);
 void write_frame(EventOutput& out, const Record& record, uint64_t tid);
 void write_counter(EventOutput& out, const Record& record);
+void write_nccl(EventOutput& out, const Record& record, uint64_t tid);
 
 }  // namespace redline::profiler

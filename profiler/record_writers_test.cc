@@ -18,10 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class RecordWriters : public testing::Test {
+class RecordWriters : public ::testing::Test {
  protected:
   RecordWriters() {
-    const json options{{"directory", testing::TempDir()}, {"max_bytes", 1 << 20}};
+    const json options{{"directory", ::testing::TempDir()}, {"max_bytes", 1 << 20}};
     EXPECT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
     EXPECT_EQ(redline_start(), 0) << redline_last_error();
   }
@@ -51,7 +51,7 @@ class RecordWriters : public testing::Test {
   }
 
   const std::string path_ =
-      testing::TempDir() + "record_writers." + std::to_string(getpid()) + ".json";
+      ::testing::TempDir() + "record_writers." + std::to_string(getpid()) + ".json";
 };
 
 TEST_F(RecordWriters, Slice) {

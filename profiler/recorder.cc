@@ -46,6 +46,12 @@ Result make_directory(const std::string& directory) {
   return {};
 }
 
+/// Of the trace while it is written.
+std::string folder_of(const Options& options) {
+  return options.directory.empty() ? std::filesystem::temp_directory_path().string()
+                                   : options.directory;
+}
+
 Result misuse(const char* what) { return tl::unexpected(std::string(what)); }
 
 void put(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
@@ -78,7 +84,8 @@ Recorder& Recorder::instance() {
   return *recorder;
 }
 
-Recorder::Recorder() : gpu_(*new cupti::CuptiSource), sources_{&host_sampler_, &gpu_} {
+Recorder::Recorder()
+    : gpu_(*new cupti::CuptiSource), sources_{&host_sampler_, &gpu_sampler_, &gpu_} {
   pthread_key_create(&g_log_key, [](void* log) {
     t_log = nullptr;
     ThreadRegistry::leave(static_cast<ThreadLog*>(log));
@@ -143,6 +150,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   own.state = State::kPrepared;
   is_stopped_ = false;
   recording_ = true;
+  gpu_.spool_into(folder_of(options));
   enable_sources(options.sources);
   return {};
 }
@@ -191,10 +199,7 @@ Result Recorder::start(Owner owner) {
 }
 
 AssemblerOptions Recorder::assembler_options(const Session& session) const {
-  const std::string folder = session.options.directory.empty()
-                                 ? std::filesystem::temp_directory_path().string()
-                                 : session.options.directory;
-  return {.spool_path = folder + "/" + default_trace_name() + ".partial",
+  return {.spool_path = folder_of(session.options) + "/" + default_trace_name() + ".partial",
           .begin_ns = 0,
           .unix_offset_ns = session.clock_at_begin.offset_ns(),
           .header = header(session),
@@ -355,7 +360,8 @@ void Recorder::add_source(Source* source) {
 }
 
 void Recorder::add_source_entry(const std::string& key, const std::string& json) {
-  if (!is_alive() || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
+  // Also while the process ends: then a source's totals are known.
+  if (is_child_ || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
   const std::lock_guard lock(source_entries_mutex_);
   join(source_entries_, {key, json});
 }
@@ -407,6 +413,10 @@ void Recorder::end_slice(OpenSlice* slice, const Record& record) {
   if (slice != nullptr) slice->end(false);
 }
 
+uint64_t Recorder::current_operator() {
+  return this_thread_log().open_slices().innermost_operator();
+}
+
 void Recorder::drop_slice(OpenSlice* slice) {
   if (slice == nullptr) return;
   // Set before recording_ is cleared.
@@ -422,6 +432,12 @@ void Recorder::deliver(const Record& record) {
   if (!is_child_) this_thread_log().push(record);
 }
 
+void Recorder::flush_gpu() noexcept {
+  if (is_child_) return;
+  const std::lock_guard lock(mutex_);
+  gpu_.flush_before_exit();
+}
+
 /// The sources stay enabled: their LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {
   if (is_child_) return;
@@ -429,6 +445,7 @@ void Recorder::finish(const std::string& reason) {
   want_no_more_records();
   const std::lock_guard lock(mutex_);
   is_over_ = true;
+  gpu_sampler_.disable();  // NVML goes with the process
   gpu_.let_go();
   if (reason.empty()) write_slow_step_of(session(Owner::kProgram));
   for (Session& each : sessions_) {

@@ -18,6 +18,7 @@
 #include "profiler/chunk_pool.h"
 #include "profiler/clock_pair.h"
 #include "profiler/flight_recorder.h"
+#include "profiler/gpu_samples.h"
 #include "profiler/host_samples.h"
 #include "profiler/job_steps.h"
 #include "profiler/options.h"
@@ -59,6 +60,8 @@ class Recorder {
   /// Between the begin of warm-up and the end of a window; without effect outside.
   void set_paused(bool paused);
   void add_source(Source* source);
+  /// Before CUDA ends in this process: what CUPTI holds is taken from it.
+  void flush_gpu() noexcept;
   void add_source_entry(const std::string& key, const std::string& json);
   /// A trace of the flight recorder's last seconds, into the window's directory: its path.
   [[nodiscard]] tl::expected<std::string, std::string> write_ring(const std::string& reason);
@@ -86,6 +89,7 @@ class Recorder {
   [[nodiscard]] BegunSlice begin_slice(OpenSlice::Fields fields, std::string_view name);
   void end_slice(OpenSlice* slice, const Record& record);
   void drop_slice(OpenSlice* slice);
+  [[nodiscard]] uint64_t current_operator();
   /// From a source's own thread, which may wait.
   void deliver(const Record& record);
   [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
@@ -146,6 +150,7 @@ class Recorder {
   std::mutex mutex_;  ///< for all below
   Session sessions_[2];
   HostSampler host_sampler_;
+  GpuSampler gpu_sampler_;
   cupti::CuptiSource& gpu_;  ///< lives as long
   std::vector<Source*> sources_;
   std::vector<trace::Entry> metadata_;  ///< of the process, in order

@@ -23,12 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class RecorderTest : public testing::Test {
+class RecorderTest : public ::testing::Test {
  protected:
   RecorderTest()
-      : folder_(fs::path(testing::TempDir()) / ("recorder_" + std::to_string(getpid()))) {
+      : folder_(fs::path(::testing::TempDir()) / ("recorder_" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
   }
   ~RecorderTest() override {
@@ -89,7 +89,7 @@ TEST_F(RecorderTest, KeepsWhatBeginsBetweenStartAndStop) {
   record("second");
   stop();
   record("late");
-  EXPECT_THAT(names(exported()), testing::ElementsAre("first", "second"));
+  EXPECT_THAT(names(exported()), ::testing::ElementsAre("first", "second"));
 }
 
 TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
@@ -105,11 +105,11 @@ TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
   stop();
   EXPECT_EQ(redline_set_paused(0), 0);
   record("late");
-  EXPECT_THAT(names(exported()), testing::ElementsAre("first", "second"));
+  EXPECT_THAT(names(exported()), ::testing::ElementsAre("first", "second"));
   begin();
   record("a pause ends with its window");
   stop();
-  EXPECT_THAT(names(exported()), testing::ElementsAre("a pause ends with its window"));
+  EXPECT_THAT(names(exported()), ::testing::ElementsAre("a pause ends with its window"));
 }
 
 TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
@@ -126,7 +126,7 @@ TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
   redline_range_pop();
   const json trace = exported();
   EXPECT_THAT(names(trace),
-              testing::ElementsAre("ended", "unfinished ProfilerStep#7", "outer", "inner"));
+              ::testing::ElementsAre("ended", "unfinished ProfilerStep#7", "outer", "inner"));
   EXPECT_EQ(trace["redline"]["events"], 4);
   EXPECT_EQ(trace["redline"]["unfinished"], 3);
   EXPECT_FALSE(trace["traceEvents"][0]["args"].contains("finished"));
@@ -139,7 +139,7 @@ TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
   begin();
   record("after");
   stop();
-  EXPECT_THAT(names(exported()), testing::ElementsAre("after"));
+  EXPECT_THAT(names(exported()), ::testing::ElementsAre("after"));
 }
 
 TEST_F(RecorderTest, WhatEndsInAPauseIsNotOpenAfterwards) {
@@ -289,9 +289,9 @@ TEST_F(RecorderTest, ExportsAsOftenAsWanted) {
   char path[512] = "";
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(redline_export_to_directory((folder_ / "new/folder").c_str(), path, sizeof(path)), 0);
-    EXPECT_THAT(path, testing::EndsWith(".pt.trace.json.gz"));
+    EXPECT_THAT(path, ::testing::EndsWith(".pt.trace.json.gz"));
     EXPECT_TRUE(fs::exists(path));
-    EXPECT_THAT(names(exported()), testing::ElementsAre("only"));
+    EXPECT_THAT(names(exported()), ::testing::ElementsAre("only"));
   }
   const fs::directory_iterator files(folder_ / "new/folder");
   EXPECT_EQ(std::distance(fs::begin(files), fs::end(files)), 2);

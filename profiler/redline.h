@@ -39,6 +39,8 @@ struct ProfilerOptions {
   bool with_stack = false;
   bool with_flops = false;
   bool with_modules = false;
+  bool record_cpu = true;  ///< operators
+  bool record_gpu = true;
   int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
   uint64_t memory_budget_bytes = uint64_t{64} << 20;  ///< for records that wait to be written
   uint64_t max_bytes = 0;  ///< of a trace's text before compression; 0: any
@@ -178,6 +180,8 @@ inline void Profiler::obey_command_line() {
   options_.with_stack = request.with_stack != 0;
   options_.with_flops = request.with_flops != 0;
   options_.with_modules = request.with_modules != 0;
+  options_.record_cpu = request.no_cpu == 0;
+  options_.record_gpu = request.no_gpu == 0;
   options_.host_samples_hz = request.host_samples_hz;
   options_.memory_budget_bytes = request.memory_budget_bytes;
   options_.max_bytes = request.max_bytes;
@@ -206,7 +210,9 @@ inline std::string Profiler::recorder_options() const {
                                                    {"profile_memory", options_.profile_memory},
                                                    {"with_stack", options_.with_stack},
                                                    {"with_flops", options_.with_flops},
-                                                   {"with_modules", options_.with_modules}};
+                                                   {"with_modules", options_.with_modules},
+                                                   {"cpu", options_.record_cpu},
+                                                   {"gpu", options_.record_gpu}};
   if (has_ring()) {
     // In thousandths, which no locale writes with a comma.
     const auto thousandths = [](double value) {

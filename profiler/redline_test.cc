@@ -21,13 +21,13 @@ namespace redline {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Names = std::vector<std::string>;
 
-class ProfilerTest : public testing::Test {
+class ProfilerTest : public ::testing::Test {
  protected:
-  ProfilerTest() : folder_(fs::path(testing::TempDir()) / ("api_" + std::to_string(getpid()))) {
+  ProfilerTest() : folder_(fs::path(::testing::TempDir()) / ("api_" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
   }
   ~ProfilerTest() override {
@@ -115,12 +115,12 @@ TEST_F(ProfilerTest, FollowsTheCommandLineWhereThereIsOne) {
                                   {"schedule", {{"wait", 1}, {"active", 1}, {"repeat", 1}}}};
   setenv("REDLINE_RECORD", request.dump().c_str(), 1);
   EXPECT_TRUE(recording_requested());
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   {
     Profiler profiler({.schedule = {.active = 1}, .on_trace_ready = keep_names()});
     train(profiler, 4);
   }
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the command line's schedule"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the command line's schedule"));
   EXPECT_TRUE(windows_.empty());
   EXPECT_EQ(files_in("asked"), 1u);
 }
@@ -163,13 +163,13 @@ TEST_F(ProfilerTest, EachOptionReachesTheSourcesFromTheProgramAndFromTheCommandL
 }
 
 TEST_F(ProfilerTest, SaysOnceThatRecordingIsOffAndGoesOn) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   {
     Profiler profiler(
         {.schedule = {.active = 1}, .on_trace_ready = write_chrome_trace("/proc/nowhere/traces")});
     train(profiler, 4);
   }
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("recording is off: cannot create /proc/nowhere/traces"));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }

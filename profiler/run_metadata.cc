@@ -15,7 +15,7 @@
 namespace redline::profiler {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kShown[] = {
     "CUBLAS_WORKSPACE_CONFIG",
@@ -88,7 +88,7 @@ constexpr std::string_view kSecretWords[] = {"key", "token",      "secret", "pas
                                              "pwd", "credential", "auth"};
 constexpr const char* kHidden = "***";
 constexpr size_t kMostWords = 256;
-constexpr size_t kMostBytes = 4096;  ///< of one word
+constexpr size_t kMostWordBytes = 4096;  ///< of one word
 
 bool is_secret_name(std::string_view name) {
   std::string lower(name);
@@ -124,7 +124,7 @@ std::vector<std::string> command_line(const std::string& root) {
   const std::string text = text_of(root + "/proc/self/cmdline");
   for (size_t begin = 0; begin < text.size() && words.size() < kMostWords;) {
     const size_t end = std::min(text.find('\0', begin), text.size());
-    words.push_back(text.substr(begin, std::min(end - begin, kMostBytes)));
+    words.push_back(text.substr(begin, std::min(end - begin, kMostWordBytes)));
     begin = end + 1;
   }
   return words;
@@ -195,8 +195,8 @@ int64_t usable_cores() {
   return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 0;
 }
 
-Json machine(const std::string& root) {
-  Json json;
+OrderedJson machine(const std::string& root) {
+  OrderedJson json;
   utsname system = {};
   if (uname(&system) == 0) json["kernel"] = system.release;
   const std::string cpu = value_of(root + "/proc/cpuinfo", "model name");
@@ -235,7 +235,7 @@ std::vector<std::string> without_secrets(std::vector<std::string> words) {
 }
 
 std::string run_metadata(const std::string& root, const char* const* environment) {
-  Json shown = Json::object();
+  OrderedJson shown = OrderedJson::object();
   size_t others = 0;
   for (; *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
@@ -246,11 +246,11 @@ std::string run_metadata(const std::string& root, const char* const* environment
       shown[std::string(name)] = entry.substr(std::min(name.size() + 1, entry.size()));
     }
   }
-  const Json run{{"argv", without_secrets(command_line(root))},
-                 {"environment", shown},
-                 {"environment_not_shown", others},
-                 {"machine", machine(root)}};
-  return run.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson run{{"argv", without_secrets(command_line(root))},
+                        {"environment", shown},
+                        {"environment_not_shown", others},
+                        {"machine", machine(root)}};
+  return run.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 const std::string& run_metadata() {

@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class RunMetadata : public testing::Test {
+class RunMetadata : public ::testing::Test {
  protected:
   void SetUp() override { fs::remove_all(root_); }
   void TearDown() override { fs::remove_all(root_); }
@@ -33,7 +33,7 @@ class RunMetadata : public testing::Test {
     return json::parse(run_metadata(root_, environment.data()));
   }
 
-  const std::string root_ = testing::TempDir() + "run_metadata_test." + std::to_string(getpid());
+  const std::string root_ = ::testing::TempDir() + "run_metadata_test." + std::to_string(getpid());
 };
 
 TEST_F(RunMetadata, ShowsListedVariablesAndCountsTheOthers) {

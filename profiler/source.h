@@ -18,6 +18,7 @@ struct SourceOptions {
   bool with_stack = false;
   bool with_flops = false;  ///< comes with record_shapes
   bool with_modules = false;
+  bool record_cpu = true;        ///< operators; annotations and steps are recorded in any case
   bool record_gpu = true;        ///< where this process has one
   int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
 
@@ -74,6 +75,8 @@ struct BegunSlice {
 REDLINE_API void end_slice(OpenSlice* slice, const Record& record) noexcept;
 /// It ends without a record.
 REDLINE_API void drop_slice(OpenSlice* slice) noexcept;
+/// "External id" of the operator that runs on this thread; 0: none.
+[[nodiscard]] REDLINE_API uint64_t current_operator() noexcept;
 /// For a source's own thread, from enable() to the end of disable(): what was recorded before, also
 /// where nothing is recorded any more. Waits for the writer thread where memory gets scarce.
 REDLINE_API void deliver(const Record& record) noexcept;

@@ -10,7 +10,7 @@ namespace redline::profiler {
 namespace {
 
 constexpr auto kLookInterval = std::chrono::milliseconds(20);
-constexpr int64_t kRoundIntervalNs = 250'000'000;
+constexpr int64_t kRoundIntervalNs = 50'000'000;
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // the most that a kill -9 costs
 
 }  // namespace
@@ -79,6 +79,11 @@ void Window::round() {
   const uint32_t texts_generation = texts_.generation();
   // What was open when the older texts were left behind has had a round's time to end.
   const bool older_texts_needed = texts_.began_ns() >= last_round_ns;
+  if (assembler_) {
+    // Threads of the job lose records before this one gets through all of them.
+    const bool is_behind = pool_.is_quarter_used();
+    assembler_->set_effort(is_behind ? trace::DeflateEffort::kFast : trace::DeflateEffort::kSmall);
+  }
   threads_.list(logs_);
   for (ThreadLog* log : logs_) {
     const bool finished = ThreadRegistry::is_finished(*log);

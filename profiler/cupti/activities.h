@@ -8,18 +8,23 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "profiler/clock_pair.h"
+#include "profiler/cupti/activity_args.h"
 #include "profiler/cupti/annotation_names.h"
 #include "profiler/cupti/buffer_pool.h"
+#include "profiler/cupti/collective_notes.h"
+#include "profiler/cupti/cupti_clock.h"
 #include "profiler/cupti/cupti_library.h"
 #include "profiler/cupti/decoder.h"
 #include "profiler/cupti/device_table.h"
 #include "profiler/cupti/gpu_annotations.h"
 #include "profiler/cupti/launches.h"
+#include "profiler/nvml/gpu_reading.h"
 #include "profiler/record.h"
 
 namespace redline::cupti {
@@ -33,33 +38,37 @@ struct ActivityCounts {
 
 class Activities {
  public:
-  Activities(const Library& library, DeviceTable& devices, const AnnotationNames& names)
+  Activities(const Library& library, DeviceTable& devices, const AnnotationNames& names,
+             const CollectiveNotes& collectives)
       : library_(library),
         devices_(devices),
         annotation_names_(names),
-        clocks_(profiler::read_clocks()) {}
+        collective_notes_(collectives) {}
 
-  /// `is_flushed`: nothing older is left in CUPTI.
-  void add_round(const std::vector<BufferPool::Filled>& buffers, bool is_flushed);
+  /// Before the records that are older than the reading.
+  void see_clocks(const ClockReading& reading) { clock_.add(reading); }
+  /// `next` finds the records in the buffers. `is_flushed`: nothing older is left in CUPTI.
+  void add_round(std::span<const BufferPool::Filled> buffers, NextRecord next, bool is_flushed);
+  /// Of records that were looked through before.
+  void count_left_out(const DecodeCounts& counts) { counts_.decoded += counts; }
   /// The window's end: what still waits comes as it is, and the annotations.
   void finish();
 
   [[nodiscard]] const ActivityCounts& counts() const { return counts_; }
+  /// Streams that were made within the window, as a JSON object by their numbers.
+  [[nodiscard]] std::string streams_json() const;
 
  private:
+  static constexpr size_t kMostStreams = 256;  ///< that are told of
   struct FirstPass;
   struct SecondPass;
   struct Waiting {
     profiler::Record record;
     int flushes = 0;
   };
-  struct RecordedEvent {
-    uint32_t stream = 0;
-    uint32_t correlation = 0;
-  };
 
   template <typename Visitor>
-  DecodeCounts read(const std::vector<BufferPool::Filled>& buffers, Visitor& visitor);
+  DecodeCounts read(std::span<const BufferPool::Filled> buffers, NextRecord next, Visitor& visitor);
   void see_external(const ExternalCorrelationRecord& record);
   void see_call(const ApiRecord& record);
   void add(const KernelRecord& record);
@@ -69,15 +78,29 @@ class Activities {
   void add(const SynchronizationRecord& record);
   void add(const ApiRecord& record);
   void add(const OverheadRecord& record);
+  // activities_memory.cc
+  void add(const MemoryRecord& record);
+  void add(const MemoryPoolRecord& record);
+  void add(const UnifiedMemoryRecord& record);
+  void count_pool(uint32_t device, uint64_t address, uint64_t size, uint64_t used, int64_t time_ns);
+  void add(const EnvironmentRecord& record);
+  void deliver_counter(std::string_view name, std::string_view series, double value,
+                       int64_t time_ns);
+  void add(const StreamRecord& record);
+  template <typename Transfer>
+  void add_transfer(profiler::RecordKind kind, const Transfer& transfer, std::string_view name);
+  [[nodiscard]] static profiler::Record work(profiler::RecordKind kind, uint32_t device,
+                                             uint32_t stream, uint32_t correlation);
   /// Gives `record` its times; false where it has none that can be shown.
   [[nodiscard]] bool set_times(profiler::Record& record, uint64_t start, uint64_t end);
   void submit_work(profiler::Record record, bool may_wait);
   void submit_matched(profiler::Record& record, Call& call);
   void retry_waiting();
 
-  [[nodiscard]] int64_t to_monotonic(uint64_t time) const;
   [[nodiscard]] profiler::TextId launch_args(const KernelRecord& record);
   [[nodiscard]] profiler::TextId kernel_id(const char* symbol);
+  void see_collective(const KernelRecord& record);
+  void tell_collective(profiler::Record& record, const Call& call);
   struct Function {
     profiler::TextId name;
     bool is_shown = false;
@@ -88,14 +111,23 @@ class Activities {
   const Library& library_;
   DeviceTable& devices_;
   const AnnotationNames& annotation_names_;
-  const profiler::ClockPair clocks_;
+  const CollectiveNotes& collective_notes_;
+  CuptiClock clock_;
   int64_t now_ns_ = 0;
   ActivityCounts counts_;
   Launches launches_;
   GpuAnnotations annotations_;
   std::vector<Waiting> waiting_;
+  struct CollectiveKernel {
+    std::string name;
+    std::string launch_args;
+  };
+  std::unordered_map<uint32_t, CollectiveKernel>
+      collective_kernels_;  ///< until they have their call
   std::unordered_map<uint32_t, uint32_t> device_of_context_;
   std::unordered_map<uint32_t, RecordedEvent> events_;
+  std::map<uint32_t, StreamRecord> streams_;
+  std::map<uint32_t, nvml::GpuReading> environments_;  ///< by device; each record tells a part
   // Texts interned for this generation of the text table.
   uint32_t generation_ = 0;
   std::unordered_map<uint64_t, profiler::TextId> kernels_;

@@ -23,6 +23,13 @@ constexpr std::array<std::string_view, 8> kMemoryKinds = {
     "Array",   "Managed",  "Device Static", "Managed Static"};
 constexpr std::array<std::string_view, 5> kSynchronizations = {
     "<unknown>", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
+constexpr std::array<std::string_view, 3> kMemoryOperations = {"<unknown>", "Allocation",
+                                                               "Release"};
+constexpr std::array<std::string_view, 4> kPoolOperations = {
+    "<unknown>", "Memory Pool Created", "Memory Pool Destroyed", "Memory Pool Trimmed"};
+constexpr std::array<std::string_view, 5> kUnifiedMemory = {
+    "<unknown>", "Unified Memory HtoD", "Unified Memory DtoH", "Unified Memory CPU Page Faults",
+    "Unified Memory GPU Page Faults"};
 
 // Those that Kineto leaves out.
 constexpr std::string_view kNoise[] = {"cudaGetDevice",
@@ -59,6 +66,15 @@ std::string copy_name(uint8_t copy_kind, uint8_t source, uint8_t destination) {
 std::string memset_name(uint16_t memory_kind) {
   return "Memset (" + std::string(at(kMemoryKinds, memory_kind)) + ")";
 }
+
+std::string memory_operation_name(uint32_t operation, uint32_t memory_kind) {
+  return std::string(at(kMemoryOperations, operation)) + " (" +
+         std::string(at(kMemoryKinds, memory_kind)) + ")";
+}
+
+std::string_view pool_operation_name(uint32_t operation) { return at(kPoolOperations, operation); }
+
+std::string_view unified_memory_name(uint32_t counter) { return at(kUnifiedMemory, counter); }
 
 std::string_view synchronization_name(uint32_t type) { return at(kSynchronizations, type); }
 

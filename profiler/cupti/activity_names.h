@@ -15,6 +15,12 @@ namespace redline::cupti {
 [[nodiscard]] std::string copy_name(uint8_t copy_kind, uint8_t source, uint8_t destination);
 /// "Memset (Device)"
 [[nodiscard]] std::string memset_name(uint16_t memory_kind);
+/// "Allocation (Device)", "Release (Pinned)"
+[[nodiscard]] std::string memory_operation_name(uint32_t operation, uint32_t memory_kind);
+/// "Memory Pool Created"
+[[nodiscard]] std::string_view pool_operation_name(uint32_t operation);
+/// "Unified Memory HtoD", "Unified Memory GPU Page Faults"
+[[nodiscard]] std::string_view unified_memory_name(uint32_t counter);
 /// "Stream Sync"
 [[nodiscard]] std::string_view synchronization_name(uint32_t type);
 /// "Buffer Flush"

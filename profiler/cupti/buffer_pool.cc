@@ -1,7 +1,9 @@
 #include "profiler/cupti/buffer_pool.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <new>
 
 namespace redline::cupti {
@@ -11,6 +13,7 @@ uint8_t* BufferPool::make() {
   std::unique_ptr<uint8_t[]> buffer(new (std::nothrow) uint8_t[kBufferBytes]);
   if (!buffer) return nullptr;
   std::memset(buffer.get(), 0, kBufferBytes);
+  const std::lock_guard lock(mutex_);
   all_.push_back(std::move(buffer));
   free_.reserve(all_.size());
   filled_.reserve(all_.size());
@@ -18,30 +21,47 @@ uint8_t* BufferPool::make() {
 }
 
 void BufferPool::warm_up() {
-  const std::lock_guard lock(mutex_);
-  while (free_.size() < kWarmBuffers && all_.size() < kMostBuffers) {
+  const auto is_warm = [this] {
+    const std::lock_guard lock(mutex_);
+    return free_.size() >= kWarmBuffers || all_.size() >= kMostBuffers;
+  };
+  while (!is_warm()) {
     uint8_t* buffer = make();
     if (buffer == nullptr) return;
+    const std::lock_guard lock(mutex_);
     free_.push_back(buffer);
   }
 }
 
+size_t BufferPool::room() const {
+  const std::lock_guard lock(mutex_);
+  return free_.size() + kMostBuffers - std::min(kMostBuffers, all_.size());
+}
+
 uint8_t* BufferPool::take(bool may_refuse) noexcept {
-  try {
+  {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
       uint8_t* buffer = free_.back();
       free_.pop_back();
       return buffer;
     }
-    if (all_.size() < kMostBuffers || !may_refuse) {
-      if (uint8_t* buffer = make()) return buffer;
+    if (may_refuse && all_.size() + being_made_ >= kMostBuffers) {
+      ++refused_;
+      return nullptr;
     }
-    ++refused_;
+    ++being_made_;
+  }
+  uint8_t* buffer = nullptr;
+  try {
+    buffer = make();
   } catch (const std::exception&) {
     // No memory for the lists.
   }
-  return nullptr;
+  const std::lock_guard lock(mutex_);
+  --being_made_;
+  if (buffer == nullptr) ++refused_;
+  return buffer;
 }
 
 void BufferPool::complete(uint8_t* buffer, size_t valid_size) noexcept {

@@ -18,15 +18,17 @@ class BufferPool {
  public:
   static constexpr size_t kBufferBytes = size_t{2} << 20;
   static constexpr size_t kWarmBuffers = 8;
-  static constexpr size_t kMostBuffers = 24;
+  static constexpr size_t kMostBuffers = 64;  ///< as much as Kineto takes
 
   struct Filled {
     uint8_t* buffer = nullptr;
     size_t valid_size = 0;
   };
 
-  /// At least kWarmBuffers free ones, all touched.
+  /// At least kWarmBuffers free ones, all touched, so that no training thread has to make one.
   void warm_up();
+  /// Buffers that could be filled before one is refused.
+  [[nodiscard]] size_t room() const;
 
   // From CUPTI's callbacks.
   /// An empty buffer; where all are in use, a new one up to kMostBuffers. Then nullptr, which CUPTI
@@ -47,6 +49,7 @@ class BufferPool {
   [[nodiscard]] uint64_t refused() const;
 
  private:
+  /// Without the lock: the system may take long to give memory.
   [[nodiscard]] uint8_t* make();
 
   mutable std::mutex mutex_;
@@ -54,6 +57,7 @@ class BufferPool {
   std::vector<std::unique_ptr<uint8_t[]>> all_;
   std::vector<uint8_t*> free_;
   std::vector<Filled> filled_;
+  size_t being_made_ = 0;
   uint64_t refused_ = 0;
   bool is_woken_ = false;
 };

@@ -1,14 +1,15 @@
 // The facts of CUPTI's ABI that the recorder needs, so that it builds without CUDA and one binary
 // serves every CUPTI from 11.8 on.
 //
-// NVIDIA only appends to its records: CUpti_ActivityKernel8 (11.8) to Kernel10 (13.0) begin alike,
-// and so do the others. Each struct here is the beginning that all supported versions share; the
-// library itself says where the next record begins. cupti_abi_test.cc compares them with NVIDIA's
-// headers.
+// NVIDIA only appends to its records: CUpti_ActivityKernel8 (11.8) to Kernel13 (13.5) begin alike,
+// and so do the others. Each struct here is the beginning that all supported versions share, but
+// for a kernel's priority, which comes with 13.1; the library itself says where the next record
+// begins. cupti_abi_test.cc compares them with NVIDIA's headers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace redline::cupti {
 
@@ -24,10 +25,10 @@ constexpr Result kConfidentialComputing = 41;
 constexpr Result kMigNotSupported = 43;
 constexpr Result kWslNotSupported = 45;
 
-/// cuptiGetVersion() of CUDA 11.8, 12.8 and 12.9.
+// cuptiGetVersion() of CUDA 11.8, 12.9 and 13.1.
 constexpr uint32_t kVersion11_8 = 18;
-constexpr uint32_t kVersion12_8 = 26;
 constexpr uint32_t kVersion12_9 = 27;
+constexpr uint32_t kVersion13_1 = 130100;
 
 // CUpti_ActivityKind
 enum class Kind : uint32_t {
@@ -39,10 +40,15 @@ enum class Kind : uint32_t {
   kContext = 9,
   kConcurrentKernel = 10,
   kOverhead = 17,
+  kEnvironment = 20,
   kPeerCopy = 22,
+  kUnifiedMemory = 25,
   kCudaEvent = 36,
+  kStream = 37,
   kSynchronization = 38,
   kExternalCorrelation = 39,
+  kMemory = 49,
+  kMemoryPool = 50,
 };
 
 // CUpti_ExternalCorrelationKind: as Kineto uses them.
@@ -56,12 +62,25 @@ constexpr int kRuntimeDomain = 2;
 constexpr int kSystemThreadIds = 1;         ///< CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
 constexpr uint32_t kFlushForced = 1;        ///< CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 constexpr int kZeroedBuffers = 5;           ///< CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER
+constexpr int kBuffersByThread = 9;         ///< CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER
 constexpr uint32_t kNoStream = 0xFFFFFFFF;  ///< CUPTI_SYNCHRONIZATION_INVALID_VALUE
 
 using BufferRequested = void (*)(uint8_t** buffer, size_t* size, size_t* most_records);
 using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size,
                                  size_t valid_size);
-using TimestampCallback = uint64_t (*)();
+using Callback = void (*)(void* user_data, int domain, uint32_t function, const void* data);
+using SubscriberHandle = void*;
+using NextRecord = Result (*)(uint8_t* buffer, size_t valid_size, uint8_t** record);
+
+/// CUpti_SubscriberParams, of 13.0 on.
+struct SubscriberParams {
+  size_t size = sizeof(SubscriberParams);
+  const char* name = nullptr;
+  char* other = nullptr;  ///< is filled where another has subscribed
+  size_t other_size = 0;
+};
+
+constexpr int32_t kNoPriority = std::numeric_limits<int32_t>::min();  ///< not told
 
 struct KernelRecord {
   Kind kind = {};
@@ -96,6 +115,15 @@ struct KernelRecord {
   uint64_t graph_node = 0;
   uint32_t shared_memory_limit = 0;
   uint32_t graph = 0;
+  void* access_policy = nullptr;
+  uint32_t channel = 0;
+  uint32_t channel_type = 0;
+  int32_t cluster[3] = {};  ///< blocks; 0: not launched in clusters
+  uint32_t cluster_scheduling = 0;
+  uint64_t local_memory_total_of_64_bits = 0;
+  uint64_t of_later_versions[2] = {};
+  int32_t priority = kNoPriority;
+  uint32_t more_padding = 0;
 };
 
 struct MemcpyRecord {
@@ -208,6 +236,106 @@ struct OverheadRecord {
   uint32_t object[3] = {};
   uint64_t start = 0;
   uint64_t end = 0;
+};
+
+/// CUpti_ActivityMemory3 and 4: an allocation, or its release.
+struct MemoryRecord {
+  Kind kind = {};
+  uint32_t operation = 0;
+  uint32_t memory_kind = 0;
+  uint32_t correlation = 0;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  uint64_t time = 0;
+  uint64_t program_counter = 0;
+  uint32_t process = 0;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  const char* name = nullptr;
+  uint32_t is_async = 0;
+  uint32_t padding = 0;
+  uint32_t pool_type = 0;
+  uint32_t pool_padding = 0;
+  uint64_t pool_address = 0;
+  uint64_t pool_release_threshold = 0;
+  uint64_t pool_size = 0;  ///< of one that is not this process's own: its process
+  uint64_t pool_used = 0;
+};
+constexpr uint32_t kAllocation = 1;  ///< CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
+constexpr uint32_t kRelease = 2;
+constexpr uint32_t kOwnPool = 1;  ///< CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL
+
+/// CUpti_ActivityMemoryPool2 and 3.
+struct MemoryPoolRecord {
+  Kind kind = {};
+  uint32_t operation = 0;
+  uint32_t pool_type = 0;
+  uint32_t correlation = 0;
+  uint32_t process = 0;
+  uint32_t device = 0;
+  uint64_t kept_bytes = 0;
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t release_threshold = 0;
+  uint64_t time = 0;
+  uint64_t used = 0;
+};
+
+/// CUpti_ActivityUnifiedMemoryCounter2 and 3: a migration, or faults of pages.
+struct UnifiedMemoryRecord {
+  Kind kind = {};
+  uint32_t counter = 0;
+  uint64_t value = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t address = 0;
+  uint32_t source = 0;
+  uint32_t destination = 0;
+  uint32_t stream = 0;
+  uint32_t process = 0;
+  uint32_t flags = 0;
+  uint32_t padding = 0;
+};
+// CUpti_ActivityUnifiedMemoryCounterKind
+constexpr uint32_t kUnifiedHostToDevice = 1;
+constexpr uint32_t kUnifiedDeviceToHost = 2;
+constexpr uint32_t kUnifiedCpuFaults = 3;
+constexpr uint32_t kUnifiedGpuFaults = 4;
+
+/// CUpti_ActivityUnifiedMemoryCounterConfig
+struct UnifiedMemoryConfig {
+  uint32_t scope = 1;  ///< PROCESS_SINGLE_DEVICE
+  uint32_t counter = 0;
+  uint32_t device = 0;
+  uint32_t enable = 1;
+};
+
+// CUpti_ActivityEnvironmentKind
+constexpr uint32_t kEnvironmentSpeed = 1;
+constexpr uint32_t kEnvironmentTemperature = 2;
+constexpr uint32_t kEnvironmentPower = 3;
+constexpr uint32_t kThrottleNotTold = 0xC0000000;  ///< not for this GPU, or why is unknown
+
+/// What CUPTI samples of a GPU by itself; which figures it holds is environment_kind's to say.
+struct EnvironmentRecord {
+  Kind kind = {};
+  uint32_t device = 0;
+  uint64_t time = 0;
+  uint32_t environment_kind = 0;
+  /// SM clock and memory clock in MHz, PCIe generation and width, throttle reasons as NVML has
+  /// them; or degrees; or milliwatts, and their limit.
+  uint32_t figures[5] = {};
+};
+
+/// Of a stream that is created.
+struct StreamRecord {
+  Kind kind = {};
+  uint32_t context = 0;
+  uint32_t stream = 0;
+  int32_t priority = 0;  ///< lower ones go first
+  uint32_t flag = 0;
+  uint32_t correlation = 0;
 };
 
 struct ContextRecord {

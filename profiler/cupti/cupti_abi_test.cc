@@ -32,7 +32,8 @@ void expect_kernel() {
   EXPECT_SAME(KernelRecord, name, Theirs, name);
   EXPECT_SAME(KernelRecord, graph_node, Theirs, graphNodeId);
   EXPECT_SAME(KernelRecord, graph, Theirs, graphId);
-  EXPECT_LE(sizeof(KernelRecord), sizeof(Theirs));
+  EXPECT_SAME(KernelRecord, cluster, Theirs, clusterX);
+  EXPECT_LE(offsetof(KernelRecord, of_later_versions), sizeof(Theirs));
 }
 
 /// Of memcpy, peer copies and memset.
@@ -54,6 +55,13 @@ TEST(CuptiAbi, WorkOfAGpu) {
   expect_kernel<CUpti_ActivityKernel8>();
   expect_kernel<CUpti_ActivityKernel9>();
   expect_kernel<CUpti_ActivityKernel10>();
+#if CUPTI_API_VERSION >= 130100
+  EXPECT_SAME(KernelRecord, priority, CUpti_ActivityKernel11, priority);
+  EXPECT_EQ(sizeof(KernelRecord), sizeof(CUpti_ActivityKernel11));
+#else
+  // Later ones go on behind it, first with the priority.
+  EXPECT_EQ(offsetof(KernelRecord, priority), sizeof(CUpti_ActivityKernel10));
+#endif
   expect_transfer<MemcpyRecord, CUpti_ActivityMemcpy5>();
   expect_transfer<MemcpyRecord, CUpti_ActivityMemcpy6>();
   expect_transfer<PeerCopyRecord, CUpti_ActivityMemcpyPtoP4>();
@@ -80,7 +88,60 @@ TEST(CuptiAbi, CallsAndTheRest) {
   EXPECT_SAME(CudaEventRecord, event, CUpti_ActivityCudaEvent2, eventId);
   EXPECT_SAME(OverheadRecord, overhead_kind, CUpti_ActivityOverhead, overheadKind);
   EXPECT_SAME(OverheadRecord, end, CUpti_ActivityOverhead3, end);
+  EXPECT_SAME(EnvironmentRecord, device, CUpti_ActivityEnvironment, deviceId);
+  EXPECT_SAME(EnvironmentRecord, time, CUpti_ActivityEnvironment, timestamp);
+  EXPECT_SAME(EnvironmentRecord, environment_kind, CUpti_ActivityEnvironment, environmentKind);
+  EXPECT_SAME(EnvironmentRecord, figures, CUpti_ActivityEnvironment, data.speed.smClock);
+  EXPECT_EQ(sizeof(EnvironmentRecord), sizeof(CUpti_ActivityEnvironment));
+  EXPECT_SAME(SubscriberParams, name, CUpti_SubscriberParams, subscriberName);
+  EXPECT_SAME(SubscriberParams, other_size, CUpti_SubscriberParams, oldSubscriberSize);
   EXPECT_SAME(ContextRecord, device, CUpti_ActivityContext3, deviceId);
+}
+
+/// Of version 3 and 4.
+template <typename Theirs>
+void expect_memory() {
+  EXPECT_SAME(MemoryRecord, operation, Theirs, memoryOperationType);
+  EXPECT_SAME(MemoryRecord, memory_kind, Theirs, memoryKind);
+  EXPECT_SAME(MemoryRecord, address, Theirs, address);
+  EXPECT_SAME(MemoryRecord, time, Theirs, timestamp);
+  EXPECT_SAME(MemoryRecord, device, Theirs, deviceId);
+  EXPECT_SAME(MemoryRecord, stream, Theirs, streamId);
+  EXPECT_SAME(MemoryRecord, is_async, Theirs, isAsync);
+  EXPECT_SAME(MemoryRecord, pool_type, Theirs, memoryPoolConfig);
+  EXPECT_SAME(MemoryRecord, pool_used, Theirs, memoryPoolConfig.utilizedSize);
+  EXPECT_LE(sizeof(MemoryRecord), sizeof(Theirs));
+}
+
+template <typename Pool, typename Unified>
+void expect_pool_and_unified() {
+  EXPECT_SAME(MemoryPoolRecord, device, Pool, deviceId);
+  EXPECT_SAME(MemoryPoolRecord, address, Pool, address);
+  EXPECT_SAME(MemoryPoolRecord, time, Pool, timestamp);
+  EXPECT_SAME(MemoryPoolRecord, used, Pool, utilizedSize);
+  EXPECT_LE(sizeof(MemoryPoolRecord), sizeof(Pool));
+  EXPECT_SAME(UnifiedMemoryRecord, counter, Unified, counterKind);
+  EXPECT_SAME(UnifiedMemoryRecord, end, Unified, end);
+  EXPECT_SAME(UnifiedMemoryRecord, destination, Unified, dstId);
+  EXPECT_LE(sizeof(UnifiedMemoryRecord), sizeof(Unified));
+}
+
+TEST(CuptiAbi, Memory) {
+  expect_memory<CUpti_ActivityMemory3>();
+  expect_memory<CUpti_ActivityMemory4>();
+  expect_pool_and_unified<CUpti_ActivityMemoryPool2, CUpti_ActivityUnifiedMemoryCounter2>();
+  expect_pool_and_unified<CUpti_ActivityMemoryPool3, CUpti_ActivityUnifiedMemoryCounter3>();
+  EXPECT_SAME(StreamRecord, priority, CUpti_ActivityStream, priority);
+  EXPECT_EQ(sizeof(UnifiedMemoryConfig), sizeof(CUpti_ActivityUnifiedMemoryCounterConfig));
+  EXPECT_EQ(UnifiedMemoryConfig().scope,
+            uint32_t{CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE});
+  EXPECT_EQ(static_cast<int>(Kind::kMemory), CUPTI_ACTIVITY_KIND_MEMORY2);
+  EXPECT_EQ(static_cast<int>(Kind::kMemoryPool), CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+  EXPECT_EQ(static_cast<int>(Kind::kUnifiedMemory), CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+  EXPECT_EQ(static_cast<int>(Kind::kStream), CUPTI_ACTIVITY_KIND_STREAM);
+  EXPECT_EQ(kRelease, uint32_t{CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE});
+  EXPECT_EQ(kOwnPool, uint32_t{CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL});
+  EXPECT_EQ(kUnifiedGpuFaults, uint32_t{CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT});
 }
 
 TEST(CuptiAbi, Numbers) {
@@ -98,6 +159,9 @@ TEST(CuptiAbi, Numbers) {
   EXPECT_EQ(int{kOperatorIds}, CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0);
   EXPECT_EQ(int{kAnnotationIds}, CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1);
   EXPECT_EQ(kZeroedBuffers, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
+  EXPECT_EQ(kBuffersByThread, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+  EXPECT_EQ(static_cast<int>(Kind::kEnvironment), CUPTI_ACTIVITY_KIND_ENVIRONMENT);
+  EXPECT_EQ(int{kEnvironmentPower}, CUPTI_ACTIVITY_ENVIRONMENT_POWER);
   EXPECT_EQ(kSystemThreadIds, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   EXPECT_EQ(kRuntimeDomain, CUPTI_CB_DOMAIN_RUNTIME_API);
   EXPECT_EQ(kDriverDomain, CUPTI_CB_DOMAIN_DRIVER_API);

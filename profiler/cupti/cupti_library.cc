@@ -7,9 +7,7 @@
 #include <string_view>
 
 namespace redline::cupti {
-namespace {
 
-/// The path of the loaded library whose file name begins with `name`.
 std::string loaded_library(std::string_view name) {
   struct Search {
     std::string_view name;
@@ -27,9 +25,14 @@ std::string loaded_library(std::string_view name) {
   return search.path;
 }
 
+namespace {
+
 void* open_library(const std::string& loaded) {
   if (!loaded.empty()) return dlopen(loaded.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"}) {
+  // The toolkit's own folder of CUPTI is on no path of the loader.
+  for (const char* name :
+       {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so",
+        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so", "/usr/local/cuda/lib64/libcupti.so"}) {
     if (void* library = dlopen(name, RTLD_LAZY)) return library;
   }
   return nullptr;
@@ -44,7 +47,13 @@ bool bind(void* library, const char* name, Function*& function) {
 /// The name of what is missing, or nullptr.
 const char* bind_all(void* handle, Library& library) {
   bind(handle, "cuptiActivitySetAttribute", library.set_attribute);
-  bind(handle, "cuptiActivityRegisterTimestampCallback", library.register_timestamp_callback);
+  bind(handle, "cuptiSubscribe", library.subscribe);
+  bind(handle, "cuptiSubscribe_v2", library.subscribe_v2);
+  bind(handle, "cuptiUnsubscribe", library.unsubscribe);
+  bind(handle, "cuptiGetStreamIdEx", library.stream_id);
+  bind(handle, "cuptiGetDeviceId", library.device_id);
+  bind(handle, "cuptiActivityEnableAllSyncRecords", library.enable_all_waits);
+  bind(handle, "cuptiActivityConfigureUnifiedMemoryCounter", library.configure_unified_memory);
 #define REDLINE_BIND(name, field) \
   if (!bind(handle, name, library.field)) return name
   REDLINE_BIND("cuptiGetVersion", get_version);
@@ -56,6 +65,7 @@ const char* bind_all(void* handle, Library& library) {
   REDLINE_BIND("cuptiActivityDisable", disable);
   REDLINE_BIND("cuptiActivityFlushAll", flush_all);
   REDLINE_BIND("cuptiActivityGetNextRecord", get_next_record);
+  REDLINE_BIND("cuptiGetTimestamp", get_timestamp);
   REDLINE_BIND("cuptiActivityGetNumDroppedRecords", get_dropped);
   REDLINE_BIND("cuptiActivityPushExternalCorrelationId", push_external_id);
   REDLINE_BIND("cuptiActivityPopExternalCorrelationId", pop_external_id);

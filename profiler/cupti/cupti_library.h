@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 
 #include "profiler/cupti/cupti_abi.h"
@@ -24,16 +25,26 @@ struct Library {
   Result (*enable)(Kind) = nullptr;
   Result (*disable)(Kind) = nullptr;
   Result (*flush_all)(uint32_t flags) = nullptr;
-  Result (*get_next_record)(uint8_t* buffer, size_t valid_size, uint8_t** record) = nullptr;
+  NextRecord get_next_record = nullptr;
+  Result (*get_timestamp)(uint64_t*) = nullptr;
   Result (*get_dropped)(void* context, uint32_t stream, size_t* dropped) = nullptr;
   Result (*push_external_id)(uint32_t kind, uint64_t id) = nullptr;
   Result (*pop_external_id)(uint32_t kind, uint64_t* last) = nullptr;
   // Not in every version.
+  Result (*configure_unified_memory)(UnifiedMemoryConfig*, uint32_t count) = nullptr;
   Result (*set_attribute)(int attribute, size_t* size, void* value) = nullptr;
-  Result (*register_timestamp_callback)(TimestampCallback) = nullptr;
+  Result (*subscribe)(SubscriberHandle*, Callback, void* user_data) = nullptr;
+  Result (*subscribe_v2)(SubscriberHandle*, Callback, void* user_data, SubscriberParams*) = nullptr;
+  Result (*unsubscribe)(SubscriberHandle) = nullptr;
+  Result (*stream_id)(void* context, void* stream, uint8_t is_per_thread, uint32_t*) = nullptr;
+  Result (*device_id)(void* context, uint32_t*) = nullptr;
+  Result (*enable_all_waits)(uint8_t enable) = nullptr;
 
   [[nodiscard]] std::string error_text(Result result) const;
 };
+
+/// The path of the library of this process whose file name begins with `name`; "" without one.
+[[nodiscard]] std::string loaded_library(std::string_view name);
 
 /// Whether an NVIDIA driver serves this process, or could: its library is loaded, or its device is
 /// there.

@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 
+#include "profiler/cupti/shared_state.h"
+#include "profiler/cupti/stream_names.h"
+#include "profiler/nvml/nvml_library.h"
 #include "profiler/quiet_thread.h"
 #include "trace/text_buffer.h"
 
@@ -24,7 +26,11 @@ constexpr Kind kKinds[] = {Kind::kConcurrentKernel,
                            Kind::kSynchronization,
                            Kind::kCudaEvent,
                            Kind::kOverhead,
-                           Kind::kContext};
+                           Kind::kContext,
+                           Kind::kStream};
+
+/// Wanted with memory events alone: CUPTI then follows each allocation.
+constexpr Kind kMemoryActivities[] = {Kind::kMemory, Kind::kMemoryPool, Kind::kUnifiedMemory};
 
 /// Without these a trace would have no GPU; the others only add to it.
 bool is_needed(Kind kind) {
@@ -32,41 +38,21 @@ bool is_needed(Kind kind) {
          kind == Kind::kRuntime;
 }
 
-// What CUPTI's callbacks know. CUPTI may call them as long as the process lives, so they are never
-// destroyed.
-struct Shared {
-  BufferPool pool;
-  AnnotationNames annotations;
-  std::atomic<bool> may_refuse = false;
-  // The table of functions while operators' ids are wanted, else nullptr; and from then on for
-  // ever, since what was pushed must be popped, also after the window's end.
-  std::atomic<const Library*> ids = nullptr;
-  std::atomic<const Library*> pops = nullptr;
-};
-
-Shared& shared() {
-  static auto* const instance = new Shared;
-  return *instance;
-}
-
 void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
-  *buffer = shared().pool.take(shared().may_refuse.load(std::memory_order_relaxed));
+  SharedState& shared = shared_state();
+  *buffer = shared.pool.take(shared.may_refuse.load(std::memory_order_relaxed));
   *size = *buffer != nullptr ? BufferPool::kBufferBytes : 0;
   *most_records = 0;  // as many as fit
 }
 
 void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid_size) {
-  if (buffer != nullptr) shared().pool.complete(buffer, valid_size);
+  if (buffer != nullptr) shared_state().pool.complete(buffer, valid_size);
 }
 
-uint64_t timestamp() { return static_cast<uint64_t>(profiler::monotonic_ns()); }
-
-/// The tool that was here first, as far as it can be known.
-std::string other_subscriber() {
-  if (std::getenv("NSYS_PROFILING_SESSION_ID") != nullptr) return "Nsight Systems";
-  if (std::getenv("NV_COMPUTE_PROFILER_PERFWORKS_DIR") != nullptr) return "Nsight Compute";
-  const char* injected = std::getenv("CUDA_INJECTION64_PATH");
-  return injected != nullptr && *injected != '\0' ? injected : "another profiler";
+std::string in_use_by(const std::string& tool) {
+  return tool +
+         " uses CUPTI in this process, which serves one tool at a time; the next window tries "
+         "again";
 }
 
 }  // namespace
@@ -74,9 +60,7 @@ std::string other_subscriber() {
 std::string CuptiSource::explain(const Library& library, Result result) {
   switch (result) {
     case kMultipleSubscribers:
-      return other_subscriber() +
-             " uses CUPTI in this process, which serves one tool at a time; the next window tries "
-             "again";
+      return in_use_by(other_tool());
     case kInsufficientPrivileges:
     case kVirtualizedInsufficientPrivileges:
       return "only root may read GPU activity here: load the driver with "
@@ -95,85 +79,119 @@ std::string CuptiSource::explain(const Library& library, Result result) {
 }
 
 void CuptiSource::enable(const profiler::SourceOptions& options) noexcept {
-  if (!options.record_gpu || activities_) return;
+  if (!options.record_gpu || reader_) return;
   try {
-    begin();
+    begin(options);
   } catch (const std::exception& failure) {
     refuse(failure.what());
   }
+  if (!thread_) leave_cupti();
 }
 
 void CuptiSource::disable() noexcept {
+  if (!reader_) return;
   try {
-    if (activities_) end();
+    end();
   } catch (const std::exception& failure) {
     refuse(failure.what());
   }
-  activities_.reset();
+  leave_cupti();
 }
 
-void CuptiSource::begin() {
+/// Also of what was only begun.
+void CuptiSource::leave_cupti() {
+  disable_kinds();
+  reader_.reset();
+  if (library_) subscription_.release(*library_);
+}
+
+void CuptiSource::begin(const profiler::SourceOptions& options) {
   if (!library_) {
     auto found = find_library();
     if (!found) return refuse(found.error());
     library_ = std::move(*found);
     if (!library_) return;  // no CUDA here
   }
-  if (!is_set_up_) {
-    if (auto done = set_up(); !done) return refuse(done.error());
-    is_set_up_ = true;
+  if (const std::string tool = subscription_.take(*library_); !tool.empty()) {
+    return refuse(in_use_by(tool));
   }
-  devices_ = {};
-  Shared& all = shared();
-  all.pool.warm_up();
-  for (const auto& [buffer, size] : all.pool.take_filled()) all.pool.give_back(buffer);
-  all.annotations.clear();
-  refused_before_ = all.pool.refused();
-  dropped_ = 0;
-  if (const Result result = enable_kinds(); result != kSuccess) {
+  if (const Result result = set_up(); result != kSuccess) {
     return refuse(explain(*library_, result));
   }
-  activities_ = std::make_unique<Activities>(*library_, devices_, all.annotations);
+  SharedState& shared = shared_state();
+  shared.pool.warm_up();
+  for (const auto& [buffer, size] : shared.pool.take_filled()) shared.pool.give_back(buffer);
+  shared.annotations.clear();
+  shared.collectives.clear();
+  refused_before_ = shared.pool.refused();
+  dropped_ = 0;
+  devices_ = {};
+  if (const Result result = enable_kinds(options); result != kSuccess) {
+    return refuse(explain(*library_, result));
+  }
+  reader_ = std::make_unique<ActivityReader>(
+      *library_, shared.pool,
+      Activities(*library_, devices_, shared.annotations, shared.collectives), folder_);
   is_closing_ = false;
-  thread_ = profiler::start_quiet_thread([this] { run(); });
-  if (!thread_) {
-    disable_kinds();
-    activities_.reset();
-    return refuse("the system has no thread left");
-  }
-  all.pops = &*library_;
-  all.ids = &*library_;
+  if (reader_->start()) thread_ = profiler::start_quiet_thread([this] { run(*reader_); });
+  if (!thread_) return refuse("the system has no thread left");
+  shared.pops = &*library_;
+  shared.ids = &*library_;
 }
 
-tl::expected<void, std::string> CuptiSource::set_up() {
+/// For each window anew: another user of CUPTI, such as torch.profiler, may have put its own in the
+/// place of ours, or ended CUPTI.
+Result CuptiSource::set_up() {
   const Library& cupti = *library_;
-  shared().may_refuse = cupti.version >= kVersion12_9;
-  // The older ones of these may be missing, and none is worth losing the GPU for.
-  if (cupti.set_attribute != nullptr) {
-    uint8_t zeroed = 1;
-    size_t size = sizeof(zeroed);
-    static_cast<void>(cupti.set_attribute(kZeroedBuffers, &size, &zeroed));
+  shared_state().may_refuse = cupti.version >= kVersion12_9;
+  // Not every version knows these, and none is worth losing the GPU for.
+  for (const int attribute : {kZeroedBuffers, kBuffersByThread}) {
+    uint8_t is_on = 1;
+    size_t size = sizeof(is_on);
+    if (cupti.set_attribute != nullptr) {
+      static_cast<void>(cupti.set_attribute(attribute, &size, &is_on));
+    }
   }
+  // Else each look whether an event is over, which threads do all the time, is a record.
+  if (cupti.enable_all_waits != nullptr) static_cast<void>(cupti.enable_all_waits(0));
   static_cast<void>(cupti.set_thread_id_type(kSystemThreadIds));
-  if (cupti.register_timestamp_callback != nullptr) {
-    static_cast<void>(cupti.register_timestamp_callback(timestamp));
-  }
-  const Result result = cupti.register_callbacks(buffer_requested, buffer_completed);
-  if (result != kSuccess) return tl::unexpected(explain(cupti, result));
-  return {};
+  return cupti.register_callbacks(buffer_requested, buffer_completed);
 }
 
-Result CuptiSource::enable_kinds() {
+Result CuptiSource::enable_kinds(const profiler::SourceOptions& options) {
   for (const Kind kind : kKinds) {
     const Result result = library_->enable(kind);
     if (result == kSuccess) {
       enabled_.push_back(kind);
     } else if (is_needed(kind)) {
-      disable_kinds();
       return result;
     }
   }
+  // What a GPU or driver does not serve of the rest is left out.
+  if (options.profile_memory) {
+    configure_unified_memory();
+    for (const Kind kind : kMemoryActivities) enable_if_served(kind);
+  }
+  const bool wants_state = options.host_samples_hz > 0;
+  if (wants_state && !nvml::Library().loaded()) enable_if_served(Kind::kEnvironment);
   return kSuccess;
+}
+
+void CuptiSource::enable_if_served(Kind kind) {
+  if (library_->enable(kind) == kSuccess) enabled_.push_back(kind);
+}
+
+void CuptiSource::configure_unified_memory() {
+  if (library_->configure_unified_memory == nullptr) return;
+  std::vector<UnifiedMemoryConfig> wanted;
+  for (uint32_t device = 0; device < DeviceTable::count(); ++device) {
+    for (const uint32_t counter :
+         {kUnifiedHostToDevice, kUnifiedDeviceToHost, kUnifiedCpuFaults, kUnifiedGpuFaults}) {
+      wanted.push_back({.counter = counter, .device = device});
+    }
+  }
+  static_cast<void>(
+      library_->configure_unified_memory(wanted.data(), static_cast<uint32_t>(wanted.size())));
 }
 
 void CuptiSource::disable_kinds() {
@@ -181,86 +199,92 @@ void CuptiSource::disable_kinds() {
   enabled_.clear();
 }
 
-void CuptiSource::run() {
+void CuptiSource::run(ActivityReader& reader) {
   try {
-    run_rounds();
+    while (!is_closing_) {
+      shared_state().pool.wait(kFlushIntervalMs);
+      if (is_closing_) break;
+      const bool is_forced = wants_flush_.exchange(false);
+      collect(reader, is_forced ? kFlushForced : 0);
+      if (is_forced) is_flushed_.release();
+    }
   } catch (const std::exception&) {
     // No memory: the trace goes on without what comes now; its counts tell.
   }
   is_over_.release();
 }
 
-void CuptiSource::run_rounds() {
-  while (!is_closing_) {
-    shared().pool.wait(kFlushIntervalMs);
-    if (is_closing_) return;
-    read_round(library_->flush_all(0) == kSuccess);
-  }
-}
-
-void CuptiSource::read_round(bool is_flushed) {
-  const auto filled = shared().pool.take_filled();
-  activities_->add_round(filled, is_flushed);
-  for (const auto& [buffer, size] : filled) shared().pool.give_back(buffer);
+void CuptiSource::collect(ActivityReader& reader, uint32_t flush_flags) {
+  reader.add_filled(library_->flush_all(flush_flags) == kSuccess);
+  shared_state().pool.warm_up();
   size_t dropped = 0;
   if (library_->get_dropped(nullptr, 0, &dropped) == kSuccess) dropped_ += dropped;
 }
 
 void CuptiSource::stop_thread() {
-  shared().ids = nullptr;
+  shared_state().ids = nullptr;
   is_closing_ = true;
-  shared().pool.wake();
+  shared_state().pool.wake();
   is_over_.acquire();
   thread_->join();
   thread_.reset();
 }
 
+void CuptiSource::flush_before_exit() noexcept {
+  if (!reader_) return;
+  wants_flush_ = true;
+  shared_state().pool.wake();
+  // Work that never ends must not keep the process.
+  static_cast<void>(is_flushed_.try_acquire_for(kMostWaitAtEnd));
+}
+
 void CuptiSource::let_go() noexcept {
-  if (!activities_) return;
-  shared().ids = nullptr;
+  if (!reader_) return;
+  shared_state().ids = nullptr;
   is_closing_ = true;
-  shared().pool.wake();
-  // It may wait within CUPTI for a thread that has crashed.
-  if (!is_over_.try_acquire_for(kMostWaitAtEnd)) {
-    thread_->detach();
-    static_cast<void>(activities_.release());
-    return;
-  }
-  thread_->join();
+  shared_state().pool.wake();
+  // It may wait within CUPTI for a thread that has crashed, and look at the reader once more then.
+  const bool is_over = is_over_.try_acquire_for(kMostWaitAtEnd);
+  is_over ? thread_->join() : thread_->detach();
   thread_.reset();
   try {
-    static_cast<void>(profiler::run_quietly([this] {
-      read_round(false);
-      finish_window();
-    }));
+    if (is_over) reader_->add_last();
+    reader_->finish();
+    stream_names().deliver_all();
+    add_entries();
   } catch (const std::exception&) {
     // No memory: the trace ends a little earlier.
   }
-  activities_.reset();
-}
-
-void CuptiSource::finish_window() {
-  activities_->finish();
-  add_entries();
+  if (!is_over) static_cast<void>(reader_.release());
+  reader_.reset();
 }
 
 void CuptiSource::end() {
   stop_thread();
-  // What was launched within the window is part of it.
+  // What was launched within the window is part of it; that we wait for it is not.
+  static_cast<void>(library_->disable(Kind::kSynchronization));
   synchronize_devices();
   disable_kinds();
-  const auto read_the_rest = [this] {
-    read_round(library_->flush_all(0) == kSuccess);
-    read_round(library_->flush_all(kFlushForced) == kSuccess);
-    finish_window();
-  };
-  // On a thread of its own: records have a thread whose log they go through.
-  if (!profiler::run_quietly(read_the_rest)) refuse("the system has no thread left");
+  // It may write to disk, where a limit raises SIGXFSZ.
+  const auto rest = [this] { collect_rest(); };
+  if (!profiler::run_quietly(rest)) rest();
+  reader_->finish();
+  stream_names().deliver_all();
+  add_entries();
+}
+
+void CuptiSource::collect_rest() noexcept {
+  try {
+    collect(*reader_, 0);
+    collect(*reader_, kFlushForced);
+  } catch (const std::exception&) {
+    // No memory: the trace ends a little earlier.
+  }
 }
 
 void CuptiSource::add_entries() {
-  const ActivityCounts& counts = activities_->counts();
-  const uint64_t refused = shared().pool.refused() - refused_before_;
+  const ActivityCounts& counts = reader_->activities().counts();
+  const uint64_t refused = shared_state().pool.refused() - refused_before_;
   profiler::add_entry("redline",
                       "{\"gpu\": {\"records\": " + std::to_string(counts.decoded.records) +
                           ", \"dropped\": " + std::to_string(dropped_) +
@@ -269,7 +293,9 @@ void CuptiSource::add_entries() {
                           ", \"truncated\": " + std::to_string(counts.decoded.truncated) +
                           ", \"incomplete\": " + std::to_string(counts.incomplete) +
                           ", \"other_clock\": " + std::to_string(counts.other_clock) +
-                          ", \"without_call\": " + std::to_string(counts.without_call) + "}}");
+                          ", \"without_call\": " + std::to_string(counts.without_call) +
+                          ", \"spooled_bytes\": " + std::to_string(reader_->spooled_bytes()) +
+                          ", \"streams\": " + reader_->activities().streams_json() + "}}");
   profiler::add_entry("deviceProperties", devices_.to_json());
   profiler::add_entry("cupti_version", std::to_string(library_->version));
   if (const auto version = cuda_runtime_version()) {
@@ -288,32 +314,3 @@ void CuptiSource::refuse(const std::string& why) {
 }
 
 }  // namespace redline::cupti
-
-namespace redline::profiler {
-
-bool wants_external_ids() noexcept {
-  return cupti::shared().ids.load(std::memory_order_acquire) != nullptr;
-}
-
-void push_external_id(ExternalIdKind kind, uint64_t id, std::string_view name) noexcept {
-  const cupti::Library* library = cupti::shared().ids.load(std::memory_order_acquire);
-  if (library == nullptr) return;
-  const bool is_annotation = kind == ExternalIdKind::kAnnotation;
-  try {
-    if (is_annotation) cupti::shared().annotations.add(static_cast<uint32_t>(id), name);
-  } catch (const std::exception&) {
-    // No memory for the name: its span is called "(name not kept)".
-  }
-  static_cast<void>(
-      library->push_external_id(is_annotation ? cupti::kAnnotationIds : cupti::kOperatorIds, id));
-}
-
-void pop_external_id(ExternalIdKind kind) noexcept {
-  const cupti::Library* library = cupti::shared().pops.load(std::memory_order_acquire);
-  if (library == nullptr) return;
-  uint64_t last = 0;
-  static_cast<void>(library->pop_external_id(
-      kind == ExternalIdKind::kAnnotation ? cupti::kAnnotationIds : cupti::kOperatorIds, &last));
-}
-
-}  // namespace redline::profiler

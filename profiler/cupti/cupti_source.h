@@ -1,9 +1,7 @@
 // The GPU as a source of the recorder: CUPTI is switched on at prepare and off at stop, and a
 // thread of the recorder turns what it fills into records meanwhile.
 //
-// CUPTI's calls are made without a lock that its callbacks take. What can be set only once in a
-// process (callbacks, clock, thread ids) is set once: asking again makes CUPTI lose the first
-// kernels of each later window.
+// CUPTI's calls are made without a lock that its callbacks take.
 #pragma once
 
 #include <atomic>
@@ -14,11 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "profiler/cupti/activities.h"
-#include "profiler/cupti/annotation_names.h"
-#include "profiler/cupti/buffer_pool.h"
+#include "profiler/cupti/activity_reader.h"
 #include "profiler/cupti/cupti_library.h"
 #include "profiler/cupti/device_table.h"
+#include "profiler/cupti/other_tools.h"
 #include "profiler/source.h"
 
 namespace redline::cupti {
@@ -27,38 +24,48 @@ class CuptiSource final : public profiler::Source {
  public:
   void enable(const profiler::SourceOptions& options) noexcept override;
   void disable() noexcept override;
+  /// The process is about to end, and CUDA still works: all that CUPTI holds is recorded.
+  void flush_before_exit() noexcept;
   /// The process ends: CUDA may be half gone, so CUPTI is not asked for anything any more; what it
   /// has handed over is recorded.
   void let_go() noexcept;
 
-  /// What cannot be recorded is said once a process, on stderr.
+  /// Where records wait that come too fast, from the next window on.
+  void spool_into(std::string folder) { folder_ = std::move(folder); }
+
+  /// Why nothing can be recorded, as a line for the user.
   [[nodiscard]] static std::string explain(const Library& library, Result result);
 
  private:
-  void begin();
+  void begin(const profiler::SourceOptions& options);
   void end();
-  [[nodiscard]] tl::expected<void, std::string> set_up();
-  [[nodiscard]] Result enable_kinds();
+  void leave_cupti();
+  [[nodiscard]] Result set_up();
+  [[nodiscard]] Result enable_kinds(const profiler::SourceOptions& options);
+  void enable_if_served(Kind kind);
+  void configure_unified_memory();
   void disable_kinds();
-  void run();
-  void run_rounds();
+  void run(ActivityReader& reader);
   void stop_thread();
-  void read_round(bool is_flushed);
-  void finish_window();
+  void collect(ActivityReader& reader, uint32_t flush_flags);
+  void collect_rest() noexcept;
   void refuse(const std::string& why);
   void add_entries();
 
   std::optional<Library> library_;
-  bool is_set_up_ = false;
+  Subscription subscription_;
+  std::string folder_ = "/tmp";
   bool has_warned_ = false;
   std::vector<Kind> enabled_;
   uint64_t refused_before_ = 0;
   uint64_t dropped_ = 0;
   DeviceTable devices_;
-  std::unique_ptr<Activities> activities_;
+  std::unique_ptr<ActivityReader> reader_;  ///< within a window
   std::atomic<bool> is_closing_ = false;
-  std::optional<std::thread> thread_;
-  std::binary_semaphore is_over_{0};  ///< the thread has left its loop
+  std::optional<std::thread> thread_;  ///< asks CUPTI for what it has
+  std::binary_semaphore is_over_{0};   ///< the thread has left its loop
+  std::atomic<bool> wants_flush_ = false;
+  std::binary_semaphore is_flushed_{0};
 };
 
 }  // namespace redline::cupti

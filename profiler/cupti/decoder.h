@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include "profiler/cupti/cupti_abi.h"
 
@@ -16,57 +17,86 @@ struct DecodeCounts {
   uint64_t records = 0;
   uint64_t unknown = 0;    ///< of another kind
   uint64_t truncated = 0;  ///< cut off by the end of their buffer
+
+  DecodeCounts& operator+=(const DecodeCounts& more) {
+    records += more.records;
+    unknown += more.unknown;
+    truncated += more.truncated;
+    return *this;
+  }
 };
 
-enum class Decoded { kRecord, kUnknown, kTruncated };
-
 namespace detail {
-template <typename Record, typename Visitor>
-Decoded visit_as(std::span<const uint8_t> bytes, Visitor& visitor) {
-  if (bytes.size() < sizeof(Record)) return Decoded::kTruncated;
-  Record record;
-  std::memcpy(&record, bytes.data(), sizeof(Record));
-  visitor.on(record);
-  return Decoded::kRecord;
-}
-}  // namespace detail
 
-/// Calls visitor.on() with the record that `bytes` begin with; they reach to the buffer's end.
-template <typename Visitor>
-Decoded decode(std::span<const uint8_t> bytes, Visitor& visitor) {
-  Kind kind = {};
-  if (bytes.size() < sizeof(kind)) return Decoded::kTruncated;
-  std::memcpy(&kind, bytes.data(), sizeof(kind));
+template <typename Record>
+struct Type {
+  using type = Record;
+};
+
+/// What `use` makes of the type of that kind's records; its default for a kind not asked for.
+template <typename Use>
+auto with_type(Kind kind, Use use) {
   switch (kind) {
     case Kind::kKernel:
     case Kind::kConcurrentKernel:
-      return detail::visit_as<KernelRecord>(bytes, visitor);
+      return use(Type<KernelRecord>());
     case Kind::kMemcpy:
-      return detail::visit_as<MemcpyRecord>(bytes, visitor);
+      return use(Type<MemcpyRecord>());
     case Kind::kPeerCopy:
-      return detail::visit_as<PeerCopyRecord>(bytes, visitor);
+      return use(Type<PeerCopyRecord>());
     case Kind::kMemset:
-      return detail::visit_as<MemsetRecord>(bytes, visitor);
+      return use(Type<MemsetRecord>());
     case Kind::kRuntime:
     case Kind::kDriver:
-      return detail::visit_as<ApiRecord>(bytes, visitor);
+      return use(Type<ApiRecord>());
     case Kind::kExternalCorrelation:
-      return detail::visit_as<ExternalCorrelationRecord>(bytes, visitor);
+      return use(Type<ExternalCorrelationRecord>());
     case Kind::kSynchronization:
-      return detail::visit_as<SynchronizationRecord>(bytes, visitor);
+      return use(Type<SynchronizationRecord>());
     case Kind::kCudaEvent:
-      return detail::visit_as<CudaEventRecord>(bytes, visitor);
+      return use(Type<CudaEventRecord>());
     case Kind::kOverhead:
-      return detail::visit_as<OverheadRecord>(bytes, visitor);
+      return use(Type<OverheadRecord>());
+    case Kind::kMemory:
+      return use(Type<MemoryRecord>());
+    case Kind::kMemoryPool:
+      return use(Type<MemoryPoolRecord>());
+    case Kind::kUnifiedMemory:
+      return use(Type<UnifiedMemoryRecord>());
+    case Kind::kStream:
+      return use(Type<StreamRecord>());
     case Kind::kContext:
-      return detail::visit_as<ContextRecord>(bytes, visitor);
+      return use(Type<ContextRecord>());
+    case Kind::kEnvironment:
+      return use(Type<EnvironmentRecord>());
   }
-  return Decoded::kUnknown;
+  return decltype(use(Type<KernelRecord>())){};
 }
 
-/// All records of a filled buffer; `next` is cuptiActivityGetNextRecord.
-template <typename Next, typename Visitor>
-DecodeCounts decode_buffer(uint8_t* buffer, size_t valid_size, Next next, Visitor& visitor) {
+}  // namespace detail
+
+/// How much of a record is read where CUPTI is of that version; 0: nobody asked for its kind.
+inline size_t bytes_read(Kind kind, uint32_t version) {
+  const bool is_kernel = kind == Kind::kKernel || kind == Kind::kConcurrentKernel;
+  if (is_kernel && version < kVersion13_1) return offsetof(KernelRecord, of_later_versions);
+  return detail::with_type(kind, [](auto type) { return sizeof(typename decltype(type)::type); });
+}
+
+/// Calls visitor.on() with the record that `bytes`, of bytes_read(), are.
+template <typename Visitor>
+void visit_record(std::span<const uint8_t> bytes, Kind kind, Visitor& visitor) {
+  static_cast<void>(detail::with_type(kind, [&](auto type) {
+    typename decltype(type)::type record;
+    std::memcpy(static_cast<void*>(&record), bytes.data(), bytes.size());
+    visitor.on(record);
+    return true;
+  }));
+}
+
+/// Gives what is read of each whole record of a filled buffer, and its kind, to `visit`.
+template <typename Next, typename Visit>
+DecodeCounts for_each_record(uint8_t* buffer, size_t valid_size, uint32_t version, Next next,
+                             Visit visit) {
   DecodeCounts counts;
   uint8_t* record = nullptr;
   const uint8_t* end = buffer + valid_size;
@@ -79,18 +109,28 @@ DecodeCounts decode_buffer(uint8_t* buffer, size_t valid_size, Next next, Visito
       ++counts.truncated;  // the rest cannot be found
       return counts;
     }
-    switch (decode({record, static_cast<size_t>(end - record)}, visitor)) {
-      case Decoded::kRecord:
-        ++counts.records;
-        break;
-      case Decoded::kUnknown:
-        ++counts.unknown;
-        break;
-      case Decoded::kTruncated:
-        ++counts.truncated;
-        break;
+    const std::span<const uint8_t> rest(record, static_cast<size_t>(end - record));
+    Kind kind = {};
+    if (rest.size() >= sizeof(kind)) std::memcpy(&kind, rest.data(), sizeof(kind));
+    const size_t size = bytes_read(kind, version);
+    if (rest.size() < sizeof(kind) || rest.size() < size) {
+      ++counts.truncated;
+    } else if (size == 0) {
+      ++counts.unknown;
+    } else {
+      ++counts.records;
+      visit(rest.first(size), kind);
     }
   }
+}
+
+/// All records of a filled buffer; `next` is cuptiActivityGetNextRecord.
+template <typename Next, typename Visitor>
+DecodeCounts decode_buffer(uint8_t* buffer, size_t valid_size, uint32_t version, Next next,
+                           Visitor& visitor) {
+  return for_each_record(
+      buffer, valid_size, version, next,
+      [&](std::span<const uint8_t> bytes, Kind kind) { visit_record(bytes, kind, visitor); });
 }
 
 }  // namespace redline::cupti

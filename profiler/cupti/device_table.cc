@@ -97,13 +97,16 @@ const DeviceProperties* DeviceTable::find(uint32_t device) {
   return asked ? &known_.emplace(device, *asked).first->second : nullptr;
 }
 
+uint32_t DeviceTable::count() {
+  int count = 0;
+  return call("cuDeviceGetCount", &count) && count > 0 ? static_cast<uint32_t>(count) : 0;
+}
+
 std::string DeviceTable::to_json() {
   auto list = nlohmann::ordered_json::array();
-  int count = 0;
-  if (call("cuDeviceGetCount", &count)) {
-    for (uint32_t id = 0; id < static_cast<uint32_t>(count); ++id) {
-      if (const DeviceProperties* device = find(id)) list.push_back(to_kineto(*device));
-    }
+  const uint32_t devices = count();
+  for (uint32_t id = 0; id < devices; ++id) {
+    if (const DeviceProperties* device = find(id)) list.push_back(to_kineto(*device));
   }
   return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -121,16 +124,28 @@ std::optional<int> cuda_runtime_version() {
   return version;
 }
 
-void synchronize_devices() {
+void* context_of_stream(void* stream) {
+  Context context = nullptr;
+  return call("cuStreamGetCtx", stream, &context) ? context : nullptr;
+}
+
+std::vector<UsedGpu> gpus_in_use() {
+  std::vector<UsedGpu> used;
   int count = 0;
-  if (!call("cuDeviceGetCount", &count)) return;
+  if (!call("cuDeviceGetCount", &count)) return used;
   for (int device = 0; device < count; ++device) {
     unsigned flags = 0;
     int is_active = 0;
-    if (call("cuDevicePrimaryCtxGetState", device, &flags, &is_active) && is_active != 0) {
-      synchronize(device);
-    }
+    if (!call("cuDevicePrimaryCtxGetState", device, &flags, &is_active) || is_active == 0) continue;
+    char bus[32] = "";
+    static_cast<void>(call("cuDeviceGetPCIBusId", &bus[0], static_cast<int>(sizeof(bus)), device));
+    used.push_back({device, bus});
   }
+  return used;
+}
+
+void synchronize_devices() {
+  for (const UsedGpu& gpu : gpus_in_use()) synchronize(gpu.device);
 }
 
 }  // namespace redline::cupti

@@ -18,6 +18,9 @@ class DeviceTable {
   /// Valid as long as the table; nullptr where the driver does not tell.
   [[nodiscard]] const DeviceProperties* find(uint32_t device);
 
+  /// GPUs that this process sees.
+  [[nodiscard]] static uint32_t count();
+
   /// Kineto's "deviceProperties" of all GPUs that this process sees.
   [[nodiscard]] std::string to_json();
 
@@ -28,6 +31,16 @@ class DeviceTable {
 /// Versions as Kineto writes them, e.g. 13000; none where the library is not in the process.
 [[nodiscard]] std::optional<int> cuda_driver_version();
 [[nodiscard]] std::optional<int> cuda_runtime_version();
+
+/// The context that a stream of this process belongs to; nullptr where the driver does not tell.
+[[nodiscard]] void* context_of_stream(void* stream);
+
+/// A GPU on which this process has a context.
+struct UsedGpu {
+  int device = 0;  ///< as CUDA numbers them in this process
+  std::string pci_bus;
+};
+[[nodiscard]] std::vector<UsedGpu> gpus_in_use();
 
 /// Waits for the work of every GPU that this process uses.
 void synchronize_devices();

@@ -27,7 +27,6 @@ void Launches::add_call(uint32_t correlation, int64_t begin_ns, uint32_t thread)
   }
   calls_[correlation].push_back(call);
   order_.push_back(correlation);
-  if (order_.size() > kMost) forget_oldest();
 }
 
 void Launches::end_round() {
@@ -61,6 +60,10 @@ Call* Launches::find(uint32_t correlation, int64_t time_ns) {
   // Clocks of GPU and CPU are laid on each other by CUPTI, to some microseconds.
   Call& first = calls->second.front();
   return first.begin_ns - time_ns <= kClockErrorNs ? &first : nullptr;
+}
+
+void Launches::forget_old() {
+  while (order_.size() > kMost) forget_oldest();
 }
 
 void Launches::forget_oldest() {

@@ -26,13 +26,15 @@ struct Call {
 
 class Launches {
  public:
-  static constexpr size_t kMost = size_t{1} << 17;
+  static constexpr size_t kMost = size_t{1} << 18;  ///< from round to round
 
   /// Of the call that follows or, in another buffer, was before.
   void add_external(uint32_t correlation, bool is_annotation, uint32_t id);
   void add_call(uint32_t correlation, int64_t begin_ns, uint32_t thread);
-  /// After all buffers of a round: external ids whose call came first find it.
+  /// After all calls of a round: external ids whose call came first find it.
   void end_round();
+  /// After its work, too: the oldest calls beyond kMost are forgotten.
+  void forget_old();
 
   /// The last call of that correlation that began by `time_ns`, or hardly later; nullptr if there
   /// is none.

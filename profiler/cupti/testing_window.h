@@ -18,9 +18,9 @@
 
 namespace redline::cupti {
 
-class GpuWindow : public testing::Test {
+class GpuWindow : public ::testing::Test {
  protected:
-  GpuWindow() : path_(testing::TempDir() + "gpu." + std::to_string(getpid()) + ".json") {
+  GpuWindow() : path_(::testing::TempDir() + "gpu." + std::to_string(getpid()) + ".json") {
     stub::reset_cupti();
     stub::clear_devices();
     stub::add_device(a100());
@@ -53,9 +53,11 @@ class GpuWindow : public testing::Test {
                            {111, 1024}}};
   }
 
-  void begin(bool with_gpu = true) const {
-    const nlohmann::json options{
-        {"directory", testing::TempDir()}, {"host_samples_hz", 0}, {"gpu", with_gpu}};
+  void begin(bool with_gpu = true, bool with_memory = false) const {
+    const nlohmann::json options{{"directory", ::testing::TempDir()},
+                                 {"host_samples_hz", 0},
+                                 {"gpu", with_gpu},
+                                 {"profile_memory", with_memory}};
     ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
     ASSERT_EQ(redline_start(), 0) << redline_last_error();
   }

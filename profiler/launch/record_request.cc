@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view kTraceEnding = ".pt.trace.json.gz";
 constexpr const char* kNvtxTool = "NVTX_INJECTION64_PATH";
+constexpr const char* kCudaTool = "CUDA_INJECTION64_PATH";
 constexpr const char* kScheduleExample =
     ". Example: --schedule skip_first=0,wait=1,warmup=1,active=3,repeat=1";
 
@@ -118,6 +119,8 @@ nlohmann::json json_of(const RecordRequest& request) {
                       {"with_stack", request.sources.with_stack},
                       {"with_flops", request.sources.with_flops},
                       {"with_modules", request.sources.with_modules},
+                      {"cpu", request.sources.record_cpu},
+                      {"gpu", request.sources.record_gpu},
                       {"host_samples_hz", request.sources.host_samples_hz},
                       {"memory_budget_bytes", request.memory_budget_bytes},
                       {"max_bytes", request.max_bytes},
@@ -150,6 +153,7 @@ tl::expected<void, std::string> add_record_request(const RecordRequest& request,
   }
   environment.prepend("LD_PRELOAD", *core);
   if (!environment.get(kNvtxTool)) environment.set(kNvtxTool, *core);
+  if (request.sources.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
   const nlohmann::json json = json_of(request);
   environment.set("REDLINE_RECORD",
                   json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

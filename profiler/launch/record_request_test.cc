@@ -10,8 +10,8 @@
 namespace redline::launch {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string text_of(const Schedule& schedule) {
   std::string text;
@@ -48,12 +48,13 @@ TEST(ParseSchedule, SaysWhatIsWrong) {
   }
 }
 
-class Folder : public testing::Test {
+class Folder : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove_all(path_); }
   void TearDown() override { std::filesystem::remove_all(path_); }
 
-  const std::string path_ = testing::TempDir() + "record_request_test." + std::to_string(getpid());
+  const std::string path_ =
+      ::testing::TempDir() + "record_request_test." + std::to_string(getpid());
 };
 
 TEST_F(Folder, IsMadeWithItsParents) {

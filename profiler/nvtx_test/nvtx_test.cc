@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,25 +16,38 @@
 #include <thread>
 
 #include "profiler/nvtx_abi.h"
+#include "profiler/nvtx_payload.h"
 #include "profiler/redline.h"
 
 namespace {
 
 using Json = nlohmann::json;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 static_assert(sizeof(nvtxEventAttributes_t) == sizeof(redline::nvtx::EventAttributes));
 static_assert(offsetof(nvtxEventAttributes_t, payload) ==
               offsetof(redline::nvtx::EventAttributes, payload));
 static_assert(NVTX_CBID_CORE_RangePop == int{redline::nvtx::kRangePop});
 static_assert(NVTX_CBID_CORE_NameCategoryW == int{redline::nvtx::kNameCategoryW});
+static_assert(NVTX_CB_MODULE_CUDA == int{redline::nvtx::kCuda});
+static_assert(NVTX_CB_MODULE_CUDART == int{redline::nvtx::kCudaRuntime});
+static_assert(NVTX_CBID_CUDA_NameCuStreamW == int{redline::nvtx::kNameCuStreamW});
+static_assert(NVTX_CBID_CUDART_NameCudaStreamW == int{redline::nvtx::kNameCudaStreamW});
 static_assert(NVTX_CBID_CORE2_DomainRangePop == int{redline::nvtx::kDomainRangePop});
 static_assert(NVTX_CBID_CORE2_DomainCreateW == int{redline::nvtx::kDomainCreateW});
+static_assert(NVTX_PAYLOAD_TYPE_EXT == redline::nvtx::kExtendedPayload);
+static_assert(NVTX_EXT_PAYLOAD_MODULEID == redline::nvtx::kPayloadModule);
+static_assert(NVTX3EXT_CBID_nvtxPayloadEnumRegister == redline::nvtx::kEnumRegister);
+static_assert(sizeof(nvtxPayloadSchemaAttr_t) == sizeof(redline::nvtx::SchemaAttributes));
+static_assert(sizeof(nvtxPayloadSchemaEntry_t) == sizeof(redline::nvtx::SchemaEntry));
+static_assert(sizeof(nvtxPayloadEnumAttr_t) == sizeof(redline::nvtx::EnumAttributes));
+static_assert(sizeof(nvtxExtModuleInfo_t) == sizeof(redline::nvtx::ExtensionModule));
 static_assert(NVTX_PAYLOAD_TYPE_FLOAT == int{redline::nvtx::kFloat});
 
 /// The events of `body` but those that the recorder adds.
 std::vector<Json> record(const std::function<void()>& body) {
-  const std::string path = testing::TempDir() + "/nvtx_test." + std::to_string(getpid()) + ".json";
+  const std::string path =
+      ::testing::TempDir() + "/nvtx_test." + std::to_string(getpid()) + ".json";
   EXPECT_EQ(redline_prepare("{}"), 0) << redline_last_error();
   EXPECT_EQ(redline_start(), 0) << redline_last_error();
   body();
@@ -63,6 +77,66 @@ nvtxEventAttributes_t event_named(const char* message) {
   event.messageType = NVTX_MESSAGE_TYPE_ASCII;
   event.message.ascii = message;
   return event;
+}
+
+/// A call of NCCL's, written as NCCL writes it: a schema, a registered name, and the struct itself.
+TEST(Nvtx, PayloadsOfRegisteredSchemasAreArgs) {
+  struct AllReduce {
+    uint64_t communicator;
+    size_t bytes;
+    int32_t operation;
+    float scale;
+  };
+  const auto events = record([] {
+    const auto domain = nvtxDomainCreateA("NCCL");
+    const nvtxPayloadEnum_t operations[] = {{"Sum", 0, 0}, {"Max", 2, 0}};
+    nvtxPayloadEnumAttr_t enumeration = {};
+    enumeration.fieldMask =
+        NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
+        NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID;
+    enumeration.entries = operations;
+    enumeration.numEntries = 2;
+    enumeration.sizeOfEnum = sizeof(int32_t);
+    enumeration.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 11;
+    EXPECT_EQ(nvtxPayloadEnumRegister(domain, &enumeration), enumeration.schemaId);
+    const nvtxPayloadSchemaEntry_t entries[] = {
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", nullptr, 0, 0, nullptr,
+         nullptr},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", nullptr, 0,
+         offsetof(AllReduce, bytes), nullptr, nullptr},
+        {0, enumeration.schemaId, "Reduction operation", nullptr, 0, 0, nullptr, nullptr},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, "Scale", nullptr, 0, offsetof(AllReduce, scale), nullptr,
+         nullptr},
+        {NVTX_PAYLOAD_ENTRY_FLAG_POINTER, NVTX_PAYLOAD_ENTRY_TYPE_INT, "pointer", nullptr, 0, 0,
+         nullptr, nullptr},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_INT64, "beyond its end", nullptr, 0, sizeof(AllReduce) - 4,
+         nullptr, nullptr}};
+    nvtxPayloadSchemaAttr_t schema = {};
+    schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+    schema.entries = entries;
+    schema.numEntries = std::size(entries);
+    schema.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5;
+    EXPECT_EQ(nvtxPayloadSchemaRegister(domain, &schema), schema.schemaId);
+    for (const int32_t operation : {2, 7}) {
+      const AllReduce call = {0xFFFFFFFFFFFFFFFF, 4096, operation, 0.5F};
+      nvtxPayloadData_t data[] = {{schema.schemaId, sizeof(call), &call}, {999, 8, &call}};
+      nvtxEventAttributes_t event = event_named("");
+      event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+      event.message.registered = nvtxDomainRegisterStringA(domain, "ncclAllReduce");
+      NVTX_PAYLOAD_EVTATTR_SET_MULTIPLE(event, data);
+      nvtxDomainRangePushEx(domain, &event);
+      nvtxDomainRangePop(domain);
+    }
+  });
+  ASSERT_THAT(names(events), ElementsAre("ncclAllReduce", "ncclAllReduce"));
+  EXPECT_EQ(events[0]["args"], Json({{"Domain", "NCCL"},
+                                     {"NCCL communicator ID", 0xFFFFFFFFFFFFFFFFU},
+                                     {"Message size [bytes]", 4096},
+                                     {"Reduction operation", "Max"},
+                                     {"Scale", 0.5}}));
+  EXPECT_EQ(events[1]["args"]["Reduction operation"], 7);
 }
 
 TEST(Nvtx, PushedRangesNestAndGiveTheirLevels) {
@@ -121,7 +195,7 @@ TEST(Nvtx, StartedRangesEndOnAnyThreadInAnyOrder) {
     std::thread([&] { nvtxRangeEnd(first); }).join();
     nvtxRangeEnd(second);
   });
-  EXPECT_THAT(names(events), testing::UnorderedElementsAre("first", "first", "second", "second"));
+  EXPECT_THAT(names(events), ::testing::UnorderedElementsAre("first", "first", "second", "second"));
   for (const Json& event : events) EXPECT_TRUE(event["ph"] == "b" || event["ph"] == "e") << event;
 }
 

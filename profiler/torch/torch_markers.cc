@@ -11,7 +11,7 @@
 namespace redline::profiler {
 namespace {
 
-std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) noexcept {
+std::unique_ptr<at::ObserverContext> on_user_scope(const at::RecordFunction& function) noexcept {
   see_marker(function.name());
   return nullptr;
 }
@@ -22,7 +22,7 @@ class TorchMarkers final : public MarkerSource {
     if (std::exchange(is_watching_, true)) return;
     try {
       at::addGlobalCallback(
-          at::RecordFunctionCallback(on_begin).scopes({at::RecordScope::USER_SCOPE}));
+          at::RecordFunctionCallback(on_user_scope).scopes({at::RecordScope::USER_SCOPE}));
     } catch (...) {
       // Other kinds of markers work all the same.
     }

@@ -12,6 +12,7 @@
 #include <new>
 #include <unordered_set>
 
+#include "profiler/collectives.h"
 #include "profiler/per_thread.h"
 #include "profiler/source.h"
 #include "profiler/torch/input_key.h"
@@ -118,6 +119,7 @@ TextId describe_again(const at::RecordFunction& function) {
 TextId describe(const at::RecordFunction& function) {
   try {
     std::string members = function.isNcclMeta() ? describe_collective(function) : "";
+    if (!members.empty()) note_collective(function.handle(), members);
     append(members, describe_script(function, g_with_stack, g_with_modules));
     if (wants_inputs(function)) {
       if (members.empty()) return describe_again(function);
@@ -231,6 +233,9 @@ const std::unordered_set<at::RecordScope> kScopes = {
     at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::CUSTOM_CLASS,
     at::RecordScope::USER_SCOPE};
 
+/// What is left without operators.
+const std::unordered_set<at::RecordScope> kAnnotationScopes = {at::RecordScope::USER_SCOPE};
+
 class TorchOperators final : public Source {
  public:
   void enable(const SourceOptions& options) noexcept override {
@@ -243,7 +248,8 @@ class TorchOperators final : public Source {
     add_torch_settings();
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
-      callback.needsInputs(options.record_shapes).scopes(kScopes);
+      callback.needsInputs(options.record_shapes)
+          .scopes(options.record_cpu ? kScopes : kAnnotationScopes);
       callback.needsIds(wants_external_ids());
       handle_ = at::addGlobalCallback(callback);
     } catch (...) {

@@ -1,8 +1,13 @@
 // libcuda.so.1 of the same machine as stub_nvml.cc's. REDLINE_STUB_CUDA_STATUS and
-// REDLINE_STUB_VISIBLE change what cuInit and cuDeviceGetCount say; add_device() makes other GPUs.
+// REDLINE_STUB_VISIBLE change what cuInit and cuDeviceGetCount say, _ACTIVE whether the process
+// uses them; add_device() makes other GPUs.
 #include "tests/stubs/stub_cuda.h"
 
+#include <dlfcn.h>
+
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -10,7 +15,18 @@
 #include "tests/stubs/stub_number.h"
 
 int cuInit(unsigned int) {
-  return redline::stub::number("REDLINE_STUB_CUDA_STATUS", redline::doctor::kCudaSuccess);
+  const int status =
+      redline::stub::number("REDLINE_STUB_CUDA_STATUS", redline::doctor::kCudaSuccess);
+  // As the driver does: once, and the tool may use CUPTI within.
+  static const bool is_first = [] {
+    const char* tool = std::getenv("CUDA_INJECTION64_PATH");
+    void* library = tool != nullptr ? dlopen(tool, RTLD_LAZY) : nullptr;
+    if (library == nullptr) return false;
+    auto* entry = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"));
+    return entry != nullptr && entry() == 1;
+  }();
+  static_cast<void>(is_first);
+  return status;
 }
 
 namespace redline::stub {
@@ -60,6 +76,23 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   const auto& attributes = devices().at(static_cast<size_t>(device)).attributes;
   const auto known = attributes.find(attribute);
   *value = known == attributes.end() ? 0 : known->second;
+  return 0;
+}
+
+int cuDevicePrimaryCtxGetState(int, unsigned int* flags, int* is_active) {
+  *flags = 0;
+  *is_active = redline::stub::number("REDLINE_STUB_ACTIVE", 1);
+  return 0;
+}
+
+int cuDeviceGetPCIBusId(char* bus, int size, int device) {
+  std::snprintf(bus, static_cast<size_t>(size), "0000:%02x:00.0", device);
+  return 0;
+}
+
+/// Contexts are the numbers of their devices and 1 more: a stream's is in its upper half.
+int cuStreamGetCtx(void* stream, void** context) {
+  *context = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(stream) >> 32) + 1);
   return 0;
 }
 

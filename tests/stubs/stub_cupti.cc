@@ -10,11 +10,14 @@
 #include <string>
 #include <utility>
 
+#include "profiler/monotonic_clock.h"
+
 namespace redline::stub {
 namespace {
 
 using cupti::Kind;
-using cupti::Result;
+
+uint64_t monotonic() { return static_cast<uint64_t>(profiler::monotonic_ns()); }
 
 struct Open {
   uint8_t* buffer = nullptr;
@@ -29,6 +32,10 @@ struct State {
   std::map<std::string, int> failures;
   std::map<std::string, int> calls;
   std::map<Kind, bool> enabled;
+  std::map<int, int> attributes;
+  std::string other_subscriber;
+  std::string subscriber;
+  uint64_t (*clock)() = monotonic;
   std::map<std::pair<int, uint32_t>, std::string> functions;
   std::map<int, Open> open;
   std::vector<Open> full;
@@ -36,6 +43,7 @@ struct State {
   size_t most_in_buffer = SIZE_MAX;
   bool is_reversed = false;
   bool is_held = false;
+  bool is_lent = false;
   cupti::BufferRequested requested = nullptr;
   cupti::BufferCompleted completed = nullptr;
 };
@@ -53,7 +61,7 @@ size_t size_of(Kind kind, uint32_t version) {
   switch (kind) {
     case Kind::kKernel:
     case Kind::kConcurrentKernel:
-      return is_13 ? 216 : version >= 19 ? 208 : 200;
+      return version >= 130100 ? 224 : is_13 ? 216 : version >= 19 ? 208 : 200;
     case Kind::kMemcpy:
       return version >= 26 ? 96 : 88;
     case Kind::kPeerCopy:
@@ -73,6 +81,16 @@ size_t size_of(Kind kind, uint32_t version) {
       return is_13 ? 56 : version >= 20 ? 48 : 40;
     case Kind::kContext:
       return is_13 ? 32 : 16;
+    case Kind::kMemory:
+      return is_13 ? 128 : 120;
+    case Kind::kMemoryPool:
+      return is_13 ? 80 : 72;
+    case Kind::kUnifiedMemory:
+      return is_13 ? 104 : 64;
+    case Kind::kStream:
+      return 24;
+    case Kind::kEnvironment:
+      return 40;
   }
   return kind == Kind{12} ? 56 : 0;  // a marker: known to CUPTI, not asked for
 }
@@ -94,7 +112,7 @@ void hand_over(std::vector<Open> buffers) {
 
 void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
   State& all = state();
-  if (all.requested == nullptr) return;  // nobody asked for records
+  if (all.requested == nullptr || all.is_lent) return;  // nobody asked for records, or another
   const std::lock_guard lock(all.buffers);
   Open& open = all.open[thread];
   if (open.buffer != nullptr && open.used + size > std::min(open.size, all.most_in_buffer)) {
@@ -116,7 +134,6 @@ void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
 
 void reset_cupti() {
   State& all = state();
-  hand_over({});
   for (auto& [thread, open] : all.open) {
     if (open.buffer != nullptr) all.completed(nullptr, 0, open.buffer, open.size, 0);
   }
@@ -125,10 +142,13 @@ void reset_cupti() {
   all.failures.clear();
   all.calls.clear();
   all.enabled.clear();
+  all.attributes.clear();
+  all.other_subscriber.clear();
+  all.clock = monotonic;
   all.open.clear();
   all.dropped = 0;
   all.most_in_buffer = SIZE_MAX;
-  all.is_reversed = all.is_held = false;
+  all.is_reversed = all.is_held = all.is_lent = false;
 }
 
 void set_cupti_version(uint32_t version) { state().version = version; }
@@ -138,9 +158,14 @@ bool is_enabled(Kind kind) { return state().enabled[kind]; }
 void name_function(int domain, uint32_t number, const char* name) {
   state().functions[{domain, number}] = name;
 }
+int attribute(int number) { return state().attributes[number]; }
+void set_other_subscriber(const char* name) { state().other_subscriber = name; }
+std::string subscriber() { return state().subscriber; }
+void set_cupti_clock(uint64_t (*clock)()) { state().clock = clock; }
 void drop_records(size_t count) { state().dropped += count; }
 void set_most_in_buffer(size_t bytes) { state().most_in_buffer = bytes; }
 void reverse_buffers(bool is_reversed) { state().is_reversed = is_reversed; }
+void lend_callbacks(bool is_lent) { state().is_lent = is_lent; }
 void hold_buffers(bool is_held) { state().is_held = is_held; }
 
 void emit(const void* record, size_t size, int thread) {
@@ -192,22 +217,62 @@ STUB_API int cuptiGetCallbackName(int domain, uint32_t number, const char** name
 
 STUB_API int cuptiSetThreadIdType(int) { return answer("cuptiSetThreadIdType"); }
 
-STUB_API int cuptiActivitySetAttribute(int, size_t*, void*) {
+STUB_API int cuptiActivitySetAttribute(int attribute, size_t*, void* value) {
+  state().attributes[attribute] = *static_cast<uint8_t*>(value);
   return answer("cuptiActivitySetAttribute");
 }
 
-STUB_API int cuptiActivityRegisterTimestampCallback(redline::cupti::TimestampCallback) {
-  return answer("cuptiActivityRegisterTimestampCallback");
+STUB_API int cuptiGetTimestamp(uint64_t* time) {
+  *time = state().clock();
+  return answer("cuptiGetTimestamp");
+}
+
+STUB_API int cuptiActivityEnableAllSyncRecords(uint8_t) {
+  return answer("cuptiActivityEnableAllSyncRecords");
+}
+
+STUB_API int cuptiSubscribe_v2(void** subscriber, redline::cupti::Callback, void*,
+                               redline::cupti::SubscriberParams* params) {
+  if (const int result = answer("cuptiSubscribe_v2"); result != 0) return result;
+  if (!state().other_subscriber.empty()) {
+    state().other_subscriber.copy(params->other, params->other_size - 1);
+    return redline::cupti::kMultipleSubscribers;
+  }
+  state().subscriber = params->name;
+  *subscriber = &state();
+  return 0;
+}
+
+STUB_API int cuptiUnsubscribe(void*) {
+  state().subscriber.clear();
+  return answer("cuptiUnsubscribe");
+}
+
+STUB_API int cuptiGetStreamIdEx(void*, void* stream, uint8_t, uint32_t* id) {
+  *id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(stream));
+  return answer("cuptiGetStreamIdEx");
+}
+
+STUB_API int cuptiGetDeviceId(void* context, uint32_t* device) {
+  *device = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(context) - 1);
+  return answer("cuptiGetDeviceId");
 }
 
 STUB_API int cuptiActivityRegisterCallbacks(redline::cupti::BufferRequested requested,
                                             redline::cupti::BufferCompleted completed) {
   const int result = answer("cuptiActivityRegisterCallbacks");
   if (result == 0) {
+    state().is_lent = false;
     state().requested = requested;
     state().completed = completed;
   }
   return result;
+}
+
+STUB_API int cuptiActivityConfigureUnifiedMemoryCounter(redline::cupti::UnifiedMemoryConfig*,
+                                                        uint32_t count) {
+  const int result = answer("cuptiActivityConfigureUnifiedMemoryCounter");
+  return count == 0 ? 1 : result;
 }
 
 STUB_API int cuptiActivityEnable(redline::cupti::Kind kind) {
@@ -279,7 +344,7 @@ STUB_NOT_CALLED(cuptiActivityEnableRuntimeApi)
 STUB_NOT_CALLED(cuptiEnableCallback)
 STUB_NOT_CALLED(cuptiEnableDomain)
 STUB_NOT_CALLED(cuptiFinalize)
+STUB_NOT_CALLED(cuptiActivityRegisterTimestampCallback)
 STUB_NOT_CALLED(cuptiSubscribe)
-STUB_NOT_CALLED(cuptiUnsubscribe)
 
 }  // extern "C"

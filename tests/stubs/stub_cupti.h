@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "profiler/cupti/cupti_abi.h"
@@ -21,6 +22,14 @@ STUB_API int cupti_calls(const char* function);
 STUB_API bool is_enabled(cupti::Kind kind);
 /// cuptiGetCallbackName of the runtime's function `number`.
 STUB_API void name_function(int domain, uint32_t number, const char* name);
+/// As it was set last.
+STUB_API int attribute(int number);
+/// A tool of that name has subscribed before; "": none.
+STUB_API void set_other_subscriber(const char* name);
+/// Who has subscribed now; "": nobody.
+STUB_API std::string subscriber();
+/// CUPTI's clock; by default CLOCK_MONOTONIC.
+STUB_API void set_cupti_clock(uint64_t (*clock)());
 STUB_API void drop_records(size_t count);
 /// Buffers of so many bytes are declared full, so that few records need many.
 STUB_API void set_most_in_buffer(size_t bytes);
@@ -38,6 +47,10 @@ void emit_record(const Record& record, int thread = 0) {
 
 /// A launch as CUDA would do it on this thread: the ids that are pushed now, and the call.
 STUB_API void call(const cupti::ApiRecord& record, int thread = 0);
+
+/// Another user's callbacks take the place of those that were registered, until somebody registers
+/// again.
+STUB_API void lend_callbacks(bool is_lent);
 
 /// Buffers that CUPTI keeps beyond a flush, until now.
 STUB_API void hold_buffers(bool is_held);

@@ -1,108 +1,263 @@
 // libnvidia-ml.so.1 of a machine with NVIDIA H200 GPUs, for tests on machines without one.
 //
 // REDLINE_STUB_GPUS, _CUDA_VERSION, _NVML_STATUS, _MIG (instances; -1: cannot be split) and
-// _PCIE_WIDTH change the machine.
+// _PCIE_WIDTH change the machine. _LOST_AFTER: the last GPU falls off the bus when it has been
+// asked for its load that often. _DENIED: nothing is told of its state. _OLD: it does not count
+// traffic and energy. _XID: one such is reported. _HANG: the first question for the load is never
+// answered. _USED_FILE: names a file with the MiB that are in use (-1: not told); _HOLDER: the
+// process in it.
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
-#include "cli/doctor/nvidia.h"
+#include "profiler/nvml/nvml_abi.h"
 #include "tests/stubs/stub_number.h"
 
-using redline::doctor::kNvmlSuccess;
+using namespace redline::nvml;
 using redline::stub::number;
 
 namespace {
 
-constexpr int kNotSupported = 3;
-constexpr int kNotFound = 6;
+std::atomic<int> g_load_questions = 0;
+std::atomic<int> g_questions_to_last = 0;
+std::atomic<bool> g_xid_told = false;
 
 nvmlDevice_t device_at(unsigned int index) {
   return reinterpret_cast<nvmlDevice_t>(static_cast<uintptr_t>(index) + 1);
 }
 
+unsigned int index_of(nvmlDevice_t device) {
+  return static_cast<unsigned int>(reinterpret_cast<uintptr_t>(device) - 1);
+}
+
+bool is_last(nvmlDevice_t device) {
+  return static_cast<int>(index_of(device)) + 1 == number("REDLINE_STUB_GPUS", 1);
+}
+
+int state_of(nvmlDevice_t device) {
+  const int lost_after = number("REDLINE_STUB_LOST_AFTER", -1);
+  if (is_last(device) && lost_after >= 0 && g_questions_to_last > lost_after) return kGpuIsLost;
+  return number("REDLINE_STUB_DENIED", 0) != 0 ? kNoPermission : kSuccess;
+}
+
+int tell(nvmlDevice_t device, unsigned int* place, unsigned int value) {
+  const int status = state_of(device);
+  if (status == kSuccess) *place = value;
+  return status;
+}
+
+constexpr unsigned int kMilliwatts = 512'300;
+
+unsigned long long used_mib() {
+  unsigned long long mib = 703;
+  const char* path = std::getenv("REDLINE_STUB_USED_FILE");
+  if (path == nullptr) return mib;
+  if (FILE* file = std::fopen(path, "r")) {
+    if (std::fscanf(file, "%llu", &mib) != 1) mib = 703;
+    std::fclose(file);
+  }
+  return mib;
+}
+
+unsigned long long now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<unsigned long long>(now.tv_sec) * 1'000'000'000 +
+         static_cast<unsigned long long>(now.tv_nsec);
+}
+
 }  // namespace
 
-int nvmlInit_v2() { return number("REDLINE_STUB_NVML_STATUS", kNvmlSuccess); }
+int nvmlInit_v2() { return number("REDLINE_STUB_NVML_STATUS", kSuccess); }
 
-int nvmlShutdown() { return kNvmlSuccess; }
+int nvmlShutdown() { return kSuccess; }
 
 const char* nvmlErrorString(int status) {
-  return status == redline::doctor::kNvmlLibraryMismatch ? "Driver/library version mismatch"
-                                                         : "Driver Not Loaded";
+  return status == kLibraryMismatch ? "Driver/library version mismatch" : "Driver Not Loaded";
 }
 
 int nvmlSystemGetDriverVersion(char* version, unsigned int length) {
   std::snprintf(version, length, "580.65.06");
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlSystemGetCudaDriverVersion_v2(int* version) {
   *version = number("REDLINE_STUB_CUDA_VERSION", 13000);
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetCount_v2(unsigned int* count) {
   *count = static_cast<unsigned int>(number("REDLINE_STUB_GPUS", 1));
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t* device) {
   *device = device_at(index);
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetName(nvmlDevice_t, char* name, unsigned int length) {
   std::snprintf(name, length, "NVIDIA H200");
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetUUID(nvmlDevice_t device, char* uuid, unsigned int length) {
   std::snprintf(uuid, length, "GPU-%zu", reinterpret_cast<size_t>(device));
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetMemoryInfo(nvmlDevice_t, nvmlMemory_t* memory) {
+  const unsigned long long used = used_mib();
+  if (used == ~0ULL) return kNoPermission;
   memory->total = 143771ULL << 20;
-  memory->used = 703ULL << 20;
+  memory->used = used << 20;
   memory->free = memory->total - memory->used;
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetCudaComputeCapability(nvmlDevice_t, int* major, int* minor) {
   *major = 9;
   *minor = 0;
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetMigMode(nvmlDevice_t, unsigned int* current, unsigned int* pending) {
   const int instances = number("REDLINE_STUB_MIG", -1);
   if (instances < 0) return kNotSupported;
   *current = *pending = 1;
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t, unsigned int* count) {
   *count = 7;
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t, unsigned int index, nvmlDevice_t* instance) {
   if (static_cast<int>(index) >= number("REDLINE_STUB_MIG", 0)) return kNotFound;
   *instance = device_at(index);
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t, unsigned int* generation) {
   *generation = 5;
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t, unsigned int* width) {
   *width = static_cast<unsigned int>(number("REDLINE_STUB_PCIE_WIDTH", 16));
-  return kNvmlSuccess;
+  return kSuccess;
 }
 
 int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t, unsigned int* width) {
   *width = 16;
-  return kNvmlSuccess;
+  return kSuccess;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, nvmlDevice_t* device) {
+  unsigned int index = 0;
+  if (std::sscanf(bus, "0000:%x:00.0", &index) != 1) return kNotFound;
+  *device = device_at(index);
+  return kSuccess;
+}
+
+int nvmlDeviceGetHandleByUUID(const char* uuid, nvmlDevice_t* device) {
+  unsigned int number = 0;
+  if (std::sscanf(uuid, "GPU-%u", &number) != 1 || number == 0) return kNotFound;
+  *device = device_at(number - 1);
+  return kSuccess;
+}
+
+int nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* utilization) {
+  if (number("REDLINE_STUB_HANG", 0) != 0) pause();
+  ++g_load_questions;
+  if (is_last(device)) ++g_questions_to_last;
+  utilization->gpu = 97 - 10 * index_of(device);
+  utilization->memory = 41;
+  const int status = state_of(device);
+  return status == kSuccess && number("REDLINE_STUB_MIG", -1) > 0 ? kNotSupported : status;
+}
+
+/// How often a GPU was asked for its load.
+extern "C" int redline_stub_load_questions() { return g_load_questions; }
+
+int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int* milliwatts) {
+  return tell(device, milliwatts, kMilliwatts);
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long* millijoules) {
+  *millijoules =
+      static_cast<unsigned long long>(static_cast<double>(now_ns()) * 1e-9 * kMilliwatts);
+  return number("REDLINE_STUB_OLD", 0) != 0 ? kNotSupported : state_of(device);
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int* count,
+                                            nvmlProcessInfo_t* infos) {
+  const int holder = number("REDLINE_STUB_HOLDER", 0);
+  const unsigned int room = *count;
+  *count = holder > 0 ? 1 : 0;
+  if (room < *count) return kInsufficientSize;
+  if (holder > 0) infos[0] = {static_cast<unsigned int>(holder), used_mib() << 20, ~0U, ~0U};
+  return state_of(device);
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int* milliwatts) {
+  return tell(device, milliwatts, 700'000);
+}
+
+int nvmlDeviceGetClockInfo(nvmlDevice_t device, int clock, unsigned int* mhz) {
+  return tell(device, mhz, clock == kMemoryClock ? 3201 : 1980);
+}
+
+int nvmlDeviceGetTemperature(nvmlDevice_t device, int, unsigned int* celsius) {
+  return tell(device, celsius, 64);
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long* reasons) {
+  *reasons = kPowerCap | kSoftwareThermal;
+  return state_of(device);
+}
+
+int nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter, unsigned int* kb_per_second) {
+  return tell(device, kb_per_second, counter == kPcieReceived ? 3'000'000 : 1'000'000);
+}
+
+/// In a nanosecond 12 and 2 bytes by PCIe, 102.4 both ways by NVLink.
+int nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values) {
+  const bool is_old = number("REDLINE_STUB_OLD", 0) != 0;
+  for (int i = 0; i < count; ++i) {
+    values[i].nvmlReturn = is_old ? kNotSupported : kSuccess;
+    values[i].valueType = kUnsignedLongLong;
+    values[i].value.ullVal = values[i].fieldId == kPcieReceivedField ? now_ns() * 12
+                             : values[i].fieldId == kPcieSentField   ? now_ns() * 2
+                                                                     : now_ns() / 10;
+  }
+  return state_of(device);
+}
+
+int nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int error, int, unsigned long long* count) {
+  *count = error == kCorrected ? 3 : 0;
+  return state_of(device);
+}
+
+int nvmlEventSetCreate(nvmlEventSet_t* set) {
+  *set = reinterpret_cast<nvmlEventSet_t>(&g_xid_told);
+  return kSuccess;
+}
+
+int nvmlEventSetFree(nvmlEventSet_t) { return kSuccess; }
+
+int nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long, nvmlEventSet_t) {
+  return state_of(device);
+}
+
+int nvmlEventSetWait_v2(nvmlEventSet_t, nvmlEventData_t* data, unsigned int) {
+  const int xid = number("REDLINE_STUB_XID", 0);
+  if (xid == 0 || g_xid_told.exchange(true)) return kTimeout;
+  *data = {device_at(0), kXidEvent, static_cast<unsigned long long>(xid), 0, 0};
+  return kSuccess;
 }

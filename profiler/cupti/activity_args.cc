@@ -1,0 +1,143 @@
+#include "profiler/cupti/activity_args.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <string_view>
+
+#include "profiler/cupti/activity_names.h"
+#include "profiler/text_table.h"
+
+namespace redline::cupti {
+namespace {
+
+/// The shortest text that reads back as this float, as Kineto prints it.
+std::string shortest(float value) {
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), value).ptr;
+  return {text, end};
+}
+
+std::string lane_members(uint32_t device, uint32_t context, uint32_t stream) {
+  return "\"device\": " + std::to_string(device) + ", \"context\": " + std::to_string(context) +
+         ", \"stream\": " + std::to_string(stream);
+}
+
+std::string graph_members(uint32_t graph, uint64_t node) {
+  if (node == 0) return "";
+  return ", \"graph id\": " + std::to_string(graph) +
+         ", \"graph node id\": " + std::to_string(node);
+}
+
+std::string triple(const char* name, const int32_t (&sizes)[3]) {
+  return std::string(", \"") + name + "\": [" + std::to_string(sizes[0]) + ", " +
+         std::to_string(sizes[1]) + ", " + std::to_string(sizes[2]) + "]";
+}
+
+std::string occupancy_members(const Occupancy& occupancy) {
+  return ", \"est. achieved occupancy %\": " + std::to_string(occupancy.percent) +
+         ", \"occupancy\": {\"activeBlocksPerMultiprocessor\": " +
+         std::to_string(occupancy.active_blocks) + ", \"limitingFactors\": \"" +
+         occupancy.limited_by + "\"}";
+}
+
+template <typename Transfer>
+std::string transfer_members(const Transfer& transfer) {
+  return lane_members(transfer.device, transfer.context, transfer.stream) +
+         graph_members(transfer.graph, transfer.graph_node);
+}
+
+}  // namespace
+
+std::string args_of(const KernelRecord& kernel, const DeviceProperties* device) {
+  const int64_t shared = int64_t{kernel.static_shared_memory} + kernel.dynamic_shared_memory;
+  std::string members =
+      "\"queued\": 0, " + lane_members(kernel.device, kernel.context, kernel.stream) +
+      ", \"registers per thread\": " + std::to_string(kernel.registers_per_thread) +
+      ", \"shared memory\": " + std::to_string(shared);
+  Launch launch{.registers_per_thread = kernel.registers_per_thread, .shared_memory = shared};
+  std::copy(std::begin(kernel.grid), std::end(kernel.grid), launch.grid);
+  std::copy(std::begin(kernel.block), std::end(kernel.block), launch.block);
+  const Occupancy occupancy = device == nullptr ? Occupancy{} : estimate_occupancy(*device, launch);
+  const bool is_known = device != nullptr && occupancy.active_blocks > 0;
+  if (is_known) {
+    members += ", \"blocks per SM\": " + shortest(occupancy.blocks_per_sm) +
+               ", \"warps per SM\": " + shortest(occupancy.warps_per_sm);
+  }
+  members += triple("grid", kernel.grid) + triple("block", kernel.block);
+  if (is_known) members += occupancy_members(occupancy);
+  if (kernel.graph_node != 0) members += ", \"graph id\": " + std::to_string(kernel.graph);
+  if (kernel.cluster[0] > 0) members += triple("cluster", kernel.cluster);
+  if (kernel.priority != kNoPriority)
+    members += ", \"priority\": " + std::to_string(kernel.priority);
+  return members;
+}
+
+uint64_t args_key(const KernelRecord& kernel) {
+  const uint64_t parts[] = {
+      uint64_t{kernel.device} << 32 | kernel.context,
+      uint64_t{kernel.stream} << 32 | kernel.registers_per_thread,
+      uint64_t(uint32_t(kernel.grid[0])) << 32 | uint32_t(kernel.grid[1]),
+      uint64_t(uint32_t(kernel.grid[2])) << 32 | uint32_t(kernel.block[0]),
+      uint64_t(uint32_t(kernel.block[1])) << 32 | uint32_t(kernel.block[2]),
+      uint64_t(uint32_t(kernel.static_shared_memory)) << 32 |
+          uint32_t(kernel.dynamic_shared_memory),
+      kernel.graph_node != 0 ? uint64_t{1} << 32 | kernel.graph : 0,
+      uint64_t(uint32_t(kernel.cluster[0])) << 32 | uint32_t(kernel.cluster[1]),
+      uint64_t(uint32_t(kernel.cluster[2])) << 32 | uint32_t(kernel.priority)};
+  const std::string_view bytes(reinterpret_cast<const char*>(parts), sizeof(parts));
+  return profiler::hash_text(bytes, profiler::TextForm::kJson) | 1;
+}
+
+std::string args_of(const MemcpyRecord& copy) { return transfer_members(copy); }
+
+std::string args_of(const MemsetRecord& set) { return transfer_members(set); }
+
+std::string args_of(const PeerCopyRecord& copy) {
+  return "\"fromDevice\": " + std::to_string(copy.source_device) +
+         ", \"inDevice\": " + std::to_string(copy.device) +
+         ", \"toDevice\": " + std::to_string(copy.destination_device) +
+         ", \"fromContext\": " + std::to_string(copy.source_context) +
+         ", \"inContext\": " + std::to_string(copy.context) +
+         ", \"toContext\": " + std::to_string(copy.destination_context) +
+         ", \"stream\": " + std::to_string(copy.stream) +
+         graph_members(copy.graph, copy.graph_node);
+}
+
+std::string args_of(const SynchronizationRecord& sync, uint32_t device,
+                    const RecordedEvent* event) {
+  std::string members =
+      "\"cuda_sync_kind\": \"" + std::string(synchronization_name(sync.type)) + "\"";
+  if (event != nullptr) {
+    members += ", \"wait_on_stream\": " + std::to_string(event->stream) +
+               ", \"wait_on_cuda_event_record_corr_id\": " + std::to_string(event->correlation) +
+               ", \"wait_on_cuda_event_id\": " + std::to_string(sync.event);
+  }
+  return members + ", \"stream\": " + std::to_string(static_cast<int32_t>(sync.stream)) +
+         ", \"device\": " + std::to_string(device) +
+         ", \"context\": " + std::to_string(sync.context);
+}
+
+// As torch's own instants of memory have them.
+std::string args_of(const MemoryRecord& memory) {
+  const bool is_release = memory.operation == kRelease;
+  return lane_members(memory.device, memory.context, memory.stream) +
+         ", \"Addr\": " + std::to_string(memory.address) +
+         ", \"Bytes\": " + (is_release ? "-" : "") + std::to_string(memory.bytes) +
+         (memory.is_async != 0 ? ", \"async\": true" : "");
+}
+
+std::string args_of(const MemoryPoolRecord& pool) {
+  return "\"device\": " + std::to_string(pool.device) +
+         ", \"stream\": -1, \"Addr\": " + std::to_string(pool.address) +
+         ", \"release threshold\": " + std::to_string(pool.release_threshold);
+}
+
+std::string args_of(const UnifiedMemoryRecord& migration) {
+  const bool is_fault =
+      migration.counter == kUnifiedCpuFaults || migration.counter == kUnifiedGpuFaults;
+  return "\"stream\": -1, \"Addr\": " + std::to_string(migration.address) +
+         (is_fault ? ", \"faults\": " + std::to_string(migration.value) : "");
+}
+
+}  // namespace redline::cupti

@@ -1,0 +1,102 @@
+#include "profiler/cupti/collective_notes.h"
+
+#include "profiler/collectives.h"
+#include "profiler/cupti/testing_window.h"
+#include "profiler/source.h"
+
+namespace redline::cupti {
+namespace {
+
+using nlohmann::json;
+using profiler::ExternalIdKind;
+
+constexpr const char* kSaid =
+    R"("Collective name": "allreduce", "Global rank start": 0, "Group size": 2,
+       "In msg nelems": 1000, "Out msg nelems": 1000, "Process Group Name": "0",
+       "Process Group Ranks": "[0, 1]", "Rank": 1, "Seq": 7, "dtype": "BFloat16")";
+constexpr const char* kKernel =
+    "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgsStorageILm4096EE";
+constexpr const char* kName =
+    "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+
+TEST(CollectiveArgs, AreThoseOfKinetoInItsOrderAndMore) {
+  EXPECT_EQ(collective_args(kName, {.members = kSaid}),
+            R"(, "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000)"
+            R"(, "Group size": 2, "dtype": "BFloat16", "Process Group Name": "0")"
+            R"(, "Process Group Ranks": "[0, 1]", "Seq": 7, "Bytes": 2000)"
+            R"(, "Algorithm": "RING", "Protocol": "LL")");
+}
+
+TEST(CollectiveArgs, WhatNcclChoseIsMoreThanTheKernelsName) {
+  EXPECT_EQ(collective_args(kName, {.algorithm = "NVLS", .protocol = "SIMPLE"}),
+            R"(, "Algorithm": "NVLS", "Protocol": "SIMPLE")");
+  EXPECT_EQ(collective_args("ncclDevKernel_SendRecv(x)", {}), "");
+}
+
+TEST(CollectiveArgs, HalfAMessageIsNone) {
+  EXPECT_EQ(collective_args("", {.members = R"("Collective name": "send", "Dst Rank": 3)"}),
+            R"(, "Dst Rank": 3)");
+  EXPECT_EQ(collective_args("", {.members = "broken"}), "");
+}
+
+class CollectiveKernels : public GpuWindow {
+ protected:
+  /// An operator that starts a collective, as the LibTorch adapter tells of it.
+  static void start_collective(uint32_t operator_id, uint32_t correlation, uint64_t begun) {
+    profiler::push_external_id(ExternalIdKind::kOperator, operator_id, "");
+    profiler::note_collective(operator_id, kSaid);
+    stub::call(launch_call(correlation, begun));
+    profiler::pop_external_id(ExternalIdKind::kOperator);
+  }
+};
+
+TEST_F(CollectiveKernels, SayWhatTheirOperatorSaid) {
+  begin();
+  const uint64_t begun = now();
+  start_collective(41, 5, begun);
+  start_collective(42, 6, begun + 100);
+  profiler::note_collective_choice(42, "TREE", "LL128");
+  stub::emit_record(kernel(5, begun + 2000, kKernel));
+  stub::emit_record(kernel(6, begun + 4000, kKernel));
+  const json trace = end();
+  const auto kernels = events(trace, "kernel");
+  ASSERT_EQ(kernels.size(), 2u);
+  const json& args = kernels[0]["args"];
+  EXPECT_EQ(args["External id"], 41);
+  EXPECT_EQ(args["stream"], 7);
+  EXPECT_EQ(args["Collective name"], "allreduce");
+  EXPECT_EQ(args["Seq"], 7);
+  EXPECT_EQ(args["Bytes"], 2000);
+  EXPECT_EQ(args["Algorithm"], "RING");
+  EXPECT_EQ(kernels[1]["args"]["Algorithm"], "TREE");
+  EXPECT_EQ(kernels[1]["args"]["Protocol"], "LL128");
+}
+
+TEST_F(CollectiveKernels, AlsoWhereTheirCallComesLater) {
+  begin();
+  const uint64_t begun = now();
+  stub::emit_record(kernel(5, begun + 2000, kKernel), 1);
+  start_collective(41, 5, begun);
+  const json trace = end();
+  const auto kernels = events(trace, "kernel");
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0]["args"]["Collective name"], "allreduce");
+}
+
+TEST_F(CollectiveKernels, OfAnotherWindowSayNothingHere) {
+  begin();
+  start_collective(41, 5, now());
+  static_cast<void>(end());
+  begin();
+  const uint64_t begun = now();
+  profiler::push_external_id(ExternalIdKind::kOperator, 41, "");
+  stub::call(launch_call(5, begun));
+  profiler::pop_external_id(ExternalIdKind::kOperator);
+  stub::emit_record(kernel(5, begun + 2000, kKernel));
+  const json trace = end();
+  ASSERT_EQ(events(trace, "kernel").size(), 1u);
+  EXPECT_FALSE(events(trace, "kernel")[0]["args"].contains("Collective name"));
+}
+
+}  // namespace
+}  // namespace redline::cupti

@@ -1,0 +1,64 @@
+// Ids of operators and annotations on their way to CUPTI, and what is noted of the operators under
+// these ids, for their kernels.
+#include <exception>
+
+#include "profiler/collectives.h"
+#include "profiler/cupti/shared_state.h"
+#include "profiler/source.h"
+
+namespace redline::cupti {
+
+SharedState& shared_state() {
+  static auto* const state = new SharedState;
+  return *state;
+}
+
+}  // namespace redline::cupti
+
+namespace redline::profiler {
+
+bool wants_external_ids() noexcept {
+  return cupti::shared_state().ids.load(std::memory_order_acquire) != nullptr;
+}
+
+void push_external_id(ExternalIdKind kind, uint64_t id, std::string_view name) noexcept {
+  const cupti::Library* library = cupti::shared_state().ids.load(std::memory_order_acquire);
+  if (library == nullptr) return;
+  const bool is_annotation = kind == ExternalIdKind::kAnnotation;
+  try {
+    if (is_annotation) cupti::shared_state().annotations.add(static_cast<uint32_t>(id), name);
+  } catch (const std::exception&) {
+    // No memory for the name: its span is called "(name not kept)".
+  }
+  static_cast<void>(
+      library->push_external_id(is_annotation ? cupti::kAnnotationIds : cupti::kOperatorIds, id));
+}
+
+void note_collective(uint64_t id, std::string_view members) noexcept {
+  if (!wants_external_ids()) return;
+  try {
+    cupti::shared_state().collectives.add(static_cast<uint32_t>(id), members);
+  } catch (const std::exception&) {
+    // No memory: its kernels say nothing of it.
+  }
+}
+
+void note_collective_choice(uint64_t id, std::string_view algorithm,
+                            std::string_view protocol) noexcept {
+  if (id == 0 || !wants_external_ids()) return;
+  try {
+    cupti::shared_state().collectives.add_choice(static_cast<uint32_t>(id), algorithm, protocol);
+  } catch (const std::exception&) {
+    // No memory: its kernels have what their name says.
+  }
+}
+
+void pop_external_id(ExternalIdKind kind) noexcept {
+  const cupti::Library* library = cupti::shared_state().pops.load(std::memory_order_acquire);
+  if (library == nullptr) return;
+  uint64_t last = 0;
+  static_cast<void>(library->pop_external_id(
+      kind == ExternalIdKind::kAnnotation ? cupti::kAnnotationIds : cupti::kOperatorIds, &last));
+}
+
+}  // namespace redline::profiler

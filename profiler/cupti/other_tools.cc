@@ -1,0 +1,98 @@
+#include "profiler/cupti/other_tools.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace redline::cupti {
+namespace {
+
+/// CUPTI puts this before the names of its own users; Nsight and others have none of it.
+constexpr std::string_view kUsersOfCupti = "CUPTI";
+
+// By what they leave in the processes that they watch.
+struct Tool {
+  const char* variable;
+  const char* library;
+  const char* name;
+};
+constexpr Tool kTools[] = {
+    {"NSYS_PROFILING_SESSION_ID", "libToolsInjection64.so", "Nsight Systems"},
+    {"NV_COMPUTE_PROFILER_PERFWORKS_DIR", "libcuda-injection.so", "Nsight Compute"},
+    {"NV_SANITIZER_INJECTION_PORT_BASE", "libsanitizer-collection.so", "compute-sanitizer"},
+};
+
+/// What has left its traces here; "" without any.
+std::string tool_by_its_traces() {
+  for (const Tool& tool : kTools) {
+    if (std::getenv(tool.variable) != nullptr || !loaded_library(tool.library).empty()) {
+      return tool.name;
+    }
+  }
+  const char* injected = std::getenv("CUDA_INJECTION64_PATH");
+  const std::string_view path = injected != nullptr ? injected : "";
+  const bool is_other = !path.empty() && !path.ends_with("libredline.so");
+  return is_other ? std::string(path) : "";
+}
+
+/// A function `name` without arguments of the LibTorch in this process says yes.
+bool torch_says(const char* name) {
+  void* torch = dlopen(loaded_library("libtorch_cpu.so").c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (torch == nullptr) return false;
+  auto* function = reinterpret_cast<bool (*)()>(dlsym(torch, name));
+  const bool says = function != nullptr && function();
+  dlclose(torch);
+  return says;
+}
+
+/// Of this thread, or of the main one.
+bool is_torch_profiler_recording() {
+  return torch_says("_ZN5torch8profiler4impl15profilerEnabledEv") ||
+         torch_says("_ZN5torch8autograd8profiler29isProfilerEnabledInMainThreadEv");
+}
+
+bool has_torch() { return !loaded_library("libtorch_cpu.so").empty(); }
+
+void ignore(void*, int, uint32_t, const void*) {}
+
+}  // namespace
+
+std::string other_tool(const std::string& name_in_cupti) {
+  const bool is_named = !name_in_cupti.empty() && !name_in_cupti.starts_with(kUsersOfCupti);
+  if (is_named) return name_in_cupti;
+  if (const std::string tool = tool_by_its_traces(); !tool.empty()) return tool;
+  if (is_torch_profiler_recording()) return "torch.profiler";
+  return name_in_cupti.empty() ? "another profiler" : name_in_cupti;
+}
+
+std::string Subscription::take(const Library& library) {
+  if (library.subscribe == nullptr || library.unsubscribe == nullptr) return "";
+  char other[64] = "";
+  SubscriberParams params;
+  params.name = "Redline";
+  params.other = other;
+  params.other_size = sizeof(other);
+  const Result result = library.subscribe_v2 != nullptr
+                            ? library.subscribe_v2(&handle_, ignore, nullptr, &params)
+                            : library.subscribe(&handle_, ignore, nullptr);
+  if (result == kMultipleSubscribers) {
+    handle_ = nullptr;
+    const std::string tool = other_tool(other);
+    // torch.profiler keeps the place after it has recorded, and does nothing with it.
+    const bool is_idle_torch = has_torch() && !is_torch_profiler_recording() &&
+                               tool_by_its_traces().empty() &&
+                               (other[0] == '\0' || tool.starts_with(kUsersOfCupti));
+    return is_idle_torch ? "" : tool;
+  }
+  if (result != kSuccess) handle_ = nullptr;  // what is wrong is told when records are asked for
+  if (has_torch()) release(library);
+  return "";
+}
+
+void Subscription::release(const Library& library) {
+  if (handle_ != nullptr) static_cast<void>(library.unsubscribe(handle_));
+  handle_ = nullptr;
+}
+
+}  // namespace redline::cupti

@@ -1,0 +1,97 @@
+// Buffers of CUPTI's that were saved as they are (scripts/gpu-check, part raw), decoded again where
+// there is no GPU: those of real ones from tests/fixtures/cupti, and our own.
+#include "scripts/gpu_check/programs/raw_buffers.h"
+
+#include "profiler/cupti/decoder.h"
+#include "profiler/cupti/testing_window.h"
+
+extern "C" int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_size, uint8_t** record);
+
+namespace redline::cupti {
+namespace {
+
+using gpu_check::RawBuffers;
+namespace fs = std::filesystem;
+
+struct Names {
+  const RawBuffers& raw;
+  uint64_t kernels = 0;
+  uint64_t named = 0;
+
+  void on(const KernelRecord& kernel) {
+    ++kernels;
+    named += raw.names.contains(reinterpret_cast<uint64_t>(kernel.name)) ? 1 : 0;
+  }
+  template <typename Other>
+  void on(const Other&) {}
+};
+
+/// Kernels, all of whose names the file has; nothing is cut off or unknown.
+uint64_t kernels_of(RawBuffers raw) {
+  stub::set_cupti_version(raw.version);
+  Names names{raw};
+  for (auto& buffer : raw.buffers) {
+    const DecodeCounts counts =
+        decode_buffer(buffer.data(), buffer.size(), raw.version, cuptiActivityGetNextRecord, names);
+    EXPECT_EQ(counts.truncated, 0u);
+    EXPECT_EQ(counts.unknown, 0u);
+  }
+  EXPECT_EQ(names.named, names.kernels);
+  return names.kernels;
+}
+
+RawBuffers two_kernels() {
+  static const char* const name = "_Z3addPf";
+  RawBuffers raw;
+  raw.version = 130001;
+  raw.names[reinterpret_cast<uint64_t>(name)] = name;
+  for (uint32_t i = 1; i <= 2; ++i) {
+    auto& buffer = raw.buffers.emplace_back(216);
+    const KernelRecord record = kernel(i, i * 1000, name);
+    std::memcpy(buffer.data(), &record, buffer.size());
+  }
+  return raw;
+}
+
+class SavedBuffers : public GpuWindow {
+ protected:
+  ~SavedBuffers() override { fs::remove(path_); }
+  const std::string path_ = ::testing::TempDir() + "raw." + std::to_string(getpid()) + ".cupti";
+};
+
+TEST_F(SavedBuffers, ComeBackAsTheyWere) {
+  const RawBuffers saved = two_kernels();
+  ASSERT_TRUE(saved.save(path_));
+  const auto loaded = RawBuffers::load(path_);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->version, saved.version);
+  EXPECT_EQ(loaded->buffers, saved.buffers);
+  EXPECT_EQ(loaded->names, saved.names);
+  EXPECT_EQ(kernels_of(*loaded), 2u);
+}
+
+TEST_F(SavedBuffers, OfAFileThatIsCutAreNone) {
+  ASSERT_TRUE(two_kernels().save(path_));
+  for (auto size = fs::file_size(path_); size-- > 0;) {
+    fs::resize_file(path_, size);
+    EXPECT_FALSE(RawBuffers::load(path_)) << size;
+  }
+}
+
+TEST_F(SavedBuffers, AreDecodedWhereverTheyComeFrom) {
+  const fs::path real = REDLINE_SOURCE_DIR "/tests/fixtures/cupti";
+  ASSERT_TRUE(two_kernels().save(path_));
+  std::vector<fs::path> files = {path_};
+  if (fs::exists(real)) {
+    for (const auto& file : fs::directory_iterator(real)) files.push_back(file.path());
+  }
+  for (const auto& file : files) {
+    SCOPED_TRACE(file);
+    const auto raw = RawBuffers::load(file);
+    ASSERT_TRUE(raw);
+    EXPECT_GT(kernels_of(*raw), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace redline::cupti

@@ -1,0 +1,76 @@
+#include "profiler/cupti/record_spool.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace redline::cupti {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+/// The file that is opened next has this number.
+int next_file() {
+  const int file = dup(STDERR_FILENO);
+  close(file);
+  return file;
+}
+
+off_t size_of(int file) {
+  struct stat info {};
+  EXPECT_EQ(fstat(file, &info), 0);
+  return info.st_size;
+}
+
+TEST(RecordSpool, GivesBackWhatItTook) {
+  RecordSpool spool(::testing::TempDir());
+  const auto first = spool.write(Bytes(1000, 1));
+  const auto second = spool.write(Bytes(3000, 2));
+  ASSERT_TRUE(first && second);
+  Bytes read;
+  EXPECT_TRUE(spool.read(*second, read));
+  EXPECT_EQ(read, Bytes(3000, 2));
+  EXPECT_TRUE(spool.read(*first, read));
+  EXPECT_EQ(read, Bytes(1000, 1));
+  spool.clear();
+  EXPECT_FALSE(spool.read(*second, read));
+}
+
+TEST(RecordSpool, TakesNothingWhereItMayNotWrite) {
+  EXPECT_FALSE(RecordSpool("/nowhere").write(Bytes(10, 1)));
+}
+
+TEST(RecordSpool, KeepsNoPartOfWhatDoesNotFitOnTheDisk) {
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{.rlim_cur = 5000, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &little);
+  const int file = next_file();
+  RecordSpool spool(::testing::TempDir());
+  EXPECT_TRUE(spool.write(Bytes(1000, 1)));
+  EXPECT_FALSE(spool.write(Bytes(9000, 2)));
+  const off_t left = size_of(file);
+  EXPECT_TRUE(spool.write(Bytes(2000, 3)));
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_DFL);
+  EXPECT_EQ(left, 1000);
+}
+
+TEST(RecordSpool, LeavesTheDiskAlsoWhereAForkedProcessHasItsFile) {
+  const int file = next_file();
+  int inherited = -1;
+  {
+    RecordSpool spool(::testing::TempDir());
+    EXPECT_TRUE(spool.write(Bytes(1000, 1)));
+    inherited = dup(file);
+    EXPECT_EQ(size_of(inherited), 1000);
+  }
+  EXPECT_EQ(size_of(inherited), 0);
+  close(inherited);
+}
+
+}  // namespace
+}  // namespace redline::cupti

@@ -1,0 +1,312 @@
+// The binary interface of NCCL's profiler plugins: six versions of one table of functions, found by
+// its name (ncclProfiler_v1 with NCCL 2.23, v2 2.24, v3 2.26, v4 2.27, v5 2.28, v6 2.29).
+//
+// Written down here rather than taken from NCCL, so that machines without it build it, too: the
+// order and types of fields alone, which NCCL keeps for ever once a version is out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace redline::nccl {
+
+constexpr int kSuccess = 0;
+constexpr int kSystemError = 2;
+
+/// Event types, also as bits of the mask of those that are wanted.
+enum EventType : uint64_t {
+  kGroup = 1 << 0,
+  kColl = 1 << 1,
+  kP2p = 1 << 2,
+  kProxyOp = 1 << 3,
+  kProxyStep = 1 << 4,
+  kProxyCtrl = 1 << 5,
+  kKernelCh = 1 << 6,
+  kNetPlugin = 1 << 7,
+  kGroupApi = 1 << 8,
+  kCollApi = 1 << 9,
+  kP2pApi = 1 << 10,
+  kKernelLaunch = 1 << 11,
+  kCeColl = 1 << 12,
+  kCeSync = 1 << 13,
+  kCeBatch = 1 << 14,
+};
+
+enum EventState : int {
+  kSendGpuWait = 8,
+  kSendWait = 9,
+  kRecvWait = 10,
+  kRecvFlushWait = 11,
+  kRecvGpuWait = 12,
+  kCtrlIdle = 13,
+  kCtrlActive = 14,
+  kCtrlSleep = 15,
+  kCtrlWakeup = 16,
+  kCtrlAppend = 17,
+  kCtrlAppendEnd = 18,
+  kOpInProgress = 19,
+  kSendPeerWait = 20,
+  kNetUpdate = 21,
+  kKernelChStop = 22,
+};
+
+struct ProxyOpDescr {
+  int pid;  ///< of the process it comes from: its parent means nothing in another
+  uint8_t channel;
+  int peer;
+  int steps;
+  int chunk_bytes;
+  int is_send;
+};
+
+struct NetDescr {
+  int64_t id;
+  void* data;
+};
+
+struct KernelChDescr {
+  uint8_t channel;
+  uint64_t ptimer;  ///< since v4: when it began, in ns of the GPU's clock
+};
+
+struct DescrV1 {
+  uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    struct {
+      const char* name;
+      uint64_t comm_hash;
+      uint64_t seq;
+      uint8_t func;
+      const void* send_buffer;
+      void* receive_buffer;
+      size_t count;
+      int root;
+      uint8_t datatype;
+      uint32_t op;
+      size_t traffic_bytes;
+      uint8_t channels;
+      uint8_t warps;
+      uint8_t algo;
+      uint8_t proto;
+      int is_collnet;
+      int is_nvls;
+    } coll;
+    struct {
+      const char* name;
+      uint64_t comm_hash;
+      uint8_t func;
+      void* buffer;
+      uint8_t datatype;
+      size_t count;
+      int peer;
+    } p2p;
+    ProxyOpDescr proxy_op;
+    int step;
+  };
+};
+
+struct CollDescrV2 {
+  const char* name;
+  uint64_t comm_hash;
+  uint64_t seq;
+  const char* func;
+  const void* send_buffer;
+  void* receive_buffer;
+  size_t count;
+  int root;
+  const char* datatype;
+  size_t traffic_bytes;
+  uint8_t channels;
+  uint8_t warps;
+  const char* algo;
+  const char* proto;
+};
+
+struct CollDescrV3 {
+  const char* name;
+  uint64_t comm_hash;
+  uint64_t seq;
+  const char* func;
+  const void* send_buffer;
+  void* receive_buffer;
+  size_t count;
+  int root;
+  const char* datatype;
+  uint8_t channels;
+  uint8_t warps;
+  const char* algo;
+  const char* proto;
+};
+
+struct P2pDescrV2 {
+  const char* name;
+  uint64_t comm_hash;
+  const char* func;
+  void* buffer;
+  const char* datatype;
+  size_t count;
+  int peer;
+};
+
+/// v2 and v3.
+template <typename Coll>
+struct DescrOfNamedComm {
+  uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    Coll coll;
+    P2pDescrV2 p2p;
+    ProxyOpDescr proxy_op;
+    int step;
+    KernelChDescr kernel_ch;  ///< v3: the channel alone
+    NetDescr net;
+  };
+};
+using DescrV2 = DescrOfNamedComm<CollDescrV2>;
+using DescrV3 = DescrOfNamedComm<CollDescrV3>;
+
+struct CollDescrV4 {
+  uint64_t seq;
+  const char* func;
+  const void* send_buffer;
+  void* receive_buffer;
+  size_t count;
+  int root;
+  const char* datatype;
+  uint8_t channels;
+  uint8_t warps;
+  const char* algo;
+  const char* proto;
+};
+
+struct P2pDescrV4 {
+  const char* func;
+  void* buffer;
+  const char* datatype;
+  size_t count;
+  int peer;
+  uint8_t channels;
+};
+
+struct DescrV4 {
+  uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    CollDescrV4 coll;
+    P2pDescrV4 p2p;
+    ProxyOpDescr proxy_op;
+    int step;
+    KernelChDescr kernel_ch;
+    NetDescr net;
+  };
+};
+
+/// v5, and v6, which has more members in its union.
+struct DescrV5 {
+  uint64_t type;
+  void* parent;
+  int rank;
+  union {
+    struct {
+      bool graph_captured;
+      int depth;
+    } group_api;
+    struct {
+      const char* func;
+      size_t count;
+      const char* datatype;
+      int root;
+      void* stream;
+      bool graph_captured;
+    } coll_api;
+    struct {
+      const char* func;
+      size_t count;
+      const char* datatype;
+      void* stream;
+      bool graph_captured;
+    } p2p_api;
+    struct {
+      void* stream;
+    } kernel_launch;
+    CollDescrV4 coll;  ///< and the group of older versions behind it
+    P2pDescrV4 p2p;    ///< likewise
+    ProxyOpDescr proxy_op;
+    int step;
+    KernelChDescr kernel_ch;
+    NetDescr net;
+    struct {
+      uint64_t seq;
+      const char* func;
+      const void* send_buffer;
+      void* receive_buffer;
+      size_t count;
+      int root;
+      const char* datatype;
+      const char* sync_strategy;
+      bool intra_batch_sync;
+      uint32_t batch_size;
+      uint32_t batches;
+      uint32_t ce_seq;
+      void* stream;
+    } ce_coll;
+    struct {
+      bool is_complete;
+      int ranks;
+    } ce_sync;
+    struct {
+      int ops;
+      size_t bytes;
+      bool use_intra_sync;
+    } ce_batch;
+  };
+};
+
+/// What comes with a change of state, by its event's type.
+union StateArgs {
+  size_t transferred_bytes;  ///< of a proxy operation up to v3, of a proxy step since v4
+  int appended_ops;
+  void* net_data;
+  uint64_t ptimer;
+};
+
+template <typename Init, typename Descr>
+struct Plugin {
+  const char* name;
+  Init init;
+  int (*start_event)(void* context, void** handle, Descr* descr);
+  int (*stop_event)(void* handle);
+  int (*record_event_state)(void* handle, EventState state, StateArgs* args);
+  int (*finalize)(void* context);
+};
+
+using Log = void (*)(int level, unsigned long flags, const char* file, int line, const char* format,
+                     ...);
+using InitV1 = int (*)(void** context, int* mask);
+using InitV4 = int (*)(void** context, int* mask, const char* comm_name, uint64_t comm_hash,
+                       int nodes, int ranks, int rank, Log log);
+using InitV5 = int (*)(void** context, uint64_t comm, int* mask, const char* comm_name, int nodes,
+                       int ranks, int rank, Log log);
+
+using PluginV1 = Plugin<InitV1, DescrV1>;
+using PluginV2 = Plugin<InitV1, DescrV2>;
+using PluginV3 = Plugin<InitV1, DescrV3>;
+using PluginV4 = Plugin<InitV4, DescrV4>;
+using PluginV5 = Plugin<InitV5, DescrV5>;
+
+}  // namespace redline::nccl
+
+extern "C" {
+#define REDLINE_NCCL_API extern __attribute__((visibility("default"))) const
+REDLINE_NCCL_API redline::nccl::PluginV1 ncclProfiler_v1;
+REDLINE_NCCL_API redline::nccl::PluginV2 ncclProfiler_v2;
+REDLINE_NCCL_API redline::nccl::PluginV3 ncclProfiler_v3;
+REDLINE_NCCL_API redline::nccl::PluginV4 ncclProfiler_v4;
+REDLINE_NCCL_API redline::nccl::PluginV5 ncclProfiler_v5;
+REDLINE_NCCL_API redline::nccl::PluginV5 ncclProfiler_v6;
+#undef REDLINE_NCCL_API
+}

@@ -1,0 +1,199 @@
+#include "profiler/nccl/nccl_event.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace redline::nccl {
+namespace {
+
+std::string_view text(const char* text) { return text != nullptr ? text : std::string_view(); }
+
+struct Datatype {
+  std::string_view name;
+  uint64_t bytes;
+};
+constexpr Datatype kDatatypes[] = {
+    {"ncclInt8", 1},    {"ncclUint8", 1},    {"ncclInt32", 4},      {"ncclUint32", 4},
+    {"ncclInt64", 8},   {"ncclUint64", 8},   {"ncclFloat16", 2},    {"ncclFloat32", 4},
+    {"ncclFloat64", 8}, {"ncclBfloat16", 2}, {"ncclFloat8e4m3", 1}, {"ncclFloat8e5m2", 1}};
+
+template <size_t N>
+std::string_view named(const std::array<std::string_view, N>& names, unsigned number) {
+  return number < N ? names[number] : std::string_view();
+}
+
+// v1 gives NCCL's numbers of that time, also of datatypes.
+constexpr std::array<std::string_view, 8> kFunctions = {
+    "Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "Send", "Recv"};
+constexpr std::array<std::string_view, 7> kAlgorithms = {
+    "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+constexpr std::array<std::string_view, 3> kProtocols = {"LL", "LL128", "SIMPLE"};
+
+std::string_view datatype_name(unsigned number) {
+  return number < std::size(kDatatypes) ? kDatatypes[number].name : std::string_view();
+}
+
+template <typename Descr>
+Event begin_event(const Descr& descr) {
+  Event event;
+  event.type = descr.type;
+  event.parent = reinterpret_cast<uint64_t>(descr.parent);
+  return event;
+}
+
+template <typename Coll>
+void take_collective(const Coll& coll, Event& event) {
+  event.number = coll.seq;
+  event.count = coll.count;
+  event.root = coll.root;
+  event.channels = coll.channels;
+  event.warps = coll.warps;
+}
+
+template <typename Coll>
+void take_names(const Coll& coll, Event& event) {
+  event.function = text(coll.func);
+  event.datatype = text(coll.datatype);
+  event.algorithm = text(coll.algo);
+  event.protocol = text(coll.proto);
+}
+
+template <typename P2p>
+void take_p2p(const P2p& p2p, Event& event) {
+  event.function = text(p2p.func);
+  event.datatype = text(p2p.datatype);
+  event.count = p2p.count;
+  event.peer = p2p.peer;
+}
+
+/// What all versions have.
+template <typename Descr>
+void take_proxy(const Descr& descr, Event& event) {
+  if (descr.type == kProxyStep) event.step = static_cast<uint32_t>(descr.step);
+  if (descr.type != kProxyOp) return;
+  const ProxyOpDescr& op = descr.proxy_op;
+  event.channel = op.channel;
+  event.peer = op.peer;
+  event.steps = op.steps;
+  event.chunk_bytes = op.chunk_bytes;
+  event.is_send = op.is_send != 0;
+  if (op.pid != getpid()) event.parent = 0;
+}
+
+/// What all versions from v2 on have.
+template <typename Descr>
+void take_named(const Descr& descr, Event& event) {
+  if (descr.type == kColl) {
+    take_collective(descr.coll, event);
+    take_names(descr.coll, event);
+  }
+  if (descr.type == kP2p) take_p2p(descr.p2p, event);
+  take_proxy(descr, event);
+}
+
+template <typename Descr>
+Event event_of_named_comm(const Descr& descr) {
+  Event event = begin_event(descr);
+  take_named(descr, event);
+  return event;
+}
+
+template <typename Descr>
+void take_v4(const Descr& descr, Event& event) {
+  take_named(descr, event);
+  if (descr.type == kP2p) event.channels = descr.p2p.channels;
+  if (descr.type == kKernelCh) {
+    event.channel = descr.kernel_ch.channel;
+    event.ptimer = descr.kernel_ch.ptimer;
+  }
+  if (descr.type == kNetPlugin) event.net_id = descr.net.id;
+}
+
+/// What calls of the API have, and collectives on copy engines.
+template <typename Call>
+void take_call(const Call& call, Event& event) {
+  event.function = text(call.func);
+  event.datatype = text(call.datatype);
+  event.count = call.count;
+  event.stream = call.stream;
+}
+
+void take_calls(const DescrV5& descr, Event& event) {
+  if (descr.type == kGroupApi) event.is_captured = descr.group_api.graph_captured;
+  if (descr.type == kKernelLaunch) event.stream = descr.kernel_launch.stream;
+  if (descr.type == kCollApi) {
+    take_call(descr.coll_api, event);
+    event.root = descr.coll_api.root;
+    event.is_captured = descr.coll_api.graph_captured;
+  }
+  if (descr.type == kP2pApi) {
+    take_call(descr.p2p_api, event);
+    event.is_captured = descr.p2p_api.graph_captured;
+  }
+}
+
+void take_copy_engine(const DescrV5& descr, Event& event) {
+  if (descr.type == kCeColl) {
+    take_call(descr.ce_coll, event);
+    event.number = descr.ce_coll.seq;
+    event.root = descr.ce_coll.root;
+  }
+  if (descr.type == kCeBatch) {
+    event.number = descr.ce_batch.bytes;
+    event.count = static_cast<uint64_t>(descr.ce_batch.ops);
+  }
+}
+
+}  // namespace
+
+Event event_of(const DescrV1& descr) {
+  Event event = begin_event(descr);
+  if (descr.type == kColl) {
+    take_collective(descr.coll, event);
+    event.function = named(kFunctions, descr.coll.func);
+    event.datatype = datatype_name(descr.coll.datatype);
+    event.algorithm = named(kAlgorithms, descr.coll.algo);
+    event.protocol = named(kProtocols, descr.coll.proto);
+  }
+  if (descr.type == kP2p) {
+    event.function = named(kFunctions, descr.p2p.func);
+    event.datatype = datatype_name(descr.p2p.datatype);
+    event.count = descr.p2p.count;
+    event.peer = descr.p2p.peer;
+  }
+  take_proxy(descr, event);
+  return event;
+}
+
+Event event_of(const DescrV2& descr) { return event_of_named_comm(descr); }
+
+Event event_of(const DescrV3& descr) {
+  Event event = event_of_named_comm(descr);
+  if (descr.type == kKernelCh) event.channel = descr.kernel_ch.channel;
+  if (descr.type == kNetPlugin) event.net_id = descr.net.id;
+  return event;
+}
+
+Event event_of(const DescrV4& descr) {
+  Event event = begin_event(descr);
+  take_v4(descr, event);
+  return event;
+}
+
+Event event_of(const DescrV5& descr) {
+  Event event = begin_event(descr);
+  take_v4(descr, event);
+  take_calls(descr, event);
+  take_copy_engine(descr, event);
+  return event;
+}
+
+uint64_t size_of_datatype(std::string_view datatype) {
+  const auto* known = std::ranges::find(kDatatypes, datatype, &Datatype::name);
+  return known != std::end(kDatatypes) ? known->bytes : 0;
+}
+
+}  // namespace redline::nccl

@@ -1,0 +1,119 @@
+// The tables that NCCL looks for (NCCL_PROFILER_PLUGIN=libredline.so), newest version first.
+//
+// Nothing but success is ever told NCCL after init, and no exception crosses the boundary.
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "profiler/nccl/communicator.h"
+#include "profiler/nccl/nccl_plugin.h"
+
+namespace redline::nccl {
+namespace {
+
+constexpr int kTypesOfV1 = 0x3F;
+constexpr int kTypesOfV3 = 0xFF;
+constexpr int kTypesOfV5 = 0xFFF;
+constexpr int kTypesOfV6 = 0x7FFF;
+
+std::string name_of(const char* name) { return name != nullptr ? name : ""; }
+
+template <typename Body>
+int guarded(Body body) noexcept {
+  try {
+    body();
+  } catch (const std::exception&) {
+    // No memory: the event is not recorded.
+  }
+  return kSuccess;
+}
+
+/// Communicators are kept for ever: events of other threads may still be open at finalize.
+int begin_communicator(void** context, int* mask, int known,
+                       std::optional<Communicator::Identity> identity) noexcept {
+  try {
+    static_cast<void>(NcclPlugin::instance());
+    *mask = wanted_types(known);
+    auto communicator = std::make_unique<Communicator>(*mask);
+    if (identity) communicator->identify(std::move(*identity));
+    *context = communicator.release();
+    return kSuccess;
+  } catch (const std::exception&) {
+    return kSystemError;  // NCCL goes on without us
+  }
+}
+
+template <int known>
+int init_unnamed(void** context, int* mask) {
+  return begin_communicator(context, mask, known, std::nullopt);
+}
+
+int init_v4(void** context, int* mask, const char* name, uint64_t id, int, int ranks, int rank,
+            Log) {
+  return begin_communicator(context, mask, kTypesOfV3,
+                            Communicator::Identity{id, name_of(name), rank, ranks});
+}
+
+template <int known>
+int init_v5(void** context, uint64_t id, int* mask, const char* name, int, int ranks, int rank,
+            Log) {
+  return begin_communicator(context, mask, known,
+                            Communicator::Identity{id, name_of(name), rank, ranks});
+}
+
+/// Up to v3 the first collective tells which communicator it is.
+template <typename Descr>
+void identify(Communicator& communicator, const Descr& descr) {
+  if constexpr (requires { descr.coll.comm_hash; }) {
+    if (communicator.identity() != nullptr || (descr.type & (kColl | kP2p)) == 0) return;
+    const bool is_coll = descr.type == kColl;
+    const char* name = is_coll ? descr.coll.name : descr.p2p.name;
+    communicator.identify(
+        {is_coll ? descr.coll.comm_hash : descr.p2p.comm_hash, name_of(name), descr.rank, 0});
+  }
+}
+
+template <typename Descr>
+int start_event(void* context, void** handle, Descr* descr) {
+  *handle = nullptr;
+  if (!profiler::is_recording()) return kSuccess;
+  return guarded([&] {
+    auto* communicator = static_cast<Communicator*>(context);
+    if (communicator != nullptr) identify(*communicator, *descr);
+    Event event = event_of(*descr);
+    event.communicator = communicator;
+    *handle = reinterpret_cast<void*>(NcclPlugin::instance().begin(event));
+  });
+}
+
+int stop_event(void* handle) {
+  if (handle == nullptr) return kSuccess;
+  return guarded([&] { NcclPlugin::instance().end(reinterpret_cast<uint64_t>(handle)); });
+}
+
+template <bool with_stamps>
+int record_state(void* handle, EventState state, StateArgs* args) {
+  if (handle == nullptr) return kSuccess;
+  return guarded([&] {
+    NcclPlugin::instance().change(reinterpret_cast<uint64_t>(handle), state, args, with_stamps);
+  });
+}
+
+int finalize(void*) { return kSuccess; }
+
+}  // namespace
+}  // namespace redline::nccl
+
+using namespace redline::nccl;
+
+#define REDLINE_NCCL_PLUGIN(init, Descr, with_stamps) \
+  { "Redline", init, start_event<Descr>, stop_event, record_state<with_stamps>, finalize }
+
+const PluginV1 ncclProfiler_v1 = REDLINE_NCCL_PLUGIN(init_unnamed<kTypesOfV1>, DescrV1, false);
+const PluginV2 ncclProfiler_v2 = REDLINE_NCCL_PLUGIN(init_unnamed<kTypesOfV1>, DescrV2, false);
+const PluginV3 ncclProfiler_v3 = REDLINE_NCCL_PLUGIN(init_unnamed<kTypesOfV3>, DescrV3, false);
+const PluginV4 ncclProfiler_v4 = REDLINE_NCCL_PLUGIN(init_v4, DescrV4, true);
+const PluginV5 ncclProfiler_v5 = REDLINE_NCCL_PLUGIN(init_v5<kTypesOfV5>, DescrV5, true);
+const PluginV5 ncclProfiler_v6 = REDLINE_NCCL_PLUGIN(init_v5<kTypesOfV6>, DescrV5, true);

@@ -1,0 +1,229 @@
+#include "profiler/nccl/nccl_plugin.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "profiler/collectives.h"
+namespace redline::nccl {
+namespace {
+
+using profiler::NcclFields;
+using profiler::Record;
+using profiler::RecordKind;
+
+/// Called by the job's own threads, within the operator that communicates.
+constexpr uint64_t kHostCalls =
+    kGroup | kColl | kP2p | kGroupApi | kCollApi | kP2pApi | kKernelLaunch | kCeColl;
+constexpr uint64_t kParts = kProxyOp | kKernelCh;
+
+void raise(std::atomic<int64_t>& time, int64_t to) {
+  int64_t now = time.load();
+  while (now < to && !time.compare_exchange_weak(now, to)) {
+  }
+}
+
+profiler::TextId interned_args(const Event& event) {
+  const uint64_t key = args_key(event);
+  if (const profiler::TextId known = profiler::known_args(key)) return known;
+  return profiler::intern_args_as(key, args_of(event));
+}
+
+}  // namespace
+
+int wanted_types(int known) {
+  constexpr int kTransfers = kProxyStep | kProxyCtrl | kNetPlugin;
+  const char* asked = std::getenv("NCCL_PROFILE_EVENT_MASK");
+  const int wanted = asked != nullptr && *asked != '\0' ? std::atoi(asked) : ~kTransfers;
+  return wanted & known;
+}
+
+NcclPlugin& NcclPlugin::instance() {
+  static auto* const plugin = [] {
+    auto* made = new NcclPlugin;
+    profiler::add_source(made);
+    return made;
+  }();
+  return *plugin;
+}
+
+void NcclPlugin::enable(const profiler::SourceOptions&) noexcept {
+  events_ = 0;
+  dropped_ = 0;
+}
+
+void NcclPlugin::disable() noexcept {
+  const int64_t now = profiler::monotonic_ns();
+  uint64_t unfinished = 0;
+  try {
+    open_.visit([&](uint64_t handle, OpenEvent& open) {
+      if (!open_.close(handle)) return;
+      const bool is_finished = open.has_stopped;
+      if (!is_finished) raise(open.end_ns, now);
+      Record record = describe(open, handle);
+      record.device_index = is_finished ? -1 : 1;
+      unfinished += is_finished ? 0 : 1;
+      profiler::deliver(record);
+      ++events_;
+      open_.give_back(open);
+    });
+    if (events_ == 0) return;
+    profiler::add_entry("redline", "{\"nccl\": {\"events\": " + std::to_string(events_) +
+                                       ", \"unfinished\": " + std::to_string(unfinished) +
+                                       ", \"dropped\": " + std::to_string(dropped_) + "}}");
+  } catch (const std::exception&) {
+    // No memory: the trace goes without what was open.
+  }
+}
+
+/// Where all places are taken, those of collectives whose parts never came are free.
+OpenEvent* NcclPlugin::take_place(uint64_t& handle) {
+  if (OpenEvent* open = open_.take(handle)) return open;
+  open_.visit([&](uint64_t waiting, OpenEvent& open) {
+    if (!open.has_stopped || !open_.close(waiting)) return;
+    profiler::submit(describe(open, waiting));
+    ++events_;
+    open_.give_back(open);
+  });
+  return open_.take(handle);
+}
+
+/// A collective has been enqueued when NCCL ends it; it is over with its channels on the GPU.
+uint32_t NcclPlugin::expected_parts(const Event& event) const {
+  if ((event.type & (kColl | kP2p)) == 0 || event.communicator == nullptr) return 0;
+  const bool come = (event.communicator->types() & kKernelCh) != 0;
+  return come ? static_cast<uint32_t>(std::max(event.channels, 0)) : 0;
+}
+
+/// The whole waits for its part.
+void NcclPlugin::join_parent(Event& event) {
+  if (!open_.add_end(event.parent)) return;
+  OpenEvent* parent = open_.find(event.parent);
+  if (event.type != kKernelCh) return;
+  event.function = parent->event.function;
+  event.number = parent->event.number;
+  if (parent->expected.fetch_sub(1) > 0) leave(event.parent, *parent);  // it waits already
+}
+
+uint64_t NcclPlugin::begin(const Event& event) {
+  if (!profiler::is_recording()) return 0;
+  uint64_t handle = 0;
+  OpenEvent* open = take_place(handle);
+  if (open == nullptr) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return 0;
+  }
+  const int64_t now = profiler::monotonic_ns();
+  open->event = event;
+  Event& kept = open->event;
+  if ((event.type & kParts) != 0) join_parent(kept);
+  if ((event.type & kHostCalls) != 0)
+    kept.step = static_cast<uint32_t>(profiler::current_operator());
+  if (event.type == kColl) {
+    profiler::note_collective_choice(kept.step, event.algorithm, event.protocol);
+  }
+  open->begin_ns = now;
+  if (event.ptimer != 0 && event.communicator != nullptr) {
+    open->begin_ns = std::min(now, event.communicator->to_host(event.ptimer, now));
+  }
+  open->end_ns = open->begin_ns;
+  open->bytes = 0;
+  open->state = -1;
+  open->has_stopped = false;
+  const uint32_t parts = expected_parts(event);
+  open->expected = static_cast<int>(parts);
+  open_.publish(*open, handle, parts);
+  return handle;
+}
+
+void NcclPlugin::end(uint64_t handle) {
+  OpenEvent* open = open_.find(handle);
+  if (open == nullptr) return;
+  const int64_t now = profiler::monotonic_ns();
+  const bool has_own_end = open->event.type == kKernelCh && open->end_ns > open->begin_ns;
+  if (!has_own_end) raise(open->end_ns, now);
+  record_phase(*open, handle, now);
+  open->has_stopped = true;
+  leave(handle, *open);
+}
+
+/// One end of an event; the last one records it.
+void NcclPlugin::leave(uint64_t handle, OpenEvent& open) {
+  if (!open_.end(handle)) return;
+  const uint64_t parent = (open.event.type & (kParts | kProxyStep)) != 0 ? open.event.parent : 0;
+  const int64_t end_ns = open.end_ns;
+  const uint64_t bytes = open.event.type == kProxyStep ? open.bytes.load() : 0;
+  const bool is_part = (open.event.type & kParts) != 0;
+  profiler::submit(describe(open, handle));
+  events_.fetch_add(1, std::memory_order_relaxed);
+  open_.give_back(open);
+  OpenEvent* whole = open_.find(parent);
+  if (whole == nullptr) return;
+  if (bytes > 0) whole->bytes.fetch_add(bytes);
+  if (!is_part) return;
+  raise(whole->end_ns, end_ns);
+  leave(parent, *whole);
+}
+
+void NcclPlugin::change(uint64_t handle, EventState state, const StateArgs* args,
+                        bool with_stamps) {
+  OpenEvent* open = open_.find(handle);
+  if (open == nullptr) return;
+  const int64_t now = profiler::monotonic_ns();
+  const Event& event = open->event;
+  const bool is_transfer = with_stamps ? event.type == kProxyStep : event.type == kProxyOp;
+  if (is_transfer && args != nullptr && args->transferred_bytes > open->bytes) {
+    open->bytes = args->transferred_bytes;
+  }
+  if (event.type == kKernelCh) {
+    const uint64_t stamp = with_stamps && args != nullptr ? args->ptimer : 0;
+    if (stamp > event.ptimer && event.ptimer != 0 && event.communicator != nullptr) {
+      static_cast<void>(event.communicator->to_host(stamp, now));  // a later stamp, better known
+      raise(open->end_ns, open->begin_ns + static_cast<int64_t>(stamp - event.ptimer));
+    }
+    return;
+  }
+  if ((event.type & (kProxyStep | kProxyCtrl)) == 0 || name_of(state).empty()) return;
+  record_phase(*open, handle, now);
+  open->state_ns = now;
+  open->state = state;
+}
+
+/// The state that ends now, as an event within the event.
+void NcclPlugin::record_phase(const OpenEvent& open, uint64_t handle, int64_t end_ns) {
+  const int state = open.state;
+  if (state < 0) return;
+  Record record = describe(open, handle);
+  record.name = profiler::intern_name(name_of(static_cast<EventState>(state)));
+  record.begin_ns = open.state_ns;
+  NcclFields fields = record.of.nccl;
+  fields.end_ns = end_ns;
+  fields.number = 0;
+  fields.parent = fields.id;
+  fields.id = static_cast<uint32_t>(open_.next_serial());
+  record.of = fields;
+  profiler::submit(record);
+  events_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Record NcclPlugin::describe(const OpenEvent& open, uint64_t handle) const {
+  const Event& event = open.event;
+  Record record;
+  record.kind = RecordKind::kNccl;
+  record.begin_ns = open.begin_ns;
+  record.name = profiler::intern_name(name_of(event));
+  record.device_type = static_cast<int8_t>(std::countr_zero(event.type));
+  NcclFields fields;
+  fields.end_ns = open.end_ns;
+  fields.number = std::max(event.number, open.bytes.load());
+  fields.id = OpenEvents::id_of(handle);
+  fields.parent = OpenEvents::id_of(event.parent);
+  fields.args = interned_args(event);
+  fields.step = event.step;
+  record.of = fields;
+  return record;
+}
+
+}  // namespace redline::nccl

@@ -1,0 +1,35 @@
+// A launch and its kernel, as a program makes them that knows nothing of tests.
+#pragma once
+
+#include <unistd.h>
+
+#include "profiler/monotonic_clock.h"
+#include "tests/stubs/stub_cupti.h"
+
+namespace redline::stub {
+
+constexpr uint32_t kLaunchKernel = 211;  ///< of the runtime's functions
+
+/// The kernel's record comes in the buffer of `gpu_thread`.
+inline void launch(uint32_t correlation, int gpu_thread = 0) {
+  const auto begin = static_cast<uint64_t>(profiler::monotonic_ns());
+  cupti::ApiRecord launched;
+  launched.kind = cupti::Kind::kRuntime;
+  launched.function = kLaunchKernel;
+  launched.start = begin;
+  launched.end = begin + 100;
+  launched.process = static_cast<uint32_t>(getpid());
+  launched.thread = static_cast<uint32_t>(gettid());
+  launched.correlation = correlation;
+  call(launched);
+  cupti::KernelRecord kernel;
+  kernel.kind = cupti::Kind::kConcurrentKernel;
+  kernel.start = begin + 200;
+  kernel.end = begin + 300;
+  kernel.stream = 7;
+  kernel.correlation = correlation;
+  kernel.name = "_Z3addPf";
+  emit_record(kernel, gpu_thread);
+}
+
+}  // namespace redline::stub

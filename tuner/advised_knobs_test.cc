@@ -6,35 +6,32 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/tuner_values.h"
 #include "tuner/strategy.h"
 
 namespace redline::tuner {
 namespace {
 
-using testing::ElementsAre;
-
-constexpr Machine kGpu{.gpu = true, .cores = 4, .memory_available_bytes = {}};
-
-std::vector<std::string> names(const Space& space) {
-  std::vector<std::string> result;
-  for (const Knob& knob : space.knobs) result.push_back(knob.name);
-  return result;
-}
+using redline::testing::kGpuMachine;
+using redline::testing::names_of;
+using ::testing::ElementsAre;
 
 TEST(AdvisedKnobs, ComeFirstInTheOrderOfTheAdvice) {
-  Space space = *make_space({"batch_size=8..64", "amp=off,bf16", "num_workers=0..4"}, {"t"}, kGpu);
-  put_advised_first(space, {"num_workers=0..16", "tf32=off,on", "amp=off,fp16"}, false, kGpu);
-  EXPECT_THAT(names(space), ElementsAre("num_workers", "amp", "batch_size"));
+  Space space =
+      *make_space({"batch_size=8..64", "amp=off,bf16", "num_workers=0..4"}, {"t"}, kGpuMachine);
+  put_advised_first(space, {"num_workers=0..16", "tf32=off,on", "amp=off,fp16"}, false,
+                    kGpuMachine);
+  EXPECT_THAT(names_of(space), ElementsAre("num_workers", "amp", "batch_size"));
   EXPECT_EQ(space.find("num_workers")->text(), "0..4") << "the user's own range";
 }
 
 TEST(AdvisedKnobs, AreAddedWhereTheUserNamedNone) {
-  Space space = *make_space({"batch_size=8..64"}, {"t"}, kGpu);
-  put_advised_first(space, {"tf32=off,on"}, true, kGpu);
-  EXPECT_THAT(names(space), ElementsAre("tf32", "batch_size"));
+  Space space = *make_space({"batch_size=8..64"}, {"t"}, kGpuMachine);
+  put_advised_first(space, {"tf32=off,on"}, true, kGpuMachine);
+  EXPECT_THAT(names_of(space), ElementsAre("tf32", "batch_size"));
   Space cpu = *make_space({"batch_size=8..64"}, {"t"}, {});
   put_advised_first(cpu, {"tf32=off,on"}, true, {});
-  EXPECT_THAT(names(cpu), ElementsAre("batch_size"));
+  EXPECT_THAT(names_of(cpu), ElementsAre("batch_size"));
 }
 
 TEST(AdvisedKnobs, StagedScreensThemFirst) {
@@ -60,14 +57,14 @@ TEST(AdvisedKnobs, AreReadFromARealTrace) {
     if (file.path().filename().string().find("workers0") == std::string::npos) continue;
     const auto knobs = advised_knobs(file.path());
     ASSERT_TRUE(knobs) << knobs.error();
-    EXPECT_THAT(*knobs, testing::Contains("num_workers=0..16"));
+    EXPECT_THAT(*knobs, ::testing::Contains("num_workers=0..16"));
     return;
   }
   GTEST_SKIP() << "no trace without workers in " << shared;
 }
 
 TEST(AdvisedKnobs, AFileThatIsNoTraceIsAnError) {
-  EXPECT_THAT(advised_knobs("/none.json").error(), testing::HasSubstr("/none.json"));
+  EXPECT_THAT(advised_knobs("/none.json").error(), ::testing::HasSubstr("/none.json"));
 }
 
 }  // namespace

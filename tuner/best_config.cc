@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tuner/knob.h"
@@ -15,10 +16,10 @@
 namespace redline::tuner {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json knobs_json(const Config& config) {
-  Json json = Json::object();
+OrderedJson knobs_json(const Config& config) {
+  OrderedJson json = OrderedJson::object();
   for (const auto& [name, value] : config) {
     if (const auto number = parse_integer(value))
       json[name] = *number;
@@ -28,10 +29,21 @@ Json knobs_json(const Config& config) {
   return json;
 }
 
-Json throughput_json(const Throughput& throughput) {
+OrderedJson throughput_json(const Throughput& throughput) {
   return {{"samples_per_s", throughput.samples_per_s},
           {"low", throughput.low},
           {"high", throughput.high}};
+}
+
+OrderedJson joules_json(const Estimate& estimate) {
+  return estimate.joules_per_sample ? OrderedJson(*estimate.joules_per_sample) : OrderedJson();
+}
+
+OrderedJson profile_json(const BestProfile& profile) {
+  const auto path = [](const std::string& folder) {
+    return folder.empty() ? OrderedJson() : OrderedJson(std::filesystem::absolute(folder).string());
+  };
+  return {{"default", path(profile.default_folder)}, {"best", path(profile.best_folder)}};
 }
 
 bool write_all(int descriptor, const std::string& text) {
@@ -57,7 +69,8 @@ std::optional<Best> find_best(const History& history) {
             .peak_memory_bytes = {},
             .is_default = *config == first,
             .default_estimate = estimate(history, first, spread),
-            .speedup = {}};
+            .speedup = {},
+            .epoch_samples = history.trials().front().result.epoch_samples};
   for (const FinishedTrial* run : history.runs_of(*config)) {
     const auto& peak = run->result.peak_memory_bytes;
     if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
@@ -69,23 +82,29 @@ std::optional<Best> find_best(const History& history) {
 
 std::string best_json(const Best& best, const History& history,
                       const std::vector<std::string>& command) {
-  Json json;
+  OrderedJson json;
   json["schema"] = "redline.config/1";
   json["knobs"] = knobs_json(best.config);
   json["throughput"] = throughput_json(best.estimate.throughput);
+  json["joules_per_sample"] = joules_json(best.estimate);
   json["default"]["knobs"] =
       knobs_json(history.effective(history.canonical(history.trials().front().config)));
   json["default"]["throughput"] =
-      best.default_estimate ? throughput_json(best.default_estimate->throughput) : Json();
-  json["speedup"] = best.speedup ? Json(best.speedup->value) : Json();
+      best.default_estimate ? throughput_json(best.default_estimate->throughput) : OrderedJson();
+  json["default"]["joules_per_sample"] =
+      best.default_estimate ? joules_json(*best.default_estimate) : OrderedJson();
+  json["speedup"] = best.speedup ? OrderedJson(best.speedup->value) : OrderedJson();
   json["speedup_interval"] =
-      best.speedup ? Json{{"low", best.speedup->low}, {"high", best.speedup->high}} : Json();
+      best.speedup ? OrderedJson{{"low", best.speedup->low}, {"high", best.speedup->high}}
+                   : OrderedJson();
   json["runs"] = best.estimate.runs;
-  json["peak_memory_bytes"] = best.peak_memory_bytes ? Json(*best.peak_memory_bytes) : Json();
+  json["peak_memory_bytes"] =
+      best.peak_memory_bytes ? OrderedJson(*best.peak_memory_bytes) : OrderedJson();
   json["trials"] = history.trials().size();
   json["oom_trials"] = history.out_of_memory_count();
   json["command"] = command;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (best.profile) json["profile"] = profile_json(*best.profile);
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 Result<void> write_atomically(const std::string& path, const std::string& text) {

@@ -11,14 +11,23 @@
 
 namespace redline::tuner {
 
+/// What --profile-best recorded; best_profile.h makes it.
+struct BestProfile {
+  std::string default_folder;  ///< empty: the defaults do not run, or are the best
+  std::string best_folder;
+  std::string diff;  ///< as `redline diff` prints it; empty without default_folder
+};
+
 struct Best {
   Config config;     ///< what was set; empty: the script's own values
   Config effective;  ///< with the script's own values of the other knobs
   Estimate estimate;
   std::optional<uint64_t> peak_memory_bytes;
   bool is_default = false;
-  std::optional<Estimate> default_estimate;  ///< nothing where the defaults do not run
-  std::optional<Ratio> speedup;              ///< over the defaults
+  std::optional<Estimate> default_estimate;             ///< nothing where the defaults do not run
+  std::optional<Ratio> speedup;                         ///< over the defaults
+  std::optional<int64_t> epoch_samples = std::nullopt;  ///< of all ranks, as the hook saw it
+  std::optional<BestProfile> profile = std::nullopt;
 
   /// The whole interval of the speed-up lies above 1. Single runs of a --metric have no interval
   /// and prove nothing.

@@ -1,35 +1,171 @@
 #include "tuner/controller.h"
 
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "tuner/host_prediction.h"
+#include "tuner/trial_threads.h"
+
 namespace redline::tuner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLookForSignal{50};
+constexpr std::chrono::milliseconds kAskAgain{500};  // while other processes run trials
+
+/// What a trial must reach to be worth its full time. The finalists' runs are compared with each
+/// other and all take theirs.
+std::optional<double> rate_to_beat(const History& history, const Proposal& proposal,
+                                   const TrialSpec& prototype) {
+  if (proposal.why == kConfirm) return std::nullopt;
+  // A slower one may take less energy.
+  if (prototype.objective != Objective::kSamplesPerSecond) return std::nullopt;
+  const std::optional<Config> best = best_config(history);
+  if (!best) return std::nullopt;
+  const auto incumbent = estimate(history, *best, spread_between_runs(history));
+  return incumbent ? std::optional(incumbent->throughput.low) : std::nullopt;
+}
+
+class StudyRun {
+ public:
+  StudyRun(const Plan& plan, Study& study, History& history, const TrialSpec& prototype,
+           const TrialRunner& run_trial, const std::atomic<StopRequest>& stop, Observer& observer,
+           const std::vector<Share>& shares)
+      : plan_(plan),
+        study_(study),
+        history_(history),
+        prototype_(prototype),
+        stop_(stop),
+        observer_(observer),
+        shares_(shares),
+        threads_(run_trial) {}
+
+  Result<StudyEnd> to_its_end() {
+    for (;;) {
+      const StopRequest stop = stop_.load();
+      threads_.stop(stop);
+      if (stop == StopRequest::kNone && Clock::now() >= ask_at_) {
+        if (auto filled = fill_shares(); !filled) return tl::unexpected(filled.error());
+      }
+      if (threads_.running() == 0) {
+        if (stop != StopRequest::kNone) return StudyEnd::kStopped;
+        if (!others_run_) return StudyEnd::kFinished;
+      }
+      if (auto event = threads_.next(kLookForSignal)) {
+        if (auto taken = take(*event); !taken) return tl::unexpected(taken.error());
+      }
+      if (auto beaten = beat(); !beaten) return tl::unexpected(beaten.error());
+    }
+  }
+
+ private:
+  struct Own {
+    size_t share;
+    int neighbours;
+  };
+
+  [[nodiscard]] std::optional<size_t> free_share() const {
+    for (size_t share = 0; share < shares_.size(); ++share) {
+      const bool taken = std::any_of(
+          own_.begin(), own_.end(), [&](const auto& entry) { return entry.second.share == share; });
+      if (!taken) return share;
+    }
+    return std::nullopt;
+  }
+
+  Result<void> fill_shares() {
+    // Until a trial ends here or, while others run some, for a while.
+    ask_at_ = Clock::time_point::max();
+    while (const std::optional<size_t> share = free_share()) {
+      Result<Study::Claim> claim = study_.claim(
+          history_.trials().size(), [this](FinishedTrial trial) { add(std::move(trial)); },
+          [this](const std::vector<Proposal>& running) { return plan_.next(history_, running); });
+      if (!claim) return tl::unexpected(claim.error());
+      note_neighbours(*claim);
+      others_run_ = claim->running.size() > own_.size() + (claim->mine ? 1 : 0);
+      if (others_run_) ask_at_ = Clock::now() + kAskAgain;
+      if (!claim->mine) break;
+      start(*share, *claim->mine, static_cast<int>(claim->running.size()) - 1);
+    }
+    return {};
+  }
+
+  void note_neighbours(const Study::Claim& claim) {
+    const int now = static_cast<int>(claim.running.size()) - 1;
+    for (auto& [id, own] : own_) own.neighbours = std::max(own.neighbours, now);
+  }
+
+  void start(size_t share, const RunningTrial& trial, int neighbours) {
+    own_[trial.id] = {share, neighbours};
+    observer_.trial_started(trial.id, trial.proposal);
+    TrialSpec spec = prototype_;
+    spec.id = trial.id;
+    spec.config = trial.proposal.config;
+    spec.rate_to_beat = rate_to_beat(history_, trial.proposal, prototype_);
+    if (trial.proposal.why != kConfirm && !prototype_.slurm) {
+      spec.expected_use = predict_host_use(history_, trial.proposal.config);
+    }
+    spec.directory = study_.trial_directory(trial.id);
+    spec.share = shares_[share];
+    threads_.start(share, std::move(spec));
+  }
+
+  Result<void> take(TrialThreads::Event& event) {
+    if (const auto* progress = std::get_if<TrialProgress>(&event.what)) {
+      observer_.trial_progress(event.id, *progress);
+      return {};
+    }
+    TrialResult& result = std::get<TrialResult>(event.what);
+    result.neighbours = own_.at(event.id).neighbours;
+    own_.erase(event.id);
+    ask_at_ = {};
+    if (result.outcome == Outcome::kCancelled) return study_.interrupt(event.id);
+    if (auto kept = study_.finish(event.id, result); !kept) return kept;
+    return catch_up();
+  }
+
+  /// With what this process and others have finished.
+  Result<void> catch_up() {
+    Result<std::vector<FinishedTrial>> news = study_.finished(history_.trials().size());
+    if (!news) return tl::unexpected(news.error());
+    for (FinishedTrial& trial : *news) add(std::move(trial));
+    return {};
+  }
+
+  void add(FinishedTrial trial) {
+    history_.add(std::move(trial));
+    observer_.trial_finished(history_);
+  }
+
+  Result<void> beat() {
+    if (own_.empty() || (Clock::now() - last_beat_).count() < Claims::kBeatEveryNs) return {};
+    last_beat_ = Clock::now();
+    return study_.beat();
+  }
+
+  const Plan& plan_;
+  Study& study_;
+  History& history_;
+  const TrialSpec& prototype_;
+  const std::atomic<StopRequest>& stop_;
+  Observer& observer_;
+  const std::vector<Share>& shares_;
+  TrialThreads threads_;
+  std::map<int64_t, Own> own_;  // by trial
+  bool others_run_ = false;
+  Clock::time_point ask_at_;
+  Clock::time_point last_beat_ = Clock::now();
+};
+
+}  // namespace
 
 Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history,
                            const TrialSpec& prototype, const TrialRunner& run_trial,
-                           const std::atomic<StopRequest>& stop, Observer& observer) {
-  while (stop.load() == StopRequest::kNone) {
-    const std::optional<Proposal> proposal = plan.next(history);
-    if (!proposal) return StudyEnd::kFinished;
-
-    const Result<int64_t> id = study.start(*proposal);
-    if (!id) return tl::unexpected(id.error());
-    observer.trial_started(*id, *proposal);
-
-    TrialSpec spec = prototype;
-    spec.id = *id;
-    spec.config = proposal->config;
-    spec.directory = study.trial_directory(*id);
-    TrialResult result = run_trial(
-        spec, stop, [&](const TrialProgress& progress) { observer.trial_progress(progress); });
-
-    if (result.outcome == Outcome::kCancelled) {
-      if (auto marked = study.interrupt(*id); !marked) return tl::unexpected(marked.error());
-      return StudyEnd::kStopped;
-    }
-    if (auto kept = study.finish(*id, result); !kept) return tl::unexpected(kept.error());
-    history.add(
-        {.id = *id, .config = proposal->config, .why = proposal->why, .result = std::move(result)});
-    observer.trial_finished(history);
-  }
-  return StudyEnd::kStopped;
+                           const std::atomic<StopRequest>& stop, Observer& observer,
+                           const std::vector<Share>& shares) {
+  return StudyRun(plan, study, history, prototype, run_trial, stop, observer, shares).to_its_end();
 }
 
 }  // namespace redline::tuner

@@ -9,12 +9,12 @@
 
 namespace redline::tuner {
 
-/// Whoever shows the search to people. Every call comes from the thread that runs it.
+/// Whoever shows the search to people. Every call comes from the thread that runs the study.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void trial_started(int64_t id, const Proposal& proposal) = 0;
-  virtual void trial_progress(const TrialProgress& progress) = 0;
+  virtual void trial_progress(int64_t id, const TrialProgress& progress) = 0;
   /// `history` holds the trial as its last.
   virtual void trial_finished(const History& history) = 0;
 };
@@ -23,9 +23,11 @@ enum class StudyEnd { kFinished, kStopped };
 
 /// Goes on from `history` (what the study holds already) until the plan has no more trials or
 /// `stop` is set. An error is the study's: without a record of its result no further trial is run.
-/// `prototype` is the trial without its id, configuration and directory.
+/// `prototype` is the trial without its id, configuration and directory. One trial runs in each of
+/// `shares`; other processes may run more of the same study.
 [[nodiscard]] Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history,
                                          const TrialSpec& prototype, const TrialRunner& run_trial,
-                                         const std::atomic<StopRequest>& stop, Observer& observer);
+                                         const std::atomic<StopRequest>& stop, Observer& observer,
+                                         const std::vector<Share>& shares = {Share()});
 
 }  // namespace redline::tuner

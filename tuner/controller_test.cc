@@ -9,17 +9,18 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "tuner/best_config.h"
 
 namespace redline::tuner {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class Silent final : public Observer {
   void trial_started(int64_t, const Proposal&) override {}
-  void trial_progress(const TrialProgress&) override {}
+  void trial_progress(int64_t, const TrialProgress&) override {}
   void trial_finished(const History&) override {}
 };
 
@@ -37,10 +38,10 @@ TrialResult answer(const TrialSpec& spec) {
   return result;
 }
 
-class StudyRuns : public testing::Test {
+class StudyRuns : public ::testing::Test {
  protected:
   StudyRuns() {
-    folder_ = testing::TempDir() + "study_test." + std::to_string(getpid());
+    folder_ = ::testing::TempDir() + "study_test." + std::to_string(getpid());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
@@ -71,6 +72,20 @@ class StudyRuns : public testing::Test {
     return end;
   }
 
+  Result<StudyEnd> run_side_by_side(const std::string& strategy_name, size_t count,
+                                    std::vector<FinishedTrial>& trials, const TrialRunner& runner) {
+    Result<Study> study = Study::open(path(), identity(), true);
+    if (!study) return tl::unexpected(study.error());
+    History history(space_);
+    const auto strategy = make_strategy(strategy_name, space_, {});
+    const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
+    Silent silent;
+    const auto end =
+        run_study(plan, *study, history, {}, runner, stop_, silent, std::vector<Share>(count));
+    trials = history.trials();
+    return end;
+  }
+
   Space space_ = *make_space({"x=1..4096"}, {"train", "{x}"}, {});
   std::string folder_;
   std::atomic<StopRequest> stop_{StopRequest::kNone};
@@ -81,6 +96,21 @@ TrialRunner counting(int& runs) {
     ++runs;
     return answer(spec);
   };
+}
+
+TEST_F(StudyRuns, TrialsAreToldWhatToBeatButFinalistsTakeTheirTime) {
+  std::vector<std::optional<double>> told;
+  std::vector<FinishedTrial> trials;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    told.push_back(spec.rate_to_beat);
+    return answer(spec);
+  };
+  ASSERT_EQ(*run(runner, &trials), StudyEnd::kFinished);
+  EXPECT_FALSE(told.front());
+  EXPECT_EQ(told[1], trials[0].result.throughput->low);
+  for (size_t i = 0; i < trials.size(); ++i) {
+    EXPECT_TRUE(trials[i].why != kConfirm || !told[i]);
+  }
 }
 
 TEST_F(StudyRuns, ASecondRunRepeatsNothingAndKnowsEverything) {
@@ -161,18 +191,143 @@ TEST_F(StudyRuns, ACrashIsTriedOnceMore) {
   EXPECT_EQ(trials.size(), 2) << "the defaults crash twice: the command is wrong";
 }
 
-TEST_F(StudyRuns, OneProcessAtATime) {
+/// What a forked child returns from `body`.
+template <typename Body>
+bool in_another_process(Body body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(StudyRuns, AnotherProcessIsLetInOnlyToShare) {
   const Result<Study> first = Study::open(path(), identity(), true);
   ASSERT_TRUE(first);
-  const pid_t child = fork();
-  if (child == 0) {
-    const Result<Study> second = Study::open(path(), identity(), true);
-    _exit(!second && second.error().find("another autotune is using it") != std::string::npos ? 0
-                                                                                              : 1);
+  EXPECT_FALSE(first->joined());
+  EXPECT_TRUE(in_another_process([this] {
+    const Result<Study> alone = Study::open(path(), identity(), false);
+    const Result<Study> shared = Study::open(path(), identity(), true);
+    return !alone && alone.error().find("another autotune is using it") != std::string::npos &&
+           shared && shared->joined();
+  }));
+  EXPECT_TRUE(in_another_process([this] {
+    StudyIdentity other = identity();
+    other.command = {"something", "else"};
+    return !Study::open(path(), other, true);
+  }));
+}
+
+/// Starts `config` in `study`: the trial's number.
+int64_t start_in(Study& study, const std::string& x) {
+  const auto claim = study.claim(
+      0, [](const FinishedTrial&) {},
+      [&](const auto&) {
+        return Proposal{{{"x", x}}, "test"};
+      });
+  return claim ? claim->mine->id : -1;
+}
+
+TEST_F(StudyRuns, ADeadProcessLosesItsTrialsToTheOthers) {
+  Result<Study> survivor = Study::open(path(), identity(), true);
+  ASSERT_TRUE(survivor);
+  ASSERT_GT(start_in(*survivor, "1"), 0);
+  ASSERT_TRUE(in_another_process([this] {
+    Result<Study> study = Study::open(path(), identity(), true);
+    return study && start_in(*study, "2") > 0;
+  }));
+  std::vector<Proposal> seen;
+  const auto claim = survivor->claim(
+      0, [](const FinishedTrial&) {},
+      [&](const std::vector<Proposal>& running) {
+        seen = running;
+        return std::nullopt;
+      });
+  ASSERT_TRUE(claim);
+  ASSERT_EQ(seen.size(), 1) << "the living one's";
+  EXPECT_EQ(seen[0].config.at("x"), "1");
+  EXPECT_EQ(*survivor->interrupted_count(), 1);
+}
+
+TEST_F(StudyRuns, AProcessThatStoppedBeatingIsTakenForDeadAndItsLateResultDropped) {
+  Result<Study> hung = Study::open(path(), identity(), true);
+  const int64_t id = start_in(*hung, "1");
+  const auto age = [this](int64_t by_ns) {
+    const Result<Database> database = Database::open(path());
+    return database->execute("UPDATE claims SET heartbeat_ns = heartbeat_ns - " +
+                             std::to_string(by_ns));
+  };
+  const auto running_seen_by_another = [this](size_t count) {
+    return in_another_process([&] {
+      Result<Study> study = Study::open(path(), identity(), true);
+      const auto claim = study->claim(
+          0, [](const FinishedTrial&) {}, [](const auto&) { return std::nullopt; });
+      return claim && claim->running.size() == count;
+    });
+  };
+  ASSERT_TRUE(age(Claims::kDeadAfterNs / 2));
+  EXPECT_TRUE(running_seen_by_another(1));
+  ASSERT_TRUE(hung->beat());
+  ASSERT_TRUE(age(Claims::kDeadAfterNs / 2));
+  EXPECT_TRUE(running_seen_by_another(1)) << "the beat made it young";
+  ASSERT_TRUE(age(Claims::kDeadAfterNs));
+  EXPECT_TRUE(running_seen_by_another(0));
+  TrialSpec spec;
+  spec.config = {{"x", "1"}};
+  ASSERT_TRUE(hung->finish(id, answer(spec)));
+  EXPECT_TRUE(hung->finished()->empty());
+  EXPECT_EQ(*hung->interrupted_count(), 1);
+}
+
+TrialResult answering(const TrialSpec& spec, const std::atomic<StopRequest>&,
+                      const std::function<void(const TrialProgress&)>&) {
+  return answer(spec);
+}
+
+TEST_F(StudyRuns, SideBySideNoConfigurationRunsTwiceAndTheConfirmingOnesRunAlone) {
+  for (const char* name : {"staged", "coordinate", "random", "grid"}) {
+    std::filesystem::remove(path());
+    std::vector<FinishedTrial> trials;
+    const auto end = run_side_by_side(name, 3, trials, answering);
+    ASSERT_TRUE(end) << end.error();
+    EXPECT_EQ(*end, StudyEnd::kFinished);
+    EXPECT_LE(trials.size(), 15U);
+    std::set<Config> explored;
+    int most = 0;
+    for (const FinishedTrial& trial : trials) {
+      most = std::max(most, trial.result.neighbours);
+      if (trial.why == kConfirm || trial.why == "default") {
+        EXPECT_EQ(trial.result.neighbours, 0) << name;
+      } else {
+        EXPECT_TRUE(explored.insert(trial.config).second) << name << " twice: " << trial.why;
+      }
+    }
+    EXPECT_EQ(trials.front().why, "default");
+    EXPECT_GE(most, 1) << name;
+    EXPECT_LE(most, 2) << name;
   }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+}
+
+TEST_F(StudyRuns, ProcessesThatShareAStudyRunExactlyItsTrials) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::vector<FinishedTrial> seen;
+      const auto end = run_side_by_side("random", 2, seen, answering);
+      _exit(end && *end == StudyEnd::kFinished && seen.size() == 15 ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  int runs = 0;
+  std::vector<FinishedTrial> trials;
+  ASSERT_TRUE(run(counting(runs), &trials));
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(trials.size(), 15U);
 }
 
 TEST_F(StudyRuns, RefusesWhatItCannotGoOnWith) {
@@ -195,7 +350,30 @@ TEST_F(StudyRuns, RefusesWhatItCannotGoOnWith) {
   const Result<Database> newer = Database::open(path());
   ASSERT_TRUE(newer->execute("PRAGMA user_version=2"));
   EXPECT_THAT(Study::open(path(), identity(), true).error(),
-              HasSubstr("a study of version 2, this autotune reads version 1"));
+              HasSubstr("a study of version 2, this program reads version 1"));
+}
+
+TEST_F(StudyRuns, LookingAtAStudyLeavesNothingBesideIt) {
+  const auto files = [this] {
+    return std::distance(std::filesystem::directory_iterator(folder_), {});
+  };
+  const std::string odd = folder_ + "/a?b#c%20.db";
+  {
+    Result<Study> study = Study::open(odd, identity(), false);
+    const auto id = study->start({.config = {{"batch_size", "64"}}, .why = "default"});
+    TrialResult result;
+    result.message = "no";
+    ASSERT_TRUE(study->finish(*id, result));
+    const Result<StudyContent> meanwhile = read_study(odd);
+    ASSERT_TRUE(meanwhile) << meanwhile.error();
+    EXPECT_EQ(meanwhile->trials.size(), 1U) << "while the search runs";
+  }
+  const auto before = files();
+  const Result<StudyContent> content = read_study(odd);
+  ASSERT_TRUE(content) << content.error();
+  EXPECT_EQ(content->trials[0].result.message, "no");
+  EXPECT_EQ(content->trials_directory, folder_ + "/a?b#c%20.trials");
+  EXPECT_EQ(files(), before);
 }
 
 TEST_F(StudyRuns, BestConfigIsReplacedInOneStep) {

@@ -1,10 +1,24 @@
 #include "tuner/database.h"
 
+#include <unistd.h>
+
 namespace redline::tuner {
 namespace {
 
 /// Somebody may be looking at the study with sqlite3 while a trial ends.
 constexpr int kBusyTimeoutMs = 10'000;
+
+/// The characters that would end the path of a URI.
+std::string percent_encoded(const std::string& path) {
+  std::string result;
+  for (const char c : path) {
+    if (c == '%') result += "%25";
+    if (c == '?') result += "%3f";
+    if (c == '#') result += "%23";
+    if (c != '%' && c != '?' && c != '#') result += c;
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -62,17 +76,34 @@ std::string Statement::text(int column) const {
   return text ? std::string(reinterpret_cast<const char*>(text), size) : std::string();
 }
 
-Result<Database> Database::open(const std::string& path) {
+Result<Database> Database::open_file(const std::string& path, int flags) {
   sqlite3* handle = nullptr;
-  const int status =
-      sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int status = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   Database database(handle);
   if (status != SQLITE_OK) return tl::unexpected(std::string(sqlite3_errmsg(handle)));
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
-  if (auto set = database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"); !set) {
+  return database;
+}
+
+Result<Database> Database::open(const std::string& path) {
+  auto database = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  if (!database) return database;
+  if (auto set = database->execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"); !set) {
     return tl::unexpected(set.error());
   }
   return database;
+}
+
+Result<Database> Database::open_to_read(const std::string& path) {
+  // Readers in WAL mode make files beside the database, and leave them. Without such a file nobody
+  // has it open for writing, so it may be read as it lies.
+  if (access((path + "-wal").c_str(), F_OK) == 0) {
+    auto database = open_file(path, SQLITE_OPEN_READONLY);
+    if (!database || database->execute("SELECT count(*) FROM sqlite_master")) return database;
+    if (sqlite3_errcode(database->handle_.get()) != SQLITE_CANTOPEN) return database;
+  }
+  return open_file("file:" + percent_encoded(path) + "?immutable=1",
+                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
 Result<void> Database::execute(const std::string& sql) const {

@@ -50,6 +50,8 @@ class Statement {
 class Database {
  public:
   [[nodiscard]] static Result<Database> open(const std::string& path);
+  /// Changes nothing, not even in a folder that cannot be written.
+  [[nodiscard]] static Result<Database> open_to_read(const std::string& path);
   [[nodiscard]] Statement prepare(const std::string& sql) const {
     return Statement(handle_.get(), sql);
   }
@@ -61,8 +63,37 @@ class Database {
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
+  [[nodiscard]] static Result<Database> open_file(const std::string& path, int flags);
   explicit Database(sqlite3* handle) : handle_(handle) {}
   std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// Holds the database for writing from begin() on; undone unless committed.
+class Transaction {
+ public:
+  explicit Transaction(const Database& database) : database_(database) {}
+  ~Transaction() {
+    if (open_) (void)database_.execute("ROLLBACK");
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  Transaction(Transaction&&) = delete;
+  Transaction& operator=(Transaction&&) = delete;
+
+  [[nodiscard]] Result<void> begin() {
+    auto begun = database_.execute("BEGIN IMMEDIATE");
+    open_ = begun.has_value();
+    return begun;
+  }
+  [[nodiscard]] Result<void> commit() {
+    auto committed = database_.execute("COMMIT");
+    open_ = !committed.has_value();
+    return committed;
+  }
+
+ private:
+  const Database& database_;
+  bool open_ = false;
 };
 
 }  // namespace redline::tuner

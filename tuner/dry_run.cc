@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "tuner/best_profile.h"
 #include "tuner/placeholders.h"
 #include "tuner/words.h"
 
@@ -11,7 +12,6 @@ namespace redline::tuner {
 namespace {
 
 constexpr size_t kNameWidth = 15;
-constexpr size_t kLineWidth = 80;
 
 /// Wrapped between words.
 std::string row(const std::string& name, const std::string& value) {
@@ -38,7 +38,7 @@ std::string first_command(const Options& options, const Space& space) {
 }  // namespace
 
 std::string dry_run_text(const Options& options, const Space& space, const Strategy& strategy,
-                         const Machine& machine) {
+                         const Machine& machine, const std::vector<Share>& shares) {
   const TrialSpec trial = options.prototype();
   std::string text = "nothing is run (--dry-run)\n\nspace\n";
   for (const Knob& knob : space.knobs) {
@@ -56,6 +56,13 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
   text += "\nplan\n";
   text += row("strategy", strategy.description());
   text += row("order", "the defaults, then the strategy, then the best and the defaults again");
+  if (shares.size() > 1) {
+    std::string split;
+    for (const Share& share : shares) split += (split.empty() ? "" : " | ") + share.text();
+    text += row("parallel", fmt::format("{} trials at a time: {}; the defaults and the last runs "
+                                        "alone, in the first part",
+                                        shares.size(), split));
+  }
   text += row("budget", duration_text(options.budget.time) + " for all trials together");
   text +=
       row("max trials", options.budget.max_trials > 0 ? std::to_string(options.budget.max_trials)
@@ -67,10 +74,16 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
                                   ? size_text(*options.memory_limit_bytes) + " a process"
                                   : "none: what the device or the machine has");
   text += row("objective", options.metric_regex.empty()
-                               ? "samples per second over all ranks, end to end, by the hook"
+                               ? options.objective == Objective::kSamplesPerJoule
+                                     ? "samples per joule of all visible GPUs, by the hook and NVML"
+                                     : "samples per second over all ranks, end to end, by the hook"
                                : "last match of " + options.metric_regex + ", larger is better");
   if (!options.memory_metric_regex.empty()) {
     text += row("memory", "last match of " + options.memory_metric_regex + ", in bytes");
+  }
+  if (options.profile_best) {
+    text += row("then", "the default and the best, recorded into " + profile_folder(options.study) +
+                            ", and what differs");
   }
   text += row("seed", std::to_string(options.seed));
   text += row("machine", fmt::format("{} core{}, {}", machine.cores, machine.cores == 1 ? "" : "s",

@@ -10,6 +10,7 @@
 namespace redline::tuner {
 
 [[nodiscard]] std::string dry_run_text(const Options& options, const Space& space,
-                                       const Strategy& strategy, const Machine& machine);
+                                       const Strategy& strategy, const Machine& machine,
+                                       const std::vector<Share>& shares);
 
 }  // namespace redline::tuner

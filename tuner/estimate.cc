@@ -10,17 +10,32 @@ namespace {
 
 constexpr double kNormalQuantile = 1.96;
 
-double mean_rate(const std::vector<const FinishedTrial*>& runs) {
+template <typename Value>
+double mean_of(const std::vector<const FinishedTrial*>& runs, Value value) {
   double sum = 0;
-  for (const FinishedTrial* run : runs) sum += run->result.throughput->samples_per_s;
+  for (const FinishedTrial* run : runs) sum += value(*run);
   return sum / static_cast<double>(runs.size());
 }
 
-/// All runs, or none where one of them failed: a configuration must work every time.
+double mean_rate(const std::vector<const FinishedTrial*>& runs) {
+  return mean_of(runs, [](const FinishedTrial& run) { return run.score().samples_per_s; });
+}
+
+Throughput scaled(const Throughput& interval, double mean) {
+  const double by = mean / interval.samples_per_s;
+  return {.samples_per_s = mean, .low = by * interval.low, .high = by * interval.high};
+}
+
+/// All runs, or none where one of them failed: a configuration must work every time. Where trials
+/// ran side by side, only those of the confirmation, which ran alone, say how fast it is.
 std::vector<const FinishedTrial*> successful_runs(const History& history, const Config& config) {
   std::vector<const FinishedTrial*> runs = history.runs_of(config);
   const bool all_ok = std::all_of(runs.begin(), runs.end(), [](auto* run) { return run->ok(); });
-  if (!all_ok) runs.clear();
+  if (!all_ok) return {};
+  const auto confirms = [](const FinishedTrial* run) { return run->why == kConfirm; };
+  if (history.ran_side_by_side() && std::any_of(runs.begin(), runs.end(), confirms)) {
+    std::erase_if(runs, [&](const FinishedTrial* run) { return !confirms(run); });
+  }
   return runs;
 }
 
@@ -37,21 +52,21 @@ void add_spread_within_rounds(const History& history, RunSpread& spread) {
     if (runs.size() < 2) continue;
     auto& row = rows.emplace_back();
     for (const FinishedTrial* run : runs) {
-      row.push_back(std::log(run->result.throughput->samples_per_s));
+      row.push_back(std::log(run->score().samples_per_s));
     }
   }
   if (rows.size() < 2) return;
   // Rounds that every one of them ran: then plain means are the least-squares fit.
   size_t rounds = rows.front().size();
   for (const auto& row : rows) rounds = std::min(rounds, row.size());
-  const auto mean_of = [](double sum, size_t count) { return sum / static_cast<double>(count); };
+  const auto part_of = [](double sum, size_t count) { return sum / static_cast<double>(count); };
   std::vector<double> round_means(rounds, 0.0);
   for (auto& row : rows) {
     row.resize(rounds);
-    const double mean = mean_of(std::accumulate(row.begin(), row.end(), 0.0), rounds);
+    const double mean = part_of(std::accumulate(row.begin(), row.end(), 0.0), rounds);
     for (size_t i = 0; i < rounds; ++i) {
       row[i] -= mean;
-      round_means[i] += mean_of(row[i], rows.size());
+      round_means[i] += part_of(row[i], rows.size());
     }
   }
   double squares = 0;
@@ -81,7 +96,7 @@ RunSpread spread_between_runs(const History& history) {
     if (runs.size() < 2) continue;
     const double mean = mean_rate(runs);
     for (const FinishedTrial* run : runs) {
-      squares += std::pow(run->result.throughput->samples_per_s / mean - 1, 2);
+      squares += std::pow(run->score().samples_per_s / mean - 1, 2);
     }
     spread.degrees_of_freedom += static_cast<int>(runs.size()) - 1;
   }
@@ -101,7 +116,7 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
 
   double within_squares = 0;
   for (const FinishedTrial* run : runs) {
-    within_squares += std::pow(standard_error(*run->result.throughput), 2);
+    within_squares += std::pow(standard_error(run->score()), 2);
   }
   const double within = std::sqrt(within_squares) / count / mean;
   const double between = spread.relative / std::sqrt(count);
@@ -115,13 +130,22 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
   result.relative_error = wider_between ? between : within;
   result.quantile = wider_between ? between_quantile : kNormalQuantile;
   const double half = result.quantile * result.relative_error * mean;
-  result.throughput = {
-      .samples_per_s = mean, .low = std::max(0.0, mean - half), .high = mean + half};
+  result.score = {.samples_per_s = mean, .low = std::max(0.0, mean - half), .high = mean + half};
+  result.throughput = scaled(result.score, mean_of(runs, [](const FinishedTrial& run) {
+                               return run.result.throughput->samples_per_s;
+                             }));
+  const bool metered = std::all_of(runs.begin(), runs.end(), [](const auto* run) {
+    return run->result.joules_per_sample.has_value();
+  });
+  if (metered) {
+    result.joules_per_sample =
+        mean_of(runs, [](const FinishedTrial& run) { return *run.result.joules_per_sample; });
+  }
   return result;
 }
 
 Ratio ratio(const Estimate& numerator, const Estimate& denominator, const RunSpread& spread) {
-  const double value = numerator.throughput.samples_per_s / denominator.throughput.samples_per_s;
+  const double value = numerator.score.samples_per_s / denominator.score.samples_per_s;
   double half = std::hypot(numerator.quantile * numerator.relative_error,
                            denominator.quantile * denominator.relative_error);
   if (numerator.runs == denominator.runs && spread.within_round_degrees > 0) {

@@ -14,7 +14,9 @@ namespace redline::tuner {
 
 /// Mean over a configuration's successful runs with its 95 % interval.
 struct Estimate {
-  Throughput throughput;
+  Throughput score;       ///< of what the search compares
+  Throughput throughput;  ///< samples/s: the same, but for searches for samples per joule
+  std::optional<double> joules_per_sample = {};
   int runs = 0;
   double relative_error = 0;  ///< standard error / mean
   double quantile = 1.96;     ///< of Student's t that made the interval

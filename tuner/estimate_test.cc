@@ -7,7 +7,7 @@
 namespace redline::tuner {
 namespace {
 
-class Estimates : public testing::Test {
+class Estimates : public ::testing::Test {
  protected:
   void add(const Config& config, double rate, double half_width, Outcome outcome = Outcome::kOk) {
     TrialResult result;

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/tuner_values.h"
+
 namespace redline::tuner {
 namespace {
 
-constexpr uint64_t kGiB = 1ull << 30;
+using redline::testing::kGiB;
 
-class FrontierOf : public testing::Test {
+class FrontierOf : public ::testing::Test {
  protected:
   void add(const Config& config, Outcome outcome, std::optional<uint64_t> peak = {}) {
     TrialResult result;
@@ -72,8 +74,24 @@ TEST_F(FrontierOf, WorkersShareAStratumPrecisionDoesNot) {
   add(batch(32), Outcome::kOk);
   add(batch(512, "off", 4), Outcome::kHostOom);
   EXPECT_EQ(next(batch(32, "off", 2)), 128);
+  add(batch(160, "bf16"), Outcome::kOk);
+  add(batch(448, "bf16"), Outcome::kOk);
+  EXPECT_EQ(next(batch(32, "bf16")), 896) << "beyond what failed elsewhere, with care";
+}
+
+TEST_F(FrontierOf, WhatFailedElsewhereIsComeNearToFirst) {
+  add(batch(512), Outcome::kGpuOom);
   add(batch(32, "bf16"), Outcome::kOk);
-  EXPECT_EQ(next(batch(32, "bf16")), 512);
+  EXPECT_EQ(next(batch(32, "bf16")), 128);
+}
+
+TEST_F(FrontierOf, AFailureWhereTheLineSawRoomLowersTheLimitEverywhere) {
+  add(batch(32), Outcome::kOk, 2 * kGiB);
+  add(batch(96), Outcome::kOk, 4 * kGiB);
+  add(batch(256), Outcome::kGpuOom);  // 9 GiB by the line
+  add(batch(32, "bf16"), Outcome::kOk, 3 * kGiB / 2);
+  add(batch(64, "bf16"), Outcome::kOk, 2 * kGiB);  // m = 1 GiB + b / 64 GiB
+  EXPECT_EQ(next(batch(64, "bf16"), 20 * kGiB), 480) << "95 % of the room below 9 GiB";
 }
 
 TEST_F(FrontierOf, BorrowsTheWeightsOfAnotherStratum) {

@@ -19,6 +19,8 @@ struct Proposal {
   std::string why;
 };
 
+constexpr const char* kConfirm = "confirm";  ///< the `why` of confirming trials
+
 struct FinishedTrial {
   int64_t id = 0;
   Config config;  ///< canonical
@@ -28,6 +30,10 @@ struct FinishedTrial {
   [[nodiscard]] bool ok() const {
     return result.outcome == Outcome::kOk && result.throughput.has_value();
   }
+  /// What the search compares, where ok(): samples/s, or samples per joule.
+  [[nodiscard]] const Throughput& score() const {
+    return result.samples_per_joule ? *result.samples_per_joule : *result.throughput;
+  }
   /// Ran out of what a smaller batch needs less of.
   [[nodiscard]] bool out_of_memory() const;
 };
@@ -36,7 +42,7 @@ class History {
  public:
   explicit History(const Space& space) : space_(&space) {}
 
-  void add(FinishedTrial trial) { trials_.push_back(std::move(trial)); }
+  void add(FinishedTrial trial);
   [[nodiscard]] const std::vector<FinishedTrial>& trials() const { return trials_; }
   [[nodiscard]] bool empty() const { return trials_.empty(); }
 
@@ -52,13 +58,20 @@ class History {
   [[nodiscard]] std::vector<const FinishedTrial*> runs_of(const Config& config) const;
   /// Each configuration that ran to an end, once, in the order of its first trial.
   [[nodiscard]] std::vector<Config> configs() const;
-  /// A crash that deserves its one retry: the last trial, if it is the first crash of its kind.
+  /// A crash that deserves its one retry: the first of its kind, and not run again yet.
   [[nodiscard]] const FinishedTrial* crash_to_retry() const;
+  /// Without those that were not even started.
   [[nodiscard]] int64_t out_of_memory_count() const;
+  /// The time of all trials; of those that ran side by side each counts for its part.
+  [[nodiscard]] std::chrono::nanoseconds time_used() const;
+  [[nodiscard]] Objective objective() const;
+  /// Some trials had others beside them; the confirming ones never have.
+  [[nodiscard]] bool ran_side_by_side() const;
 
  private:
   const Space* space_;
   std::vector<FinishedTrial> trials_;
+  std::vector<Config> canonical_;  // of each trial: asked for again and again
 };
 
 }  // namespace redline::tuner

@@ -1,7 +1,8 @@
-// One line under the table that says what the running trial does; only on a terminal.
+// One line under the table that says what the running trials do; only on a terminal.
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 
 #include "tuner/trial.h"
@@ -15,16 +16,22 @@ class LiveLine {
   LiveLine();
 
   void start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left);
-  void show(const TrialProgress& progress);
+  void show(int64_t id, const TrialProgress& progress);
+  void finish(int64_t id) { running_.erase(id); }
   void clear();
 
  private:
+  struct Running {
+    std::string what;
+    std::chrono::steady_clock::time_point began;
+    TrialProgress progress;
+  };
+  [[nodiscard]] std::string text() const;
+
   bool on_;
   Style style_;
-  int64_t id_ = 0;
-  std::string what_;
-  std::chrono::nanoseconds time_left_{0};
-  std::chrono::steady_clock::time_point began_;
+  std::map<int64_t, Running> running_;  // by trial
+  std::chrono::steady_clock::time_point ends_;
 };
 
 }  // namespace redline::tuner

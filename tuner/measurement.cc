@@ -12,6 +12,9 @@ namespace {
 constexpr size_t kAlwaysDropped = 2;  // lazy initialisation, loader start
 constexpr size_t kMostBlocks = 20;
 constexpr size_t kFewestBlocks = 4;
+constexpr double kManyLooks = 1.5;          // times the interval
+constexpr double kLeastOfTimeBehind = 0.1;  // of measure_for
+constexpr double kNoticedDrift = 0.1;
 
 double mean_of(const std::vector<double>& values, size_t from) {
   return std::accumulate(values.begin() + static_cast<ptrdiff_t>(from), values.end(), 0.0) /
@@ -62,8 +65,10 @@ double student_t95(int64_t degrees) {
 struct Measurement::Steady {
   int64_t steps = 0;
   int64_t time_ns = 0;
+  Window window;
   Throughput throughput;
-  double half_width = 0;  ///< relative
+  double half_width = 0;       ///< relative
+  std::vector<double> blocks;  ///< seconds a sample
 };
 
 void Measurement::add(const StepReport& report) {
@@ -188,7 +193,9 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   Steady result;
   result.steps = all[last].steps - all[first].steps;
   result.time_ns = all[last].time_ns - all[first].time_ns;
+  result.window = {all[first].time_ns, all[last].time_ns, all[last].samples - all[first].samples};
   result.half_width = student_t95(static_cast<int64_t>(blocks) - 1) * error / mean;
+  result.blocks = values;
   const double rate = 1 / seconds_per_sample(first, last);
   result.throughput = {rate, rate / (1 + result.half_width),
                        rate * (1 + std::min(result.half_width, 1.0))};
@@ -201,6 +208,12 @@ std::optional<Throughput> Measurement::estimate(int64_t least_steps) const {
   return result->throughput;
 }
 
+std::optional<Measurement::Window> Measurement::window(int64_t least_steps) const {
+  const auto result = steady(least_steps);
+  if (!result) return std::nullopt;
+  return result->window;
+}
+
 bool Measurement::complete() const {
   const auto result = steady(plan_.min_steps);
   if (!result) return false;
@@ -208,6 +221,35 @@ bool Measurement::complete() const {
   const double measured = static_cast<double>(result->time_ns);
   return measured >= whole ||
          (result->half_width <= plan_.enough && measured >= whole * plan_.least_of_time);
+}
+
+bool Measurement::behind() const {
+  if (plan_.rate_to_beat <= 0) return false;
+  const auto result = steady(plan_.min_steps);
+  if (!result) return false;
+  const double whole = static_cast<double>(plan_.measure_for.count());
+  const double rate = result->throughput.samples_per_s;
+  return static_cast<double>(result->time_ns) >= whole * kLeastOfTimeBehind &&
+         rate * (1 + kManyLooks * result->half_width) < plan_.rate_to_beat;
+}
+
+double Measurement::drift() const {
+  const auto result = steady(plan_.min_steps);
+  if (!result || result->blocks.size() < 2 * kFewestBlocks) return 0;
+  const std::vector<double>& blocks = result->blocks;
+  const size_t middle = blocks.size() / 2;
+  const std::vector<double> early(blocks.begin(), blocks.begin() + static_cast<ptrdiff_t>(middle));
+  const std::vector<double> late(blocks.begin() + static_cast<ptrdiff_t>(middle), blocks.end());
+  const double before = mean_of(early, 0);
+  const double after = mean_of(late, 0);
+  const double degrees = static_cast<double>(blocks.size() - 2);
+  const double variance = (squares_about_mean(early, 0) + squares_about_mean(late, 0)) / degrees;
+  const double error = std::sqrt(
+      variance * (1 / static_cast<double>(early.size()) + 1 / static_cast<double>(late.size())));
+  const double change = before / after - 1;
+  const bool chance =
+      std::abs(after - before) <= student_t95(static_cast<int64_t>(degrees)) * error;
+  return chance || std::abs(change) < kNoticedDrift ? 0 : change;
 }
 
 }  // namespace redline::tuner

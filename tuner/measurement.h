@@ -29,6 +29,7 @@ class Measurement {
     int64_t min_steps = 10;                                           ///< that a result needs
     double enough = 0.01;         ///< half-width of the interval, relative, that ends it earlier
     double least_of_time = 0.25;  ///< share of measure_for before an early end
+    double rate_to_beat = 0;      ///< samples/s
   };
 
   explicit Measurement(const Plan& plan) : plan_(plan) {}
@@ -58,8 +59,24 @@ class Measurement {
   [[nodiscard]] std::optional<Throughput> estimate(int64_t least_steps) const;
   [[nodiscard]] std::optional<Throughput> estimate() const { return estimate(plan_.min_steps); }
 
+  /// What the estimate is of; CLOCK_MONOTONIC.
+  struct Window {
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
+    double samples = 0;
+  };
+  [[nodiscard]] std::optional<Window> window(int64_t least_steps) const;
+
   /// Enough: min_steps, and measure_for is over or the interval is narrow.
   [[nodiscard]] bool complete() const;
+
+  /// Surely slower than rate_to_beat. Who looks often sees chance differences too: the interval is
+  /// taken half as wide again.
+  [[nodiscard]] bool behind() const;
+
+  /// Rate of the second half of what was measured over that of the first, less 1; 0 where the
+  /// difference may be chance.
+  [[nodiscard]] double drift() const;
 
  private:
   struct Point {

@@ -117,6 +117,36 @@ TEST(Measurement, ANarrowIntervalEndsItEarlyAWideOneAtTheEndOfThePlan) {
   EXPECT_TRUE(noisy.complete());
 }
 
+TEST(Measurement, WhatIsSurelySlowerIsBehindWhatMightNotIsNot) {
+  Measurement::Plan against = plan();
+  against.rate_to_beat = 3000;
+  const auto noisy = [](int64_t slow) {
+    return [slow](int64_t step) { return (slow + (step * 7 % 5)) * kMillisecond; };
+  };
+  Measurement slower(against);
+  train(slower, 0, 1, 60, 32, noisy(13));
+  EXPECT_FALSE(slower.behind()) << "0.9 s: too early to say";
+  train(slower, 0, 1, 120, 32, noisy(13));
+  EXPECT_TRUE(slower.behind());
+  EXPECT_FALSE(slower.complete());
+  Measurement near(against);
+  train(near, 0, 1, 120, 32, noisy(8));
+  EXPECT_FALSE(near.behind());
+  Measurement alone(plan());
+  train(alone, 0, 1, 120, 32, noisy(13));
+  EXPECT_FALSE(alone.behind()) << "nobody to beat";
+}
+
+TEST(Measurement, DriftIsNoticedAndNoiseIsNot) {
+  Measurement throttled(plan());
+  train(throttled, 0, 1, 200, 32,
+        [](int64_t step) { return (step < 150 ? 10 : 13) * kMillisecond + step % 3; });
+  EXPECT_LT(throttled.drift(), -0.1);
+  Measurement noisy(plan());
+  train(noisy, 0, 1, 200, 32, [](int64_t step) { return (8 + step * 7 % 5) * kMillisecond; });
+  EXPECT_EQ(noisy.drift(), 0);
+}
+
 TEST(Measurement, FewStepsAreNoResultHoweverLongTheyTook) {
   Measurement measurement(plan());
   train(measurement, 0, 1, 9, 32, [](int64_t) { return int64_t{5'000'000'000}; });

@@ -25,16 +25,20 @@ uint64_t bytes_of(const std::string& text, const std::string& name) {
 
 MemorySizes parse_memory_sizes(const std::string& status_text) {
   return {bytes_of(status_text, "VmData"), bytes_of(status_text, "VmSize"),
-          bytes_of(status_text, "VmPeak")};
+          bytes_of(status_text, "VmPeak"), bytes_of(status_text, "VmRSS")};
 }
 
 void MemoryWatch::sample(const std::vector<pid_t>& processes) {
+  uint64_t resident = 0;
   for (const pid_t process : processes) {
     std::ifstream file("/proc/" + std::to_string(process) + "/status");
     std::stringstream text;
     text << file.rdbuf();
-    add(process, parse_memory_sizes(text.str()));
+    const MemorySizes sizes = parse_memory_sizes(text.str());
+    resident += sizes.resident;
+    add(process, sizes);
   }
+  resident_ = std::max(resident_, resident);
 }
 
 void MemoryWatch::add(pid_t process, const MemorySizes& sizes) {

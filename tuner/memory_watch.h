@@ -20,6 +20,7 @@ struct MemorySizes {
   uint64_t data = 0;        ///< VmData
   uint64_t whole = 0;       ///< VmSize
   uint64_t whole_peak = 0;  ///< VmPeak
+  uint64_t resident = 0;    ///< VmRSS
 };
 [[nodiscard]] MemorySizes parse_memory_sizes(const std::string& status_text);
 
@@ -30,10 +31,13 @@ class MemoryWatch {
 
   /// Largest peak of data of any one process so far, 0 before a sample.
   [[nodiscard]] uint64_t peak_bytes() const { return peak_; }
+  /// Largest sum of resident memory; pages that processes share count for each.
+  [[nodiscard]] uint64_t resident_bytes() const { return resident_; }
 
  private:
   std::map<pid_t, MemorySizes> last_;
   uint64_t peak_ = 0;
+  uint64_t resident_ = 0;
 };
 
 }  // namespace redline::tuner

@@ -5,10 +5,12 @@
 
 #include <memory>
 
+#include "tests/tuner_values.h"
+
 namespace redline::tuner {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
+using redline::testing::kMiB;
 
 TEST(MemoryWatch, ReadsTheStatusFile) {
   const MemorySizes sizes = parse_memory_sizes(

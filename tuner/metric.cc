@@ -9,7 +9,7 @@ namespace redline::tuner {
 namespace {
 
 // std::regex needs stack for every character that it matches.
-constexpr size_t kLongestLine = 4096;
+constexpr size_t kLongestMetricLine = 4096;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ std::optional<double> last_match(const std::string& text, const std::string& pat
   const std::regex expression(pattern);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.size() > kLongestLine) line.resize(kLongestLine);
+    if (line.size() > kLongestMetricLine) line.resize(kLongestMetricLine);
     for (std::sregex_iterator match(line.begin(), line.end(), expression), end; match != end;
          ++match) {
       const std::string number = (*match)[1].str();

@@ -10,6 +10,7 @@
 #include <regex>
 
 #include "tuner/knob.h"
+#include "tuner/slurm.h"
 #include "tuner/words.h"
 
 namespace redline::tuner {
@@ -18,7 +19,6 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr int kUsage = 2;
 constexpr int64_t kFewestSteps = 5;
 constexpr seconds kUsualTimeout{120};
 constexpr seconds kLeastTimeout{30};
@@ -58,7 +58,9 @@ constexpr const char* kFooter =
     "           --memory-limit 2GiB -- python train.py\n"
     "  autotune --global-batch 512 -- torchrun --nproc_per_node 2 train.py\n"
     "  autotune --knob threads=1,2 --metric 'rate ([0-9.]+)' -- ./train -t {threads}\n"
-    "  autotune --from-trace traces -- python train.py\n"
+    "  autotune --parallel 4 -- python train.py\n"
+    "  salloc -N 2 --ntasks-per-node 1 autotune --launcher slurm -- python train.py\n"
+    "  autotune --from-trace traces --profile-best -- python train.py\n"
     "  autotune show|export|apply autotune.study.db   (each has its --help)\n"
     "\n"
     "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
@@ -92,10 +94,12 @@ TrialSpec Options::prototype() const {
   TrialSpec spec;
   spec.command = command;
   spec.memory_limit_bytes = memory_limit_bytes;
+  spec.slurm = slurm;
   spec.timeout = trial_timeout;
   spec.measure_for = measure_for();
   spec.min_steps = kFewestSteps;
   spec.global_batch = global_batch;
+  spec.objective = objective;
   spec.metric_regex = metric_regex;
   spec.memory_metric_regex = memory_metric_regex;
   return spec;
@@ -107,6 +111,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   std::string memory_limit;
   std::string timeout;
   std::string format = "table";
+  std::string launcher = "local";
+  std::string objective = "throughput";
   CLI::App app(
       "Finds the fastest configuration of a training command that does not run out of "
       "memory: each trial runs the command for a few seconds under other knobs.",
@@ -130,20 +136,35 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->check(CLI::PositiveNumber);
   app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
       ->check(checked(parse_size));
+  app.add_option("--parallel", options.parallel,
+                 "Trials at a time, each with its part of the GPUs or cores")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--launcher", launcher, "local, or slurm: each trial is a job step (srun)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"local", "slurm"}));
   app.add_option("--study", options.study, "The file that keeps every trial")
       ->capture_default_str();
   app.add_option("--from-trace", options.from_trace,
                  "Turn first what the report on this trace or folder advises");
+  app.add_option("--objective", objective, "throughput, or energy: samples per joule of the GPUs")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"throughput", "energy"}));
   app.add_option("--metric", options.metric_regex,
                  "Objective: last match on stdout of a regular expression with one group")
       ->check(check_regex);
   app.add_option("--memory-metric", options.memory_metric_regex,
                  "The same for peak device memory, in bytes")
       ->check(check_regex);
+  app.add_option("--cost-per-hour", options.cost_per_hour,
+                 "Price of the job's machines, to say what an epoch costs")
+      ->check(CLI::PositiveNumber);
   app.add_option("--trial-timeout", timeout, "Longest trial; default 120s, less in small budgets")
       ->check(checked(parse_duration));
   app.add_option("--seed", options.seed, "For --strategy random")->capture_default_str();
   app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
+  app.add_flag("--profile-best", options.profile_best,
+               "Then record the default and the best, and print what differs");
   app.add_flag("--dry-run", options.dry_run, "Print space, plan and first command; run nothing");
   app.add_option("--format", format, "table or json (to stdout)")
       ->capture_default_str()
@@ -167,6 +188,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
 
   options.budget.time = *parse_duration(budget);
   options.json = format == "json";
+  options.slurm = launcher == "slurm";
+  if (objective == "energy") options.objective = Objective::kSamplesPerJoule;
+  if (options.slurm) options.command = under_srun(options.command);
   if (!memory_limit.empty()) options.memory_limit_bytes = *parse_size(memory_limit);
   options.trial_timeout = timeout.empty() ? std::clamp<nanoseconds>(options.budget.time / 4,
                                                                     kLeastTimeout, kUsualTimeout)

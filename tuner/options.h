@@ -13,6 +13,9 @@
 
 namespace redline::tuner {
 
+/// The exit status of a command line that makes no sense.
+constexpr int kUsage = 2;
+
 struct Options {
   std::vector<std::string> knobs;
   Budget budget;
@@ -20,13 +23,18 @@ struct Options {
   std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;
   std::string study = "autotune.study.db";
+  Objective objective = Objective::kSamplesPerSecond;
   std::string from_trace;
   std::string metric_regex;
   std::string memory_metric_regex;
+  std::optional<double> cost_per_hour;
   std::chrono::nanoseconds trial_timeout{0};
   uint64_t seed = 0;
+  int parallel = 1;
+  bool slurm = false;  ///< --launcher slurm; `command` is under_srun() then
   bool resume = false;
   bool dry_run = false;
+  bool profile_best = false;
   bool json = false;
   std::string output = "best.json";
   std::vector<std::string> command;

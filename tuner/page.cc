@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <sstream>
 
 #include "trace/html.h"
+#include "tuner/epoch_cost.h"
 #include "tuner/page_charts.h"
-#include "tuner/plan.h"
+#include "tuner/study_figures.h"
 #include "tuner/words.h"
 
 namespace redline::trace {
@@ -25,6 +26,7 @@ constexpr const char* kStyle = R"(
 .chart text { fill: var(--dim); }
 .chart .grid { stroke: var(--line); }
 .chart polyline { fill: none; stroke-width: 1.8; }
+.chart .frontier { stroke-dasharray: 3 4; opacity: 0.7; }
 .chart .failed { fill: none; stroke: var(--dataloader); stroke-width: 2; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; }
 .key { display: flex; gap: 6px; align-items: center; }
@@ -42,12 +44,12 @@ std::string card(const std::string& title, const std::string& body) {
 }
 
 std::string verdict_card(const std::optional<Best>& best, const std::vector<std::string>& command,
-                         const std::string& config_path) {
+                         const std::string& config_path, const char* unit) {
   if (!best) return card("No trial succeeded", "<p>The table below says why.</p>");
-  const Throughput& rate = best->estimate.throughput;
-  std::string text =
-      fmt::format("<div class=step><b>{} samples/s</b><span class=dim>{} to {}, 95 %</span></div>",
-                  number_text(rate.samples_per_s), number_text(rate.low), number_text(rate.high));
+  const Throughput& rate = best->estimate.score;
+  std::string text = fmt::format(
+      "<div class=step><b>{} {}</b><span class=dim>{} to {}, 95 %</span></div>",
+      number_text(rate.samples_per_s), unit, number_text(rate.low), number_text(rate.high));
   if (best->is_default) {
     text += "<p>the default itself</p>";
   } else if (best->speedup) {
@@ -55,10 +57,25 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
                         best->proven() ? "" : "not proven faster: ", best->speedup->value,
                         best->speedup->low, best->speedup->high);
   }
+  if (const std::string energy = energy_text(*best, ""); !energy.empty()) {
+    text += "<p>" + energy + "</p>";
+  }
   text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
   text += fmt::format("<pre>redline run --config {} -- {}</pre>", escape(shell_text({config_path})),
                       escape(shell_text(command)));
   return card("Best", text);
+}
+
+std::string profile_card(const BestProfile& profile) {
+  if (profile.diff.empty()) {
+    return card("Recorded", "<p><code>" + escape(profile.best_folder) + "</code></p>");
+  }
+  const std::string command =
+      "redline diff " + shell_text({profile.default_folder, profile.best_folder});
+  std::string lines = escape(command) + "\n\n";
+  std::istringstream diff(profile.diff);
+  for (std::string line; std::getline(diff, line);) lines += escape(line) + "\n";
+  return card("The default against the best", "<pre>" + lines + "</pre>");
 }
 
 std::string effect_rows(const std::vector<KnobEffect>& effects) {
@@ -77,7 +94,7 @@ std::string effect_rows(const std::vector<KnobEffect>& effects) {
   if (rows.empty()) return "";
   return "<p class=dim>the best rate seen with each value; at stake is what the worst that runs "
          "lacks</p><div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
-         "<th>best samples/s by value</th></tr>" +
+         "<th>best rate by value</th></tr>" +
          rows + "</table></div>";
 }
 
@@ -86,8 +103,13 @@ std::string trial_rows(const History& history, const Space& space,
   std::string head = "<tr><th class=number>#</th>";
   for (const Knob& knob : space.knobs) head += "<th>" + escape(knob.name) + "</th>";
   if (space.samples_a_step) head += "<th>accumulation</th>";
+  const bool metered = std::any_of(
+      history.trials().begin(), history.trials().end(),
+      [](const FinishedTrial& trial) { return trial.result.joules_per_sample.has_value(); });
+  head += "<th class=number>samples/s</th>";
+  if (metered) head += "<th class=number>J a sample</th>";
   head +=
-      "<th class=number>samples/s</th><th class=number>memory</th><th class=number>data wait</th>"
+      "<th class=number>memory</th><th class=number>data wait</th>"
       "<th class=number>took</th><th>why</th><th>ended</th></tr>";
   std::string rows;
   for (const FinishedTrial& trial : history.trials()) {
@@ -102,10 +124,16 @@ std::string trial_rows(const History& history, const Space& space,
         best && history.canonical(trial.config) == best->config ? " class=best" : "", trial.id);
     for (const Knob& knob : space.knobs) rows += cell(knob.name);
     if (space.samples_a_step) rows += cell("accumulation");
+    const auto number = [&rows](const std::string& text) {
+      rows += "<td class=number>" + text + "</td>";
+    };
+    number(trial.ok() ? number_text(result.throughput->samples_per_s) : "–");
+    if (metered) {
+      number(result.joules_per_sample ? number_text(*result.joules_per_sample) : "–");
+    }
     rows += fmt::format(
-        "<td class=number>{}</td><td class=number>{}</td><td class=number>{}</td>"
+        "<td class=number>{}</td><td class=number>{}</td>"
         "<td class=number>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>",
-        trial.ok() ? number_text(result.throughput->samples_per_s) : "–",
         result.peak_memory_bytes ? size_text(*result.peak_memory_bytes) : "–",
         result.data_wait_share ? fmt::format("{:.0f} %", 100 * *result.data_wait_share) : "–",
         duration_text(result.wall), escape(trial.why), escape(result.stderr_tail),
@@ -116,40 +144,12 @@ std::string trial_rows(const History& history, const Space& space,
 
 }  // namespace
 
-double KnobEffect::at_stake() const {
-  double worst = best_by_value.front().second;
-  for (const auto& [value, rate] : best_by_value) worst = rate > 0 ? rate : worst;
-  return 1 - worst / best_by_value.front().second;
-}
-
-std::vector<KnobEffect> knob_effects(const History& history, const Space& space) {
-  std::vector<KnobEffect> effects;
-  for (const Knob& knob : space.knobs) {
-    std::map<std::string, double> best;
-    for (const FinishedTrial& trial : history.trials()) {
-      const Config all = history.effective(trial.config);
-      const auto value = all.find(knob.name);
-      if (value == all.end()) continue;
-      double& rate = best[value->second];
-      if (trial.ok()) rate = std::max(rate, trial.result.throughput->samples_per_s);
-    }
-    KnobEffect effect{knob.name, {best.begin(), best.end()}};
-    std::stable_sort(effect.best_by_value.begin(), effect.best_by_value.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    if (best.size() > 1 && effect.best_by_value.front().second > 0) effects.push_back(effect);
-  }
-  std::stable_sort(effects.begin(), effects.end(), [](const KnobEffect& a, const KnobEffect& b) {
-    return a.at_stake() > b.at_stake();
-  });
-  return effects;
-}
-
 std::string study_page(const History& history, const Space& space, const std::optional<Best>& best,
                        const std::vector<std::string>& command, const std::string& study,
                        const std::string& config_path) {
-  std::chrono::nanoseconds used{0};
-  for (const FinishedTrial& trial : history.trials()) used += trial.result.wall;
+  const std::chrono::nanoseconds used = history.time_used();
   const int64_t failed = history.out_of_memory_count();
+  const char* const unit = unit_of(history.objective());
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
       "content=\"width=device-width\"><title>{0} – autotune</title>\n<style>{1}{2}</style>\n<main>"
@@ -157,10 +157,11 @@ std::string study_page(const History& history, const Space& space, const std::op
       "{5}</span></div>\n",
       escape(study), trace::page_style(), kStyle, history.trials().size(), failed,
       duration_text(used));
-  page += verdict_card(best, command, config_path);
+  page += verdict_card(best, command, config_path, unit);
+  if (best && best->profile) page += profile_card(*best->profile);
   if (!history.empty()) {
     page += "<div class=columns><div>" +
-            card("Throughput by batch size, × out of memory", batch_chart(history)) +
+            card("Throughput by batch size; × and dashes: out of memory", batch_chart(history)) +
             "</div><div>" +
             card("Search: each trial, and the best so far", convergence_chart(history)) +
             "</div></div>\n";

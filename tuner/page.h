@@ -16,15 +16,4 @@ namespace redline::tuner {
                                      const std::vector<std::string>& command,
                                      const std::string& study, const std::string& config_path);
 
-/// How much a knob mattered: the best rate that was seen with each of its values, best first.
-struct KnobEffect {
-  std::string knob;
-  std::vector<std::pair<std::string, double>> best_by_value;
-
-  /// What the best trial with the worst value that runs lacks to the best, 0..1.
-  [[nodiscard]] double at_stake() const;
-};
-/// The most important first; knobs of which only one value ran are left out.
-[[nodiscard]] std::vector<KnobEffect> knob_effects(const History& history, const Space& space);
-
 }  // namespace redline::tuner

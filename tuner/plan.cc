@@ -7,6 +7,9 @@ namespace {
 
 constexpr int kMostFinalists = 3;    ///< beside the defaults
 constexpr double kContender = 0.95;  ///< of the fastest: closer than this, noise may decide
+/// Of the fastest: what trials that still run may come to. First that they neither win nor close a
+/// direction; where that leaves nothing to ask, that they win, and the search goes on behind them.
+constexpr double kExpected[] = {0.98, 1.05};
 constexpr int kTrialsOfShortStudy = 10;
 constexpr int kTrialsOfLongStudy = 30;
 
@@ -28,7 +31,7 @@ std::vector<Ranked> by_first_rate(const History& history) {
     const auto runs = history.runs_of(config);
     // One that ran once and then out of memory is too near to the limit for a long job.
     if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) continue;
-    ranked.push_back({config, runs.front()->result.throughput->samples_per_s});
+    ranked.push_back({config, runs.front()->score().samples_per_s});
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const Ranked& a, const Ranked& b) { return a.first_rate > b.first_rate; });
@@ -68,13 +71,32 @@ std::optional<Proposal> next_confirmation(const History& history, int trials_lef
   return Proposal{*least_run, kConfirm};
 }
 
-}  // namespace
-
-std::chrono::nanoseconds Plan::time_used(const History& history) const {
-  std::chrono::nanoseconds used{0};
-  for (const FinishedTrial& trial : history.trials()) used += trial.result.wall;
-  return used;
+/// `history` as it may be when what runs has ended; nothing where that says too little.
+std::optional<History> assume(const History& history, const std::vector<Proposal>& running,
+                              double expected) {
+  const FinishedTrial* best = nullptr;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (!trial.ok()) continue;
+    const auto rate = [](const FinishedTrial& t) { return t.score().samples_per_s; };
+    if (!best || rate(trial) > rate(*best)) best = &trial;
+  }
+  if (!best) return std::nullopt;
+  History assumed = history;
+  for (const Proposal& trial : running) {
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    const double rate = expected * best->score().samples_per_s;
+    result.throughput = {.samples_per_s = rate, .low = rate, .high = rate};
+    if (best->result.samples_per_joule) result.samples_per_joule = result.throughput;
+    result.wall = best->result.wall;
+    result.ranks = best->result.ranks;
+    result.neighbours = static_cast<int>(running.size());
+    assumed.add({.id = 0, .config = trial.config, .why = trial.why, .result = std::move(result)});
+  }
+  return assumed;
 }
+
+}  // namespace
 
 std::optional<int> Plan::trials_left(const History& history) const {
   if (history.empty()) return std::nullopt;
@@ -87,7 +109,7 @@ std::optional<int> Plan::trials_left(const History& history) const {
   std::nth_element(walls.begin(), middle, walls.end());
   const auto typical = std::max(*middle, std::chrono::nanoseconds(1));
 
-  const auto left = std::max(budget_.time - time_used(history), std::chrono::nanoseconds(0));
+  const auto left = std::max(budget_.time - history.time_used(), std::chrono::nanoseconds(0));
   int64_t trials = std::min<int64_t>(left / typical, 1'000'000);
   if (budget_.max_trials > 0) {
     trials = std::min<int64_t>(trials, budget_.max_trials - std::ssize(history.trials()));
@@ -119,6 +141,22 @@ std::optional<Proposal> Plan::next(const History& history) const {
   return confirmation;
 }
 
+std::optional<Proposal> Plan::next(const History& history,
+                                   const std::vector<Proposal>& running) const {
+  if (running.empty()) return next(history);
+  const Config first = history.canonical(space_.first);
+  for (const Proposal& trial : running) {
+    if (trial.why == kConfirm || history.canonical(trial.config) == first) return std::nullopt;
+  }
+  for (const double expected : kExpected) {
+    const std::optional<History> assumed = assume(history, running, expected);
+    if (!assumed) return std::nullopt;
+    std::optional<Proposal> proposal = next(*assumed);
+    if (proposal && proposal->why != kConfirm) return proposal;
+  }
+  return std::nullopt;
+}
+
 std::optional<Config> best_config(const History& history) {
   if (history.empty()) return std::nullopt;
   const RunSpread spread = spread_between_runs(history);
@@ -129,12 +167,12 @@ std::optional<Config> best_config(const History& history) {
   for (const Config& config : history.configs()) {
     const std::optional<Estimate> entry = estimate(history, config, spread);
     if (!entry) continue;
-    const double its_rate = entry->throughput.samples_per_s;
+    const double its_rate = entry->score.samples_per_s;
     if (its_rate > rate) {
       fastest = config;
       rate = its_rate;
     }
-    if (entry->runs < 2) continue;
+    if (history.runs_of(config).size() < 2) continue;
     rival_confirmed |= config != first;
     if (its_rate > confirmed_rate) {
       fastest_confirmed = config;

@@ -28,18 +28,19 @@ class Plan {
   /// The next trial, nothing when the study is finished. Depends on the history alone: time used
   /// is the sum of the trials' own.
   [[nodiscard]] std::optional<Proposal> next(const History& history) const;
+  /// The next trial beside those that run, never one of them; nothing also where one of them must
+  /// end first. The first trial, which shows the defaults, and the confirming ones run alone.
+  [[nodiscard]] std::optional<Proposal> next(const History& history,
+                                             const std::vector<Proposal>& running) const;
 
   /// How many more trials fit, by what they took so far; nothing before the first.
   [[nodiscard]] std::optional<int> trials_left(const History& history) const;
-  [[nodiscard]] std::chrono::nanoseconds time_used(const History& history) const;
 
  private:
   const Space& space_;
   const Strategy& strategy_;
   Budget budget_;
 };
-
-constexpr const char* kConfirm = "confirm";  ///< the `why` of confirming trials
 
 /// The winner so far: among configurations that ran more than once the fastest, where there are any
 /// besides the defaults, else the fastest of all. One that ever failed cannot win.

@@ -13,7 +13,7 @@ class Exhausted final : public Strategy {
   std::string description() const override { return "exhausted"; }
 };
 
-class PlanTest : public testing::Test {
+class PlanTest : public ::testing::Test {
  protected:
   void ran(const std::string& x, double rate, const std::string& why = "") {
     add(x, why, Outcome::kOk).throughput = Throughput{rate, rate * 0.99, rate * 1.01};

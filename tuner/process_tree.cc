@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace redline::tuner {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{5};
+constexpr std::chrono::milliseconds kProcessPoll{5};
 constexpr std::chrono::seconds kKillPatience{10};
 
 std::string read_all(const std::string& path) {
@@ -33,33 +34,14 @@ std::string read_all(const std::string& path) {
   return text;
 }
 
-/// /proc/PID/stat: "pid (name) state ppid … starttime …"; the name may hold spaces and brackets.
-bool read_process(pid_t pid, ProcessEntry& process) {
-  const std::string text = read_all("/proc/" + std::to_string(pid) + "/stat");
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return false;
-  int parent = 0;
-  unsigned long long start = 0;
-  // Fields 3 (state), 4 (ppid) and 22 (starttime) of proc(5).
-  if (std::sscanf(text.c_str() + name_end + 1,
-                  " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                  &process.state, &parent, &start) != 3) {
-    return false;
-  }
-  process.pid = pid;
-  process.parent = parent;
-  process.start = start;
-  return true;
-}
-
 std::vector<ProcessEntry> all_processes() {
   std::vector<ProcessEntry> result;
   DIR* folder = opendir("/proc");
   if (folder == nullptr) return result;
   while (const dirent* entry = readdir(folder)) {
     const pid_t pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    ProcessEntry process;
-    if (pid > 0 && read_process(pid, process)) result.push_back(process);
+    if (pid <= 0) continue;
+    if (const auto process = read_process(pid)) result.push_back(*process);
   }
   closedir(folder);
   // Parents before children as a rule, so that one pass over them adopts whole branches.
@@ -69,7 +51,18 @@ std::vector<ProcessEntry> all_processes() {
   return result;
 }
 
+/// The soft limit in "Max msgqueue size         819200               819200               bytes".
+uint64_t queue_limit(pid_t pid) {
+  const std::string limits = read_all("/proc/" + std::to_string(pid) + "/limits");
+  const std::string name = "Max msgqueue size";
+  const size_t at = limits.find(name);
+  if (at == std::string::npos) return 0;
+  return std::strtoull(limits.c_str() + at + name.size(), nullptr, 10);
+}
+
 bool carries_mark(pid_t pid, const std::string& mark) {
+  const uint64_t limit = limit_of(mark);
+  if (limit > 0 && queue_limit(pid) == limit) return true;
   const std::string environment = '\0' + read_all("/proc/" + std::to_string(pid) + "/environ");
   const std::string wanted = '\0' + (kTrialIdVariable + ("=" + mark)) + '\0';
   return environment.find(wanted) != std::string::npos;
@@ -77,9 +70,43 @@ bool carries_mark(pid_t pid, const std::string& mark) {
 
 }  // namespace
 
-ProcessTree::ProcessTree(pid_t root, std::string mark) : root_(root), mark_(std::move(mark)) {
+/// /proc/PID/stat: "pid (name) state ppid … starttime …"; the name may hold spaces and brackets.
+std::optional<ProcessEntry> read_process(pid_t pid) {
+  const std::string text = read_all("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
   ProcessEntry process;
-  if (read_process(root, process)) members_[root] = process.start;
+  int parent = 0;
+  unsigned long long start = 0;
+  // Fields 3 (state), 4 (ppid) and 22 (starttime) of proc(5).
+  if (std::sscanf(text.c_str() + name_end + 1,
+                  " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                  &process.state, &parent, &start) != 3) {
+    return std::nullopt;
+  }
+  process.pid = pid;
+  process.parent = parent;
+  process.start = start;
+  return process;
+}
+
+uint64_t limit_of(const std::string& mark) {
+  constexpr uint64_t kNumbers = 400'000;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MSGQUEUE, &limit) != 0) return 0;
+  const uint64_t highest = std::min<uint64_t>(limit.rlim_max, 819'200);  // the kernel's default
+  return highest <= kNumbers ? 0 : highest - 1 - std::hash<std::string>()(mark) % kNumbers;
+}
+
+void mark_by_limit(uint64_t number) {
+  rlimit limit{};
+  if (number == 0 || getrlimit(RLIMIT_MSGQUEUE, &limit) != 0) return;
+  limit.rlim_cur = number;
+  (void)setrlimit(RLIMIT_MSGQUEUE, &limit);
+}
+
+ProcessTree::ProcessTree(pid_t root, std::string mark) : root_(root), mark_(std::move(mark)) {
+  if (const auto process = read_process(root)) members_[root] = process->start;
 }
 
 bool ProcessTree::belongs(const ProcessEntry& process) {
@@ -140,7 +167,7 @@ std::vector<pid_t> ProcessTree::stop(std::chrono::nanoseconds grace) {
         kill(pid, SIGTERM);
       }
     }
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kProcessPoll);
   }
 }
 

@@ -1,9 +1,10 @@
 // Every process of a trial, found so that none can hide, and ended.
 //
 // torchrun puts each rank into a session of its own and DataLoader workers outlive killed ranks, so
-// no process group holds them all. Three nets instead: descent by parent ids in /proc; what was
+// no process group holds them all. Four nets instead: descent by parent ids in /proc; what was
 // once seen as ours stays ours after its parent died (this process is their subreaper and adopts
-// them); and a mark in the environment, which a double fork inherits. Never by name.
+// them); a mark in the environment, which a double fork inherits; and for those that were orphaned
+// between two looks and clean their environment, a mark in a resource limit. Never by name.
 #pragma once
 
 #include <sys/types.h>
@@ -20,6 +21,13 @@ namespace redline::tuner {
 /// The environment variable that marks a trial's processes; its value is unique among trials.
 constexpr const char* kTrialIdVariable = "REDLINE_TRIAL_ID";
 
+/// Sets the soft limit of bytes in POSIX message queues, which nobody comes near, to a number that
+/// stands for `mark`: children inherit it whatever they do to their environment. Between fork and
+/// exec: async-signal-safe.
+void mark_by_limit(uint64_t number);
+/// The number that stands for `mark`; 0 where the hard limit leaves no room.
+[[nodiscard]] uint64_t limit_of(const std::string& mark);
+
 /// What /proc/PID/stat says of a process (proc 5).
 struct ProcessEntry {
   pid_t pid = 0;
@@ -29,6 +37,9 @@ struct ProcessEntry {
 
   [[nodiscard]] bool dead() const { return state == 'Z' || state == 'X'; }
 };
+
+/// Nothing for a process that is gone.
+[[nodiscard]] std::optional<ProcessEntry> read_process(pid_t pid);
 
 class ProcessTree {
  public:

@@ -24,7 +24,7 @@ const std::vector<Launcher>& launchers() {
       {"torch.distributed.run", {"--nproc_per_node", "--nproc-per-node"}, {"--nnodes"}},
       {"mpirun", {"-np", "-n", "--np"}, {}, 0},
       {"mpiexec", {"-np", "-n", "--np"}, {}, 0},
-      {"srun", {"-n", "--ntasks"}, {}, 0},
+      {"srun", {"--ntasks", "-n"}, {}, 0},
       {"accelerate", {"--num_processes"}, {}, 0},
   };
   return kLaunchers;

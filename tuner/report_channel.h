@@ -26,6 +26,7 @@ struct StepReport {
   std::optional<uint64_t> memory_capacity_bytes = std::nullopt;  ///< of the device
   std::optional<int64_t> data_wait_ns =
       std::nullopt;  ///< that the loop has waited for its DataLoader
+  std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
 };
 
 /// A failure that the hook saw as a typed exception, or that the program reported itself.
@@ -55,14 +56,10 @@ using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport>;
 
 class ReportChannel {
  public:
-  /// Makes the FIFO at `path` and opens it. The error is one line.
-  [[nodiscard]] static tl::expected<ReportChannel, std::string> create(const std::string& path);
-
-  ReportChannel(ReportChannel&& other) noexcept;
-  ReportChannel& operator=(ReportChannel&&) = delete;
-  ReportChannel(const ReportChannel&) = delete;
-  ReportChannel& operator=(const ReportChannel&) = delete;
-  ~ReportChannel();
+  /// Makes the FIFO at `path` and opens it. `other_machines`: also a folder PATH.d, for the files
+  /// of ranks that share the folder but not the machine. The error is one line.
+  [[nodiscard]] static tl::expected<ReportChannel, std::string> create(const std::string& path,
+                                                                       bool other_machines = false);
 
   /// All whole reports that have arrived; a partial last line is kept for the next call.
   std::vector<Report> read();
@@ -71,10 +68,22 @@ class ReportChannel {
   [[nodiscard]] int64_t garbage() const { return garbage_; }
 
  private:
-  explicit ReportChannel(int file) : file_(file) {}
+  struct Source {
+    explicit Source(int descriptor) : file(descriptor) {}
+    Source(const Source&) = delete;
+    Source& operator=(const Source&) = delete;
+    Source(Source&&) = delete;
+    Source& operator=(Source&&) = delete;
+    ~Source();
+    int file;
+    std::string rest;
+  };
 
-  int file_;
-  std::string rest_;
+  explicit ReportChannel(int fifo) { sources_.try_emplace("", fifo); }
+  void read(Source& source, std::vector<Report>& reports);
+
+  std::map<std::string, Source> sources_;  // by path, the FIFO's empty
+  std::string folder_;                     // empty: one machine
   int64_t garbage_ = 0;
 };
 

@@ -1,11 +1,14 @@
 #include "tuner/report_channel.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 
 namespace redline::tuner {
 namespace {
@@ -69,6 +72,30 @@ TEST_F(Channel, ALineMayComeInPieces) {
     EXPECT_EQ(channel_->read().size(), 1U) << cut;
   }
   EXPECT_EQ(channel_->garbage(), 0);
+}
+
+TEST_F(Channel, RanksOfOtherMachinesReportIntoFilesByTheirOwnClock) {
+  auto channel = ReportChannel::create(folder_ + "/shared", true);
+  ASSERT_TRUE(channel) << channel.error();
+  EXPECT_TRUE(channel->read().empty());
+  const auto append = [this](const char* file, const std::string& text) {
+    std::ofstream(folder_ + "/shared.d/" + file, std::ios::app) << text;
+  };
+  const int64_t realtime = std::chrono::system_clock::now().time_since_epoch().count();
+  const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  // Booted an hour later than this machine: its monotonic clock is an hour behind.
+  const int64_t hour = 3'600'000'000'000;
+  const std::string line =
+      fmt::format(R"({{"type":"step","rank":1,"world":2,"t":{},"clock":{},"steps":7,"samples":9}})",
+                  now - hour, realtime - (now - hour));
+  append("b.7", line.substr(0, 30));
+  append("a.9", line + "\n" + line + "\n");
+  EXPECT_EQ(channel->read().size(), 2U);
+  append("b.7", line.substr(30) + "\n");
+  const auto reports = channel->read();
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(std::get<StepReport>(reports[0]).time_ns - now), 0, 5e9);
+  EXPECT_EQ(channel->garbage(), 0);
 }
 
 TEST_F(Channel, GarbageIsCountedAndSkipped) {

@@ -74,6 +74,15 @@ TEST_F(RunTrial, MeasuresAndStopsWithoutWaitingForTheWholeTraining) {
   EXPECT_EQ(result.ranks, 1);
 }
 
+TEST_F(RunTrial, ASurelySlowerTrainingIsEndedEarlyAndStillCounts) {
+  spec_.rate_to_beat = 1e9;
+  spec_.measure_for = std::chrono::seconds(2);
+  const TrialResult result = python("train(1000000)");
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  ASSERT_TRUE(result.throughput);
+  EXPECT_EQ(result.message, "stopped early: slower than the best");
+}
+
 TEST_F(RunTrial, FillsPlaceholdersAndLeavesTheOtherKnobsToTheHook) {
   spec_.config = {{"batch_size", "32"}, {"amp", "bf16"}};
   setenv("REDLINE_TEST_BATCH", "b={batch_size}", 1);
@@ -121,6 +130,17 @@ train(1000000))");
   EXPECT_TRUE(gone("hidden"));
   // Nothing is left to reap either: this process has adopted no zombie.
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST_F(RunTrial, NothingStaysThatWasOrphanedUnseenWithoutItsEnvironment) {
+  // Orphaned before the first look through /proc can have seen it.
+  const TrialResult result = python(R"(
+folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True, env={"PATH": os.environ["PATH"]})
+open(folder + "/hidden", "w").write(str(child.pid))
+os._exit(3))");
+  EXPECT_EQ(result.outcome, Outcome::kCrash) << result.message;
+  EXPECT_TRUE(gone("hidden"));
 }
 
 TEST_F(RunTrial, NothingStaysAfterACommandThatEndsBeforeItsChildren) {
@@ -171,6 +191,40 @@ TEST_F(RunTrial, ADataLimitIsARealOutOfMemory) {
   spec_.memory_limit_bytes = uint64_t{256} << 20;
   const TrialResult result = python("x = bytearray(1 << 30)");
   EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message;
+}
+
+TEST_F(RunTrial, WhatIsExpectedNotToFitIsNotStarted) {
+  spec_.expected_use = HostUse{.memory_bytes = uint64_t{1} << 60, .shm_bytes = 0};
+  const TrialResult result = python("open(os.environ['REDLINE_TRIAL'] + '.ran', 'w'); train(20)");
+  EXPECT_EQ(result.outcome, Outcome::kHostOom);
+  EXPECT_TRUE(result.not_started);
+  EXPECT_THAT(result.message, HasSubstr("not started: needs 1073741824.0 GiB of host memory"));
+  EXPECT_TRUE(fs::is_empty(spec_.directory));
+  spec_.expected_use = HostUse{.memory_bytes = 1, .shm_bytes = 1};
+  EXPECT_EQ(python("train(20)").outcome, Outcome::kOk);
+}
+
+TEST_F(RunTrial, WithoutEnergyASearchForItRunsItOnceMore) {
+  spec_.objective = Objective::kSamplesPerJoule;
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  const TrialResult result = python("train(20)");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(result.outcome, Outcome::kCrash);
+  EXPECT_EQ(result.message, "NVML told no energy of the measured steps");
+  EXPECT_FALSE(result.throughput);
+}
+
+TEST_F(RunTrial, TellsWhatItTookOfTheHost) {
+  const TrialResult result = python(R"(
+with open("/dev/shm/redline_test." + str(os.getpid()), "wb") as file:
+    os.unlink(file.name)
+    file.write(b"x" * (64 << 20))
+    file.flush()
+    train(1000000))");
+  ASSERT_TRUE(result.host_use);
+  EXPECT_GE(result.host_use->shm_bytes, uint64_t{64} << 20);
+  // Its own pages and the file's, whatever else runs here.
+  EXPECT_LT(result.host_use->memory_bytes, result.host_use->shm_bytes + (uint64_t{256} << 20));
 }
 
 TEST_F(RunTrial, TheReadingIsOnTheScaleOfTheLimit) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +12,10 @@
 #include <thread>
 #include <utility>
 
+#include "tuner/hang_stacks.h"
 #include "tuner/runner.h"
+#include "tuner/trial_environment.h"
+#include "tuner/trial_process.h"
 
 namespace redline::tuner {
 namespace {
@@ -84,6 +88,37 @@ TEST_F(TorchTrial, ABatchBeyondTheLimitRunsOutOfMemoryAndTheReadingSaysSo) {
   EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;
   EXPECT_GE(result.failed_rank, 0);
   EXPECT_THAT(result.message, HasSubstr("out of host memory (rank"));
+}
+
+TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
+  const std::string folder = fmt::format("/tmp/redline_stuck_rank_{}", getpid());
+  fs::create_directories(folder + "/tmp");
+  const std::string body =
+      "import threading, torch\n"
+      "def waits_for_a_peer():\n"
+      "  print('ready', flush=True)\n"
+      "  threading.Event().wait()\n"
+      "waits_for_a_peer()\n";
+  StartOptions options;
+  options.argv = {fs::path(command_[0]).replace_filename("python"), "-c", body};
+  options.environment =
+      trial_environment({{}, {}, folder + "/reports", folder + "/tmp", folder, "stuck", {}})
+          .strings();
+  options.environment.emplace_back("RANK=1");
+  options.environment.emplace_back("WORLD_SIZE=2");
+  options.stdout_path = folder + "/stdout";
+  options.stderr_path = folder + "/stderr";
+  const auto pid = start_command(options);
+  ASSERT_TRUE(pid) << pid.error();
+  while (fs::file_size(options.stdout_path) == 0 && waitpid(*pid, nullptr, WNOHANG) == 0) {
+    std::this_thread::yield();
+  }
+  const std::string stacks = hang_stacks({*pid}, folder + "/tmp");
+  kill(*pid, SIGKILL);
+  waitpid(*pid, nullptr, 0);
+  fs::remove_all(folder);
+  EXPECT_THAT(stacks, HasSubstr(fmt::format("rank 1, pid {} hung, innermost call first", *pid)));
+  EXPECT_THAT(stacks, HasSubstr("in waits_for_a_peer"));
 }
 
 TEST_F(TorchTrial, ARankThatIsKilledIsNamedThoughTorchrunEndsTheOthers) {

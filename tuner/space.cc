@@ -11,8 +11,6 @@
 namespace redline::tuner {
 namespace {
 
-constexpr int64_t kUsualBatch = 32;
-
 /// Where the user names no knob: what the hook can set without changing what the model computes.
 std::vector<std::string> usual_knobs(const Machine& machine, std::optional<int> ranks) {
   std::vector<std::string> knobs = {

@@ -16,6 +16,9 @@
 
 namespace redline::tuner {
 
+/// The batch size taken for a script that does not tell its own.
+constexpr int64_t kUsualBatch = 32;
+
 struct Space {
   std::vector<Knob> knobs;
   std::vector<std::string> left_out;  ///< sentences: which knob or value, and why

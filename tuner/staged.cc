@@ -6,28 +6,26 @@
 //             a slow loader hides what a larger batch gains
 //   screen    the other values of precision, layout and switches, one by one, at that batch: a
 //             small one hides what they gain; then batch and workers again where one of them won
-//   polish    neighbours of the winner, with what trials are left
+//   explore   with what trials are left: neighbours of the fastest, by what a model of all trials
+//             expects of them
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
 
+#include "tuner/batch_stage.h"
 #include "tuner/frontier.h"
 #include "tuner/strategy.h"
+#include "tuner/surrogate.h"
 #include "tuner/walk.h"
 
 namespace redline::tuner {
 namespace {
 
-constexpr int64_t kUsualBatch = 32;
 constexpr int kMostRounds = 3;
-constexpr int kMostJumps = 4;
-constexpr int kMostRefinements = 3;
 constexpr double kWorthAnotherStep = 0.01;
-constexpr double kFlatTop = 0.97;   ///< neighbours this near to the best: the peak is flat
-constexpr double kTight = 0.97;     ///< of the memory limit
-constexpr double kShortStep = 1.4;  ///< of the batch size, to polish
-constexpr double kWideGap = 1.6;    ///< of neighbouring batch sizes, worth a look between
+constexpr double kWorthATrial = 0.002;  ///< expected gain
+constexpr int64_t kFewFailures = 2;
 constexpr double kHarmless = 0.97;
 constexpr double kClearlyWorse = 0.85;   ///< of the incumbent: not tried again
 constexpr double kLoaderKeepsUp = 0.03;  ///< share of time waited for data
@@ -52,6 +50,7 @@ class StagedWalk {
         workers_(space.find("num_workers")) {
     if (batch_ && !batch_->is_numeric()) batch_ = nullptr;
     if (workers_ && !workers_->is_numeric()) workers_ = nullptr;
+    if (batch_) batch_stage_.emplace(walk_, *batch_, settings_);
     for (const Knob& knob : space.knobs) {
       if (&knob == batch_ || &knob == workers_) continue;
       (knob.is_numeric() ? numbers_ : switches_).push_back(&knob);
@@ -77,60 +76,39 @@ class StagedWalk {
       if (walk_.best() == before) break;
       if (!size()) return false;
     }
-    return polish();
+    return explore();
   }
 
-  /// One knob at a time, a short step either way, again around each new winner.
-  bool polish() {
-    for (int round = 0; round < kMostRounds; ++round) {
-      const Config before = walk_.best();
-      for (const Knob& knob : walk_.space().knobs) {
-        if (!knob.is_numeric()) continue;
-        const int64_t at = walk_.number(knob, &knob == batch_ ? kUsualBatch : knob.low);
-        for (const int64_t value : {neighbour(knob, at, 1), neighbour(knob, at, -1)}) {
-          if (value == at || (&knob == batch_ ? !may_fit(value) : value > at && is_tight())) {
-            continue;
-          }
-          if (!walk_.attempt(knob.name, std::to_string(value), "polish")) return false;
-        }
-      }
-      if (walk_.best() == before) return true;
-    }
-    return true;
+  bool explore() {
+    if (!walk_.best_works()) return true;
+    const auto next = most_promising(walk_.space(), walk_.history(), {kWorthATrial, least_chance()},
+                                     [&](const Config& config) { return may_fit(config); });
+    return !next || walk_.measure(*next, "explore").has_value();
   }
 
-  static int64_t neighbour(const Knob& knob, int64_t value, int direction) {
-    if (knob.is_range()) {
-      const auto now = static_cast<double>(value);
-      if (knob.name != "batch_size") return knob.nearest(now + direction);
-      return knob.nearest(direction > 0 ? kShortStep * now : now / kShortStep);
-    }
-    int64_t nearest = value;
-    for (const std::string& text : knob.values) {
-      const int64_t other = parse_integer(text).value_or(value);
-      const bool beyond = direction > 0 ? other > value : other < value;
-      if (beyond && (nearest == value || std::abs(other - value) < std::abs(nearest - value))) {
-        nearest = other;
-      }
-    }
-    return nearest;
+  /// Each trial that runs out of memory costs one, so the more there were the surer the next.
+  double least_chance() const {
+    const int64_t failures = walk_.history().out_of_memory_count();
+    if (failures < kFewFailures) return 0.4;
+    return failures == kFewFailures ? 0.75 : 0.9;
   }
 
-  /// More workers or threads would not fit beside the winner's batch.
-  bool is_tight() const {
-    const auto runs = walk_.history().runs_of(walk_.best());
-    const std::optional<uint64_t> limit = memory_limit();
-    if (runs.empty() || !runs.front()->result.peak_memory_bytes || !limit) return false;
-    return static_cast<double>(*runs.front()->result.peak_memory_bytes) >
-           kTight * static_cast<double>(*limit);
+  bool is_risky(const Config& config) const {
+    if (!walk_.history().runs_of(config).empty()) return false;
+    return Feasibility(walk_.space(), walk_.history()).chance(config) < least_chance();
   }
 
-  bool may_fit(int64_t batch) const {
-    const Frontier frontier = find_frontier(walk_.history(), walk_.best());
-    if (frontier.smallest_failed && batch >= *frontier.smallest_failed) return false;
-    const std::optional<uint64_t> limit = memory_limit();
-    return !frontier.line || !limit ||
-           static_cast<double>(batch) <= frontier.line->batch_within(*limit, 1);
+  bool may_fit(const Config& config) const {
+    const Config all = walk_.history().effective(config);
+    const auto own = batch_ ? all.find(batch_->name) : all.end();
+    const auto size = own == all.end() ? std::nullopt : parse_integer(own->second);
+    if (!size) return true;
+    const auto batch = static_cast<double>(*size);
+    const Frontier frontier = find_frontier(walk_.history(), config);
+    if (frontier.smallest_failed && *size >= *frontier.smallest_failed) return false;
+    const std::optional<uint64_t> limit = batch_stage_->memory_limit();
+    const bool fits = !frontier.line || !limit || batch <= frontier.line->batch_within(*limit, 1);
+    return fits && batch <= batch_stage_->affordable();
   }
 
   /// The defaults may already need too much memory.
@@ -205,8 +183,10 @@ class StagedWalk {
   bool screen_smaller(Config config, const std::string& why) {
     const auto runs = walk_.history().runs_of(config);
     if (!batch_ || runs.empty() || !runs.front()->out_of_memory()) return true;
+
     const int64_t batch = walk_.number(*batch_, kUsualBatch);
     config[batch_->name] = std::to_string(batch_->nearest(static_cast<double>(batch) / 2));
+    if (is_risky(config)) return true;
     return walk_.attempt(config, why + ", half batch");
   }
 
@@ -219,117 +199,13 @@ class StagedWalk {
   bool size() {
     for (int round = 0; round < kMostRounds; ++round) {
       const Config before = walk_.best();
-      if (!batch_size() || !workers()) return false;
+      if ((batch_stage_ && !batch_stage_->run()) || !workers()) return false;
       for (const Knob* knob : numbers_) {
         if (!climb_with_room(*knob, knob->low)) return false;
       }
       if (walk_.best() == before) return true;
     }
     return true;
-  }
-
-  bool batch_size() {
-    if (!batch_) return true;
-    for (const Point& point : points()) {
-      if (!try_batch(point.batch, "batch")) return false;
-    }
-    return frontier_again() && jump_to_frontier() && refine_batch();
-  }
-
-  bool try_batch(int64_t size, const std::string& why) {
-    return walk_.attempt(batch_->name, std::to_string(size), why);
-  }
-
-  /// What fits is known from other worker counts: one trial tells whether it pays now.
-  bool frontier_again() {
-    const Frontier frontier = find_frontier(walk_.history(), walk_.best());
-    if (!frontier.largest_ok || *frontier.largest_ok <= walk_.number(*batch_, kUsualBatch)) {
-      return true;
-    }
-    if (points().size() > 1) return true;
-    return try_batch(*frontier.largest_ok, "re-opened batch");
-  }
-
-  bool jump_to_frontier() {
-    for (int jump = 0; jump < kMostJumps; ++jump) {
-      const Frontier frontier = find_frontier(walk_.history(), walk_.best());
-      const std::vector<Point> measured = points();
-      // Beyond the peak more batch only costs.
-      if (!measured.empty() && measured.back().rate < kFlatTop * walk_.best_rate()) return true;
-      const std::optional<int64_t> next =
-          frontier.next(*batch_, memory_limit(), affordable_batch());
-      if (!next) return true;
-      if (!try_batch(*next, "batch at the limit")) return false;
-    }
-    return true;
-  }
-
-  /// By the incumbent's rate: a batch whose steps take longer leaves no time for other trials.
-  double affordable_batch() const {
-    if (settings_.longest_measurement.count() == 0 || !walk_.best_works()) return HUGE_VAL;
-    const int ranks = std::max(1, walk_.history().trials().front().result.ranks);
-    const double samples =
-        walk_.best_rate() * std::chrono::duration<double>(settings_.longest_measurement).count();
-    return samples / static_cast<double>(settings_.steps_a_trial * ranks);
-  }
-
-  struct Point {
-    int64_t batch;
-    double rate;
-  };
-
-  /// Batch sizes measured with the incumbent's other knobs, rising.
-  std::vector<Point> points() const {
-    std::vector<Point> result;
-    for (const FinishedTrial& trial : walk_.history().trials()) {
-      if (!trial.ok()) continue;
-      Config all = walk_.history().effective(trial.config);
-      Config best = walk_.history().effective(walk_.best());
-      const auto size = parse_integer(all[batch_->name]);
-      for (const char* name : {"batch_size", "accumulation"}) {
-        if (name != batch_->name && !walk_.space().samples_a_step) continue;
-        all.erase(name);
-        best.erase(name);
-      }
-      if (size && all == best) result.push_back({*size, trial.result.throughput->samples_per_s});
-    }
-    std::sort(result.begin(), result.end(),
-              [](const Point& a, const Point& b) { return a.batch < b.batch; });
-    return result;
-  }
-
-  /// Between the best batch size and its neighbours, while the peak is steep and the gap is wide.
-  bool refine_batch() {
-    for (int round = 0; round < kMostRefinements; ++round) {
-      const std::optional<int64_t> between = between_neighbours(points());
-      if (!between) return true;
-      if (!try_batch(*between, "between")) return false;
-    }
-    return true;
-  }
-
-  std::optional<int64_t> between_neighbours(const std::vector<Point>& measured) const {
-    const auto best =
-        std::max_element(measured.begin(), measured.end(),
-                         [](const Point& a, const Point& b) { return a.rate < b.rate; });
-    // At the upper end the frontier decides, not the gap below it.
-    if (best == measured.end() || best + 1 == measured.end()) return std::nullopt;
-    double widest = kWideGap;
-    std::optional<int64_t> result;
-    const auto consider = [&](const Point& neighbour) {
-      const double gap =
-          std::max(static_cast<double>(neighbour.batch) / static_cast<double>(best->batch),
-                   static_cast<double>(best->batch) / static_cast<double>(neighbour.batch));
-      if (gap <= widest || neighbour.rate > kFlatTop * best->rate) return;
-      const int64_t middle = batch_->nearest(
-          std::sqrt(static_cast<double>(neighbour.batch) * static_cast<double>(best->batch)));
-      if (middle == best->batch || middle == neighbour.batch) return;
-      widest = gap;
-      result = middle;
-    };
-    consider(*(best + 1));
-    if (best != measured.begin()) consider(*(best - 1));
-    return result;
   }
 
   bool workers() {
@@ -339,6 +215,8 @@ class StagedWalk {
 
   /// More workers or threads need more memory: at the frontier they may only want a smaller batch.
   bool climb_with_room(const Knob& knob, int64_t otherwise) {
+    const Config up = walk_.with(knob.name, std::to_string(next_up(walk_, knob, otherwise)));
+    if (is_risky(up)) return true;
     if (!climb(walk_, knob, otherwise, kWorthAnotherStep)) return false;
     const int64_t next = next_up(walk_, knob, otherwise);
     return next == walk_.number(knob, otherwise) ||
@@ -352,15 +230,11 @@ class StagedWalk {
            *runs.front()->result.data_wait_share < kLoaderKeepsUp;
   }
 
-  std::optional<uint64_t> memory_limit() const {
-    if (settings_.memory_limit_bytes) return settings_.memory_limit_bytes;
-    return walk_.history().trials().front().result.memory_capacity_bytes;
-  }
-
   const SearchSettings& settings_;
   Walk walk_;
   const Knob* batch_;
   const Knob* workers_;
+  std::optional<BatchStage> batch_stage_;
   std::vector<const Knob*> switches_;
   std::vector<const Knob*> numbers_;
   std::vector<std::pair<const Knob*, std::string>> hopeless_;
@@ -377,7 +251,8 @@ class StagedSearch final : public Strategy {
 
   std::string description() const override {
     return "staged: a good guess, batch along the memory line to the limit, workers, batch again "
-           "where they moved, then precision, layout and switches one by one";
+           "where they moved, then precision, layout and switches one by one, then what a model of "
+           "all trials expects most of";
   }
 
  private:

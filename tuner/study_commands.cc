@@ -8,21 +8,14 @@
 #include <string_view>
 
 #include "cli/help_formatter.h"
+#include "tuner/options.h"
 #include "tuner/page.h"
 #include "tuner/study.h"
 #include "tuner/table.h"
+#include "tuner/trial_text.h"
 
 namespace redline::tuner {
 namespace {
-
-constexpr int kUsage = 2;
-
-/// A study with what its trials mean: the space they searched, and the best of them.
-struct Loaded {
-  Options options;
-  Space space;
-  std::vector<FinishedTrial> trials;
-};
 
 struct Request {
   std::string study;
@@ -31,65 +24,26 @@ struct Request {
   int64_t trial = 0;
 };
 
-Result<Loaded> load(const std::string& path) {
-  Result<Study> study = Study::open_to_read(path);
-  if (!study) return tl::unexpected(study.error());
-  Result<StudyIdentity> identity = study->identity();
-  if (!identity) return tl::unexpected(path + ": " + identity.error());
-  auto space = parse_signature(identity->space);
-  if (!space) return tl::unexpected(path + ": " + space.error());
-  Result<std::vector<FinishedTrial>> trials = study->finished();
-  if (!trials) return tl::unexpected(path + ": " + trials.error());
-  Loaded loaded{.options = {}, .space = *std::move(space), .trials = *std::move(trials)};
-  loaded.options.study = path;
-  loaded.options.command = identity->command;
-  loaded.options.memory_limit_bytes = identity->memory_limit_bytes;
-  loaded.options.metric_regex = identity->metric_regex;
-  return loaded;
+/// As the tables and pages of a search want it.
+Options options_of(const StudyContent& study) {
+  Options options;
+  options.study = study.path;
+  options.command = study.identity.command;
+  options.memory_limit_bytes = study.identity.memory_limit_bytes;
+  options.metric_regex = study.identity.metric_regex;
+  if (study.identity.objective == "energy") options.objective = Objective::kSamplesPerJoule;
+  return options;
 }
 
-History history_of(const Loaded& loaded) {
-  History history(loaded.space);
-  for (const FinishedTrial& trial : loaded.trials) history.add(trial);
-  return history;
-}
-
-Result<std::string> trial_text(const Loaded& loaded, const History& history, int64_t id) {
-  for (const FinishedTrial& trial : loaded.trials) {
-    if (trial.id != id) continue;
-    const TrialResult& result = trial.result;
-    std::string text = fmt::format("trial {}  {}  {}\n  {}\n", id, to_string(result.outcome),
-                                   trial.why, config_text(history.effective(trial.config), ", "));
-    if (trial.ok()) {
-      text += fmt::format("  {} samples/s ({} to {}, 95 %) over {} steps\n",
-                          number_text(result.throughput->samples_per_s),
-                          number_text(result.throughput->low), number_text(result.throughput->high),
-                          result.steps);
-    }
-    if (result.peak_memory_bytes) text += "  memory " + size_text(*result.peak_memory_bytes) + "\n";
-    if (result.data_wait_share) {
-      text += fmt::format("  waits for data {:.0f} % of the time\n", 100 * *result.data_wait_share);
-    }
-    text += fmt::format("  took {}, {} of it start-up\n", duration_text(result.wall),
-                        duration_text(result.start_up));
-    if (!result.message.empty()) text += "  " + result.message + "\n";
-    for (const std::string& note : result.notes) text += "  " + note + "\n";
-    if (!result.stderr_tail.empty()) text += result.stderr_tail + "\n";
-    return text;
-  }
-  return tl::unexpected(fmt::format("{}: no finished trial {}; it has {}", loaded.options.study, id,
-                                    loaded.trials.size()));
-}
-
-std::string table_text(const Loaded& loaded, const Style& style) {
-  const Table table(loaded.space, style);
+std::string table_text(const StudyContent& study, const Style& style) {
+  const Table table(study.space, style, options_of(study).objective);
   std::string text = table.column_names();
-  History history(loaded.space);
-  for (const FinishedTrial& trial : loaded.trials) {
+  History history(study.space);
+  for (const FinishedTrial& trial : study.trials) {
     history.add(trial);
     text += table.line(history);
   }
-  return text + table.summary(history, find_best(history), loaded.options);
+  return text + table.summary(history, find_best(history), options_of(study));
 }
 
 std::string csv_field(const std::string& text) {
@@ -99,15 +53,17 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string csv_text(const Loaded& loaded, const History& history) {
+std::string csv_text(const StudyContent& study, const History& history) {
   std::string text = "trial";
-  for (const Knob& knob : loaded.space.knobs) text += "," + csv_field(knob.name);
-  text += ",outcome,samples_per_s,low,high,peak_memory_bytes,data_wait_share,wall_ns,why,message\n";
-  for (const FinishedTrial& trial : loaded.trials) {
+  for (const Knob& knob : study.space.knobs) text += "," + csv_field(knob.name);
+  text +=
+      ",outcome,samples_per_s,low,high,peak_memory_bytes,data_wait_share,joules_per_sample,wall_ns,"
+      "why,message\n";
+  for (const FinishedTrial& trial : study.trials) {
     const TrialResult& result = trial.result;
     const Config all = history.effective(trial.config);
     text += std::to_string(trial.id);
-    for (const Knob& knob : loaded.space.knobs) {
+    for (const Knob& knob : study.space.knobs) {
       const auto found = all.find(knob.name);
       text += "," + (found == all.end() ? "" : csv_field(found->second));
     }
@@ -117,36 +73,37 @@ std::string csv_text(const Loaded& loaded, const History& history) {
                               : ",,,";
     text += result.peak_memory_bytes ? fmt::format(",{}", *result.peak_memory_bytes) : ",";
     text += result.data_wait_share ? fmt::format(",{:.4f}", *result.data_wait_share) : ",";
+    text += result.joules_per_sample ? fmt::format(",{}", *result.joules_per_sample) : ",";
     text += fmt::format(",{},{},{}\n", result.wall.count(), csv_field(trial.why),
                         csv_field(result.message));
   }
   return text;
 }
 
-Result<std::string> exported(const Loaded& loaded, const Request& request) {
-  const History history = history_of(loaded);
+Result<std::string> exported(const StudyContent& study, const Request& request) {
+  const History history = study.history();
   const std::optional<Best> best = find_best(history);
-  const Options& options = loaded.options;
-  if (request.format == "csv") return csv_text(loaded, history);
+  const Options options = options_of(study);
+  if (request.format == "csv") return csv_text(study, history);
   if (request.format == "json") return tune_json(history, best, options, false);
-  return study_page(history, loaded.space, best, options.command, options.study, options.output);
+  return study_page(history, study.space, best, options.command, options.study, options.output);
 }
 
-Result<std::string> shown(const Loaded& loaded, const Request& request) {
-  if (request.trial > 0) return trial_text(loaded, history_of(loaded), request.trial);
-  return table_text(loaded, style_for(STDOUT_FILENO));
+Result<std::string> shown(const StudyContent& study, const Request& request) {
+  if (request.trial > 0) return trial_text(study, request.trial);
+  return table_text(study, style_for(STDOUT_FILENO));
 }
 
-Result<std::string> applied(Loaded& loaded, const Request& request) {
-  const History history = history_of(loaded);
+Result<std::string> applied(const StudyContent& study, const Request& request) {
+  const History history = study.history();
   const std::optional<Best> best = find_best(history);
   if (!best)
     return tl::unexpected(request.study + ": no trial succeeded, there is nothing to apply");
   const auto written =
-      write_atomically(request.output, best_json(*best, history, loaded.options.command));
+      write_atomically(request.output, best_json(*best, history, study.identity.command));
   if (!written) return tl::unexpected(written.error());
   return fmt::format("redline run --config {} -- {}\n", shell_text({request.output}),
-                     shell_text(loaded.options.command));
+                     shell_text(study.identity.command));
 }
 
 int finish(const Result<std::string>& text, const std::string& path) {
@@ -167,11 +124,11 @@ int finish(const Result<std::string>& text, const std::string& path) {
 }
 
 int run(const std::string& command, const Request& request) {
-  Result<Loaded> loaded = load(request.study);
-  if (!loaded) return finish(tl::unexpected(loaded.error()), "");
-  if (command == "show") return finish(shown(*loaded, request), "");
-  if (command == "apply") return finish(applied(*loaded, request), "");
-  return finish(exported(*loaded, request), request.output);
+  const Result<StudyContent> study = read_study(request.study);
+  if (!study) return finish(tl::unexpected(study.error()), "");
+  if (command == "show") return finish(shown(*study, request), "");
+  if (command == "apply") return finish(applied(*study, request), "");
+  return finish(exported(*study, request), request.output);
 }
 
 }  // namespace

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <map>
 
+#include "tuner/epoch_cost.h"
+
 namespace redline::tuner {
 namespace {
 
-constexpr size_t kLineWidth = 80;
 constexpr size_t kNumberWidth = 2;
 constexpr size_t kRateWidth = 16;
 constexpr size_t kMemoryWidth = 10;
@@ -57,9 +58,23 @@ std::string plural(int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+/// The last one stands for the others: neighbours stay for a while.
+std::string disturbance_line(const History& history) {
+  int64_t count = 0;
+  std::string last;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (trial.result.disturbance.empty()) continue;
+    ++count;
+    last = trial.result.disturbance;
+  }
+  if (count == 0) return "";
+  return join_wrapped({plural(count, "trial") + " disturbed:", last}, " ", "  ") + "\n";
+}
+
 }  // namespace
 
-Table::Table(const Space& space, Style style) : space_(space), style_(style) {
+Table::Table(const Space& space, Style style, Objective objective)
+    : space_(space), style_(style), objective_(objective) {
   size_t used = kNumberWidth + 2 + kRateWidth + 2 + kMemoryWidth + 2 + kLeastVerdict;
   for (const Knob& knob : space.knobs) {
     const std::string title = short_title(knob.name);
@@ -71,11 +86,14 @@ Table::Table(const Space& space, Style style) : space_(space), style_(style) {
 }
 
 std::string Table::head(const Options& options) const {
-  std::vector<std::string> parts = {"autotune",
-                                    options.metric_regex.empty()
-                                        ? "objective samples/s, end to end"
-                                        : "objective " + options.metric_regex,
-                                    "budget " + duration_text(options.budget.time)};
+  std::vector<std::string> parts = {
+      "autotune",
+      options.metric_regex.empty()
+          ? std::string("objective ") + unit_of(options.objective) +
+                (options.objective == Objective::kSamplesPerSecond ? ", end to end"
+                                                                   : ", of all GPUs")
+          : "objective " + options.metric_regex,
+      "budget " + duration_text(options.budget.time)};
   if (options.budget.max_trials > 0) {
     parts.push_back("at most " + plural(options.budget.max_trials, "trial"));
   }
@@ -98,7 +116,8 @@ std::string Table::head(const Options& options) const {
 std::string Table::column_names() const {
   std::string text = right("#", kNumberWidth) + " ";
   for (const Column& column : columns_) text += " " + right(column.title, column.width);
-  text += " " + right("samples/s", kRateWidth) + "  " + right("memory", kMemoryWidth) + "  ended";
+  text += " " + right(unit_of(objective_), kRateWidth) + "  " + right("memory", kMemoryWidth) +
+          "  ended";
   return style_.bold(text) + "\n";
 }
 
@@ -112,11 +131,15 @@ std::string Table::verdict(const History& history) const {
   const auto best = std::max_element(history.trials().begin(), history.trials().end(),
                                      [](const FinishedTrial& a, const FinishedTrial& b) {
                                        const auto rate = [](const FinishedTrial& t) {
-                                         return t.ok() ? t.result.throughput->samples_per_s : 0;
+                                         return t.ok() ? t.score().samples_per_s : 0;
                                        };
                                        return rate(a) < rate(b);
                                      });
-  return &*best == &trial ? "best so far" : "";
+  std::string text = &*best == &trial               ? "best so far"
+                     : trial.result.message.empty() ? ""
+                                                    : "stopped early";
+  if (!trial.result.disturbance.empty()) text += text.empty() ? "disturbed" : ", disturbed";
+  return text;
 }
 
 std::string Table::line(const History& history) const {
@@ -129,7 +152,7 @@ std::string Table::line(const History& history) const {
   }
   std::string rate = "-";
   if (trial.ok()) {
-    const Throughput& throughput = *trial.result.throughput;
+    const Throughput& throughput = trial.score();
     rate = number_text(throughput.samples_per_s);
     if (throughput.high > throughput.low) {
       rate += fmt::format(
@@ -148,9 +171,9 @@ std::string Table::line(const History& history) const {
 }
 
 std::string Table::best_lines(const Best& best, const Options& options) const {
-  const Throughput& rate = best.estimate.throughput;
+  const Throughput& rate = best.estimate.score;
   std::string text =
-      style_.bold(fmt::format("BEST  {} samples/s", number_text(rate.samples_per_s)));
+      style_.bold(fmt::format("BEST  {} {}", number_text(rate.samples_per_s), unit_of(objective_)));
   text += fmt::format(" ({} to {}, 95 %)", number_text(rate.low), number_text(rate.high));
   if (best.is_default) {
     text += "  the default itself\n";
@@ -169,14 +192,24 @@ std::string Table::best_lines(const Best& best, const Options& options) const {
     parts.push_back(memory);
   }
   text += "      " + join_wrapped(parts, style_.separator(), "      ") + "\n";
+  text += energy_text(best, "      ");
+  text += epoch_cost_text(best, options.cost_per_hour, "      ");
   return text + fmt::format("run it:  redline run --config {} -- {}\n", options.output,
                             shell_text(options.command));
 }
 
+std::string Table::profile_lines(const BestProfile& profile) const {
+  if (profile.diff.empty()) {
+    return fmt::format("recorded: {} (no other run to compare it with)\n", profile.best_folder);
+  }
+  const std::string command =
+      "redline diff " + shell_text({profile.default_folder, profile.best_folder});
+  return "\n" + style_.bold(command) + "\n" + profile.diff + "\n";
+}
+
 std::string Table::summary(const History& history, const std::optional<Best>& best,
                            const Options& options) const {
-  std::chrono::nanoseconds used{0};
-  for (const FinishedTrial& trial : history.trials()) used += trial.result.wall;
+  const std::chrono::nanoseconds used = history.time_used();
   std::vector<std::string> parts = {plural(std::ssize(history.trials()), "trial")};
   if (const int64_t count = history.out_of_memory_count()) {
     parts.push_back(fmt::format("{} out of memory", count));
@@ -186,7 +219,9 @@ std::string Table::summary(const History& history, const std::optional<Best>& be
   }
   parts.push_back(duration_text(used));
   std::string text = join_wrapped(parts, style_.separator(), "") + "\n";
+  text += disturbance_line(history);
   if (best) text += "\n" + best_lines(*best, options);
+  if (best && best->profile) text += profile_lines(*best->profile);
   return text;
 }
 

@@ -13,7 +13,7 @@ namespace redline::tuner {
 class Table {
  public:
   /// `space` must outlive the table.
-  Table(const Space& space, Style style);
+  Table(const Space& space, Style style, Objective objective = Objective::kSamplesPerSecond);
 
   [[nodiscard]] std::string head(const Options& options) const;
   [[nodiscard]] std::string column_names() const;
@@ -31,9 +31,11 @@ class Table {
   };
   [[nodiscard]] std::string verdict(const History& history) const;
   [[nodiscard]] std::string best_lines(const Best& best, const Options& options) const;
+  [[nodiscard]] std::string profile_lines(const BestProfile& profile) const;
 
   const Space& space_;
   Style style_;
+  Objective objective_;
   std::vector<Column> columns_;
 };
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tuner/share.h"
+
 namespace redline::tuner {
 
 /// Knob values as their users write them: {"batch_size": "256", "amp": "bf16"}.
@@ -39,6 +41,18 @@ struct Throughput {
   double high = 0;
 };
 
+/// What a search makes as large as it can.
+enum class Objective : uint8_t {
+  kSamplesPerSecond,
+  kSamplesPerJoule,
+};
+
+/// Of the host, by all processes of a trial.
+struct HostUse {
+  uint64_t memory_bytes = 0;
+  uint64_t shm_bytes = 0;  ///< /dev/shm; a part of the memory, too
+};
+
 struct TrialSpec {
   int64_t id = 0;
   Config config;
@@ -48,9 +62,16 @@ struct TrialSpec {
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
   std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up, then stop
   int64_t min_steps = 10;  ///< measured steps that a result needs, even past measure_for
+  /// Samples/s of the incumbent at least: a trial that is surely slower ends early.
+  std::optional<double> rate_to_beat;
   std::optional<int64_t> global_batch;  ///< samples of all ranks that each step must take
   std::string metric_regex;             ///< --metric; empty: the hook reports
   std::string memory_metric_regex;      ///< --memory-metric
+  Objective objective = Objective::kSamplesPerSecond;
+  std::optional<HostUse> expected_use;  ///< by what other trials took: does it fit, it is started
+  Share share;                          ///< of the machine, to run in
+  bool slurm = false;                   ///< the command is under_srun()
+  std::string record_to;  ///< folder for a trace of each rank, with which it ends; empty: none
 };
 
 struct TrialResult {
@@ -61,13 +82,23 @@ struct TrialResult {
   std::optional<uint64_t> memory_capacity_bytes;
   /// Share of the measured time that the training loop waited for its DataLoader, 0..1.
   std::optional<double> data_wait_share;
-  int ranks = 0;         ///< that reported, 0 without the hook
+  /// What a pass over the training data takes out of its loader, all ranks together.
+  std::optional<int64_t> epoch_samples;
+  /// By the energy of all GPUs that the trial may use, over the measured steps (NVML).
+  std::optional<double> joules_per_sample;
+  /// What was searched for instead of samples/s, its interval too: with that objective alone.
+  std::optional<Throughput> samples_per_joule;
+  std::optional<HostUse> host_use;  ///< at most, where autotune saw the host
+  bool not_started = false;         ///< it was expected not to fit
+  int ranks = 0;                    ///< that reported, 0 without the hook
   Config observed;       ///< knob values the job ran with, as the hook saw them (the defaults)
   int failed_rank = -1;  ///< who reported the failure, -1 unknown
   int64_t steps = 0;
   std::chrono::nanoseconds wall{0};      ///< start to reaped
   std::chrono::nanoseconds start_up{0};  ///< launch to first step
+  int neighbours = 0;                    ///< most trials that ran beside it at any time
   std::string message;                   ///< one line for the table, e.g. "out of memory (rank 1)"
+  std::string disturbance;               ///< what made it look slower than it is; empty: nothing
   std::string stderr_tail;               ///< the script's last lines, for failed trials
   std::vector<std::string> notes;        ///< "amp could not be applied: no module call seen"
 };

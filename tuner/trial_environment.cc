@@ -1,5 +1,7 @@
 #include "tuner/trial_environment.h"
 
+#include <fmt/format.h>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -40,6 +42,7 @@ launch::Environment trial_environment(TrialEnvironment trial) {
   if (trial.memory_limit_bytes) {
     result.set("REDLINE_MEMORY_LIMIT", std::to_string(*trial.memory_limit_bytes));
   }
+  result.set("REDLINE_TRIAL_DIRECTORY", trial.directory);
   result.set("TMPDIR", trial.temporary);
   // torchrun takes the defaults of its options from PET_*; scripts that start their own ranks read
   // MASTER_PORT. An option on the command line still wins.
@@ -47,6 +50,15 @@ launch::Environment trial_environment(TrialEnvironment trial) {
   result.set("MASTER_PORT", port);
   result.set("PET_MASTER_PORT", port);
   return result;
+}
+
+void restrict_to(const Share& share, int ranks, launch::Environment& environment) {
+  if (!share.gpus.empty()) {
+    environment.set("CUDA_VISIBLE_DEVICES", fmt::format("{}", fmt::join(share.gpus, ",")));
+  }
+  if (!share.cores.empty() && ranks == 1 && !environment.get("OMP_NUM_THREADS")) {
+    environment.set("OMP_NUM_THREADS", std::to_string(share.cores.size()));
+  }
 }
 
 bool sees_gpu(const launch::Environment& environment) {

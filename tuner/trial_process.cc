@@ -1,6 +1,7 @@
 #include "tuner/trial_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -44,14 +45,24 @@ bool limit_data(const std::optional<uint64_t>& bytes) {
   return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 
+bool pin_to(const std::vector<int>& cores) {
+  if (cores.empty()) return true;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
+  return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
 /// In the child, between fork and exec: only async-signal-safe calls. Returns on failure alone.
-void become_command(const StartOptions& options, char* const* argv, char** environment) {
+void become_command(const StartOptions& options, uint64_t limit_mark, char* const* argv,
+                    char** environment) {
   setsid();
+  mark_by_limit(limit_mark);
   reset_signals();
   if (!redirect("/dev/null", O_RDONLY, STDIN_FILENO) ||
       !redirect(options.stdout_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO) ||
       !redirect(options.stderr_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO) ||
-      !limit_data(options.data_limit_bytes)) {
+      !pin_to(options.cores) || !limit_data(options.data_limit_bytes)) {
     return;
   }
   execvpe(argv[0], argv, environment);
@@ -62,11 +73,12 @@ void become_command(const StartOptions& options, char* const* argv, char** envir
 tl::expected<pid_t, std::string> start_command(const StartOptions& options) {
   const auto argv = pointers(options.argv);
   auto environment = pointers(options.environment);
+  const uint64_t limit_mark = options.mark.empty() ? 0 : limit_of(options.mark);
   int failure[2];  // closed by a successful exec, else it carries errno
   if (pipe2(failure, O_CLOEXEC) != 0) return tl::unexpected(std::string(std::strerror(errno)));
   const pid_t pid = fork();
   if (pid == 0) {
-    become_command(options, argv.data(), environment.data());
+    become_command(options, limit_mark, argv.data(), environment.data());
     const int error = errno;
     (void)!write(failure[1], &error, sizeof error);
     _exit(127);
@@ -84,7 +96,8 @@ namespace {
 constexpr std::chrono::milliseconds kGuardGrace{500};
 
 /// Waits for the dismissal; an end of file instead means that the runner died.
-[[noreturn]] void stand_guard(int dismissal, pid_t root, const std::string& mark) {
+[[noreturn]] void stand_guard(int dismissal, pid_t root, const std::string& mark,
+                              const std::function<void()>& first) {
   setsid();
   sigset_t all;
   sigfillset(&all);
@@ -97,19 +110,22 @@ constexpr std::chrono::milliseconds kGuardGrace{500};
   do {
     count = read(dismissal, &byte, 1);
   } while (count < 0 && errno == EINTR);
-  if (count == 0) ProcessTree(root, mark).stop(kGuardGrace);
+  if (count == 0) {
+    first();
+    ProcessTree(root, mark).stop(kGuardGrace);
+  }
   _exit(0);
 }
 
 }  // namespace
 
-TrialGuard::TrialGuard(pid_t root, const std::string& mark) {
+TrialGuard::TrialGuard(pid_t root, const std::string& mark, const std::function<void()>& first) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   pid_ = fork();
   if (pid_ == 0) {
     close(ends[1]);
-    stand_guard(ends[0], root, mark);
+    stand_guard(ends[0], root, mark, first);
   }
   close(ends[0]);
   dismissal_ = ends[1];

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -16,7 +17,9 @@ struct StartOptions {
   std::vector<std::string> environment;  ///< "NAME=VALUE"
   std::string stdout_path;
   std::string stderr_path;
+  std::vector<int> cores;                    ///< to run on; empty: those of this process
   std::optional<uint64_t> data_limit_bytes;  ///< RLIMIT_DATA of every process of the trial
+  std::string mark;                          ///< as the ProcessTree knows it; empty: none
 };
 
 /// The command's pid, leader of a new session. The error says why it could not be started.
@@ -26,7 +29,8 @@ struct StartOptions {
 /// the trial: nobody else would. Dismissed by its destructor.
 class TrialGuard {
  public:
-  TrialGuard(pid_t root, const std::string& mark);
+  /// `first` is called before the processes are ended; it must not count on stdin, stdout, stderr.
+  TrialGuard(pid_t root, const std::string& mark, const std::function<void()>& first);
   ~TrialGuard();
   TrialGuard(const TrialGuard&) = delete;
   TrialGuard& operator=(const TrialGuard&) = delete;

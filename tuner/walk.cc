@@ -9,7 +9,7 @@ Walk::Walk(const Space& space, const History& history) : space_(space), history_
   best_ = history.canonical(first.config);
   const auto runs = history.runs_of(best_);
   if (!runs.empty() && runs.front()->ok()) {
-    best_rate_ = runs.front()->result.throughput->samples_per_s;
+    best_rate_ = runs.front()->score().samples_per_s;
   }
 }
 
@@ -20,7 +20,7 @@ std::optional<double> Walk::measure(const Config& config, const std::string& why
     return std::nullopt;
   }
   const FinishedTrial& run = *runs.front();
-  return run.ok() ? run.result.throughput->samples_per_s : 0;
+  return run.ok() ? run.score().samples_per_s : 0;
 }
 
 bool Walk::attempt(const Config& config, const std::string& why) {
@@ -99,8 +99,8 @@ bool lost_before(const Walk& walk, const Knob& knob, const std::string& value) {
     other[knob.name] = *winner;
     const auto runs = history.runs_of(other);
     if (runs.empty() || !runs.front()->ok()) continue;
-    const double best = runs.front()->result.throughput->samples_per_s;
-    if (loser.result.throughput->samples_per_s < kClearly * best) return true;
+    const double best = runs.front()->score().samples_per_s;
+    if (loser.score().samples_per_s < kClearly * best) return true;
   }
   return false;
 }

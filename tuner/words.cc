@@ -111,6 +111,10 @@ std::string config_text(const Config& config, const std::string& separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+const char* unit_of(Objective objective) {
+  return objective == Objective::kSamplesPerJoule ? "samples/J" : "samples/s";
+}
+
 std::string shell_text(const std::vector<std::string>& command) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) ||

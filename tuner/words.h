@@ -31,6 +31,9 @@ namespace redline::tuner {
 /// The command as a POSIX shell would read it back.
 [[nodiscard]] std::string shell_text(const std::vector<std::string>& command);
 
+/// "samples/s" or "samples/J".
+[[nodiscard]] const char* unit_of(Objective objective);
+
 /// Symbols and control sequences for where the output goes.
 struct Style {
   bool utf8 = false;
@@ -43,6 +46,9 @@ struct Style {
 };
 /// Colour only on a terminal and without NO_COLOR; UTF-8 as the locale's variables say.
 [[nodiscard]] Style style_for(int descriptor);
+
+/// Of a terminal that does not tell its own.
+constexpr size_t kLineWidth = 80;
 
 /// Columns that `text` takes: UTF-8 continuation bytes count nothing.
 [[nodiscard]] size_t width_of(const std::string& text);

@@ -13,7 +13,7 @@ namespace redline {
 namespace {
 
 /// Sets variables for one test.
-class TrialClient : public testing::Test {
+class TrialClient : public ::testing::Test {
  protected:
   ~TrialClient() override {
     for (const std::string& name : set_) unsetenv(name.c_str());
@@ -30,7 +30,7 @@ class TrialClient : public testing::Test {
     return Trial::from_environment();
   }
 
-  std::string path_ = testing::TempDir() + "trial_client." + std::to_string(getpid());
+  std::string path_ = ::testing::TempDir() + "trial_client." + std::to_string(getpid());
   std::optional<tuner::ReportChannel> channel_;
   std::vector<std::string> set_;
 };

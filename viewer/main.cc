@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli/help_formatter.h"
+#include "viewer/widgets/frame_bench.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/screenshot.h"
 
@@ -17,14 +18,16 @@ using namespace redline::viewer;
 
 struct Options {
   std::vector<std::string> paths;
-  std::vector<std::string> before;
+  std::string before;
   std::optional<int64_t> at_ns;
   std::optional<int64_t> span_ns;
   std::string select;
+  std::string find;
+  std::string tab;
   std::string screenshot;
   std::string bench_frames;
   std::string size = "1600x1000";
-  std::string theme = "light";
+  std::string theme;
 };
 
 int fail(const std::string& message) {
@@ -33,25 +36,29 @@ int fail(const std::string& message) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("PATH", options.paths, "Trace files (.json, .gz, .zst) or folders of ranks");
+  app.add_option("PATH", options.paths,
+                 "Trace files (.json, .gz, .zst), folders of ranks, or a study (.db)");
   app.add_option("--before", options.before,
-                 "An earlier run: show both on aligned steps, and what changed")
-      ->expected(1);
+                 "An earlier run: show both on aligned steps, and what changed");
   app.add_option("--at", options.at_ns,
                  "Left edge of the view, in ns after the first event, or in unix time");
   app.add_option("--span", options.span_ns, "Width of the view in ns")->check(CLI::PositiveNumber);
   app.add_option("--select", options.select, "Select the longest slice of this name");
-  app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit");
+  app.add_option("--find", options.find, "Search names, or with args: before it arguments");
+  app.add_option("--tab", options.tab, "Show this tab: Kernels, Ranks, Find, Selection …");
+  app.add_option("--screenshot", options.screenshot,
+                 "Write the window to this PNG, or the timeline to this SVG, and exit");
   app.add_option("--bench-frames", options.bench_frames,
                  "Zoom and pan by a script, write frame times to this JSON file and exit");
   app.add_option("--size", options.size, "Size of the window, WIDTHxHEIGHT")->capture_default_str();
-  app.add_option("--theme", options.theme, "light or dark")
-      ->check(CLI::IsMember({"light", "dark"}))
-      ->capture_default_str();
+  app.add_option("--theme", options.theme,
+                 "Not as chosen in the window, but light, dark, or as the desktop is (auto)")
+      ->check(CLI::IsMember({"auto", "light", "dark"}));
   app.footer(
       "Examples:\n"
       "  redline-viewer traces/\n"
       "  redline-viewer --before old/ new/\n"
+      "  redline-viewer autotune.study.db\n"
       "  redline-viewer --select 'ProfilerStep#7' rank0.pt.trace.json.gz\n"
       "  redline-viewer --at 250000000 --span 40000000 --screenshot step.png traces/\n"
       "  redline-viewer --theme dark --size 1920x1080 --screenshot dark.png traces/");
@@ -77,14 +84,35 @@ void quiet_qt() {
   QLoggingCategory::setFilterRules(QStringLiteral("default.warning=false\nqt.*.warning=false"));
 }
 
-View view_of(const Options& options) { return {options.at_ns, options.span_ns, options.select}; }
+// What was chosen in the window stays the window's: a script's picture looks the same for all.
+ThemeChoice theme_choice(const Options& options) {
+  if (!needs_no_display(options)) return first_theme(options.theme);
+  return theme_choice_of(options.theme).value_or(ThemeChoice::kDesktop);
+}
+
+View view_of(const Options& options) {
+  return {options.at_ns, options.span_ns, options.select, options.find, options.tab};
+}
+
+int draw_study(const Options& options, MainWindow& window) {
+  if (options.screenshot.empty()) return fail("a study has no frames to measure, name a trace");
+  const auto tuning = load_tuning(options.paths.front());
+  if (!tuning) return fail(tuning.error());
+  window.show();
+  window.show_tuning(*tuning);
+  const auto problem = save_screenshot(window, options.screenshot);
+  return problem ? fail(*problem) : 0;
+}
 
 int run_offscreen(const Options& options, MainWindow& window) {
   if (options.paths.empty()) {
     return fail("no trace named. Example: redline-viewer --screenshot out.png traces/");
   }
+  if (options.paths.size() == 1 && is_study(options.paths.front())) {
+    return draw_study(options, window);
+  }
   const auto loaded = options.before.empty() ? load_session(options.paths)
-                                             : load_comparison(options.before, options.paths);
+                                             : load_comparison({options.before}, options.paths);
   if (!loaded) return fail(loaded.error());
   window.show();
   QCoreApplication::processEvents();
@@ -97,19 +125,28 @@ int run_offscreen(const Options& options, MainWindow& window) {
     }
   }
   if (!options.screenshot.empty()) {
-    if (const auto problem = save_screenshot(window, options.screenshot)) return fail(*problem);
+    window.settle();
+    const bool is_svg = options.screenshot.ends_with(".svg");
+    const auto problem =
+        window.export_to(options.screenshot, is_svg ? ExportKind::kSvg : ExportKind::kPng);
+    if (problem) return fail(*problem);
   }
   return 0;
 }
 
 int run_window(const Options& options, MainWindow& window) {
-  QObject::connect(&window, &MainWindow::loaded, &window, [&window, view = view_of(options)] {
+  const auto apply = [&window](const View& view) {
     if (const auto problem = apply_view(window, view)) std::cerr << *problem << "\n";
-  });
+  };
+  View place = view_of(options);
+  const View tab{.at_ns = {}, .span_ns = {}, .select = {}, .find = {}, .tab = place.tab};
+  place.tab.clear();
+  QObject::connect(&window, &MainWindow::loaded, &window, [=] { apply(place); });
+  QObject::connect(&window, &MainWindow::summed_up, &window, [=] { apply(tab); });
   window.show();
   if (!options.paths.empty()) {
     options.before.empty() ? window.open(options.paths)
-                           : window.compare(options.before, options.paths);
+                           : window.compare({options.before}, options.paths);
   }
   return QApplication::exec();
 }
@@ -141,7 +178,9 @@ int main(int argc, char** argv) {
   QApplication::setApplicationName(QStringLiteral("redline-viewer"));
   QApplication::setStyle(QStringLiteral("Fusion"));
   QApplication::setFont(ui_font(12));
-  MainWindow window(options.theme == "dark" ? Theme::dark_theme() : Theme::light());
+  const ThemeChoice theme = theme_choice(options);
+  MainWindow window(theme_of(theme));
+  window.set_theme(theme);
   window.resize(*size);
   return needs_no_display(options) ? run_offscreen(options, window) : run_window(options, window);
 }

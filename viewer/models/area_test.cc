@@ -23,7 +23,7 @@ TEST(Quantiles, AreValuesOfTheList) {
   EXPECT_EQ(quantiles_of(one).p99, 7);
 }
 
-class Areas : public testing::Test {
+class Areas : public ::testing::Test {
  protected:
   Session session_ = two_ranks();
   Layout layout_{session_, 100'000};

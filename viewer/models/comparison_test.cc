@@ -26,7 +26,7 @@ TestTrace run_with(double kernel_us, int64_t start_us) {
   return trace;
 }
 
-class Comparison : public testing::Test {
+class Comparison : public ::testing::Test {
  protected:
   Comparison() {
     before_ = write("before.json", run_with(25, 1'000'000));
@@ -69,7 +69,12 @@ TEST_F(Comparison, RowsSayWhatChanged) {
     EXPECT_EQ(row.values[2].whole(), 25'000);
     EXPECT_EQ(row.values[3].whole(), 10'000);
     EXPECT_EQ(row.values[4].whole(), -15'000);
-    EXPECT_NE(diff_headline(*analysed.diff).find(" a step ("), std::string::npos);
+    const std::string headline = diff_headline(*analysed.diff);
+    EXPECT_NE(headline.find(" × "), std::string::npos);
+    EXPECT_LT(headline.find(" × "), headline.find(" a step (")) << "first what counts most";
+    trace::Diff larger_batch = *analysed.diff;
+    larger_batch.basis_samples = 32;
+    EXPECT_NE(diff_headline(larger_batch).find(" for 32 samples)"), std::string::npos);
     return;
   }
   FAIL() << "no row of the kernel";

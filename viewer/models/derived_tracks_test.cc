@@ -22,7 +22,7 @@ std::string memory(int at_us, int64_t bytes, int64_t total) {
       1'000'000 + at_us, bytes, total, 2 * total);
 }
 
-class Derived : public testing::Test {
+class Derived : public ::testing::Test {
  protected:
   Derived()
       : session_({training_trace(0)

@@ -34,6 +34,13 @@ std::string shortened(std::string text) {
   return fmt::format("{}… ({})", printable(text), size);
 }
 
+// Frames one a line, as a stack is read; Kineto writes them one behind the other.
+std::string stack_text(std::string frames) {
+  std::string text = shortened(std::move(frames));
+  for (size_t at = 0; (at = text.find(';', at)) != std::string::npos; ++at) text[at] = '\n';
+  return text;
+}
+
 std::string value_text(const json& value) {
   if (value.is_string()) return shortened(value.get_ref<const std::string&>());
   return shortened(value.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -45,6 +52,8 @@ void append(std::vector<DetailField>& fields, const std::string& prefix, const j
     const std::string name = prefix + printable(key);
     if (value.is_object() && !value.empty()) {
       append(fields, name + ".", value);
+    } else if (key == "Call stack" && value.is_string()) {
+      fields.push_back({name, stack_text(value.get<std::string>())});
     } else {
       fields.push_back({name, value_text(value)});
     }

@@ -48,5 +48,11 @@ TEST(Details, HostileTextIsShownNotParsed) {
             "{\"args\":");
 }
 
+TEST(Details, StacksAreReadFrameByFrame) {
+  const auto fields = event_arguments(R"({"args":{"Call stack":"a.py(1): f;b.py(2): g"}})");
+  ASSERT_EQ(fields.size(), 1U);
+  EXPECT_EQ(fields[0].value, "a.py(1): f\nb.py(2): g");
+}
+
 }  // namespace
 }  // namespace redline::viewer

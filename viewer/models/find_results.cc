@@ -10,9 +10,12 @@
 namespace redline::viewer {
 namespace {
 
-struct Hit {
+constexpr size_t kName = 0, kDuration = 1, kBegin = 2, kTrack = 3;
+constexpr size_t kSortedAtOnce = 1 << 19;  // then a look whether it is still wanted
+
+struct Keyed {
+  int64_t key = 0;
   SliceRef ref;
-  int64_t duration_ns = 0;
 };
 
 // Bins of one ratio from the shortest to the longest: kernels take from 1 us to 1 s.
@@ -36,14 +39,51 @@ std::vector<HistogramBin> make_histogram(const std::vector<int64_t>& durations,
   return bins;
 }
 
-std::string track_text(const Session& session, SliceRef ref) {
-  const SessionTrace& source = session.traces()[ref.trace];
-  const trace::Track& track = source.trace->tracks()[session.lane_of(ref).track.value];
+std::string track_text(const SessionTrace& source, const trace::Track& track) {
   const bool stream = track.kind == trace::TrackKind::kGpuStream;
   const std::string own =
       stream ? fmt::format("GPU {} stream {}", track.device, track.stream)
              : fmt::format("thread {}", printable(source.trace->string(track.tid)));
   return source.title.empty() ? own : source.title + " · " + own;
+}
+
+std::string track_text(const Session& session, SliceRef ref) {
+  const SessionTrace& source = session.traces()[ref.trace];
+  return track_text(source, source.trace->tracks()[session.lane_of(ref).track.value]);
+}
+
+/// Places of the names, or of the tracks' words, in the alphabet: by trace and id. Empty for
+/// columns of numbers.
+std::vector<std::vector<int64_t>> ranks_of_words(const Session& session, size_t column) {
+  if (column != kName && column != kTrack) return {};
+  std::vector<std::pair<std::string, std::pair<size_t, size_t>>> words;
+  std::vector<std::vector<int64_t>> ranks;
+  for (size_t t = 0; t < session.traces().size(); ++t) {
+    const trace::Trace& trace = *session.traces()[t].trace;
+    const size_t count = column == kName ? trace.string_count() : trace.tracks().size();
+    ranks.emplace_back(count);
+    for (uint32_t i = 0; i < count; ++i) {
+      words.emplace_back(column == kName ? std::string(trace.string({i}))
+                                         : track_text(session.traces()[t], trace.tracks()[i]),
+                         std::pair(t, i));
+    }
+  }
+  std::sort(words.begin(), words.end());
+  int64_t rank = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0 && words[i].first != words[i - 1].first) ++rank;
+    ranks[words[i].second.first][words[i].second.second] = rank;
+  }
+  return ranks;
+}
+
+int64_t key_of(const Session& session, const std::vector<std::vector<int64_t>>& ranks, SliceRef ref,
+               size_t column) {
+  if (column == kDuration) return session.range_of(ref).span_ns();
+  if (column == kBegin) return session.range_of(ref).begin_ns;
+  if (column == kTrack) return ranks[ref.trace][session.lane_of(ref).track.value];
+  const trace::StringId name = session.traces()[ref.trace].trace->slices().name[ref.slice.value];
+  return name ? ranks[ref.trace][name.value] : -1;
 }
 
 }  // namespace
@@ -56,38 +96,81 @@ size_t bin_of(const std::vector<HistogramBin>& histogram, int64_t duration_ns) {
   return std::min(index, histogram.empty() ? 0 : histogram.size() - 1);
 }
 
+SliceRef longest_of(const Session& session, const std::vector<SliceRef>& hits,
+                    const HistogramBin& bin) {
+  const auto first = std::partition_point(hits.begin(), hits.end(), [&](SliceRef ref) {
+    return static_cast<double>(session.range_of(ref).span_ns()) >= bin.to_ns;
+  });
+  return bin.count == 0 || first == hits.end() ? SliceRef() : *first;
+}
+
+const std::vector<TableColumn>& hit_columns() {
+  static const std::vector<TableColumn> columns = {{"Name", Unit::kText},
+                                                   {"Duration", Unit::kDuration},
+                                                   {"Begins at", Unit::kTime},
+                                                   {"Track", Unit::kText}};
+  return columns;
+}
+
+TableValue hit_value(const Session& session, SliceRef ref, size_t column) {
+  switch (column) {
+    case kName:
+      return std::string(session.name_of(ref));
+    case kDuration:
+      return session.range_of(ref).span_ns();
+    case kBegin:
+      return session.range_of(ref).begin_ns;
+    case kTrack:
+      return track_text(session, ref);
+    default:
+      return {};
+  }
+}
+
+Hits sort_hits(const Session& session, const std::vector<SliceRef>& hits, size_t column,
+               bool ascending, const std::atomic<bool>* cancel) {
+  const auto is_cancelled = [cancel] { return cancel && cancel->load(); };
+  const std::vector<std::vector<int64_t>> ranks = ranks_of_words(session, column);
+  std::vector<Keyed> rows;
+  rows.reserve(hits.size());
+  for (const SliceRef ref : hits) {
+    const int64_t key = key_of(session, ranks, ref, column);
+    rows.push_back({ascending ? key : -1 - key, ref});
+  }
+  const auto less = [](const Keyed& a, const Keyed& b) {
+    return a.key != b.key ? a.key < b.key : a.ref < b.ref;
+  };
+  const auto at = [&rows](size_t index) {
+    return rows.begin() + static_cast<std::ptrdiff_t>(std::min(index, rows.size()));
+  };
+  for (size_t i = 0; i < rows.size() && !is_cancelled(); i += kSortedAtOnce) {
+    std::sort(at(i), at(i + kSortedAtOnce), less);
+  }
+  for (size_t run = kSortedAtOnce; run < rows.size(); run *= 2) {
+    for (size_t i = 0; i < rows.size() && !is_cancelled(); i += 2 * run) {
+      std::inplace_merge(at(i), at(i + run), at(i + 2 * run), less);
+    }
+  }
+  std::vector<SliceRef> sorted;
+  sorted.reserve(rows.size());
+  for (const Keyed& row : rows) sorted.push_back(row.ref);
+  return std::make_shared<const std::vector<SliceRef>>(std::move(sorted));
+}
+
 FindResults find_results(const Session& session, const Search& search,
                          const std::atomic<bool>* cancel) {
   FindResults results;
-  results.table = {"Find",
-                   {{"Name", Unit::kText},
-                    {"Duration", Unit::kDuration},
-                    {"Begins at", Unit::kTime},
-                    {"Track", Unit::kText}},
-                   {}};
-  std::vector<Hit> hits;
   std::vector<int64_t> durations;
+  std::vector<SliceRef> hits;
   search.for_each(session, [&](SliceRef ref) {
     if (cancel && durations.size() % 65'536 == 0 && cancel->load()) return false;
-    const int64_t duration = session.range_of(ref).span_ns();
-    durations.push_back(duration);
-    hits.push_back({ref, duration});
+    durations.push_back(session.range_of(ref).span_ns());
+    hits.push_back(ref);
     return true;
   });
   results.spread = quantiles_of(durations);
   results.histogram = make_histogram(durations, results.spread);
-  const auto longer = [](const Hit& left, const Hit& right) {
-    return std::pair(right.duration_ns, left.ref) < std::pair(left.duration_ns, right.ref);
-  };
-  const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min(hits.size(), kMostHits));
-  std::partial_sort(hits.begin(), end, hits.end(), longer);
-  for (auto hit = hits.begin(); hit != end; ++hit) {
-    results.table.rows.push_back(
-        {{std::string(session.name_of(hit->ref)), hit->duration_ns,
-          session.range_of(hit->ref).begin_ns, track_text(session, hit->ref)},
-         hit->ref,
-         {}});
-  }
+  results.hits = sort_hits(session, hits, kDuration, false, cancel);
   return results;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "viewer/models/quantiles.h"
@@ -18,18 +19,32 @@ struct HistogramBin {
   int64_t total_ns = 0;
 };
 
+/// Shared, as the window's thread could not copy or free ten million within a frame.
+using Hits = std::shared_ptr<const std::vector<SliceRef>>;
+
 struct FindResults {
   Quantiles spread;
   std::vector<HistogramBin> histogram;
-  Table table;  ///< the longest hits, at most kMostHits
+  Hits hits;  ///< the longest first; never null
 };
 
-constexpr size_t kMostHits = 10'000;
 constexpr size_t kHistogramBins = 48;
 
 /// Setting `cancel` makes it stop soon, incomplete.
 [[nodiscard]] FindResults find_results(const Session& session, const Search& search,
                                        const std::atomic<bool>* cancel = nullptr);
+
+/// Name, duration, begin, track: what is told of each hit.
+[[nodiscard]] const std::vector<TableColumn>& hit_columns();
+[[nodiscard]] TableValue hit_value(const Session& session, SliceRef ref, size_t column);
+/// By one of these columns; equal ones as they lie in the file.
+[[nodiscard]] Hits sort_hits(const Session& session, const std::vector<SliceRef>& hits,
+                             size_t column, bool ascending,
+                             const std::atomic<bool>* cancel = nullptr);
+
+/// Of hits with the longest first the longest that a bin counts; none where it counts none.
+[[nodiscard]] SliceRef longest_of(const Session& session, const std::vector<SliceRef>& hits,
+                                  const HistogramBin& bin);
 
 /// The bin of a duration; the last one where it is longer than all.
 [[nodiscard]] size_t bin_of(const std::vector<HistogramBin>& histogram, int64_t duration_ns);

@@ -8,11 +8,19 @@
 namespace redline::viewer {
 namespace {
 
-struct Unit {
+struct ShortUnit {
   double size_ns;
   const char* name;
 };
-constexpr Unit kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}};
+/// From twice its size on, with what is left over in the next smaller one.
+struct LongUnit {
+  const char* name;
+  const char* part_name;
+  int64_t part_s;
+  int64_t parts;
+};
+constexpr LongUnit kLongUnits[] = {{"d", "h", 3600, 24}, {"h", "min", 60, 60}, {"min", "s", 1, 60}};
+constexpr ShortUnit kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}};
 
 // Three to four digits: 1.07, 13.2, 177.6.
 std::string with_digits(double value) {
@@ -23,11 +31,13 @@ std::string with_digits(double value) {
 
 std::string format_duration(int64_t ns) {
   const double value = static_cast<double>(ns);
-  if (std::abs(value) >= 120e9) {
-    const int64_t seconds = ns / 1'000'000'000;
-    return fmt::format("{} min {} s", seconds / 60, std::abs(seconds % 60));
+  for (const LongUnit& unit : kLongUnits) {
+    const int64_t count = ns / 1'000'000'000 / unit.part_s;
+    if (std::abs(count) < 2 * unit.parts) continue;
+    return fmt::format("{} {} {} {}", count / unit.parts, unit.name, std::abs(count % unit.parts),
+                       unit.part_name);
   }
-  for (const Unit& unit : kUnits) {
+  for (const ShortUnit& unit : kUnits) {
     if (std::abs(value) >= unit.size_ns) {
       return fmt::format("{} {}", with_digits(value / unit.size_ns), unit.name);
     }
@@ -37,7 +47,7 @@ std::string format_duration(int64_t ns) {
 
 std::string format_duration_exact(int64_t ns) {
   const double value = static_cast<double>(ns);
-  for (const Unit& unit : kUnits) {
+  for (const ShortUnit& unit : kUnits) {
     if (std::abs(value) >= unit.size_ns) {
       const int digits = static_cast<int>(std::lround(std::log10(unit.size_ns)));
       return fmt::format("{:.{}f} {}", value / unit.size_ns, digits, unit.name);

@@ -15,7 +15,10 @@ TEST(Format, Durations) {
       {1'070'000'000, "1.07 s"},
       {125'000'000'000, "2 min 5 s"},
       {-1'500, "-1.50 µs"},
-      {INT64_MIN, "-153722867 min 16 s"},
+      {7'199'000'000'000, "119 min 59 s"},
+      {7'260'000'000'000, "2 h 1 min"},
+      {31'536'000'000'000'000, "365 d 0 h"},
+      {INT64_MIN, "-106751 d 23 h"},
   };
   for (const auto& [ns, text] : cases) EXPECT_EQ(format_duration(ns), text);
   EXPECT_EQ(format_duration_exact(177'600'123), "177.600123 ms");

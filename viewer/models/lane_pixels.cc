@@ -51,7 +51,7 @@ class Columns {
   Columns(const Columns&) = delete;
   Columns& operator=(const Columns&) = delete;
 
-  void add(int column, double share, uint8_t slice_class) {
+  void add(int column, double share, uint8_t slice_class, uint32_t slice) {
     if (column != column_) {
       write();
       column_ = column;
@@ -64,6 +64,7 @@ class Columns {
     if (share > largest_) {
       largest_ = share;
       slice_class_ = slice_class;
+      slice_ = slice;
     }
   }
   [[nodiscard]] bool full(int column) const {
@@ -78,13 +79,15 @@ class Columns {
   void write() {
     if (column_ < 0 || column_ >= width_ || count_ == 0) return;
     pixels_.cover[static_cast<size_t>(column_)] = to_cover(sum_);
-    pixels_.slice_class[static_cast<size_t>(column_)] = slice_class_;
+    pixels_.colour[static_cast<size_t>(column_)] = slice_class_;
+    pixels_.slice[static_cast<size_t>(column_)] = slice_;
   }
 
   LanePixels& pixels_;
   int width_;
   int column_ = -1;
   uint8_t slice_class_ = 0;
+  uint32_t slice_ = 0;
   double sum_ = 0;
   double largest_ = -1;
   int count_ = 0;
@@ -115,7 +118,7 @@ void draw_slices(const LaneColumns& lane, const TimeAxis& axis, LanePixels& pixe
     const int first = floor_int(x0);
     for (int column = first; column == first || column < x1; ++column) {
       const double share = std::min(x1, column + 1.0) - std::max(x0, static_cast<double>(column));
-      columns.add(column, share, slice_class);
+      columns.add(column, share, slice_class, static_cast<uint32_t>(i));
     }
     ++i;
     const int last = floor_int(x1);
@@ -161,19 +164,19 @@ class BucketColumns {
  public:
   explicit BucketColumns(LanePixels& pixels) : pixels_(pixels) {}
 
-  void add(double x0, double x1, uint8_t cover, uint8_t slice_class) {
+  void add(double x0, double x1, uint8_t cover, uint8_t slice_class, uint32_t slice) {
     const int first = floor_int(x0);
     const int last = floor_int(x1);
     if (first == last) {
-      add_to(first, x1 - x0, cover, slice_class);
+      add_to(first, x1 - x0, cover, slice_class, slice);
     } else {
-      add_to(first, first + 1 - x0, cover, slice_class);
-      add_to(last, x1 - last, cover, slice_class);
+      add_to(first, first + 1 - x0, cover, slice_class, slice);
+      add_to(last, x1 - last, cover, slice_class, slice);
     }
   }
 
  private:
-  void add_to(int column, double width, uint8_t cover, uint8_t slice_class) {
+  void add_to(int column, double width, uint8_t cover, uint8_t slice_class, uint32_t slice) {
     if (column < 0 || static_cast<size_t>(column) >= pixels_.cover.size()) return;
     const size_t index = static_cast<size_t>(column);
     const double share = cover * width;
@@ -184,7 +187,8 @@ class BucketColumns {
     column_[column & 1] = column;
     if (share > largest) {
       largest = share;
-      pixels_.slice_class[index] = slice_class;
+      pixels_.colour[index] = slice_class;
+      pixels_.slice[index] = slice;
     }
   }
 
@@ -209,7 +213,7 @@ void draw_buckets(const LaneColumns& lane, const LanePyramid::Level& level, int6
     boxes.see(level.slice[b]);
     if (level.cover[b] == 0) continue;
     const double x = x_origin + static_cast<double>(b) * bucket_pixels;
-    columns.add(x, x + bucket_pixels, level.cover[b], level.slice_class[b]);
+    columns.add(x, x + bucket_pixels, level.cover[b], level.slice_class[b], level.slice[b]);
   }
 }
 
@@ -217,7 +221,8 @@ void draw_buckets(const LaneColumns& lane, const LanePyramid::Level& level, int6
 
 void LanePixels::reset(int width) {
   cover.assign(static_cast<size_t>(width), 0);
-  slice_class.assign(static_cast<size_t>(width), 0);
+  colour.assign(static_cast<size_t>(width), 0);
+  slice.assign(static_cast<size_t>(width), 0);
   boxes.clear();
 }
 

@@ -13,7 +13,7 @@ namespace redline::viewer {
 /// A slice at least kBoxPixels wide, cut to the view. `slice` is its index in the lane.
 struct SliceBox {
   uint32_t slice = 0;
-  uint8_t slice_class = 0;
+  uint8_t colour = 0;  ///< its class
   int left = 0;
   int right = 0;  ///< one past the last column
 };
@@ -21,8 +21,9 @@ struct SliceBox {
 struct LanePixels {
   static constexpr double kBoxPixels = 2.0;
 
-  std::vector<uint8_t> cover;  ///< one a column: 0 nothing .. 255 all of it; boxes not included
-  std::vector<uint8_t> slice_class;
+  std::vector<uint8_t> cover;   ///< one a column: 0 nothing .. 255 all of it; boxes not included
+  std::vector<uint8_t> colour;  ///< the class of the slice that has most of the column
+  std::vector<uint32_t> slice;  ///< that slice's index in the lane
   std::vector<SliceBox> boxes;  ///< left to right
 
   void reset(int width);

@@ -85,6 +85,24 @@ TEST(LanePixels, NoSliceIsTooShortToBeSeen) {
   }
 }
 
+TEST(LanePixels, AColumnHasTheColourOfASliceThatTouchesIt) {
+  const RandomLane lane(31, 20'000, 0);
+  const LanePyramid pyramid(lane.columns());
+  LanePixels pixels;
+  for (const double to : {1.0, 0.5, 0.31, 0.3001}) {
+    const TimeAxis axis = axis_over(lane, 0.3, to, 800);
+    draw_lane(lane.columns(), pyramid, axis, pixels);
+    for (size_t c = 0; c < pixels.cover.size(); ++c) {
+      if (pixels.cover[c] == 0) continue;
+      const uint32_t slice = pixels.slice[c];
+      const double x = static_cast<double>(c);
+      EXPECT_LT(axis.x_of(lane.begin_ns[slice]), x + 2) << "zoom " << to;
+      EXPECT_GT(axis.x_of(lane.end_ns[slice]), x - 1) << "zoom " << to;
+      EXPECT_EQ(pixels.colour[c], lane.columns().classes[slice]);
+    }
+  }
+}
+
 TEST(LanePixels, EveryWideSliceIsABoxAtEveryZoom) {
   const RandomLane lane(11, 20'000, 0);
   const LanePyramid pyramid(lane.columns());

@@ -124,7 +124,7 @@ std::vector<std::string> shown(const Layout& layout) {
 
 constexpr const char* kGpu = "GPU 0 · Tesla V100";
 
-class ArrangedLayout : public testing::Test {
+class ArrangedLayout : public ::testing::Test {
  protected:
   Session session_ = two_ranks();
   Layout layout_{session_, 100'000};

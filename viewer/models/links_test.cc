@@ -22,7 +22,7 @@ TestTrace launching_trace() {
   return trace;
 }
 
-class Links : public testing::Test {
+class Links : public ::testing::Test {
  protected:
   Session session_{{launching_trace().read()}};
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "trace/diff.h"
 #include "trace/reader.h"
 #include "trace/report.h"
+#include "viewer/models/colours.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/links.h"
 #include "viewer/models/session.h"
@@ -19,6 +21,7 @@ namespace redline::viewer {
 struct LoadedSession {
   std::shared_ptr<const Session> session;
   double seconds = 0;  ///< reading, pyramids and all
+  bool is_whole = true;
 };
 
 /// The error is a sentence for the user.
@@ -30,12 +33,26 @@ struct LoadedSession {
     const std::vector<std::string>& before, const std::vector<std::string>& after,
     const trace::ReadOptions& options = {});
 
+/// When the beginnings of files are worth a look before all is read.
+struct FirstLook {
+  uint64_t least_bytes = uint64_t{256} << 20;  ///< of text in all files: less is read at once
+  uint64_t share = 32;  ///< a look takes that part of the whole: it costs 3 % of the time
+  uint64_t most_bytes = uint64_t{64} << 20;
+};
+
+/// The first lanes of what takes long to read, whether one run or two; none where it does not.
+[[nodiscard]] std::optional<LoadedSession> load_beginning(const std::vector<std::string>& before,
+                                                          const std::vector<std::string>& paths,
+                                                          const FirstLook& look,
+                                                          trace::ReadOptions options = {});
+
 /// What the panes and tables show, and the tracks that follow from it. Takes its own time, so it
 /// comes after loading.
 struct AnalysedSession {
   std::shared_ptr<const trace::Report> report;  ///< of a comparison: on the run after
   std::shared_ptr<const DerivedTracks> derived;
   std::shared_ptr<const CollectiveLinks> collectives;
+  std::shared_ptr<const Colours> colours;
   std::shared_ptr<const trace::Diff> diff;  ///< null but for a comparison
 };
 

@@ -58,13 +58,13 @@ Cover cover_of(const SessionTrace& item, const TimeAxis& axis) {
     const trace::Track& track = item.trace->tracks()[lane.track.value];
     draw_lane(item.lane_columns(lane), item.pyramids[i], axis, pixels);
     for (size_t c = 0; c < pixels.cover.size(); ++c) {
-      if (pixels.cover[c] == 0 || !counts(track, pixels.slice_class[c], gpu)) continue;
-      cover.add(c, pixels.cover[c] / 255.0, pixels.slice_class[c]);
+      if (pixels.cover[c] == 0 || !counts(track, pixels.colour[c], gpu)) continue;
+      cover.add(c, pixels.cover[c] / 255.0, pixels.colour[c]);
     }
     for (const SliceBox& box : pixels.boxes) {
-      if (!counts(track, box.slice_class, gpu)) continue;
+      if (!counts(track, box.colour, gpu)) continue;
       for (int c = box.left; c < box.right; ++c) {
-        cover.add(static_cast<size_t>(c), 1, box.slice_class);
+        cover.add(static_cast<size_t>(c), 1, box.colour);
       }
     }
   }

@@ -108,7 +108,8 @@ Table operator_rows(const trace::Report& report) {
   int64_t whole = 0;
   for (const auto& row : rows) whole = saturating_add(whole, row.self_ns);
   for (const trace::OperatorRow& row : rows) {
-    table.rows.push_back({{row.name, row.count, row.self_ns, row.total_ns, row.device_self_ns,
+    table.rows.push_back({{row.name, row.count, row.self_ns, row.total_ns,
+                           row.device_self_ns > 0 ? TableValue(row.device_self_ns) : TableValue(),
                            mean(row.total_ns, row.count), share_of(row.self_ns, whole)},
                           {},
                           row.name});
@@ -126,7 +127,7 @@ Table collective_rows(const Session& session, const trace::Report& report) {
                {"Bytes", Unit::kBytes},
                {"Total", Unit::kDuration},
                {"Mean", Unit::kDuration},
-               {"Not hidden", Unit::kDuration},
+               {"Exposed", Unit::kDuration, "While no kernel computed beside it"},
                {"Bus bandwidth", Unit::kBytesPerSecond}},
               {}};
   for (size_t t = 0; t < report.traces.size(); ++t) {
@@ -149,12 +150,12 @@ Table collective_rows(const Session& session, const trace::Report& report) {
 Table rank_rows(const trace::Report& report) {
   Table table{"Ranks",
               {{"Rank", Unit::kText},
-               {"Step", Unit::kDuration},
-               {"Own work", Unit::kDuration},
-               {"Communication not hidden", Unit::kDuration},
-               {"Others waited", Unit::kDuration},
-               {"Clock ahead by", Unit::kDuration},
-               {"Clock ±", Unit::kDuration}},
+               {"Step", Unit::kDuration, "An average step"},
+               {"Own work", Unit::kDuration, "The step without exposed communication"},
+               {"Exposed comm.", Unit::kDuration, "Communication with no kernel beside it"},
+               {"Others waited", Unit::kDuration, "In collectives that this rank joined last"},
+               {"Clock ahead", Unit::kDuration, "Of the first rank's, as collectives show it"},
+               {"Clock ±", Unit::kDuration, "How far the clock's figure may be off"}},
               {}};
   if (!report.comparison) return table;
   const trace::RankComparison& ranks = *report.comparison;
@@ -162,7 +163,8 @@ Table rank_rows(const trace::Report& report) {
   const bool matrix = ranks.waits && count <= kMostWaitColumns;
   for (size_t r = 0; matrix && r < count; ++r) {
     table.columns.push_back(
-        {fmt::format("Waits for rank {}", ranks.times[r].rank), Unit::kDuration});
+        {fmt::format("Waits for {}", ranks.times[r].rank), Unit::kDuration,
+         fmt::format("How long the rank of this row waited for rank {}", ranks.times[r].rank)});
   }
   for (size_t r = 0; r < count; ++r) {
     const trace::RankTime& time = ranks.times[r];

@@ -8,7 +8,7 @@
 namespace redline::viewer {
 namespace {
 
-class ReportTables : public testing::Test {
+class ReportTables : public ::testing::Test {
  protected:
   Session session_ = two_ranks();
   std::shared_ptr<const trace::Report> report_ = analyse_session(session_).report;
@@ -50,6 +50,15 @@ TEST_F(ReportTables, OperatorsHaveSelfTime) {
   EXPECT_EQ(cell(table, "aten::linear", "Self"), "40.0 µs");
 }
 
+TEST_F(ReportTables, WithoutAGpuNoOperatorHasTimeOnOne) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::relu", 100, 100, 0, 10);
+  const Session session({trace.read()});
+  const Table table = operator_rows(*analyse_session(session).report);
+  expect_whole(table);
+  EXPECT_EQ(cell(table, "aten::relu", "On the GPU"), "-");
+}
+
 TEST_F(ReportTables, CollectivesLeadToTheirLongestCall) {
   const Table table = collective_rows(session_, *report_);
   expect_whole(table);
@@ -63,7 +72,7 @@ TEST_F(ReportTables, RanksHaveAWaitMatrix) {
   const Table table = rank_rows(*report_);
   expect_whole(table);
   ASSERT_EQ(table.rows.size(), 2U);
-  EXPECT_EQ(table.columns.back().title, "Waits for rank 1");
+  EXPECT_EQ(table.columns.back().title, "Waits for 1");
   EXPECT_TRUE(rank_rows({}).rows.empty());
 }
 

@@ -10,11 +10,12 @@ namespace {
 
 constexpr int kSmallMarks = 5;
 
-struct Unit {
+struct TickUnit {
   int64_t size_ns;
   const char* name;
 };
-constexpr Unit kUnits[] = {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "µs"}, {1, "ns"}};
+constexpr TickUnit kTickUnits[] = {
+    {1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "µs"}, {1, "ns"}};
 
 int64_t round_step(double at_least) {
   int64_t power = 1;
@@ -29,8 +30,8 @@ int64_t round_step(double at_least) {
 
 // The unit follows the distance of the view from zero, the digits follow the step.
 std::string tick_label(int64_t offset_ns, int64_t step_ns, int64_t largest_ns) {
-  const Unit* unit = &kUnits[3];
-  for (const Unit& candidate : kUnits) {
+  const TickUnit* unit = &kTickUnits[3];
+  for (const TickUnit& candidate : kTickUnits) {
     if (largest_ns >= candidate.size_ns) {
       unit = &candidate;
       break;

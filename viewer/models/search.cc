@@ -1,9 +1,10 @@
 #include "viewer/models/search.h"
 
 #include <algorithm>
-#include <tuple>
+#include <numeric>
 
 #include "trace/category.h"
+#include "trace/text_cursor.h"
 #include "viewer/models/match_text.h"
 
 namespace redline::viewer {
@@ -11,84 +12,226 @@ namespace {
 
 using trace::Category;
 
-/// Hits in the order in which a reader meets them; slices that begin together by their lanes.
-struct Order {
-  int64_t begin_ns = 0;
-  SliceRef ref;
-  auto operator<=>(const Order&) const = default;
-};
+constexpr std::string_view kArgs = "args:";
 
-Order order_of(const Session& session, SliceRef ref) {
-  return {session.range_of(ref).begin_ns, ref};
+/// What stands behind the key "args" of an event.
+std::string_view args_text(std::string_view event) {
+  constexpr std::string_view kKey = "\"args\"";
+  for (size_t at = event.find(kKey); at != std::string_view::npos; at = event.find(kKey, at)) {
+    at += kKey.size();
+    const size_t next = event.find_first_not_of(" \t\r\n", at);
+    if (next != std::string_view::npos && event[next] == ':') return event.substr(next + 1);
+  }
+  return {};
+}
+
+/// Slices by their text, so that a compressed file is inflated once.
+std::vector<uint32_t> by_place_in_file(const trace::Trace& trace) {
+  std::vector<uint32_t> order(trace.slice_count());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto& offsets = trace.slices().text_offset;
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; });
+  return order;
 }
 
 }  // namespace
 
-Search::Search(const Session& session, const std::string& text) : text_(text) {
+std::optional<std::string> args_part(const std::string& text) {
+  if (!text.starts_with(kArgs)) return std::nullopt;
+  return text.substr(kArgs.size());
+}
+
+HitBits find_in_args(const Session& session, const std::string& part,
+                     const std::atomic<bool>* cancel) {
+  constexpr uint32_t kBetweenLooks = 4096;
+  HitBits hits;
+  for (const SessionTrace& item : session.traces()) {
+    const trace::Trace& trace = *item.trace;
+    trace::TextCursor cursor(trace);
+    std::vector<bool>& found = hits.emplace_back(trace.slice_count());
+    uint32_t done = 0;
+    for (const uint32_t slice : by_place_in_file(trace)) {
+      if (part.empty() || (cancel && done++ % kBetweenLooks == 0 && cancel->load())) break;
+      found[slice] = contains_text(args_text(cursor.event_text(cursor.offset_of({slice}))), part);
+    }
+  }
+  return hits;
+}
+
+/// Hits in the order in which a reader meets them; slices that begin together by their lanes. That
+/// of a lane's slices is the order in which they lie there.
+struct Search::Order {
+  int64_t begin_ns = 0;
+  SliceRef ref;
+  auto operator<=>(const Order&) const = default;
+
+  static Order of(const Session& session, SliceRef ref) {
+    const SessionTrace& item = session.traces()[ref.trace];
+    return {saturating_sub(item.trace->slices().begin_ns[ref.slice.value], item.origin_ns), ref};
+  }
+  /// The first slice of the lane that is not before this; its end where all are.
+  [[nodiscard]] uint32_t place_in(const Session& session, uint32_t trace,
+                                  const trace::Lane& lane) const {
+    uint32_t low = lane.first.value;
+    uint32_t high = low + lane.count;
+    while (low < high) {
+      const uint32_t middle = low + (high - low) / 2;
+      of(session, {trace, {middle}}) < * this ? low = middle + 1 : high = middle;
+    }
+    return low;
+  }
+};
+
+Search Search::pending(const std::string& text) {
+  Search search;
+  search.text_ = text;
+  return search;
+}
+
+Search::Search(const Session& session, const std::string& text, HitBits hits)
+    : text_(text), hits_(std::make_shared<const HitBits>(std::move(hits))) {
   traces_.resize(session.traces().size());
-  if (text.empty()) return;
+  count_hits(session, nullptr);
+}
+
+Search::Search(const Session& session, const std::string& text, const std::atomic<bool>* cancel)
+    : text_(text) {
+  if (text.empty() || args_part(text)) return;
+  traces_.resize(session.traces().size());
   for (size_t c = 0; c < kCategories; ++c) {
     category_[c] = contains_text(trace::category_name(static_cast<Category>(c)), text);
   }
   for (size_t t = 0; t < traces_.size(); ++t) {
     const trace::Trace& trace = *session.traces()[t].trace;
-    std::vector<bool>& matched = traces_[t].matched;
+    std::vector<uint8_t>& matched = traces_[t].matched;
     matched.resize(trace.string_count());
     for (uint32_t s = 0; s < matched.size(); ++s) {
-      matched[s] = contains_text(trace.string({s}), text);
+      matched[s] = contains_text(trace.string({s}), text) ? 1 : 0;
     }
   }
-  for_each_hit(session, [this](SliceRef, int64_t) { ++count_; });
+  count_hits(session, cancel);
 }
 
-template <typename Visit>
-void Search::for_each_hit(const Session& session, const Visit& visit) const {
-  for_each(session, [&](SliceRef ref) {
-    const SessionTrace& item = session.traces()[ref.trace];
-    const int64_t begin_ns = item.trace->slices().begin_ns[ref.slice.value];
-    visit(ref, saturating_sub(begin_ns, item.origin_ns));
-    return true;
-  });
+void Search::count_hits(const Session& session, const std::atomic<bool>* cancel) {
+  for (uint32_t t = 0; t < traces_.size(); ++t) {
+    const trace::Slices& slices = session.traces()[t].trace->slices();
+    const auto end = static_cast<uint32_t>(session.traces()[t].trace->slice_count());
+    std::vector<uint32_t>& before = traces_[t].hits_before;
+    before.reserve(end / kBlock + 2);
+    uint32_t hits = 0;
+    for (uint32_t begin = 0; begin < end; begin += std::min(kBlock, end - begin)) {
+      if (cancel && cancel->load(std::memory_order_relaxed)) return;
+      before.push_back(hits);
+      hits += hits_between(slices, t, begin, begin + std::min(kBlock, end - begin));
+    }
+    before.push_back(hits);
+    count_ += hits;
+  }
+  is_known_ = true;
+}
+
+uint32_t Search::hits_between(const trace::Slices& slices, uint32_t trace, uint32_t begin,
+                              uint32_t end) const {
+  uint32_t hits = 0;
+  for (uint32_t i = begin; i < end; ++i) hits += is_hit(slices, trace, i) ? 1 : 0;
+  return hits;
+}
+
+uint32_t Search::hits_before(const trace::Slices& slices, uint32_t trace, uint32_t slice) const {
+  return traces_[trace].hits_before[slice / kBlock] +
+         hits_between(slices, trace, slice - slice % kBlock, slice);
+}
+
+std::optional<uint32_t> Search::first_hit(const trace::Slices& slices, uint32_t trace,
+                                          uint32_t begin, uint32_t end) const {
+  const std::vector<uint32_t>& before = traces_[trace].hits_before;
+  for (uint32_t i = begin; i < end; ++i) {
+    const uint32_t block = i / kBlock;
+    if (i % kBlock == 0 && before[block] == before[block + 1]) {
+      i += std::min(kBlock, end - i) - 1;
+    } else if (is_hit(slices, trace, i)) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> Search::last_hit(const trace::Slices& slices, uint32_t trace,
+                                         uint32_t begin, uint32_t end) const {
+  const std::vector<uint32_t>& before = traces_[trace].hits_before;
+  for (uint32_t i = end; i > begin; --i) {
+    const uint32_t block = i / kBlock;
+    if (i % kBlock == 0 && before[block] == before[block - 1]) {
+      i -= std::min(kBlock, i - begin) - 1;
+    } else if (is_hit(slices, trace, i - 1)) {
+      return i - 1;
+    }
+  }
+  return std::nullopt;
 }
 
 bool Search::matches(const Session& session, SliceRef ref) const {
-  if (!ref || text_.empty()) return false;
+  if (!ref || !is_known_) return false;
   return is_hit(session.traces()[ref.trace].trace->slices(), ref.trace, ref.slice.value);
 }
 
+SliceRef Search::earliest(const Session& session, const std::optional<Order>& after) const {
+  std::optional<Order> best;
+  for (uint32_t t = 0; t < traces_.size(); ++t) {
+    const trace::Trace& trace = *session.traces()[t].trace;
+    for (const trace::Lane& lane : trace.lanes()) {
+      const uint32_t end = lane.first.value + lane.count;
+      uint32_t begin = after ? after->place_in(session, t, lane) : lane.first.value;
+      if (after && begin < end && after->ref == SliceRef{t, {begin}}) ++begin;
+      const auto hit = first_hit(trace.slices(), t, begin, end);
+      if (!hit) continue;
+      const Order order = Order::of(session, {t, {*hit}});
+      if (!best || order < *best) best = order;
+    }
+  }
+  return best ? best->ref : SliceRef();
+}
+
+SliceRef Search::latest(const Session& session, const std::optional<Order>& before) const {
+  std::optional<Order> best;
+  for (uint32_t t = 0; t < traces_.size(); ++t) {
+    const trace::Trace& trace = *session.traces()[t].trace;
+    for (const trace::Lane& lane : trace.lanes()) {
+      const uint32_t end =
+          before ? before->place_in(session, t, lane) : lane.first.value + lane.count;
+      const auto hit = last_hit(trace.slices(), t, lane.first.value, end);
+      if (!hit) continue;
+      const Order order = Order::of(session, {t, {*hit}});
+      if (!best || order > *best) best = order;
+    }
+  }
+  return best ? best->ref : SliceRef();
+}
+
 SliceRef Search::next(const Session& session, SliceRef from) const {
-  if (!from) from = {UINT32_MAX, {}};
-  const bool wrap_only = from.trace == UINT32_MAX;
-  const Order start = wrap_only ? Order{INT64_MIN, {}} : order_of(session, from);
-  Order best{INT64_MAX, {}};
-  Order first{INT64_MAX, {}};
-  for_each_hit(session, [&](SliceRef ref, int64_t begin_ns) {
-    const Order order{begin_ns, ref};
-    if (!first.ref || order < first) first = order;
-    if (!wrap_only && order > start && (!best.ref || order < best)) best = order;
-  });
-  return best.ref ? best.ref : first.ref;
+  if (!is_known_) return {};
+  const SliceRef hit = from ? earliest(session, Order::of(session, from)) : SliceRef();
+  return hit ? hit : earliest(session, std::nullopt);
 }
 
 SliceRef Search::previous(const Session& session, SliceRef from) const {
-  const Order start = from ? order_of(session, from) : Order{INT64_MIN, {}};
-  Order best{INT64_MIN, {}};
-  Order last{INT64_MIN, {}};
-  for_each_hit(session, [&](SliceRef ref, int64_t begin_ns) {
-    const Order order{begin_ns, ref};
-    if (!last.ref || order > last) last = order;
-    if (from && order < start && (!best.ref || order > best)) best = order;
-  });
-  return best.ref ? best.ref : last.ref;
+  if (!is_known_) return {};
+  const SliceRef hit = from ? latest(session, Order::of(session, from)) : SliceRef();
+  return hit ? hit : latest(session, std::nullopt);
 }
 
 uint64_t Search::place_of(const Session& session, SliceRef ref) const {
   if (!matches(session, ref)) return 0;
-  const Order wanted = order_of(session, ref);
+  const Order wanted = Order::of(session, ref);
   uint64_t place = 1;
-  for_each_hit(session, [&](SliceRef hit, int64_t begin_ns) {
-    if (Order{begin_ns, hit} < wanted) ++place;
-  });
+  for (uint32_t t = 0; t < traces_.size(); ++t) {
+    const trace::Trace& trace = *session.traces()[t].trace;
+    for (const trace::Lane& lane : trace.lanes()) {
+      place += hits_before(trace.slices(), t, wanted.place_in(session, t, lane)) -
+               hits_before(trace.slices(), t, lane.first.value);
+    }
+  }
   return place;
 }
 

@@ -42,6 +42,45 @@ TEST(Search, WalksAllHitsInOrderOfTimeAndAround) {
   }
 }
 
+// Lanes of several blocks of counts each, with hits at their edges, few and far between.
+TEST(Search, SkipsWhatHasNoHits) {
+  TestTrace first(0), second(1, 1'000'003);
+  for (int i = 0; i < 5000; ++i) {
+    const bool is_hit = i == 0 || i == 1023 || i == 1024 || i == 3500 || i == 4999;
+    first.kernel(is_hit ? "needle" : "hay", 7 + i % 3, i * 10.0, 5);
+    second.kernel(i % 1700 == 1699 ? "needle" : "hay", 7, i * 10.0, 5);
+  }
+  const Session session({first.read(), second.read()});
+  const Search search(session, "needle");
+  const auto hits = brute_force(session, "needle");
+  ASSERT_EQ(search.count(), hits.size());
+  SliceRef forward, backward;
+  for (size_t i = 0; i < hits.size(); ++i) {
+    forward = search.next(session, forward);
+    EXPECT_EQ(forward, hits[i].second) << i;
+    EXPECT_EQ(search.place_of(session, forward), i + 1);
+    backward = search.previous(session, backward);
+    EXPECT_EQ(backward, hits[hits.size() - 1 - i].second) << i;
+  }
+  EXPECT_EQ(search.next(session, forward), hits.front().second);
+  EXPECT_EQ(search.previous(session, backward), hits.back().second);
+  const Search none(session, "no such");
+  EXPECT_FALSE(none.next(session, forward));
+  EXPECT_FALSE(none.previous(session, forward));
+}
+
+TEST(Search, IsPendingUntilItIsDone) {
+  const Session session = two_ranks();
+  const std::atomic<bool> cancelled{true};
+  for (const Search& search : {Search::pending("gemm"), Search(session, "gemm", &cancelled)}) {
+    EXPECT_TRUE(search.is_pending());
+    EXPECT_EQ(search.count(), 0U);
+    EXPECT_FALSE(search.next(session, {}));
+    EXPECT_FALSE(search.matches(session, slice_named(session, 0, "gemm")));
+  }
+  EXPECT_FALSE(Search(session, "").is_pending());
+}
+
 TEST(Search, StartsFromWhateverIsSelected) {
   const Session session = two_ranks();
   const Search search(session, "gemm");
@@ -73,6 +112,28 @@ TEST(Search, LongestOfAName) {
   const Session session({trace.read()});
   EXPECT_EQ(session.range_of(longest_named(session, "gemm")).begin_ns, 10'000);
   EXPECT_FALSE(longest_named(session, "gem"));
+}
+
+TEST(Search, OfArgumentsIsPendingUntilTheyAreRead) {
+  const Session session = two_ranks();
+  EXPECT_EQ(args_part("args:Dims"), "Dims");
+  EXPECT_EQ(args_part("Dims"), std::nullopt);
+  const Search asked(session, "args:input dims");
+  EXPECT_TRUE(asked.is_pending());
+  EXPECT_EQ(asked.count(), 0U);
+  EXPECT_FALSE(asked.matches(session, slice_named(session, 0, "aten::linear")));
+  EXPECT_FALSE(asked.next(session, {}));
+
+  const Search found(session, "args:input dims", find_in_args(session, "input dims"));
+  EXPECT_FALSE(found.is_pending());
+  EXPECT_EQ(found.count(), 4U) << "two steps of two ranks, whatever the case";
+  EXPECT_TRUE(found.matches(session, slice_named(session, 1, "aten::linear")));
+  EXPECT_EQ(session.name_of(found.next(session, {})), "aten::linear");
+  EXPECT_EQ(Search(session, "args:gemm", find_in_args(session, "gemm")).count(), 0U)
+      << "a name is no argument";
+  EXPECT_EQ(Search(session, "args:", find_in_args(session, "")).count(), 0U);
+  const std::atomic<bool> cancelled{true};
+  EXPECT_EQ(Search(session, "args:d", find_in_args(session, "d", &cancelled)).count(), 0U);
 }
 
 }  // namespace

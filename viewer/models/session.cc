@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "trace/category.h"
 #include "viewer/models/slice_class.h"
 
 namespace redline::viewer {
 namespace {
 
 using trace::Trace;
-
-constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
 std::string file_stem(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
@@ -58,17 +57,16 @@ bool on_one_clock(const std::vector<std::shared_ptr<const Trace>>& traces) {
   return true;
 }
 
-std::vector<Step> find_steps(const SessionTrace& item) {
-  const Trace& trace = *item.trace;
+std::vector<Step> find_steps(const Trace& trace, int64_t origin_ns) {
   const trace::Slices& slices = trace.slices();
   std::vector<Step> steps;
   for (size_t i = 0; i < trace.slice_count(); ++i) {
     if (slices.category[i] != trace::Category::kUserAnnotation) continue;
     const std::string_view name = trace.string(slices.name[i]);
-    if (!name.starts_with(kStepPrefix)) continue;
+    if (!trace::is_step_name(name)) continue;
     steps.push_back({std::string(name),
-                     {saturating_sub(slices.begin_ns[i], item.origin_ns),
-                      saturating_sub(slices.end_ns[i], item.origin_ns)}});
+                     {saturating_sub(slices.begin_ns[i], origin_ns),
+                      saturating_sub(slices.end_ns[i], origin_ns)}});
   }
   std::sort(steps.begin(), steps.end(),
             [](const Step& a, const Step& b) { return a.range.begin_ns < b.range.begin_ns; });
@@ -76,16 +74,9 @@ std::vector<Step> find_steps(const SessionTrace& item) {
 }
 
 // The first step is often cut by the start of the recording: the second is whole.
-int64_t first_step_ns(const Trace& trace, int64_t otherwise_ns) {
-  std::vector<int64_t> begins;
-  for (size_t i = 0; i < trace.slice_count(); ++i) {
-    if (trace.slices().category[i] != trace::Category::kUserAnnotation) continue;
-    if (trace.string(trace.slices().name[i]).starts_with(kStepPrefix)) {
-      begins.push_back(trace.slices().begin_ns[i]);
-    }
-  }
-  std::sort(begins.begin(), begins.end());
-  return begins.empty() ? otherwise_ns : begins[begins.size() > 1 ? 1 : 0];
+std::optional<TimeRange> first_whole_step(const std::vector<Step>& steps) {
+  if (steps.empty()) return std::nullopt;
+  return steps[steps.size() > 1 ? 1 : 0].range;
 }
 
 void name_side(SessionTrace& item, bool before) {
@@ -109,7 +100,7 @@ SessionTrace prepare(std::shared_ptr<const Trace> trace, int64_t origin_ns, bool
   for (const trace::Lane& lane : item.trace->lanes()) {
     item.pyramids.emplace_back(item.lane_columns(lane));
   }
-  item.steps = find_steps(item);
+  item.steps = find_steps(*item.trace, origin_ns);
   return item;
 }
 
@@ -163,14 +154,35 @@ Session::Session(std::vector<std::shared_ptr<const Trace>> traces, size_t before
   const bool alone = traces.size() == 1;
   for (auto& trace : traces) {
     const TimeRange work = work_range(*trace);
-    const int64_t origin = comparing           ? first_step_ns(*trace, work.begin_ns)
-                           : aligned_at_start_ ? work.begin_ns
-                                               : first;
+    int64_t origin = aligned_at_start_ ? work.begin_ns : first;
+    if (comparing) origin = first_whole_step(find_steps(*trace, 0)).value_or(work).begin_ns;
     range_.begin_ns = std::min(range_.begin_ns, saturating_sub(work.begin_ns, origin));
     range_.end_ns = std::max(range_.end_ns, saturating_sub(work.end_ns, origin));
     traces_.push_back(prepare(std::move(trace), origin, alone));
     if (comparing) name_side(traces_.back(), traces_.size() <= before_count);
   }
+}
+
+Session Session::shifted(const std::vector<int64_t>& shift_ns) const {
+  Session result = *this;
+  result.range_ = {};
+  for (size_t t = 0; t < traces_.size(); ++t) {
+    SessionTrace& item = result.traces_[t];
+    const auto move = [by = shift_ns[t]](int64_t& time_ns) {
+      time_ns = saturating_add(time_ns, by);
+    };
+    item.origin_ns = saturating_sub(item.origin_ns, shift_ns[t]);
+    for (Step& step : item.steps) {
+      move(step.range.begin_ns);
+      move(step.range.end_ns);
+    }
+    const TimeRange work = work_range(*item.trace);
+    result.range_.begin_ns =
+        std::min(result.range_.begin_ns, saturating_sub(work.begin_ns, item.origin_ns));
+    result.range_.end_ns =
+        std::max(result.range_.end_ns, saturating_sub(work.end_ns, item.origin_ns));
+  }
+  return result;
 }
 
 std::string Session::name() const {
@@ -233,8 +245,7 @@ TimeRange first_view(const Session& session, int width) {
   };
   const std::vector<Step>& steps = session.steps();
   if (steps.size() <= kShownSteps && legible(range) >= kEnoughNames) return range;
-  // The first step is often cut by the start of the recording: the second is whole.
-  if (!steps.empty()) range = steps[steps.size() > 1 ? 1 : 0].range;
+  range = first_whole_step(steps).value_or(range);
   for (int i = 0; i < kMaxHalvings && legible(range) < kEnoughNames; ++i) {
     const int64_t middle = range.begin_ns + range.span_ns() / 2;
     const TimeRange left{range.begin_ns, middle};

@@ -70,6 +70,9 @@ class Session {
   [[nodiscard]] std::string_view name_of(SliceRef ref) const;
   [[nodiscard]] const trace::Lane& lane_of(SliceRef ref) const;
 
+  /// The same with each trace's times moved by so much.
+  [[nodiscard]] Session shifted(const std::vector<int64_t>& shift_ns) const;
+
   /// The steps of the first trace that has any.
   [[nodiscard]] const std::vector<Step>& steps() const;
 

@@ -24,6 +24,9 @@ enum class SliceClass : uint8_t {
   kOverlapped,  ///< of an overlap lane: computation and communication at once
 };
 inline constexpr int kSliceClassCount = 11;
+/// A theme has the colours of classes first, then as many to tell names apart.
+inline constexpr int kNameColourCount = 8;
+inline constexpr int kColourCount = kSliceClassCount + kNameColourCount;
 
 [[nodiscard]] SliceClass classify(trace::Category category, std::string_view name);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <QRegularExpression>
+#include <QString>
 #include <algorithm>
 #include <cmath>
 
@@ -76,6 +78,16 @@ std::string gain_text(const std::optional<double>& speedup) {
   return fmt::format("{:.{}f} ×", *speedup, *speedup < 10 ? 2 : 0);
 }
 
+// The report writes plain ASCII, for terminals.
+std::string typeset(const std::string& words) {
+  static const QRegularExpression kMicroseconds(QStringLiteral("(\\d) us\\b"));
+  static const QRegularExpression kTimes(QStringLiteral("(\\d) x\\b"));
+  return QString::fromStdString(words)
+      .replace(kMicroseconds, QStringLiteral("\\1 µs"))
+      .replace(kTimes, QStringLiteral("\\1 ×"))
+      .toStdString();
+}
+
 std::string evidence_line(const std::string& name, double value) {
   if (name.ends_with("_ns")) {
     return fmt::format("{}: {}", name.substr(0, name.size() - 3),
@@ -88,8 +100,8 @@ std::string evidence_line(const std::string& name, double value) {
 }
 
 SummaryCard card_of(const trace::Finding& finding) {
-  SummaryCard card{finding.headline,
-                   finding.detail,
+  SummaryCard card{typeset(finding.headline),
+                   typeset(finding.detail),
                    gain_text(finding.estimated_speedup),
                    finding.knob,
                    {},

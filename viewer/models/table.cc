@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "viewer/models/chart.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
@@ -23,6 +25,12 @@ std::string number_text(double value, Unit unit) {
       return fmt::format("{:.1f} GB/s", value * 1e-9);
     case Unit::kShare:
       return format_share(value);
+    case Unit::kChange:
+      return (value > 0 ? "+" : "") + format_duration(std::llround(value));
+    case Unit::kChangeShare:
+      return (value > 0 ? "+" : "") + format_share(value);
+    case Unit::kRate:
+      return format_rate(value);
     case Unit::kCount:
     case Unit::kText:
       break;
@@ -35,24 +43,28 @@ const char* unit_key(Unit unit) {
   switch (unit) {
     case Unit::kDuration:
     case Unit::kTime:
+    case Unit::kChange:
       return "_ns";
     case Unit::kBytes:
       return "_bytes";
     case Unit::kBytesPerSecond:
       return "_bytes_per_s";
     case Unit::kShare:
+    case Unit::kChangeShare:
       return "_share";
     case Unit::kText:
     case Unit::kCount:
+    case Unit::kRate:
       break;
   }
   return "";
 }
 
-// "Mean" of a duration is "mean_ns".
+// "Mean" of a duration is "mean_ns", "Samples/s" are "samples_per_s".
 std::string key_of(const TableColumn& column) {
   std::string key;
   for (const char c : column.title) {
+    if (c == '/') key += "_per";
     const bool letter = std::isalnum(static_cast<unsigned char>(c)) != 0;
     if (letter) key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (!letter && !key.empty() && key.back() != '_') key += '_';
@@ -116,6 +128,14 @@ bool value_less(const TableValue& left, const TableValue& right) {
   if (rank(left) != rank(right)) return rank(left) < rank(right);
   if (rank(left) == 2) return left.text() < right.text();
   return left.number() < right.number();
+}
+
+bool has_values(const Table& table, size_t column) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [column](const TableRow& row) {
+    const TableValue& value = row.values[column];
+    if (value.kind() == TableValue::Kind::kText) return !value.text().empty();
+    return value.kind() != TableValue::Kind::kNone;
+  });
 }
 
 std::string table_csv(const Table& table) {

@@ -10,11 +10,23 @@
 
 namespace redline::viewer {
 
-enum class Unit : uint8_t { kText, kCount, kDuration, kBytes, kBytesPerSecond, kShare, kTime };
+enum class Unit : uint8_t {
+  kText,
+  kCount,
+  kDuration,
+  kBytes,
+  kBytesPerSecond,
+  kShare,
+  kChange,  ///< of a duration: its sign says in which direction
+  kChangeShare,
+  kTime,
+  kRate
+};
 
 struct TableColumn {
   std::string title;
   Unit unit = Unit::kText;
+  std::string meaning = {};  ///< where the title alone may not say it
 };
 
 /// Text, a number, or (as constructed) not applicable.
@@ -46,7 +58,7 @@ class TableValue {
 struct TableRow {
   std::vector<TableValue> values;  ///< one a column
   SliceRef slice;                  ///< that the row is about; else its name finds one
-  std::string name;                ///< of slices; empty: the row leads nowhere
+  std::string name;                ///< of slices, or a trial's number; empty: it leads nowhere
 };
 
 struct Table {
@@ -59,6 +71,10 @@ struct Table {
 [[nodiscard]] std::string value_text(const TableValue& value, Unit unit);
 /// Numbers by size, text by letters, "not applicable" before all.
 [[nodiscard]] bool value_less(const TableValue& left, const TableValue& right);
+
+/// False where every row's value in this column is not applicable or empty: such a column says
+/// nothing, and takes room.
+[[nodiscard]] bool has_values(const Table& table, size_t column);
 
 /// RFC 4180, with a line of titles; numbers are plain, times in ns.
 [[nodiscard]] std::string table_csv(const Table& table);

@@ -69,9 +69,12 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
 
 QVariant TableModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
+  const TableColumn& column = table_.columns[static_cast<size_t>(section)];
   if (role == Qt::TextAlignmentRole) return alignment(section);
-  if (role != Qt::DisplayRole) return {};
-  return QString::fromStdString(table_.columns[static_cast<size_t>(section)].title);
+  if (role == Qt::ToolTipRole && !column.meaning.empty()) {
+    return QString::fromStdString(column.meaning);
+  }
+  return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
 }
 
 }  // namespace redline::viewer

@@ -50,5 +50,19 @@ TEST(TableExport, JsonHasPlainNumbers) {
   EXPECT_TRUE(row.at("bus_bandwidth_bytes_per_s").is_null());
 }
 
+TEST(Table, ChangesHaveASign) {
+  EXPECT_EQ(value_text(int64_t{2'000}, Unit::kChange), "+2.00 µs");
+  EXPECT_EQ(value_text(int64_t{-2'000}, Unit::kChange), "-2.00 µs");
+  EXPECT_EQ(value_text(int64_t{0}, Unit::kChange), "0 ns");
+  EXPECT_EQ(value_text(0.25, Unit::kChangeShare), "+25.0 %");
+}
+
+TEST(Table, KnowsColumnsThatSayNothing) {
+  const Table table{"", {{"a"}, {"b"}, {"c"}}, {{{std::string(), int64_t{0}, {}}, {}, {}}}};
+  EXPECT_FALSE(has_values(table, 0));
+  EXPECT_TRUE(has_values(table, 1)) << "nought is a value";
+  EXPECT_FALSE(has_values(table, 2));
+}
+
 }  // namespace
 }  // namespace redline::viewer

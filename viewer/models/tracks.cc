@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "trace/category.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
@@ -39,7 +40,7 @@ std::set<trace::TrackId> threads_with_steps(const Trace& trace) {
   const trace::Slices& slices = trace.slices();
   for (size_t i = 0; i < trace.slice_count(); ++i) {
     if (slices.category[i] == trace::Category::kUserAnnotation &&
-        trace.string(slices.name[i]).starts_with("ProfilerStep#")) {
+        trace::is_step_name(trace.string(slices.name[i]))) {
       tracks.insert(trace.lanes()[slices.lane[i].value].track);
     }
   }

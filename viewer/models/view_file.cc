@@ -62,6 +62,7 @@ std::string view_json(const SavedView& view) {
                     {"folded", view.arrangement.folded},
                     {"hidden", view.arrangement.hidden},
                     {"order", view.arrangement.order},
+                    {"colours", view.colours_by_name ? "name" : "class"},
                     {"marks", std::move(marks)}};
   return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -75,6 +76,7 @@ tl::expected<SavedView, std::string> parse_view(const std::string& source) {
   view.range = {whole(all, "begin_ns"), whole(all, "end_ns")};
   view.scroll = static_cast<int>(std::clamp<int64_t>(whole(all, "scroll"), 0, INT32_MAX));
   view.search = text(all, "search");
+  view.colours_by_name = text(all, "colours") == "name";
   view.arrangement = {set_of(strings(all, "folded")), set_of(strings(all, "hidden")),
                       strings(all, "pinned"), strings(all, "order")};
   if (const auto marks = all.find("marks"); marks != all.end() && marks->is_array()) {

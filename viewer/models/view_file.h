@@ -24,6 +24,7 @@ struct SavedView {
   std::string search;
   Arrangement arrangement;
   std::vector<Mark> marks;
+  bool colours_by_name = false;
 
   bool operator==(const SavedView&) const = default;
 };

@@ -10,12 +10,13 @@
 namespace redline::viewer {
 namespace {
 
-SavedView sample() {
-  return {{5, 900}, 40, "gemm", {{"a"}, {"b", "c"}, {"d"}, {"d", "a"}}, {{77, "slow \"here\""}}};
+SavedView saved_view() {
+  return {{5, 900}, 40, "gemm", {{"a"}, {"b", "c"}, {"d"}, {"d", "a"}}, {{77, "slow \"here\""}},
+          true};
 }
 
 TEST(ViewFile, KeepsWhatWasSaved) {
-  EXPECT_EQ(*parse_view(view_json(sample())), sample());
+  EXPECT_EQ(*parse_view(view_json(saved_view())), saved_view());
   EXPECT_EQ(*parse_view(view_json({})), SavedView());
 }
 
@@ -42,11 +43,11 @@ TEST(ViewFile, ReadsWhatItWroteAndSaysWhatIsWrong) {
   const QTemporaryDir folder;
   const std::string path = folder.filePath("t.json.view").toStdString();
   EXPECT_FALSE(read_view(path)->has_value());
-  EXPECT_EQ(write_view(path, sample()), std::nullopt);
-  EXPECT_EQ(**read_view(path), sample());
+  EXPECT_EQ(write_view(path, saved_view()), std::nullopt);
+  EXPECT_EQ(**read_view(path), saved_view());
   std::ofstream(path) << "[]";
   EXPECT_NE(read_view(path).error().find(path), std::string::npos);
-  const auto problem = write_view("/no/such/folder/t.view", sample());
+  const auto problem = write_view("/no/such/folder/t.view", saved_view());
   ASSERT_TRUE(problem);
   EXPECT_NE(problem->find("/no/such/folder/t.view"), std::string::npos);
 }

@@ -5,13 +5,12 @@
 
 #include "viewer/models/details.h"
 #include "viewer/models/format.h"
+#include "viewer/widgets/qt_text.h"
 
 namespace redline::viewer {
 namespace {
 
 constexpr int kMostLinkRows = 6;  // the rest scrolls
-
-QString text(const std::string& value) { return QString::fromStdString(value); }
 
 QTableWidget* make_table() {
   auto* table = new QTableWidget(0, 2);
@@ -26,7 +25,7 @@ QTableWidget* make_table() {
   table->setWordWrap(true);
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setFocusPolicy(Qt::ClickFocus);
+  table->setTabKeyNavigation(false);
   return table;
 }
 
@@ -62,17 +61,21 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
   duration_->setFont(ui_font(20, QFont::Bold));
   table_->setAccessibleName(tr("Details of the selected slice"));
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(14, 14, 8, 8);
+  column->setContentsMargins(0, 14, 0, 8);
   column->setSpacing(6);
   column->addWidget(name_);
   column->addWidget(duration_);
   column->addSpacing(6);
   column->addWidget(links_);
+  column->addSpacing(6);
   column->addWidget(table_, 1);
   column->addStretch(0);
+  for (QLabel* label : {name_, duration_}) label->setContentsMargins(14, 0, 8, 0);
+  setFocusProxy(table_);
   links_->horizontalHeader()->hide();
   connect(links_, &TableView::slice_chosen, &state, &ViewState::go_to, Qt::QueuedConnection);
   connect(&state, &ViewState::selection_changed, this, &DetailsPane::show_selection);
+  connect(&state, &ViewState::theme_changed, this, &DetailsPane::show_selection);
   show_selection();
 }
 
@@ -104,7 +107,7 @@ void DetailsPane::show_links() {
   links_->setVisible(!state_.links().empty());
   Table table = link_rows(state_.session(), state_.links(), state_.selection());
   const int rows = std::min<int>(static_cast<int>(table.rows.size()), kMostLinkRows);
-  links_->setFixedHeight(rows * links_->verticalHeader()->defaultSectionSize() + 12);
+  links_->setFixedHeight(rows * links_->verticalHeader()->defaultSectionSize() + 2);
   links_->show_table(std::move(table), -1);
 }
 

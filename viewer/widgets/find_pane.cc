@@ -1,9 +1,7 @@
 #include "viewer/widgets/find_pane.h"
 
 #include <QHBoxLayout>
-#include <QHelpEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <QVBoxLayout>
 #include <cmath>
 
@@ -12,7 +10,7 @@
 namespace redline::viewer {
 namespace {
 
-constexpr int kAxisHeight = 16;  // for the shortest and the longest duration
+constexpr int kRangeHeight = 16;  // for the shortest and the longest duration
 constexpr int kSideWidth = 380;
 
 QString duration_text(double ns) {
@@ -23,7 +21,7 @@ QString count_text(uint64_t count) { return QString::fromStdString(format_count(
 
 }  // namespace
 
-HistogramView::HistogramView(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
+HistogramView::HistogramView(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
   setMinimumHeight(60);
   setAccessibleName(tr("Durations of what was found"));
   connect(&state, &ViewState::selection_changed, this, qOverload<>(&QWidget::update));
@@ -33,17 +31,18 @@ void HistogramView::show_bins(std::vector<HistogramBin> bins) {
   bins_ = std::move(bins);
   most_ = 1;
   for (const HistogramBin& bin : bins_) most_ = std::max(most_, bin.count);
-  update();
+  forget_current();
 }
 
 // By the root of the count: a lone slow call beside a million quick ones must be seen.
-QRectF HistogramView::bar(size_t bin) const {
+QRectF HistogramView::item_rect(int item) const {
+  const auto bin = static_cast<size_t>(item);
   const double step = static_cast<double>(width()) / static_cast<double>(bins_.size());
-  const double room = height() - kAxisHeight - 2;
+  const double room = height() - kRangeHeight - 2;
   const double share =
       std::sqrt(static_cast<double>(bins_[bin].count) / static_cast<double>(most_));
   const double bar = bins_[bin].count ? std::max(1.0, share * room) : 0;
-  return {static_cast<double>(bin) * step, 2 + room - bar, step - 1, bar};
+  return {item * step, 2 + room - bar, step - 1, bar};
 }
 
 void HistogramView::paintEvent(QPaintEvent*) {
@@ -55,31 +54,29 @@ void HistogramView::paintEvent(QPaintEvent*) {
   const size_t marked = selected && state_.search().matches(state_.session(), selected)
                             ? bin_of(bins_, state_.session().range_of(selected).span_ns())
                             : bins_.size();
-  for (size_t i = 0; i < bins_.size(); ++i) {
-    painter.fillRect(bar(i), i == marked ? theme.graph : theme.accent);
+  for (int i = 0; i < item_count(); ++i) {
+    painter.fillRect(item_rect(i), static_cast<size_t>(i) == marked ? theme.graph : theme.accent);
   }
-  painter.fillRect(0, height() - kAxisHeight, width(), 1, theme.separator);
+  painter.fillRect(0, height() - kRangeHeight, width(), 1, theme.separator);
   painter.setFont(ui_font(11));
   painter.setPen(theme.muted);
-  const QRect axis(0, height() - kAxisHeight, width(), kAxisHeight);
+  const QRect axis(0, height() - kRangeHeight, width(), kRangeHeight);
   painter.drawText(axis, Qt::AlignLeft | Qt::AlignVCenter, duration_text(bins_.front().from_ns));
   painter.drawText(axis, Qt::AlignRight | Qt::AlignVCenter, duration_text(bins_.back().to_ns));
+  paint_focus(painter, theme.text);
 }
 
-bool HistogramView::event(QEvent* event) {
-  if (event->type() != QEvent::ToolTip || bins_.empty()) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const auto bin = static_cast<size_t>(
-      std::clamp(help->pos().x() * static_cast<int>(bins_.size()) / std::max(1, width()), 0,
-                 static_cast<int>(bins_.size()) - 1));
-  const HistogramBin& shown = bins_[bin];
-  QToolTip::showText(
-      help->globalPos(),
-      tr("%1 to %2: %3 slices, %4 in all")
-          .arg(duration_text(shown.from_ns), duration_text(shown.to_ns), count_text(shown.count),
-               duration_text(static_cast<double>(shown.total_ns))),
-      this);
-  return true;
+int HistogramView::item_at(QPointF at) const {
+  if (bins_.empty()) return kNoItem;
+  return std::clamp(static_cast<int>(at.x() * item_count() / std::max(1, width())), 0,
+                    item_count() - 1);
+}
+
+QString HistogramView::item_text(int item) const {
+  const HistogramBin& bin = bins_[static_cast<size_t>(item)];
+  return tr("%1 to %2: %3 slices, %4 in all")
+      .arg(duration_text(bin.from_ns), duration_text(bin.to_ns), count_text(bin.count),
+           duration_text(static_cast<double>(bin.total_ns)));
 }
 
 FindPane::FindPane(ViewState& state, QWidget* parent)
@@ -87,10 +84,12 @@ FindPane::FindPane(ViewState& state, QWidget* parent)
       state_(state),
       figures_(new QLabel),
       histogram_(new HistogramView(state)),
-      table_(new TableView(tr("What was found"))),
+      table_(new HitsView(tr("What was found"))),
       task_(this) {
   figures_->setWordWrap(true);
   figures_->setTextFormat(Qt::PlainText);
+  figures_->setMinimumHeight(2 * figures_->fontMetrics().lineSpacing() +
+                             4);  // not what is left over
   auto* side = new QWidget;
   side->setFixedWidth(kSideWidth);
   auto* column = new QVBoxLayout(side);
@@ -100,10 +99,14 @@ FindPane::FindPane(ViewState& state, QWidget* parent)
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(0);
-  row->addWidget(side);
+  row->addWidget(side, 0, Qt::AlignLeft);
   row->addWidget(table_, 1);
-  connect(table_, &TableView::slice_chosen, &state, &ViewState::go_to);
+  connect(table_, &HitsView::slice_chosen, &state, &ViewState::go_to);
+  connect(histogram_, &HistogramView::bin_chosen, this, [this](const HistogramBin& bin) {
+    state_.go_to(longest_of(state_.session(), *longest_first_, bin));
+  });
   connect(&state, &ViewState::search_changed, this, &FindPane::search);
+  setFocusProxy(table_);
   show_results({});
 }
 
@@ -115,6 +118,10 @@ void FindPane::showEvent(QShowEvent*) {
 void FindPane::search() {
   is_stale_ = !isVisible();
   if (is_stale_) return;
+  if (state_.search().is_pending()) {
+    task_.cancel();
+    return show_nothing();
+  }
   task_.start(
       [session = state_.shared_session(),
        search = state_.search()](const std::atomic<bool>& cancelled) {
@@ -123,22 +130,39 @@ void FindPane::search() {
       [this](const FindResults& results) { show_results(results); });
 }
 
+void FindPane::show_nothing() {
+  histogram_->hide();
+  table_->hide();
+  const Search& search = state_.search();
+  const bool in_args = args_part(search.text()).has_value();
+  if (search.text().empty()) {
+    figures_->setText(
+        tr("Type a name into the search field ( / ) to see all slices of it; args: before a text "
+           "looks into arguments."));
+  } else if (search.is_pending()) {
+    figures_->setText(in_args ? tr("Reading the arguments of all slices …") : tr("Searching …"));
+  } else {
+    figures_->setText(in_args ? tr("No slice has this in its arguments.")
+                              : tr("Nothing has this name or category."));
+  }
+}
+
 void FindPane::show_results(const FindResults& results) {
   const Quantiles& spread = results.spread;
-  histogram_->setVisible(spread.count > 0);
-  histogram_->show_bins(results.histogram);
-  table_->setVisible(spread.count > 0);
   if (spread.count == 0) {
-    figures_->setText(state_.search().text().empty()
-                          ? tr("Type a name into the search field ( / ) to see all slices of it.")
-                          : tr("Nothing has this name or category."));
+    show_nothing();
   } else {
+    histogram_->show();
+    histogram_->show_bins(results.histogram);
+    table_->show();
+    longest_first_ = results.hits;
+    table_->show_hits(state_.shared_session(), results.hits);
     const auto text = [](int64_t ns) { return duration_text(static_cast<double>(ns)); };
-    figures_->setText(tr("%1 found · %2 in all · mean %3\nmin %4 · p50 %5 · p99 %6 · max %7")
-                          .arg(count_text(static_cast<uint64_t>(spread.count)), text(spread.sum),
-                               text(spread.mean()), text(spread.min), text(spread.p50),
-                               text(spread.p99), text(spread.max)));
-    table_->show_table(results.table, 1);
+    QString found = tr("%1 found").arg(count_text(static_cast<uint64_t>(spread.count)));
+    if (rows_beyond() > 0) found += tr(", %1 shown").arg(count_text(table_->hits().shown_count()));
+    figures_->setText(tr("%1 · %2 in all · mean %3\nmin %4 · p50 %5 · p99 %6 · max %7")
+                          .arg(found, text(spread.sum), text(spread.mean()), text(spread.min),
+                               text(spread.p50), text(spread.p99), text(spread.max)));
   }
   emit shown();
 }

@@ -3,29 +3,37 @@
 
 #include <QLabel>
 #include <QWidget>
+#include <algorithm>
 
 #include "viewer/models/find_results.h"
-#include "viewer/widgets/latest_task.h"
+#include "viewer/models/latest_task.h"
+#include "viewer/widgets/items_view.h"
 #include "viewer/widgets/table_view.h"
 #include "viewer/widgets/view_state.h"
 
 namespace redline::viewer {
 
-/// Bars of the durations; the selected slice's is marked.
-class HistogramView : public QWidget {
+/// Bars of the durations; the selected slice's is marked. A click on one chooses it.
+class HistogramView : public ItemsView {
   Q_OBJECT
 
  public:
   explicit HistogramView(ViewState& state, QWidget* parent = nullptr);
   void show_bins(std::vector<HistogramBin> bins);
 
+  [[nodiscard]] int item_count() const override { return static_cast<int>(bins_.size()); }
+  [[nodiscard]] QString item_text(int item) const override;
+  [[nodiscard]] QRectF item_rect(int item) const override;
+  void choose(int item) override { emit bin_chosen(bins_[static_cast<size_t>(item)]); }
+
+ signals:
+  void bin_chosen(const redline::viewer::HistogramBin& bin);
+
  protected:
   void paintEvent(QPaintEvent* event) override;
-  bool event(QEvent* event) override;
+  [[nodiscard]] int item_at(QPointF at) const override;
 
  private:
-  [[nodiscard]] QRectF bar(size_t bin) const;
-
   ViewState& state_;
   std::vector<HistogramBin> bins_;
   uint64_t most_ = 1;
@@ -37,7 +45,13 @@ class FindPane : public QWidget {
  public:
   explicit FindPane(ViewState& state, QWidget* parent = nullptr);
 
-  [[nodiscard]] TableView& table() { return *table_; }
+  [[nodiscard]] HitsView& table() { return *table_; }
+  /// The first hits as they are sorted, at most a million.
+  [[nodiscard]] Table first_rows() const { return table_->hits().table(); }
+  /// How many hits there are beyond them.
+  [[nodiscard]] size_t rows_beyond() const {
+    return table_->hits().size() - table_->hits().shown_count();
+  }
   void wait() { task_.wait(); }
 
  signals:
@@ -49,11 +63,13 @@ class FindPane : public QWidget {
  private:
   void search();
   void show_results(const FindResults& results);
+  void show_nothing();
 
   ViewState& state_;
   QLabel* figures_;
   HistogramView* histogram_;
-  TableView* table_;
+  HitsView* table_;
+  Hits longest_first_;  ///< what the bars count
   bool is_stale_ = true;
   LatestTask task_;
 };

@@ -5,7 +5,7 @@
 
 namespace redline::viewer {
 
-void paint_graph(QPainter& painter, const QRect& rect, const Graph& graph, const TimeAxis& axis,
+void paint_graph(LanesSurface& surface, const QRect& rect, const Graph& graph, const TimeAxis& axis,
                  const Theme& theme, double scale) {
   const double span = graph.high() - graph.low();
   if (graph.points().empty() || rect.height() < 4) return;
@@ -23,8 +23,8 @@ void paint_graph(QPainter& painter, const QRect& rect, const Graph& graph, const
     if (!column.drawn) continue;
     const int top = y_of(column.high);
     const int bottom = y_of(column.low) + line;
-    painter.fillRect(rect.left() + x, top, 1, bottom - top, theme.graph);
-    painter.fillRect(rect.left() + x, bottom, 1, rect.bottom() - bottom, tint);
+    surface.fill({rect.left() + x, top, 1, bottom - top}, theme.graph);
+    surface.fill({rect.left() + x, bottom, 1, rect.bottom() - bottom}, tint);
   }
 }
 

@@ -24,14 +24,13 @@ QString short_text(std::string_view text) {
 LabelCache::LabelCache(const Theme& theme, double scale)
     : theme_(theme), scale_(scale), font_(scaled_font(scale)), metrics_(font_) {}
 
-const QImage* LabelCache::label(uint64_t key, std::string_view text, int width,
-                                SliceClass slice_class) {
+const QImage* LabelCache::label(uint64_t key, std::string_view text, int width, uint8_t colour) {
   auto full = full_width_.constFind(key);
   if (full == full_width_.constEnd()) {
     full = full_width_.insert(key, metrics_.horizontalAdvance(short_text(text)) + 2);
   }
   const int steps = *full <= width ? INT_MAX : width / kStep;
-  const Key image_key{key, steps, static_cast<uint8_t>(slice_class)};
+  const Key image_key{key, steps, colour};
   auto image = images_.constFind(image_key);
   if (image == images_.constEnd()) {
     if (images_.size() >= kMaxImages) images_.clear();
@@ -39,8 +38,8 @@ const QImage* LabelCache::label(uint64_t key, std::string_view text, int width,
     if (steps != INT_MAX) shown = metrics_.elidedText(shown, Qt::ElideRight, steps * kStep);
     // A lone ellipsis or a letter with one says nothing.
     if (shown.size() < 3 && steps != INT_MAX) shown.clear();
-    const QColor colour = theme_.label[static_cast<size_t>(slice_class)];
-    image = images_.insert(image_key, shown.isEmpty() ? QImage() : render(shown, colour));
+    image =
+        images_.insert(image_key, shown.isEmpty() ? QImage() : render(shown, theme_.label[colour]));
   }
   return image->isNull() ? nullptr : &*image;
 }

@@ -15,9 +15,9 @@ class LabelCache {
  public:
   LabelCache(const Theme& theme, double scale);
 
-  /// The name, elided to at most `width` device pixels, in the label colour of the class. Null
+  /// The name, elided to at most `width` device pixels, in the label colour of the slice's. Null
   /// where not even a few letters fit. `key` stands for the text.
-  const QImage* label(uint64_t key, std::string_view text, int width, SliceClass slice_class);
+  const QImage* label(uint64_t key, std::string_view text, int width, uint8_t colour);
 
   [[nodiscard]] double scale() const { return scale_; }
 
@@ -28,10 +28,10 @@ class LabelCache {
   struct Key {
     uint64_t text = 0;
     int steps = 0;
-    uint8_t slice_class = 0;
+    uint8_t colour = 0;
     bool operator==(const Key&) const = default;
     friend size_t qHash(const Key& key, size_t seed) {
-      return qHashMulti(seed, key.text, key.steps, key.slice_class);
+      return qHashMulti(seed, key.text, key.steps, key.colour);
     }
   };
 

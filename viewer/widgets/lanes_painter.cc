@@ -1,9 +1,7 @@
 #include "viewer/widgets/lanes_painter.h"
 
-#include <QPainter>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "viewer/widgets/graph_painter.h"
 
@@ -13,8 +11,6 @@ namespace {
 constexpr int kMinLabelPixels = 30;
 constexpr int kMaxLabels = 2000;
 constexpr int kSeparatorPixels = 4;  // boxes from this width on end with a gap
-// A single slice in a pixel must be seen: cover starts at this share of the colour.
-constexpr double kFaintest = 0.28;
 
 uint32_t mix(const QColor& back, const QColor& front, double share) {
   const auto channel = [&](int a, int b) {
@@ -27,8 +23,7 @@ uint32_t mix(const QColor& back, const QColor& front, double share) {
 }  // namespace
 
 struct LanesPainter::Canvas {
-  QImage& image;
-  QPainter painter;
+  LanesSurface& surface;
   const Scene& scene;
   TimeAxis axis;  ///< in device pixels
   double scale;
@@ -43,29 +38,33 @@ struct LanesPainter::Canvas {
 LanesPainter::LanesPainter(const Theme& theme) : theme_(theme) {
   for (size_t c = 0; c < blend_.size(); ++c) {
     for (size_t cover = 0; cover < 256; ++cover) {
-      const double share =
-          cover == 0 ? 0 : kFaintest + (1 - kFaintest) * static_cast<double>(cover) / 255;
+      const double share = cover == 0 ? 0 : Theme::opacity_of(static_cast<uint8_t>(cover));
       blend_[c][cover] = mix(theme.lanes, theme.slice[c], share);
     }
   }
 }
 
 QImage LanesPainter::paint(const Scene& scene, QSize size, double scale) {
-  if (!labels_ || labels_->scale() != scale) labels_ = std::make_unique<LabelCache>(theme_, scale);
   QImage image(size * scale, QImage::Format_RGB32);
   image.fill(theme_.lanes);
   {
-    Canvas canvas{image, QPainter(&image), scene, scene.axis, scale};
-    canvas.axis.width = std::max(image.width(), 1);
-    paint_rows(canvas, true);
-    const int pinned = canvas.device(scene.layout.pinned_height());
-    if (pinned > 0) canvas.painter.fillRect(0, pinned - 2, image.width(), 2, theme_.accent);
-    canvas.clip_top = pinned;
-    canvas.painter.setClipRect(0, pinned, image.width(), image.height() - pinned);
-    paint_rows(canvas, false);
+    ImageSurface surface(image);
+    paint_onto(surface, scene, scale);
   }
   image.setDevicePixelRatio(scale);
   return image;
+}
+
+void LanesPainter::paint_onto(LanesSurface& surface, const Scene& scene, double scale) {
+  if (!labels_ || labels_->scale() != scale) labels_ = std::make_unique<LabelCache>(theme_, scale);
+  Canvas canvas{surface, scene, scene.axis, scale};
+  canvas.axis.width = std::max(surface.width(), 1);
+  paint_rows(canvas, true);
+  const int pinned = canvas.device(scene.layout.pinned_height());
+  if (pinned > 0) surface.fill({0, pinned - 2, surface.width(), 2}, theme_.accent);
+  canvas.clip_top = pinned;
+  surface.clip_above(pinned);
+  paint_rows(canvas, false);
 }
 
 void LanesPainter::paint_rows(Canvas& canvas, bool pinned) {
@@ -73,7 +72,7 @@ void LanesPainter::paint_rows(Canvas& canvas, bool pinned) {
     if (row.pinned != pinned) continue;
     const int top = canvas.device(row.view_top(canvas.scene.scroll));
     if (top + canvas.device(row.height) <= canvas.clip_top) continue;
-    if (top >= canvas.image.height()) break;
+    if (top >= canvas.surface.height()) break;
     paint_row(canvas, row);
   }
 }
@@ -82,9 +81,11 @@ void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
   const int y = row.view_top(canvas.scene.scroll);
   const int top = canvas.device(y);
   const int bottom = canvas.device(y + row.height);
-  const int width = canvas.image.width();
-  if (row.is_header()) canvas.painter.fillRect(0, top, width, bottom - top, theme_.header);
-  canvas.painter.fillRect(0, bottom - 1, width, 1, theme_.separator);
+  const int width = canvas.surface.width();
+  if (row.is_header()) canvas.surface.fill({0, top, width, bottom - top}, theme_.header);
+  if (bottom <= canvas.surface.height()) {
+    canvas.surface.fill({0, bottom - 1, width, 1}, theme_.separator);
+  }
   if (row.is_header()) return;
   const SessionTrace& source = canvas.scene.session.traces()[row.trace];
   const TrackItem& item = canvas.scene.layout.item_of(row);
@@ -97,7 +98,7 @@ void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
                    bottom - canvas.device(2));
       break;
     case TrackItem::Kind::kGraph:
-      paint_graph(canvas.painter, QRect(0, top, width, bottom - top).adjusted(0, 3, 0, -3),
+      paint_graph(canvas.surface, QRect(0, top, width, bottom - top).adjusted(0, 3, 0, -3),
                   canvas.scene.derived.graphs[item.index].graph, source.local(canvas.axis), theme_,
                   canvas.scale);
       break;
@@ -110,7 +111,7 @@ void LanesPainter::paint_slices(Canvas& canvas, const Row& row, const trace::Tra
     const int y = top + static_cast<int>(depth) * Layout::kLaneHeight;
     const int lane_top = canvas.device(y + 1);
     const int lane_bottom = canvas.device(y + Layout::kLaneHeight);
-    if (lane_bottom <= canvas.clip_top || lane_top >= canvas.image.height()) continue;
+    if (lane_bottom <= canvas.clip_top || lane_top >= canvas.surface.height()) continue;
     paint_lane(canvas, row.trace, {track.first_lane.value + depth}, lane_top, lane_bottom);
   }
 }
@@ -121,13 +122,13 @@ void LanesPainter::paint_device(Canvas& canvas, const DeviceLane& lane, int top,
   if (columns.size() == 0) return;
   const TimeAxis axis = canvas.scene.session.traces()[lane.trace()].local(canvas.axis);
   draw_lane(columns, lane.pyramid(), axis, pixels_);
-  const auto width = static_cast<double>(canvas.image.width());
+  const auto width = static_cast<double>(canvas.surface.width());
   const auto column = [&](int64_t time_ns) {
     return static_cast<size_t>(std::clamp(axis.x_of(time_ns), 0.0, width));
   };
   const size_t first = column(columns.begin_ns.front());
   const size_t last = column(columns.end_ns.back());
-  scanline_.assign(static_cast<size_t>(canvas.image.width()), theme_.lanes.rgb());
+  scanline_.assign(static_cast<size_t>(canvas.surface.width()), theme_.lanes.rgb());
   std::fill(scanline_.begin() + static_cast<std::ptrdiff_t>(first),
             scanline_.begin() + static_cast<std::ptrdiff_t>(last), theme_.idle.rgb());
   paint_pixels(canvas, top, bottom, false);
@@ -138,7 +139,8 @@ void LanesPainter::paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId id, 
   const SessionTrace& item = canvas.scene.session.traces()[trace];
   const trace::Lane& lane = item.trace->lanes()[id.value];
   draw_lane(item.lane_columns(lane), item.pyramids[id.value], item.local(canvas.axis), pixels_);
-  scanline_.assign(static_cast<size_t>(canvas.image.width()), theme_.lanes.rgb());
+  if (canvas.scene.names) canvas.scene.names->colour_by_name(pixels_, trace, *item.trace, lane);
+  scanline_.assign(static_cast<size_t>(canvas.surface.width()), theme_.lanes.rgb());
   paint_pixels(canvas, top, bottom, true);
   paint_labels(canvas, trace, lane, top, bottom - top);
 }
@@ -147,21 +149,18 @@ void LanesPainter::paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId id, 
 void LanesPainter::paint_pixels(Canvas& canvas, int top, int bottom, bool gaps) {
   const size_t width = scanline_.size();
   for (size_t c = 0; c < width; ++c) {
-    if (pixels_.cover[c]) scanline_[c] = blended(pixels_.slice_class[c], pixels_.cover[c]);
+    if (pixels_.cover[c]) scanline_[c] = blended(pixels_.colour[c], pixels_.cover[c]);
   }
   const uint32_t background = theme_.lanes.rgb();
   for (const SliceBox& box : pixels_.boxes) {
-    const uint32_t colour = blended(box.slice_class, 255);
+    const uint32_t colour = blended(box.colour, 255);
     std::fill(scanline_.begin() + box.left, scanline_.begin() + box.right, colour);
     if (gaps && box.right - box.left >= kSeparatorPixels) {
       scanline_[static_cast<size_t>(box.right - 1)] = background;
     }
   }
-  const int first = std::max(top, canvas.clip_top);
-  const int last = std::min(bottom, canvas.image.height());
-  for (int y = first; y < last; ++y) {
-    std::memcpy(canvas.image.scanLine(y), scanline_.data(), width * sizeof(uint32_t));
-  }
+  canvas.surface.lines(std::max(top, canvas.clip_top), std::min(bottom, canvas.surface.height()),
+                       scanline_);
 }
 
 void LanesPainter::paint_labels(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int top,
@@ -175,10 +174,10 @@ void LanesPainter::paint_labels(Canvas& canvas, uint32_t trace, const trace::Lan
     if (!name) continue;
     const uint64_t key = uint64_t{trace} << 32 | name.value;
     const QImage* label =
-        labels_->label(key, source.string(name), box.right - box.left - 2 * margin,
-                       static_cast<SliceClass>(box.slice_class));
+        labels_->label(key, source.string(name), box.right - box.left - 2 * margin, box.colour);
     if (!label) continue;
-    canvas.painter.drawImage(box.left + margin, top + (height - label->height()) / 2, *label);
+    const QPoint at(box.left + margin, top + (height - label->height()) / 2);
+    canvas.surface.label(at, *label, source.string(name), theme_.label[box.colour]);
   }
 }
 

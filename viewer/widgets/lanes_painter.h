@@ -8,10 +8,12 @@
 #include <memory>
 #include <vector>
 
+#include "viewer/models/colours.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/lane_pixels.h"
 #include "viewer/models/layout.h"
 #include "viewer/widgets/label_cache.h"
+#include "viewer/widgets/lanes_surface.h"
 
 namespace redline::viewer {
 
@@ -20,6 +22,7 @@ struct Scene {
   const Session& session;
   const DerivedTracks& derived;
   const Layout& layout;
+  const Colours* names;  ///< where slices are coloured by name; null: by class
   TimeAxis axis;
   int scroll = 0;
 };
@@ -30,6 +33,8 @@ class LanesPainter {
 
   /// `size` is in logical pixels; the picture has `scale` device pixels a logical one.
   [[nodiscard]] QImage paint(const Scene& scene, QSize size, double scale);
+  /// The same onto a surface that has the colour of lanes without slices.
+  void paint_onto(LanesSurface& surface, const Scene& scene, double scale);
 
  private:
   struct Canvas;
@@ -41,12 +46,12 @@ class LanesPainter {
   void paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId lane, int top, int bottom);
   void paint_pixels(Canvas& canvas, int top, int bottom, bool gaps);
   void paint_labels(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int top, int height);
-  [[nodiscard]] uint32_t blended(uint8_t slice_class, uint8_t cover) const {
-    return blend_[slice_class][cover];
+  [[nodiscard]] uint32_t blended(uint8_t colour, uint8_t cover) const {
+    return blend_[colour][cover];
   }
 
   const Theme& theme_;
-  std::array<std::array<uint32_t, 256>, kSliceClassCount> blend_;
+  std::array<std::array<uint32_t, 256>, kColourCount> blend_;
   std::unique_ptr<LabelCache> labels_;
   LanePixels pixels_;
   std::vector<uint32_t> scanline_;

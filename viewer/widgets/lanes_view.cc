@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QHelpEvent>
+#include <QMenu>
 #include <QPainter>
 #include <QToolTip>
 #include <QWheelEvent>
@@ -9,6 +10,7 @@
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/overlay_painter.h"
+#include "viewer/widgets/track_menu.h"
 
 namespace redline::viewer {
 namespace {
@@ -27,7 +29,9 @@ LanesView::LanesView(ViewState& state, QWidget* parent)
   setAccessibleName(tr("Timeline"));
   connect(&state, &ViewState::axis_changed, this, &LanesView::repaint_slices);
   connect(&state, &ViewState::layout_changed, this, &LanesView::repaint_slices);
+  connect(&state, &ViewState::colours_changed, this, &LanesView::repaint_slices);
   connect(&state, &ViewState::scroll_changed, this, &LanesView::repaint_slices);
+  connect(&state, &ViewState::theme_changed, this, &LanesView::take_theme);
   // Moving the mouse repaints the overlay only.
   connect(&state, &ViewState::selection_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::hover_changed, this, qOverload<>(&QWidget::update));
@@ -40,6 +44,11 @@ void LanesView::repaint_slices() {
   update();
 }
 
+void LanesView::take_theme() {
+  painter_.emplace(state_.theme());
+  repaint_slices();
+}
+
 double LanesView::zoom_anchor() const {
   const QPoint cursor = mapFromGlobal(QCursor::pos());
   return rect().contains(cursor) ? cursor.x() : width() / 2.0;
@@ -49,13 +58,21 @@ void LanesView::resizeEvent(QResizeEvent*) { state_.set_size(width(), height());
 
 void LanesView::paintEvent(QPaintEvent*) {
   if (image_.isNull()) {
-    const Scene scene{state_.session(), state_.derived(), state_.layout(), state_.axis(),
-                      state_.scroll()};
-    image_ = painter_.paint(scene, size(), devicePixelRatioF());
+    const Scene scene{state_.session(),      state_.derived(), state_.layout(),
+                      state_.name_colours(), state_.axis(),    state_.scroll()};
+    image_ = painter_->paint(scene, size(), devicePixelRatioF());
   }
   QPainter painter(this);
   painter.drawImage(0, 0, image_);
   OverlayPainter(painter, state_, size()).paint();
+  if (!state_.session().traces().empty() && state_.layout().rows().empty()) {
+    painter.setFont(ui_font(12));
+    painter.setPen(state_.theme().muted);
+    painter.drawText(rect(), Qt::AlignCenter,
+                     state_.layout().groups().empty()
+                         ? tr("No slices in this trace: nothing to draw.")
+                         : tr("No track is left: change the filter, or show the hidden ones."));
+  }
 }
 
 void LanesView::wheelEvent(QWheelEvent* event) {
@@ -113,6 +130,17 @@ void LanesView::mouseDoubleClickEvent(QMouseEvent* event) {
   if (!ref) return;
   state_.select(ref);
   state_.fit_selection();
+}
+
+// By the mouse for what is under it, by the menu key for what is selected.
+void LanesView::contextMenuEvent(QContextMenuEvent* event) {
+  const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
+  const SliceRef ref =
+      by_key ? state_.selection() : state_.slice_at(event->pos().x(), event->pos().y());
+  const Row* row = ref ? state_.layout().row_of(state_.session(), ref)
+                       : state_.row_at(by_key ? -1 : event->pos().y());
+  make_track_menu(state_, row ? std::optional(*row) : std::nullopt, this, ref)
+      ->popup(event->globalPos());
 }
 
 void LanesView::leaveEvent(QEvent*) { state_.set_hover({}); }

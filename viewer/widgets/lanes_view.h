@@ -29,17 +29,19 @@ class LanesView : public QWidget {
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void leaveEvent(QEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
   void repaint_slices();
+  void take_theme();
   [[nodiscard]] QString tip_at(QPoint at) const;
   void show_tip(QHelpEvent* event);
 
   ViewState& state_;
-  LanesPainter painter_;
-  QImage image_;  ///< slices without the overlay; null when stale
+  std::optional<LanesPainter> painter_;  ///< of the theme as it is
+  QImage image_;                         ///< slices without the overlay; null when stale
   std::optional<QPoint> pressed_;
   QPoint last_;
   bool dragging_ = false;

@@ -1,5 +1,6 @@
 #include "viewer/widgets/loader.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace redline::viewer {
@@ -9,39 +10,66 @@ Loader::Loader(QObject* parent) : QObject(parent) {
   qRegisterMetaType<AnalysedSession>();
 }
 
-Loader::~Loader() { cancel(); }
+Loader::~Loader() {
+  cancel();
+  if (thread_.joinable()) thread_.join();
+}
 
 void Loader::cancel() {
-  cancelled_ = true;
-  if (thread_.joinable()) thread_.join();
-  ++run_;
+  if (run_.cancelled) run_.cancelled->store(true);
+  ++run_.number;
+}
+
+// The thread before ends first: two loads at once would take the memory of both.
+template <typename Work>
+void Loader::start_thread(Work work) {
+  cancel();
+  run_.cancelled = std::make_shared<std::atomic<bool>>(false);
+  thread_ =
+      std::thread([run = run_, work = std::move(work), before = std::move(thread_)]() mutable {
+        if (before.joinable()) before.join();
+        if (!run.cancelled->load()) work(run);
+      });
 }
 
 void Loader::start(std::vector<std::string> paths, std::vector<std::string> before) {
-  cancel();
-  cancelled_ = false;
-  const uint64_t run = run_;
-  thread_ = std::thread([this, run, paths = std::move(paths), before = std::move(before)] {
+  start_thread([this, paths = std::move(paths), before = std::move(before)](const Run& run) {
     load(paths, before, run);
   });
 }
 
+void Loader::analyse(const std::shared_ptr<const Session>& session) {
+  start_thread([this, session](const Run& run) { sum_up(*session, run); });
+}
+
 template <typename Emit>
-void Loader::post(uint64_t run, Emit emit_signal) {
+void Loader::post(const Run& run, Emit emit_signal) {
   QMetaObject::invokeMethod(
       this,
-      [this, run, emit_signal = std::move(emit_signal)] {
-        if (run == run_) emit_signal();
+      [this, number = run.number, emit_signal = std::move(emit_signal)] {
+        if (number == run_.number) emit_signal();
       },
       Qt::QueuedConnection);
 }
 
+void Loader::load_study(const std::vector<std::string>& paths, const Run& run) {
+  auto tuning = paths.size() == 1 ? load_tuning(paths.front())
+                                  : tl::unexpected(std::string("A study is opened alone, without "
+                                                               "traces or other studies."));
+  if (!tuning) {
+    post(run, [this, sentence = QString::fromStdString(tuning.error())] { emit failed(sentence); });
+    return;
+  }
+  post(run, [this, result = std::move(*tuning)] { emit tuned(result); });
+}
+
 // On the loading thread. Results go to the thread of this object by queued calls.
 void Loader::load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
-                  uint64_t run) {
+                  const Run& run) {
+  if (std::any_of(paths.begin(), paths.end(), is_study)) return load_study(paths, run);
   using Clock = std::chrono::steady_clock;
   trace::ReadOptions options;
-  options.cancel = &cancelled_;
+  options.cancel = run.cancelled.get();
   Clock::time_point last;
   options.progress = [&](uint64_t done, uint64_t total) {
     const Clock::time_point now = Clock::now();
@@ -49,6 +77,9 @@ void Loader::load(const std::vector<std::string>& paths, const std::vector<std::
     last = now;
     post(run, [this, done, total] { emit progress(done, total); });
   };
+  if (auto first = load_beginning(before, paths, first_look_, options)) {
+    post(run, [this, session = *std::move(first)] { emit begun(session); });
+  }
   auto result =
       before.empty() ? load_session(paths, options) : load_comparison(before, paths, options);
   if (!result) {
@@ -57,8 +88,12 @@ void Loader::load(const std::vector<std::string>& paths, const std::vector<std::
   }
   const std::shared_ptr<const Session> session = result->session;
   post(run, [this, loaded_session = std::move(*result)] { emit loaded(loaded_session); });
-  if (cancelled_) return;
-  AnalysedSession analysed_session = analyse_session(*session, &cancelled_);
+  sum_up(*session, run);
+}
+
+void Loader::sum_up(const Session& session, const Run& run) {
+  if (run.cancelled->load()) return;
+  AnalysedSession analysed_session = analyse_session(session, run.cancelled.get());
   if (analysed_session.report->is_cancelled) return;
   post(run, [this, result = std::move(analysed_session)] { emit analysed(result); });
 }

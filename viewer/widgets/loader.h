@@ -3,11 +3,13 @@
 
 #include <QObject>
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "viewer/models/load.h"
+#include "viewer/models/tuning.h"
 
 namespace redline::viewer {
 
@@ -20,24 +22,41 @@ class Loader : public QObject {
 
   /// Ends a load that still runs, then starts this one. With a run `before` it is a comparison.
   void start(std::vector<std::string> paths, std::vector<std::string> before = {});
+  /// Nothing more is told of the load; its thread ends by itself soon, the window does not wait.
   void cancel();
+  /// analysed() of what was loaded before, where that was cut off by another load.
+  void analyse(const std::shared_ptr<const Session>& session);
+  void set_first_look(const FirstLook& look) { first_look_ = look; }
 
  signals:
   void progress(quint64 done, quint64 total);  ///< bytes of the file that is being read
+  /// Before loaded(), where that takes long: the first lanes of each file.
+  void begun(redline::viewer::LoadedSession session);
   void loaded(redline::viewer::LoadedSession session);
   /// After loaded(): the sums take longer than the lanes.
   void analysed(redline::viewer::AnalysedSession analysed);
+  /// Instead of loaded(), where the path is an autotune study.
+  void tuned(redline::viewer::Tuning tuning);
   void failed(QString sentence);
 
  private:
+  /// One load, from start() until it is cancelled or done.
+  struct Run {
+    uint64_t number = 0;
+    std::shared_ptr<std::atomic<bool>> cancelled;
+  };
+  template <typename Work>
+  void start_thread(Work work);
+  void load_study(const std::vector<std::string>& paths, const Run& run);
   void load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
-            uint64_t run);
+            const Run& run);
+  void sum_up(const Session& session, const Run& run);
   /// Emits on this object's thread, unless another load has begun since `run`.
   template <typename Emit>
-  void post(uint64_t run, Emit emit_signal);
+  void post(const Run& run, Emit emit_signal);
 
-  std::atomic<bool> cancelled_{false};
-  uint64_t run_ = 0;  ///< signals of an older run are dropped
+  FirstLook first_look_;
+  Run run_;  ///< signals of an older one are dropped
   std::thread thread_;
 };
 

@@ -3,28 +3,32 @@
 #include <QCoreApplication>
 #include <QKeyEvent>
 #include <QLayout>
+#include <QPushButton>
 #include <QShortcut>
 #include <QTabWidget>
+#include <filesystem>
 
 #include "viewer/models/comparison.h"
 #include "viewer/models/format.h"
 #include "viewer/widgets/details_pane.h"
 #include "viewer/widgets/help_dialog.h"
 #include "viewer/widgets/overview_pane.h"
+#include "viewer/widgets/qt_text.h"
+#include "viewer/widgets/recent_files.h"
 #include "viewer/widgets/selection_pane.h"
 #include "viewer/widgets/tables_pane.h"
+#include "viewer/widgets/tuning_page.h"
 
 namespace redline::viewer {
-namespace {
-
-QString text(const std::string& value) { return QString::fromStdString(value); }
-
-}  // namespace
 
 void MainWindow::connect_state() {
   connect(&loader_, &Loader::progress, this, &MainWindow::show_progress);
+  connect(&loader_, &Loader::begun, this, &MainWindow::show_session);
   connect(&loader_, &Loader::loaded, this, &MainWindow::show_session);
+  connect(&loader_, &Loader::loaded, this, [this] { remember_files(paths_); });
+  connect(&loader_, &Loader::tuned, this, [this] { remember_files(paths_); });
   connect(&loader_, &Loader::analysed, this, &MainWindow::show_analysis);
+  connect(&loader_, &Loader::tuned, this, &MainWindow::show_tuning);
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);
   connect(&state_, &ViewState::axis_changed, this, &MainWindow::update_status);
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
@@ -43,6 +47,8 @@ void MainWindow::connect_state() {
   connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, this, focus_search);
   connect(new QShortcut(QKeySequence(Qt::Key_Slash), this), &QShortcut::activated, this,
           focus_search);
+  connect(new QShortcut(QKeySequence::Refresh, this), &QShortcut::activated, this,
+          &MainWindow::reload);
   connect(new QShortcut(QKeySequence::Save, this), &QShortcut::activated, this,
           &MainWindow::save_view);
   connect(new QShortcut(QKeySequence::Open, this), &QShortcut::activated, this,
@@ -51,37 +57,24 @@ void MainWindow::connect_state() {
           [this] { HelpDialog(this).exec(); });
 }
 
-void MainWindow::cancel_load() {
-  loader_.cancel();
-  show_message(tr("Cancelled. Open a trace, or drop files or a folder of ranks here."), false);
+void MainWindow::set_theme(ThemeChoice choice) {
+  theme_ = choice;
+  const Theme& theme = theme_of(choice);
+  if (theme.dark == state_.theme().dark) return;
+  state_.set_theme(theme);
+  setStyleSheet(theme.style_sheet());
 }
 
-void MainWindow::show_message(const QString& message, bool loading) {
-  message_->setText(message);
-  progress_->setValue(0);
-  progress_->setFormat({});
-  loading_controls_->setVisible(loading);
-  pages_->setCurrentIndex(0);
+bool MainWindow::event(QEvent* event) {
+  if (event->type() == QEvent::ApplicationPaletteChange && theme_ == ThemeChoice::kDesktop) {
+    set_theme(ThemeChoice::kDesktop);
+  }
+  return QMainWindow::event(event);
 }
 
-void MainWindow::show_progress(quint64 done, quint64 total) {
-  if (total == 0) return;
-  progress_->setValue(
-      static_cast<int>(1000.0 * static_cast<double>(done) / static_cast<double>(total)));
-  progress_->setFormat(tr("%1 of %2").arg(text(format_bytes(done)), text(format_bytes(total))));
-}
-
-void MainWindow::show_error(const QString& sentence) {
-  name_->clear();
-  loaded_text_->clear();
-  show_message(sentence, false);
-  emit failed(sentence);
-}
-
-void MainWindow::show_session(const LoadedSession& loaded_session) {
+QString MainWindow::status_of(const LoadedSession& loaded_session) const {
+  if (!loaded_session.is_whole) return tr("first lanes, reading the rest");
   const Session& session = *loaded_session.session;
-  name_->setText(text(printable(session.name())));
-  setWindowTitle(tr("%1 · Redline").arg(name_->text()));
   QStringList parts{tr("%1 events").arg(text(format_count(session.event_count())))};
   parts << tr("loaded in %1 s").arg(loaded_session.seconds, 0, 'f', 2);
   const uint64_t lost = session.lost_count();
@@ -90,37 +83,92 @@ void MainWindow::show_session(const LoadedSession& loaded_session) {
   if (repaired > 0) parts << tr("%1 repaired").arg(text(format_count(repaired)));
   if (lost + repaired == 0) parts << tr("nothing skipped");
   if (session.aligned_at_start()) parts << tr("recorded at different times: aligned at the start");
-  loaded_text_->setText(parts.join(QStringLiteral(" · ")));
-  QStringList issues;
-  for (const SessionTrace& item : session.traces()) {
-    for (const trace::LoadIssue& issue : item.trace->issues()) {
-      issues << tr("%1: %2 × %3, first at byte %4")
-                    .arg(text(item.title), text(format_count(issue.count)), text(issue.name),
-                         text(format_count(issue.first_offset)));
-    }
+  return parts.join(QStringLiteral(" · "));
+}
+
+void MainWindow::show_session(const LoadedSession& loaded_session) {
+  const auto view = view_of_first_lanes(*loaded_session.session);
+  put_session(loaded_session);
+  first_view_.reset();
+  if (!loaded_session.is_whole) {
+    first_view_ = state_.saved_view();
+    return;
   }
-  loaded_text_->setToolTip(issues.join(QLatin1Char('\n')));
-  overview_->show_note(tr("Summing up …"));
-  panes_->setCurrentWidget(overview_);
-  pages_->setCurrentIndex(1);
-  // The layout decides the width of the lanes, and that decides what is legible.
-  if (layout()) layout()->activate();
-  state_.open(loaded_session.session);
-  report_ = std::make_shared<const trace::Report>();
-  tables_->show_report(*report_);
-  restore_view();
-  timeline_->lanes().setFocus();
+  opened_ = {paths_, before_, kTimelinePage, loaded_session,
+             false,  {},      name_->text(), loaded_text_->text()};
+  view ? state_.restore(*view) : restore_view();
   emit loaded();
 }
 
+void MainWindow::put_session(const LoadedSession& loaded_session) {
+  const Session& session = *loaded_session.session;
+  const bool is_whole = loaded_session.is_whole;
+  show_title(text(printable(session.name())));
+  loaded_text_->setText(status_of(loaded_session));
+  loaded_text_->setToolTip(is_whole ? tr("What came out of reading, file by file") : QString());
+  rest_progress_->setVisible(!is_whole);
+  overview_->show_note(is_whole ? tr("Summing up …") : tr("Reading …"));
+  panes_->setCurrentWidget(overview_);
+  show_page(kTimelinePage);
+  // The layout decides the width of the lanes, and that decides what is legible.
+  if (layout()) layout()->activate();
+  recorded_ = loaded_session.session;
+  clocks_.reset();
+  clocks_are_set_ = false;
+  show_clocks();
+  state_.open(recorded_);
+  report_ = std::make_shared<const trace::Report>();
+  tables_->show_report(*report_);
+  timeline_->lanes().setFocus();
+}
+
+void MainWindow::show_title(const QString& name) {
+  name_->setText(name);
+  setWindowTitle(name.isEmpty() ? tr("Redline") : tr("%1 · Redline").arg(name));
+}
+
+void MainWindow::show_tuning(const Tuning& tuning) {
+  tuning_->show_tuning(tuning);
+  const QString file = text(printable(std::filesystem::path(tuning.path).filename().string()));
+  show_title(file);
+  loaded_text_->setText(text(tuning.path));
+  loaded_text_->setToolTip({});
+  opened_.paths = paths_;
+  opened_.before.clear();
+  opened_.page = kTuningPage;
+  opened_.name = file;
+  opened_.status = loaded_text_->text();
+  show_page(kTuningPage);
+  emit loaded();
+}
+
+/// The button leads from the study to the timeline and back, where both are open.
+void MainWindow::show_page(int page) {
+  pages_->setCurrentIndex(page);
+  search_->setEnabled(page == kTimelinePage);
+  if (page == kTuningPage) tuning_->setFocus();
+  range_text_->setVisible(page == kTimelinePage);
+  if (page != kTimelinePage) selection_text_->clear();
+  show_clocks();
+  const bool leads_back = page == kTuningPage && !state_.session().traces().empty();
+  tuning_button_->setText(leads_back ? tr("Timeline") : tr("Tuning"));
+}
+
 void MainWindow::show_analysis(const AnalysedSession& analysed) {
+  analysed_ = analysed;
+  opened_.is_summed_up = true;
   report_ = analysed.report;
+  clocks_ = clock_shifts(*recorded_, *report_);
+  show_clocks();
   overview_->show_summary(summarize(*report_));
   tables_->show_report(*report_);
   state_.add(analysed);
-  if (!analysed.diff) return;
-  tables_->show_diff(*analysed.diff);
-  name_->setText(text(diff_headline(*analysed.diff)));
+  if (analysed.diff) {
+    tables_->show_diff(*analysed.diff);
+    name_->setText(text(diff_headline(*analysed.diff)));
+    opened_.name = name_->text();
+  }
+  emit summed_up();
 }
 
 void MainWindow::show_evidence(size_t trace, trace::SliceId slice) {
@@ -129,7 +177,42 @@ void MainWindow::show_evidence(size_t trace, trace::SliceId slice) {
   if (index) state_.go_to({*index, slice});
 }
 
+bool MainWindow::show_tab(const QString& title) {
+  for (QTabWidget* tabs : {static_cast<QTabWidget*>(tables_), panes_}) {
+    for (int i = 0; i < tabs->count(); ++i) {
+      if (!tabs->isTabVisible(i) || tabs->tabText(i).compare(title, Qt::CaseInsensitive)) continue;
+      tabs->setCurrentIndex(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+QWidget* MainWindow::visible_tab(int index) {
+  if (pages_->currentIndex() != kTimelinePage) return nullptr;
+  for (QTabWidget* tabs : {static_cast<QTabWidget*>(tables_), panes_}) {
+    for (int i = 0; i < tabs->count(); ++i) {
+      if (!tabs->isTabVisible(i) || index-- > 0) continue;
+      tabs->setCurrentIndex(i);
+      return tabs->currentWidget();
+    }
+  }
+  return nullptr;
+}
+
+QStringList MainWindow::tab_titles() const {
+  QStringList titles;
+  for (const QTabWidget* tabs : {static_cast<QTabWidget*>(tables_), panes_}) {
+    for (int i = 0; i < tabs->count(); ++i) {
+      if (tabs->isTabVisible(i)) titles << tabs->tabText(i);
+    }
+  }
+  return titles;
+}
+
 void MainWindow::settle() {
+  state_.wait();
+  QCoreApplication::processEvents();
   selection_->wait();
   tables_->find().wait();
   QCoreApplication::processEvents();
@@ -138,6 +221,29 @@ void MainWindow::settle() {
 void MainWindow::choose_name(const QString& name) {
   state_.find(name);
   state_.go_to(longest_named(state_.session(), name.toStdString()));
+}
+
+void MainWindow::toggle_clocks() {
+  clocks_are_set_ = !clocks_are_set_;
+  AnalysedSession analysed = analysed_;
+  std::shared_ptr<const Session> session = recorded_;
+  if (clocks_are_set_) {
+    session = std::make_shared<const Session>(recorded_->shifted(clocks_->shift_ns));
+    analysed.derived = std::make_shared<const DerivedTracks>(derive_tracks(*session, *report_));
+  }
+  state_.replace(session, analysed);
+  show_clocks();
+}
+
+void MainWindow::show_clocks() {
+  clock_text_->setVisible(clocks_ && pages_->currentIndex() == kTimelinePage);
+  if (!clocks_) return;
+  clock_text_->setText(clocks_are_set_
+                           ? tr("clocks set by collectives: %1").arg(text(clocks_->text))
+                           : tr("clocks as recorded"));
+  clock_text_->setToolTip(
+      clocks_are_set_ ? tr("C: show the times as they were recorded")
+                      : tr("C: set the clocks right by collectives: %1").arg(text(clocks_->text)));
 }
 
 void MainWindow::update_status() {
@@ -159,8 +265,14 @@ void MainWindow::update_selection_status() {
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {
-  const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier));
-  if (!plain || !timeline_->handle_key(event->key())) QMainWindow::keyPressEvent(event);
+  if (event->key() == Qt::Key_C && event->modifiers() == Qt::NoModifier && clocks_) {
+    return toggle_clocks();
+  }
+  const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier)) &&
+                     pages_->currentIndex() == kTimelinePage;
+  if (plain && timeline_->handle_key(event->key())) return;
+  if (event->key() == Qt::Key_Escape && is_loading()) return cancel_load();
+  QMainWindow::keyPressEvent(event);
 }
 
 }  // namespace redline::viewer

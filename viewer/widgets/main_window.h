@@ -3,15 +3,20 @@
 
 #include <QLabel>
 #include <QMainWindow>
-#include <QProgressBar>
 #include <QStackedWidget>
 
+#include "viewer/models/clocks.h"
+#include "viewer/widgets/elided_label.h"
+#include "viewer/widgets/load_progress.h"
 #include "viewer/widgets/loader.h"
 #include "viewer/widgets/search_field.h"
+#include "viewer/widgets/theme_choice.h"
 #include "viewer/widgets/timeline.h"
 #include "viewer/widgets/view_state.h"
 
 class QMenu;
+class QVBoxLayout;
+class QPushButton;
 class QTabWidget;
 
 namespace redline::viewer {
@@ -20,6 +25,7 @@ class DetailsPane;
 class OverviewPane;
 class SelectionPane;
 class TablesPane;
+class TuningPage;
 
 enum class ExportKind : uint8_t { kCsv, kJson, kPng, kSvg };
 
@@ -27,37 +33,53 @@ class MainWindow : public QMainWindow {
   Q_OBJECT
 
  public:
+  /// Until set_theme() says otherwise.
   explicit MainWindow(const Theme& theme);
 
   [[nodiscard]] ViewState& state() { return state_; }
   [[nodiscard]] Timeline& timeline() { return *timeline_; }
   [[nodiscard]] SearchField& search_field() { return *search_; }
+  [[nodiscard]] Loader& loader() { return loader_; }
+
+  /// All of the window at once; that of the desktop is followed from then on.
+  void set_theme(ThemeChoice choice);
 
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
   /// Both runs on aligned steps, with what became faster or slower.
   void compare(const std::vector<std::string>& before, const std::vector<std::string>& after);
+  /// Of the first lanes, or of all: then what the user made of the first lanes stays.
   void show_session(const LoadedSession& loaded);
   void show_analysis(const AnalysedSession& analysed);
+  void show_tuning(const Tuning& tuning);
   void show_error(const QString& sentence);
   /// The table that is shown, or the picture. A sentence where it cannot be written.
   [[nodiscard]] std::optional<std::string> export_to(const std::string& path, ExportKind kind);
+  /// Of the tables or of the panes, whatever the case of the letters; false: none has this title.
+  bool show_tab(const QString& title);
+  [[nodiscard]] QStringList tab_titles() const;
   void save_view();
   /// Waits for what is computed beside the window: for pictures.
   void settle();
 
  signals:
   void loaded();
+  void summed_up();  ///< after loaded(): tables and panes are filled
   void failed(QString sentence);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
+  bool event(QEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
 
  private:
   QWidget* make_top_bar();
   QMenu* make_export_menu();
+  QMenu* make_view_menu();
+  void add_tab_shortcuts();
+  /// Shows it; null where there are not so many.
+  QWidget* visible_tab(int index);
   QWidget* make_message_page();
   QWidget* make_work_area();
   QWidget* make_status_bar();
@@ -65,36 +87,83 @@ class MainWindow : public QMainWindow {
 
   void choose_files();
   void choose_before();
+  void choose_folder();
+  void fill_open_menu();
+  void fill_recent_links();
+  void reload();
+  void show_load_report();
+  void toggle_clocks();
+  void show_clocks();
+  void choose_study();
+  void show_page(int page);
+  void show_title(const QString& name);
   void choose_export(const QString& suffix, ExportKind kind);
   void restore_view();
+  /// What the user has made of the first lanes, on the session's axis; none where that is nothing.
+  [[nodiscard]] std::optional<SavedView> view_of_first_lanes(const Session& session) const;
+  [[nodiscard]] QString status_of(const LoadedSession& loaded) const;
   void say(const QString& sentence);
   void show_message(const QString& text, bool loading);
   void show_progress(quint64 done, quint64 total);
   void cancel_load();
+  [[nodiscard]] bool is_loading() const;
+  void begin_load(const QString& message);
+  void put_session(const LoadedSession& loaded);
+  void bring_back_opened();
   void choose_name(const QString& name);
   void show_evidence(size_t trace, trace::SliceId slice);
   void update_status();
   void update_selection_status();
 
+  static constexpr int kMessagePage = 0;
+  static constexpr int kTimelinePage = 1;
+  static constexpr int kTuningPage = 2;
+
+  /// What was last read to its end: a load that is cancelled gives way to it again.
+  struct Opened {
+    std::vector<std::string> paths;
+    std::vector<std::string> before;
+    int page = kMessagePage;  ///< none of a session or a study: nothing yet
+    LoadedSession loaded;
+    bool is_summed_up = false;
+    SavedView view;
+    QString name;
+    QString status;
+  };
+
   ViewState state_;
+  std::optional<ThemeChoice> theme_;  ///< none: what the window began with
   Loader loader_;
   QStackedWidget* pages_ = nullptr;
-  QLabel* name_ = nullptr;
+  QPushButton* tuning_button_ = nullptr;
+  TuningPage* tuning_ = nullptr;
+  ElidedLabel* name_ = nullptr;
   SearchField* search_ = nullptr;
   QLabel* message_ = nullptr;
-  QProgressBar* progress_ = nullptr;
-  QWidget* loading_controls_ = nullptr;
+  LoadProgress* progress_ = nullptr;
+  LoadProgress* rest_progress_ = nullptr;  ///< of what follows the first lanes
   Timeline* timeline_ = nullptr;
   TablesPane* tables_ = nullptr;
   QTabWidget* panes_ = nullptr;
   OverviewPane* overview_ = nullptr;
   DetailsPane* details_ = nullptr;
   SelectionPane* selection_ = nullptr;
+  AnalysedSession analysed_;  ///< as recorded
   std::shared_ptr<const trace::Report> report_;
-  std::vector<std::string> paths_;  ///< what is open, to compare it with another run
-  QLabel* loaded_text_ = nullptr;
-  QLabel* selection_text_ = nullptr;
-  QLabel* range_text_ = nullptr;
+  std::shared_ptr<const Session> recorded_;  ///< with the clocks as they were
+  std::optional<ClockShifts> clocks_;
+  bool clocks_are_set_ = false;
+  std::optional<SavedView>
+      first_view_;  ///< while only the first lanes are shown: what they began with
+  Opened opened_;
+  std::vector<std::string> paths_;   ///< what is open or being read
+  std::vector<std::string> before_;  ///< what it is compared with
+  QMenu* open_menu_ = nullptr;
+  QVBoxLayout* recent_links_ = nullptr;
+  QPushButton* loaded_text_ = nullptr;  ///< leads to the load report
+  QPushButton* clock_text_ = nullptr;   ///< sets the clocks right, and back
+  ElidedLabel* selection_text_ = nullptr;
+  ElidedLabel* range_text_ = nullptr;
 };
 
 }  // namespace redline::viewer

@@ -1,7 +1,9 @@
 // The parts of the window and where they stand.
+#include <QActionGroup>
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
+#include <QShortcut>
 #include <QSplitter>
 #include <QTabWidget>
 #include <QVBoxLayout>
@@ -12,24 +14,36 @@
 #include "viewer/widgets/overview_pane.h"
 #include "viewer/widgets/selection_pane.h"
 #include "viewer/widgets/tables_pane.h"
+#include "viewer/widgets/tuning_page.h"
 
 namespace redline::viewer {
 namespace {
 
 constexpr int kPaneWidth = 360;
 constexpr int kTablesHeight = 220;
+constexpr int kTabShortcuts = 9;
+constexpr int kRestWidth = 300;
 
-QLabel* muted_label() {
-  auto* label = new QLabel;
+ElidedLabel* muted_label() {
+  auto* label = new ElidedLabel;
   label->setProperty("muted", true);
   label->setTextFormat(Qt::PlainText);
   return label;
 }
 
-QFrame* separator(const Theme& theme) {
+QPushButton* link_button() {
+  auto* button = new QPushButton;
+  button->setProperty("quiet", true);
+  button->setCursor(Qt::PointingHandCursor);
+  button->setFont(ui_font(11));
+  button->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+  return button;
+}
+
+QFrame* separator() {
   auto* line = new QFrame;
   line->setFixedHeight(1);
-  line->setStyleSheet(QStringLiteral("background: %1;").arg(theme.separator.name()));
+  line->setProperty("line", true);
   return line;
 }
 
@@ -43,17 +57,22 @@ MainWindow::MainWindow(const Theme& theme) : state_(theme) {
   pages_ = new QStackedWidget;
   pages_->addWidget(make_message_page());
   pages_->addWidget(make_work_area());
+  tuning_ = new TuningPage(state_.theme());
+  pages_->addWidget(tuning_);
+  connect(tuning_, &TuningPage::traces_chosen, this, &MainWindow::open);
+  connect(tuning_, &TuningPage::comparison_chosen, this, &MainWindow::compare);
   auto* all = new QWidget;
   auto* column = new QVBoxLayout(all);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   column->addWidget(make_top_bar());
-  column->addWidget(separator(theme));
+  column->addWidget(separator());
   column->addWidget(pages_, 1);
-  column->addWidget(separator(theme));
+  column->addWidget(separator());
   column->addWidget(make_status_bar());
   setCentralWidget(all);
   connect_state();
+  add_tab_shortcuts();
   show_message(tr("Open a trace, or drop files or a folder of ranks here."), false);
 }
 
@@ -66,29 +85,47 @@ QWidget* MainWindow::make_top_bar() {
   auto* product = new QLabel(tr("Redline"));
   product->setFont(ui_font(14, QFont::Bold));
   name_ = muted_label();
-  name_->setMinimumWidth(1);  // else a long name widens the window
   search_ = new SearchField(state_);
   auto* open = new QPushButton(tr("Open"));
   auto* help = new QPushButton(tr("?"));
   help->setToolTip(tr("Keys"));
   row->addWidget(product);
   row->addSpacing(14);
-  row->addWidget(name_, 1);
-  row->addWidget(search_, 3);
+  row->addWidget(name_, 3);
+  row->addWidget(search_, 4);
   row->addStretch(1);
   auto* compare = new QPushButton(tr("Compare"));
   compare->setToolTip(tr("Compare what is open with an earlier run"));
   connect(compare, &QPushButton::clicked, this, &MainWindow::choose_before);
   auto* save = new QPushButton(tr("Export"));
   save->setMenu(make_export_menu());
+  open_menu_ = new QMenu(this);
+  connect(open_menu_, &QMenu::aboutToShow, this, &MainWindow::fill_open_menu);
+  open->setMenu(open_menu_);
   row->addWidget(open);
   row->addWidget(compare);
+  tuning_button_ = new QPushButton(tr("Tuning"));
+  tuning_button_->setToolTip(tr("The trials of an autotune study"));
+  connect(tuning_button_, &QPushButton::clicked, this, &MainWindow::choose_study);
+  row->addWidget(tuning_button_);
   row->addWidget(save);
+  auto* view = new QPushButton(tr("View"));
+  view->setMenu(make_view_menu());
+  row->addWidget(view);
   row->addWidget(help);
-  connect(open, &QPushButton::clicked, this, &MainWindow::choose_files);
   connect(help, &QPushButton::clicked, this, [this] { HelpDialog(this).exec(); });
   connect(search_, &SearchField::left, this, [this] { timeline_->lanes().setFocus(); });
   return bar;
+}
+
+// Alt + 1 for the first tab under the timeline, and on to the last one beside it.
+void MainWindow::add_tab_shortcuts() {
+  for (int i = 0; i < kTabShortcuts; ++i) {
+    const QKeySequence keys(static_cast<int>(Qt::ALT) | (static_cast<int>(Qt::Key_1) + i));
+    connect(new QShortcut(keys, this), &QShortcut::activated, this, [this, i] {
+      if (QWidget* page = visible_tab(i)) page->setFocus();
+    });
+  }
 }
 
 QMenu* MainWindow::make_export_menu() {
@@ -108,6 +145,32 @@ QMenu* MainWindow::make_export_menu() {
   return menu;
 }
 
+QMenu* MainWindow::make_view_menu() {
+  auto* menu = new QMenu(this);
+  auto* themes = menu->addMenu(tr("Theme"));
+  auto* group = new QActionGroup(menu);
+  const auto add = [&](const QString& text, ThemeChoice choice) {
+    QAction* action = themes->addAction(text);
+    action->setCheckable(true);
+    group->addAction(action);
+    connect(action, &QAction::triggered, this, [this, choice] {
+      set_theme(choice);
+      remember_theme(choice);
+    });
+    connect(themes, &QMenu::aboutToShow, action,
+            [this, action, choice] { action->setChecked(theme_ == choice); });
+  };
+  add(tr("As the desktop"), ThemeChoice::kDesktop);
+  add(tr("Light"), ThemeChoice::kLight);
+  add(tr("Dark"), ThemeChoice::kDark);
+  QAction* by_name = menu->addAction(tr("Colours by name (L)"));
+  by_name->setCheckable(true);
+  connect(by_name, &QAction::triggered, &state_, &ViewState::set_colours_by_name);
+  connect(menu, &QMenu::aboutToShow, by_name,
+          [this, by_name] { by_name->setChecked(state_.name_colours()); });
+  return menu;
+}
+
 QWidget* MainWindow::make_message_page() {
   auto* page = new QWidget;
   auto* column = new QVBoxLayout(page);
@@ -116,18 +179,15 @@ QWidget* MainWindow::make_message_page() {
   message_->setWordWrap(true);
   message_->setAlignment(Qt::AlignCenter);
   message_->setFont(ui_font(14));
-  progress_ = new QProgressBar;
-  progress_->setRange(0, 1000);
-  auto* cancel = new QPushButton(tr("Cancel"));
-  connect(cancel, &QPushButton::clicked, this, &MainWindow::cancel_load);
-  loading_controls_ = new QWidget;
-  loading_controls_->setFixedWidth(420);
-  auto* controls = new QHBoxLayout(loading_controls_);
-  controls->addWidget(progress_, 1);
-  controls->addWidget(cancel);
+  progress_ = new LoadProgress;
+  progress_->setFixedWidth(420);
+  connect(progress_, &LoadProgress::cancelled, this, &MainWindow::cancel_load);
   column->addStretch(1);
   column->addWidget(message_);
-  column->addWidget(loading_controls_, 0, Qt::AlignCenter);
+  column->addWidget(progress_, 0, Qt::AlignCenter);
+  recent_links_ = new QVBoxLayout;
+  recent_links_->setSpacing(6);
+  column->addLayout(recent_links_);
   column->addStretch(1);
   return page;
 }
@@ -144,6 +204,7 @@ QWidget* MainWindow::make_work_area() {
 
   panes_ = new QTabWidget;
   panes_->setDocumentMode(true);
+  panes_->setAccessibleName(tr("Panes beside the timeline"));
   overview_ = new OverviewPane(state_.theme());
   details_ = new DetailsPane(state_);
   panes_->addTab(overview_, tr("Overview"));
@@ -167,14 +228,24 @@ QWidget* MainWindow::make_status_bar() {
   auto* row = new QHBoxLayout(bar);
   row->setContentsMargins(16, 0, 16, 0);
   row->setSpacing(24);
-  loaded_text_ = muted_label();
+  loaded_text_ = link_button();
+  clock_text_ = link_button();
+  connect(loaded_text_, &QPushButton::clicked, this, &MainWindow::show_load_report);
+  rest_progress_ = new LoadProgress;
+  rest_progress_->setFixedWidth(kRestWidth);
+  rest_progress_->hide();
+  connect(rest_progress_, &LoadProgress::cancelled, this, &MainWindow::cancel_load);
+  connect(clock_text_, &QPushButton::clicked, this, &MainWindow::toggle_clocks);
   selection_text_ = muted_label();
   range_text_ = muted_label();
-  for (QLabel* label : {loaded_text_, selection_text_, range_text_}) label->setFont(ui_font(11));
+  for (ElidedLabel* label : {selection_text_, range_text_}) label->setFont(ui_font(11));
   // A long name must not widen the window.
   selection_text_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   selection_text_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   row->addWidget(loaded_text_);
+  row->addWidget(rest_progress_);
+  row->addWidget(clock_text_);
+  row->addStretch(0);
   row->addWidget(selection_text_, 1);
   row->addWidget(range_text_);
   return bar;

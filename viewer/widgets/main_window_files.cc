@@ -1,52 +1,118 @@
 // What the window reads and writes: traces, views, tables, pictures.
+#include <QDialog>
 #include <QDragEnterEvent>
 #include <QFileDialog>
+#include <QMenu>
 #include <QMimeData>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QVBoxLayout>
 
+#include "viewer/models/format.h"
+#include "viewer/models/load_report.h"
 #include "viewer/models/view_file.h"
 #include "viewer/widgets/main_window.h"
+#include "viewer/widgets/qt_text.h"
+#include "viewer/widgets/recent_files.h"
 #include "viewer/widgets/screenshot.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/timeline_svg.h"
+#include "viewer/widgets/tuning_page.h"
 
 namespace redline::viewer {
 namespace {
 
-QString text(const std::string& value) { return QString::fromStdString(value); }
+std::vector<std::string> paths_of(const QStringList& files) {
+  std::vector<std::string> paths;
+  for (const QString& file : files) paths.push_back(file.toStdString());
+  return paths;
+}
 
 }  // namespace
 
-void MainWindow::open(const std::vector<std::string>& paths) {
-  show_message(paths.size() == 1 ? tr("Reading %1 …").arg(text(paths.front()))
-                                 : tr("Reading %1 files …").arg(paths.size()),
-               true);
-  paths_ = paths;
-  loader_.start(paths);
-}
-
-void MainWindow::compare(const std::vector<std::string>& before,
-                         const std::vector<std::string>& after) {
-  show_message(tr("Reading two runs …"), true);
-  paths_ = after;
-  loader_.start(after, before);
-}
-
 void MainWindow::choose_before() {
   if (paths_.empty()) return choose_files();
-  std::vector<std::string> before;
   const QStringList files =
       QFileDialog::getOpenFileNames(this, tr("Compare with an earlier run"), {},
                                     tr("Traces (*.json *.gz *.zst *.partial);;All files (*)"));
-  for (const QString& file : files) before.push_back(file.toStdString());
-  if (!before.empty()) compare(before, paths_);
+  if (!files.isEmpty()) compare(paths_of(files), paths_);
+}
+
+void MainWindow::choose_study() {
+  const bool is_shown = pages_->currentIndex() == kTuningPage;
+  const bool has_session = !state_.session().traces().empty();
+  if (is_shown && has_session) return show_page(kTimelinePage);
+  if (!is_shown && !tuning_->tuning().path.empty()) return show_page(kTuningPage);
+  const QString file = QFileDialog::getOpenFileName(this, tr("Open an autotune study"), {},
+                                                    tr("Studies (*.db);;All files (*)"));
+  if (!file.isEmpty()) open({file.toStdString()});
+}
+
+void MainWindow::choose_folder() {
+  const QString folder = QFileDialog::getExistingDirectory(this, tr("Open a folder of ranks"));
+  if (!folder.isEmpty()) open({folder.toStdString()});
+}
+
+void MainWindow::fill_open_menu() {
+  open_menu_->clear();
+  connect(open_menu_->addAction(tr("Traces or a study … (Ctrl + O)")), &QAction::triggered, this,
+          &MainWindow::choose_files);
+  connect(open_menu_->addAction(tr("A folder of ranks …")), &QAction::triggered, this,
+          &MainWindow::choose_folder);
+  QAction* again = open_menu_->addAction(tr("Read again (F5)"));
+  again->setEnabled(!paths_.empty());
+  connect(again, &QAction::triggered, this, &MainWindow::reload);
+  const QList<QStringList> recent = recent_files();
+  if (!recent.isEmpty()) open_menu_->addSeparator();
+  for (const QStringList& files : recent) {
+    QAction* action = open_menu_->addAction(recent_title(files));
+    action->setToolTip(files.first());
+    connect(action, &QAction::triggered, this, [this, files] { open(paths_of(files)); });
+  }
+}
+
+void MainWindow::fill_recent_links() {
+  while (QLayoutItem* item = recent_links_->takeAt(0)) {
+    item->widget()->deleteLater();
+    delete item;
+  }
+  if (!progress_->isHidden()) return;
+  for (const QStringList& files : recent_files()) {
+    auto* link = new QPushButton(recent_title(files));
+    link->setProperty("link", true);
+    link->setToolTip(files.first());
+    link->setCursor(Qt::PointingHandCursor);
+    connect(link, &QPushButton::clicked, this, [this, files] { open(paths_of(files)); });
+    recent_links_->addWidget(link, 0, Qt::AlignCenter);
+  }
+}
+
+/// Growing files show what has been added.
+void MainWindow::reload() {
+  if (paths_.empty()) return;
+  const auto paths = paths_;
+  const auto before = before_;
+  before.empty() ? open(paths) : compare(before, paths);
+}
+
+void MainWindow::show_load_report() {
+  if (pages_->currentIndex() != kTimelinePage || first_view_) return;
+  QDialog dialog(this);
+  dialog.setWindowTitle(tr("What came out of reading"));
+  dialog.resize(720, 360);
+  auto* words = new QPlainTextEdit(text(load_report(state_.session())));
+  words->setReadOnly(true);
+  words->setAccessibleName(dialog.windowTitle());
+  auto* column = new QVBoxLayout(&dialog);
+  column->addWidget(words);
+  dialog.exec();
 }
 
 void MainWindow::choose_files() {
   const QStringList files = QFileDialog::getOpenFileNames(
-      this, tr("Open traces"), {}, tr("Traces (*.json *.gz *.zst *.partial);;All files (*)"));
-  std::vector<std::string> paths;
-  for (const QString& file : files) paths.push_back(file.toStdString());
-  if (!paths.empty()) open(paths);
+      this, tr("Open traces or a study"), {},
+      tr("Traces and studies (*.json *.gz *.zst *.partial *.db);;All files (*)"));
+  if (!files.isEmpty()) open(paths_of(files));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
@@ -64,8 +130,21 @@ void MainWindow::dropEvent(QDropEvent* event) {
 void MainWindow::save_view() {
   const std::string path = view_path(state_.session());
   if (path.empty()) return;
+  if (first_view_) return say(tr("not saved: the trace is still being read"));
   const auto problem = write_view(path, state_.saved_view());
   say(problem ? text(*problem) : tr("view saved as %1").arg(text(path)));
+}
+
+std::optional<SavedView> MainWindow::view_of_first_lanes(const Session& session) const {
+  if (!first_view_ || session.traces().empty()) return std::nullopt;
+  SavedView view = state_.saved_view();
+  if (view == *first_view_) return std::nullopt;
+  const int64_t moved = saturating_sub(state_.session().traces().front().origin_ns,
+                                       session.traces().front().origin_ns);
+  view.range = {saturating_add(view.range.begin_ns, moved),
+                saturating_add(view.range.end_ns, moved)};
+  for (Mark& mark : view.marks) mark.time_ns = saturating_add(mark.time_ns, moved);
+  return view;
 }
 
 void MainWindow::restore_view() {
@@ -78,12 +157,15 @@ void MainWindow::restore_view() {
 }
 
 std::optional<std::string> MainWindow::export_to(const std::string& path, ExportKind kind) {
+  const bool is_tuning = pages_->currentIndex() == kTuningPage;
+  const Table table = is_tuning ? tuning_->table() : tables_->current_table();
   switch (kind) {
     case ExportKind::kCsv:
-      return write_text_file(path, table_csv(tables_->current_table()));
+      return write_text_file(path, table_csv(table));
     case ExportKind::kJson:
-      return write_text_file(path, table_json(tables_->current_table()));
+      return write_text_file(path, table_json(table));
     case ExportKind::kSvg:
+      if (pages_->currentIndex() != kTimelinePage) return "no timeline is shown";
       return write_text_file(path, timeline_svg(state_, timeline_->lanes().size()));
     case ExportKind::kPng:
       break;
@@ -96,7 +178,13 @@ void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
       this, tr("Export"), name_->text() + QLatin1Char('.') + suffix, QStringLiteral("*.") + suffix);
   if (path.isEmpty()) return;
   const auto problem = export_to(path.toStdString(), kind);
-  say(problem ? text(*problem) : tr("written: %1").arg(path));
+  if (problem) return say(text(*problem));
+  const bool is_table = kind == ExportKind::kCsv || kind == ExportKind::kJson;
+  const bool is_timeline = pages_->currentIndex() == kTimelinePage;
+  const size_t left_out = is_table && is_timeline ? tables_->rows_left_out() : 0;
+  say(left_out == 0
+          ? tr("written: %1").arg(path)
+          : tr("written: %1, without the last %2 hits").arg(path, text(format_count(left_out))));
 }
 
 void MainWindow::say(const QString& sentence) { selection_text_->setText(sentence); }

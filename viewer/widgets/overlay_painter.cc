@@ -109,6 +109,7 @@ void OverlayPainter::paint_area() {
   const auto& lanes = area.lanes;
   for (const Row& row : state_.layout().rows()) {
     const int top = row.view_top(state_.scroll());
+    if (top >= size_.height() || top + row.height <= 0) continue;
     for (uint32_t depth = 0; depth < row.lanes; ++depth) {
       const int y = static_cast<int>(depth) * Layout::kLaneHeight;
       const auto hit = state_.layout().lane_at(state_.session(), row.top + y);

@@ -8,11 +8,11 @@
 #include <QVBoxLayout>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/colour_box.h"
+#include "viewer/widgets/qt_text.h"
 
 namespace redline::viewer {
 namespace {
-
-QString text(const std::string& value) { return QString::fromStdString(value); }
 
 QLabel* make_label(const QString& words, const QFont& font, bool muted = false) {
   auto* label = new QLabel(words);
@@ -55,10 +55,9 @@ class Column : public QWidget {
   }
 };
 
-QLabel* make_swatch(const QColor& colour) {
-  auto* swatch = new QLabel;
+QWidget* make_swatch(const Theme& theme, SliceClass slice_class) {
+  auto* swatch = new ColourBox(theme, slice_class, 2);
   swatch->setFixedSize(9, 9);
-  swatch->setStyleSheet(QStringLiteral("background: %1; border-radius: 2px;").arg(colour.name()));
   return swatch;
 }
 
@@ -79,10 +78,12 @@ SliceClass colour_of(trace::Severity severity) {
 OverviewPane::OverviewPane(const Theme& theme, QWidget* parent)
     : QWidget(parent), theme_(theme), area_(new QScrollArea) {
   area_->setWidgetResizable(true);
+  area_->setAccessibleName(tr("Overview"));
   area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(area_);
+  setFocusProxy(area_);
 }
 
 QVBoxLayout* OverviewPane::start_content() {
@@ -136,7 +137,7 @@ void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>
   for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
     const SummaryPart& part = parts[static_cast<size_t>(i)];
     const int at = (i % 2) * 4;
-    grid->addWidget(make_swatch(theme_.of(part.slice_class)), i / 2, at);
+    grid->addWidget(make_swatch(theme_, part.slice_class), i / 2, at);
     grid->addWidget(make_label(text(part.name), ui_font(12)), i / 2, at + 1);
     grid->addWidget(make_label(text(format_share(part.share)), ui_font(12), true), i / 2, at + 2,
                     Qt::AlignRight);
@@ -150,7 +151,7 @@ void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>
 void OverviewPane::add_figures(QVBoxLayout& column, const std::vector<SummaryFigure>& figures) {
   auto* line = new QFrame;
   line->setFixedHeight(1);
-  line->setStyleSheet(QStringLiteral("background: %1;").arg(theme_.separator.name()));
+  line->setProperty("line", true);
   column.addSpacing(4);
   column.addWidget(line);
   auto* grid = new QGridLayout;
@@ -170,10 +171,8 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
   auto* row = new QHBoxLayout(frame);
   row->setContentsMargins(0, 0, 12, 0);
   row->setSpacing(10);
-  auto* stripe = new QLabel;
+  auto* stripe = new ColourBox(theme_, colour_of(card.severity));
   stripe->setFixedWidth(3);
-  stripe->setStyleSheet(
-      QStringLiteral("background: %1;").arg(theme_.of(colour_of(card.severity)).name()));
   auto* words = new QVBoxLayout;
   words->setContentsMargins(0, 9, 0, 9);
   words->setSpacing(4);

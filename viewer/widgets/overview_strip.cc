@@ -70,9 +70,10 @@ void OverviewStrip::paint_steps(QPainter& painter) {
     if (x < free_from) continue;
     const QString label = step_label(step.name);
     painter.fillRect(x, 0, 1, height() - 1, state_.theme().separator);
+    free_from = x + painter.fontMetrics().horizontalAdvance(label) + 14;
+    if (free_from - 10 > width()) continue;
     painter.setPen(state_.theme().muted);
     painter.drawText(x + 4, 12, label);
-    free_from = x + painter.fontMetrics().horizontalAdvance(label) + 14;
   }
 }
 

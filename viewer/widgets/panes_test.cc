@@ -1,4 +1,5 @@
 // The panes beside and under the timeline, and the arrows: each is linked with the lanes.
+#include <QHeaderView>
 #include <QPushButton>
 #include <QSignalSpy>
 
@@ -17,7 +18,7 @@ class Panes : public Window {
   SliceRef slice(uint32_t rank, const char* name) {
     return slice_named(state().session(), rank, name);
   }
-  static void click_row(TableView& table, int row) {
+  static void click_row(QTableView& table, int row) {
     const QModelIndex cell = table.model()->index(row, 0);
     QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(cell).center());
   }
@@ -63,11 +64,18 @@ TEST_F(Panes, FindShowsHowLongTheHitsAre) {
   QSignalSpy shown(&tables().find(), &FindPane::shown);
   QTest::keyClicks(&window_.search_field(), "nccl");
   EXPECT_EQ(tables().currentWidget(), &tables().find());
-  while (tables().find().table().table().rows.empty()) ASSERT_TRUE(shown.wait(kLoadLimitMs));
+  while (tables().find().table().hits().rowCount() == 0) ASSERT_TRUE(shown.wait(kLoadLimitMs));
   EXPECT_TRUE(some_label_says("4 found · 60.0 µs in all"));
   EXPECT_EQ(tables().current_table().title, "Find");
   click_row(tables().find().table(), 2);
   EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
+  auto* bars = window_.findChild<HistogramView*>();
+  bars->setFocus(Qt::TabFocusReason);
+  QTest::keyClick(bars, Qt::Key_Home);
+  state().select({});
+  QTest::keyClick(bars, Qt::Key_Return);
+  EXPECT_TRUE(state().search().matches(state().session(), state().selection()));
+  window_.search_field().setFocus();
   QTest::keyClicks(&window_.search_field(), "xyz");
   while (!some_label_says("Nothing has this name")) ASSERT_TRUE(shown.wait(kLoadLimitMs));
 }
@@ -82,6 +90,31 @@ TEST_F(Panes, CollectivesAndRanksHaveTabsAndEmptyOnesHide) {
   show_tab("Collectives");
   click_row(static_cast<TableView&>(*tables().currentWidget()), 1);
   EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
+}
+
+TEST_F(Panes, ATraceWithoutSlicesSaysSoAndShowsFind) {
+  const LoadedSession session = loaded({TestTrace(0).read()});
+  window_.show_session(session);
+  window_.show_analysis(analyse_session(*session.session));
+  EXPECT_EQ(tables().currentWidget(), &tables().find());
+  QImage blank(lanes().size(), QImage::Format_RGB32);
+  blank.fill(Theme::light().lanes);
+  EXPECT_NE(lanes().grab().toImage().convertToFormat(QImage::Format_RGB32), blank) << "a sentence";
+}
+
+TEST_F(Panes, TablesOfTwoRanksFitASmallWindow) {
+  window_.resize(1280, 720);
+  open_two_ranks();
+  for (const char* title : {"Kernels", "Operators", "Collectives", "Ranks"}) {
+    show_tab(title);
+    QCoreApplication::processEvents();
+    const auto& table = static_cast<TableView&>(*tables().currentWidget());
+    EXPECT_LE(table.horizontalHeader()->length(), table.viewport()->width()) << title;
+    for (int c = 0; c < table.model()->columnCount(); ++c) {
+      const bool has_any = has_values(table.table(), static_cast<size_t>(c));
+      EXPECT_EQ(table.isColumnHidden(c), !has_any) << title << " column " << c;
+    }
+  }
 }
 
 TEST_F(Panes, ArrowsLeadFromRankToRankAndBracketsFollowThem) {
@@ -148,6 +181,25 @@ TEST_F(Panes, AdviceShowsItsEvidence) {
     return;
   }
   FAIL() << "no evidence to show";
+}
+
+TEST_F(Panes, FiguresStandBesideTheirNamesHoweverWideTheWindowIs) {
+  TableView table("Rows");
+  table.show_table({"Rows",
+                    {{"Name", Unit::kText}, {"Calls", Unit::kCount}},
+                    {{{std::string("aten::mm"), int64_t{7}}, {}, "aten::mm"}}},
+                   -1);
+  const auto name_width = [&table](int width) {
+    table.resize(width, 200);
+    table.show();
+    return table.columnWidth(0);
+  };
+  const int narrow = name_width(400);
+  EXPECT_GT(narrow, 300) << "all the room there is";
+  const int wide = name_width(3000);
+  EXPECT_GT(wide, narrow);
+  EXPECT_LT(wide, 600);
+  EXPECT_EQ(name_width(400), narrow);
 }
 
 }  // namespace

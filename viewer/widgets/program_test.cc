@@ -34,7 +34,7 @@ Result run(const QStringList& arguments) {
           process.readAllStandardError().toStdString()};
 }
 
-class Program : public testing::Test {
+class Program : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(folder_.isValid());
@@ -79,10 +79,22 @@ TEST_F(Program, SelectsAndZooms) {
   const QString whole = path("whole.png");
   const QString part = path("part.png");
   EXPECT_EQ(run({"--screenshot", whole, folder_.path()}).status, 0);
-  const Result result = run({"--select", "gemm", "--at", "50000", "--span", "30000", "--theme",
-                             "dark", "--screenshot", part, folder_.path()});
+  const Result result =
+      run({"--tab", "find", "--find", "gemm", "--select", "gemm", "--at", "50000", "--span",
+           "30000", "--theme", "dark", "--screenshot", part, folder_.path()});
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_NE(timeline_of(whole), timeline_of(part));
+}
+
+TEST_F(Program, ComparesWithAnEarlierRun) {
+  const QString before = path("rank0.pt.trace.json"), after = path("rank1.pt.trace.json");
+  const QString picture = path("out.png");
+  const Result result = run({"--screenshot", picture, "--before", before, after});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  ASSERT_EQ(run({"--screenshot", path("after.png"), after}).status, 0);
+  EXPECT_NE(timeline_of(picture), timeline_of(path("after.png")));
+  expect_one_line(run({"--screenshot", picture, "--before", "/no/such/run", after}),
+                  "/no/such/run");
 }
 
 TEST_F(Program, TimesAreFromTheStartOrUnixTimes) {
@@ -116,6 +128,10 @@ TEST_F(Program, SaysWhatIsWrong) {
   EXPECT_EQ(no_name.status, 1);
   expect_one_line(no_name, "nope");
 
+  const Result no_tab = run({"--screenshot", path("a.png"), "--tab", "nope", folder_.path()});
+  EXPECT_EQ(no_tab.status, 1);
+  expect_one_line(no_tab, "It has: Kernels, Operators");
+
   const Result nothing = run({"--screenshot", path("a.png")});
   EXPECT_EQ(nothing.status, 1);
   expect_one_line(nothing, "no trace named");
@@ -147,6 +163,9 @@ TEST_F(Program, MeasuresFrames) {
   EXPECT_GT(json.at("height"), 100);
   for (const char* key :
        {"p50_ms", "p95_ms", "max_ms", "p95_cpu_ms", "load_s", "first_paint_s", "peak_bytes"}) {
+    EXPECT_GT(json.at(key).get<double>(), 0) << key;
+  }
+  for (const char* key : {"search_ms", "search_next_ms", "search_hits", "sort_s"}) {
     EXPECT_GT(json.at(key).get<double>(), 0) << key;
   }
   EXPECT_LE(json.at("p50_ms"), json.at("p95_ms"));

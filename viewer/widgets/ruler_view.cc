@@ -1,5 +1,6 @@
 #include "viewer/widgets/ruler_view.h"
 
+#include <QApplication>
 #include <QMouseEvent>
 #include <QPainter>
 #include <cmath>
@@ -30,8 +31,10 @@ void RulerView::paintEvent(QPaintEvent*) {
     const bool labelled = !tick.label.empty();
     painter.fillRect(x, labelled ? 4 : 15, 1, height() - (labelled ? 4 : 15), theme.separator);
     if (!labelled) continue;
+    const QString label = QString::fromStdString(tick.label);
+    if (x + 4 + painter.fontMetrics().horizontalAdvance(label) > width()) continue;
     painter.setPen(theme.muted);
-    painter.drawText(x + 4, 15, QString::fromStdString(tick.label));
+    painter.drawText(x + 4, 15, label);
   }
   painter.fillRect(0, height() - 1, width(), 1, theme.separator);
   paint_marks(painter);
@@ -65,12 +68,14 @@ void RulerView::mouseDoubleClickEvent(QMouseEvent* event) {
   }
 }
 
-void RulerView::mousePressEvent(QMouseEvent* event) { last_x_ = event->position().x(); }
+void RulerView::mousePressEvent(QMouseEvent* event) { pressed_x_ = event->position().x(); }
 
 void RulerView::mouseMoveEvent(QMouseEvent* event) {
   if (!(event->buttons() & Qt::LeftButton)) return;
-  state_.pan(last_x_ - event->position().x());
-  last_x_ = event->position().x();
+  const double x = event->position().x();
+  if (std::abs(x - pressed_x_) < QApplication::startDragDistance() / 2.0) return;
+  state_.select_time({state_.axis().time_at(std::min(x, pressed_x_)),
+                      state_.axis().time_at(std::max(x, pressed_x_))});
 }
 
 void RulerView::wheelEvent(QWheelEvent* event) {

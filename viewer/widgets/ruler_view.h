@@ -1,4 +1,5 @@
-// The ruler over the lanes. The wheel zooms here, a drag moves.
+// The ruler over the lanes. The wheel zooms here, a drag measures: it selects its time in all
+// lanes.
 #pragma once
 
 #include <QWidget>
@@ -26,7 +27,7 @@ class RulerView : public QWidget {
   void paint_marks(QPainter& painter);
 
   ViewState& state_;
-  double last_x_ = 0;
+  double pressed_x_ = 0;
 };
 
 }  // namespace redline::viewer

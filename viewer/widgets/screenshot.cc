@@ -1,71 +1,15 @@
 #include "viewer/widgets/screenshot.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <QCoreApplication>
 #include <QFile>
 #include <QRegularExpression>
-#include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "viewer/models/search.h"
 
 namespace redline::viewer {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double cpu_milliseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-double percentile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double last = static_cast<double>(values.size() - 1);
-  return values[static_cast<size_t>(share * last + 0.5)];
-}
-
-uint64_t peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-/// From everything down to 100 ns and out again, panning at each zoom, at five places.
-class BenchPath {
- public:
-  explicit BenchPath(TimeRange all) : all_(all) {}
-
-  template <typename Frame>
-  void walk(ViewState& state, const Frame& frame) const {
-    for (const double place : {0.1, 0.3, 0.5, 0.7, 0.9}) {
-      state.set_range(all_);
-      frame();
-      while (state.axis().span_ns > 100) {
-        state.zoom(0.7, state.axis().width * place);
-        frame();
-        state.pan(state.axis().width * 0.05);
-        frame();
-      }
-      for (int i = 0; i < 20; ++i) {
-        state.zoom(2.5, state.axis().width * place);
-        frame();
-      }
-    }
-  }
-
- private:
-  TimeRange all_;
-};
 
 // Reports give unix times: a time years after the recording can only be one.
 int64_t session_time(const Session& session, int64_t at_ns) {
@@ -85,6 +29,11 @@ std::optional<std::string> apply_view(MainWindow& window, const View& view) {
                          view.select);
     }
     state.go_to(ref);
+  }
+  if (!view.find.empty()) state.find(QString::fromStdString(view.find));
+  if (!view.tab.empty() && !window.show_tab(QString::fromStdString(view.tab))) {
+    return fmt::format("--tab {}: there is no such tab for this trace. It has: {}.", view.tab,
+                       window.tab_titles().join(QStringLiteral(", ")).toStdString());
   }
   if (view.at_ns || view.span_ns) {
     const int64_t begin =
@@ -116,39 +65,6 @@ std::optional<std::string> write_text_file(const std::string& path, const std::s
   if (written) return std::nullopt;
   return fmt::format("{}: cannot be written: {}. Name another file.", path,
                      file.errorString().toStdString());
-}
-
-std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession& loaded,
-                                        const std::string& path) {
-  LanesView& lanes = window.timeline().lanes();
-  std::vector<double> frames;
-  std::vector<double> cpu_frames;
-  const auto frame = [&] {
-    const Clock::time_point start = Clock::now();
-    const double cpu_start = cpu_milliseconds();
-    lanes.repaint();
-    cpu_frames.push_back(cpu_milliseconds() - cpu_start);
-    frames.push_back(milliseconds_since(start));
-  };
-  window.state().fit();
-  const Clock::time_point start = Clock::now();
-  window.grab();
-  const double first_paint_ms = milliseconds_since(start);
-  BenchPath(loaded.session->range()).walk(window.state(), frame);
-  const nlohmann::ordered_json report = {
-      {"events", loaded.session->event_count()},
-      {"lanes", loaded.session->lane_count()},
-      {"width", lanes.width()},
-      {"height", lanes.height()},
-      {"p50_ms", percentile(frames, 0.5)},
-      {"p95_ms", percentile(frames, 0.95)},
-      {"max_ms", percentile(frames, 1)},
-      {"p95_cpu_ms", percentile(cpu_frames, 0.95)},
-      {"load_s", loaded.seconds},
-      {"first_paint_s", loaded.seconds + first_paint_ms / 1000},
-      {"peak_bytes", peak_bytes()},
-  };
-  return write_text_file(path, report.dump(2) + "\n");
 }
 
 std::optional<QSize> parse_size(const std::string& text) {

@@ -8,7 +8,7 @@ namespace redline::viewer {
 
 SearchField::SearchField(ViewState& state, QWidget* parent)
     : QLineEdit(parent), state_(state), count_(new QLabel(this)) {
-  setPlaceholderText(tr("Find a name or category    /"));
+  setPlaceholderText(tr("Find a name, category or args:text  /"));
   setAccessibleName(tr("Search"));
   setMinimumWidth(200);
   setMaximumWidth(420);
@@ -52,6 +52,10 @@ void SearchField::show_count() {
     return;
   }
   const QString count = QString::fromStdString(format_count(search.count()));
+  if (search.is_pending()) {
+    count_->setText(tr("searching …"));
+    return;
+  }
   const uint64_t place = search.place_of(state_.session(), state_.selection());
   count_->setText(search.count() == 0 ? tr("not found")
                   : place > 0

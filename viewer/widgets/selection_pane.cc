@@ -17,12 +17,14 @@ SelectionPane::SelectionPane(ViewState& state, QWidget* parent)
   figures_->setProperty("muted", true);
   figures_->setWordWrap(true);
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(14, 14, 0, 0);
+  column->setContentsMargins(0, 14, 0, 0);
   column->setSpacing(6);
   column->addWidget(length_);
   column->addWidget(figures_);
   column->addWidget(table_, 1);
   column->addStretch(0);
+  for (QLabel* label : {length_, figures_}) label->setContentsMargins(14, 0, 8, 0);
+  setFocusProxy(table_);
   connect(&state, &ViewState::area_changed, this, &SelectionPane::summarize);
   connect(table_, &TableView::slice_chosen, &state, &ViewState::go_to);
   summarize();

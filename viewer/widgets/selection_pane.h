@@ -4,7 +4,7 @@
 #include <QLabel>
 #include <QWidget>
 
-#include "viewer/widgets/latest_task.h"
+#include "viewer/models/latest_task.h"
 #include "viewer/widgets/table_view.h"
 #include "viewer/widgets/view_state.h"
 
@@ -20,7 +20,6 @@ class SelectionPane : public QWidget {
   void wait() { task_.wait(); }
 
  signals:
-  void name_chosen(QString name);
   void shown();  ///< the sums of the area that the state has
 
  private:

@@ -1,41 +1,71 @@
 #include "viewer/widgets/table_view.h"
 
-#include <QHeaderView>
+#include <algorithm>
+#include <utility>
+
+#include "viewer/widgets/table_header.h"
 
 namespace redline::viewer {
 namespace {
 
-constexpr int kMargin = 38;  // the padding and the sort mark
-constexpr int kLeastWidth = 76;
+constexpr int kMargin = TableHeader::kLeft + TableHeader::kRight + 2;
+constexpr int kLeastWidth = 52;
 constexpr int kMostWidth = 220;
-constexpr int kLeastNameWidth = 120;
-constexpr int kNarrowNameWidth = 160;  // where the table is wider than its place: figures count
-constexpr int kLookedAt = 100;         // rows that decide the width of a column
+constexpr int kLeastNameWidth = 150;
+constexpr int kAmpleNameWidth = 480;
+constexpr int kLeastTextWidth = 84;  // where the table is wider than its place: figures count
+constexpr int kLookedAt = 100;       // rows that decide the width of a column
 
 }  // namespace
 
-TableView::TableView(const QString& title, QWidget* parent) : QTableView(parent) {
-  setModel(&model_);
+RowsView::RowsView(const QString& title, QWidget* parent) : QTableView(parent) {
   setAccessibleName(title);
   setShowGrid(false);
   setSelectionBehavior(QAbstractItemView::SelectRows);
   setSelectionMode(QAbstractItemView::SingleSelection);
   setTextElideMode(Qt::ElideRight);
   setWordWrap(false);
+  setTabKeyNavigation(false);  // the arrows move in the table, Tab leaves it
   setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  setHorizontalHeader(new TableHeader(this));
   verticalHeader()->hide();
   verticalHeader()->setDefaultSectionSize(20);
   verticalHeader()->setMinimumSectionSize(20);
-  horizontalHeader()->setHighlightSections(false);
-  horizontalHeader()->setMinimumSectionSize(60);
+}
+
+TableView::TableView(const QString& title, QWidget* parent) : RowsView(title, parent) {
+  setModel(&model_);
   connect(this, &QTableView::activated, this, &TableView::choose);
   connect(this, &QTableView::clicked, this, &TableView::choose);
+}
+
+HitsView::HitsView(const QString& title, QWidget* parent) : RowsView(title, parent) {
+  setModel(&model_);
+  const auto choose = [this](const QModelIndex& index) {
+    emit slice_chosen(model_.hit(index.row()));
+  };
+  connect(this, &QTableView::activated, this, choose);
+  connect(this, &QTableView::clicked, this, choose);
+}
+
+void HitsView::show_hits(std::shared_ptr<const Session> session, Hits hits) {
+  setSortingEnabled(false);  // else they would be sorted at once, again
+  model_.set_hits(std::move(session), std::move(hits));
+  horizontalHeader()->setSortIndicator(1, Qt::DescendingOrder);
+  horizontalHeader()->setSortIndicatorShown(true);
+  horizontalHeader()->setSectionsClickable(true);
+  connect(horizontalHeader(), &QHeaderView::sortIndicatorChanged, &model_, &HitsModel::sort,
+          Qt::UniqueConnection);
+  fit_columns();
 }
 
 void TableView::show_table(Table table, int sort_column) {
   const bool was_empty = model_.rowCount() == 0;
   const bool is_new = was_empty || table.columns.size() != model_.table().columns.size();
   model_.set_table(std::move(table));
+  for (int c = 0; c < model_.columnCount(); ++c) {
+    setColumnHidden(c, !has_values(model_.table(), static_cast<size_t>(c)));
+  }
   if (!is_new) return;
   fit_columns();
   // A table that comes in an order of its own keeps it until a title is clicked.
@@ -43,31 +73,85 @@ void TableView::show_table(Table table, int sort_column) {
   setSortingEnabled(true);
 }
 
-// The first column has the names, and takes what room is left.
-void TableView::fit_columns() {
-  if (model_.columnCount() == 0) return;
-  ensurePolished();  // else its font is not yet the one that is drawn
-  int others = 0;
-  for (int c = 1; c < model_.columnCount(); ++c) {
-    const int width = std::clamp(widest_of(c) + kMargin, kLeastWidth, kMostWidth);
-    horizontalHeader()->resizeSection(c, width);
-    others += width;
-  }
-  const bool fits = others + kLeastNameWidth < width();
-  horizontalHeader()->setSectionResizeMode(0,
-                                           fits ? QHeaderView::Stretch : QHeaderView::Interactive);
-  if (!fits) horizontalHeader()->resizeSection(0, kNarrowNameWidth);
+// Filled while hidden, it did not know its width yet.
+void RowsView::showEvent(QShowEvent* event) {
+  QTableView::showEvent(event);
+  if (std::exchange(is_fresh_, false)) fit_columns();
 }
 
-int TableView::widest_of(int column) const {
+// The column of names or sentences takes what room is left. Where there is too little, first words
+// give way, which a tooltip has whole, and only then the table scrolls.
+void RowsView::fit_columns() {
+  if (!model() || model()->columnCount() == 0) return;
+  ensurePolished();  // else its font is not yet the one that is drawn
+  const int wide = wide_column();
+  int missing = kLeastNameWidth - viewport()->width();
+  for (int c = 0; c < model()->columnCount(); ++c) {
+    if (c == wide || isColumnHidden(c)) continue;
+    const int width = std::clamp(widest_of(c) + kMargin, kLeastWidth, kMostWidth);
+    horizontalHeader()->resizeSection(c, width);
+    missing += width;
+  }
+  for (int c = 0; c < model()->columnCount() && missing > 0; ++c) {
+    if (c == wide || isColumnHidden(c) || !has_words(c)) continue;
+    const int width = columnWidth(c);
+    const int given = std::clamp(width - kLeastTextWidth, 0, missing);
+    horizontalHeader()->resizeSection(c, width - given);
+    missing -= given;
+  }
+  ample_width_ =
+      stretches_last_ ? QWIDGETSIZE_MAX : std::max(widest_of(wide) + kMargin, kAmpleNameWidth);
+  horizontalHeader()->setSectionResizeMode(wide, QHeaderView::Interactive);
+  horizontalHeader()->resizeSection(wide, kLeastNameWidth);
+  fit_wide_column();
+}
+
+// On a wide screen figures stay beside the names that they are of.
+void RowsView::fit_wide_column() {
+  if (ample_width_ == 0) return;
+  const int wide = wide_column();
+  int room = viewport()->width();
+  for (int c = 0; c < model()->columnCount(); ++c) {
+    if (c != wide && !isColumnHidden(c)) room -= columnWidth(c);
+  }
+  if (room < kLeastNameWidth) return;
+  const bool is_ample = room > ample_width_;
+  horizontalHeader()->setSectionResizeMode(
+      wide, is_ample ? QHeaderView::Interactive : QHeaderView::Stretch);
+  if (is_ample) horizontalHeader()->resizeSection(wide, ample_width_);
+}
+
+int RowsView::wide_column() const { return stretches_last_ ? model()->columnCount() - 1 : 0; }
+
+void RowsView::resizeEvent(QResizeEvent* event) {
+  QTableView::resizeEvent(event);
+  fit_wide_column();
+}
+
+bool RowsView::has_words(int column) const {
+  return model()->headerData(column, Qt::Horizontal, Qt::TextAlignmentRole).toInt() & Qt::AlignLeft;
+}
+
+int RowsView::widest_of(int column) const {
   const auto width_of = [this](const QVariant& text) {
     return fontMetrics().horizontalAdvance(text.toString());
   };
-  int widest = width_of(model_.headerData(column, Qt::Horizontal, Qt::DisplayRole));
-  for (int row = 0; row < std::min(model_.rowCount(), kLookedAt); ++row) {
-    widest = std::max(widest, width_of(model_.data(model_.index(row, column), Qt::DisplayRole)));
+  int widest = width_of(model()->headerData(column, Qt::Horizontal, Qt::DisplayRole));
+  for (int row = 0; row < std::min(model()->rowCount(), kLookedAt); ++row) {
+    widest =
+        std::max(widest, width_of(model()->data(model()->index(row, column), Qt::DisplayRole)));
   }
   return widest;
+}
+
+void TableView::select_name(const std::string& name) {
+  clearSelection();
+  for (int row = 0; row < model_.rowCount(); ++row) {
+    if (model_.row(row).name != name) continue;
+    selectRow(row);
+    scrollTo(model_.index(row, 0));
+    return;
+  }
 }
 
 void TableView::choose(const QModelIndex& index) {

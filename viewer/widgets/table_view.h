@@ -3,19 +3,49 @@
 
 #include <QTableView>
 
+#include "viewer/models/hits_model.h"
 #include "viewer/models/table_model.h"
 
 namespace redline::viewer {
 
-class TableView : public QTableView {
+/// The look of all tables, and columns as wide as what the first rows have to say.
+class RowsView : public QTableView {
+  Q_OBJECT
+
+ public:
+  explicit RowsView(const QString& title, QWidget* parent = nullptr);
+
+  /// Takes what room is left: the last column, else the first as far as its names reach.
+  void stretch_last_column() { stretches_last_ = true; }
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void fit_columns();
+
+ private:
+  [[nodiscard]] int widest_of(int column) const;
+  [[nodiscard]] bool has_words(int column) const;
+  [[nodiscard]] int wide_column() const;
+  void fit_wide_column();
+
+  int ample_width_ = 0;  ///< of the wide column, no more is of use; 0 before columns were fitted
+  bool stretches_last_ = false;
+  bool is_fresh_ = true;  ///< its columns were fitted before it was shown, if at all
+};
+
+class TableView : public RowsView {
   Q_OBJECT
 
  public:
   explicit TableView(const QString& title, QWidget* parent = nullptr);
 
   /// Sorted by `sort_column`, largest first, until the user sorts otherwise; -1: as it comes.
+  /// Columns without a value are not shown.
   void show_table(Table table, int sort_column);
   [[nodiscard]] const Table& table() const { return model_.table(); }
+  /// The row of this name, if there is one.
+  void select_name(const std::string& name);
 
  signals:
   void slice_chosen(redline::viewer::SliceRef ref);
@@ -23,10 +53,27 @@ class TableView : public QTableView {
 
  private:
   void choose(const QModelIndex& index);
-  void fit_columns();
-  [[nodiscard]] int widest_of(int column) const;
 
   TableModel model_;
+};
+
+/// The hits of a search; sorting ten million of them does not hold up the window.
+class HitsView : public RowsView {
+  Q_OBJECT
+
+ public:
+  explicit HitsView(const QString& title, QWidget* parent = nullptr);
+
+  /// The longest first.
+  void show_hits(std::shared_ptr<const Session> session, Hits hits);
+  [[nodiscard]] HitsModel& hits() { return model_; }
+  [[nodiscard]] const HitsModel& hits() const { return model_; }
+
+ signals:
+  void slice_chosen(redline::viewer::SliceRef ref);
+
+ private:
+  HitsModel model_;
 };
 
 }  // namespace redline::viewer

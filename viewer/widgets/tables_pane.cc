@@ -8,6 +8,7 @@ namespace redline::viewer {
 TablesPane::TablesPane(ViewState& state, QWidget* parent)
     : QTabWidget(parent), state_(state), find_(new FindPane(state)) {
   setDocumentMode(true);
+  setAccessibleName(tr("Tables under the timeline"));
   compare_ = add_table(tr("Compare"));
   kernels_ = add_table(tr("Kernels"));
   operators_ = add_table(tr("Operators"));
@@ -38,7 +39,13 @@ void TablesPane::show_report(const trace::Report& report) {
   fill(*ranks_, rank_rows(report), -1);
   fill(*memory_, memory_rows(report), -1);
   // A recording without a GPU has no kernels: begin with what there is.
-  setCurrentWidget(kernels_->table().rows.empty() ? operators_ : kernels_);
+  if (!kernels_->table().rows.empty()) {
+    setCurrentWidget(kernels_);
+  } else if (!operators_->table().rows.empty()) {
+    setCurrentWidget(operators_);
+  } else {
+    setCurrentWidget(find_);
+  }
 }
 
 void TablesPane::show_diff(const trace::Diff& diff) {
@@ -46,9 +53,13 @@ void TablesPane::show_diff(const trace::Diff& diff) {
   setCurrentWidget(compare_);
 }
 
-const Table& TablesPane::current_table() const {
-  if (currentWidget() == find_) return find_->table().table();
+Table TablesPane::current_table() const {
+  if (currentWidget() == find_) return find_->first_rows();
   return static_cast<const TableView*>(currentWidget())->table();
+}
+
+size_t TablesPane::rows_left_out() const {
+  return currentWidget() == find_ ? find_->rows_beyond() : 0;
 }
 
 }  // namespace redline::viewer

@@ -22,7 +22,9 @@ class TablesPane : public QTabWidget {
   void show_diff(const trace::Diff& diff);
   [[nodiscard]] FindPane& find() { return *find_; }
   /// The table of the tab that is shown.
-  [[nodiscard]] const Table& current_table() const;
+  [[nodiscard]] Table current_table() const;
+  /// Of the tab that is shown, what current_table() leaves out.
+  [[nodiscard]] size_t rows_left_out() const;
 
  signals:
   void name_chosen(QString name);

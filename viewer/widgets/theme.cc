@@ -5,10 +5,22 @@
 namespace redline::viewer {
 namespace {
 
-std::array<QColor, kSliceClassCount> by_class(std::array<const char*, kSliceClassCount> names) {
-  std::array<QColor, kSliceClassCount> colours;
-  for (size_t i = 0; i < colours.size(); ++i) colours[i] = QColor(names[i]);
-  return colours;
+// A single slice in a pixel must be seen: cover starts at this share of the colour.
+constexpr double kFaintest = 0.28;
+
+// Of equal lightness, so that no name stands out, and apart for the colour-blind, too.
+constexpr std::array<const char*, kNameColourCount> kNameColours = {
+    "#77aadd", "#ee8866", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff", "#df6077", "#eedd88"};
+constexpr const char* kOnNames = "#10161c";
+
+using ClassColours = std::array<const char*, kSliceClassCount>;
+
+void set_colours(Theme& theme, const ClassColours& slices, const ClassColours& labels) {
+  for (size_t c = 0; c < kColourCount; ++c) {
+    const bool is_class = c < kSliceClassCount;
+    theme.slice[c] = QColor(is_class ? slices[c] : kNameColours[c - kSliceClassCount]);
+    theme.label[c] = QColor(is_class ? labels[c] : kOnNames);
+  }
 }
 
 // The order of each list is that of SliceClass: operator, annotation, compute, communication, copy,
@@ -20,15 +32,17 @@ Theme make_light() {
   theme.header = QColor("#f6f7f9");
   theme.separator = QColor("#dfe3e8");
   theme.text = QColor("#1f2933");
-  theme.muted = QColor("#6b7785");
+  theme.muted = QColor("#647080");
   theme.accent = QColor("#2f62d9");
   theme.graph = QColor("#e8914a");
   theme.idle = QColor("#eceff3");
   theme.field = QColor("#ffffff");
-  theme.slice = by_class({"#a79bc4", "#c9d3de", "#4f8fd9", "#e8914a", "#3fa66a", "#d65a52",
-                          "#8fb8bb", "#cfc6a8", "#b9bfc7", "#c9d3de", "#8a6fc0"});
-  theme.label = by_class({"#221b36", "#1f2933", "#ffffff", "#3a1d04", "#ffffff", "#ffffff",
-                          "#12282a", "#2b2611", "#1f2933", "#1f2933", "#ffffff"});
+  theme.chosen = QColor("#dde7fb");
+  set_colours(theme,
+              {"#a79bc4", "#c9d3de", "#4f8fd9", "#e8914a", "#3fa66a", "#d65a52", "#79b8b4",
+               "#d3c491", "#7f8285", "#c9d3de", "#5d3fae"},
+              {"#221b36", "#1f2933", "#04162c", "#3a1d04", "#021c0c", "#2b0603", "#12282a",
+               "#2b2611", "#07090b", "#1f2933", "#ffffff"});
   return theme;
 }
 
@@ -45,10 +59,12 @@ Theme make_dark() {
   theme.graph = QColor("#e39a57");
   theme.idle = QColor("#242931");
   theme.field = QColor("#262b32");
-  theme.slice = by_class({"#7d719e", "#3a4450", "#5b9be6", "#e39a57", "#4fb97b", "#e36a62",
-                          "#4f7f83", "#6f6a50", "#59616b", "#3a4450", "#9a83cf"});
-  theme.label = by_class({"#f4f1fb", "#e4e8ed", "#08182c", "#2b1603", "#04200f", "#2c0805",
-                          "#eaf6f7", "#f6f3e4", "#f0f2f4", "#e4e8ed", "#160b2e"});
+  theme.chosen = QColor("#2a3a57");
+  set_colours(theme,
+              {"#73669a", "#3a4450", "#5b9be6", "#e39a57", "#4fb97b", "#e36a62", "#3d7377",
+               "#77703f", "#d0d6dc", "#3a4450", "#c9b0ff"},
+              {"#ffffff", "#e4e8ed", "#08182c", "#2b1603", "#04200f", "#2c0805", "#ffffff",
+               "#ffffff", "#14181c", "#e4e8ed", "#160b2e"});
   return theme;
 }
 
@@ -63,6 +79,8 @@ const Theme& Theme::dark_theme() {
   static const Theme theme = make_dark();
   return theme;
 }
+
+double Theme::opacity_of(uint8_t cover) { return kFaintest + (1 - kFaintest) * cover / 255; }
 
 QString Theme::style_sheet() const {
   QString sheet = QStringLiteral(R"(
@@ -84,19 +102,18 @@ QString Theme::style_sheet() const {
     QPushButton::menu-indicator { image: none; width: 0; }
     QPushButton[link="true"] { color: $accent; padding: 0; border: none; background: transparent; }
     QPushButton[link="true"]:hover, QPushButton[link="true"]:focus { text-decoration: underline; }
+    QPushButton[quiet="true"] { color: $muted; padding: 0; border: none; background: transparent; }
+    QPushButton[quiet="true"]:hover, QPushButton[quiet="true"]:focus { color: $accent; }
     QTabWidget::pane { border: none; border-top: 1px solid $separator; }
     QTabBar { qproperty-drawBase: 0; }
     QTabBar::tab { padding: 7px 14px 6px 14px; color: $muted;
                    border-bottom: 2px solid transparent; }
     QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
     QTableView { border: none; gridline-color: transparent; outline: none;
-                 selection-background-color: $field; selection-color: $text; }
-    QTableView::item { padding: 0 14px 0 8px; border: none; }
-    QTableView::item:selected { background: $field; color: $text; }
-    QHeaderView::section { background: $panel; color: $muted; border: none;
-                           padding: 4px 14px 4px 8px; }
-    QHeaderView::down-arrow, QHeaderView::up-arrow { subcontrol-origin: padding;
-        subcontrol-position: center right; width: 9px; height: 9px; right: 3px; }
+                 selection-background-color: $chosen; selection-color: $text; }
+    QTableView::item { padding: 0 5px 0 11px; border: none; }
+    QTableView::item:selected { background: $chosen; color: $text; }
+    QHeaderView { background: $panel; color: $muted; border: none; }
     QSplitter::handle { background: $separator; }
     QScrollArea { border: none; }
     QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
@@ -112,12 +129,13 @@ QString Theme::style_sheet() const {
                    text-align: center; }
     QProgressBar::chunk { background: $accent; }
     QLabel[muted="true"] { color: $muted; }
+    QFrame[line="true"] { background: $separator; }
     QFrame[card="true"] { background: $field; border: 1px solid $separator; border-radius: 4px; }
     QFrame[card="true"] QLabel { background: transparent; border: none; }
   )");
-  const std::pair<const char*, QColor> names[] = {{"$panel", panel},         {"$field", field},
-                                                  {"$separator", separator}, {"$text", text},
-                                                  {"$muted", muted},         {"$accent", accent}};
+  const std::pair<const char*, QColor> names[] = {
+      {"$panel", panel}, {"$field", field},   {"$separator", separator}, {"$text", text},
+      {"$muted", muted}, {"$accent", accent}, {"$chosen", chosen}};
   for (const auto& [name, colour] : names) sheet.replace(QLatin1String(name), colour.name());
   return sheet;
 }

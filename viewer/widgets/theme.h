@@ -18,14 +18,17 @@ struct Theme {
   QColor separator;
   QColor text;
   QColor muted;
-  QColor accent;  ///< selection, active tab, links
-  QColor graph;   ///< lines of values over time
-  QColor idle;    ///< a GPU that waits
-  QColor field;   ///< inputs and cards
-  std::array<QColor, kSliceClassCount> slice;
-  std::array<QColor, kSliceClassCount> label;  ///< text on a slice
+  QColor accent;                           ///< selection, active tab, links
+  QColor graph;                            ///< lines of values over time
+  QColor idle;                             ///< a GPU that waits
+  QColor field;                            ///< inputs and cards
+  QColor chosen;                           ///< the row of a table that is selected
+  std::array<QColor, kColourCount> slice;  ///< by class, then by name
+  std::array<QColor, kColourCount> label;  ///< text on a slice
 
   [[nodiscard]] QColor of(SliceClass c) const { return slice[static_cast<size_t>(c)]; }
+  /// Of something that covers such a share of what it is painted on; the faintest can be seen.
+  [[nodiscard]] static double opacity_of(uint8_t cover);
   [[nodiscard]] QString style_sheet() const;
 
   [[nodiscard]] static const Theme& light();

@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/legend.h"
 
 namespace redline::viewer {
 namespace {
@@ -43,6 +44,7 @@ Timeline::Timeline(ViewState& state, QWidget* parent)
   grid->addWidget(new TrackColumn(state), 2, 0);
   grid->addWidget(lanes_, 2, 1);
   grid->addWidget(scroll_bar_, 2, 2);
+  grid->addWidget(new Legend(state), 3, 0, 1, 3);
   grid->setRowStretch(2, 1);
   grid->setColumnStretch(1, 1);
 
@@ -114,9 +116,17 @@ void Timeline::update_summary() {
   summary_->setText(session.traces().empty() ? QString() : parts.join(QStringLiteral(" · ")));
 }
 
+// The nearest to the middle in the topmost lane that has any there.
+SliceRef Timeline::first_in_view() const {
+  for (int y = 0; y < lanes_->height(); y += Layout::kLaneHeight / 2) {
+    if (const SliceRef ref = state_.slice_at(state_.axis().width / 2.0, y)) return ref;
+  }
+  return {};
+}
+
 void Timeline::step_slice(int direction) {
   const SliceRef ref = state_.selection();
-  if (!ref) return;
+  if (!ref) return state_.select(first_in_view());
   const trace::Lane& lane = state_.session().lane_of(ref);
   const int64_t next = int64_t{ref.slice.value} + direction;
   if (next < lane.first.value || next >= int64_t{lane.first.value} + lane.count) return;
@@ -161,6 +171,9 @@ bool Timeline::handle_key(int key) {
     case Qt::Key_Home:
       state_.fit();
       return true;
+    case Qt::Key_L:
+      state_.set_colours_by_name(!state_.name_colours());
+      return true;
     case Qt::Key_M:
       toggle_mark();
       return true;
@@ -174,6 +187,7 @@ bool Timeline::handle_key(int key) {
       state_.follow_link(1);
       return true;
     case Qt::Key_Escape:
+      if (!state_.selection() && state_.area().empty()) return false;
       state_.select({});
       state_.drop_area();
       return true;

@@ -34,6 +34,7 @@ class Timeline : public QWidget {
   void update_scroll_bar();
   void update_summary();
   void step_slice(int direction);
+  [[nodiscard]] SliceRef first_in_view() const;
 
   ViewState& state_;
   QLabel* summary_;

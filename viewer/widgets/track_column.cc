@@ -1,10 +1,12 @@
 #include "viewer/widgets/track_column.h"
 
 #include <QHelpEvent>
+#include <QMenu>
 #include <QPainter>
 #include <QPainterPath>
 #include <QToolTip>
 #include <QWheelEvent>
+#include <algorithm>
 
 #include "viewer/widgets/track_menu.h"
 
@@ -53,6 +55,7 @@ void draw_pin(QPainter& painter, const QRect& rect, const QColor& colour) {
 TrackColumn::TrackColumn(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
   setFixedWidth(kWidth);
   setMouseTracking(true);
+  setFocusPolicy(Qt::TabFocus);  // a click leaves the keys to the lanes
   setAccessibleName(tr("Tracks"));
   connect(&state, &ViewState::layout_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::scroll_changed, this, qOverload<>(&QWidget::update));
@@ -79,6 +82,10 @@ void TrackColumn::paintEvent(QPaintEvent*) {
     painter.fillRect(0, layout.pinned_height() - 2, width(), 2, state_.theme().accent);
   }
   painter.fillRect(width() - 1, 0, 1, height(), state_.theme().separator);
+  const Row* current = hasFocus() ? current_row() : nullptr;
+  if (!current) return;
+  painter.setPen(state_.theme().accent);
+  painter.drawRect(0, current->view_top(state_.scroll()), width() - 2, current->height - 2);
 }
 
 std::optional<Row> TrackColumn::sticky_header() const {
@@ -203,9 +210,68 @@ void TrackColumn::leaveEvent(QEvent*) {
   update();
 }
 
+const Row* TrackColumn::current_row() const {
+  for (const Row& row : state_.layout().rows()) {
+    if (row.id == current_) return &row;
+  }
+  return nullptr;
+}
+
+void TrackColumn::set_current(const Row& row) {
+  current_ = row.id;
+  const int top = row.view_top(state_.scroll());
+  if (!row.pinned && top < state_.layout().pinned_height()) {
+    state_.set_scroll(row.top - state_.layout().pinned_height());
+  } else if (!row.pinned && top + row.height > height()) {
+    state_.set_scroll(row.top + row.height - height());
+  }
+  const TrackGroup& group = state_.layout().group_of(row);
+  setAccessibleDescription(QString::fromStdString(
+      row.is_header() ? group.title : group.title + ", " + state_.layout().item_of(row).title));
+  update();
+}
+
+void TrackColumn::move_current(int by) {
+  const auto& rows = state_.layout().rows();
+  const Row* row = current_row();
+  if (rows.empty()) return;
+  const auto at = row ? row - rows.data() + by : 0;
+  set_current(rows[static_cast<size_t>(
+      std::clamp<std::ptrdiff_t>(at, 0, static_cast<std::ptrdiff_t>(rows.size()) - 1))]);
+}
+
+void TrackColumn::focusInEvent(QFocusEvent*) {
+  if (!current_row()) move_current(0);
+  update();
+}
+
+void TrackColumn::focusOutEvent(QFocusEvent*) { update(); }
+
+void TrackColumn::keyPressEvent(QKeyEvent* event) {
+  const Row* row = current_row();
+  const int key = event->key();
+  if (key == Qt::Key_Up || key == Qt::Key_Down) return move_current(key == Qt::Key_Up ? -1 : 1);
+  if (!row) return QWidget::keyPressEvent(event);
+  const bool folds = key == Qt::Key_Left && !row->folded;
+  const bool unfolds = key == Qt::Key_Right && row->folded;
+  const bool toggles = key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Space;
+  if (folds || unfolds || toggles) {
+    if (row->can_fold) state_.toggle(row->id);
+  } else if (key == Qt::Key_P && !row->is_header()) {
+    state_.rearrange(
+        [id = row->id, pin = !row->pinned](Layout& layout) { layout.set_pinned(id, pin); });
+  } else {
+    QWidget::keyPressEvent(event);
+  }
+}
+
 void TrackColumn::contextMenuEvent(QContextMenuEvent* event) {
-  const auto row = row_under(event->pos().y());
-  show_track_menu(state_, row, event->globalPos(), this);
+  const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
+  const Row* current = by_key ? current_row() : nullptr;
+  const auto row = current ? std::optional(*current) : row_under(event->pos().y());
+  const QPoint at = current ? mapToGlobal(QPoint(kTrackIndent, current->view_top(state_.scroll())))
+                            : event->globalPos();
+  make_track_menu(state_, row, this)->popup(at);
 }
 
 void TrackColumn::wheelEvent(QWheelEvent* event) {

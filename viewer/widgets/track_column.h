@@ -1,6 +1,6 @@
 // The left column: ranks and processes, threads and streams. Names stay in sight while their tracks
 // are. A click on a row with a triangle folds, the pin keeps a track on top, the right button has
-// the rest.
+// the rest. With the keyboard's focus: arrows, Enter, P and the menu key.
 #pragma once
 
 #include <QWidget>
@@ -23,6 +23,9 @@ class TrackColumn : public QWidget {
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   bool event(QEvent* event) override;
@@ -34,6 +37,11 @@ class TrackColumn : public QWidget {
   [[nodiscard]] QRect pin_rect(const Row& row, const QRect& label) const;
   [[nodiscard]] QRect label_rect(const Row& row) const;
 
+  /// The row that keys are for; null where it has gone.
+  [[nodiscard]] const Row* current_row() const;
+  void set_current(const Row& row);
+  void move_current(int by);
+
   void paint_row(QPainter& painter, const Row& row);
   void paint_header(QPainter& painter, const Row& row, const QRect& rect);
   void paint_track(QPainter& painter, const Row& row, const QRect& rect);
@@ -41,6 +49,7 @@ class TrackColumn : public QWidget {
 
   ViewState& state_;
   std::optional<RowId> hover_;
+  std::optional<RowId> current_;
 };
 
 }  // namespace redline::viewer

@@ -1,5 +1,7 @@
 #include "viewer/widgets/track_menu.h"
 
+#include <QClipboard>
+#include <QGuiApplication>
 #include <QMenu>
 
 namespace redline::viewer {
@@ -31,11 +33,27 @@ void add_of_row(QMenu& menu, ViewState& state, const Row& row) {
   menu.addSeparator();
 }
 
+void add_of_slice(QMenu& menu, ViewState& state, SliceRef ref) {
+  const QString name = QString::fromStdString(std::string(state.session().name_of(ref)));
+  const auto add_action = [&](const QString& text, const auto& act) {
+    QObject::connect(menu.addAction(text), &QAction::triggered, &state, act);
+  };
+  add_action(QMenu::tr("Zoom to the slice"), [&state, ref] {
+    state.select(ref);
+    state.fit_selection();
+  });
+  add_action(QMenu::tr("Find all of its name"), [&state, name] { state.find(name); });
+  add_action(QMenu::tr("Copy its name"), [name] { QGuiApplication::clipboard()->setText(name); });
+  menu.addSeparator();
+}
+
 }  // namespace
 
-QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row, QWidget* parent) {
+QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row, QWidget* parent,
+                       SliceRef slice) {
   auto* menu = new QMenu(parent);
   menu->setAttribute(Qt::WA_DeleteOnClose);
+  if (slice) add_of_slice(*menu, state, slice);
   if (row) add_of_row(*menu, state, *row);
   const size_t hidden = state.layout().arrangement().hidden.size();
   add(*menu, state, QMenu::tr("Show all (%1 hidden)").arg(hidden),
@@ -44,10 +62,6 @@ QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row, QWidget*
   add(*menu, state, QMenu::tr("Fold all"), [](Layout& layout) { layout.fold_all(true); });
   add(*menu, state, QMenu::tr("Unfold all"), [](Layout& layout) { layout.fold_all(false); });
   return menu;
-}
-
-void show_track_menu(ViewState& state, const std::optional<Row>& row, QPoint at, QWidget* parent) {
-  make_track_menu(state, row, parent)->popup(at);
 }
 
 }  // namespace redline::viewer

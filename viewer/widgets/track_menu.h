@@ -1,7 +1,6 @@
-// What can be done with a track or a group of them, as a menu.
+// What can be done with a slice, a track or a group of them, as a menu.
 #pragma once
 
-#include <QPoint>
 #include <optional>
 
 #include "viewer/widgets/view_state.h"
@@ -11,10 +10,8 @@ class QWidget;
 
 namespace redline::viewer {
 
-/// Of one row, or (none) of all. The menu belongs to `parent`.
+/// Of one row, or (none) of all; above it what there is for a slice. It belongs to `parent`.
 [[nodiscard]] QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row,
-                                     QWidget* parent);
-
-void show_track_menu(ViewState& state, const std::optional<Row>& row, QPoint at, QWidget* parent);
+                                     QWidget* parent, SliceRef slice = {});
 
 }  // namespace redline::viewer

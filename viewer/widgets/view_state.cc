@@ -1,6 +1,7 @@
 #include "viewer/widgets/view_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "viewer/models/lane_pixels.h"
 
@@ -18,14 +19,23 @@ constexpr double kLargestShare = 0.8;
 
 ViewState::ViewState(const Theme& theme, QObject* parent)
     : QObject(parent),
-      theme_(&theme),
+      theme_(theme),
       session_(std::make_shared<const Session>(std::vector<std::shared_ptr<const trace::Trace>>{})),
       derived_(std::make_shared<const DerivedTracks>()),
+      colours_(std::make_shared<const Colours>()),
       collectives_(std::make_shared<const CollectiveLinks>()) {}
 
+void ViewState::set_theme(const Theme& theme) {
+  theme_ = theme;
+  emit theme_changed();
+}
+
 void ViewState::open(std::shared_ptr<const Session> session) {
+  search_task_.cancel();
+  step_when_found_ = 0;
   session_ = std::move(session);
   derived_ = std::make_shared<const DerivedTracks>();
+  colours_ = std::make_shared<const Colours>();
   layout_ = Layout(*session_, height_);
   collectives_ = std::make_shared<const CollectiveLinks>();
   selection_ = hover_ = {};
@@ -36,6 +46,7 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   scroll_ = 0;
   axis_ = axis_.showing(first_view(*session_, axis_.width));
   emit session_changed();
+  emit colours_changed();
   emit layout_changed();
   emit axis_changed();
   emit scroll_changed();
@@ -46,6 +57,8 @@ void ViewState::open(std::shared_ptr<const Session> session) {
 
 void ViewState::add(const AnalysedSession& analysed) {
   derived_ = analysed.derived;
+  colours_ = analysed.colours;
+  emit colours_changed();
   collectives_ = analysed.collectives;
   rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
   if (!selection_) return;
@@ -106,6 +119,11 @@ void ViewState::toggle(RowId row) {
   rearrange([row](Layout& layout) { layout.toggle(row); });
 }
 
+void ViewState::set_colours_by_name(bool by_name) {
+  colours_by_name_ = by_name;
+  emit colours_changed();
+}
+
 void ViewState::select(SliceRef ref) {
   if (ref == selection_) return;
   selection_ = ref;
@@ -123,7 +141,11 @@ void ViewState::select_area(QPointF from, QPointF to) {
 }
 
 void ViewState::select_area_of_slice() {
-  area_.range = selection_ ? session_->range_of(selection_) : axis_.range();
+  select_time(selection_ ? session_->range_of(selection_) : axis_.range());
+}
+
+void ViewState::select_time(TimeRange range) {
+  area_.range = range;
   area_.lanes = lanes_between(*session_, layout_, 0, layout_.height());
   emit area_changed();
 }
@@ -147,13 +169,14 @@ void ViewState::set_mark(int64_t time_ns, const std::string& note) {
 }
 
 SavedView ViewState::saved_view() const {
-  return {axis_.range(), scroll_, search_.text(), layout_.arrangement(), marks_};
+  return {axis_.range(), scroll_, search_.text(), layout_.arrangement(), marks_, colours_by_name_};
 }
 
 void ViewState::restore(const SavedView& view) {
   marks_.clear();
   for (const Mark& mark : view.marks) set_mark(mark.time_ns, mark.note);
   rearrange([&](Layout& layout) { layout.arrange(view.arrangement); });
+  set_colours_by_name(view.colours_by_name);
   if (view.range.span_ns() > 0) set_range(view.range);
   set_scroll(view.scroll);
   if (!view.search.empty()) find(QString::fromStdString(view.search));
@@ -199,13 +222,48 @@ void ViewState::set_hover(SliceRef ref) {
 }
 
 void ViewState::find(const QString& text) {
-  search_ = Search(*session_, text.toStdString());
+  search_task_.cancel();
+  step_when_found_ = 0;
+  const std::string wanted = text.toStdString();
+  const auto part = args_part(wanted);
+  const bool is_quick = !part && session_->event_count() <= searched_at_once_;
+  search_ = is_quick ? Search(*session_, wanted) : Search::pending(wanted);
   emit search_changed();
+  if (!search_.is_pending()) return;
+  search_task_.start(
+      [session = session_, wanted, part](const std::atomic<bool>& cancelled) {
+        return part ? Search(*session, wanted, find_in_args(*session, *part, &cancelled))
+                    : Search(*session, wanted, &cancelled);
+      },
+      [this](const Search& found) { show_found(found); });
 }
 
-void ViewState::find_next() { go_to(search_.next(*session_, selection_)); }
+void ViewState::show_found(const Search& found) {
+  search_ = found;
+  emit search_changed();
+  const int step = std::exchange(step_when_found_, 0);
+  if (step > 0) find_next();
+  if (step < 0) find_previous();
+}
 
-void ViewState::find_previous() { go_to(search_.previous(*session_, selection_)); }
+void ViewState::replace(std::shared_ptr<const Session> session, const AnalysedSession& analysed) {
+  const SavedView view = saved_view();
+  const SliceRef selected = selection_;
+  open(std::move(session));
+  add(analysed);
+  restore(view);
+  select(selected);
+}
+
+void ViewState::find_next() {
+  if (search_.is_pending()) step_when_found_ = 1;
+  go_to(search_.next(*session_, selection_));
+}
+
+void ViewState::find_previous() {
+  if (search_.is_pending()) step_when_found_ = -1;
+  go_to(search_.previous(*session_, selection_));
+}
 
 SliceRef ViewState::slice_at(double x, int y) const {
   const auto hit = layout_.lane_at(*session_, layout_.content_y(y, scroll_));

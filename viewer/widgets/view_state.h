@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "viewer/models/area.h"
+#include "viewer/models/colours.h"
+#include "viewer/models/latest_task.h"
 #include "viewer/models/layout.h"
 #include "viewer/models/links.h"
 #include "viewer/models/load.h"
@@ -23,10 +25,16 @@ class ViewState : public QObject {
  public:
   explicit ViewState(const Theme& theme, QObject* parent = nullptr);
 
-  [[nodiscard]] const Theme& theme() const { return *theme_; }
+  /// Stays where it is when another one is chosen: widgets may hold on to it.
+  [[nodiscard]] const Theme& theme() const { return theme_; }
   [[nodiscard]] const Session& session() const { return *session_; }
   [[nodiscard]] const std::shared_ptr<const Session>& shared_session() const { return session_; }
   [[nodiscard]] const DerivedTracks& derived() const { return *derived_; }
+  [[nodiscard]] const Colours& colours() const { return *colours_; }
+  /// Null where slices are coloured by class.
+  [[nodiscard]] const Colours* name_colours() const {
+    return colours_by_name_ ? colours_.get() : nullptr;
+  }
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] const TimeAxis& axis() const { return axis_; }
   [[nodiscard]] SliceRef selection() const { return selection_; }
@@ -38,6 +46,7 @@ class ViewState : public QObject {
   [[nodiscard]] const Search& search() const { return search_; }
   [[nodiscard]] int scroll() const { return scroll_; }  ///< pixels of the layout above the view
 
+  void set_theme(const Theme& theme);
   void open(std::shared_ptr<const Session> session);
   /// Adds tracks and links that the report has found.
   void add(const AnalysedSession& analysed);
@@ -56,6 +65,7 @@ class ViewState : public QObject {
     emit layout_changed();
   }
   void toggle(RowId row);
+  void set_colours_by_name(bool by_name);
 
   void select(SliceRef ref);
   /// Selects and moves the view there; zooms where the slice would be too small or too large.
@@ -66,6 +76,8 @@ class ViewState : public QObject {
   /// The time of the selected slice (else all of the view) in all lanes.
   void select_area_of_slice();
   void drop_area();
+  /// Some time in all lanes.
+  void select_time(TimeRange range);
   /// Sets a mark; one at that very time is replaced.
   void set_mark(int64_t time_ns, const std::string& note);
   void remove_mark(int64_t time_ns);
@@ -74,7 +86,14 @@ class ViewState : public QObject {
   /// To the slice that the selected one follows from (-1) or leads to (1).
   void follow_link(int direction);
 
+  /// Of many slices, and of arguments ("args:text"), what is found is known later: search_changed()
+  /// comes twice then. A step to the next or the previous hit is made as soon as they are known.
   void find(const QString& text);
+  /// A search of so many events takes less than a frame.
+  void set_searched_at_once(uint64_t events) { searched_at_once_ = events; }
+  /// Puts another session of the same traces in place of this one, their times moved.
+  void replace(std::shared_ptr<const Session> session, const AnalysedSession& analysed);
+  void wait() { search_task_.wait(); }
   void find_next();
   void find_previous();
 
@@ -86,9 +105,11 @@ class ViewState : public QObject {
   [[nodiscard]] SliceRef slice_at(double x, int y) const;
 
  signals:
+  void theme_changed();
   void session_changed();
   void axis_changed();
   void layout_changed();
+  void colours_changed();
   void scroll_changed();
   void selection_changed();
   void hover_changed();
@@ -98,11 +119,14 @@ class ViewState : public QObject {
 
  private:
   void set_axis(const TimeAxis& axis);
+  void show_found(const Search& found);
   [[nodiscard]] int max_scroll() const;
 
-  const Theme* theme_;
+  Theme theme_;
   std::shared_ptr<const Session> session_;
   std::shared_ptr<const DerivedTracks> derived_;
+  std::shared_ptr<const Colours> colours_;
+  bool colours_by_name_ = false;
   Layout layout_;
   TimeAxis axis_;
   int height_ = 1;
@@ -114,6 +138,9 @@ class ViewState : public QObject {
   std::vector<Mark> marks_;
   SliceRef hover_;
   Search search_;
+  uint64_t searched_at_once_ = 2'000'000;
+  int step_when_found_ = 0;       ///< 1: to the next hit, -1: to the previous one
+  LatestTask search_task_{this};  ///< ends before the rest
 };
 
 }  // namespace redline::viewer

@@ -5,6 +5,9 @@
 
 #include <QApplication>
 #include <QLabel>
+#include <QPushButton>
+#include <QSettings>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QWheelEvent>
 
@@ -23,6 +26,7 @@ inline LoadedSession loaded(std::vector<std::shared_ptr<const trace::Trace>> tra
 class Window : public testing::Test {
  protected:
   Window() {
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings_.path());
     window_.resize(1200, 800);
     window_.show();
     EXPECT_TRUE(QTest::qWaitForWindowExposed(&window_));
@@ -69,9 +73,13 @@ class Window : public testing::Test {
     for (const QLabel* label : window_.findChildren<QLabel*>()) {
       if (label->isVisible() && label->text().contains(text)) return true;
     }
+    for (const QPushButton* button : window_.findChildren<QPushButton*>()) {
+      if (button->isVisible() && button->text().contains(text)) return true;
+    }
     return false;
   }
 
+  QTemporaryDir settings_;  ///< so that the user's own stay as they are
   MainWindow window_{Theme::light()};
 };
 

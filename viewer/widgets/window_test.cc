@@ -21,6 +21,8 @@ TEST_F(Window, OpensOnTheWholeOfAShortRecording) {
   EXPECT_EQ(state().axis().width, lanes().width());
 }
 
+TEST_F(Window, FitsASmallScreen) { EXPECT_LE(window_.minimumSizeHint().width(), 800); }
+
 TEST_F(Window, KeysZoomAndPan) {
   open_two_ranks();
   const TimeAxis start = state().axis();
@@ -286,7 +288,7 @@ TEST_F(Window, HostileFilesPaintOrSpeak) {
 }  // namespace redline::viewer
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   // No display is needed, and none that is there is disturbed.
   qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication application(argc, argv);

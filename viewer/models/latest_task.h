@@ -37,6 +37,11 @@ class LatestTask : public QObject {
   void cancel() {
     if (cancelled_) cancelled_->store(true);
   }
+  /// Large things go on that thread, too: giving gigabytes back takes the system more than a frame.
+  template <typename Thing>
+  void let_go(std::shared_ptr<Thing> thing) {
+    pool_.start([held = std::move(thing)]() mutable { held.reset(); });
+  }
   /// Until the work is done; what it gives is shown by the next round of events.
   void wait() { pool_.waitForDone(); }
 

@@ -1,0 +1,76 @@
+#include "viewer/models/hits_model.h"
+
+#include <utility>
+
+namespace redline::viewer {
+namespace {
+
+int alignment(Unit unit) {
+  return static_cast<int>(unit == Unit::kText ? Qt::AlignLeft : Qt::AlignRight) |
+         static_cast<int>(Qt::AlignVCenter);
+}
+
+}  // namespace
+
+void HitsModel::set_hits(std::shared_ptr<const Session> session, Hits hits) {
+  task_.cancel();
+  beginResetModel();
+  session_ = std::move(session);
+  hits_.swap(hits);
+  endResetModel();
+  task_.let_go(std::move(hits));
+}
+
+Table HitsModel::table() const {
+  Table table{"Find", hit_columns(), {}};
+  for (size_t i = 0; i < shown_count(); ++i) {
+    const SliceRef ref = (*hits_)[i];
+    TableRow row{{}, ref, {}};
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      row.values.push_back(hit_value(*session_, ref, c));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+void HitsModel::sort(int column, Qt::SortOrder order) {
+  if (column < 0 || column >= columnCount() || !session_) return;
+  task_.start(
+      [session = session_, hits = hits_, column = static_cast<size_t>(column),
+       ascending = order == Qt::AscendingOrder](const std::atomic<bool>& cancelled) {
+        return sort_hits(*session, *hits, column, ascending, &cancelled);
+      },
+      [this](const Hits& hits) {
+        task_.let_go(std::exchange(hits_, hits));
+        // The layout stays as it is: told of a new one, a view looks at each row.
+        emit dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+        emit sorted();
+      });
+}
+
+int HitsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(shown_count());
+}
+
+int HitsModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(hit_columns().size());
+}
+
+QVariant HitsModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
+  const auto column = static_cast<size_t>(index.column());
+  const Unit unit = hit_columns()[column].unit;
+  if (role == Qt::TextAlignmentRole) return alignment(unit);
+  if (role != Qt::DisplayRole && !(role == Qt::ToolTipRole && unit == Unit::kText)) return {};
+  return QString::fromStdString(value_text(hit_value(*session_, hit(index.row()), column), unit));
+}
+
+QVariant HitsModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
+  const TableColumn& column = hit_columns()[static_cast<size_t>(section)];
+  if (role == Qt::TextAlignmentRole) return alignment(column.unit);
+  return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
+}
+
+}  // namespace redline::viewer

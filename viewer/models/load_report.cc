@@ -1,0 +1,27 @@
+#include "viewer/models/load_report.h"
+
+#include <fmt/format.h>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+
+std::string load_report(const Session& session) {
+  std::string text;
+  for (const SessionTrace& item : session.traces()) {
+    const trace::Trace& trace = *item.trace;
+    text += fmt::format("{}{}\n", text.empty() ? "" : "\n", printable(trace.path()));
+    text += fmt::format("  {} events, {} slices, {} tracks, {} counters\n",
+                        format_count(trace.event_count()), format_count(trace.slice_count()),
+                        format_count(trace.tracks().size()), format_count(trace.counters().size()));
+    if (trace.issues().empty()) text += "  nothing skipped, nothing repaired\n";
+    for (const trace::LoadIssue& issue : trace.issues()) {
+      text += fmt::format("  {} {} × {}, the first at byte {}\n",
+                          issue.lost_data ? "skipped" : "repaired", format_count(issue.count),
+                          issue.name, format_count(issue.first_offset));
+    }
+  }
+  return text;
+}
+
+}  // namespace redline::viewer

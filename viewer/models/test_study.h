@@ -1,0 +1,72 @@
+// A study file for tests, written as autotune writes it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tuner/study.h"
+
+namespace redline::viewer {
+
+class TestStudy {
+ public:
+  explicit TestStudy(const std::string& path)
+      : space_(*tuner::make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"},
+                                  {"python", "train.py"},
+                                  {.gpu = true, .cores = 8, .memory_available_bytes = {}})) {
+    tuner::StudyIdentity identity;
+    identity.command = {"python", "train.py"};
+    identity.space = space_.signature();
+    auto study = tuner::Study::open(path, identity, false);
+    EXPECT_TRUE(study.has_value()) << study.error();
+    if (study) study_.emplace(*std::move(study));
+  }
+
+  /// No rate: out of memory; with joules: of a search for energy. Returns the trial's number.
+  int64_t trial(const tuner::Config& config, std::optional<double> rate,
+                const std::string& why = "batch", std::optional<double> joules_per_sample = {}) {
+    tuner::TrialResult result;
+    result.observed = {{"batch_size", "32"}, {"amp", "off"}, {"num_workers", "0"}};
+    result.outcome = rate ? tuner::Outcome::kOk : tuner::Outcome::kGpuOom;
+    if (rate) result.throughput = tuner::Throughput{*rate, 0.99 * *rate, 1.01 * *rate};
+    if (joules_per_sample) {
+      const double score = 1 / *joules_per_sample;
+      result.joules_per_sample = joules_per_sample;
+      result.samples_per_joule = tuner::Throughput{score, 0.9 * score, 1.1 * score};
+    }
+    if (rate) result.peak_memory_bytes = 3ull << 30;
+    if (!rate) result.message = "out of memory (rank 1)";
+    if (!rate) result.stderr_tail = "torch.OutOfMemoryError: CUDA out of memory.";
+    result.steps = 50;
+    result.wall = std::chrono::seconds(12);
+    const auto id = study_->start({.config = config, .why = why});
+    EXPECT_TRUE(id && study_->finish(*id, result));
+    return *id;
+  }
+  void start(const tuner::Config& config) {
+    EXPECT_TRUE(study_->start({.config = config, .why = "batch"}));
+  }
+  /// Into the folder of a trial.
+  void add_trace(int64_t trial, const std::string& json) const {
+    const std::filesystem::path folder(study_->trial_directory(trial));
+    std::filesystem::create_directories(folder / "traces");
+    std::ofstream(folder / "traces" / "rank0.pt.trace.json") << json;
+  }
+
+  /// Four trials: the default, a faster one, one out of memory, the best.
+  void add_search() {
+    trial({}, 1000, "default");
+    trial({{"amp", "bf16"}, {"batch_size", "64"}}, 3000, "screen");
+    trial({{"amp", "bf16"}, {"batch_size", "512"}}, std::nullopt, "frontier");
+    trial({{"amp", "bf16"}, {"batch_size", "128"}, {"num_workers", "4"}}, 5000, "frontier");
+  }
+
+ private:
+  tuner::Space space_;
+  std::optional<tuner::Study> study_;
+};
+
+}  // namespace redline::viewer

@@ -1,0 +1,251 @@
+#include "viewer/models/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "tuner/best_config.h"
+#include "tuner/study.h"
+#include "tuner/study_figures.h"
+#include "tuner/trial_text.h"
+#include "tuner/words.h"
+#include "viewer/models/match_text.h"
+
+namespace redline::viewer {
+namespace {
+
+namespace fs = std::filesystem;
+using tuner::FinishedTrial;
+using tuner::History;
+using tuner::TrialMark;
+
+constexpr size_t kShownValues = 6;
+constexpr int kTraceDepth = 2;  // folders below a trial's own
+
+ChartPoint point_of(const TrialMark& mark) {
+  return {mark.x, mark.rate, mark.is_best, mark.trial, mark.hint};
+}
+
+Chart batch_chart(const History& history) {
+  const bool energy = history.objective() == tuner::Objective::kSamplesPerJoule;
+  Chart chart{energy ? "Samples/J by batch size" : "Throughput by batch size",
+              "batch size of a rank",
+              true,
+              {}};
+  for (const tuner::BatchSeries& series : tuner::batch_series(history)) {
+    ChartSeries shown{series.name, {}, false, series.frontier.middle()};
+    for (const TrialMark& mark : series.marks) shown.points.push_back(point_of(mark));
+    chart.series.push_back(std::move(shown));
+  }
+  return chart;
+}
+
+Chart convergence_chart(const History& history) {
+  Chart chart{"Search: each trial, and the best so far", "trial", false, {}};
+  ChartSeries series{"best so far", {}, true, {}};
+  for (const TrialMark& mark : tuner::convergence(history)) series.points.push_back(point_of(mark));
+  chart.series.push_back(std::move(series));
+  return chart;
+}
+
+std::vector<KnobShare> knob_shares(const History& history, const tuner::Space& space) {
+  std::vector<KnobShare> shares;
+  for (const tuner::KnobEffect& effect : tuner::knob_effects(history, space)) {
+    KnobShare share{effect.knob, effect.at_stake(), {}};
+    for (size_t i = 0; i < std::min(effect.best_by_value.size(), kShownValues); ++i) {
+      const auto& [value, rate] = effect.best_by_value[i];
+      share.values += fmt::format("{}{}: {}", i ? " · " : "", value,
+                                  rate > 0 ? tuner::number_text(rate) : "does not run");
+    }
+    if (effect.best_by_value.size() > kShownValues) share.values += " …";
+    shares.push_back(std::move(share));
+  }
+  return shares;
+}
+
+TableValue knob_value(const tuner::Config& config, const std::string& knob) {
+  const auto found = config.find(knob);
+  if (found == config.end()) return {};
+  const auto number = tuner::parse_integer(found->second);
+  return number ? TableValue(*number) : TableValue(found->second);
+}
+
+std::vector<std::string> knob_names(const tuner::Space& space) {
+  std::vector<std::string> names;
+  for (const tuner::Knob& knob : space.knobs) names.push_back(knob.name);
+  if (space.samples_a_step) names.emplace_back("accumulation");
+  return names;
+}
+
+// A range of integers sorts and reads as numbers, choices as words.
+Unit unit_of(const tuner::Space& space, const std::string& name) {
+  const tuner::Knob* knob = space.find(name);
+  return !knob || knob->is_numeric() ? Unit::kCount : Unit::kText;
+}
+
+TableRow trial_row(const FinishedTrial& trial, const History& history,
+                   const std::vector<std::string>& knobs, bool has_trace) {
+  const tuner::TrialResult& result = trial.result;
+  const tuner::Config all = history.effective(trial.config);
+  TableRow row{{trial.id}, {}, std::to_string(trial.id)};
+  for (const std::string& knob : knobs) row.values.push_back(knob_value(all, knob));
+  row.values.push_back(trial.ok() ? TableValue(result.throughput->samples_per_s) : TableValue());
+  row.values.emplace_back(result.joules_per_sample);
+  row.values.push_back(result.peak_memory_bytes
+                           ? TableValue(static_cast<int64_t>(*result.peak_memory_bytes))
+                           : TableValue());
+  row.values.emplace_back(result.data_wait_share);
+  row.values.emplace_back(int64_t{result.wall.count()});
+  row.values.emplace_back(trial.why);
+  row.values.emplace_back(has_trace ? TableValue(std::string("yes")) : TableValue());
+  row.values.emplace_back(trial.ok() ? std::string("ok") : result.message);
+  return row;
+}
+
+void drop_empty_columns(Table& table) {
+  for (size_t c = table.columns.size(); c-- > 0;) {
+    if (has_values(table, c)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.columns.erase(table.columns.begin() + at);
+    for (TableRow& row : table.rows) row.values.erase(row.values.begin() + at);
+  }
+}
+
+Table trial_table(const tuner::StudyContent& study, const History& history,
+                  const std::vector<TrialDetails>& details) {
+  const std::vector<std::string> knobs = knob_names(study.space);
+  Table table{"Trials", {{"Trial", Unit::kCount}}, {}};
+  for (const std::string& knob : knobs) table.columns.push_back({knob, unit_of(study.space, knob)});
+  table.columns.insert(table.columns.end(), {{"Samples/s", Unit::kRate},
+                                             {"J a sample", Unit::kRate},
+                                             {"Memory", Unit::kBytes},
+                                             {"Data wait", Unit::kShare},
+                                             {"Took", Unit::kDuration},
+                                             {"Why", Unit::kText},
+                                             {"Trace", Unit::kText},
+                                             {"Ended", Unit::kText}});
+  for (size_t i = 0; i < study.trials.size(); ++i) {
+    table.rows.push_back(trial_row(study.trials[i], history, knobs, !details[i].traces.empty()));
+  }
+  drop_empty_columns(table);
+  return table;
+}
+
+bool is_trace_name(const std::string& name) {
+  constexpr std::string_view kEndings[] = {".json", ".json.gz", ".json.zst", ".json.partial"};
+  const bool is_trace = std::any_of(std::begin(kEndings), std::end(kEndings),
+                                    [&](std::string_view end) { return name.ends_with(end); });
+  return is_trace && name.find("trace") != std::string::npos;
+}
+
+std::vector<std::string> traces_in(const fs::path& folder) {
+  std::vector<std::string> traces;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (entry.depth() >= kTraceDepth) entry.disable_recursion_pending();
+    if (entry->is_regular_file(ignored) && is_trace_name(entry->path().filename().string())) {
+      traces.push_back(entry->path().string());
+    }
+  }
+  std::sort(traces.begin(), traces.end());
+  return traces;
+}
+
+std::vector<TrialDetails> trial_details(const tuner::StudyContent& study) {
+  std::vector<TrialDetails> details;
+  for (const FinishedTrial& trial : study.trials) {
+    details.push_back({trial.id, tuner::trial_text(study, trial.id).value_or(std::string()),
+                       traces_in(fs::path(study.trials_directory) / std::to_string(trial.id))});
+  }
+  return details;
+}
+
+void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History& history) {
+  const auto best = tuner::find_best(history);
+  if (!study.trials.empty()) tuning.default_trial = study.trials.front().id;
+  if (!best) {
+    tuning.verdict = study.trials.empty() ? "No trial has ended yet" : "No trial succeeded";
+    return;
+  }
+  const tuner::Throughput& rate = best->estimate.score;
+  tuning.rate = tuner::number_text(rate.samples_per_s) + " " + tuner::unit_of(history.objective());
+  tuning.spread =
+      fmt::format("{} to {}, 95 %", tuner::number_text(rate.low), tuner::number_text(rate.high));
+  if (best->is_default) {
+    tuning.verdict = "the default itself";
+  } else if (best->speedup) {
+    tuning.verdict = fmt::format("{}{:.2f} × the default ({:.2f} to {:.2f})",
+                                 best->proven() ? "" : "not proven faster: ", best->speedup->value,
+                                 best->speedup->low, best->speedup->high);
+  } else {
+    tuning.verdict = "the default does not run";
+  }
+  tuning.knobs = tuner::config_text(best->effective, " · ");
+  tuning.command = "redline run --config best.json -- " + tuner::shell_text(study.identity.command);
+  tuning.best_trial = history.runs_of(best->config).front()->id;
+}
+
+std::string figures_of(const tuner::StudyContent& study, const History& history) {
+  std::chrono::nanoseconds used{0};
+  for (const FinishedTrial& trial : study.trials) used += trial.result.wall;
+  const size_t count = study.trials.size();
+  std::string text = fmt::format("{} trial{} · {} out of memory · {}", count, count == 1 ? "" : "s",
+                                 history.out_of_memory_count(), tuner::duration_text(used));
+  if (study.interrupted > 0) text += fmt::format(" · {} interrupted", study.interrupted);
+  return text;
+}
+
+}  // namespace
+
+const TrialDetails* Tuning::find(int64_t trial) const {
+  const auto found = std::find_if(details.begin(), details.end(),
+                                  [trial](const TrialDetails& one) { return one.id == trial; });
+  return found == details.end() ? nullptr : &*found;
+}
+
+bool is_study(const std::string& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kMagic.size(), '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  return head == kMagic || (fs::path(path).extension() == ".db" && kMagic.starts_with(head));
+}
+
+tl::expected<Tuning, std::string> load_tuning(const std::string& path) {
+  const auto study = tuner::read_study(path);
+  if (!study) return tl::unexpected(study.error());
+  const History history = study->history();
+  Tuning tuning;
+  tuning.path = path;
+  tuning.details = trial_details(*study);
+  add_verdict(tuning, *study, history);
+  tuning.figures = figures_of(*study, history);
+  tuning.batches = batch_chart(history);
+  tuning.convergence = convergence_chart(history);
+  tuning.knob_shares = knob_shares(history, study->space);
+  tuning.trials = trial_table(*study, history, tuning.details);
+  return tuning;
+}
+
+Table rows_with(const Table& table, const std::string& text) {
+  Table result{table.title, table.columns, {}};
+  for (const TableRow& row : table.rows) {
+    for (size_t c = 0; c < row.values.size(); ++c) {
+      const std::string value = value_text(row.values[c], table.columns[c].unit);
+      if (!contains_text(value, text)) continue;
+      result.rows.push_back(row);
+      break;
+    }
+  }
+  return result;
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,148 @@
+#include "viewer/models/tuning.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <QTemporaryDir>
+
+#include "tuner/database.h"
+#include "viewer/models/test_study.h"
+
+namespace redline::viewer {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TuningOf : public ::testing::Test {
+ protected:
+  std::string path(const char* name = "study.db") { return folder_.filePath(name).toStdString(); }
+  void write(const char* name, const std::string& text) { std::ofstream(path(name)) << text; }
+  std::string refusal(const char* name) {
+    const auto tuning = load_tuning(path(name));
+    EXPECT_FALSE(tuning);
+    return tuning ? "" : tuning.error();
+  }
+
+  QTemporaryDir folder_;
+};
+
+std::vector<std::string> cells(const Table& table, size_t row) {
+  std::vector<std::string> texts;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    texts.push_back(value_text(table.rows[row].values[c], table.columns[c].unit));
+  }
+  return texts;
+}
+
+TEST_F(TuningOf, ASearchSaysWhatWonAndHow) {
+  TestStudy study(path());
+  study.add_search();
+  study.start({{"batch_size", "8"}});
+  ASSERT_TRUE(is_study(path()));
+  const auto tuning = load_tuning(path());
+  ASSERT_TRUE(tuning) << tuning.error();
+  EXPECT_EQ(tuning->rate, "5,000 samples/s");
+  EXPECT_THAT(tuning->verdict, HasSubstr("5.00 × the default"));
+  EXPECT_EQ(tuning->knobs, "amp bf16 · batch_size 128 · num_workers 4");
+  EXPECT_EQ(tuning->command, "redline run --config best.json -- python train.py");
+  EXPECT_EQ(tuning->figures, "4 trials · 1 out of memory · 48.0 s");
+  EXPECT_EQ(tuning->best_trial, 4);
+  EXPECT_EQ(tuning->default_trial, 1);
+
+  ASSERT_EQ(tuning->batches.series.size(), 2U);
+  const ChartSeries& fastest = tuning->batches.series[0];
+  EXPECT_EQ(fastest.name, "amp bf16");
+  EXPECT_EQ(fastest.points.size(), 3U);
+  EXPECT_EQ(fastest.limit, 256) << "128 fits, 512 does not";
+  ASSERT_EQ(tuning->convergence.series.size(), 1U);
+  EXPECT_EQ(tuning->convergence.series[0].points.size(), 4U);
+  ASSERT_EQ(tuning->knob_shares.size(), 3U);
+  EXPECT_EQ(tuning->knob_shares[0].knob, "batch_size");
+  EXPECT_EQ(tuning->knob_shares[0].values,
+            "128: 5,000 · 64: 3,000 · 32: 1,000 · 512: does not run");
+}
+
+TEST_F(TuningOf, ASearchForEnergyIsNotMeasuredInSamplesASecond) {
+  TestStudy study(path());
+  study.trial({}, 1000, "default", 0.5);
+  study.trial({{"batch_size", "64"}}, 800, "batch", 0.0625);
+  const auto tuning = load_tuning(path());
+  EXPECT_EQ(tuning->rate, "16.0 samples/J");
+  EXPECT_EQ(tuning->best_trial, 2) << "the slower one takes less energy";
+  EXPECT_EQ(tuning->batches.title, "Samples/J by batch size");
+  EXPECT_EQ(tuning->trials.columns[5].title, "J a sample");
+  EXPECT_EQ(cells(tuning->trials, 1)[5], "0.0625");
+}
+
+TEST_F(TuningOf, EveryTrialIsARow) {
+  TestStudy study(path());
+  study.add_search();
+  const Table trials = load_tuning(path())->trials;
+  ASSERT_EQ(trials.rows.size(), 4U);
+  EXPECT_THAT(cells(trials, 3),
+              ElementsAre("4", "128", "bf16", "4", "5,000", "3.0 GiB", "12.0 s", "frontier", "ok"))
+      << "no trial has a trace or waited for data";
+  EXPECT_THAT(cells(trials, 2), ElementsAre("3", "512", "bf16", "0", "-", "-", "12.0 s", "frontier",
+                                            "out of memory (rank 1)"));
+  EXPECT_EQ(trials.rows[2].name, "3");
+  EXPECT_EQ(rows_with(trials, "OUT OF").rows.size(), 1U);
+  EXPECT_EQ(rows_with(trials, "bf16").rows.size(), 3U);
+  EXPECT_EQ(rows_with(trials, "").rows.size(), 4U);
+  EXPECT_THAT(table_csv(trials), HasSubstr("samples_per_s,memory_bytes"));
+}
+
+TEST_F(TuningOf, ATrialKnowsItsTraces) {
+  TestStudy study(path());
+  study.add_search();
+  study.add_trace(2, "{}");
+  const auto tuning = load_tuning(path());
+  ASSERT_NE(tuning->find(2), nullptr);
+  ASSERT_EQ(tuning->find(2)->traces.size(), 1U);
+  EXPECT_THAT(tuning->find(2)->traces[0], HasSubstr("study.trials/2/traces/rank0.pt.trace.json"));
+  EXPECT_TRUE(tuning->find(1)->traces.empty());
+  EXPECT_THAT(tuning->find(3)->text, HasSubstr("CUDA out of memory"));
+  EXPECT_EQ(tuning->find(9), nullptr);
+  EXPECT_EQ(cells(tuning->trials, 1)[8], "yes");
+}
+
+TEST_F(TuningOf, WithoutSuccessThereIsASentence) {
+  TestStudy study(path());
+  EXPECT_EQ(load_tuning(path())->verdict, "No trial has ended yet");
+  study.trial({}, std::nullopt);
+  const auto tuning = load_tuning(path());
+  EXPECT_EQ(tuning->verdict, "No trial succeeded");
+  EXPECT_EQ(tuning->rate, "");
+  EXPECT_EQ(tuning->trials.rows.size(), 1U);
+}
+
+TEST_F(TuningOf, WhatIsNoStudyIsRefusedWithItsName) {
+  {
+    TestStudy study(path());
+    study.add_search();
+  }
+  write("empty.db", "");
+  EXPECT_TRUE(is_study(path("empty.db")));
+  EXPECT_THAT(refusal("empty.db"), HasSubstr("empty.db: it is empty"));
+
+  std::ifstream whole(path(), std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(whole)), {});
+  for (const size_t size : {size_t{7}, size_t{100}, size_t{5000}, text.size() / 2}) {
+    write("torn.db", text.substr(0, size));
+    EXPECT_TRUE(is_study(path("torn.db"))) << size;
+    EXPECT_THAT(refusal("torn.db"), HasSubstr("torn.db: ")) << size;
+  }
+
+  ASSERT_TRUE(tuner::Database::open(path())->execute("PRAGMA user_version=7"));
+  EXPECT_THAT(refusal("study.db"), HasSubstr("a study of version 7"));
+  ASSERT_TRUE(tuner::Database::open(path("other.db"))->execute("CREATE TABLE slices (id)"));
+  EXPECT_THAT(refusal("other.db"), HasSubstr("a database, but no study"));
+
+  write("trace.json", "[]");
+  EXPECT_FALSE(is_study(path("trace.json")));
+  EXPECT_FALSE(is_study(path("nothing.db")));
+  EXPECT_FALSE(is_study(folder_.path().toStdString()));
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -1,0 +1,79 @@
+// What a screen reader finds: each control with a name and a role that fits.
+#include <QAbstractButton>
+#include <QAccessible>
+#include <QLineEdit>
+#include <QTableView>
+#include <QTemporaryDir>
+
+#include "viewer/models/test_study.h"
+#include "viewer/widgets/chart_view.h"
+#include "viewer/widgets/overview_strip.h"
+#include "viewer/widgets/ruler_view.h"
+#include "viewer/widgets/track_column.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class Accessible : public Window {
+ protected:
+  static QString name_of(QObject* object) {
+    QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(object);
+    return interface ? interface->text(QAccessible::Name) : QString();
+  }
+  static QAccessible::Role role_of(QObject* object) {
+    QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(object);
+    return interface ? interface->role() : QAccessible::NoRole;
+  }
+  template <typename Widget>
+  void expect_names(std::initializer_list<QAccessible::Role> roles, qsizetype at_least) {
+    qsizetype seen = 0;
+    for (Widget* widget : window_.findChildren<Widget*>()) {
+      if (widget->objectName().startsWith(QLatin1String("qt_"))) continue;  // Qt's own parts
+      ++seen;
+      EXPECT_FALSE(name_of(widget).isEmpty()) << widget->metaObject()->className();
+      if (roles.size() == 0) continue;
+      EXPECT_NE(std::find(roles.begin(), roles.end(), role_of(widget)), roles.end())
+          << widget->metaObject()->className() << ' ' << role_of(widget);
+    }
+    EXPECT_GE(seen, at_least);
+  }
+};
+
+TEST_F(Accessible, EveryControlHasANameAndARole) {
+  QTemporaryDir folder;
+  TestStudy study(folder.filePath("study.db").toStdString());
+  study.add_search();
+  window_.show_tuning(*load_tuning(folder.filePath("study.db").toStdString()));
+  open_two_ranks();
+  expect_names<QLineEdit>({QAccessible::EditableText}, 3);
+  expect_names<QTableView>({QAccessible::Table}, 8);
+  expect_names<ChartView>({}, 2);
+  expect_names<LanesView>({}, 1);
+  expect_names<RulerView>({}, 1);
+  expect_names<OverviewStrip>({}, 1);
+  expect_names<TrackColumn>({}, 1);
+  for (QAbstractButton* button : window_.findChildren<QAbstractButton*>()) {
+    if (!button->isVisible() || button->inherits("QTableCornerButton")) continue;
+    EXPECT_FALSE(name_of(button).isEmpty()) << button->metaObject()->className();
+    const QAccessible::Role role = role_of(button);
+    EXPECT_TRUE(role == QAccessible::Button || role == QAccessible::ButtonMenu)
+        << name_of(button).toStdString() << ' ' << role;
+  }
+}
+
+TEST_F(Accessible, TablesAreReadCellByCell) {
+  open_two_ranks();
+  QTableView* kernels = nullptr;
+  for (QTableView* table : window_.findChildren<QTableView*>()) {
+    if (name_of(table) == QLatin1String("Kernels")) kernels = table;
+  }
+  ASSERT_NE(kernels, nullptr);
+  QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(kernels);
+  ASSERT_NE(interface->tableInterface(), nullptr);
+  EXPECT_EQ(interface->tableInterface()->rowCount(), 2);
+  EXPECT_EQ(interface->tableInterface()->cellAt(0, 0)->text(QAccessible::Name), "gemm");
+}
+
+}  // namespace
+}  // namespace redline::viewer

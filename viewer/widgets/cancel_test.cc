@@ -1,0 +1,143 @@
+// A load is cancelled: by its button, by Esc, early and late; what was open before is there again.
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <fstream>
+
+#include "viewer/models/test_study.h"
+#include "viewer/widgets/tuning_page.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr int kManyKernels = 200'000;  // 30 MB: reading is far from done at its first progress
+
+class Cancel : public Window {
+ protected:
+  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
+  std::string write(const char* name, int kernels) {
+    TestTrace trace(0);
+    for (int i = 0; i < kernels; ++i) trace.kernel("k" + std::to_string(i % 7), 7, i * 10.0, 5);
+    std::ofstream(path(name)) << trace.json();
+    return path(name);
+  }
+  bool open(const std::string& file) {
+    QSignalSpy summed_up(&window_, &MainWindow::summed_up);
+    window_.open({file});
+    return summed_up.wait(kLoadLimitMs);
+  }
+  /// Begins a load and returns when its bytes are counted.
+  void begin(const std::string& file) {
+    QSignalSpy progress(&window_.loader(), &Loader::progress);
+    window_.open({file});
+    ASSERT_TRUE(progress.wait(kLoadLimitMs));
+  }
+  QPushButton* cancel_button() {
+    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
+      if (one->isVisible() && one->text() == "Cancel") return one;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] size_t slices() {
+    size_t count = 0;
+    for (const SessionTrace& one : state().session().traces()) count += one.trace->slice_count();
+    return count;
+  }
+
+  QTemporaryDir folder_;
+};
+
+TEST_F(Cancel, TheFirstLoadLeavesTheWelcomePageAndAnotherWorks) {
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  QSignalSpy failed(&window_, &MainWindow::failed);
+  begin(write("long.pt.trace.json", kManyKernels));
+  ASSERT_NE(cancel_button(), nullptr);
+  QTest::mouseClick(cancel_button(), Qt::LeftButton);
+  EXPECT_TRUE(some_label_says("Cancelled. Open a trace"));
+  EXPECT_EQ(cancel_button(), nullptr);
+  EXPECT_TRUE(open(write("short.pt.trace.json", 10)));
+  EXPECT_EQ(slices(), 10U);
+  EXPECT_EQ(loaded.size(), 1) << "of the short one only";
+  EXPECT_TRUE(failed.empty());
+}
+
+TEST_F(Cancel, EscBringsBackTheTraceThatWasOpen) {
+  ASSERT_TRUE(open(write("short.pt.trace.json", 10)));
+  QTest::keyClick(&lanes(), Qt::Key_W);
+  const TimeRange range = state().axis().range();
+  begin(write("long.pt.trace.json", kManyKernels));
+  EXPECT_FALSE(lanes().isVisible());
+  QTest::keyClick(QApplication::focusWidget() ? QApplication::focusWidget() : &window_,
+                  Qt::Key_Escape);
+  EXPECT_TRUE(lanes().isVisible());
+  EXPECT_TRUE(some_label_says("cancelled: what was open before"));
+  EXPECT_EQ(slices(), 10U);
+  EXPECT_EQ(state().axis().range(), range);
+  EXPECT_TRUE(window_.windowTitle().startsWith("short"));
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  QTest::keyClick(&window_, Qt::Key_F5);
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_EQ(slices(), 10U) << "read again is what is open";
+}
+
+TEST_F(Cancel, FirstLanesGiveWayToTheTraceThatWasOpen) {
+  ASSERT_TRUE(open(write("short.pt.trace.json", 10)));
+  QTest::keyClick(&lanes(), Qt::Key_W);
+  const TimeRange range = state().axis().range();
+  window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
+  QSignalSpy begun(&window_.loader(), &Loader::begun);
+  window_.open({write("long.pt.trace.json", kManyKernels)});
+  ASSERT_TRUE(begun.wait(kLoadLimitMs));
+  EXPECT_GT(slices(), 10U);
+  ASSERT_NE(cancel_button(), nullptr);
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_EQ(slices(), 10U);
+  EXPECT_EQ(state().axis().range(), range);
+  EXPECT_FALSE(some_label_says("Reading"));
+  EXPECT_FALSE(some_label_says("Summing up"));
+  EXPECT_TRUE(some_label_says("10 events"));
+  EXPECT_EQ(cancel_button(), nullptr);
+}
+
+TEST_F(Cancel, WhatWasNotSummedUpYetIsAfterwards) {
+  QSignalSpy summed_up(&window_, &MainWindow::summed_up);
+  const std::string file = write("short.pt.trace.json", 10);
+  // By hand, as sums of a short trace cannot be overtaken for sure.
+  window_.show_session(*load_session({file}));
+  begin(write("long.pt.trace.json", kManyKernels));
+  QTest::mouseClick(cancel_button(), Qt::LeftButton);
+  EXPECT_TRUE(lanes().isVisible());
+  EXPECT_TRUE(summed_up.wait(kLoadLimitMs));
+  EXPECT_FALSE(some_label_says("Summing up"));
+}
+
+TEST_F(Cancel, AStudyIsBroughtBack) {
+  TestStudy study(path("study.db"));
+  study.add_search();
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  window_.open({path("study.db")});
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
+  QSignalSpy begun(&window_.loader(), &Loader::begun);
+  window_.open({write("long.pt.trace.json", kManyKernels)});
+  ASSERT_TRUE(begun.wait(kLoadLimitMs));
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_TRUE(window_.findChild<TuningPage*>()->isVisible());
+  EXPECT_TRUE(window_.windowTitle().startsWith("study.db"));
+  EXPECT_EQ(slices(), 0U) << "first lanes of what was cancelled are gone";
+}
+
+TEST_F(Cancel, ManyTimesInARow) {
+  const std::string file = write("long.pt.trace.json", kManyKernels / 4);
+  for (int i = 0; i < 20; ++i) {
+    window_.open({file});
+    QTest::keyClick(&window_, Qt::Key_Escape);
+    EXPECT_TRUE(some_label_says("Cancelled")) << i;
+  }
+  ASSERT_TRUE(open(file));
+  EXPECT_EQ(slices(), kManyKernels / 4);
+}
+
+}  // namespace
+}  // namespace redline::viewer

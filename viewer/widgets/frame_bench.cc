@@ -1,0 +1,196 @@
+#include "viewer/widgets/frame_bench.h"
+
+#include <sys/resource.h>
+
+#include <QCoreApplication>
+#include <QEventLoop>
+#include <QTimer>
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "viewer/models/search.h"
+#include "viewer/widgets/find_pane.h"
+#include "viewer/widgets/screenshot.h"
+
+namespace redline::viewer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double cpu_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+double percentile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double last = static_cast<double>(values.size() - 1);
+  return values[static_cast<size_t>(share * last + 0.5)];
+}
+
+uint64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+/// Time that passed, and how much of it this thread worked.
+class Lap {
+ public:
+  [[nodiscard]] double wall_ms() const { return milliseconds_since(start_); }
+  [[nodiscard]] double cpu_ms() const { return cpu_milliseconds() - cpu_start_; }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+  double cpu_start_ = cpu_milliseconds();
+};
+
+struct FrameTimes {
+  std::vector<double> wall_ms;
+  std::vector<double> cpu_ms;
+};
+
+/// From everything down to 100 ns and out again, panning at each zoom, at five places.
+template <typename Frame>
+void walk(ViewState& state, TimeRange all, const Frame& frame) {
+  for (const double place : {0.1, 0.3, 0.5, 0.7, 0.9}) {
+    state.set_range(all);
+    frame();
+    while (state.axis().span_ns > 100) {
+      state.zoom(0.7, state.axis().width * place);
+      frame();
+      state.pan(state.axis().width * 0.05);
+      frame();
+    }
+    for (int i = 0; i < 20; ++i) {
+      state.zoom(2.5, state.axis().width * place);
+      frame();
+    }
+  }
+}
+
+FrameTimes time_frames(MainWindow& window, TimeRange all) {
+  FrameTimes times;
+  LanesView& lanes = window.timeline().lanes();
+  walk(window.state(), all, [&] {
+    const Lap lap;
+    lanes.repaint();
+    times.cpu_ms.push_back(lap.cpu_ms());
+    times.wall_ms.push_back(lap.wall_ms());
+  });
+  return times;
+}
+
+/// The slowest of some searches.
+struct SearchTimes {
+  double find_ms = 0;     ///< until the hits are known
+  double blocked_ms = 0;  ///< of that on the window's thread
+  double next_ms = 0;
+};
+
+SearchTimes time_searches(ViewState& state) {
+  SearchTimes times;
+  for (const char* text : {"gemm", "aten::", "nccl", "no such name"}) {
+    const Lap search;
+    state.find(QString::fromLatin1(text));
+    times.blocked_ms = std::max(times.blocked_ms, search.wall_ms());
+    state.wait();
+    times.find_ms = std::max(times.find_ms, search.wall_ms());
+    QCoreApplication::processEvents();
+    const Lap next;
+    (void)state.search().next(state.session(), {});
+    times.next_ms = std::max(times.next_ms, next.wall_ms());
+  }
+  return times;
+}
+
+/// What the window's thread does while something else is worked on beside it.
+struct Responsiveness {
+  double seconds = 0;
+  double blocked_ms = 0;      ///< the longest pause between two rounds of events
+  double blocked_cpu_ms = 0;  ///< the most that the thread itself worked in a round
+};
+
+/// From begin() until `done` is emitted, with a round of events every millisecond.
+template <typename Sender, typename Signal, typename Begin>
+Responsiveness watch_window(Sender* sender, Signal done, const Begin& begin) {
+  Responsiveness result;
+  QEventLoop waiting;
+  QObject::connect(sender, done, &waiting, &QEventLoop::quit);
+  QTimer rounds;
+  Lap lap;
+  const auto round = [&] {
+    result.blocked_ms = std::max(result.blocked_ms, lap.wall_ms());
+    result.blocked_cpu_ms = std::max(result.blocked_cpu_ms, lap.cpu_ms());
+    lap = {};
+  };
+  QObject::connect(&rounds, &QTimer::timeout, &waiting, round);
+  rounds.start(1);
+  const Lap all;
+  lap = {};
+  begin();
+  waiting.exec();
+  result.seconds = all.wall_ms() / 1000;
+  // What is shown is painted, too.
+  QCoreApplication::processEvents();
+  round();
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession& loaded,
+                                        const std::string& path) {
+  const Session& session = *loaded.session;
+  const LanesView& lanes = window.timeline().lanes();
+  ViewState& state = window.state();
+  state.fit();
+  const Lap first_paint;
+  window.grab();
+  const double first_paint_s = loaded.seconds + first_paint.wall_ms() / 1000;
+  const FrameTimes frames = time_frames(window, session.range());
+  const uint64_t peak = peak_bytes();
+  const SearchTimes searches = time_searches(state);
+  auto& pane = *window.findChild<FindPane*>();
+  window.show_tab(QStringLiteral("Find"));
+  const Responsiveness find =
+      watch_window(&pane, &FindPane::shown, [&] { state.find(QStringLiteral("e")); });
+  HitsModel& hits = pane.table().hits();
+  const Responsiveness sort =
+      hits.size() == 0
+          ? Responsiveness()
+          : watch_window(&hits, &HitsModel::sorted, [&] { hits.sort(0, Qt::AscendingOrder); });
+  const nlohmann::ordered_json report = {
+      {"events", session.event_count()},
+      {"lanes", session.lane_count()},
+      {"width", lanes.width()},
+      {"height", lanes.height()},
+      {"p50_ms", percentile(frames.wall_ms, 0.5)},
+      {"p95_ms", percentile(frames.wall_ms, 0.95)},
+      {"max_ms", percentile(frames.wall_ms, 1)},
+      {"p95_cpu_ms", percentile(frames.cpu_ms, 0.95)},
+      {"load_s", loaded.seconds},
+      {"first_paint_s", first_paint_s},
+      {"peak_bytes", peak},
+      {"search_ms", searches.find_ms},
+      {"search_blocked_ms", searches.blocked_ms},
+      {"search_next_ms", searches.next_ms},
+      {"search_hits", state.search().count()},
+      {"find_s", find.seconds},
+      {"find_blocked_ms", find.blocked_ms},
+      {"find_blocked_cpu_ms", find.blocked_cpu_ms},
+      {"sort_s", sort.seconds},
+      {"sort_blocked_ms", sort.blocked_ms},
+      {"sort_blocked_cpu_ms", sort.blocked_cpu_ms},
+  };
+  return write_text_file(path, report.dump(2) + "\n");
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,49 @@
+// A picture of things: points, bars, names. A click chooses one; with the keyboard's focus the
+// arrows walk them, Enter chooses, and who cannot see them hears their words.
+#pragma once
+
+#include <QWidget>
+
+namespace redline::viewer {
+
+class ItemsView : public QWidget {
+  Q_OBJECT
+
+ public:
+  static constexpr int kNoItem = -1;
+
+  explicit ItemsView(QWidget* parent = nullptr);
+
+  [[nodiscard]] virtual int item_count() const = 0;
+  /// What the tooltip and a screen reader say.
+  [[nodiscard]] virtual QString item_text(int item) const = 0;
+  [[nodiscard]] virtual QRectF item_rect(int item) const = 0;
+  /// What a click and Enter do.
+  virtual void choose(int item) = 0;
+  /// The one that the keys are at; kNoItem: none.
+  [[nodiscard]] int current() const { return current_; }
+
+ protected:
+  [[nodiscard]] virtual int item_at(QPointF at) const = 0;
+  /// Where a key leads from an item; kNoItem: the key is not for walking.
+  [[nodiscard]] virtual int item_after(int item, int key) const;
+  /// Where the keys begin.
+  [[nodiscard]] virtual int first_item() const { return 0; }
+  /// Others are there now: the keys begin anew.
+  void forget_current();
+  /// Around the current item, while the keys are here.
+  void paint_focus(QPainter& painter, const QColor& colour) const;
+
+  void keyPressEvent(QKeyEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  void set_current(int item);
+
+  int current_ = kNoItem;
+};
+
+}  // namespace redline::viewer

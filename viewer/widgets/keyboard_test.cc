@@ -1,0 +1,134 @@
+// All of the window without a mouse: each part is reached, and does what it is for.
+#include <QAccessible>
+#include <QMenu>
+#include <set>
+
+#include "viewer/widgets/details_pane.h"
+#include "viewer/widgets/legend.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class Keyboard : public Window {
+ protected:
+  Keyboard() {
+    open_two_ranks();
+    window_.activateWindow();
+    EXPECT_TRUE(QTest::qWaitForWindowActive(&window_));
+  }
+
+  TrackColumn& column() { return *window_.findChild<TrackColumn*>(); }
+  const Row& row(size_t index) { return state().layout().rows()[index]; }
+  QString name_of_focus() {
+    const QWidget* focus = window_.focusWidget();
+    const auto* button = qobject_cast<const QPushButton*>(focus);
+    return button ? button->text() : focus ? focus->accessibleName() : QString();
+  }
+  static QMenu* menu_of(QWidget& widget) {
+    QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, widget.mapToGlobal(QPoint()));
+    QApplication::sendEvent(&widget, &event);
+    return widget.findChild<QMenu*>();
+  }
+  static QStringList texts_of(const QMenu& menu) {
+    QStringList texts;
+    for (const QAction* action : menu.actions()) texts << action->text();
+    return texts;
+  }
+};
+
+TEST_F(Keyboard, TabReachesEveryPart) {
+  std::set<QString> reached;
+  for (int i = 0; i < 100; ++i) {
+    reached.insert(name_of_focus());
+    QTest::keyClick(window_.focusWidget(), Qt::Key_Tab);
+  }
+  for (const char* part : {"Search", "Open", "Compare", "Tuning", "Export", "View", "?",
+                           "Filter tracks", "Tracks", "Timeline", "Kernels", "Colours by class"}) {
+    EXPECT_TRUE(reached.contains(part)) << part;
+  }
+}
+
+TEST_F(Keyboard, TracksAreFoldedPinnedAndHidden) {
+  column().setFocus();
+  QTest::keyClick(&column(), Qt::Key_Return);
+  EXPECT_TRUE(row(0).folded);
+  QTest::keyClick(&column(), Qt::Key_Right);
+  EXPECT_FALSE(row(0).folded);
+  QTest::keyClick(&column(), Qt::Key_Down);
+  EXPECT_EQ(column().accessibleDescription(), "rank 0 · CPU, thread 100");
+  QMenu* menu = menu_of(column());
+  ASSERT_NE(menu, nullptr);
+  EXPECT_EQ(texts_of(*menu).first(), "Pin on top");
+  menu->close();
+  const RowId pinned = row(1).id;
+  QTest::keyClick(&column(), Qt::Key_P);
+  EXPECT_EQ(row(0).id, pinned);
+  EXPECT_TRUE(row(0).pinned);
+  QTest::keyClick(&column(), Qt::Key_P);
+  EXPECT_EQ(row(1).id, pinned);
+}
+
+TEST_F(Keyboard, APeriodSelectsAndTheMenuKeyActsOnIt) {
+  lanes().setFocus();
+  QTest::keyClick(&lanes(), Qt::Key_Period);
+  const SliceRef ref = state().selection();
+  ASSERT_TRUE(ref);
+  QMenu* menu = menu_of(lanes());
+  ASSERT_NE(menu, nullptr);
+  EXPECT_EQ(texts_of(*menu).mid(0, 3),
+            (QStringList{"Zoom to the slice", "Find all of its name", "Copy its name"}));
+  menu->actions()[1]->trigger();
+  menu->close();
+  EXPECT_EQ(state().search().text(), state().session().name_of(ref));
+}
+
+TEST_F(Keyboard, AltAndADigitShowATab) {
+  const QStringList titles = window_.tab_titles();
+  ASSERT_EQ(titles.mid(0, 2), (QStringList{"Kernels", "Operators"}));
+  QTest::keyClick(&window_, Qt::Key_2, Qt::AltModifier);
+  EXPECT_EQ(name_of_focus(), "Operators");
+  const auto details =
+      static_cast<Qt::Key>(static_cast<int>(Qt::Key_1) + titles.indexOf("Details"));
+  QTest::keyClick(&window_, details, Qt::AltModifier);
+  EXPECT_TRUE(window_.findChild<DetailsPane*>()->isVisible());
+  QTest::keyClick(&window_, Qt::Key_9, Qt::AltModifier);  // there are not so many
+  EXPECT_TRUE(window_.findChild<DetailsPane*>()->isVisible());
+}
+
+TEST_F(Keyboard, LColoursByNameAndBack) {
+  const QImage by_class = lanes().grab().toImage();
+  auto* legend = window_.findChild<LegendEntries*>();
+  EXPECT_TRUE(legend->accessibleName().contains("communication"));
+  QTest::keyClick(&lanes(), Qt::Key_L);
+  EXPECT_TRUE(some_label_says("Colours by name"));
+  EXPECT_TRUE(legend->accessibleName().contains("gemm"));
+  const QPoint gemm = centre_of(slice_named(state().session(), 0, "gemm"));
+  const QRgb colour = Theme::light().slice[state().colours().names().front().colour].rgb();
+  EXPECT_EQ(lanes().grab().toImage().pixel(gemm.x(), gemm.y() + Layout::kLaneHeight / 2 - 2),
+            colour);
+  QTest::mouseClick(legend, Qt::LeftButton, {}, {12, Legend::kHeight / 2});
+  EXPECT_EQ(state().search().text(), "gemm") << "the legend's names can be found";
+  state().find({});
+  legend->setFocus(Qt::TabFocusReason);
+  QTest::keyClick(legend, Qt::Key_Home);
+  QTest::keyClick(legend, Qt::Key_Return);
+  EXPECT_EQ(state().search().text(), "gemm") << "by keys, too";
+  EXPECT_TRUE(state().saved_view().colours_by_name);
+  QTest::keyClick(&lanes(), Qt::Key_L);
+  EXPECT_EQ(lanes().grab().toImage(), by_class);
+}
+
+TEST_F(Keyboard, EverythingThatTakesTheFocusHasAName) {
+  for (const QWidget* widget : window_.findChildren<QWidget*>()) {
+    const bool own = !widget->objectName().startsWith(QLatin1String("qt_"));
+    if (!own || !(widget->focusPolicy() & Qt::TabFocus) || widget->inherits("QTabBar")) continue;
+    QAccessibleInterface* interface =
+        QAccessible::queryAccessibleInterface(const_cast<QWidget*>(widget));
+    ASSERT_NE(interface, nullptr);
+    EXPECT_FALSE(interface->text(QAccessible::Name).isEmpty()) << widget->metaObject()->className();
+  }
+}
+
+}  // namespace
+}  // namespace redline::viewer

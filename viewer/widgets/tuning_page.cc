@@ -1,0 +1,283 @@
+#include "viewer/widgets/tuning_page.h"
+
+#include <QFile>
+#include <QFontDatabase>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QSplitter>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr int kRightWidth = 360;
+constexpr int kTrialsHeight = 260;
+constexpr int kSettleMs = 200;  // a commit writes several times
+
+QString printable_text(const std::string& value) {
+  return QString::fromStdString(printable(value));
+}
+
+QLabel* make_label(const QFont& font, bool muted = false) {
+  auto* label = new QLabel;
+  label->setTextFormat(Qt::PlainText);
+  label->setFont(font);
+  label->setProperty("muted", muted);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return label;
+}
+
+/// As wide as a knob mattered.
+class ShareBar : public QWidget {
+ public:
+  ShareBar(const Theme& theme, double share) : theme_(theme), share_(share) { setFixedHeight(6); }
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    painter.fillRect(rect(), theme_.idle);
+    painter.fillRect(QRectF(0, 0, share_ * width(), height()), theme_.of(SliceClass::kCompute));
+  }
+
+ private:
+  const Theme& theme_;
+  double share_;
+};
+
+}  // namespace
+
+TuningPage::TuningPage(const Theme& theme, QWidget* parent)
+    : QWidget(parent), theme_(theme), task_(this) {
+  auto* both = new QSplitter(Qt::Horizontal);
+  both->setHandleWidth(1);
+  both->addWidget(make_left());
+  both->addWidget(make_right());
+  both->setStretchFactor(0, 1);
+  both->setSizes({1240, kRightWidth});
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(both);
+  setFocusProxy(trials_);
+  changed_.setSingleShot(true);
+  changed_.setInterval(kSettleMs);
+  connect(&files_, &QFileSystemWatcher::fileChanged, &changed_, qOverload<>(&QTimer::start));
+  connect(&changed_, &QTimer::timeout, this, &TuningPage::read_again);
+  connect(filter_, &QLineEdit::textChanged, this, &TuningPage::filter_trials);
+  connect(trials_, &TableView::name_chosen, this,
+          [this](const QString& name) { choose_trial(name.toLongLong()); });
+  connect(trials_, &QTableView::doubleClicked, this, &TuningPage::open_trace);
+  connect(open_, &QPushButton::clicked, this, &TuningPage::open_trace);
+  connect(compare_, &QPushButton::clicked, this, &TuningPage::compare_with_default);
+  for (ChartView* chart : {batches_, convergence_}) {
+    connect(chart, &ChartView::point_chosen, this, &TuningPage::choose_trial);
+  }
+}
+
+QWidget* TuningPage::make_head() {
+  auto* head = new QWidget;
+  auto* column = new QVBoxLayout(head);
+  column->setContentsMargins(14, 12, 14, 8);
+  column->setSpacing(4);
+  rate_ = make_label(ui_font(24, QFont::Bold));
+  spread_ = make_label(ui_font(12), true);
+  verdict_ = make_label(ui_font(14, QFont::DemiBold));
+  knobs_ = make_label(ui_font(12));
+  command_ = make_label(QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
+  figures_ = make_label(ui_font(12), true);
+  for (QLabel* label : {knobs_, command_}) {
+    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  }
+  auto* first = new QHBoxLayout;
+  first->setSpacing(16);
+  first->addWidget(rate_);
+  first->addWidget(spread_, 0, Qt::AlignBottom);
+  first->addWidget(verdict_, 0, Qt::AlignBottom);
+  first->addStretch(1);
+  first->addWidget(figures_, 0, Qt::AlignBottom);
+  column->addLayout(first);
+  column->addWidget(knobs_);
+  column->addWidget(command_);
+  return head;
+}
+
+QWidget* TuningPage::make_left() {
+  batches_ = new ChartView(theme_);
+  convergence_ = new ChartView(theme_);
+  auto* charts = new QWidget;
+  auto* row = new QHBoxLayout(charts);
+  row->setContentsMargins(0, 4, 0, 0);
+  row->setSpacing(0);
+  row->addWidget(batches_, 1);
+  row->addWidget(convergence_, 1);
+
+  filter_ = new QLineEdit;
+  filter_->setProperty("quiet", true);
+  filter_->setFixedHeight(28);
+  filter_->setClearButtonEnabled(true);
+  filter_->setPlaceholderText(tr("Filter trials"));
+  filter_->setAccessibleName(tr("Filter trials"));
+  trials_ = new TableView(tr("Trials"));
+  trials_->stretch_last_column();
+  auto* table = new QWidget;
+  auto* column = new QVBoxLayout(table);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(filter_);
+  column->addWidget(trials_, 1);
+
+  auto* left = new QSplitter(Qt::Vertical);
+  left->setHandleWidth(1);
+  left->addWidget(make_head());
+  left->addWidget(charts);
+  left->addWidget(table);
+  left->setStretchFactor(1, 1);
+  left->setSizes({100, 400, kTrialsHeight});
+  return left;
+}
+
+QWidget* TuningPage::make_right() {
+  auto* right = new QWidget;
+  right_ = new QVBoxLayout(right);
+  right_->setContentsMargins(14, 14, 14, 14);
+  right_->setSpacing(8);
+  auto* title = make_label(ui_font(13, QFont::DemiBold));
+  title->setText(tr("What mattered"));
+  shares_ = new QWidget;
+  auto* trial = make_label(ui_font(13, QFont::DemiBold));
+  trial->setText(tr("Trial"));
+  details_ = new QPlainTextEdit;
+  details_->setReadOnly(true);
+  details_->setFrameShape(QFrame::NoFrame);
+  details_->setAccessibleName(tr("The chosen trial"));
+  details_->setFont(ui_font(12));
+  open_ = new QPushButton(tr("Open its trace"));
+  compare_ = new QPushButton(tr("Compare with the default"));
+  auto* buttons = new QHBoxLayout;
+  buttons->setSpacing(16);
+  for (QPushButton* button : {open_, compare_}) {
+    button->setProperty("link", true);
+    button->setCursor(Qt::PointingHandCursor);
+    buttons->addWidget(button);
+  }
+  buttons->addStretch(1);
+  right_->addWidget(title);
+  right_->addWidget(shares_);
+  right_->addSpacing(8);
+  right_->addWidget(trial);
+  right_->addWidget(details_, 1);
+  right_->addLayout(buttons);
+  return right;
+}
+
+void TuningPage::show_tuning(Tuning tuning) {
+  const bool is_same = tuning.path == tuning_.path;
+  tuning_ = std::move(tuning);
+  show_head();
+  show_shares();
+  batches_->show_chart(tuning_.batches);
+  convergence_->show_chart(tuning_.convergence);
+  if (!is_same) filter_->clear();
+  filter_trials();
+  choose_trial(is_same && tuning_.find(chosen_) ? chosen_ : tuning_.best_trial);
+  watch_files();
+}
+
+// New trials go to the file beside the database first.
+void TuningPage::watch_files() {
+  if (!files_.files().isEmpty()) files_.removePaths(files_.files());
+  const QString path = QString::fromStdString(tuning_.path);
+  for (const QString& file : {path, path + QStringLiteral("-wal")}) {
+    if (QFile::exists(file)) files_.addPath(file);
+  }
+}
+
+void TuningPage::read_again() {
+  task_.start([path = tuning_.path](const std::atomic<bool>&) { return load_tuning(path); },
+              [this](const tl::expected<Tuning, std::string>& tuning) {
+                tuning ? show_tuning(*tuning) : watch_files();
+              });
+}
+
+void TuningPage::show_head() {
+  rate_->setVisible(!tuning_.rate.empty());
+  rate_->setText(printable_text(tuning_.rate));
+  spread_->setText(printable_text(tuning_.spread));
+  verdict_->setText(printable_text(tuning_.verdict));
+  figures_->setText(printable_text(tuning_.figures));
+  for (const auto& [label, words] : {std::pair(knobs_, printable_text(tuning_.knobs)),
+                                     std::pair(command_, printable_text(tuning_.command))}) {
+    label->setVisible(!words.isEmpty());
+    label->setText(words);
+    label->setToolTip(words);
+  }
+}
+
+void TuningPage::show_shares() {
+  auto* fresh = new QWidget;
+  auto* grid = new QGridLayout(fresh);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(8);
+  grid->setVerticalSpacing(2);
+  int row = 0;
+  for (const KnobShare& share : tuning_.knob_shares) {
+    auto* name = make_label(ui_font(12));
+    auto* percent = make_label(ui_font(12), true);
+    auto* values = make_label(ui_font(11), true);
+    name->setText(printable_text(share.knob));
+    percent->setText(printable_text(format_share(share.at_stake)));
+    percent->setToolTip(tr("what the best trial with the worst value lacks to the best"));
+    values->setText(printable_text(share.values));
+    values->setWordWrap(true);
+    grid->addWidget(name, row, 0);
+    grid->addWidget(new ShareBar(theme_, share.at_stake), row, 1);
+    grid->addWidget(percent, row++, 2, Qt::AlignRight);
+    grid->addWidget(values, row++, 0, 1, 3);
+    grid->setRowMinimumHeight(row++, 4);
+  }
+  if (tuning_.knob_shares.empty()) {
+    auto* none = make_label(ui_font(12), true);
+    none->setText(tr("No knob has run with two values."));
+    grid->addWidget(none, 0, 0);
+  }
+  grid->setColumnStretch(1, 1);
+  delete right_->replaceWidget(shares_, fresh);
+  delete shares_;
+  shares_ = fresh;
+}
+
+void TuningPage::filter_trials() {
+  trials_->show_table(rows_with(tuning_.trials, filter_->text().trimmed().toStdString()), -1);
+  trials_->select_name(std::to_string(chosen_));
+}
+
+void TuningPage::choose_trial(int64_t id) {
+  chosen_ = id;
+  batches_->mark(id);
+  convergence_->mark(id);
+  trials_->select_name(std::to_string(id));
+  const TrialDetails* details = tuning_.find(id);
+  details_->setPlainText(details ? QString::fromUtf8(details->text.c_str())
+                                 : tr("A click on a point or a row shows its trial."));
+  const bool has_trace = !traces_of(id).empty();
+  open_->setVisible(has_trace);
+  compare_->setVisible(has_trace && id != tuning_.default_trial &&
+                       !traces_of(tuning_.default_trial).empty());
+}
+
+std::vector<std::string> TuningPage::traces_of(int64_t trial) const {
+  const TrialDetails* details = tuning_.find(trial);
+  return details ? details->traces : std::vector<std::string>();
+}
+
+void TuningPage::open_trace() {
+  const auto traces = traces_of(chosen_);
+  if (!traces.empty()) emit traces_chosen(traces);
+}
+
+void TuningPage::compare_with_default() {
+  emit comparison_chosen(traces_of(tuning_.default_trial), traces_of(chosen_));
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,131 @@
+// The Tuning page as a user meets it: a study opened, its trials looked at, their traces opened.
+#include <QAccessible>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+
+#include "viewer/models/test_study.h"
+#include "viewer/widgets/tuning_page.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class TuningWindow : public Window {
+ protected:
+  TuningWindow() : study_(path("study.db")) { study_.add_search(); }
+  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
+  bool open(const std::string& file) {
+    QSignalSpy loaded(&window_, &MainWindow::loaded);
+    QSignalSpy failed(&window_, &MainWindow::failed);
+    window_.open({file});
+    return QTest::qWaitFor([&] { return !loaded.empty() || !failed.empty(); }, kLoadLimitMs) &&
+           !loaded.empty();
+  }
+  TuningPage& page() { return *window_.findChild<TuningPage*>(); }
+  TableView& trials() { return *page().findChild<TableView*>(); }
+  QPushButton* button(const QString& words) {
+    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
+      if (one->text() == words && one->isVisible()) return one;
+    }
+    return nullptr;
+  }
+
+  static int item_of(const ChartView& chart, int64_t trial) {
+    for (int item = 0; item < chart.item_count(); ++item) {
+      if (chart.chart().point(static_cast<size_t>(item)).id == trial) return item;
+    }
+    return ItemsView::kNoItem;
+  }
+
+  QTemporaryDir folder_;
+  TestStudy study_;
+};
+
+TEST_F(TuningWindow, AStudyIsShownWithItsWinner) {
+  ASSERT_TRUE(open(path("study.db")));
+  EXPECT_TRUE(page().isVisible());
+  EXPECT_TRUE(some_label_says("5,000 samples/s"));
+  EXPECT_EQ(page().chosen_trial(), 4);
+  EXPECT_EQ(page().table().rows.size(), 4U);
+  const auto image = page().grab().toImage();
+  const QRgb series = Theme::light().of(SliceClass::kCompute).rgb();
+  int dots = 0;
+  for (int y = 100; y < image.height(); ++y) {
+    for (int x = 0; x < image.width() - 360; ++x) dots += image.pixel(x, y) == series ? 1 : 0;
+  }
+  EXPECT_GT(dots, 60) << "points of both charts, and the line through them";
+}
+
+TEST_F(TuningWindow, APointARowAndTheFilterAgree) {
+  ASSERT_TRUE(open(path("study.db")));
+  auto* chart = page().findChild<ChartView*>();
+  const ChartPoint failed = chart->chart().series[0].points[2];
+  EXPECT_EQ(failed.id, 3);
+  QTest::mouseClick(chart, Qt::LeftButton, {}, chart->place_of(failed).toPoint());
+  EXPECT_EQ(page().chosen_trial(), 3);
+  ASSERT_EQ(trials().selectionModel()->selectedRows().size(), 1);
+  EXPECT_EQ(trials().selectionModel()->selectedRows()[0].row(), 2);
+  EXPECT_TRUE(page().findChild<QPlainTextEdit*>()->toPlainText().contains("CUDA out of memory"));
+
+  QTest::keyClicks(page().findChild<QLineEdit*>(), "screen");
+  ASSERT_EQ(page().table().rows.size(), 1U);
+  EXPECT_EQ(page().table().rows[0].name, "2");
+  EXPECT_EQ(window_.export_to(path("t.csv"), ExportKind::kCsv), std::nullopt);
+  EXPECT_NE(window_.export_to(path("t.svg"), ExportKind::kSvg), std::nullopt);
+}
+
+TEST_F(TuningWindow, ChartsAreWalkedByKeysAndReadAloud) {
+  ASSERT_TRUE(open(path("study.db")));
+  window_.activateWindow();
+  ASSERT_TRUE(QTest::qWaitForWindowActive(&window_));
+  auto* chart = page().findChild<ChartView*>();
+  ASSERT_EQ(chart->chart().series.size(), 2U) << "amp off, amp bf16";
+  const QImage without = chart->grab().toImage();
+  chart->setFocus(Qt::TabFocusReason);
+  EXPECT_NE(chart->grab().toImage(), without) << "the focus is seen";
+  EXPECT_EQ(chart->current(), item_of(*chart, page().chosen_trial())) << "begins at the chosen one";
+  QTest::keyClick(chart, Qt::Key_End);
+  EXPECT_EQ(chart->current(), item_of(*chart, 3));
+  EXPECT_EQ(page().chosen_trial(), 4) << "walking chooses nothing";
+  QTest::keyClick(chart, Qt::Key_Return);
+  EXPECT_EQ(page().chosen_trial(), 3);
+  QTest::keyClick(chart, Qt::Key_Home);
+  QTest::keyClick(chart, Qt::Key_Down);
+  EXPECT_EQ(chart->current(), item_of(*chart, 1)) << "the other series";
+
+  QAccessibleInterface* list = QAccessible::queryAccessibleInterface(chart);
+  ASSERT_EQ(list->childCount(), 4);
+  QAccessibleInterface* item = list->focusChild();
+  ASSERT_NE(item, nullptr);
+  EXPECT_EQ(item->text(QAccessible::Name), chart->item_text(chart->current()));
+  EXPECT_TRUE(item->text(QAccessible::Name).contains("1,000"));
+  EXPECT_TRUE(item->state().focused);
+  EXPECT_EQ(list->childAt(item->rect().center().x(), item->rect().center().y()), item);
+  item->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+  EXPECT_EQ(page().chosen_trial(), 1);
+}
+
+TEST_F(TuningWindow, ATraceOfATrialIsOpenedAndTheStudyIsOneClickAway) {
+  study_.add_trace(4, training_trace(0).json());
+  ASSERT_TRUE(open(path("study.db")));
+  ASSERT_NE(button("Open its trace"), nullptr);
+  EXPECT_EQ(button("Compare with the default"), nullptr) << "the default has no trace";
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  QTest::mouseClick(button("Open its trace"), Qt::LeftButton);
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_TRUE(lanes().isVisible());
+  EXPECT_EQ(state().session().traces().size(), 1U);
+  QTest::mouseClick(button("Tuning"), Qt::LeftButton);
+  EXPECT_TRUE(page().isVisible());
+  QTest::mouseClick(button("Timeline"), Qt::LeftButton);
+  EXPECT_TRUE(lanes().isVisible());
+}
+
+TEST_F(TuningWindow, WhatIsNoStudyIsASentence) {
+  std::ofstream(path("empty.db")).flush();
+  EXPECT_FALSE(open(path("empty.db")));
+  EXPECT_TRUE(some_label_says("empty.db: it is empty"));
+}
+
+}  // namespace
+}  // namespace redline::viewer

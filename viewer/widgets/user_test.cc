@@ -1,0 +1,226 @@
+// Ways of a user through the window that no pane has alone: measuring, reading again, clocks, what
+// was opened lately, arguments.
+#include <QMenu>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTimer>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "viewer/widgets/recent_files.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class User : public Window {
+ protected:
+  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
+  bool open(const std::vector<std::string>& paths) {
+    QSignalSpy loaded(&window_, &MainWindow::loaded);
+    window_.open(paths);
+    return loaded.wait(kLoadLimitMs);
+  }
+  /// Of slices, whenever another session is shown.
+  void connect_counts(std::vector<size_t>& counts) {
+    QObject::connect(&state(), &ViewState::session_changed, &window_, [this, &counts] {
+      counts.push_back(state().session().traces().front().trace->slice_count());
+    });
+  }
+  QPushButton* button_with(const QString& words) {
+    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
+      if (one->isVisible() && one->text().contains(words)) return one;
+    }
+    return nullptr;
+  }
+  /// The second rank's clock is 40 us ahead: collectives show it.
+  static TestTrace rank_of(int rank, double ahead_us) {
+    TestTrace trace(rank);
+    for (int i = 0; i < 10; ++i) {
+      const double end = 100.0 * (i + 1) + ahead_us;
+      const double length = 20 + 3 * ((i + rank) % 4);
+      trace.slice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, end - length, length,
+                  fmt::format(R"({{"device":0,"stream":20,"Collective name":"allreduce",)"
+                              R"("Process Group Name":"0","Seq":{}}})",
+                              i));
+    }
+    return trace;
+  }
+
+  QTemporaryDir folder_;
+};
+
+TEST_F(User, TheFirstLanesAreThereBeforeTheRest) {
+  TestTrace trace(0);
+  constexpr int kKernels = 20'000;
+  for (int i = 0; i < kKernels; ++i) trace.kernel("k" + std::to_string(i % 7), 7, i * 10.0, 5);
+  const std::string file = path("long.pt.trace.json");
+  std::ofstream(file) << trace.json();
+  window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
+  std::vector<size_t> shown;
+  connect_counts(shown);
+  ASSERT_TRUE(open({file}));
+  ASSERT_EQ(shown.size(), 2U) << "the first lanes, then all";
+  EXPECT_GT(shown[0], 100U);
+  EXPECT_LT(shown[0], kKernels / 4);
+  EXPECT_EQ(shown[1], kKernels);
+  EXPECT_TRUE(some_label_says("loaded in"));
+}
+
+TEST_F(User, WhatIsMadeOfTheFirstLanesStays) {
+  TestTrace late(0), whole(0);
+  late.kernel("k", 7, 5'000, 100);
+  whole.kernel("k", 7, 1'000, 100);  // stands behind the other in the file, but begins first
+  whole.kernel("k", 7, 5'000, 100);
+  LoadedSession first = loaded({late.read()});
+  first.is_whole = false;
+  window_.show_session(first);
+  EXPECT_TRUE(some_label_says("reading the rest"));
+  QTest::keyClick(&lanes(), Qt::Key_W);
+  state().set_mark(0, "here");
+  const TimeRange range = state().axis().range();
+  window_.show_session(loaded({whole.read()}));
+  EXPECT_EQ(state().axis().range().begin_ns, range.begin_ns + 4'000'000) << "the same time";
+  EXPECT_EQ(state().axis().span_ns, range.span_ns());
+  ASSERT_EQ(state().marks().size(), 1U);
+  EXPECT_EQ(state().marks()[0].time_ns, 4'000'000);
+  EXPECT_FALSE(some_label_says("reading the rest"));
+}
+
+TEST_F(User, ADragOnTheRulerMeasures) {
+  open_two_ranks();
+  auto* ruler = window_.findChild<RulerView*>();
+  const TimeRange shown = state().axis().range();
+  QTest::mousePress(ruler, Qt::LeftButton, {}, {100, 8});
+  QTest::mouseMove(ruler, {300, 8});
+  QTest::mouseRelease(ruler, Qt::LeftButton, {}, {300, 8});
+  EXPECT_EQ(state().axis().range(), shown) << "a drag here does not move";
+  EXPECT_EQ(state().area().range.begin_ns, state().axis().time_at(100));
+  EXPECT_EQ(state().area().range.end_ns, state().axis().time_at(300));
+  EXPECT_EQ(state().area().lanes.size(), state().session().lane_count()) << "of all lanes";
+}
+
+TEST_F(User, ClocksAreSetRightAndBack) {
+  const LoadedSession session = loaded({rank_of(0, 0).read(), rank_of(1, 40).read()});
+  window_.show_session(session);
+  EXPECT_EQ(button_with("clocks"), nullptr) << "not known yet";
+  window_.show_analysis(analyse_session(*session.session));
+  const SliceRef last{1, {9}};
+  const int64_t recorded_ns = state().session().range_of(last).end_ns;
+  state().select(last);
+  QTest::keyClick(&lanes(), Qt::Key_C);
+  ASSERT_NE(button_with("clocks set by collectives: rank 1 by -40.0 µs"), nullptr);
+  EXPECT_NEAR(static_cast<double>(state().session().range_of(last).end_ns),
+              static_cast<double>(recorded_ns - 40'000), 100);
+  EXPECT_EQ(state().selection(), last) << "the view stays as it was";
+  QTest::mouseClick(button_with("clocks set"), Qt::LeftButton);
+  EXPECT_EQ(state().session().range_of(last).end_ns, recorded_ns);
+  EXPECT_NE(button_with("clocks as recorded"), nullptr);
+}
+
+TEST_F(User, AFileThatGrewIsReadAgain) {
+  TestTrace trace = training_trace(0);
+  std::ofstream(path("t.json")) << trace.json();
+  ASSERT_TRUE(open({path("t.json")}));
+  const uint64_t events = state().session().event_count();
+  trace.kernel("new", 7, 500, 10);
+  std::ofstream(path("t.json")) << trace.json();
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  QTest::keyClick(&window_, Qt::Key_F5);
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_EQ(state().session().event_count(), events + 1);
+
+  std::filesystem::remove(path("t.json"));
+  QSignalSpy failed(&window_, &MainWindow::failed);
+  QTest::keyClick(&window_, Qt::Key_F5);
+  ASSERT_TRUE(failed.wait(kLoadLimitMs));
+  EXPECT_TRUE(some_label_says("t.json: No such file")) << "it has vanished";
+}
+
+TEST_F(User, WhatWasOpenedIsOfferedAgain) {
+  std::ofstream(path("rank0.pt.trace.json")) << training_trace(0).json();
+  ASSERT_TRUE(open({path("rank0.pt.trace.json")}));
+  ASSERT_EQ(recent_files().size(), 1);
+  MainWindow next(Theme::light());
+  next.show();
+  QSignalSpy loaded(&next, &MainWindow::loaded);
+  QPushButton* link = nullptr;
+  for (QPushButton* one : next.findChildren<QPushButton*>()) {
+    if (one->text() == "rank0.pt.trace.json") link = one;
+  }
+  ASSERT_NE(link, nullptr);
+  QTest::mouseClick(link, Qt::LeftButton);
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_EQ(next.state().session().traces().size(), 1U);
+  std::filesystem::remove(path("rank0.pt.trace.json"));
+  EXPECT_TRUE(recent_files().isEmpty()) << "what is gone is not offered";
+}
+
+TEST_F(User, TheLoadReportIsOneClickAway) {
+  open_two_ranks();
+  QString words;
+  QTimer::singleShot(0, [&] {
+    QWidget* dialog = QApplication::activeModalWidget();
+    ASSERT_NE(dialog, nullptr);
+    words = dialog->findChild<QPlainTextEdit*>()->toPlainText();
+    dialog->close();
+  });
+  QTest::mouseClick(button_with("events"), Qt::LeftButton);
+  EXPECT_TRUE(words.contains("/data/run/rank1.pt.trace.json")) << words.toStdString();
+  EXPECT_TRUE(words.contains("nothing skipped"));
+}
+
+TEST_F(User, ArgumentsAreSearchedBesideTheWindow) {
+  open_two_ranks();
+  QTest::keyClick(&lanes(), Qt::Key_Slash);
+  QTest::keyClicks(&window_.search_field(), "args:[4,8]");
+  EXPECT_TRUE(QTest::qWaitFor([&] { return !state().search().is_pending(); }, kLoadLimitMs));
+  EXPECT_EQ(state().search().count(), 4U);
+  EXPECT_TRUE(some_label_says("4 found"));
+  QTest::keyClick(&window_.search_field(), Qt::Key_Return);
+  EXPECT_EQ(state().session().name_of(state().selection()), "aten::linear");
+}
+
+TEST_F(User, OfManySlicesTheHitsAreKnownLaterAndNothingOldIsShown) {
+  open_two_ranks();
+  state().set_searched_at_once(0);
+  QTest::keyClick(&lanes(), Qt::Key_Slash);
+  SearchField& field = window_.search_field();
+  QTest::keyClicks(&field, "gem");
+  EXPECT_TRUE(some_label_says("searching"));
+  QTest::keyClick(&field, Qt::Key_Return);
+  EXPECT_FALSE(state().selection()) << "not known yet";
+  field.selectAll();
+  QTest::keyClicks(&field, "nccl");
+  QTest::keyClick(&field, Qt::Key_Return);
+  std::set<std::string> shown;
+  QObject::connect(&state(), &ViewState::search_changed, &window_, [&] {
+    if (!state().search().is_pending()) shown.insert(state().search().text());
+  });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !state().search().is_pending(); }, kLoadLimitMs));
+  EXPECT_EQ(shown, std::set<std::string>{"nccl"}) << "older searches are dropped";
+  EXPECT_TRUE(some_label_says("1 of 4")) << "Enter came before the hits, and counts";
+  EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
+  QTest::keyClick(&field, Qt::Key_Return);
+  EXPECT_TRUE(some_label_says("2 of 4")) << "at once now";
+}
+
+TEST_F(User, ZoomsFromANanosecondToAYear) {
+  open_two_ranks();
+  constexpr int64_t kYearNs = 365LL * 24 * 3600 * 1'000'000'000;
+  for (const int64_t span : {int64_t{1}, int64_t{50}, int64_t{1'000'000}, kYearNs}) {
+    state().set_range({-span / 2, span - span / 2});
+    EXPECT_FALSE(lanes().grab().isNull()) << span;
+    EXPECT_FALSE(window_.findChild<RulerView*>()->grab().isNull()) << span;
+  }
+  for (int i = 0; i < 200; ++i) QTest::keyClick(&lanes(), Qt::Key_W);
+  EXPECT_GE(state().axis().span_ns, 1);
+  for (int i = 0; i < 400; ++i) QTest::keyClick(&lanes(), Qt::Key_S);
+  QTest::keyClick(&lanes(), Qt::Key_Home);
+  EXPECT_FALSE(window_.grab().isNull());
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -15,6 +15,7 @@ constexpr int kUsage = 2;
 /// Adds one subcommand to `app`; its callback writes the exit status of the program to `status`.
 using AddCommand = void (*)(CLI::App& app, int& status);
 
+void add_monitor(CLI::App& app, int& status);
 void add_record(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_diff(CLI::App& app, int& status);

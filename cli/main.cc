@@ -13,8 +13,8 @@ int fail(const std::string& message) {
 namespace {
 
 constexpr AddCommand kCommands[] = {
-    add_record, add_trigger, add_run,    add_report, add_diff,
-    add_view,   add_merge,   add_export, add_doctor,
+    add_record, add_trigger, add_run,    add_report,  add_diff,
+    add_view,   add_merge,   add_export, add_monitor, add_doctor,
 };
 
 int run(int argc, char** argv) {

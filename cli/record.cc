@@ -15,6 +15,8 @@ namespace {
 struct RecordOptions {
   std::string schedule;
   profiler::SourceOptions sources;
+  bool no_cpu = false;
+  bool no_gpu = false;
   uint64_t max_size = 0;
   uint64_t memory_budget = launch::RecordRequest().memory_budget_bytes;
   double ring_seconds = 0;
@@ -33,6 +35,8 @@ int usage(const std::string& message) {
 }
 
 int record(const RecordOptions& options) {
+  if (options.no_cpu && options.no_gpu)
+    return usage("--no-cpu --no-gpu: nothing would be recorded");
   const auto schedule = launch::parse_schedule(options.schedule);
   if (!schedule) return usage("--schedule " + options.schedule + ": " + schedule.error());
   const std::string directory = std::filesystem::absolute(options.folder).string();
@@ -40,9 +44,12 @@ int record(const RecordOptions& options) {
     return fail(options.folder + ": " + ready.error() + ". Choose another folder with -o DIR");
   }
   auto environment = launch::Environment::current();
+  profiler::SourceOptions sources = options.sources;
+  sources.record_cpu = !options.no_cpu;
+  sources.record_gpu = !options.no_gpu;
   const launch::RecordRequest request{.directory = directory,
                                       .schedule = *schedule,
-                                      .sources = options.sources,
+                                      .sources = sources,
                                       .memory_budget_bytes = options.memory_budget,
                                       .ring_seconds = options.ring_seconds,
                                       .slow_step = options.slow_step,
@@ -81,6 +88,11 @@ void add_sources(CLI::App& command, profiler::SourceOptions& sources) {
                    "Python functions, or the C++ call stack of each operator, too");
   command.add_flag("--modules", sources.with_modules,
                    "The TorchScript modules that operators belong to, too");
+}
+
+void add_devices(CLI::App& command, RecordOptions& options) {
+  command.add_flag("--no-cpu", options.no_cpu, "Without operators: GPUs, annotations and steps");
+  command.add_flag("--no-gpu", options.no_gpu, "Without what GPUs do");
 }
 
 void add_host_samples(CLI::App& command, profiler::SourceOptions& sources) {
@@ -159,6 +171,7 @@ void add_record(CLI::App& app, int& status) {
           "what is left out keeps skip_first=0,wait=1,warmup=1,active=3,repeat=1")
       ->option_text("LIST");
   add_sources(*command, options->sources);
+  add_devices(*command, *options);
   add_host_samples(*command, options->sources);
   add_sizes(*command, *options);
   add_ring(*command, *options);

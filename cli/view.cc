@@ -12,13 +12,14 @@
 namespace redline::cli {
 
 void add_view(CLI::App& app, int& status) {
-  auto* command = app.add_subcommand("view", "Open traces in the desktop viewer");
+  auto* command = app.add_subcommand("view", "Open traces or a study in the desktop viewer");
   auto paths = std::make_shared<std::vector<std::string>>();
-  command->add_option("PATH", *paths, "Trace files or folders of ranks");
+  command->add_option("PATH", *paths, "Trace files, folders of ranks, or an autotune study");
   command->footer(
       "redline-viewer --help has the options for scripts.\n"
       "Examples:\n"
       "  redline view traces\n"
+      "  redline view autotune.study.db\n"
       "  redline view rank0.pt.trace.json.gz rank1.pt.trace.json.gz");
   command->callback([paths, &status] {
     const std::string viewer = launch::program_folder() + "/redline-viewer";

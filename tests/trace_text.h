@@ -12,6 +12,9 @@
 
 namespace redline::testing {
 
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+
 /// Where an event stands, and what else its args hold.
 struct Row {
   std::string pid = "1";

@@ -27,10 +27,10 @@ Check no_driver(const Host& host) {
 }
 
 std::string nvml_cure(int status) {
-  if (status == kNvmlLibraryMismatch) {
+  if (status == nvml::kLibraryMismatch) {
     return "the driver was updated while it ran: reboot, or unload and load its kernel module";
   }
-  if (status == kNvmlDriverNotLoaded) {
+  if (status == nvml::kDriverNotLoaded) {
     return "load it with modprobe nvidia; where that fails, install the driver for this kernel";
   }
   return "nvidia-smi and dmesg say more";
@@ -101,10 +101,10 @@ std::string cuda_cure(int status) {
 std::vector<Check> judge_driver(const Facts& facts) {
   if (!facts.driver) return {no_driver(facts.host)};
   const Driver& driver = *facts.driver;
-  if (driver.status != kNvmlSuccess) {
+  if (driver.status != nvml::kSuccess) {
     // The library alone, as in images that are made for GPUs, is not a broken machine.
     const bool expected = facts.host.nvidia_device_nodes || facts.host.nvidia_hardware;
-    if (!expected && driver.status == kNvmlDriverNotLoaded) return {no_driver(facts.host)};
+    if (!expected && driver.status == nvml::kDriverNotLoaded) return {no_driver(facts.host)};
     return {{State::kError, "driver", {driver.failure}, nvml_cure(driver.status)}};
   }
   Check check{State::kOk, "driver", {driver.version}, ""};
@@ -117,7 +117,7 @@ std::vector<Check> judge_driver(const Facts& facts) {
 
 std::vector<Check> judge_gpus(const Facts& facts) {
   std::vector<Check> checks;
-  if (!facts.driver || facts.driver->status != kNvmlSuccess) return checks;
+  if (!facts.driver || facts.driver->status != nvml::kSuccess) return checks;
   for (const Gpu& gpu : facts.driver->gpus) {
     checks.push_back(judge_gpu(facts, gpu, checks.size()));
   }

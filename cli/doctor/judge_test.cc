@@ -8,11 +8,11 @@
 namespace redline::doctor {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::Field;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int64_t kGibibyte = 1LL << 30;
 
@@ -28,7 +28,7 @@ Facts healthy() {
           .mig = {},
           .mig_instances = 0,
           .pcie = Pcie{5, 16, 16}};
-  facts.driver = Driver{"580.65.06", CudaVersion{13, 0}, {gpu}, "", kNvmlSuccess};
+  facts.driver = Driver{"580.65.06", CudaVersion{13, 0}, {gpu}, "", nvml::kSuccess};
   facts.cuda = CudaRuntime{kCudaSuccess, 1};
   facts.toolkit = Toolkit{"/usr/local/cuda", CudaVersion{13, 0}, true};
   Python python;
@@ -90,7 +90,7 @@ struct Case {
   const char* cure;
 };
 
-class JudgeDamage : public testing::TestWithParam<Case> {};
+class JudgeDamage : public ::testing::TestWithParam<Case> {};
 
 TEST_P(JudgeDamage, IsTheOnlyComplaintAndHasItsCure) {
   Facts facts = healthy();
@@ -112,7 +112,7 @@ const Case kCases[] = {
      State::kWarning, "driver", "update the driver"},
     {"UpdatedUnderWay",
      [](Facts& facts) {
-       facts.driver = Driver{"", {}, {}, "Driver/library version mismatch", kNvmlLibraryMismatch};
+       facts.driver = Driver{"", {}, {}, "Driver/library version mismatch", nvml::kLibraryMismatch};
      },
      State::kError, "driver", "reboot"},
     {"ContainerWithoutLibraries", [](Facts& facts) { facts.driver.reset(); }, State::kError,
@@ -185,7 +185,7 @@ const Case kCases[] = {
      "ulimit -n 65536"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, JudgeDamage, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(All, JudgeDamage, ::testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST(Judge, LetsRootReadGpuActivity) {
@@ -203,7 +203,7 @@ TEST(Judge, TakesIntermediateCodeForNewerGpus) {
 
 TEST(Judge, PassesOverADriverLibraryOnAMachineWithoutGpu) {
   Facts facts = without_gpu();
-  facts.driver = Driver{"", {}, {}, "Driver Not Loaded", kNvmlDriverNotLoaded};
+  facts.driver = Driver{"", {}, {}, "Driver Not Loaded", nvml::kDriverNotLoaded};
   EXPECT_THAT(complaints(facts), IsEmpty());
 }
 

@@ -33,15 +33,15 @@ TEST(Text, IsAlignedWrappedAndCounted) {
 
 TEST(Text, IsAsciiWhereTheLocaleIs) {
   const std::string text = as_text(kChecks, {.utf8 = false, .colour = false});
-  EXPECT_THAT(text, testing::StartsWith("+ driver        580.65.06, CUDA 13.0\n"));
-  EXPECT_THAT(text, testing::HasSubstr("\nx PyTorch "));
-  EXPECT_THAT(text, testing::HasSubstr("reinstall torch ...\n"));
+  EXPECT_THAT(text, ::testing::StartsWith("+ driver        580.65.06, CUDA 13.0\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("\nx PyTorch "));
+  EXPECT_THAT(text, ::testing::HasSubstr("reinstall torch ...\n"));
   for (const char byte : text) EXPECT_LT(static_cast<unsigned char>(byte), 0x80);
 }
 
 TEST(Text, ColoursTheSymbolAlone) {
   EXPECT_THAT(as_text(kChecks, {.utf8 = true, .colour = true}),
-              testing::StartsWith("\033[32m✓\033[0m driver"));
+              ::testing::StartsWith("\033[32m✓\033[0m driver"));
 }
 
 TEST(Text, StaysWithinEightyColumns) {
@@ -50,7 +50,7 @@ TEST(Text, StaysWithinEightyColumns) {
   const std::string text = as_text({check}, {.utf8 = false, .colour = false});
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
-  EXPECT_THAT(text, testing::HasSubstr("ddd/bin/python\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("ddd/bin/python\n"));
 }
 
 TEST(Json, BeginsWithItsSchemaAndNeverSaysZeroForAbsent) {
@@ -58,7 +58,7 @@ TEST(Json, BeginsWithItsSchemaAndNeverSaysZeroForAbsent) {
   facts.python = Python{};
   facts.python->executable = "/bad-\xff-name/python";
   const std::string text = as_json(facts, kChecks);
-  EXPECT_THAT(text, testing::StartsWith("{\n  \"schema\": \"redline.doctor/1\""));
+  EXPECT_THAT(text, ::testing::StartsWith("{\n  \"schema\": \"redline.doctor/1\""));
   const auto json = nlohmann::json::parse(text);
   EXPECT_EQ(json["errors"], 1);
   EXPECT_EQ(json["warnings"], 1);

@@ -1,109 +1,83 @@
 #include <array>
-#include <type_traits>
 
 #include "cli/doctor/nvidia.h"
 #include "cli/doctor/probe.h"
+#include "profiler/nvml/nvml_library.h"
 
 namespace redline::doctor {
 
 namespace {
 
-/// Calls NVML by name; a function that this driver does not have fails like any other.
-class Nvml {
- public:
-  explicit Nvml(const Machine& machine) : library_(machine, "libnvidia-ml.so.1") {}
-
-  [[nodiscard]] bool loaded() const { return library_.loaded(); }
-
-  template <typename... Parameters>
-  [[nodiscard]] int call(const char* name, int (*)(Parameters...),
-                         std::type_identity_t<Parameters>... arguments) const {
-    constexpr int kFunctionNotFound = 13;
-    auto* function = library_.find<int(Parameters...)>(name);
-    return function == nullptr ? kFunctionNotFound : function(arguments...);
-  }
-
-  [[nodiscard]] std::string error_text(int status) const {
-    auto* function = library_.find<const char*(int)>("nvmlErrorString");
-    return function == nullptr ? "NVML error " + std::to_string(status) : function(status);
-  }
-
- private:
-  SharedLibrary library_;
-};
-
-// The declared function gives only its type; the one that is called comes from the library.
-#define REDLINE_NVML(nvml, function, ...) \
-  (nvml).call(#function, static_cast<decltype(&function)>(nullptr) __VA_OPT__(, ) __VA_ARGS__)
-
 using Text = std::array<char, 128>;
 constexpr auto kTextSize = static_cast<unsigned int>(Text{}.size());
 
-std::optional<Pcie> pcie_of(const Nvml& nvml, nvmlDevice_t device) {
+std::optional<Pcie> pcie_of(const nvml::Library& library, nvmlDevice_t device) {
   unsigned int generation = 0;
   unsigned int width = 0;
   unsigned int max_width = 0;
-  if (REDLINE_NVML(nvml, nvmlDeviceGetMaxPcieLinkGeneration, device, &generation) != kNvmlSuccess ||
-      REDLINE_NVML(nvml, nvmlDeviceGetCurrPcieLinkWidth, device, &width) != kNvmlSuccess ||
-      REDLINE_NVML(nvml, nvmlDeviceGetMaxPcieLinkWidth, device, &max_width) != kNvmlSuccess) {
+  if (REDLINE_NVML(library, nvmlDeviceGetMaxPcieLinkGeneration, device, &generation) !=
+          nvml::kSuccess ||
+      REDLINE_NVML(library, nvmlDeviceGetCurrPcieLinkWidth, device, &width) != nvml::kSuccess ||
+      REDLINE_NVML(library, nvmlDeviceGetMaxPcieLinkWidth, device, &max_width) != nvml::kSuccess) {
     return std::nullopt;
   }
   return Pcie{static_cast<int>(generation), static_cast<int>(width), static_cast<int>(max_width)};
 }
 
-void read_mig(const Nvml& nvml, nvmlDevice_t device, Gpu& gpu) {
+void read_mig(const nvml::Library& library, nvmlDevice_t device, Gpu& gpu) {
   unsigned int current = 0;
   unsigned int pending = 0;
-  if (REDLINE_NVML(nvml, nvmlDeviceGetMigMode, device, &current, &pending) != kNvmlSuccess) return;
+  if (REDLINE_NVML(library, nvmlDeviceGetMigMode, device, &current, &pending) != nvml::kSuccess)
+    return;
   gpu.mig = current != 0;
   unsigned int most = 0;
-  if (!*gpu.mig || REDLINE_NVML(nvml, nvmlDeviceGetMaxMigDeviceCount, device, &most)) return;
+  if (!*gpu.mig || REDLINE_NVML(library, nvmlDeviceGetMaxMigDeviceCount, device, &most)) return;
   for (unsigned int place = 0; place < most; ++place) {
     nvmlDevice_t instance = nullptr;
-    if (REDLINE_NVML(nvml, nvmlDeviceGetMigDeviceHandleByIndex, device, place, &instance) ==
-        kNvmlSuccess) {
+    if (REDLINE_NVML(library, nvmlDeviceGetMigDeviceHandleByIndex, device, place, &instance) ==
+        nvml::kSuccess) {
       ++gpu.mig_instances;
     }
   }
 }
 
-Gpu read_gpu(const Nvml& nvml, nvmlDevice_t device) {
+Gpu read_gpu(const nvml::Library& library, nvmlDevice_t device) {
   Gpu gpu;
   Text text{};
-  if (REDLINE_NVML(nvml, nvmlDeviceGetName, device, text.data(), kTextSize) == kNvmlSuccess) {
+  if (REDLINE_NVML(library, nvmlDeviceGetName, device, text.data(), kTextSize) == nvml::kSuccess) {
     gpu.name = text.data();
   }
-  if (REDLINE_NVML(nvml, nvmlDeviceGetUUID, device, text.data(), kTextSize) == kNvmlSuccess) {
+  if (REDLINE_NVML(library, nvmlDeviceGetUUID, device, text.data(), kTextSize) == nvml::kSuccess) {
     gpu.uuid = text.data();
   }
   nvmlMemory_t memory{};
-  if (REDLINE_NVML(nvml, nvmlDeviceGetMemoryInfo, device, &memory) == kNvmlSuccess) {
+  if (REDLINE_NVML(library, nvmlDeviceGetMemoryInfo, device, &memory) == nvml::kSuccess) {
     gpu.memory_bytes = static_cast<int64_t>(memory.total);
     gpu.free_bytes = static_cast<int64_t>(memory.free);
   }
-  (void)REDLINE_NVML(nvml, nvmlDeviceGetCudaComputeCapability, device, &gpu.compute_major,
+  (void)REDLINE_NVML(library, nvmlDeviceGetCudaComputeCapability, device, &gpu.compute_major,
                      &gpu.compute_minor);
-  read_mig(nvml, device, gpu);
-  gpu.pcie = pcie_of(nvml, device);
+  read_mig(library, device, gpu);
+  gpu.pcie = pcie_of(library, device);
   return gpu;
 }
 
-Driver read_driver(const Nvml& nvml) {
+Driver read_driver(const nvml::Library& library) {
   Driver driver;
   Text text{};
-  if (REDLINE_NVML(nvml, nvmlSystemGetDriverVersion, text.data(), kTextSize) == kNvmlSuccess) {
+  if (REDLINE_NVML(library, nvmlSystemGetDriverVersion, text.data(), kTextSize) == nvml::kSuccess) {
     driver.version = text.data();
   }
   int number = 0;
-  if (REDLINE_NVML(nvml, nvmlSystemGetCudaDriverVersion_v2, &number) == kNvmlSuccess) {
+  if (REDLINE_NVML(library, nvmlSystemGetCudaDriverVersion_v2, &number) == nvml::kSuccess) {
     driver.cuda = CudaVersion::from_number(number);
   }
   unsigned int count = 0;
-  if (REDLINE_NVML(nvml, nvmlDeviceGetCount_v2, &count) != kNvmlSuccess) return driver;
+  if (REDLINE_NVML(library, nvmlDeviceGetCount_v2, &count) != nvml::kSuccess) return driver;
   for (unsigned int index = 0; index < count; ++index) {
     nvmlDevice_t device = nullptr;
-    if (REDLINE_NVML(nvml, nvmlDeviceGetHandleByIndex_v2, index, &device) == kNvmlSuccess) {
-      driver.gpus.push_back(read_gpu(nvml, device));
+    if (REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device) == nvml::kSuccess) {
+      driver.gpus.push_back(read_gpu(library, device));
     }
   }
   return driver;
@@ -112,16 +86,16 @@ Driver read_driver(const Nvml& nvml) {
 }  // namespace
 
 std::optional<Driver> probe_driver(const Machine& machine) {
-  const Nvml nvml(machine);
-  if (!nvml.loaded()) return std::nullopt;
-  if (const int status = REDLINE_NVML(nvml, nvmlInit_v2); status != kNvmlSuccess) {
+  const nvml::Library library((machine.libraries / "libnvidia-ml.so.1").string());
+  if (!library.loaded()) return std::nullopt;
+  if (const int status = REDLINE_NVML(library, nvmlInit_v2); status != nvml::kSuccess) {
     Driver driver;
     driver.status = status;
-    driver.failure = nvml.error_text(status);
+    driver.failure = library.error_text(status);
     return driver;
   }
-  Driver driver = read_driver(nvml);
-  (void)REDLINE_NVML(nvml, nvmlShutdown);
+  Driver driver = read_driver(library);
+  (void)REDLINE_NVML(library, nvmlShutdown);
   return driver;
 }
 

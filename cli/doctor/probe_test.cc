@@ -14,10 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A machine made of the files of a temporary folder, the stub libraries, and an own environment.
-class Probe : public testing::Test {
+class Probe : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "doctor-XXXXXX";
+    std::string name = ::testing::TempDir() + "doctor-XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     machine_.root = name;
     machine_.libraries = REDLINE_STUB_DIR;
@@ -82,7 +82,7 @@ TEST_F(Probe, CountsMigInstances) {
 }
 
 TEST_F(Probe, KeepsTheDriversOwnWordsWhenItFails) {
-  stub("REDLINE_STUB_NVML_STATUS", kNvmlLibraryMismatch);
+  stub("REDLINE_STUB_NVML_STATUS", nvml::kLibraryMismatch);
   const auto driver = probe_driver(machine_);
   ASSERT_TRUE(driver);
   EXPECT_EQ(driver->failure, "Driver/library version mismatch");

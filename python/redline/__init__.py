@@ -16,7 +16,7 @@ import importlib
 
 _HOMES = {
     "profile": "redline._profile",
-    "tensorboard_trace_handler": "redline._profile",
+    "tensorboard_trace_handler": "redline._handlers",
     "schedule": "redline._schedule",
     "RecorderError": "redline._library",
     "ProfilerAction": "torch.profiler",

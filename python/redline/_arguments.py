@@ -1,5 +1,6 @@
 """Which arguments of torch.profiler.profile are served. None is accepted in silence."""
 
+import contextlib
 import warnings
 
 from torch.profiler import ProfilerActivity
@@ -10,47 +11,78 @@ _UNSERVED = {
     "post_processing_timeout_s": None,
     "use_cuda": None,
 }
-# Members of _ExperimentalConfig, by their place in its state, that ask for what we always do:
-# stacks in events(), and all threads.
-_SERVED_EXPERIMENTS = (2, 7)
+# Of export_chrome_trace, since torch 2.15.
+_UNSERVED_BY_EXPORT = {"cuda_graph_annotations": None, "graph_lanes": "none", "default_stream": 7}
+# Arguments of _ExperimentalConfig that ask for what we always do: stacks in events(), and all threads.
+_SERVED_EXPERIMENTS = ("verbose", "profile_all_threads")
 
 
-def check_arguments(activities, named):
-    """Warns of what is not served; raises TypeError where torch.profiler would, and ValueError where
-    nothing would be recorded."""
-    _check_activities(activities)
-    for name, value in named.items():
-        if name in _SERVED:
-            continue
-        if name not in _UNSERVED:
-            raise TypeError(f"profile() got an unexpected keyword argument {name!r}")
-        if name == "experimental_config" and not _asks_for_more(value):
-            continue
-        if value != _UNSERVED[name]:
-            _warn_unserved(f"{name}={value!r}")
+def check_arguments(named):
+    """Warns of what profile() does not serve; raises TypeError where torch.profiler would."""
+    experiments = named.get("experimental_config")
+    unserved = {name: value for name, value in named.items() if name not in _SERVED}
+    if not _asks_for_more(experiments):
+        unserved.pop("experimental_config", None)
+    _warn_of("profile", unserved, _UNSERVED)
 
 
-def _check_activities(activities):
+def check_export_arguments(named):
+    """The same for export_chrome_trace()."""
+    _warn_of("export_chrome_trace", named, _UNSERVED_BY_EXPORT)
+
+
+def chosen_activities(activities):
+    """The members of ProfilerActivity to record; None asks for all. As with torch 2.15, an item may
+    be a dict from a member to a list of activity types, or to a ProfilerActivityConfig: an empty
+    list asks for nothing of that member, any other is warned of, since we record all types. Raises
+    ValueError where nothing would be recorded."""
     if activities is None:
-        return
-    asked = set(activities)
-    if ProfilerActivity.CPU not in asked:
-        raise ValueError(
-            "profile: activities must hold ProfilerActivity.CPU, which this version always records"
-        )
-    for other in sorted(asked - {ProfilerActivity.CPU, ProfilerActivity.CUDA}, key=str):
-        _warn_unserved(f"activity {other.name}", stacklevel=5)
+        return {ProfilerActivity.CPU, ProfilerActivity.CUDA}
+    chosen = set()
+    for item in activities:
+        for activity, wanted in item.items() if isinstance(item, dict) else [(item, None)]:
+            if not _is_empty(wanted):
+                chosen.add(activity)
+                if wanted is not None:
+                    _warn_unserved(f"a choice among the events of activity {activity.name}")
+    served = chosen & {ProfilerActivity.CPU, ProfilerActivity.CUDA}
+    if not served:
+        raise ValueError("profile: activities must hold ProfilerActivity.CPU or ProfilerActivity.CUDA")
+    for other in sorted(chosen - served, key=str):
+        _warn_unserved(f"activity {other.name}")
+    return served
+
+
+def _is_empty(wanted):
+    """Whether a choice of activity types leaves nothing."""
+    types = getattr(wanted, "activity_types", wanted)
+    return types is not None and not types and not getattr(wanted, "profiler_configs", None)
 
 
 def _asks_for_more(experiments):
-    """Whether an _ExperimentalConfig differs from the default in what we do not do anyway."""
+    """Whether an _ExperimentalConfig differs from the default in what we do not do anyway. Only its
+    pickled state can be read, and the order in there is another with each version of torch."""
     if experiments is None:
         return False
-    pairs = zip(experiments.__getstate__(), type(experiments)().__getstate__())
-    return any(
-        asked != default and place not in _SERVED_EXPERIMENTS
-        for place, (asked, default) in enumerate(pairs)
-    )
+    kind = type(experiments)
+    default = kind().__getstate__()
+    served = set()
+    for name in _SERVED_EXPERIMENTS:
+        with contextlib.suppress(TypeError):  # one that this torch does not know
+            served |= _differing_places(kind(**{name: True}).__getstate__(), default)
+    return not _differing_places(experiments.__getstate__(), default) <= served
+
+
+def _differing_places(left, right):
+    return {place for place, pair in enumerate(zip(left, right)) if pair[0] != pair[1]}
+
+
+def _warn_of(call, named, defaults):
+    for name, value in named.items():
+        if name not in defaults:
+            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}")
+        if value != defaults[name]:
+            _warn_unserved(f"{name}={value!r}", stacklevel=5)
 
 
 def _warn_unserved(what, stacklevel=4):

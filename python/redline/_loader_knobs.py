@@ -47,6 +47,15 @@ def is_training(arguments):
     return bool(arguments["shuffle"]) or isinstance(sampler, random)
 
 
+def samples_an_epoch(loader):
+    """What this rank takes out of the loader in one pass, as far as its sampler knows."""
+    try:
+        sampler = getattr(loader.batch_sampler, "sampler", None)
+        return len(loader.sampler if sampler is None else sampler)
+    except Exception:  # streams have no length, and a script's own sampler may raise anything
+        return None
+
+
 class LoaderKnobs:
     """`values` holds knobs by DataLoader's argument names; `reporter` is None outside trials;
     `note` takes a sentence about a knob that cannot be applied."""
@@ -131,6 +140,8 @@ class LoaderKnobs:
         def init(iterator, loader):
             original_init(iterator, loader)
             iterator._redline_training = getattr(loader, "_redline_training", False)
+            if iterator._redline_training:
+                self.reporter.epoch = samples_an_epoch(loader)
             iterator._redline_batch_size = loader.batch_size or getattr(
                 loader.batch_sampler, "batch_size", None
             )

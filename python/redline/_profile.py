@@ -2,14 +2,12 @@
 
 import contextlib
 import os
-import socket
 import tempfile
-import time
 import warnings
 
 from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActivity
 
-from redline._arguments import check_arguments
+from redline._arguments import check_arguments, check_export_arguments, chosen_activities
 from redline._cycle import operations, warn_if_incorrect
 from redline._events import event_list, load_trace
 from redline._job_metadata import describe_job
@@ -24,8 +22,8 @@ _holder = None  # whose window the recorder holds
 class profile:
     """Records the operators of this process, as torch.profiler.profile does.
 
-    activities: must hold ProfilerActivity.CPU. With ProfilerActivity.CUDA, or without activities, what
-        GPUs do is recorded, too, where the process has one.
+    activities: ProfilerActivity.CPU records operators, ProfilerActivity.CUDA what GPUs do, where the
+        process has one. Without activities, both.
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports.
     record_shapes: the operators' input shapes, types and scalar values too.
@@ -56,17 +54,19 @@ class profile:
             "record_shapes": record_shapes, "profile_memory": profile_memory,
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
         }
-        check_arguments(activities, {**switches, **unserved})
+        activities = chosen_activities(activities)
+        check_arguments({**switches, **unserved})
         self.record_shapes = record_shapes
         self._options = {name: bool(value) for name, value in switches.items()}
         self._options |= {
-            "gpu": activities is None or ProfilerActivity.CUDA in activities,
+            "cpu": ProfilerActivity.CPU in activities,
+            "gpu": ProfilerActivity.CUDA in activities,
             "host_samples_hz": host_samples_hz,
             "memory_budget_bytes": memory_budget_bytes,
             "max_bytes": max_bytes,
         }
         self.execution_trace_observer = (
-            execution_trace_observer or ExecutionTraceObserver.build_execution_trace_obs_from_env()
+            execution_trace_observer or _execution_trace_observer_of_environment()
         )
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
@@ -129,12 +129,17 @@ class profile:
         finally:
             _running = None
 
-    def export_chrome_trace(self, path):
+    def export_chrome_trace(self, path, use_python_export=False, **unserved):
         """Writes the last window as Chrome JSON, gzip where `path` ends in .gz; raises RecorderError
-        where nothing was recorded or `path` cannot be written."""
+        where nothing was recorded or `path` cannot be written. `use_python_export` chooses among
+        torch's writers and changes nothing here; its other arguments are warned of."""
+        check_export_arguments(unserved)
         if _holder is not self:
             raise RecorderError("profile: it has no stopped window, or another replaced it")
         self._recorder.export(path)
+
+    def wait_for_exports(self):
+        """Nothing to wait for: a trace is whole when export_chrome_trace() returns."""
 
     def add_metadata(self, key, value):
         """A top-level key of the trace with a string."""
@@ -204,7 +209,10 @@ class profile:
         return event_list(self._read_trace(), **switches)
 
     def _action(self):
-        return ProfilerAction(self.schedule(self.step_num))
+        action = ProfilerAction(self.schedule(self.step_num))
+        if action.name == "DEVICE_STOPPED":  # since torch 2.15
+            raise ValueError("profile: a schedule cannot return DEVICE_STOPPED, torch.profiler's own mark")
+        return action
 
     def _require_running(self, call):
         if _running is not self:
@@ -277,24 +285,10 @@ class profile:
             self._recorder.end_step()
 
 
-def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """An on_trace_ready that writes {worker_name}.{time in ns}.pt.trace.json[.gz] into `dir_name`.
-
-    `worker_name` must differ between the processes of a job; by default it is host_pid. A folder
-    that cannot be written is warned of: the training goes on.
-    """
-
-    def write(recorded):
-        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
-        name = f"{worker}.{time.time_ns()}.pt.trace.json" + (".gz" if use_gzip else "")
-        try:
-            os.makedirs(dir_name, exist_ok=True)
-            recorded.export_chrome_trace(os.path.join(dir_name, name))
-        except (OSError, RecorderError) as error:
-            warnings.warn(f"redline: no trace in {dir_name}: {error}")
-
-    write.directory = dir_name
-    return write
+def _execution_trace_observer_of_environment():
+    """None before torch 2.7, which has no such environment."""
+    build = getattr(ExecutionTraceObserver, "build_execution_trace_obs_from_env", None)
+    return build() if build else None
 
 
 def _take_over_from_redline_record():

@@ -5,39 +5,83 @@ write of less than 4096 bytes (PIPE_BUF), so that the lines of several ranks nev
 """
 
 import atexit
+import contextlib
+import errno
+import faulthandler
 import json
 import os
+import signal
+import socket
 import sys
 import time
 
 import torch
+
+from redline._rank import launched_rank
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
 SECONDS_BETWEEN_LINES = 0.005
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
 NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
 THRASHING_CHECKS = 2
+STACKS_SIGNAL = signal.SIGRTMIN + 13  # as in hang_stacks.cc
 
 
 def rank_and_world_size():
     """This process's place in the job: torch.distributed's, else the launcher's variables."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    return launched_rank() or (0, 1)
+
+
+def show_stacks_when_asked(folder):
+    """Lets faulthandler write every thread's stack to a file when the runner asks where the rank hangs."""
+    launched = launched_rank()
+    rank = f"rank {launched[0]}, " if launched else ""
+    try:
+        file = open(os.path.join(folder, f"stacks.{rank}pid {os.getpid()}"), "w")
+        faulthandler.register(STACKS_SIGNAL, file=file)
+    except (OSError, RuntimeError, ValueError):
+        pass  # the trial runs as well without
 
 
 class Channel:
-    """The FIFO. Never raises and never blocks for long: the training matters more."""
+    """The FIFO. Never raises and never blocks for long: the training matters more.
+
+    A FIFO ends at its machine. Where another one shares the folder, it sees the name but no reader;
+    then lines are appended to a file in PATH.d, which the runner makes where trials may run on other
+    machines, and carry what sets their clock apart.
+    """
 
     def __init__(self, path):
         self.path = path
         self.descriptor = None
+        self.remote = False
+
+    def _open(self):
+        if self.descriptor is not None:
+            return True
+        try:
+            self.descriptor = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                self._open_file()
+        return self.descriptor is not None
+
+    def _open_file(self):
+        with contextlib.suppress(OSError):
+            path = os.path.join(self.path + ".d", f"{socket.gethostname()}.{os.getpid()}")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self.descriptor = os.open(path, flags, 0o600)
+            self.remote = True
 
     def send(self, line_type, patience=0.0, **fields):
         """Writes one line; True when it went out. `patience` is how long to wait for a full pipe,
         in seconds."""
         rank, _ = rank_and_world_size()
         fields = {"type": line_type, "rank": rank, **fields}
+        if self._open() and self.remote:
+            fields["clock"] = time.time_ns() - time.monotonic_ns()
         line = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
         while len(line) > LONGEST_LINE and fields.get("message"):
             fields["message"] = fields["message"][len(fields["message"]) // 2 + 1 :]
@@ -51,9 +95,7 @@ class Channel:
 
     def _write(self, line):
         try:
-            if self.descriptor is None:
-                self.descriptor = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            return os.write(self.descriptor, line) == len(line)
+            return self._open() and os.write(self.descriptor, line) == len(line)
         except OSError:  # full, or the runner is gone and will not miss it
             return False
 
@@ -70,6 +112,7 @@ class TrialReporter:
         self.process = os.getpid()
         self._begin()
         atexit.register(self._flush)
+        show_stacks_when_asked(os.path.join(os.path.dirname(path), "tmp"))
 
     def _begin(self):
         self.steps = 0
@@ -87,6 +130,7 @@ class TrialReporter:
         self.retries = 0
         self.memory = None
         self.capacity = None
+        self.epoch = None  # samples that this rank takes in one
 
     def add_batch(self, samples, waited_ns):
         """A batch that the training loop took out of a DataLoader, for which it waited so long."""
@@ -130,6 +174,8 @@ class TrialReporter:
         fields = {} if self.memory is None else {"memory": self.memory, "capacity": self.capacity}
         if self.loader_batches:
             fields["wait"] = self.data_wait_ns
+        if self.epoch:
+            fields["epoch"] = self.epoch
         _, world_size = rank_and_world_size()
         self.channel.send(
             "step",

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "profiler/cupti/decoder.h"
+#include "profiler/cupti/compact_records.h"
 
 namespace {
 
@@ -26,9 +26,10 @@ struct Reader {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace redline::cupti;
   if (size < 2) return 0;
-  // The first byte is how far apart records are, the second how the library ends.
+  // The first byte is how far apart records are, the second how the library ends, and its version.
   const size_t step = data[0];
   const Result last = data[1] % 2 == 0 ? kMaxLimitReached : 999;
+  const uint32_t version = data[1] % 4 < 2 ? kVersion11_8 : kVersion13_1;
   std::vector<uint8_t> buffer(data + 2, data + size);
   uint64_t steps = 0;
   const auto next = [&](uint8_t* begin, size_t valid_size, uint8_t** record) -> Result {
@@ -40,8 +41,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return kSuccess;
   };
   Reader reader;
-  const DecodeCounts counts = decode_buffer(buffer.data(), buffer.size(), next, reader);
+  const DecodeCounts counts = decode_buffer(buffer.data(), buffer.size(), version, next, reader);
   if (counts.records != reader.records) std::abort();
   if (counts.records + counts.unknown + counts.truncated > steps + 1) std::abort();
+  // On disk and back, they are the same.
+  std::vector<uint8_t> compacted;
+  Reader again;
+  static_cast<void>(compact(buffer.data(), buffer.size(), version, next, compacted));
+  static_cast<void>(
+      decode_buffer(compacted.data(), compacted.size(), version, next_compact, again));
+  if (again.records != reader.records || again.sum != reader.sum) std::abort();
   return 0;
 }

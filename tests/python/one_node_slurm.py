@@ -1,5 +1,5 @@
-"""A Slurm cluster of this machine alone, for the time of a test: munged, slurmctld and slurmd with all of
-their files in one folder."""
+"""A Slurm cluster of this machine alone, for the time of a test: munged, slurmctld and a slurmd for each
+node, with all of their files in one folder."""
 
 import contextlib
 import os
@@ -15,7 +15,6 @@ _CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={control_port}
-SlurmdPort={node_port}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.sock
 SlurmUser=root
@@ -24,10 +23,10 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
+SlurmdPidFile={folder}/slurmd.%n.pid
+{nodes}
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
 
@@ -39,9 +38,15 @@ def missing():
 
 
 @contextlib.contextmanager
-def running(folder):
+def running(folder, nodes=1):
     """The environment in which `srun` finds the cluster."""
-    for name in ("state", "spool"):
+    host = socket.gethostname().partition(".")[0]
+    names = [host] if nodes == 1 else [f"node{number}" for number in range(1, nodes + 1)]
+    lines = [
+        f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={_free_port()} CPUs={os.cpu_count()} State=UNKNOWN"
+        for name in names
+    ]
+    for name in ("state", *(f"spool/{name}" for name in names)):
         (folder / name).mkdir(parents=True)
     folder.chmod(0o755)
     key = folder / "munge.key"
@@ -50,11 +55,10 @@ def running(folder):
     configuration = folder / "slurm.conf"
     configuration.write_text(
         _CONFIGURATION.format(
-            host=socket.gethostname().partition(".")[0],
+            host=host,
             folder=folder,
             control_port=_free_port(),
-            node_port=_free_port(),
-            cores=os.cpu_count(),
+            nodes="\n".join(lines),
         )
     )
     environment = {**os.environ, "PATH": _PATH, "SLURM_CONF": str(configuration)}
@@ -62,7 +66,7 @@ def running(folder):
               f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log",
               f"--seed-file={folder}/munge.seed"]
     with contextlib.ExitStack() as daemons:
-        for command in (munged, ["slurmctld", "-D"], ["slurmd", "-D"]):
+        for command in (munged, ["slurmctld", "-D"], *(["slurmd", "-D", "-N", name] for name in names)):
             daemons.enter_context(_daemon(command, folder, environment))
         _wait_until_idle(environment, folder)
         yield environment
@@ -70,7 +74,7 @@ def running(folder):
 
 @contextlib.contextmanager
 def _daemon(command, folder, environment):
-    with open(folder / f"{command[0]}.out", "wb") as output:
+    with open(folder / f"{command[0]}.{command[-1].rpartition('/')[2]}.out", "wb") as output:
         process = subprocess.Popen(
             command, env=environment, stdout=output, stderr=output, start_new_session=True
         )
@@ -87,7 +91,7 @@ def _wait_until_idle(environment, folder, seconds=60):
         asked = subprocess.run(
             ["sinfo", "-h", "-o", "%t"], env=environment, capture_output=True, text=True
         )
-        if asked.stdout.strip() == "idle":
+        if set(asked.stdout.split()) == {"idle"}:
             return
         time.sleep(0.2)
     logs = "\n".join(path.read_text(errors="replace")[-800:] for path in folder.glob("*.out"))

@@ -3,15 +3,19 @@
 import collections
 import contextlib
 import csv
+import html
 import html.parser
 import io
 import json
+import os
 import pathlib
 import signal
 import sqlite3
+import threading
 import time
 
 import pytest
+from recording import step_numbers, traces
 
 JOB = pathlib.Path(__file__).with_name("scripts") / "metric_job.py"
 KNOBS = ["--knob", "batch_size=8..512", "--knob", "workers=0..8"]
@@ -126,14 +130,78 @@ def test_a_study_is_not_mixed_with_another(run, tune, tmp_path):
     assert "its trials had another command" in other.stderr
 
 
-def test_two_at_once_are_refused(run, start, tune, tmp_path):
-    with start(tune("--max-trials", "3", seconds="5"), cwd=tmp_path) as first:
+def test_a_second_autotune_is_refused_unless_it_shares_the_search(run, start, tune, tmp_path, no_process_left):
+    command = tune("--max-trials", "8", seconds="0.3")
+    with start(command, cwd=tmp_path) as first:
         wait_for_trial(tmp_path, 1)
-        second = run(tune("--resume", seconds="5"), cwd=tmp_path)
-        first.send_signal(signal.SIGINT)
-        first.communicate(timeout=30)
-    assert second.returncode == 1
-    assert "another autotune is using it" in second.stderr
+        refused = run(command, cwd=tmp_path)
+        second = run([*command[:1], "--resume", *command[1:]], cwd=tmp_path)
+        stdout, stderr = first.communicate(timeout=60)
+    assert refused.returncode == 1
+    assert "another autotune is using it. --resume shares its search" in refused.stderr
+    assert (first.returncode, second.returncode) == (0, 0), stderr + second.stderr
+    assert "both search together" in second.stderr
+    rows = trials_of(tmp_path)
+    assert [state for _, state, _, _ in rows] == ["finished"] * 8
+    assert second.stdout.count("confirming") == stdout.count("confirming") == 2, "both saw all trials"
+
+
+def test_a_killed_sharer_loses_its_trial_to_the_other(start, tune, tmp_path, no_process_left):
+    command = tune("--max-trials", "6", "--resume", seconds="0.5")
+    with start(command, cwd=tmp_path) as first:
+        wait_for_trial(tmp_path, 2)
+        with start(command, cwd=tmp_path) as second:
+            wait_for_trial(tmp_path, 3)
+            first.kill()
+            stdout, stderr = second.communicate(timeout=60)
+    assert second.returncode == 0, stderr
+    states = [state for _, state, _, _ in trials_of(tmp_path)]
+    assert states.count("finished") == 6
+    assert states.count("interrupted") == 1
+    assert "BEST" in stdout
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+class TestParallel:
+    def test_finds_the_peak_on_parts_of_the_machine(self, run, program, python, tmp_path, no_process_left):
+        job = f"{python} -S {JOB} {{batch_size}} {{workers}} 0.1 && taskset -cp $$ && echo OMP $OMP_NUM_THREADS"
+        options = [*KNOBS, *METRIC, "--max-trials", "24", "--parallel", "2", "--format", "json"]
+        command = [program("autotune"), *options, "--", "sh", "-c", job]
+        done = run(command, cwd=tmp_path, environment={"OMP_NUM_THREADS": ""})
+        assert done.returncode == 0, done.stderr
+        trials = json.loads(done.stdout)["trials"]
+        assert json.loads((tmp_path / "best.json").read_text())["knobs"]["workers"] >= 3
+        assert max(trial["neighbours"] for trial in trials) == 1
+        alone = {trial["neighbours"] for trial in trials if trial["why"] in ("default", "confirm")}
+        assert alone == {0}
+        outputs = [path.read_text() for path in tmp_path.glob("autotune.study.trials/*/stdout")]
+        places = {output.partition("list: ")[2].split()[0] for output in outputs if "list: " in output}
+        assert len(places) == 2, "each trial on one of two parts"
+
+    def test_killed_with_two_running_it_goes_on(self, run, start, tune, tmp_path, no_process_left):
+        command = tune("--max-trials", "8", "--parallel", "2", "--resume", seconds="0.4")
+        with start(command, cwd=tmp_path) as autotune:
+            wait_for_trial(tmp_path, 4)
+            autotune.kill()
+            autotune.wait()
+        done = run(command, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        rows = trials_of(tmp_path)
+        assert [state for _, state, _, _ in rows].count("finished") == 8
+        assert [state for _, state, _, _ in rows].count("interrupted") >= 1, "two were running"
+
+    def test_ctrl_c_ends_both(self, start, tune, tmp_path, no_process_left):
+        with start(tune("--max-trials", "9", "--parallel", "2", seconds="0.5"), cwd=tmp_path) as autotune:
+            wait_for_trial(tmp_path, 3)
+            autotune.send_signal(signal.SIGINT)
+            stdout, stderr = autotune.communicate(timeout=30)
+        assert autotune.returncode == 0
+        assert "BEST" in stdout and "--resume goes on" in stderr
+        assert [state for _, state, _, _ in trials_of(tmp_path)] == ["finished", "interrupted", "interrupted"]
+
+    def test_dry_run_says_the_split(self, run, tune, tmp_path):
+        done = run(tune("--dry-run", "--parallel", "2"), cwd=tmp_path)
+        assert "2 trials at a time: core" in " ".join(done.stdout.split())
 
 
 def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path):
@@ -235,7 +303,7 @@ def test_dry_run_runs_nothing(run, tune, tmp_path):
         (["--metric", "("], "--metric: '(': "),
         (["--strategy", "luck"], "--strategy: luck not in"),
         (["--max-trials", "0"], "--max-trials: "),
-        (["--parallel", "2"], ""),
+        (["--parallel", "9999"], "--parallel 9999: each trial needs a "),
     ],
 )
 def test_wrong_inputs_are_usage_errors_in_one_line(run, program, tmp_path, options, error):
@@ -251,3 +319,137 @@ def test_output_that_cannot_be_written_is_an_error(run, tune, tmp_path):
     assert done.returncode == 1
     assert "none/best.json: No such file or directory" in done.stderr
     assert len(trials_of(tmp_path)) == 2, "the study is complete all the same"
+
+
+def test_profile_best_records_the_default_and_the_best(run, program, python, tmp_path, no_process_left):
+    train = f"{python} {JOB.with_name('plain_loop.py')} --steps 12 --batch-size {{batch_size}}"
+    options = ["--knob", "batch_size=8,64", *METRIC, "--max-trials", "2", "--strategy", "grid", "--profile-best"]
+    job = ["sh", "-c", f"{train} && echo rate: {{batch_size}}"]
+    done = run([program("autotune"), *options, "--", *job], cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    best = json.loads((tmp_path / "best.json").read_text())
+    assert best["knobs"] == {"batch_size": 64}
+    folder = tmp_path / "autotune.study.profile"
+    assert best["profile"] == {"default": str(folder / "default"), "best": str(folder / "best")}
+    for name, samples in (("default", 8), ("best", 64)):
+        (trace,) = traces(folder / name)
+        assert len(step_numbers(trace)) == 5
+        assert trace["redline"]["samples_per_step"] == samples
+
+    diff = [program("redline"), "diff", "--top", "5"]
+    again = run([*diff, folder / "default", folder / "best"], cwd=tmp_path)
+    changes = again.stdout.partition("SAMPLES a second")[2]
+    assert changes and changes in done.stdout
+    page = html.unescape((tmp_path / "autotune.study.html").read_text())
+    assert "redline diff autotune.study.profile/default autotune.study.profile/best" in page
+    assert changes[:200] in page
+
+
+def test_profile_best_keeps_the_memory_limit(run, program, tmp_path, no_process_left):
+    job = ["sh", "-c", "ulimit -d >> limits; echo rate: {n}"]
+    options = ["--knob", "n=1,2", *METRIC, "--max-trials", "2", "--strategy", "grid", "--memory-limit", "1GiB"]
+    run([program("autotune"), *options, "--profile-best", "--", *job], cwd=tmp_path)
+    limits = [int(line) for line in (tmp_path / "limits").read_text().split()]
+    room = 512 << 10  # KiB for the recorder
+    assert limits[:2] == [1 << 20] * 2
+    assert limits[2:] and set(limits[2:]) == {(1 << 20) + room}
+
+
+def test_profile_best_says_why_there_is_no_trace(run, tune, tmp_path):
+    done = run(tune("--max-trials", "2", "--profile-best"), cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("autotune: --profile-best: no trace in autotune.study.profile/")
+    assert "profile" not in json.loads((tmp_path / "best.json").read_text())
+    assert "BEST" in done.stdout
+
+
+# A training without PyTorch that reports its own steps; GPU memory is what the stub's file says.
+STEPS_JOB = """
+import json, os, sys, time
+batch, used = int(sys.argv[1]), os.environ.get("REDLINE_STUB_USED_FILE")
+if used:
+    open(used, "w").write("5000")
+step = 0
+while True:
+    step += 1
+    time.sleep(0.002)
+    with open(os.environ["REDLINE_TRIAL"], "w") as channel:
+        channel.write(json.dumps({"type": "step", "rank": 0, "world": 1, "t": time.monotonic_ns(),
+                                  "steps": step, "samples": step * batch}) + "\\n")
+"""
+
+
+@pytest.fixture
+def stubbed(run, program, python, tmp_path):
+    """stubbed(option…, VARIABLE=value): autotune on a machine whose NVML is the stub."""
+    stubs = program("autotune").parents[1] / "tests" / "stubs"
+    if not stubs.exists():
+        pytest.skip(f"{stubs} has no stub libraries: build with -DREDLINE_TESTS=ON")
+    (tmp_path / "job.py").write_text(STEPS_JOB)
+
+    def tuned(*options, **variables):
+        words = [program("autotune"), "--knob", "batch=8,16", "--strategy", "grid", "--max-trials", 2, "--budget", "40s"]
+        environment = {"LD_LIBRARY_PATH": str(stubs), "REDLINE_STUB_GPUS": "2", **variables}
+        return run([*words, *options, "--", python, "-S", "job.py", "{batch}"], cwd=tmp_path, environment=environment)
+
+    return tuned
+
+
+def test_searches_for_samples_per_joule(stubbed, run, program, tmp_path, no_process_left):
+    done = stubbed("--objective", "energy")
+    assert done.returncode == 0, done.stderr
+    best = json.loads((tmp_path / "best.json").read_text())
+    # Both GPUs of the stub take 512.3 W each, busy or not.
+    watts = best["joules_per_sample"] * best["throughput"]["samples_per_s"]
+    assert watts == pytest.approx(2 * 512.3, rel=0.05)
+    assert "objective samples/J, of all GPUs" in done.stdout and " J a sample at " in done.stdout
+    shown = run([program("autotune"), "show", tmp_path / "autotune.study.db"])
+    assert "samples/J" in shown.stdout, shown.stderr
+    page = (tmp_path / "autotune.study.html").read_text()
+    assert "<th class=number>J a sample</th>" in page and " samples/J</title>" in page
+    again = stubbed("--resume")
+    assert again.returncode == 1 and "another --objective (energy)" in again.stderr
+
+
+def test_without_nvml_nothing_is_searched_for_energy(run, tune, tmp_path):
+    words = [word for word in tune("--objective", "energy") if word not in METRIC]
+    done = run(words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "autotune: --objective energy: NVML shows no GPU here, and nothing else tells their energy\n"
+    )
+    metric = run(tune("--objective", "energy"), cwd=tmp_path)
+    assert metric.returncode == 2 and "not --metric" in metric.stderr
+
+
+def test_gpu_memory_that_comes_back_late_is_awaited(stubbed, tmp_path, no_process_left):
+    """A stand-in for the driver gives the memory back when the trial's process is gone."""
+    used = tmp_path / "used"
+    used.write_text("703")
+    over = threading.Event()
+
+    def driver():
+        while not over.wait(0.05):
+            if used.read_text() == "5000" and not jobs_in(tmp_path):
+                used.write_text("703")
+
+    thread = threading.Thread(target=driver)
+    thread.start()
+    try:
+        done = stubbed(REDLINE_STUB_USED_FILE=str(used))
+    finally:
+        over.set()
+        thread.join()
+    assert done.returncode == 0 and "more than before" not in done.stdout, done.stdout + done.stderr
+
+
+def jobs_in(folder):
+    """Processes of the stand-in training that run in `folder`."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "cwd").resolve() == folder:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                found += [entry.name] if words[1:3] == [b"-S", b"job.py"] else []
+    return found
+

@@ -45,8 +45,12 @@ def test_it_ends_with_traces_a_configuration_and_a_picture(run, program, no_proc
     assert "WHAT HOLDS IT BACK" in done.stdout and "  3  " in done.stdout, "three findings"
     best = json.loads((output / "best.json").read_text())
     assert best["schema"] == "redline.config/1"
-    assert best["oom_trials"] >= 1, "the largest batches run out of memory, and are survived"
-    assert "out of host memory" in done.stdout
+    # A slow machine's few trials may all stay below the limit: what each ended with, it says itself.
+    with sqlite3.connect(output / "study.db") as study:
+        outcomes = [outcome for (outcome,) in study.execute("SELECT outcome FROM trials")]
+    assert best["trials"] == len(outcomes) and outcomes.count("ok") >= 3, outcomes
+    assert best["oom_trials"] == outcomes.count("host_oom")
+    assert 0 < best["peak_memory_bytes"] <= 1200 << 20
     interval = best["throughput"]
     assert interval["low"] <= interval["samples_per_s"] <= interval["high"]
     assert (output / "timeline.png").read_bytes().startswith(b"\x89PNG")

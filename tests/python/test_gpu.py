@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 
+import pytest
 from conftest import BUILD, ROOT, need
-from recording import CURE, load, slices
+from recording import CURE, load, slices, traces
 
 LAUNCHES = """
 import ctypes, os, struct, sys, threading, time
@@ -29,7 +30,8 @@ class LaunchInEveryOperator(TorchDispatchMode):
         emit(work, ctypes.c_size_t(len(work)), 0)
         return operator(*arguments, **(keywords or {}))
 
-activities = {"all": None, "host": [redline.ProfilerActivity.CPU]}[sys.argv[1]]
+activities = {"all": None, "host": [redline.ProfilerActivity.CPU],
+              "gpu": [redline.ProfilerActivity.CUDA]}[sys.argv[1]]
 with redline.profile(activities=activities) as profile:
     with redline.record_function("block"), LaunchInEveryOperator():
         torch.ones(3).relu()
@@ -37,7 +39,7 @@ profile.export_chrome_trace(sys.argv[2])
 """
 
 
-def run(tmp_path, activities):
+def run_stubbed(script, *arguments):
     stubs = [str(need(BUILD / "tests/stubs" / name, CURE)) for name in ("libcuda.so.1", "libcupti.so.13")]
     environment = dict(
         os.environ,
@@ -46,15 +48,19 @@ def run(tmp_path, activities):
         REDLINE_LIBRARY=str(need(BUILD / "lib/libredline.so", CURE)),
         REDLINE_TORCH_LIBRARY=str(need(BUILD / "lib/libredline_torch.so", CURE)),
     )
-    path = tmp_path / "trace.json"
-    command = [sys.executable, "-c", LAUNCHES, activities, str(path)]
+    command = [sys.executable, "-c", script, *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def run_launches(tmp_path, activities):
+    path = tmp_path / "trace.json"
+    run_stubbed(LAUNCHES, activities, path)
     return load(path)
 
 
 def test_gpu_work_belongs_to_its_operator_and_annotation(tmp_path):
-    trace = run(tmp_path, "all")
+    trace = run_launches(tmp_path, "all")
     operators = {event["args"]["External id"]: event for event in slices(trace, "cpu_op")}
     calls = {event["args"]["correlation"]: event for event in slices(trace, "cuda_runtime")}
     work = slices(trace, "gpu_memset")
@@ -73,7 +79,86 @@ def test_gpu_work_belongs_to_its_operator_and_annotation(tmp_path):
 
 
 def test_activities_of_the_host_leave_the_gpu_out(tmp_path):
-    trace = run(tmp_path, "host")
+    trace = run_launches(tmp_path, "host")
     assert slices(trace, "cpu_op")
     assert not slices(trace, "cuda_runtime")
     assert "gpu" not in trace["redline"]
+
+
+def test_activities_of_the_gpu_leave_operators_out(tmp_path):
+    trace = run_launches(tmp_path, "gpu")
+    assert not slices(trace, "cpu_op")
+    work = slices(trace, "gpu_memset")
+    assert len(work) >= 2
+    assert all("External id" not in event["args"] for event in work)
+    assert [event["name"] for event in slices(trace, "gpu_user_annotation")] == ["block"]
+
+
+BESIDE_TORCH = """
+import ctypes, sys, torch, redline
+
+stub = ctypes.CDLL(None)
+calls = stub["_ZN7redline4stub11cupti_callsEPKc"]
+set_other_subscriber = stub["_ZN7redline4stub20set_other_subscriberEPKc"]
+
+def window(name):
+    with redline.profile() as profile:
+        given_back = calls(b"cuptiUnsubscribe")
+    profile.export_chrome_trace(f"{sys.argv[1]}/{name}.json")
+    return given_back
+
+assert window("free") == 1
+set_other_subscriber(b"CUPTI")
+window("idle")
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+    window("recording")
+"""
+
+
+def test_the_place_in_cupti_is_torch_profilers_where_there_is_torch(tmp_path):
+    run_stubbed(BESIDE_TORCH, tmp_path)
+    gpu = {name: load(tmp_path / f"{name}.json")["redline"]["gpu"] for name in ("free", "idle", "recording")}
+    assert "off" not in gpu["free"]
+    assert "off" not in gpu["idle"]
+    assert gpu["recording"]["off"].startswith("torch.profiler uses CUPTI in this process")
+
+
+CUDA_PROGRAM = BUILD / "bin/stub_cuda_program"
+
+
+def expect_its_launches(folder):
+    [trace] = traces(folder)
+    kernels = slices(trace, "kernel")
+    assert [event["name"] for event in kernels] == ["add(float*)"] * 3
+    assert len(slices(trace, "cuda_runtime")) == 3
+    # Right before the end: what CUPTI still held was asked for.
+    assert trace["redline"]["gpu"]["incomplete"] == 0
+
+
+@pytest.mark.parametrize("asked", [{}, {"REDLINE_RECORD": '{"directory": "elsewhere"}'}], ids=["by_default", "where"])
+def test_a_cuda_program_is_recorded_by_injection(start, tmp_path, library, asked):
+    environment = {"CUDA_INJECTION64_PATH": str(library("libredline.so")), **asked}
+    with start([need(CUDA_PROGRAM, CURE)], environment=environment, cwd=tmp_path) as process:
+        assert process.communicate(timeout=60) == ("", "")
+        assert process.returncode == 0
+    expect_its_launches(tmp_path / ("elsewhere" if asked else "traces"))
+
+
+def test_a_cuda_program_is_recorded_by_the_command(run, tmp_path, program):
+    record = [program("redline"), "record", "-o", tmp_path]
+    done = run([*record, "--", need(CUDA_PROGRAM, CURE)])
+    assert done.returncode == 0 and "1 trace in" in done.stderr
+    expect_its_launches(tmp_path)
+
+
+def test_no_gpu_and_no_cpu(run, tmp_path, program, python):
+    record = [program("redline"), "record", "-o", tmp_path]
+    assert "no trace" in run([*record, "--no-gpu", "--", need(CUDA_PROGRAM, CURE)]).stderr
+    both = run([*record, "--no-gpu", "--no-cpu", "--", "true"])
+    assert both.returncode == 2 and "nothing would be recorded" in both.stderr
+    script = "import torch\nwith torch.profiler.record_function('mine'):\n    torch.ones(3).relu()"
+    done = run([*record, "--no-cpu", "--", python, "-c", script])
+    assert done.returncode == 0, done.stderr
+    [trace] = traces(tmp_path)
+    assert not slices(trace, "cpu_op")
+    assert [event["name"] for event in slices(trace, "user_annotation")] == ["mine"]

@@ -5,7 +5,7 @@ import pytest
 COMMANDS = [
     *(["redline", *rest] for rest in
       ([], ["record"], ["trigger"], ["run"], ["report"], ["diff"], ["view"], ["merge"], ["export"],
-       ["doctor"])),
+       ["monitor"], ["doctor"])),
     *(["autotune", *rest] for rest in ([], ["show"], ["export"], ["apply"])),
     ["redline-viewer"],
 ]

@@ -17,6 +17,8 @@ from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerAction
 
 redline = import_redline()
+from redline._arguments import chosen_activities  # noqa: E402
+
 TWO_CYCLES = {"wait": 1, "warmup": 1, "active": 2, "repeat": 2}
 
 
@@ -94,7 +96,7 @@ def test_transitions_equal_torchs():
 
     warnings.filterwarnings("ignore", message="Incorrect schedule")
     for seed in range(400):
-        actions = random.Random(seed).choices(list(ProfilerAction), k=8)
+        actions = random.Random(seed).choices(list(ProfilerAction)[:4], k=8)
         theirs = Watched(schedule=actions.__getitem__)
         theirs.done = []
         theirs.start()
@@ -200,7 +202,7 @@ def test_any_name_gives_valid_json_and_comes_back(tmp_path):
 @pytest.mark.parametrize(
     "argument",
     [{"post_processing_timeout_s": 3.0},
-     {"experimental_config": _ExperimentalConfig(capture_overload_names=True)}],
+     {"experimental_config": _ExperimentalConfig(adjust_profiler_step=True)}],
     ids=lambda argument: next(iter(argument)),
 )
 def test_arguments_that_are_not_served_are_said(argument):
@@ -215,9 +217,34 @@ def test_defaults_of_arguments_that_are_not_served_are_silent():
         redline.profile(experimental_config=_ExperimentalConfig(verbose=True, profile_all_threads=True))
 
 
+def test_a_choice_within_an_activity_is_warned_of_and_an_empty_one_leaves_it_out():
+    """As torch 2.15 takes them: a dict from an activity to the types of events wanted of it."""
+    cpu, cuda = redline.ProfilerActivity.CPU, redline.ProfilerActivity.CUDA
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert chosen_activities([cpu, {cuda: []}]) == {cpu}
+    with pytest.warns(UserWarning, match="among the events of activity CUDA"):
+        assert chosen_activities([{cpu: None, cuda: ["GPU_MEMCPY"]}]) == {cpu, cuda}
+    with pytest.raises(ValueError, match="must hold ProfilerActivity.CPU or"):
+        chosen_activities([{cpu: []}])
+
+
+def test_arguments_of_exports_that_are_not_served_are_said(tmp_path):
+    with redline.profile() as profile:
+        torch.ones(2)
+    profile.export_chrome_trace(str(tmp_path / "plain.json"), use_python_export=True, graph_lanes="none")
+    profile.wait_for_exports()
+    with pytest.warns(UserWarning, match="does not serve graph_lanes='all'") as said:
+        profile.export_chrome_trace(str(tmp_path / "lanes.json"), graph_lanes="all")
+    assert said[0].filename == __file__
+    assert load(tmp_path / "lanes.json")["traceEvents"]
+    with pytest.raises(TypeError, match="export_chrome_trace.*lanes"):
+        profile.export_chrome_trace(str(tmp_path / "lanes.json"), lanes="all")
+
+
 def test_what_cannot_be_recorded_is_refused():
-    with pytest.raises(ValueError, match="must hold ProfilerActivity.CPU"):
-        redline.profile(activities=[redline.ProfilerActivity.CUDA])
+    with pytest.raises(ValueError, match="must hold ProfilerActivity.CPU or"):
+        redline.profile(activities=[redline.ProfilerActivity.XPU])
     with pytest.raises(TypeError, match="with_stak"):
         redline.profile(with_stak=True)
     with pytest.raises(redline.RecorderError, match="redline report"):

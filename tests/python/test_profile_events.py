@@ -140,7 +140,8 @@ def test_stacks_are_torch_profilers(tmp_path):
         for profile in (redline.profile, torch.profiler.profile)
     )
     assert [(event.name, place(event)) for event in ours] == [
-        (event.name, place(event)) for event in theirs
+        # Since torch 2.15 the calls are events of their own, too.
+        (event.name, place(event)) for event in theirs if not getattr(event, "is_python_function", False)
     ]
     assert any("nn.Module: Linear" in place(e) for e in ours if e.name == "AddmmBackward0")
     # Which operators take no whole microsecond, and so have no line, is for chance to say.

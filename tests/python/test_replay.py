@@ -9,7 +9,7 @@ SEEDS = 20
 
 
 # The sweeps whose runs agree well enough that a few per cent mean something.
-@pytest.mark.parametrize("sweep", ["transformer", "loader"])
+@pytest.mark.parametrize("sweep", ["transformer", "loader", "resnet18"])
 def test_staged_is_within_five_percent(run, program, repo_root, sweep):
     path = repo_root / "bench" / "sweeps" / f"{sweep}.jsonl"
     done = run([program("replay_sweeps"), path, "staged", str(SEEDS), str(TRIALS)])

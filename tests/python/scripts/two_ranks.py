@@ -21,9 +21,12 @@ reductions = 0
 def reduce(state, bucket):
     global reductions
     reductions += bucket.is_last()
-    return torch.distributed.all_reduce(bucket.buffer().div_(2), async_op=True).get_future().then(
-        lambda done: done.value()[0]
-    )
+    # Awaited here: a Gloo thread that lets go of a Python callback while Python ends aborts it
+    # (pytorch/pytorch#179291).
+    torch.distributed.all_reduce(bucket.buffer().div_(2))
+    reduced = torch.futures.Future()
+    reduced.set_result(bucket.buffer())
+    return reduced
 
 
 model.register_comm_hook(None, reduce)

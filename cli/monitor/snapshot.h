@@ -1,0 +1,67 @@
+// What a machine and its GPUs do right now: readings, and what happened since those before. What
+// is not told is absent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/nvml/gpu_reading.h"
+
+namespace redline::monitor {
+
+struct Core {
+  int number = 0;
+  double busy = 0;  ///< 0..1
+};
+
+struct Host {
+  std::string name = {};
+  std::optional<double> busy = {};  ///< all cores, 0..1
+  std::vector<Core> cores = {};     ///< those that this process may use
+  std::optional<double> load = {};  ///< of the last minute
+  std::optional<int64_t> memory_bytes = {};
+  std::optional<int64_t> memory_used_bytes = {};
+  std::optional<int64_t> shm_bytes = {};
+  std::optional<int64_t> shm_used_bytes = {};
+  std::optional<double> disk_read = {};     ///< bytes a second
+  std::optional<double> disk_written = {};  ///< bytes a second
+};
+
+struct Gpu {
+  unsigned index = 0;  ///< as nvidia-smi numbers them
+  std::string name = {};
+  std::string uuid = {};
+  nvml::GpuReading now = {};
+  nvml::GpuTraffic traffic = {};
+  std::vector<uint64_t> xids = {};  ///< since the monitor started
+  uint64_t lost_readings = 0;       ///< since the monitor started
+};
+
+struct Snapshot {
+  int64_t time_ns = 0;      ///< unix
+  int64_t interval_ns = 0;  ///< that rates are of
+  Host host = {};
+  std::string driver = {};        ///< version; "" where there is none
+  std::string driver_error = {};  ///< why its GPUs are not seen; "" where there is nothing to say
+  std::vector<Gpu> gpus = {};
+};
+
+class Watcher {
+ public:
+  Watcher();
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  /// Rates are of the time since the last one, or since the watcher was made.
+  [[nodiscard]] Snapshot look();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace redline::monitor

@@ -1,0 +1,47 @@
+// What is made of a small trace's text: the trace, its analysis, its advice.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/trace_text.h"
+#include "trace/advice.h"
+#include "trace/analysis.h"
+#include "trace/reader.h"
+
+namespace redline::testing {
+
+/// Null where it is no trace.
+inline std::shared_ptr<const trace::Trace> parsed(const std::string& json) {
+  auto trace = trace::parse_trace("test", json);
+  return trace ? *trace : nullptr;
+}
+
+/// How often each repair and skip was made, by name.
+inline std::map<std::string, uint64_t> issues_of(const trace::Trace& trace) {
+  std::map<std::string, uint64_t> counts;
+  for (const trace::LoadIssue& issue : trace.issues()) counts[issue.name] = issue.count;
+  return counts;
+}
+
+inline trace::Analysis analysis_of(const TraceText& text) {
+  const auto trace = parsed(text.str());
+  EXPECT_TRUE(trace);
+  return trace::analyze(trace);
+}
+
+inline std::vector<trace::Finding> advice_on(const TraceText& text) {
+  return trace::advise(analysis_of(text));
+}
+
+inline auto HasRule(const std::string& rule) {
+  return ::testing::Contains(::testing::Field(&trace::Finding::rule, rule));
+}
+
+}  // namespace redline::testing

@@ -1,0 +1,85 @@
+"""A stand-in for a training program that fails as its first argument says; `none` prints a rate.
+
+    python faulty_job.py FAULT PIDS      appends the id of each of its processes to the file PIDS
+"""
+
+import argparse
+import ctypes
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import time
+
+CLONE_NEWNS = 0x20000
+MS_REC_PRIVATE = 0x44000
+
+
+def note(pid):
+    with open(sys.argv[2], "a") as file:
+        file.write(f"{pid}\n")
+
+
+def exits():
+    print("it says why", file=sys.stderr)
+    sys.exit(1)
+
+
+def segfaults():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hangs():
+    time.sleep(1000)
+
+
+def raises_out_of_memory():
+    sys.exit("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
+
+
+def is_killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fills_shm():
+    """A /dev/shm of 64 KiB where this process may mount one, else the signal that a full one sends."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    private = libc.unshare(CLONE_NEWNS) == 0 and libc.mount(None, b"/", None, MS_REC_PRIVATE, None) == 0
+    if not private or libc.mount(b"none", b"/dev/shm", b"tmpfs", 0, b"size=64k") != 0:
+        os.kill(os.getpid(), signal.SIGBUS)
+    with open("/dev/shm/segment", "w+b") as file:
+        file.truncate(1 << 20)
+        mmap.mmap(file.fileno(), 1 << 20)[:] = b"x" * (1 << 20)
+
+
+def prints_garbage():
+    garbage = bytes(range(256)) * 4000
+    os.write(1, garbage)
+    os.write(2, garbage)
+    channel = os.open(os.environ["REDLINE_TRIAL"], os.O_WRONLY)
+    os.write(channel, b'{"type": "step"}\n{"type": 7}\n\xff\x00{[\n' + b"x" * 4000 + b"\n")
+
+
+def leaves_deaf_grandchildren():
+    """In a session of their own, deaf to SIGTERM, one of them without this environment."""
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(1000)"
+    for environment in (None, {"PATH": os.environ["PATH"]}):
+        child = subprocess.Popen(
+            [sys.executable, "-S", "-c", deaf], start_new_session=True, env=environment, stdout=subprocess.PIPE
+        )
+        note(child.pid)
+        child.stdout.readline()  # it is deaf by now
+    print("rate: 2")
+
+
+def is_called_wrong():
+    argparse.ArgumentParser().parse_args(["--no-such-option"])
+
+
+def none():
+    print("rate: 1")
+
+
+note(os.getpid())
+globals()[sys.argv[1]]()

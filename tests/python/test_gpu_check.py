@@ -1,0 +1,215 @@
+"""scripts/gpu-check where no GPU is: the bundle, every build step, and that its checks can fail."""
+
+import copy
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT, need
+from recording import CURE, load
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from gpu_check import bundle, machine, trace_facts, tuning  # noqa: E402
+
+SCRIPT = ROOT / "scripts/gpu-check"
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory):
+    """A bundle that was carried away from where it was made."""
+    need(BUILD / "bin/redline", CURE)
+    first = tmp_path_factory.mktemp("bundle") / "first"
+    made = subprocess.run([sys.executable, SCRIPT, "--bundle", first, "--build", BUILD],
+                          capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stderr
+    return first.rename(first.parent / "moved")
+
+
+def test_the_bundle_is_small_and_brings_its_libraries(bundled):
+    assert bundle.size_of(bundled) < 60 << 20
+    assert not list(bundled.rglob("redline-viewer*"))
+    for program in ("redline", "autotune"):
+        path = bundled / "redline/bin" / program
+        assert all(place.startswith(str(bundled)) for place in bundle.needed_libraries(path).values())
+        subprocess.run([path, "--version"], check=True, timeout=60, capture_output=True)
+
+
+def test_every_build_step_runs_up_to_cudas_first_call(bundled, run, python):
+    if machine.nvcc() is None:
+        pytest.skip("needs nvcc")
+    done = run([sys.executable, bundled / "gpu-check", "--dry-run", bundled, "--python", python], timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for program in ("gpu_work", "save_raw_buffers"):
+        assert f"{program}: built" in done.stdout
+    assert "operators recorded on the CPU" in done.stdout
+    if machine.why_no_gpu():
+        assert done.stdout.count("no GPU: ") == 2
+
+
+def test_without_a_gpu_it_says_so(bundled, run, tmp_path):
+    if not machine.why_no_gpu():
+        pytest.skip("there is a GPU")
+    done = run([sys.executable, bundled / "gpu-check", "--run", bundled, "--out", tmp_path / "out"])
+    assert done.returncode == 3
+    assert done.stderr.startswith("gpu-check: no GPU here: ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_wrong_use_is_told(run, tmp_path):
+    assert run([sys.executable, SCRIPT, "--run", tmp_path]).returncode == 2
+    assert run([sys.executable, SCRIPT, "--list", "--part", "none"]).returncode == 2
+    done = run([sys.executable, SCRIPT, "--dry-run", tmp_path])
+    assert done.returncode == 1 and "is no bundle" in done.stderr
+
+
+# Launches of the kinds that gpu_work makes, by the stub of CUPTI, recorded by the real recorder.
+WORK = """
+import ctypes, json, os, struct, sys, threading, time
+import redline
+from redline._library import recorder
+
+stub = ctypes.CDLL(None)
+emit = stub["_ZN7redline4stub4emitEPKvmi"]
+drop = stub["_ZN7redline4stub12drop_recordsEm"]
+name_function = stub["_ZN7redline4stub13name_functionEijPKc"]
+name_function(2, 211, b"cudaLaunchKernel_v7000")
+name_function(2, 311, b"cudaGraphLaunch_v10000")
+name_function(2, 41, b"cudaMemcpyAsync_v3020")
+
+def give(record):
+    emit(record, ctypes.c_size_t(len(record)), 0)
+
+def call(function, correlation, at):
+    give(struct.pack("<IIQQIIII", 5, function, at, at + 100, os.getpid(), threading.get_native_id(),
+                     correlation, 0))
+
+def kernel(correlation, at, stream=7, node=0):
+    give(struct.pack("<IBBHIIQQQIII3i3iiiIIIqQQQQ4BIQII", 10, 0, 0, 16, 0, 0, at, at + 50, 0, 0, 1, stream,
+                     1, 1, 1, 32, 1, 1, 0, 0, 0, 0, correlation, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, node, 0, 4))
+
+def copy(correlation, at, kind, source, target, size):
+    give(struct.pack("<IBBBBQQQIIIIIIQQII", 1, kind, source, target, 0, size, at, at + 50, 0, 1, 7,
+                     correlation, 0, 0, 0, 0, 0, 0))
+
+def launches(begun):
+    for i in range(1, 101):
+        call(211, i, begun + i * 1000)
+        kernel(i, begun + i * 1000 + 500)
+    return {"kernels": 100}
+
+def streams(begun):
+    for i in range(1, 17):
+        call(211, i, begun + i * 1000)
+        kernel(i, begun + i * 1000 + 500, stream=20 + i % 8)
+    return {"kernels": 16, "streams": 8, "each": 2}
+
+def graph(begun):
+    for i in range(1, 4):
+        call(311, i, begun + i * 1000)
+        for node in range(10):
+            kernel(i, begun + i * 1000 + 60 * node + 300, node=900 + node)
+    return {"kernels": 30, "graph_launches": 3, "nodes": 10}
+
+def copies(begun):
+    for i, (kind, source, target) in enumerate(((1, 1, 3), (2, 3, 2)), 1):
+        call(41, i, begun + i * 1000)
+        copy(i, begun + i * 1000 + 500, kind, source, target, 1000 * i)
+    return {"bytes": {"Memcpy HtoD (Pageable -> Device)": 1000, "Memcpy DtoH (Device -> Pinned)": 2000}}
+
+done = {}
+for work in (launches, streams, graph, copies):
+    recorder().prepare(host_samples_hz=0)
+    recorder().start()
+    done[work.__name__] = work(time.monotonic_ns())
+    if sys.argv[2] == "lossy":
+        drop(ctypes.c_size_t(2))
+        kernel(77, 0)
+    recorder().stop()
+    recorder().export(f"{sys.argv[1]}/{work.__name__}.json.gz")
+print(json.dumps(done))
+"""
+
+
+def worked(tmp_path, run, python, how):
+    stubs = [str(need(BUILD / "tests/stubs" / name, CURE)) for name in ("libcuda.so.1", "libcupti.so.13")]
+    environment = {
+        "LD_PRELOAD": ":".join(stubs),
+        "PYTHONPATH": str(ROOT / "python"),
+        "REDLINE_LIBRARY": str(need(BUILD / "lib/libredline.so", CURE)),
+        "REDLINE_TORCH_LIBRARY": str(need(BUILD / "lib/libredline_torch.so", CURE)),
+    }
+    ran = run([python, "-c", WORK, tmp_path, how], environment=environment)
+    assert ran.returncode == 0, ran.stderr
+    done = trace_facts.json.loads(ran.stdout)
+    return {kind: (done[kind], trace_facts.gpu_counts(tmp_path / f"{kind}.json.gz")) for kind in done}
+
+
+def test_counts_of_a_whole_trace_are_right(tmp_path, run, python):
+    for kind, (done, found) in worked(tmp_path, run, python, "whole").items():
+        assert trace_facts.wrong_counts(done, found) == [], kind
+
+
+def test_counts_that_are_wrong_are_told(tmp_path, run, python):
+    for kind, (done, found) in worked(tmp_path, run, python, "lossy").items():
+        assert trace_facts.wrong_counts(done, found)[0] == "lost: 2 dropped, 1 incomplete, not ", kind
+    done, found = {"kernels": 100}, dict(found, lost={"dropped": 0}, kernels=99, launches=100)
+    told = trace_facts.wrong_counts(done, found)
+    assert "kernels: 99, not 100" in told and "kernels of each: [], not [1]" in told
+
+
+@pytest.mark.parametrize("name", ["ddp_a100_nccl_metadata_rank0", "v100_nanoseconds_rank0"])
+def test_kernels_of_real_traces_nest_in_their_operators(shared, name):
+    trace = load(shared / "traces" / f"{name}.pt.trace.json.gz")
+    found, wrong = trace_facts.nesting(trace)
+    assert found["kernels"] == found["with_call"] == found["with_operator"] == found["nested"] > 2000
+    assert wrong == []
+
+
+def test_a_kernel_of_another_operator_is_told():
+    operators = [{"cat": "cpu_op", "name": f"aten::op{i}", "tid": 1, "ts": 10.0 * i, "dur": 5.0,
+                  "args": {"External id": i}} for i in (1, 2)]
+    call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "ts": 21.0, "dur": 1.0,
+            "args": {"correlation": 7}}
+    kernel = {"cat": "kernel", "name": "k", "ts": 30.0, "dur": 1.0,
+              "args": {"correlation": 7, "External id": 2}}
+    right = {"traceEvents": [*operators, call, kernel]}
+    assert trace_facts.nesting(right)[0]["nested"] == 1
+    other = copy.deepcopy(right)
+    other["traceEvents"][-1]["args"]["External id"] = 1
+    assert trace_facts.nesting(other)[1] == ["k is not within aten::op1"]
+
+
+def test_clock_errors_are_those_of_the_trace():
+    base = 1_790_857_026_000_000_000
+    starts = [4_429_004_287_000_000 + 50_000 * i for i in range(100)]
+    kernels = [{"cat": "kernel", "ts": start / 1000, "dur": 10.0} for start in starts]
+    done = {
+        "before_ns": [base + start - 3000 for start in starts],
+        "after_ns": [base + start + 15_000 for start in starts],
+        "events_ms": [0.05 * i for i in range(100)],
+        "timer_ns": [77 + 50_000 * i + (400 if i == 50 else 0) for i in range(100)],
+    }
+    errors = trace_facts.clock_errors(done, {"baseTimeNanoseconds": base, "traceEvents": kernels})
+    assert errors["outside_the_host"] == 0
+    assert errors["events"]["most_ns"] < 1
+    assert errors["gpu_timer"] == {"median_ns": 0, "p99_ns": 400, "most_ns": 400}
+    kernels[7]["dur"] = 20.0
+    late = trace_facts.clock_errors(done, {"baseTimeNanoseconds": base, "traceEvents": kernels})
+    assert (late["outside_the_host"], late["after_the_host_ns"]) == (1, 5000)
+
+
+def trial(rate, outcome="ok", **config):
+    return {"config": config, "outcome": outcome, "samples_per_s": rate, "peak_memory_bytes": 1}
+
+
+def test_tuning_is_judged_by_the_grid():
+    grid = tuning.summary([trial(900, batch_size="512", amp="bf16"), trial(500, batch_size="512", amp="off"),
+                           trial(None, "gpu_oom", batch_size="1024", amp="off")])
+    assert grid["best"]["config"]["amp"] == "bf16"
+    assert grid["frontier"] == {"off": {"largest_ok": 512, "smallest_oom": 1024},
+                                "bf16": {"largest_ok": 512, "smallest_oom": None}}
+    tuned = tuning.summary([trial(810, batch_size="512", amp="bf16")])
+    assert tuning.regret(tuned, grid) == pytest.approx(0.1)
+    assert tuning.regret(tuning.summary([]), grid) is None

@@ -1,0 +1,127 @@
+"""`redline monitor` as users call it, without a GPU and, by stub driver libraries, with some."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def stubs(program):
+    """The environment of a machine with two GPUs."""
+    folder = program("redline").parents[1] / "tests" / "stubs"
+    if not (folder / "libnvidia-ml.so.1").exists():
+        pytest.skip(f"{folder} has no stub libraries: build with -DREDLINE_TESTS=ON")
+    return {"LD_LIBRARY_PATH": str(folder), "REDLINE_STUB_GPUS": "2", "LC_ALL": "C.UTF-8"}
+
+
+@pytest.fixture
+def once(run, program):
+    def look(*flags, **environment):
+        return run([program("redline"), "monitor", "--once", *flags], environment=environment)
+
+    return look
+
+
+def test_this_machine_in_json(once):
+    done = once("--format", "json")
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    look = json.loads(line)
+    assert next(iter(look)) == "schema" and look["schema"] == "redline.monitor/1"
+    host = look["host"]
+    assert 0 <= host["busy"] <= 1
+    assert {core["core"] for core in host["cores"]} <= os.sched_getaffinity(0)
+    assert 0 < host["memory_used_bytes"] < host["memory_bytes"]
+    assert 0 <= host["shm_used_bytes"] <= host["shm_bytes"]
+    assert host["disk_read_bytes_per_s"] >= 0
+    if look["driver"] is None and look["driver_error"] is None:
+        assert look["gpus"] == []
+
+
+def test_gpus_in_json(once, stubs):
+    look = json.loads(once("--format", "json", **stubs).stdout)
+    assert look["driver"] == "580.65.06"
+    first, second = look["gpus"]
+    assert first["name"] == "NVIDIA H200" and first["uuid"] == "GPU-1"
+    assert (first["busy"], second["busy"]) == (0.97, 0.87)
+    assert first["memory_used_bytes"] == 703 << 20
+    assert first["power_w"] == 512.3 and first["temperature_c"] == 64
+    assert first["throttled"] == ["power cap", "heat"]
+    assert first["pcie_received_bytes_per_s"] == pytest.approx(12e9, rel=0.5)
+    assert first["ecc_corrected"] == 3 and first["xids"] == []
+
+
+def test_what_a_gpu_does_not_tell_is_said_so(once, stubs):
+    denied = once(**stubs, REDLINE_STUB_DENIED="1")
+    assert denied.returncode == 0
+    assert "n/a · memory bus n/a · GB/s in/out: PCIe n/a, NVLink n/a" in denied.stdout
+    lost = once(**stubs, REDLINE_STUB_LOST_AFTER="1", REDLINE_STUB_XID="79")
+    assert lost.returncode == 0
+    assert "  1 NVIDIA H200            lost: it fell off the bus" in lost.stdout
+    assert "corrected ECC errors · Xid 79" in lost.stdout
+    refused = once(**stubs, REDLINE_STUB_NVML_STATUS="18")
+    assert refused.returncode == 0
+    assert "GPUs              Driver/library version mismatch" in refused.stdout
+
+
+def test_the_table_is_plain_in_a_pipe_and_80_columns_wide(once, stubs):
+    done = once(**stubs)
+    assert "\033" not in done.stdout
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("512 of 700 W" in line for line in lines)
+    assert once(**{**stubs, "LC_ALL": "C"}).stdout.isascii()
+
+
+@pytest.mark.parametrize("flags", [("--format", "yaml"), ("--interval", "0"), ("--twice",), ("now",)])
+def test_wrong_options_are_usage(once, flags):
+    assert once(*flags).returncode == 2
+
+
+def test_a_line_of_json_an_interval_until_interrupted(start, program):
+    command = [program("redline"), "monitor", "--format", "json", "--interval", "0.1"]
+    with start(command) as monitor:
+        looks = [json.loads(monitor.stdout.readline()) for _ in range(3)]
+        monitor.send_signal(signal.SIGINT)
+        assert monitor.wait(10) == 0
+        assert monitor.stderr.read() == ""
+    assert looks[0]["time_ns"] < looks[1]["time_ns"] < looks[2]["time_ns"]
+
+
+def test_tables_in_a_pipe_are_apart(start, program):
+    with start([program("redline"), "monitor", "--interval", "0.1"]) as monitor:
+        first = []
+        while line := monitor.stdout.readline().strip():
+            first.append(line)
+        assert first[1].startswith("CPU ")
+        assert monitor.stdout.readline().strip() == first[0]
+        monitor.send_signal(signal.SIGTERM)
+        assert monitor.wait(10) == 0
+
+
+def test_a_terminal_is_drawn_again_in_place(program, stubs):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(stubs)
+        os.environ.pop("NO_COLOR", None)
+        os.execv(program("redline"), ["redline", "monitor", "--interval", "0.1"])
+    shown = b""
+    while shown.count(b"\033[J") < 3:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, b"\x03")
+    # The terminal is gone with the program.
+    with contextlib.suppress(OSError):
+        while more := os.read(terminal, 4096):
+            shown += more
+    assert os.waitpid(pid, 0)[1] == 0
+    os.close(terminal)
+    text = shown.decode()
+    table = text[:text.index("\033[J")]
+    lines = table.count("\n")
+    assert f"\033[{lines}A" in text
+    assert re.search(r"\033\[[0-9;]*m", table), "no colours"

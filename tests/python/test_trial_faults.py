@@ -1,0 +1,105 @@
+"""Whatever a trial does, its class is right, the sweep goes on and no process is left."""
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+JOB = pathlib.Path(__file__).with_name("scripts") / "faulty_job.py"
+# How each ends, and how often it runs: a crash is tried once more, nothing else is.
+FAULTS = {
+    "none": ("ok", 1),
+    "exits": ("crash", 2),
+    "segfaults": ("crash", 2),
+    "raises_out_of_memory": ("gpu_oom", 1),
+    "is_killed": ("host_oom", 1),
+    "fills_shm": ("shm_full", 1),
+    "prints_garbage": ("invalid", 1),
+    "leaves_deaf_grandchildren": ("ok", 1),
+    "is_called_wrong": ("invalid", 1),
+}
+
+
+@pytest.fixture
+def sweep(program, python, tmp_path):
+    """sweep(*options): the words of an autotune command over every fault."""
+
+    def words(*options, faults=",".join(FAULTS)):
+        job = [python, "-S", JOB, "{fault}", tmp_path / "pids"]
+        knob = ["--knob", f"fault={faults}", "--metric", "rate: ([0-9.]+)", "--strategy", "grid"]
+        return [program("autotune"), *knob, *options, "--", *job]
+
+    return words
+
+
+def is_alive(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def test_every_fault_is_told_apart_and_leaves_nothing(run, sweep, tmp_path, no_process_left):
+    done = run(sweep(), cwd=tmp_path)
+    pids = [int(line) for line in (tmp_path / "pids").read_text().split()]
+    assert [pid for pid in pids if is_alive(pid)] == [], "by the time that autotune ends"
+    assert done.returncode == 0, done.stderr
+    query = """SELECT json_extract(config, '$.fault'), outcome, json_extract(result, '$.stderr_tail')
+               FROM trials WHERE why != 'confirm'"""
+    with contextlib.closing(sqlite3.connect(tmp_path / "autotune.study.db")) as study:
+        rows = study.execute(query).fetchall()
+    ended = collections.defaultdict(list)
+    for fault, outcome, _ in rows:
+        ended[fault].append(outcome)
+    assert ended == {fault: [outcome] * runs for fault, (outcome, runs) in FAULTS.items()}
+    assert {tail for fault, _, tail in rows if fault == "exits"} == {"it says why"}
+
+
+def test_a_hang_ends_at_the_timeout(run, sweep, tmp_path, no_process_left):
+    done = run(sweep("--trial-timeout", "1s", "--max-trials", "1", faults="hangs,none"), cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("autotune: no trial succeeded; the first ended with: no result within 1 s")
+    assert not any(is_alive(int(line)) for line in (tmp_path / "pids").read_text().split())
+
+
+def test_a_full_disk_ends_the_study_with_a_word(run, sweep, program, tmp_path, no_process_left):
+    """Trial 2 fills a file system of 256 KiB with garbage: trial 1 stays, and the study says what is wrong."""
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        pytest.skip("unshare -m: mounting is not permitted here")
+    small = tmp_path / "small"
+    small.mkdir()
+    command = sweep("--study", small / "a.study.db", faults="none,prints_garbage,is_called_wrong")
+    mount = 'mount -t tmpfs -o size=256k none "$0" && "$@"; status=$?; cp "$0"/a.study.db* "$0"/..; exit $status'
+    done = run(["unshare", "-m", "sh", "-c", mount, small, *command], cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == f"autotune: {small}/a.study.db: database or disk is full\n"
+    shown = run([program("autotune"), "show", tmp_path / "a.study.db"])
+    assert shown.returncode == 0 and "BEST  1.00 samples/s" in shown.stdout, shown.stderr
+
+
+def test_a_torn_study_is_refused_with_a_word(run, sweep, tmp_path):
+    words = sweep("--max-trials", "2", faults="none,is_called_wrong")
+    assert run(words, cwd=tmp_path).returncode == 0
+    whole = tmp_path / "autotune.study.db"
+    pids = (tmp_path / "pids").read_text()
+    for share in (0.7, 0.5, 0.1):
+        torn = tmp_path / f"torn{share}.db"
+        shutil.copy(whole, torn)
+        os.truncate(torn, int(share * whole.stat().st_size))
+        done = run([words[0], "--resume", "--study", torn, *words[1:]], cwd=tmp_path)
+        assert done.returncode == 1, done.stdout
+        assert done.stderr.startswith(f"autotune: {torn}") and done.stderr.count("\n") == 1
+    assert (tmp_path / "pids").read_text() == pids, "no trial ran"
+
+
+def test_killed_searches_and_trials_lose_and_repeat_nothing(run, program, python, repo_root, no_process_left):
+    script = repo_root / "tests" / "fault" / "kill_autotune.py"
+    done = run([python, script, program("autotune"), "--kills", "3", "--seed", "3"])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kills"] == 3

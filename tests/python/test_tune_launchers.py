@@ -1,0 +1,179 @@
+"""`autotune` on what people start ranks with: each trial is a whole torchrun, mpirun or Slurm step."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+
+import one_node_slurm
+import pytest
+
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
+# Data-parallel training that takes its place from its launcher, and never ends by itself.
+TRAIN = """
+import os, torch, torch.distributed
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+launchers = (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+             ("SLURM_PROCID", "SLURM_NTASKS"))
+rank, size = next((int(os.environ[r]), int(os.environ[s])) for r, s in launchers if r in os.environ)
+os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+torch.distributed.init_process_group("gloo", rank=rank, world_size=size)
+data = TensorDataset(torch.randn(4096, 8))
+loader = DataLoader(data, 16, sampler=DistributedSampler(data, shuffle=True))
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+while True:
+    for (inputs,) in loader:
+        optimizer.zero_grad()
+        model(inputs).square().mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.fixture
+def tuned(run, program, tmp_path):
+    """tuned(command…): the finished trials of a study with one knob."""
+    (tmp_path / "train.py").write_text(TRAIN)
+
+    def trials(*command, most=1, options=(), environment=None):
+        tune = [program("autotune"), "--knob", "batch_size=64,128", "--max-trials", most]
+        limits = ["--budget", "60s", "--trial-timeout", "100s", "--format", "json"]
+        done = run([*tune, *limits, *options, "--", *command], cwd=tmp_path, environment=environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["trials"]
+
+    return trials
+
+
+def assert_two_ranks_ran(trial, batch_size):
+    assert (trial["outcome"], trial["ranks"]) == ("ok", 2), trial
+    assert trial["effective"] == {"batch_size": batch_size}
+    assert trial["throughput"]["samples_per_s"] > 0
+    assert trial["epoch_samples"] == 4096
+
+
+def test_mpirun(tuned, python):
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed: Debian package openmpi-bin")
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = ["mpirun", "--oversubscribe", "-np", "2", python, "train.py"]
+    (trial,) = tuned(*command, environment=allowed)
+    assert_two_ranks_ran(trial, "16")
+
+
+def test_torchrun_on_two_nodes(tuned, python, tmp_path):
+    """Two agents with a rank each are one trial; the port is the trial's own."""
+    agent = f"{python} -m torch.distributed.run --nnodes 2 --nproc_per_node 1 --master_addr 127.0.0.1"
+    both = f"{agent} --node_rank 0 train.py & {agent} --node_rank 1 train.py & wait"
+    (trial,) = tuned("sh", "-c", both)
+    assert_two_ranks_ran(trial, "16")
+
+
+def test_a_rank_on_another_machine_reports_into_a_file(run, python, repo_root, tmp_path):
+    """There the FIFO's name is seen, too, but nobody reads it."""
+    os.mkfifo(tmp_path / "reports")
+    (tmp_path / "reports.d").mkdir()
+    code = "from redline._trial_report import Channel; import sys; Channel(sys.argv[1]).send('note', text='here')"
+    done = run([python, "-c", code, tmp_path / "reports"], environment={"PYTHONPATH": str(repo_root / "python"), "SLURM_PROCID": "1",
+               "SLURM_STEP_NUM_TASKS": "2"})
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "reports.d").iterdir()
+    line = json.loads(file.read_text())
+    clock = line.pop("clock")
+    assert line == {"type": "note", "rank": 1, "text": "here"}
+    assert abs(clock - (time.time_ns() - time.monotonic_ns())) < 60e9
+
+
+class Slurm:
+    """An allocation on two nodes of this machine."""
+
+    def __init__(self, environment):
+        self.environment = environment
+        granted = self("salloc", "--no-shell", "--nodes", "2", "--ntasks-per-node", "1").stderr
+        job = granted.partition("Granted job allocation ")[2].split()[0]
+        self.inside = {**environment, "SLURM_JOB_ID": job, "SLURM_NTASKS": "2", "SLURM_NNODES": "2"}
+
+    def __call__(self, *command):
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def steps(self):
+        return self("squeue", "-h", "--steps", "-o", "%i %j").stdout.splitlines()
+
+    def wait_for_steps(self, wanted):
+        """Returns once there is a step (`wanted`), or none any more."""
+        deadline = time.monotonic() + 30
+        while bool(self.steps()) != wanted:
+            assert time.monotonic() < deadline, f"steps: {self.steps()}"
+            time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    if missing := one_node_slurm.missing():
+        pytest.skip(f"no {', '.join(missing)}: Debian packages slurmctld, slurmd, slurm-client, munge")
+    with one_node_slurm.running(tmp_path_factory.mktemp("slurm"), nodes=2) as environment:
+        yield Slurm(environment)
+
+
+def test_slurm_steps_on_two_nodes(tuned, python, slurm):
+    options = ["--launcher", "slurm", "--strategy", "grid"]
+    trials = tuned(python, "train.py", most=2, options=options, environment=slurm.inside)
+    for trial, batch_size in zip(trials, ("16", "64"), strict=True):
+        assert_two_ranks_ran(trial, batch_size)
+    assert slurm.steps() == []
+
+
+@pytest.mark.parametrize("how", ["hang", "interrupt", "kill"])
+def test_no_slurm_step_outlives_its_trial(start, program, slurm, tmp_path, how):
+    # Tasks that the processes of this machine are not searched for: they drop the trial's mark.
+    task = ["env", "-u", "REDLINE_TRIAL_ID", "-u", "REDLINE_TEST_MARK", "sh", "-c", "trap '' TERM; sleep 1000"]
+    options = ["--knob", "n=1,2", "--metric", r"(\d+)", "--launcher", "slurm", "--max-trials", "1"]
+    timeout = ["--trial-timeout", "3s"] if how == "hang" else []
+    command = [program("autotune"), *options, *timeout, "--", *task, "{n}"]
+    with start(command, cwd=tmp_path, environment=slurm.inside) as autotune:
+        slurm.wait_for_steps(True)
+        if how == "interrupt":
+            autotune.send_signal(signal.SIGINT)
+        if how == "kill":
+            autotune.kill()
+        autotune.communicate(timeout=60)
+        if how == "kill":
+            slurm.wait_for_steps(False)
+    assert slurm.steps() == []
+    with contextlib.closing(sqlite3.connect(tmp_path / "autotune.study.db")) as study:
+        row = study.execute("SELECT state, outcome FROM trials").fetchone()
+    assert row == {"hang": ("finished", "hang"), "interrupt": ("interrupted", None), "kill": ("started", None)}[how]
+
+
+def descendants(pid):
+    """`pid` and all below it."""
+    found = [pid]
+    for parent in found:
+        for task in pathlib.Path(f"/proc/{parent}/task").iterdir():
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def test_steps_that_a_crashed_host_left_are_ended_at_resume(start, run, program, slurm, tmp_path):
+    task = ["env", "-u", "REDLINE_TRIAL_ID", "-u", "REDLINE_TEST_MARK", "sh", "-c", "echo 7; trap '' TERM; sleep 1000"]
+    options = ["--knob", "n=1,2", "--metric", r"(\d+)", "--launcher", "slurm", "--max-trials", "1"]
+    command = [program("autotune"), *options, "--", *task, "{n}"]
+    with start(command, cwd=tmp_path, environment=slurm.inside) as autotune:
+        slurm.wait_for_steps(True)
+        # As a crash would: nobody is left to tell Slurm. Stopped first, so that none sees another die.
+        crashed = descendants(autotune.pid)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in crashed:
+                os.kill(pid, number)
+        autotune.communicate(timeout=60)
+    (left,) = slurm.steps()
+    again = [command[0], "--resume", "--budget", "1s", "--trial-timeout", "1s", *command[1:]]
+    done = run(again, cwd=tmp_path, environment=slurm.inside)
+    assert "1 job step of an earlier run was still there, and ended" in done.stderr, done.stderr
+    assert left.split()[0] not in " ".join(slurm.steps())

@@ -1,0 +1,96 @@
+"""The folder that is carried to a machine with a GPU: what was built here, and what is built there."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
+BUILD = SCRIPTS.parent / "build" / "release"
+MOST_BYTES = 60 << 20
+# Each system has these, and its own are the ones to use.
+OF_THE_SYSTEM = ("linux-vdso", "ld-linux", "libc.", "libm.", "libdl.", "libpthread.", "librt.",
+                 "libutil.", "libstdc++.", "libgcc_s.")
+OF_TORCH = ("libtorch", "libc10", "libcu", "libgomp")
+VIEWER = ("redline-viewer*",)
+
+
+class Unusable(Exception):
+    """One line for the user."""
+
+
+def make(folder, build):
+    """Writes the bundle; exit status."""
+    if folder.exists():
+        raise Unusable(f"{folder} is there already: remove it, or name another")
+    if not (build / "bin/redline").exists():
+        raise Unusable(f"{build} has no build: ./scripts/setup makes one")
+    package = folder / "redline"
+    done = subprocess.run(["cmake", "--install", build, "--prefix", package, "--strip"],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unusable(f"cmake --install fails: {done.stderr.strip().splitlines()[-1]}")
+    for pattern in VIEWER:
+        for path in (package / "bin").glob(pattern):
+            path.unlink()
+    libraries = sorted(add_libraries(package))
+    _copy_scripts(folder, package)
+    size = size_of(folder)
+    print(f"{folder}: {size / 2**20:.1f} MiB, with {', '.join(libraries)}")
+    print(f"next, on a machine with a GPU: {folder.name}/gpu-check --run {folder.name} --out results")
+    if size > MOST_BYTES:
+        raise Unusable(f"{folder} is larger than {MOST_BYTES >> 20} MiB")
+    return 0
+
+
+def _copy_scripts(folder, package):
+    shutil.copy2(SCRIPTS / "gpu-check", folder)
+    shutil.copytree(SCRIPTS / "gpu_check", folder / "gpu_check",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    headers = package / "include/redline/profiler/cupti"
+    headers.mkdir(parents=True)
+    shutil.copy2(SCRIPTS.parent / "profiler/cupti/cupti_abi.h", headers)
+
+
+def add_libraries(package):
+    """Copies what the programs and libraries need beside them: the names."""
+    own = [*(package / "bin").iterdir(), *(package / "lib").glob("*.so")]
+    added = {}
+    for binary in own:
+        for name, path in needed_libraries(binary).items():
+            if not (package / "lib" / name).exists():
+                shutil.copy2(pathlib.Path(path).resolve(), package / "lib" / name)
+                added[name] = path
+    return added
+
+
+def needed_libraries(binary):
+    """Paths by name, without the system's and torch's."""
+    text = subprocess.run(["ldd", binary], capture_output=True, text=True).stdout
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) < 3 or words[1] != "=>":
+            continue
+        name, path = words[0], words[2]
+        if name.startswith((*OF_THE_SYSTEM, *OF_TORCH, "libredline")):
+            continue
+        if not path.startswith("/"):
+            raise Unusable(f"{binary} needs {name}, which is not found here")
+        found[name] = path
+    return found
+
+
+def size_of(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def require(folder):
+    """`folder` must be a bundle whose programs start here."""
+    program = folder / "redline/bin/redline"
+    if not program.exists():
+        raise Unusable(f"{folder} is no bundle: gpu-check --bundle makes one")
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unusable(f"{program} does not start: {done.stderr.strip()}")
+    print(f"gpu-check: {done.stdout.strip()}, Python {sys.version.split()[0]}", flush=True)

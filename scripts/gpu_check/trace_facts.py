@@ -1,0 +1,166 @@
+"""What a trace says about the GPU, and where that is wrong. No torch, no GPU: traces alone.
+
+Traces of a million launches do not fit into memory as objects, so counts are taken line by line:
+Redline writes one event a line.
+"""
+
+import collections
+import gzip
+import json
+import statistics
+
+CALLS = ("cuda_runtime", "cuda_driver")
+LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cuGraphLaunch")
+WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+_MARKS = tuple(f'"cat": "{category}"'.encode() for category in (*CALLS, *WORK))
+_SLACK_NS = 1
+
+
+def load(path):
+    with gzip.open(path, "rb") as file:
+        return json.load(file)
+
+
+def slices(trace, *categories):
+    return [event for event in trace["traceEvents"] if event.get("cat") in categories]
+
+
+def begin_ns(event):
+    """Times fit a double to the nanosecond, as the format's base time is made for."""
+    return round(event["ts"] * 1000)
+
+
+def end_ns(event):
+    return begin_ns(event) + round(event["dur"] * 1000)
+
+
+def gpu_counts(path):
+    """Counts of the work and of the calls in a trace of ours."""
+    work, streams, launches, copied = (collections.Counter() for _ in range(4))
+    nodes, called, worked = set(), set(), set()
+    lost = {}
+    with gzip.open(path, "rb") as file:
+        for line in file:
+            if line.startswith(b'"redline"'):
+                lost = json.loads(b"{" + line.strip().rstrip(b",") + b"}")["redline"].get("gpu", {})
+            if not any(mark in line for mark in _MARKS):
+                continue
+            event = json.loads(line.strip().rstrip(b","))
+            arguments = event["args"]
+            if event["cat"] in CALLS:
+                called.add(arguments["correlation"])
+                work["launches"] += event["name"].startswith(LAUNCHES)
+                continue
+            work[event["cat"]] += 1
+            worked.add(arguments["correlation"])
+            if event["cat"] == "kernel":
+                streams[event["tid"]] += 1
+                launches[arguments["correlation"]] += 1
+                nodes.add(arguments.get("graph node id"))
+            else:
+                copied[event["name"]] += arguments["bytes"]
+    return {
+        "kernels": work["kernel"],
+        "launches": work["launches"],
+        "kernels_of_a_launch": sorted(set(launches.values())),
+        "launches_with_kernels": len(launches),
+        "streams": {str(stream): count for stream, count in sorted(streams.items())},
+        "graph_nodes": len(nodes - {None}),
+        "bytes": dict(copied),
+        "work_without_call": len(worked - called),
+        "lost": lost,
+    }
+
+
+def lost_records(lost):
+    """What `redline.gpu` of a trace says was lost, as one line; "" for nothing."""
+    if "off" in lost or not lost:
+        return lost.get("off", "the trace says nothing about GPUs")
+    names = ("dropped", "buffers_refused", "unknown", "truncated", "incomplete", "other_clock")
+    return ", ".join(f"{lost[name]} {name}" for name in names if lost.get(name))
+
+
+def wrong_counts(done, found):
+    """`done` is what the program says, `found` gpu_counts(): what does not agree, as lines."""
+    wrong = []
+
+    def expect(what, expected, got):
+        if expected != got:
+            wrong.append(f"{what}: {got}, not {expected}")
+
+    expect("lost", "", lost_records(found["lost"]))
+    expect("work without its call", 0, found["work_without_call"])
+    if "kernels" in done:
+        expect("kernels", done["kernels"], found["kernels"])
+    if "graph_launches" in done:
+        expect("graph launches", done["graph_launches"], found["launches_with_kernels"])
+        expect("kernels of each", [done["nodes"]], found["kernels_of_a_launch"])
+        expect("graph nodes", done["nodes"], found["graph_nodes"])
+    elif "kernels" in done:
+        expect("launch calls", done["kernels"], found["launches"])
+        expect("kernels of each", [1], found["kernels_of_a_launch"])
+    if "streams" in done:
+        expect("kernels by stream", [done["each"]] * done["streams"], list(found["streams"].values()))
+    if "bytes" in done:
+        expect("bytes", done["bytes"], found["bytes"])
+    return wrong
+
+
+def nesting(trace):
+    """Whether each kernel has its call, and that call lies within the operator that both name."""
+    calls = {event["args"]["correlation"]: event for event in slices(trace, *CALLS)}
+    operators = {event["args"].get("External id"): event for event in slices(trace, "cpu_op")}
+    found = {"kernels": 0, "with_call": 0, "with_operator": 0, "nested": 0, "begin_before_call": 0}
+    wrong = []
+    for kernel in slices(trace, "kernel"):
+        found["kernels"] += 1
+        call = calls.get(kernel["args"]["correlation"])
+        operator = operators.get(kernel["args"].get("External id"))
+        found["with_call"] += call is not None
+        found["with_operator"] += operator is not None
+        if call is None or operator is None:
+            continue
+        found["begin_before_call"] += begin_ns(kernel) < begin_ns(call)
+        is_nested = (
+            call["tid"] == operator["tid"]
+            and begin_ns(operator) - _SLACK_NS <= begin_ns(call)
+            and end_ns(call) <= end_ns(operator) + _SLACK_NS
+        )
+        found["nested"] += is_nested
+        if not is_nested and len(wrong) < 5:
+            wrong.append(f"{kernel['name'][:60]} is not within {operator['name']}")
+    return found, wrong
+
+
+def clock_errors(done, trace):
+    """Kernels of the trace beside the stamps of the host, of events and of the GPU's timer. Events and
+    timer have clocks of their own, so they tell how long it is from start to start."""
+    base = int(trace["baseTimeNanoseconds"])
+    kernels = sorted(slices(trace, "kernel"), key=begin_ns)
+    if len(kernels) != len(done["before_ns"]):
+        raise ValueError(f"{len(kernels)} kernels, not {len(done['before_ns'])}")
+    starts = [base + begin_ns(kernel) for kernel in kernels]
+    ends = [base + end_ns(kernel) for kernel in kernels]
+    early = [before - start for before, start in zip(done["before_ns"], starts)]
+    late = [end - after for after, end in zip(done["after_ns"], ends)]
+    return {
+        "kernels": len(kernels),
+        "before_the_host_ns": max(0, *early),
+        "after_the_host_ns": max(0, *late),
+        "outside_the_host": sum(value > 0 for value in (*early, *late)),
+        "events": start_to_start([ms * 1e6 for ms in done["events_ms"]], starts),
+        "gpu_timer": start_to_start(done["timer_ns"], starts),
+    }
+
+
+def start_to_start(stamps_ns, starts_ns):
+    """Errors in ns of the time from each start to the next."""
+    errors = sorted(
+        abs((starts_ns[i] - starts_ns[i - 1]) - (stamps_ns[i] - stamps_ns[i - 1]))
+        for i in range(1, len(starts_ns))
+    )
+    return {
+        "median_ns": statistics.median(errors),
+        "p99_ns": errors[int(0.99 * (len(errors) - 1))],
+        "most_ns": errors[-1],
+    }

@@ -3,9 +3,11 @@
 //   replay_sweeps SWEEP.jsonl STRATEGY SEEDS TRIALS
 //
 // A trial's result is one of the recorded runs of its configuration, drawn by the seed; the truth
-// is the mean of all of them. The incumbent is what best.json would hold at that moment.
+// is their median, less the share that failed. The incumbent is what best.json would hold at that
+// moment.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -76,14 +78,20 @@ Sweep read_sweep(const char* path) {
   return sweep;
 }
 
-/// The mean of a configuration's runs, 0 where one of them failed.
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// The median of a configuration's runs, less the share of them that failed.
 double true_rate(const std::vector<TrialResult>& runs) {
-  double sum = 0;
+  std::vector<double> rates;
   for (const TrialResult& run : runs) {
-    if (run.outcome != Outcome::kOk) return 0;
-    sum += run.throughput->samples_per_s;
+    if (run.outcome == Outcome::kOk) rates.push_back(run.throughput->samples_per_s);
   }
-  return sum / static_cast<double>(runs.size());
+  if (rates.empty()) return 0;
+  return median(rates) * static_cast<double>(rates.size()) / static_cast<double>(runs.size());
 }
 
 void replay(const Sweep& sweep, const char* name, uint64_t seed, int most_trials) {

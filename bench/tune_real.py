@@ -1,0 +1,137 @@
+"""A search on real training against the full grid as truth.
+
+Data-parallel training of samples/python/train_cifar.py on two ranks: `autotune --strategy grid` runs
+every combination of the knobs, then the staged search has a fifth of the time that the grid took, and
+knows nothing of it. The two winners and the defaults then train longer, in turn, round after round,
+through `redline run`, without a tuner around them: only these rates are compared.
+
+Goals: the staged search's winner is within 2 % of the grid's, in at most a fifth of its time.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PROGRAMS = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
+KNOBS = ["batch_size=16,32,64,128,256", "num_workers=0,1,2", "bucket_cap_mb=5,25"]
+RANKS = 2
+SHARE_OF_TIME = 0.2
+REGRET = 0.02
+
+
+def run(command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"tune_real: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def tune(strategy, train, arguments, folder, *limits):
+    """The study as JSON, its time, and the file with its winner."""
+    config = folder / f"{strategy}.json"
+    options = [word for knob in arguments.knob for word in ("--knob", knob)]
+    files = ["--study", folder / f"{strategy}.db", "-o", config, "--format", "json"]
+    begin = time.monotonic()
+    study = run([PROGRAMS / "autotune", "--strategy", strategy, *options, *limits, *files, "--", *train])
+    return json.loads(study), time.monotonic() - begin, config
+
+
+def grid_size(knobs):
+    size = 1
+    for knob in knobs:
+        size *= len(knob.partition("=")[2].split(","))
+    return size
+
+
+def longer_runs(configs, train, arguments, rate):
+    """Rates of each configuration, `arguments.rounds` of each, interleaved."""
+    rates = {name: [] for name in configs}
+    for turn in range(arguments.rounds):
+        order = list(configs.items())
+        for name, config in order[turn % len(order) :] + order[: turn % len(order)]:
+            batch = json.loads(config.read_text())["knobs"].get("batch_size", 32)
+            steps = max(10, round(arguments.seconds * rate / (batch * RANKS)))
+            command = [PROGRAMS / "redline", "run", "--config", config, "--", *train]
+            output = run([*command, "--steps", steps])
+            rates[name].append(float(re.findall(r"samples/s ([0-9.]+)", output)[-1]))
+            print(f"round {turn + 1}  {name:8} {rates[name][-1]:10.1f} samples/s", flush=True)
+    return rates
+
+
+def knobs_text(config):
+    knobs = json.loads(config.read_text())["knobs"]
+    return ", ".join(f"{name} {value}" for name, value in knobs.items()) or "the defaults"
+
+
+def measured(arguments, folder):
+    train = [arguments.torchrun, "--nproc_per_node", RANKS, ROOT / "samples/python/train_cifar.py"]
+    everything = ["--budget", "2h", "--max-trials", grid_size(arguments.knob) + 9]
+    grid, grid_s, grid_config = tune("grid", train, arguments, folder, *everything)
+    print(f"grid: {len(grid['trials'])} trials, {grid_s:.0f} s, best {knobs_text(grid_config)}", flush=True)
+    fifth = ["--budget", f"{int(SHARE_OF_TIME * grid_s)}s"]
+    staged, staged_s, staged_config = tune("staged", train, arguments, folder, *fifth)
+    print(f"staged: {len(staged['trials'])} trials, {staged_s:.0f} s, best {knobs_text(staged_config)}", flush=True)
+
+    default = folder / "default.json"
+    default.write_text(json.dumps({**grid["best"], "knobs": {}}))
+    configs = {"default": default, "grid": grid_config, "staged": staged_config}
+    same = grid["best"]["knobs"] == staged["best"]["knobs"]
+    if same:  # nothing to compare: noise would be all that differs
+        del configs["staged"]
+    rates = longer_runs(configs, train, arguments, grid["best"]["throughput"]["samples_per_s"])
+    # Against the grid's winner of the same round: all three see the same weather on the machine.
+    against = {
+        name: statistics.median(own / best for own, best in zip(values, rates["grid"], strict=True))
+        for name, values in rates.items()
+    }
+    if same:
+        against["staged"] = 1.0
+    return {
+        "knobs": arguments.knob,
+        "grid": {"trials": len(grid["trials"]), "seconds": grid_s, "best": json.loads(grid_config.read_text())["knobs"]},
+        "staged": {"trials": len(staged["trials"]), "seconds": staged_s, "oom_trials": staged["oom_trials"],
+                   "best": json.loads(staged_config.read_text())["knobs"]},
+        "rates": rates,
+        "regret": 1 - against["staged"],
+        "speedup_over_default": against["staged"] / against["default"],
+        "share_of_time": staged_s / grid_s,
+    }  # fmt: skip
+
+
+def show(result):
+    regret, share = result["regret"], result["share_of_time"]
+    print(f"the search lacks {regret:.1%} to the grid's best (goal: at most {REGRET:.0%}), "
+          f"in {share:.2f} of its time (goal: at most {SHARE_OF_TIME})")  # fmt: skip
+    print(f"its winner runs {result['speedup_over_default']:.2f} x the defaults")
+    return regret <= REGRET and share <= SHARE_OF_TIME * 1.1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--knob", action="append", help=f"NAME=A,B,C, again and again ({' '.join(KNOBS)})")
+    parser.add_argument("--seconds", type=float, default=30, help="of each longer run (30)")
+    parser.add_argument("--rounds", type=int, default=3, help="of longer runs (3)")
+    parser.add_argument("--torchrun", default=str(ROOT / ".venv/bin/torchrun"), help="(.venv/bin/torchrun)")
+    parser.add_argument("--output", type=pathlib.Path, help="keep the studies here; default: nowhere")
+    parser.add_argument("--json", type=pathlib.Path, help="write the figures here")
+    arguments = parser.parse_args()
+    arguments.knob = arguments.knob or KNOBS
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.output or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        result = measured(arguments, folder)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+    return 0 if show(result) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

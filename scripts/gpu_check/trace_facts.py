@@ -13,7 +13,7 @@ CALLS = ("cuda_runtime", "cuda_driver")
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cuGraphLaunch")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 _MARKS = tuple(f'"cat": "{category}"'.encode() for category in (*CALLS, *WORK))
-_SLACK_NS = 1
+_SLACK_NS = 1000  # calls have CUPTI's stamps, operators the recorder's
 
 
 def load(path):

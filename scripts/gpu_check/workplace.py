@@ -15,6 +15,10 @@ class Failed(Exception):
     """A part cannot go on; the message is for the results."""
 
 
+class TooLong(Failed):
+    """There was no time for it."""
+
+
 class Workplace:
     def __init__(self, bundle, scratch, out, python):
         self.package = bundle / "redline"
@@ -22,6 +26,7 @@ class Workplace:
         self.scratch = pathlib.Path(scratch)
         self.out = out
         self.python = python
+        self.earlier = {}  # what the part that runs now found in a run before
         self._deadline = time.monotonic() + 3600
         self._cupti = machine.cupti_folders(python)
 
@@ -69,7 +74,7 @@ class Workplace:
                 env={**self.environment(with_cupti), **more}, timeout=max(1, self.seconds_left()),
             )
         except subprocess.TimeoutExpired:
-            raise Failed(f"{_short(command)}: not done in its time") from None
+            raise TooLong(f"{_short(command)}: not done in its time") from None
         except OSError as error:
             raise Failed(f"{_short(command)}: {error}") from None
 

@@ -1,6 +1,8 @@
 """scripts/gpu-check where no GPU is: the bundle, every build step, and that its checks can fail."""
 
 import copy
+import gzip
+import json
 import os
 import pathlib
 import subprocess
@@ -11,7 +13,7 @@ from conftest import BUILD, ROOT, need
 from recording import CURE, load
 
 sys.path.insert(0, str(ROOT / "scripts"))
-from gpu_check import bundle, machine, trace_facts, tuning  # noqa: E402
+from gpu_check import bundle, machine, parts, trace_facts, tuning, workplace  # noqa: E402
 
 SCRIPT = ROOT / "scripts/gpu-check"
 
@@ -179,6 +181,56 @@ def test_a_kernel_of_another_operator_is_told():
     other = copy.deepcopy(right)
     other["traceEvents"][-1]["args"]["External id"] = 1
     assert trace_facts.nesting(other)[1] == ["k is not within aten::op1"]
+
+
+def test_a_call_may_begin_before_its_operator_by_the_error_of_two_clocks():
+    operator = {"cat": "cpu_op", "name": "aten::op", "tid": 1, "ts": 20.0, "dur": 5.0, "args": {"External id": 2}}
+    call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "dur": 1.0, "args": {"correlation": 7}}
+    kernel = {"cat": "kernel", "name": "k", "ts": 30.0, "dur": 1.0, "args": {"correlation": 7, "External id": 2}}
+    for begin, nested in ((19.5, 1), (18.5, 0), (24.5, 1), (25.5, 0)):
+        found, _ = trace_facts.nesting({"traceEvents": [operator, {**call, "ts": begin}, kernel]})
+        assert found["nested"] == nested, begin
+
+
+class Slow:
+    """A workplace whose time is over after so many measurements; each takes none."""
+
+    def __init__(self, measurements, earlier):
+        self.left, self.earlier, self.measured = measurements, earlier, []
+
+    def seconds_left(self):
+        return 100
+
+    def run_python(self, script, *words):
+        if not self.left:
+            raise workplace.TooLong("not done in its time")
+        self.left -= 1
+        self.measured.append(" ".join(words[1::2]))
+        model, dtype, mode, profiler = words[1::2]
+        return json.dumps({"model": model, "dtype": dtype, "mode": mode, "profiler": profiler,
+                           "slow_down_after": 1.0})
+
+
+def test_overhead_goes_on_with_what_there_was_no_time_for():
+    found, seen = {}, []
+    for measurements, not_run in ((5, 10), (12, 4), (100, 0)):
+        place = Slow(measurements, found)
+        found = parts.overhead(place)
+        assert (len(found["not_run"]), found["wrong"]) == (not_run, [])
+        seen += place.measured
+    assert len(found["rows"]) == 24 and len(set(seen)) == 24
+    # A whole one is not kept for ever.
+    assert len(parts.overhead(Slow(2, found))["rows"]) == 2
+
+
+def test_a_golden_trace_without_a_kernel_is_wrong(tmp_path):
+    class NoGpu:
+        out = tmp_path
+
+        def run_python(self, script, path, *words):
+            path.write_bytes(gzip.compress(b'{"traceEvents": []}'))
+
+    assert parts.golden(NoGpu())["wrong"] == ["no kernel in the trace"]
 
 
 def test_clock_errors_are_those_of_the_trace():

@@ -34,7 +34,7 @@ def demo(start, python, program, tmp_path):
 def test_it_ends_with_traces_a_configuration_and_a_picture(run, program, no_process_left):
     program("autotune"), program("redline-viewer")
     output = ROOT / "build" / "demo"
-    done = run([ROOT / "scripts/demo", "--short", "--output", output], timeout=400)
+    done = run([ROOT / "scripts/demo", "--short", "--output", output], timeout=900)
     print(done.stdout)
     assert done.returncode == 0, done.stderr
     for folder in ("before", "after"):
@@ -45,10 +45,10 @@ def test_it_ends_with_traces_a_configuration_and_a_picture(run, program, no_proc
     assert "WHAT HOLDS IT BACK" in done.stdout and "  3  " in done.stdout, "three findings"
     best = json.loads((output / "best.json").read_text())
     assert best["schema"] == "redline.config/1"
-    # A slow machine's few trials may all stay below the limit: what each ended with, it says itself.
+    # All may stay below the limit: what each ended with, it says itself.
     with sqlite3.connect(output / "study.db") as study:
         outcomes = [outcome for (outcome,) in study.execute("SELECT outcome FROM trials")]
-    assert best["trials"] == len(outcomes) and outcomes.count("ok") >= 3, outcomes
+    assert best["trials"] == len(outcomes) == 7 and outcomes.count("ok") >= 3, outcomes
     assert best["oom_trials"] == outcomes.count("host_oom")
     assert 0 < best["peak_memory_bytes"] <= 1200 << 20
     interval = best["throughput"]

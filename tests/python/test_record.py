@@ -298,6 +298,39 @@ def test_a_libtorch_program_is_recorded(record, run, program):
     assert names(trace, "cpu_op")["aten::conv2d"] > 0
 
 
+def test_a_script_that_first_looks_whether_torch_is_there_is_recorded(record, python, script):
+    """As transformers, Lightning and many others do: the spec is asked for and thrown away."""
+    looks = "import importlib.util\nassert importlib.util.find_spec('torch')"
+    recorded, (trace,) = record([python, script(looks + TRAIN), "6", "return"])
+    assert recorded.returncode == 0, recorded.stderr
+    assert step_numbers(trace) == [2, 3, 4]
+
+
+def test_compiled_models_are_compiled_as_ever_and_without_a_warning(record, run, python, script):
+    """torch.compile sees no hook of ours: it would warn of it, and compile again without it."""
+    compiled = """
+import torch
+graphs = []
+def backend(graph, inputs):
+    graphs.append(graph)
+    return graph
+model, called = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+@torch.compile(backend=backend)
+def function(x):
+    return called(x).sum()
+function(torch.ones(2, 4))
+called(torch.ones(2, 4))
+function(torch.ones(2, 4))
+torch.compile(model, backend=backend)(torch.ones(2, 4))
+print(len(graphs))
+"""
+    command = [python, "-W", "error:.*global hooks", script(compiled)]
+    plain = run(command)
+    recorded, (trace,) = record(command)
+    assert (recorded.returncode, recorded.stdout) == (plain.returncode, plain.stdout) == (0, "2\n")
+    assert names(trace, "cpu_op")["aten::linear"] > 0
+
+
 @pytest.mark.parametrize("command, why", [
     (["true"], "no process of the command loaded torch"),
     (["sh", "-c", "exit 7"], "no process of the command loaded torch"),

@@ -31,23 +31,30 @@ class _OwnPackage:
 
 
 class _TorchWatcher:
-    """A meta-path finder that lets the real finders load `torch`, then calls the hook once."""
+    """A meta-path finder that lets the finders behind it find `torch`, and calls the hook once it is
+    loaded. Until then it stays: libraries ask for the spec alone, to see whether torch is there."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch" or self not in sys.meta_path:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        spec = self._find_behind(name, path, target)
         if spec is None or spec.loader is None:
             return spec
         load = spec.loader.exec_module
 
         def exec_module(module):
             load(module)
-            _after_torch_import()
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                _after_torch_import()
 
         spec.loader.exec_module = exec_module
         return spec
+
+    def _find_behind(self, *what):
+        behind = sys.meta_path[sys.meta_path.index(self) + 1:]
+        found = (finder.find_spec(*what) for finder in behind if hasattr(finder, "find_spec"))
+        return next((spec for spec in found if spec is not None), None)
 
 
 def _after_torch_import():

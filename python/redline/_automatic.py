@@ -17,6 +17,7 @@ from torch.profiler import ProfilerAction
 from redline._cycle import operations, records
 from redline._job_metadata import describe_job, distributed_info, world_size
 from redline._library import RecorderError, recorder
+from redline._model_calls import ModelCalls
 from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
@@ -91,24 +92,16 @@ class AutomaticRecording:
                 self.profiler_started, self.profiler_stepped, self.profiler_stopped
             )
         watch_data_loaders(self._samples)
-        # A hook on all modules, for one call: later ones cost the job nothing.
-        self._module_hook = torch.nn.modules.module.register_module_forward_pre_hook(
-            self._before_forward
-        )
+        self._model_calls = ModelCalls(self.model_called)
         if not is_spawned:
             self._begin_whole_run()
-
-    def _before_forward(self, module, inputs):
-        # A compiler that traces this must see nothing; a value returned would replace the inputs.
-        if not torch.compiler.is_compiling():
-            self.model_called()
 
     @never_harm
     def model_called(self):
         """A model is called for the first time: this process does work of its own."""
         if torch.utils.data.get_worker_info() is not None:
             return
-        self._module_hook.remove()
+        self._model_calls.stop()
         self._works = True
         note_autocast()
         if self._whole_run:

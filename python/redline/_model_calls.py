@@ -1,0 +1,68 @@
+"""Calls of models, seen by a hook on all modules; once it is removed, they cost the job nothing.
+
+torch.compile warns where there is such a hook, and would compile it in. So the call of a compiled module
+and the first compilation of a function are seen by themselves, before torch looks for hooks.
+"""
+
+import functools
+import sys
+
+import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+
+class ModelCalls:
+    """Calls `called()` before each call of a module, until stop()."""
+
+    def __init__(self, called):
+        self._called = called
+        self._is_over = False
+        self._watches_dynamo = False
+        self._hook = register_module_forward_pre_hook(self._before_forward)
+        self._restore = [_replace(torch, "compile", self._after_compile)]
+
+    def stop(self):
+        self._is_over = True
+        self._hook.remove()
+        for restore in self._restore:
+            restore()
+
+    def _before_forward(self, module, inputs):
+        # A compiler that traces this must see nothing; a value returned would replace the inputs.
+        if not torch.compiler.is_compiling():
+            self._called()
+
+    def _after_compile(self, torch_compile, *arguments, **named):
+        compiled = torch_compile(*arguments, **named)
+        if not (self._is_over or self._watches_dynamo) and "torch._dynamo.eval_frame" in sys.modules:
+            self._watches_dynamo = True
+            torch._dynamo.callback.on_compile_start(self._compilation_starts)
+            module_class = torch._dynamo.eval_frame.OptimizedModule
+            self._restore.append(_replace(module_class, "__call__", self._call_compiled))
+        return compiled
+
+    def _call_compiled(self, call, *arguments, **named):
+        self._called()
+        return call(*arguments, **named)
+
+    def _compilation_starts(self, *_):
+        # Stays in torch's list of callbacks: torch walks through it while it calls this one.
+        if not self._is_over:
+            self._called()
+
+
+def _replace(owner, name, replacement):
+    """From now on owner.name(…) is replacement(original, …). Gives what undoes it, where nobody else
+    has replaced it since."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def own(*arguments, **named):
+        return replacement(original, *arguments, **named)
+
+    def restore():
+        if getattr(owner, name) is own:
+            setattr(owner, name, original)
+
+    setattr(owner, name, own)
+    return restore

@@ -4,6 +4,7 @@ import contextlib
 import os
 import tempfile
 import warnings
+import weakref
 
 from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActivity
 
@@ -15,7 +16,7 @@ from redline._library import RecorderError, recorder
 
 _CAPTURED_STEPS = 3  # by `redline trigger` without --steps
 
-_running = None
+_running = None  # a weak reference: one that nobody can stop any more is out of the way
 _holder = None  # whose window the recorder holds
 
 
@@ -98,11 +99,14 @@ class profile:
     def start(self):
         global _running
         if _running is not None:
-            raise RecorderError(
-                "profile.start: a profile is already running in this process. Stop it first."
-            )
+            if _running() is not None:
+                raise RecorderError(
+                    "profile.start: a profile is already running in this process. Stop it first."
+                )
+            with contextlib.suppress(RecorderError):  # it may have been between two windows
+                self._recorder.discard()
         _take_over_from_redline_record()
-        _running = self
+        _running = weakref.ref(self)
         if self._marks_steps:
             self._listen()
         self._transit(ProfilerAction.NONE, self.current_action)
@@ -215,7 +219,7 @@ class profile:
         return action
 
     def _require_running(self, call):
-        if _running is not self:
+        if _running is None or _running() is not self:
             raise RecorderError(f"profile.{call}: this profile is not running. Call start() first.")
 
     def _transit(self, previous, current):

@@ -275,6 +275,20 @@ def test_misuse_is_an_error_and_harms_nothing(tmp_path):
     assert "aten::add" in names(load(tmp_path / "trace.json"), "cpu_op")
 
 
+def test_a_profile_that_was_dropped_while_it_ran_is_out_of_the_way():
+    """As in a notebook whose cell failed between start() and stop(), and is run again."""
+    idle = redline.schedule(wait=9, warmup=1, active=1)
+    for options in ({"with_stack": True}, {"schedule": idle}):
+        profile = redline.profile(**options)
+        profile.start()
+        torch.ones(2) + 1
+        del profile
+    with redline.profile() as profile:
+        torch.ones(2) * 2
+    recorded = {event.name for event in profile.events()}
+    assert "aten::mul" in recorded and "aten::add" not in recorded
+
+
 def test_nothing_observes_operators_once_the_window_has_ended(tmp_path):
     libtorch = ctypes.CDLL(str(pathlib.Path(torch.__file__).parent / "lib/libtorch_cpu.so"))
     is_observed = libtorch._ZN2at18hasGlobalCallbacksEv  # at::hasGlobalCallbacks()

@@ -21,7 +21,10 @@ namespace {
 
 /// Times of our clock are not further ahead; unix time is, by decades.
 constexpr int64_t kFarAheadNs = 3'600'000'000'000;
-constexpr int kMostFlushes = 2;  ///< that work waits for its call
+// That work waits for its call: until a buffer has filled in all but the slowest jobs, and less
+// than a flight recorder keeps; where the call is hidden, one that it may be within can still come.
+constexpr int kMostFlushes = 40;
+constexpr int kMostFlushesOfHidden = 2;
 constexpr size_t kMostWaiting = size_t{1} << 18;
 
 int8_t lane_of_device(uint32_t device) {
@@ -92,8 +95,7 @@ void Activities::add_round(std::span<const BufferPool::Filled> buffers, NextReco
 
 void Activities::finish() {
   see_generation();
-  for (const Waiting& each : waiting_) submit_work(each.record, false);
-  waiting_.clear();
+  give_up_waiting();
   for (const GpuAnnotations::Span& span : annotations_.take()) {
     Record record = work(RecordKind::kGpuAnnotation, span.device, span.stream, 0);
     record.begin_ns = span.begin_ns;
@@ -104,13 +106,19 @@ void Activities::finish() {
   }
 }
 
-/// What was interned under an older generation is soon forgotten.
+/// What was interned under an older generation is soon forgotten, also of what waits.
 void Activities::see_generation() {
   const uint32_t generation = profiler::name_generation();
   if (generation == generation_) return;
   generation_ = generation;
   kernels_.clear();
   functions_.clear();
+  give_up_waiting();
+}
+
+void Activities::give_up_waiting() {
+  for (const Waiting& each : waiting_) submit_work(each.record, false);
+  waiting_.clear();
 }
 
 void Activities::see_external(const ExternalCorrelationRecord& record) {
@@ -121,7 +129,9 @@ void Activities::see_external(const ExternalCorrelationRecord& record) {
 
 void Activities::see_call(const ApiRecord& record) {
   const bool is_driver = record.kind == Kind::kDriver;
-  if (!function(is_driver, record.function).is_shown) return;
+  if (!function(is_driver, record.function).is_shown) {
+    return launches_.add_hidden(record.correlation);
+  }
   const int64_t begin_ns = clock_.to_monotonic(record.start);
   // A driver's call from within a runtime's call has its correlation.
   if (is_driver && launches_.find(record.correlation, begin_ns) != nullptr) return;
@@ -129,7 +139,8 @@ void Activities::see_call(const ApiRecord& record) {
 }
 
 bool Activities::set_times(Record& record, uint64_t start, uint64_t end) {
-  if (start == 0 || end == 0) {
+  // CUPTI has also given ends before starts, where it had no more room for a GPU's stamps.
+  if (start == 0 || end == 0 || end < start) {
     ++counts_.incomplete;
     return false;
   }
@@ -170,10 +181,10 @@ void Activities::see_collective(const KernelRecord& record) {
                                              args_of(record, devices_.find(record.device))};
 }
 
-void Activities::tell_collective(Record& record, const Call& call) {
+void Activities::tell_collective(Record& record, uint32_t op) {
   const auto kernel = collective_kernels_.find(record.of.cuda.correlation);
   if (kernel == collective_kernels_.end()) return;
-  const CollectiveNote note = collective_notes_.find(call.external.op).value_or(CollectiveNote());
+  const CollectiveNote note = collective_notes_.find(op).value_or(CollectiveNote());
   const auto& [name, launch_args] = kernel->second;
   record.of.cuda.args = profiler::intern_args(launch_args + collective_args(name, note));
   collective_kernels_.erase(kernel);
@@ -264,20 +275,24 @@ void Activities::submit_work(Record record, bool may_wait) {
     waiting_.push_back({.record = record});
     return;
   }
-  ++counts_.without_call;
+  const uint32_t correlation = record.of.cuda.correlation;
+  if (!launches_.is_hidden(correlation)) ++counts_.without_call;
+  submit_with(launches_.ids_without_call(correlation), record);
+}
+
+void Activities::submit_with(const ExternalIds& ids, Record& record) {
+  const CudaFields& fields = record.of.cuda;
+  record.of.cuda.external = ids.op;
+  if (record.kind == RecordKind::kKernel) tell_collective(record, ids.op);
   profiler::deliver(record);
+  if (ids.annotation == 0 || record.kind == RecordKind::kSynchronization) return;
+  annotations_.extend(ids.annotation, static_cast<uint32_t>(record.device_index), fields.lane,
+                      record.begin_ns, fields.end_ns);
 }
 
 void Activities::submit_matched(Record& record, Call& call) {
-  CudaFields& fields = record.of.cuda;
-  fields.external = call.external.op;
-  if (record.kind == RecordKind::kKernel) tell_collective(record, call);
-  profiler::deliver(record);
-  const auto device = static_cast<uint32_t>(record.device_index);
-  if (call.external.annotation != 0 && record.kind != RecordKind::kSynchronization) {
-    annotations_.extend(call.external.annotation, device, fields.lane, record.begin_ns,
-                        fields.end_ns);
-  }
+  submit_with(call.external, record);
+  const CudaFields& fields = record.of.cuda;
   if (call.has_arrow || call.begin_ns > record.begin_ns) return;
   call.has_arrow = true;
   Record arrow = record;
@@ -290,15 +305,20 @@ void Activities::submit_matched(Record& record, Call& call) {
 }
 
 void Activities::retry_waiting() {
+  // There must be room for the work of this round: the oldest wait in vain.
+  size_t in_vain = waiting_.size() - std::min(waiting_.size(), kMostWaiting / 2);
   std::vector<Waiting> still;
   for (Waiting& each : waiting_) {
-    Call* call = launches_.find(each.record.of.cuda.correlation, each.record.begin_ns);
+    const uint32_t correlation = each.record.of.cuda.correlation;
+    Call* call = launches_.find(correlation, each.record.begin_ns);
+    const int most = launches_.is_hidden(correlation) ? kMostFlushesOfHidden : kMostFlushes;
     if (call != nullptr) {
       submit_matched(each.record, *call);
-    } else if (each.flushes < kMostFlushes) {
-      still.push_back(each);
-    } else {
+    } else if (each.flushes >= most || in_vain > 0) {
+      in_vain -= in_vain > 0 ? 1 : 0;
       submit_work(each.record, false);
+    } else {
+      still.push_back(each);
     }
   }
   waiting_ = std::move(still);

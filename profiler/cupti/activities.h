@@ -2,8 +2,9 @@
 // call that it belongs to.
 //
 // A round is what one flush brought, and is read twice: calls and external ids first, since CUPTI
-// gives no order between buffers. A kernel can be over before the call that launched it returns, so
-// work without its call waits for one more flush. The recorder's own thread only.
+// gives no order between buffers. CUPTI notes a call behind its work, maybe in the next buffer, and
+// keeps a buffer as long as any work in it is not over: so work waits for its call, up to 20 s.
+// The recorder's own thread only.
 #pragma once
 
 #include <cstdint>
@@ -95,12 +96,14 @@ class Activities {
   [[nodiscard]] bool set_times(profiler::Record& record, uint64_t start, uint64_t end);
   void submit_work(profiler::Record record, bool may_wait);
   void submit_matched(profiler::Record& record, Call& call);
+  void submit_with(const ExternalIds& ids, profiler::Record& record);
   void retry_waiting();
+  void give_up_waiting();
 
   [[nodiscard]] profiler::TextId launch_args(const KernelRecord& record);
   [[nodiscard]] profiler::TextId kernel_id(const char* symbol);
   void see_collective(const KernelRecord& record);
-  void tell_collective(profiler::Record& record, const Call& call);
+  void tell_collective(profiler::Record& record, uint32_t op);
   struct Function {
     profiler::TextId name;
     bool is_shown = false;

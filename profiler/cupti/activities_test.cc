@@ -173,6 +173,45 @@ TEST_F(GpuWindow, JoinsBuffersInAnyOrder) {
   EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 0);
 }
 
+TEST_F(GpuWindow, WorkWaitsForItsCallAsLongAsCuptiKeepsIt) {
+  begin();
+  const uint64_t begun = now();
+  // The call is the first of a buffer that holds work which is not over, flush after flush.
+  stub::emit_record(kernel(1, begun + 500), 1);
+  profiler::push_external_id(ExternalIdKind::kAnnotation, 7, "forward");
+  profiler::push_external_id(ExternalIdKind::kOperator, 41, "");
+  stub::call(launch_call(1, begun), 2);
+  profiler::pop_external_id(ExternalIdKind::kOperator);
+  profiler::pop_external_id(ExternalIdKind::kAnnotation);
+  stub::keep_buffer_of(2);
+  stub::wait_for_flushes(4);
+  const json trace = end();
+  const auto kernels = events(trace, "kernel");
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0]["args"]["External id"], 41);
+  EXPECT_EQ(events(trace, "ac2g").size(), 2u);
+  EXPECT_EQ(events(trace, "gpu_user_annotation").size(), 1u);
+  EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 0);
+}
+
+TEST_F(GpuWindow, WorkOfACallThatIsNotShownHasItsOperator) {
+  begin();
+  const uint64_t begun = now();
+  profiler::push_external_id(ExternalIdKind::kOperator, 41, "");
+  ApiRecord hidden = launch_call(1, begun, 1);
+  hidden.kind = Kind::kDriver;
+  stub::call(hidden);
+  profiler::pop_external_id(ExternalIdKind::kOperator);
+  stub::emit_record(MemsetRecord{
+      .kind = Kind::kMemset, .start = begun + 500, .end = begun + 600, .correlation = 1});
+  const json trace = end();
+  const auto sets = events(trace, "gpu_memset");
+  ASSERT_EQ(sets.size(), 1u);
+  EXPECT_EQ(sets[0]["args"]["External id"], 41);
+  EXPECT_TRUE(events(trace, "ac2g").empty());
+  EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 0);
+}
+
 TEST_F(GpuWindow, ACorrelationThatComesAgainMeansItsLastCall) {
   begin();
   const uint64_t begun = now();
@@ -231,6 +270,9 @@ TEST_F(GpuWindow, CountsWhatIsLostOrCannotBeRead) {
   KernelRecord unfinished = kernel(1, begun);
   unfinished.end = 0;
   stub::emit_record(unfinished);
+  KernelRecord backwards = kernel(2, begun);
+  backwards.end = begun - 1;
+  stub::emit_record(backwards);
   std::vector<uint8_t> cut(20);
   cut[0] = static_cast<uint8_t>(Kind::kConcurrentKernel);
   stub::emit_raw(cut, 1);
@@ -244,7 +286,7 @@ TEST_F(GpuWindow, CountsWhatIsLostOrCannotBeRead) {
   EXPECT_EQ(gpu["dropped"], 12);
   EXPECT_EQ(gpu["unknown"], 1);
   EXPECT_EQ(gpu["truncated"], 2);
-  EXPECT_EQ(gpu["incomplete"], 1);
+  EXPECT_EQ(gpu["incomplete"], 2);
   EXPECT_EQ(events(trace, "user_annotation").size(), 1u);
   EXPECT_TRUE(events(trace, "kernel").empty());
 }

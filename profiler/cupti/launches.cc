@@ -1,6 +1,7 @@
 #include "profiler/cupti/launches.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace redline::cupti {
 namespace {
@@ -10,6 +11,20 @@ constexpr int64_t kClockErrorNs = 1'000'000;
 void merge(ExternalIds& ids, const ExternalIds& more) {
   if (ids.op == 0) ids.op = more.op;
   if (ids.annotation == 0) ids.annotation = more.annotation;
+}
+
+uint32_t correlation_of(uint32_t correlation) { return correlation; }
+uint32_t correlation_of(const std::pair<const uint32_t, ExternalIds>& each) { return each.first; }
+
+/// The older ones, where there are too many. Correlations count up.
+template <typename Container>
+void forget_older(Container& container) {
+  if (container.size() <= Launches::kMost) return;
+  uint32_t newest = 0;
+  for (const auto& each : container) newest = std::max(newest, correlation_of(each));
+  std::erase_if(container, [newest](const auto& each) {
+    return newest - correlation_of(each) > Launches::kMost / 2;
+  });
 }
 
 }  // namespace
@@ -29,6 +44,8 @@ void Launches::add_call(uint32_t correlation, int64_t begin_ns, uint32_t thread)
   order_.push_back(correlation);
 }
 
+void Launches::add_hidden(uint32_t correlation) { hidden_.insert(correlation); }
+
 void Launches::end_round() {
   std::erase_if(waiting_, [this](const auto& each) {
     const auto calls = calls_.find(each.first);
@@ -36,15 +53,13 @@ void Launches::end_round() {
     merge(calls->second.back().external, each.second);
     return true;
   });
-  forget_ids_without_call();
+  forget_older(waiting_);  // calls that are hidden have ids, too
+  forget_older(hidden_);
 }
 
-/// Calls that are not shown have ids, too. Correlations count up.
-void Launches::forget_ids_without_call() {
-  if (waiting_.size() <= kMost) return;
-  uint32_t newest = 0;
-  for (const auto& [correlation, ids] : waiting_) newest = std::max(newest, correlation);
-  std::erase_if(waiting_, [newest](const auto& each) { return newest - each.first > kMost / 2; });
+ExternalIds Launches::ids_without_call(uint32_t correlation) const {
+  const auto ids = waiting_.find(correlation);
+  return ids != waiting_.end() ? ids->second : ExternalIds();
 }
 
 Call* Launches::find(uint32_t correlation, int64_t time_ns) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace redline::cupti {
@@ -31,6 +32,8 @@ class Launches {
   /// Of the call that follows or, in another buffer, was before.
   void add_external(uint32_t correlation, bool is_annotation, uint32_t id);
   void add_call(uint32_t correlation, int64_t begin_ns, uint32_t thread);
+  /// A call that is no part of the trace.
+  void add_hidden(uint32_t correlation);
   /// After all calls of a round: external ids whose call came first find it.
   void end_round();
   /// After its work, too: the oldest calls beyond kMost are forgotten.
@@ -39,15 +42,18 @@ class Launches {
   /// The last call of that correlation that began by `time_ns`, or hardly later; nullptr if there
   /// is none.
   [[nodiscard]] Call* find(uint32_t correlation, int64_t time_ns);
+  [[nodiscard]] bool is_hidden(uint32_t correlation) const { return hidden_.contains(correlation); }
+  /// Of a call that is hidden, or has not come.
+  [[nodiscard]] ExternalIds ids_without_call(uint32_t correlation) const;
   [[nodiscard]] size_t size() const { return order_.size(); }
 
  private:
   void forget_oldest();
-  void forget_ids_without_call();
 
   std::unordered_map<uint32_t, std::vector<Call>> calls_;
   std::deque<uint32_t> order_;  ///< correlations as they came
   std::unordered_map<uint32_t, ExternalIds> waiting_;
+  std::unordered_set<uint32_t> hidden_;
 };
 
 }  // namespace redline::cupti

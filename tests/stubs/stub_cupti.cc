@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -44,6 +46,10 @@ struct State {
   bool is_reversed = false;
   bool is_held = false;
   bool is_lent = false;
+  std::set<std::pair<int, uint32_t>> not_recorded;
+  std::set<int> kept;  ///< under buffers, as what follows
+  int flushes = 0;
+  std::condition_variable flushed;
   cupti::BufferRequested requested = nullptr;
   cupti::BufferCompleted completed = nullptr;
 };
@@ -110,6 +116,16 @@ void hand_over(std::vector<Open> buffers) {
   }
 }
 
+int record_function(int domain, uint32_t number, bool is_on) {
+  auto& off = state().not_recorded;
+  if (is_on) {
+    off.erase({domain, number});
+  } else {
+    off.insert({domain, number});
+  }
+  return answer("cuptiActivityEnableApi");
+}
+
 void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
   State& all = state();
   if (all.requested == nullptr || all.is_lent) return;  // nobody asked for records, or another
@@ -148,6 +164,8 @@ void reset_cupti() {
   all.open.clear();
   all.dropped = 0;
   all.most_in_buffer = SIZE_MAX;
+  all.not_recorded.clear();
+  all.kept.clear();
   all.is_reversed = all.is_held = all.is_lent = false;
 }
 
@@ -158,6 +176,9 @@ bool is_enabled(Kind kind) { return state().enabled[kind]; }
 void name_function(int domain, uint32_t number, const char* name) {
   state().functions[{domain, number}] = name;
 }
+bool is_recorded(int domain, uint32_t number) {
+  return !state().not_recorded.contains({domain, number});
+}
 int attribute(int number) { return state().attributes[number]; }
 void set_other_subscriber(const char* name) { state().other_subscriber = name; }
 std::string subscriber() { return state().subscriber; }
@@ -167,6 +188,15 @@ void set_most_in_buffer(size_t bytes) { state().most_in_buffer = bytes; }
 void reverse_buffers(bool is_reversed) { state().is_reversed = is_reversed; }
 void lend_callbacks(bool is_lent) { state().is_lent = is_lent; }
 void hold_buffers(bool is_held) { state().is_held = is_held; }
+void keep_buffer_of(int thread) {
+  const std::lock_guard lock(state().buffers);
+  state().kept.insert(thread);
+}
+void wait_for_flushes(int count) {
+  State& all = state();
+  std::unique_lock lock(all.buffers);
+  all.flushed.wait(lock, [&all, last = all.flushes + count] { return all.flushes >= last; });
+}
 
 void emit(const void* record, size_t size, int thread) {
   Kind kind = {};
@@ -277,8 +307,14 @@ STUB_API int cuptiActivityConfigureUnifiedMemoryCounter(redline::cupti::UnifiedM
 
 STUB_API int cuptiActivityEnable(redline::cupti::Kind kind) {
   const int result = answer("cuptiActivityEnable");
-  if (result == 0) state().enabled[kind] = true;
-  return result;
+  if (result != 0) return result;
+  state().enabled[kind] = true;
+  const bool is_driver = kind == redline::cupti::Kind::kDriver;
+  if (!is_driver && kind != redline::cupti::Kind::kRuntime) return 0;
+  std::erase_if(state().not_recorded, [is_driver](const auto& function) {
+    return (function.first == redline::cupti::kDriverDomain) == is_driver;
+  });
+  return 0;
 }
 
 STUB_API int cuptiActivityDisable(redline::cupti::Kind kind) {
@@ -286,18 +322,33 @@ STUB_API int cuptiActivityDisable(redline::cupti::Kind kind) {
   return answer("cuptiActivityDisable");
 }
 
-STUB_API int cuptiActivityFlushAll(uint32_t) {
+STUB_API int cuptiActivityFlushAll(uint32_t flags) {
   const int result = answer("cuptiActivityFlushAll");
   if (result != 0 || state().is_held) return result;
   std::vector<redline::stub::Open> buffers;
   {
     const std::lock_guard lock(state().buffers);
+    const bool is_forced = (flags & redline::cupti::kFlushForced) != 0;
     for (auto& [thread, open] : state().open) {
-      if (open.buffer != nullptr) buffers.push_back(std::exchange(open, {}));
+      if (open.buffer == nullptr || (state().kept.contains(thread) && !is_forced)) continue;
+      buffers.push_back(std::exchange(open, {}));
     }
   }
   redline::stub::hand_over(std::move(buffers));
+  {
+    const std::lock_guard lock(state().buffers);
+    ++state().flushes;
+  }
+  state().flushed.notify_all();
   return 0;
+}
+
+STUB_API int cuptiActivityEnableRuntimeApi(uint32_t number, uint8_t is_on) {
+  return redline::stub::record_function(redline::cupti::kRuntimeDomain, number, is_on != 0);
+}
+
+STUB_API int cuptiActivityEnableDriverApi(uint32_t number, uint8_t is_on) {
+  return redline::stub::record_function(redline::cupti::kDriverDomain, number, is_on != 0);
 }
 
 STUB_API int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_size, uint8_t** record) {
@@ -339,8 +390,6 @@ STUB_API int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last
 #define STUB_NOT_CALLED(name) \
   STUB_API int name() { return answer(#name); }
 STUB_NOT_CALLED(cuptiActivityEnableCudaEventDeviceTimestamps)
-STUB_NOT_CALLED(cuptiActivityEnableDriverApi)
-STUB_NOT_CALLED(cuptiActivityEnableRuntimeApi)
 STUB_NOT_CALLED(cuptiEnableCallback)
 STUB_NOT_CALLED(cuptiEnableDomain)
 STUB_NOT_CALLED(cuptiFinalize)

@@ -22,6 +22,8 @@ STUB_API int cupti_calls(const char* function);
 STUB_API bool is_enabled(cupti::Kind kind);
 /// cuptiGetCallbackName of the runtime's function `number`.
 STUB_API void name_function(int domain, uint32_t number, const char* name);
+/// Whether calls of that function are recorded, where their domain is.
+STUB_API bool is_recorded(int domain, uint32_t number);
 /// As it was set last.
 STUB_API int attribute(int number);
 /// A tool of that name has subscribed before; "": none.
@@ -54,5 +56,9 @@ STUB_API void lend_callbacks(bool is_lent);
 
 /// Buffers that CUPTI keeps beyond a flush, until now.
 STUB_API void hold_buffers(bool is_held);
+/// The buffer of `thread` has work in it that is not over: only a forced flush brings it.
+STUB_API void keep_buffer_of(int thread);
+/// Until CUPTI has been asked so many times from now on for what it has.
+STUB_API void wait_for_flushes(int count);
 
 }  // namespace redline::stub

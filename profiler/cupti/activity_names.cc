@@ -39,6 +39,27 @@ constexpr std::string_view kNoise[] = {"cudaGetDevice",
                                        "cudaEventCreateWithFlags",
                                        "cudaEventDestroy"};
 
+// Of the driver: asked all the time, and of no work on a GPU.
+constexpr std::string_view kDriverNoise[] = {"cuCtxGet",
+                                             "cuCtxPopCurrent",
+                                             "cuCtxPushCurrent",
+                                             "cuCtxSetCurrent",
+                                             "cuDeviceGet",
+                                             "cuDevicePrimaryCtxGetState",
+                                             "cuDriverGetVersion",
+                                             "cuFuncGet",
+                                             "cuGetErr",
+                                             "cuGetProcAddress",
+                                             "cuKernelGet",
+                                             "cuLibraryGet",
+                                             "cuModuleGet",
+                                             "cuOccupancy",
+                                             "cuPointerGetAttribute",
+                                             "cuStreamGet",
+                                             "cuStreamIsCapturing",
+                                             "cuTensorMapEncode",
+                                             "cuThreadExchangeStreamCaptureMode"};
+
 }  // namespace
 
 std::string kernel_name(const char* symbol) {
@@ -113,6 +134,12 @@ std::string_view runtime_function_name(std::string_view name) {
 
 bool is_noise(std::string_view runtime_function) {
   return std::ranges::find(kNoise, runtime_function) != std::end(kNoise);
+}
+
+bool is_driver_noise(std::string_view driver_function) {
+  return std::ranges::any_of(kDriverNoise, [driver_function](std::string_view begin) {
+    return driver_function.starts_with(begin);
+  });
 }
 
 bool is_shown_driver_function(std::string_view name) {

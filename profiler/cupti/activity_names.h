@@ -30,6 +30,8 @@ namespace redline::cupti {
 [[nodiscard]] std::string_view runtime_function_name(std::string_view name);
 /// Calls that a job makes by the thousand and that start nothing on a GPU, such as cudaGetDevice.
 [[nodiscard]] bool is_noise(std::string_view runtime_function);
+/// The same of the driver's functions.
+[[nodiscard]] bool is_driver_noise(std::string_view driver_function);
 /// Of the driver's functions those that launch kernels or map memory; the others are called by the
 /// runtime's, which are recorded themselves.
 [[nodiscard]] bool is_shown_driver_function(std::string_view name);

@@ -31,6 +31,11 @@ TEST(ActivityNames, Functions) {
   EXPECT_FALSE(is_noise("cudaGetDeviceCount"));
   EXPECT_TRUE(is_shown_driver_function("cuLaunchKernelEx"));
   EXPECT_FALSE(is_shown_driver_function("cuMemAlloc_v2"));
+  EXPECT_TRUE(is_driver_noise("cuCtxGetCurrent"));
+  // Work on a GPU has their number.
+  for (const char* name : {"cuMemcpyAsync", "cuStreamSynchronize", "cuMemsetD8Async"}) {
+    EXPECT_FALSE(is_driver_noise(name)) << name;
+  }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ constexpr Result kVirtualizedInsufficientPrivileges = 40;
 constexpr Result kConfidentialComputing = 41;
 constexpr Result kMigNotSupported = 43;
 constexpr Result kWslNotSupported = 45;
+constexpr Result kUnknown = 999;  ///< CUPTI 13 says this where the driver does not start
 
 // cuptiGetVersion() of CUDA 11.8, 12.9 and 13.1.
 constexpr uint32_t kVersion11_8 = 18;

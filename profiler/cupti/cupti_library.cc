@@ -53,6 +53,8 @@ const char* bind_all(void* handle, Library& library) {
   bind(handle, "cuptiGetStreamIdEx", library.stream_id);
   bind(handle, "cuptiGetDeviceId", library.device_id);
   bind(handle, "cuptiActivityEnableAllSyncRecords", library.enable_all_waits);
+  bind(handle, "cuptiActivityEnableRuntimeApi", library.record_runtime_function);
+  bind(handle, "cuptiActivityEnableDriverApi", library.record_driver_function);
   bind(handle, "cuptiActivityConfigureUnifiedMemoryCounter", library.configure_unified_memory);
 #define REDLINE_BIND(name, field) \
   if (!bind(handle, name, library.field)) return name

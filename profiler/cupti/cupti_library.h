@@ -39,6 +39,8 @@ struct Library {
   Result (*stream_id)(void* context, void* stream, uint8_t is_per_thread, uint32_t*) = nullptr;
   Result (*device_id)(void* context, uint32_t*) = nullptr;
   Result (*enable_all_waits)(uint8_t enable) = nullptr;
+  Result (*record_runtime_function)(uint32_t function, uint8_t enable) = nullptr;
+  Result (*record_driver_function)(uint32_t function, uint8_t enable) = nullptr;
 
   [[nodiscard]] std::string error_text(Result result) const;
 };

@@ -3,7 +3,10 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <string_view>
+#include <utility>
 
+#include "profiler/cupti/activity_names.h"
 #include "profiler/cupti/shared_state.h"
 #include "profiler/cupti/stream_names.h"
 #include "profiler/nvml/nvml_library.h"
@@ -38,6 +41,13 @@ bool is_needed(Kind kind) {
          kind == Kind::kRuntime;
 }
 
+/// Not every version knows each of them.
+void set_attribute(const Library& cupti, int attribute, uint8_t value) {
+  size_t size = sizeof(value);
+  if (cupti.set_attribute == nullptr) return;
+  static_cast<void>(cupti.set_attribute(attribute, &size, &value));
+}
+
 void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
   SharedState& shared = shared_state();
   *buffer = shared.pool.take(shared.may_refuse.load(std::memory_order_relaxed));
@@ -47,6 +57,17 @@ void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
 
 void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid_size) {
   if (buffer != nullptr) shared_state().pool.complete(buffer, valid_size);
+}
+
+/// Records nothing of the functions of that domain that are noise. CUPTI numbers them as it likes.
+void leave_out(const Library& cupti, int domain, Result (*record)(uint32_t, uint8_t),
+               bool (*is_noise)(std::string_view)) {
+  constexpr uint32_t kMostFunctions = 2048;  // 13.5 has 900 of the driver
+  for (uint32_t number = 1; record != nullptr && number < kMostFunctions; ++number) {
+    const char* name = nullptr;
+    if (cupti.get_callback_name(domain, number, &name) != kSuccess || name == nullptr) continue;
+    if (is_noise(name)) static_cast<void>(record(number, 0));
+  }
 }
 
 std::string in_use_by(const std::string& tool) {
@@ -73,6 +94,9 @@ std::string CuptiSource::explain(const Library& library, Result result) {
       return "this CUPTI does not serve a part of a GPU (MIG)";
     case kWslNotSupported:
       return "this driver does not let CUPTI work under WSL";
+    case kUnknown:
+      return library.path + ": " + library.error_text(result) +
+             ", as where the driver does not start: see `redline doctor`";
     default:
       return library.path + ": " + library.error_text(result);
   }
@@ -102,7 +126,10 @@ void CuptiSource::disable() noexcept {
 void CuptiSource::leave_cupti() {
   disable_kinds();
   reader_.reset();
-  if (library_) subscription_.release(*library_);
+  if (!library_) return;
+  // The next user's buffers may hold anything.
+  if (std::exchange(gives_zeroed_buffers_, false)) set_attribute(*library_, kZeroedBuffers, 0);
+  subscription_.release(*library_);
 }
 
 void CuptiSource::begin(const profiler::SourceOptions& options) {
@@ -144,14 +171,9 @@ void CuptiSource::begin(const profiler::SourceOptions& options) {
 Result CuptiSource::set_up() {
   const Library& cupti = *library_;
   shared_state().may_refuse = cupti.version >= kVersion12_9;
-  // Not every version knows these, and none is worth losing the GPU for.
-  for (const int attribute : {kZeroedBuffers, kBuffersByThread}) {
-    uint8_t is_on = 1;
-    size_t size = sizeof(is_on);
-    if (cupti.set_attribute != nullptr) {
-      static_cast<void>(cupti.set_attribute(attribute, &size, &is_on));
-    }
-  }
+  gives_zeroed_buffers_ = true;
+  // None of these is worth losing the GPU for.
+  for (const int attribute : {kZeroedBuffers, kBuffersByThread}) set_attribute(cupti, attribute, 1);
   // Else each look whether an event is over, which threads do all the time, is a record.
   if (cupti.enable_all_waits != nullptr) static_cast<void>(cupti.enable_all_waits(0));
   static_cast<void>(cupti.set_thread_id_type(kSystemThreadIds));
@@ -167,6 +189,7 @@ Result CuptiSource::enable_kinds(const profiler::SourceOptions& options) {
       return result;
     }
   }
+  leave_out_noise();
   // What a GPU or driver does not serve of the rest is left out.
   if (options.profile_memory) {
     configure_unified_memory();
@@ -175,6 +198,14 @@ Result CuptiSource::enable_kinds(const profiler::SourceOptions& options) {
   const bool wants_state = options.host_samples_hz > 0;
   if (wants_state && !nvml::Library().loaded()) enable_if_served(Kind::kEnvironment);
   return kSuccess;
+}
+
+/// Each record costs the job; what is called between any two launches is asked to write none.
+/// After its domain, which switches on all of it.
+void CuptiSource::leave_out_noise() {
+  leave_out(*library_, kRuntimeDomain, library_->record_runtime_function,
+            [](std::string_view name) { return is_noise(runtime_function_name(name)); });
+  leave_out(*library_, kDriverDomain, library_->record_driver_function, is_driver_noise);
 }
 
 void CuptiSource::enable_if_served(Kind kind) {

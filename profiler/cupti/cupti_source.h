@@ -43,6 +43,7 @@ class CuptiSource final : public profiler::Source {
   [[nodiscard]] Result set_up();
   [[nodiscard]] Result enable_kinds(const profiler::SourceOptions& options);
   void enable_if_served(Kind kind);
+  void leave_out_noise();
   void configure_unified_memory();
   void disable_kinds();
   void run(ActivityReader& reader);
@@ -56,6 +57,7 @@ class CuptiSource final : public profiler::Source {
   Subscription subscription_;
   std::string folder_ = "/tmp";
   bool has_warned_ = false;
+  bool gives_zeroed_buffers_ = false;  ///< as CUPTI was told
   std::vector<Kind> enabled_;
   uint64_t refused_before_ = 0;
   uint64_t dropped_ = 0;

@@ -70,6 +70,21 @@ TEST_F(GpuWindow, EachThreadFillsItsOwnBuffersAndTheyAreZeroed) {
   EXPECT_EQ(stub::attribute(kBuffersByThread), 1);
   EXPECT_EQ(stub::attribute(kZeroedBuffers), 1);
   EXPECT_EQ(stub::cupti_calls("cuptiActivityEnableAllSyncRecords"), 1);
+  static_cast<void>(end());
+  // Those of CUPTI's next user are not.
+  EXPECT_EQ(stub::attribute(kZeroedBuffers), 0);
+}
+
+TEST_F(GpuWindow, WhatIsCalledAllTheTimeIsNotRecorded) {
+  stub::name_function(kDriverDomain, 304, "cuCtxGetCurrent");
+  stub::name_function(kDriverDomain, 277, "cuMemcpyAsync");
+  begin();
+  EXPECT_FALSE(stub::is_recorded(kRuntimeDomain, 17));  // cudaGetDevice
+  EXPECT_FALSE(stub::is_recorded(kDriverDomain, 304));
+  EXPECT_TRUE(stub::is_recorded(kRuntimeDomain, 211));
+  EXPECT_TRUE(stub::is_recorded(kDriverDomain, 307));
+  // Not shown; but its copy has its number.
+  EXPECT_TRUE(stub::is_recorded(kDriverDomain, 277));
 }
 
 TEST_F(GpuWindow, BuffersThatComeAfterTheEndBelongToNoLaterWindow) {
@@ -102,6 +117,7 @@ TEST_F(FreshSource, EachFailureLeavesACpuTraceAndOneLine) {
   const Failure failures[] = {
       {"cuptiGetVersion", 999, "CUPTI_ERROR_UNKNOWN"},
       {"cuptiActivityRegisterCallbacks", 999, "CUPTI_ERROR_UNKNOWN"},
+      {"cuptiActivityEnable", 999, "redline doctor"},
       {"cuptiActivityEnable", 15, "too old"},
       {"cuptiActivityEnable", 35, "NVreg_RestrictProfilingToAdminUsers"},
       {"cuptiActivityEnable", 39, "one tool at a time"},

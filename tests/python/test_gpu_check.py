@@ -223,6 +223,33 @@ def test_overhead_goes_on_with_what_there_was_no_time_for():
     assert len(parts.overhead(Slow(2, found))["rows"]) == 2
 
 
+# What record_steps.py does, and when; it needs neither GPU nor models.
+STEPS = """
+import contextlib, runpy, sys, types
+
+def log(what):
+    return lambda *args, **more: print(what) or contextlib.nullcontext(types.SimpleNamespace(step=log("recorder")))
+
+training = types.SimpleNamespace(step=log("step"), wait=log("wait"))
+sys.modules["models"] = types.SimpleNamespace(Training=lambda *args, **more: training)
+sys.modules["redline"] = types.SimpleNamespace(profile=log("profile"), record_function=contextlib.nullcontext,
+                                               schedule=lambda **more: None)
+sys.argv = ["record_steps.py", "trace"]
+runpy.run_path(sys.path.pop(0) + "/training/record_steps.py", run_name="__main__")
+"""
+
+
+def test_no_kernel_of_the_warm_up_is_in_the_window_whose_kernels_are_checked(run):
+    done = run([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1])" + STEPS,
+                ROOT / "scripts/gpu_check"])
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split()
+    assert words[:3] == ["step", "wait", "profile"]
+    # wait=1, warmup=1: the second step() of the recorder begins the window.
+    assert words[3:8] == ["step", "recorder", "step", "wait", "recorder"]
+    assert "wait" not in words[8:]
+
+
 def test_a_golden_trace_without_a_kernel_is_wrong(tmp_path):
     class NoGpu:
         out = tmp_path

@@ -128,7 +128,7 @@ def run():
     killed with its whole process group and fails the test with what it printed until then.
     """
 
-    def run_to_end(command, timeout=120, environment=None, **options):
+    def run_to_end(command, timeout=300, environment=None, **options):
         with started(command, environment, **options) as process:
             try:
                 stdout, stderr = process.communicate(timeout=timeout)

@@ -6,6 +6,7 @@ set their profile functions. What the user had set before goes on to be called, 
 
 import contextlib
 import ctypes
+import inspect
 import os
 import pathlib
 import site
@@ -39,7 +40,8 @@ class PythonFrames:
         """All threads, from here to stop(); the window has begun. May be called again."""
         if self._own_hook is not None:
             return
-        call = getattr(torch.nn.Module.__call__, "__code__", None)
+        # Knobs of `redline run` and libraries of the job may have wrapped it.
+        call = getattr(inspect.unwrap(torch.nn.Module.__call__), "__code__", None)
         self._users_hook = threading.getprofile()
         self._own_hook = self._library.redline_python_start(call, path_prefixes(), self._users_hook)
         threading.setprofile(self._own_hook)

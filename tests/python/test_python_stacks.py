@@ -1,5 +1,6 @@
 """with_stack: Python calls as torch.profiler draws them, and what the job keeps of its own hooks."""
 
+import functools
 import gc
 import os
 import re
@@ -126,6 +127,19 @@ def test_calls_nest_in_time_and_hold_their_operators(tmp_path):
     operators = [event for event in slices(trace, "cpu_op") if event["name"] == "aten::linear"]
     assert len(linears) == len(operators) == 6
     assert all(holds(call, operator) for call, operator in zip(linears, operators))
+
+
+def test_modules_are_named_though_somebody_wraps_their_calls(tmp_path, monkeypatch):
+    """As the knobs of `redline run` do."""
+    call = torch.nn.Module.__call__
+
+    @functools.wraps(call)
+    def wrapped(module, *arguments, **named):
+        return call(module, *arguments, **named)
+
+    monkeypatch.setattr(torch.nn.Module, "__call__", wrapped)
+    trace = record(tmp_path, lambda: torch.nn.Linear(2, 2)(torch.ones(1, 2)))
+    assert "nn.Module: Linear_0" in {frame["name"] for frame in slices(trace, "python_function")}
 
 
 def test_frames_that_are_open_all_along_are_written(tmp_path):

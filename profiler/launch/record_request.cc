@@ -66,7 +66,7 @@ const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
 
 /// Why the command left no trace, as far as its processes told.
 std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
-  for (const char* what : {"failed", "gave_up", "nothing"}) {
+  for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
   }
   const auto count = [&](std::string_view what) {
@@ -76,7 +76,7 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
   if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
   return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
-         "hide it, and so does a statically linked LibTorch)";
+         "hide it, and so do an emptied environment and a statically linked LibTorch)";
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ tl::expected<Schedule, std::string> parse_schedule(std::string_view text) {
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   if (!schedule.is_valid()) {
-    return schedule_error("active must be at least 1 and no number below 0");
+    return schedule_error("active must be at least 1, and each number from 0 to 10^15");
   }
   return schedule;
 }
@@ -220,7 +220,7 @@ std::vector<std::string> summarise_recording(const std::string& folder, const Tr
     lines.push_back(plural(traces.partial.size(), "unfinished trace") + " (.partial) in " + folder +
                     ": what had reached the disk can be read");
   }
-  for (const char* what : {"failed", "cut", "whole_run"}) {
+  for (const char* what : {"failed", "cut", "whole_run", "forked"}) {
     if (const auto* note = find_note(notes, what)) lines.push_back(note->text);
   }
   lines.push_back("next: redline report " + folder);

@@ -37,7 +37,8 @@ TEST(ParseSchedule, SaysWhatIsWrong) {
       {"active=3x", "active=3x is no number"},
       {"active=99999999999999999999", "active=99999999999999999999 is no number"},
       {"active=0", "active must be at least 1"},
-      {"wait=-1", "no number below 0"},
+      {"wait=-1", "each number from 0"},
+      {"wait=9223372036854775807", "each number from 0 to 10^15"},
       {",", "no such part ''"},
   };
   for (const auto& [text, why] : cases) {
@@ -123,6 +124,7 @@ TEST(Summary, SaysWhyThereIsNone) {
   EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
   EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("was killed before"));
   EXPECT_EQ(why({{"torch", ""}, {"nothing", "too short"}}), "no trace in t: too short");
+  EXPECT_EQ(why({{"nothing", "too short"}, {"forked", "of ranks"}}), "no trace in t: of ranks");
 }
 
 }  // namespace

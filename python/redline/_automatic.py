@@ -75,6 +75,7 @@ class AutomaticRecording:
         self._script_marks_steps = False
         self._whole_run = False
         self._works = False
+        self._told_of_fork = False
         self._exporter = None
         self._traces = 0
         self._samples = SampleCount()
@@ -109,8 +110,16 @@ class AutomaticRecording:
         elif self._step == 0:
             self._begin_whole_run()
 
-    @never_harm
     def optimizer_stepped(self):
+        if os.getpid() == self.process:
+            self._optimizer_stepped()
+        elif not self._told_of_fork:
+            self._told_of_fork = True
+            self.notes.add("forked", "training in processes that were forked after `import torch` "
+                                     "is not recorded: have them spawned")
+
+    @never_harm
+    def _optimizer_stepped(self):
         if not self._script_marks_steps:
             self._next_step()
 

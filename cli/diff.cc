@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/number_checks.h"
 #include "trace/diff.h"
 #include "trace/reader.h"
 
@@ -38,7 +39,7 @@ void add_diff(CLI::App& app, int& status) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   command->add_option("--top", options->top, "Rows of each table")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero)
       ->capture_default_str();
   command->add_flag("--all", options->all, "All rows of each table");
   command->footer(

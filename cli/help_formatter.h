@@ -11,6 +11,12 @@ class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter() { column_width(kFirstColumn); }
 
+  // The text of a positional, such as PID|all, begins with its name, which CLI11 has put before it.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string name = option->get_name(true), text = option->get_option_text();
+    const bool repeats = option->get_positional() && text.starts_with(name);
+    return repeats ? text.substr(name.size()) : CLI::Formatter::make_option_opts(option);
+  }
   std::string make_option_desc(const CLI::Option* option) const override {
     return wrapped(CLI::Formatter::make_option_desc(option), kColumns - kFirstColumn);
   }

@@ -17,6 +17,20 @@ constexpr AddCommand kCommands[] = {
     add_view,   add_merge,   add_export, add_monitor, add_doctor,
 };
 
+/// One line: "redline: --top: must be …, see redline report --help".
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const auto commands = app.get_subcommands();
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  auto unknown = app.remaining(true);
+  std::erase(unknown, "--");
+  const std::string what = unknown.empty()
+                               ? error.what()
+                               : "no such option or argument: " + CLI::detail::join(unknown, " ");
+  const std::string name = &command == &app ? "redline" : "redline " + command.get_name();
+  std::fprintf(stderr, "redline: %s, see %s --help\n", what.c_str(), name.c_str());
+  return kUsage;
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "Redline records PyTorch and LibTorch training, says what holds it back, and proves the "
@@ -36,8 +50,10 @@ int run(int argc, char** argv) {
   for (const AddCommand add : kCommands) add(app, status);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
+    return report_usage(app, error);
   }
   return status;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/number_checks.h"
 #include "profiler/launch/record_request.h"
 #include "profiler/launch/run_command.h"
 
@@ -39,7 +40,9 @@ int record(const RecordOptions& options) {
     return usage("--no-cpu --no-gpu: nothing would be recorded");
   const auto schedule = launch::parse_schedule(options.schedule);
   if (!schedule) return usage("--schedule " + options.schedule + ": " + schedule.error());
-  const std::string directory = std::filesystem::absolute(options.folder).string();
+  std::error_code error;
+  const std::string directory = std::filesystem::absolute(options.folder, error).string();
+  if (error) return fail("-o '" + options.folder + "': " + error.message());
   if (const auto ready = launch::prepare_directory(directory); !ready) {
     return fail(options.folder + ": " + ready.error() + ". Choose another folder with -o DIR");
   }
@@ -137,8 +140,8 @@ void add_ring(CLI::App& command, RecordOptions& options) {
       .add_option("--slow-step", options.slow_step,
                   "With --ring: a step of more than N times the median is slow (3); 0: none is")
       ->check([](const std::string& text) -> std::string {
-        const double times = std::stod(text);
-        return times == 0 || times > 1 ? "" : "must be above 1, or 0";
+        const double times = number_in(text);
+        return times == 0 || times > 1 ? "" : "must be above 1, or 0, not '" + text + "'";
       })
       ->needs(ring)
       ->option_text("N");
@@ -149,7 +152,9 @@ void add_selection(CLI::App& command, RecordOptions& options) {
       .add_option("--ranks", options.ranks,
                   "Record only these ranks, e.g. 0,3; the others cost nothing")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber)
+      ->check([](const std::string& rank) -> std::string {
+        return number_in(rank) >= 0 ? "" : "must be ranks such as 0,3, not '" + rank + "'";
+      })
       ->option_text("LIST");
   command
       .add_option("--step-marker", options.step_marker,
@@ -181,6 +186,7 @@ void add_record(CLI::App& app, int& status) {
   command->add_option("CMD", options->command, "The command and its arguments, after --")
       ->required()
       ->option_text("CMD...");
+  command->positionals_at_end();  // what follows the command's name is the command's
   command->footer(
       "A step ends where the optimizer steps; a command without optimizer is recorded whole.\n"
       "The command's exit status is passed on.\n"

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/number_checks.h"
 #include "trace/reader.h"
 #include "trace/report.h"
 
@@ -73,7 +74,7 @@ void add_report(CLI::App& app, int& status) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "File to write instead of standard output");
   command->add_option("--top", options->top, "Rows of each table in the text report")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero)
       ->capture_default_str();
   command->add_flag("--all", options->all, "All rows of each table in the text report");
   command->add_flag("--timings", options->timings,

@@ -70,6 +70,7 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("CMD", options->command, "The command and its arguments, after --")
       ->required()
       ->option_text("CMD...");
+  command->positionals_at_end();  // what follows the command's name is the command's
   command->footer(
       "{NAME} in the command or in an environment variable becomes that knob's value; the other\n"
       "knobs are set from outside, in each Python process that trains.\n"

@@ -37,7 +37,9 @@ int trigger(const TriggerOptions& options) {
   if (!processes) return fail(processes.error());
   launch::TriggerRequest request = {.steps = options.steps, .directory = ""};
   if (!options.folder.empty()) {
-    request.directory = std::filesystem::absolute(options.folder).string();
+    std::error_code error;
+    request.directory = std::filesystem::absolute(options.folder, error).string();
+    if (error) return fail("-o " + options.folder + ": " + error.message());
   }
   size_t written = 0;
   const auto say = [&](const launch::TriggerReport& report) {

@@ -76,7 +76,7 @@ Error read_schedule(const Json& value, Schedule& schedule) {
     }
     if (!known) return "schedule." + key + ": unknown, or not an integer";
   }
-  if (!schedule.is_valid()) return "schedule: active must be > 0 and the others >= 0";
+  if (!schedule.is_valid()) return "schedule: active must be > 0, and each number from 0 to 10^15";
   return std::nullopt;
 }
 

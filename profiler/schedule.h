@@ -6,7 +6,7 @@
 namespace redline {
 
 /// Skips `skip_first` steps, then repeats wait (off), warm-up (on, discarded) and active (recorded)
-/// `repeat` times; 0 means for ever. Valid where active > 0 and the others >= 0.
+/// `repeat` times; 0 means for ever. Valid where active > 0, and all are from 0 to kMost.
 struct Schedule {
   int64_t skip_first = 0;
   int64_t wait = 0;
@@ -16,8 +16,12 @@ struct Schedule {
 
   enum class Action { kNone = 0, kWarmup = 1, kRecord = 2, kRecordAndSave = 3 };
 
+  static constexpr int64_t kMost = 1'000'000'000'000'000;  ///< of each number: sums must fit
+
   [[nodiscard]] bool is_valid() const {
-    return skip_first >= 0 && wait >= 0 && warmup >= 0 && active > 0 && repeat >= 0;
+    const auto fits = [](int64_t number) { return number >= 0 && number <= kMost; };
+    return fits(skip_first) && fits(wait) && fits(warmup) && fits(active) && active > 0 &&
+           fits(repeat);
   }
 
   /// What `step` (from 0) is. An invalid schedule, or step, does nothing.

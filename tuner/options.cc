@@ -1,5 +1,6 @@
 #include "tuner/options.h"
 #include "cli/help_formatter.h"
+#include "cli/number_checks.h"
 
 #include <fmt/format.h>
 
@@ -127,19 +128,19 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->capture_default_str()
       ->check(checked(parse_duration));
   app.add_option("--max-trials", options.budget.max_trials, "At most so many trials")
-      ->check(CLI::PositiveNumber);
+      ->check(cli::above_zero);
   app.add_option("--strategy", options.strategy, "staged, coordinate, random or grid")
       ->capture_default_str()
       ->check(CLI::IsMember({"staged", "coordinate", "random", "grid"}));
   app.add_option("--global-batch", options.global_batch,
                  "Samples of a step over all ranks, kept by accumulation")
-      ->check(CLI::PositiveNumber);
+      ->check(cli::above_zero);
   app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
       ->check(checked(parse_size));
   app.add_option("--parallel", options.parallel,
                  "Trials at a time, each with its part of the GPUs or cores")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(cli::above_zero);
   app.add_option("--launcher", launcher, "local, or slurm: each trial is a job step (srun)")
       ->capture_default_str()
       ->check(CLI::IsMember({"local", "slurm"}));
@@ -158,7 +159,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->check(check_regex);
   app.add_option("--cost-per-hour", options.cost_per_hour,
                  "Price of the job's machines, to say what an epoch costs")
-      ->check(CLI::PositiveNumber);
+      ->check(cli::above_zero);
   app.add_option("--trial-timeout", timeout, "Longest trial; default 120s, less in small budgets")
       ->check(checked(parse_duration));
   app.add_option("--seed", options.seed, "For --strategy random")->capture_default_str();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/help_formatter.h"
+#include "cli/number_checks.h"
 #include "tuner/options.h"
 #include "tuner/page.h"
 #include "tuner/study.h"
@@ -141,8 +142,7 @@ std::optional<int> run_study_command(int argc, char** argv) {
   cli::format_help(app);
   app.require_subcommand(1);
   CLI::App* show = app.add_subcommand("show", "Print a study's trials and the best of them");
-  show->add_option("--trial", request.trial, "Everything about one trial")
-      ->check(CLI::PositiveNumber);
+  show->add_option("--trial", request.trial, "Everything about one trial")->check(cli::above_zero);
   show->footer("Examples:\n  autotune show autotune.study.db\n  autotune show study.db --trial 4");
   CLI::App* write = app.add_subcommand("export", "Write a study as a page, JSON or CSV");
   write->add_option("--format", request.format, "html, json or csv")

@@ -1,5 +1,7 @@
 """What every program says of itself."""
 
+import re
+
 import pytest
 
 COMMANDS = [
@@ -21,3 +23,4 @@ def test_help_fits_a_terminal(run, program, command):
     assert lines[0] and "  -h,--help               Print this help message and exit" in lines
     examples = lines[lines.index("Examples:"):]
     assert any(f"{' '.join(command)} " in f"{line} " for line in examples)
+    assert not re.findall(r"^  ([A-Z]+) \1", helped.stdout, re.MULTILINE), "a name twice"

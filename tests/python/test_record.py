@@ -214,6 +214,18 @@ for iteration in range(8):
 """
 
 
+def test_ranks_that_are_forked_are_not_recorded_and_that_is_said(record, python, script):
+    forked = SPAWNED_RANKS.replace(
+        "torch.multiprocessing.spawn(train, nprocs=2)",
+        "torch.multiprocessing.start_processes(train, nprocs=2, start_method='fork')",
+    )
+    recorded, (launcher,) = record([python, script(forked)])
+    assert recorded.returncode == 0, recorded.stderr
+    assert step_numbers(launcher) == []
+    said = "redline: training in processes that were forked after `import torch` is not recorded"
+    assert recorded.stderr.count(said) == 1
+
+
 def test_two_optimizers_and_accumulation_are_one_step_an_iteration(record, python, script):
     _, (trace,) = record([python, script(TWO_OPTIMIZERS)])
     assert step_numbers(trace) == [2, 3, 4]
@@ -360,7 +372,28 @@ def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
     wrong = run([redline, "record", "--", "no-such-program"], cwd=tmp_path)
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("redline: no-such-program: No such file or directory.")
-    assert run([redline, "record", "--stack", "--", "true"], cwd=tmp_path).returncode == 2
-    small = run([redline, "record", "--max-size", "10KB", "--", "true"], cwd=tmp_path)
-    assert (small.returncode, "at least 1MB" in small.stderr) == (2, True)
+    wrong = run([redline, "recrod", "--", "true"], cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert "no such option or argument: recrod" in wrong.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "traces"]
+
+
+@pytest.mark.parametrize("options, status, error", [
+    (["--stack"], 2, "redline: no such option or argument: --stack, see redline record --help"),
+    (["--max-size", "10KB"], 2, "redline: --max-size: must be at least 1MB, see"),
+    (["--ranks", "0-3"], 2, "redline: --ranks: must be ranks such as 0,3, not '0-3', see"),
+    (["--ring", "9s", "--slow-step", "x"], 2, "redline: --slow-step: must be above 1, or 0, not 'x', see"),
+    (["-o", ""], 1, "redline: -o '': Invalid argument"),
+])
+def test_what_makes_no_sense_is_said_in_one_line(program, run, tmp_path, options, status, error):
+    wrong = run([program("redline"), "record", *options, "--", "touch", "ran"], cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (status, 1)
+    assert wrong.stderr.startswith(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_may_stand_without_dashes(program, run, tmp_path):
+    """As autotune's may: what follows its name is its own."""
+    words = ["record", "-o", "traces", "sh", "-c", "echo $0 $*", "--shapes", "-o", "x", "--", "y"]
+    recorded = run([program("redline"), *words], cwd=tmp_path)
+    assert (recorded.returncode, recorded.stdout) == (0, "--shapes -o x -- y\n")

@@ -122,7 +122,7 @@ def start():
 
 @pytest.fixture
 def run():
-    """run(command, timeout=120, environment={}, cwd=…): a CompletedProcess with stdout, stderr.
+    """run(command, timeout=300, environment={}, cwd=…): a CompletedProcess with stdout, stderr.
 
     `environment` is added to the present one. A command that is not done in `timeout` seconds is
     killed with its whole process group and fails the test with what it printed until then.

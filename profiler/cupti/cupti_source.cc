@@ -152,6 +152,7 @@ void CuptiSource::begin(const profiler::SourceOptions& options) {
   shared.collectives.clear();
   refused_before_ = shared.pool.refused();
   dropped_ = 0;
+  failed_flush_ = kSuccess;
   devices_ = {};
   if (const Result result = enable_kinds(options); result != kSuccess) {
     return refuse(explain(*library_, result));
@@ -246,7 +247,9 @@ void CuptiSource::run(ActivityReader& reader) {
 }
 
 void CuptiSource::collect(ActivityReader& reader, uint32_t flush_flags) {
-  reader.add_filled(library_->flush_all(flush_flags) == kSuccess);
+  const Result flushed = library_->flush_all(flush_flags);
+  if (flushed != kSuccess) failed_flush_ = flushed;
+  reader.add_filled(flushed == kSuccess);
   shared_state().pool.warm_up();
   size_t dropped = 0;
   if (library_->get_dropped(nullptr, 0, &dropped) == kSuccess) dropped_ += dropped;
@@ -302,6 +305,8 @@ void CuptiSource::end() {
   reader_->finish();
   stream_names().deliver_all();
   add_entries();
+  if (failed_flush_ == kSuccess) return;
+  warn("CUPTI did not give all that it has: " + explain(*library_, failed_flush_));
 }
 
 void CuptiSource::collect_rest() noexcept {
@@ -316,17 +321,20 @@ void CuptiSource::collect_rest() noexcept {
 void CuptiSource::add_entries() {
   const ActivityCounts& counts = reader_->activities().counts();
   const uint64_t refused = shared_state().pool.refused() - refused_before_;
-  profiler::add_entry("redline",
-                      "{\"gpu\": {\"records\": " + std::to_string(counts.decoded.records) +
-                          ", \"dropped\": " + std::to_string(dropped_) +
-                          ", \"buffers_refused\": " + std::to_string(refused) +
-                          ", \"unknown\": " + std::to_string(counts.decoded.unknown) +
-                          ", \"truncated\": " + std::to_string(counts.decoded.truncated) +
-                          ", \"incomplete\": " + std::to_string(counts.incomplete) +
-                          ", \"other_clock\": " + std::to_string(counts.other_clock) +
-                          ", \"without_call\": " + std::to_string(counts.without_call) +
-                          ", \"spooled_bytes\": " + std::to_string(reader_->spooled_bytes()) +
-                          ", \"streams\": " + reader_->activities().streams_json() + "}}");
+  const std::string why = failed_flush_ != kSuccess ? explain(*library_, failed_flush_) : "";
+  const std::string failed_flush =
+      why.empty() ? "" : ", \"failed_flush\": " + trace::json_string(why);
+  profiler::add_entry(
+      "redline",
+      "{\"gpu\": {\"records\": " + std::to_string(counts.decoded.records) + ", \"dropped\": " +
+          std::to_string(dropped_) + ", \"buffers_refused\": " + std::to_string(refused) +
+          ", \"unknown\": " + std::to_string(counts.decoded.unknown) +
+          ", \"truncated\": " + std::to_string(counts.decoded.truncated) +
+          ", \"incomplete\": " + std::to_string(counts.incomplete) +
+          ", \"other_clock\": " + std::to_string(counts.other_clock) +
+          ", \"without_call\": " + std::to_string(counts.without_call) +
+          ", \"spooled_bytes\": " + std::to_string(reader_->spooled_bytes()) +
+          ", \"streams\": " + reader_->activities().streams_json() + failed_flush + "}}");
   profiler::add_entry("deviceProperties", devices_.to_json());
   profiler::add_entry("cupti_version", std::to_string(library_->version));
   if (const auto version = cuda_runtime_version()) {
@@ -339,9 +347,13 @@ void CuptiSource::add_entries() {
 
 void CuptiSource::refuse(const std::string& why) {
   profiler::add_entry("redline", "{\"gpu\": {\"off\": " + trace::json_string(why) + "}}");
-  if (has_warned_) return;
+  warn("no GPU activity in the trace: " + why);
+}
+
+/// Once.
+void CuptiSource::warn(const std::string& why) {
+  if (!has_warned_) std::fprintf(stderr, "redline: %s\n", why.c_str());
   has_warned_ = true;
-  std::fprintf(stderr, "redline: no GPU activity in the trace: %s\n", why.c_str());
 }
 
 }  // namespace redline::cupti

@@ -51,6 +51,7 @@ class CuptiSource final : public profiler::Source {
   void collect(ActivityReader& reader, uint32_t flush_flags);
   void collect_rest() noexcept;
   void refuse(const std::string& why);
+  void warn(const std::string& why);
   void add_entries();
 
   std::optional<Library> library_;
@@ -61,6 +62,7 @@ class CuptiSource final : public profiler::Source {
   std::vector<Kind> enabled_;
   uint64_t refused_before_ = 0;
   uint64_t dropped_ = 0;
+  std::atomic<Result> failed_flush_ = kSuccess;  ///< what the last one that failed said
   DeviceTable devices_;
   std::unique_ptr<ActivityReader> reader_;  ///< within a window
   std::atomic<bool> is_closing_ = false;

@@ -147,6 +147,16 @@ TEST_F(FreshSource, EachFailureLeavesACpuTraceAndOneLine) {
   }
 }
 
+TEST_F(FreshSource, TellsWhereCuptiDoesNotGiveWhatItHas) {
+  stub::fail_cupti("cuptiActivityFlushAll", 999);
+  const json trace = recorded();
+  EXPECT_EQ(events(trace, "user_annotation").size(), 1u);
+  EXPECT_THAT(std::string(trace["redline"]["gpu"]["failed_flush"]),
+              HasSubstr("CUPTI_ERROR_UNKNOWN"));
+  EXPECT_THAT(said_, HasSubstr("redline: CUPTI did not give all that it has: "));
+  EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1);
+}
+
 TEST_F(FreshSource, WhatIsNotNeededMayFail) {
   for (const char* function :
        {"cuptiActivitySetAttribute", "cuptiSetThreadIdType", "cuptiActivityEnableAllSyncRecords",
@@ -156,6 +166,7 @@ TEST_F(FreshSource, WhatIsNotNeededMayFail) {
     stub::fail_cupti(function, 999);
     const json trace = recorded();
     EXPECT_EQ(events(trace, "kernel").size(), 1u);
+    EXPECT_FALSE(trace["redline"]["gpu"].contains("failed_flush"));
     EXPECT_EQ(said_, "");
   }
 }

@@ -77,7 +77,8 @@ def lost_records(lost):
     if "off" in lost or not lost:
         return lost.get("off", "the trace says nothing about GPUs")
     names = ("dropped", "buffers_refused", "unknown", "truncated", "incomplete", "other_clock")
-    return ", ".join(f"{lost[name]} {name}" for name in names if lost.get(name))
+    told = [f"{lost[name]} {name}" for name in names if lost.get(name)]
+    return ", ".join(told + [lost["failed_flush"]] * ("failed_flush" in lost))
 
 
 def wrong_counts(done, found):

@@ -153,6 +153,10 @@ def test_counts_of_a_whole_trace_are_right(tmp_path, run, python):
         assert trace_facts.wrong_counts(done, found) == [], kind
 
 
+def test_what_cupti_kept_is_lost():
+    assert trace_facts.lost_records({"dropped": 2, "failed_flush": "libcupti.so: gone"}) == "2 dropped, libcupti.so: gone"
+
+
 def test_counts_that_are_wrong_are_told(tmp_path, run, python):
     for kind, (done, found) in worked(tmp_path, run, python, "lossy").items():
         assert trace_facts.wrong_counts(done, found)[0] == "lost: 2 dropped, 1 incomplete, not ", kind

@@ -78,7 +78,7 @@ def lost_records(lost):
         return lost.get("off", "the trace says nothing about GPUs")
     names = ("dropped", "buffers_refused", "unknown", "truncated", "incomplete", "other_clock")
     told = [f"{lost[name]} {name}" for name in names if lost.get(name)]
-    return ", ".join(told + [lost["failed_flush"]] * ("failed_flush" in lost))
+    return ", ".join(filter(None, [*told, lost.get("failed_flush")]))
 
 
 def wrong_counts(done, found):

@@ -162,7 +162,8 @@ void add_derived(std::vector<TrackGroup>& groups, const Session& session,
           (device >= 0 || groups[g].only_graphs)) {
         return groups[g];
       }
-      if (groups[g].trace == trace && !groups[g].background) end = g + 1;
+      const bool beside = session.place_of(groups[g].trace) == session.place_of(trace);
+      if (beside && !groups[g].background) end = g + 1;
     }
     TrackGroup group;
     group.trace = trace;

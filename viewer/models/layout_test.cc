@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "viewer/models/load.h"
 #include "viewer/models/test_trace.h"
 
 namespace redline::viewer {
@@ -26,6 +27,29 @@ TEST(Tracks, RankThenProcessThenMainThreadFirst) {
       "  thread 101 | ",        "rank 1 · GPU 0 · Tesla V100 | ",
       "  stream 7 | ",          "  stream 20 | "};
   EXPECT_EQ(titles(two_ranks()), expected);
+}
+
+TEST(Tracks, OfTwoRunsStandGroupByGroupAboveOneAnother) {
+  std::vector<std::shared_ptr<const trace::Trace>> traces;
+  for (const int rank : {0, 1, 0, 1}) {
+    traces.push_back(training_trace(rank)
+                         .raw(R"({"ph":"C","name":"load","pid":100,"ts":1000001,"args":{"n":1}})")
+                         .read());
+  }
+  const Session runs(traces, 2);
+  std::vector<TrackGroup> groups = track_groups(runs);
+  add_derived(groups, runs, *analyse_session(runs).derived);
+  std::vector<std::string> found;
+  for (const TrackGroup& group : groups) found.push_back(group.title);
+  std::vector<std::string> expected;
+  for (const char* rank : {"rank 0", "rank 1"}) {
+    for (const char* what : {"CPU", "GPU 0 · Tesla V100", "Counters"}) {
+      for (const char* run : {"before", "after"}) {
+        expected.push_back(fmt::format("{} · {} · {}", run, rank, what));
+      }
+    }
+  }
+  EXPECT_EQ(found, expected);
 }
 
 TEST(Tracks, OnesWithoutSlicesAreHidden) {

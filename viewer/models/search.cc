@@ -235,24 +235,73 @@ uint64_t Search::place_of(const Session& session, SliceRef ref) const {
   return place;
 }
 
-SliceRef longest_named(const Session& session, std::string_view name) {
-  SliceRef best;
-  int64_t longest = -1;
-  for (uint32_t t = 0; t < session.traces().size(); ++t) {
-    const trace::Trace& trace = *session.traces()[t].trace;
-    const trace::StringId id = trace.find_string(name);
-    if (!id) continue;
-    const trace::Slices& slices = trace.slices();
-    for (uint32_t i = 0; i < trace.slice_count(); ++i) {
-      if (slices.name[i] != id) continue;
+namespace {
+
+/// The longest slice of a name among those that were looked at.
+struct Longest {
+  SliceRef ref;
+  int64_t ns = -1;
+
+  /// Of those that begin in the range, on the session's axis.
+  void look(const Session& session, uint32_t t, std::string_view name, TimeRange range,
+            const std::atomic<bool>* cancel) {
+    constexpr uint32_t kBetweenLooks = 1 << 16;
+    const SessionTrace& item = session.traces()[t];
+    const trace::StringId id = item.trace->find_string(name);
+    if (!id) return;
+    const trace::Slices& slices = item.trace->slices();
+    const int64_t from = saturating_add(range.begin_ns, item.origin_ns);
+    const int64_t to = saturating_add(range.end_ns, item.origin_ns);
+    for (uint32_t i = 0; i < item.trace->slice_count(); ++i) {
+      if (cancel && i % kBetweenLooks == 0 && cancel->load()) return;
+      if (slices.name[i] != id || slices.begin_ns[i] < from || slices.begin_ns[i] > to) continue;
       const int64_t duration = saturating_sub(slices.end_ns[i], slices.begin_ns[i]);
-      if (duration > longest) {
-        longest = duration;
-        best = {t, {i}};
-      }
+      if (duration <= ns) continue;
+      ns = duration;
+      ref = {t, {i}};
     }
   }
-  return best;
+};
+
+constexpr TimeRange kAllTimes{INT64_MIN, INT64_MAX};
+
+// Of two runs the step that begins at 0.
+TimeRange aligned_step(const SessionTrace& item) {
+  for (const Step& step : item.steps) {
+    if (step.range.begin_ns == 0) return step.range;
+  }
+  return kAllTimes;
+}
+
+/// Of the traces from `first` up to (not with) `end`.
+SliceRef longest_among(const Session& session, size_t first, size_t end, std::string_view name,
+                       bool in_step, const std::atomic<bool>* cancel) {
+  Longest longest;
+  for (size_t t = first; t < end; ++t) {
+    const TimeRange range = in_step ? aligned_step(session.traces()[t]) : kAllTimes;
+    longest.look(session, static_cast<uint32_t>(t), name, range, cancel);
+  }
+  return longest.ref;
+}
+
+}  // namespace
+
+SliceRef longest_named(const Session& session, std::string_view name) {
+  return longest_among(session, 0, session.traces().size(), name, false, nullptr);
+}
+
+std::vector<SliceRef> places_of(const Session& session, std::string_view name,
+                                const std::atomic<bool>* cancel) {
+  const size_t count = session.traces().size();
+  const size_t parted = session.before_count();
+  std::vector<SliceRef> places;
+  for (const auto& [first, end] : {std::pair(size_t{0}, parted), std::pair(parted, count)}) {
+    SliceRef ref = longest_among(session, first, end, name, parted > 0, cancel);
+    if (!ref && parted > 0) ref = longest_among(session, first, end, name, false, cancel);
+    if (ref) places.push_back(ref);
+  }
+  if (cancel && cancel->load()) places.clear();
+  return places;
 }
 
 }  // namespace redline::viewer

@@ -102,4 +102,9 @@ class Search {
 /// The longest slice called `name`; none where there is none.
 [[nodiscard]] SliceRef longest_named(const Session& session, std::string_view name);
 
+/// Where to look for a name: at its longest slice. Of two runs at that of each, in the steps on
+/// which they are aligned where it is called there. Setting `cancel` makes it stop soon, empty.
+[[nodiscard]] std::vector<SliceRef> places_of(const Session& session, std::string_view name,
+                                              const std::atomic<bool>* cancel = nullptr);
+
 }  // namespace redline::viewer

@@ -114,6 +114,36 @@ TEST(Search, LongestOfAName) {
   EXPECT_FALSE(longest_named(session, "gem"));
 }
 
+TEST(Search, TheLongestIsThePlaceOfANameAndOfTwoRunsTheLongestInTheAlignedSteps) {
+  const auto run = [](int64_t start_us) {
+    TestTrace trace(0, start_us);
+    for (int step = 0; step < 3; ++step) {
+      const double at = step * 100;
+      trace.slice("user_annotation", fmt::format("ProfilerStep#{}", step), 1, 1, at, 99)
+          .kernel("gemm", 7, at + 10, 5 + step)
+          .kernel("gemm", 7, at + 30, 10 + step);
+    }
+    return trace.kernel("tail", 7, 250, 3).read();
+  };
+  const Session alone({run(0)});
+  const auto one = places_of(alone, "gemm");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(alone.range_of(one[0]).begin_ns, 230'000);
+  EXPECT_TRUE(places_of(alone, "no such name").empty());
+
+  const Session runs({run(0), run(77'000'000)}, 1);
+  for (const auto& [name, begin_ns] : {std::pair("gemm", 30'000), std::pair("tail", 150'000)}) {
+    const auto both = places_of(runs, name);
+    ASSERT_EQ(both.size(), 2U) << name;
+    for (uint32_t t = 0; t < 2; ++t) {
+      EXPECT_EQ(both[t].trace, t);
+      EXPECT_EQ(runs.range_of(both[t]).begin_ns, begin_ns) << name;
+    }
+  }
+  const std::atomic<bool> cancelled{true};
+  EXPECT_TRUE(places_of(runs, "gemm", &cancelled).empty());
+}
+
 TEST(Search, OfArgumentsIsPendingUntilTheyAreRead) {
   const Session session = two_ranks();
   EXPECT_EQ(args_part("args:Dims"), "Dims");

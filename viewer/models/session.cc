@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "trace/category.h"
 #include "viewer/models/slice_class.h"
@@ -60,13 +61,14 @@ bool on_one_clock(const std::vector<std::shared_ptr<const Trace>>& traces) {
 std::vector<Step> find_steps(const Trace& trace, int64_t origin_ns) {
   const trace::Slices& slices = trace.slices();
   std::vector<Step> steps;
-  for (size_t i = 0; i < trace.slice_count(); ++i) {
+  for (uint32_t i = 0; i < trace.slice_count(); ++i) {
     if (slices.category[i] != trace::Category::kUserAnnotation) continue;
     const std::string_view name = trace.string(slices.name[i]);
     if (!trace::is_step_name(name)) continue;
     steps.push_back({std::string(name),
                      {saturating_sub(slices.begin_ns[i], origin_ns),
-                      saturating_sub(slices.end_ns[i], origin_ns)}});
+                      saturating_sub(slices.end_ns[i], origin_ns)},
+                     {i}});
   }
   std::sort(steps.begin(), steps.end(),
             [](const Step& a, const Step& b) { return a.range.begin_ns < b.range.begin_ns; });
@@ -102,6 +104,14 @@ SessionTrace prepare(std::shared_ptr<const Trace> trace, int64_t origin_ns, bool
   }
   item.steps = find_steps(*item.trace, origin_ns);
   return item;
+}
+
+std::string name_of_run(std::span<const SessionTrace> traces) {
+  if (traces.empty()) return {};
+  const std::filesystem::path path(traces.front().trace->path());
+  if (traces.size() == 1) return file_stem(path.string());
+  const std::string folder = path.parent_path().filename().string();
+  return fmt::format("{}{}{} traces", folder, folder.empty() ? "" : " · ", traces.size());
 }
 
 uint64_t count_issues(const std::vector<SessionTrace>& traces, bool lost) {
@@ -187,10 +197,10 @@ Session Session::shifted(const std::vector<int64_t>& shift_ns) const {
 
 std::string Session::name() const {
   if (traces_.empty()) return {};
-  const std::filesystem::path path(traces_.front().trace->path());
-  if (traces_.size() == 1) return file_stem(path.string());
-  const std::string folder = path.parent_path().filename().string();
-  return fmt::format("{}{}{} traces", folder, folder.empty() ? "" : " · ", traces_.size());
+  const std::span<const SessionTrace> all(traces_);
+  if (before_count_ == 0) return name_of_run(all);
+  return fmt::format("{} → {}", name_of_run(all.first(before_count_)),
+                     name_of_run(all.subspan(before_count_)));
 }
 
 uint64_t Session::event_count() const {

@@ -27,6 +27,7 @@ struct SliceRef {
 struct Step {
   std::string name;
   TimeRange range;
+  trace::SliceId slice;
 };
 
 struct SessionTrace {
@@ -59,6 +60,10 @@ class Session {
   [[nodiscard]] TimeRange range() const { return range_; }  ///< first begin to last end
   [[nodiscard]] size_t before_count() const { return before_count_; }
   [[nodiscard]] bool aligned_at_start() const { return aligned_at_start_; }
+  /// The place of a trace in its own run: of two runs, those of one place belong side by side.
+  [[nodiscard]] uint32_t place_of(uint32_t trace) const {
+    return trace < before_count_ ? trace : trace - static_cast<uint32_t>(before_count_);
+  }
   [[nodiscard]] std::string name() const;  ///< for the title: the file, or how many ranks
 
   [[nodiscard]] uint64_t event_count() const;

@@ -16,6 +16,8 @@ TEST(Session, RanksShareOneUnixClock) {
   EXPECT_EQ(session.event_count(), 2U * 19);
   EXPECT_EQ(session.lost_count(), 0U);
   EXPECT_EQ(session.name(), "run · 2 traces");
+  const Session runs({training_trace(0).read(), training_trace(1).read()}, 1);
+  EXPECT_EQ(runs.name(), "rank0 → rank1");
 }
 
 TEST(Session, RecordingsOfDifferentHoursStartTogether) {

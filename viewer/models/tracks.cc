@@ -137,7 +137,9 @@ std::vector<std::string> gpu_names(const std::string& device_properties_json) {
 }
 
 std::vector<TrackGroup> track_groups(const Session& session) {
-  std::vector<TrackGroup> groups;
+  // Place of the trace in its run; kind, GPU, trace, pid. Processes have other ids in another run.
+  using Place = std::tuple<uint32_t, int, int32_t, uint32_t, uint32_t>;
+  std::map<Place, TrackGroup> groups;
   for (uint32_t t = 0; t < session.traces().size(); ++t) {
     const SessionTrace& item = session.traces()[t];
     const Trace& trace = *item.trace;
@@ -168,10 +170,13 @@ std::vector<TrackGroup> track_groups(const Session& session) {
       for (const trace::TrackId id : ids) {
         group.tracks.push_back(make_item(trace, id, is_main(id)));
       }
-      groups.push_back(std::move(group));
+      const auto [kind, device, pid] = key;
+      groups.emplace(Place{session.place_of(t), kind, device, t, pid}, std::move(group));
     }
   }
-  return groups;
+  std::vector<TrackGroup> in_order;
+  for (auto& [place, group] : groups) in_order.push_back(std::move(group));
+  return in_order;
 }
 
 }  // namespace redline::viewer

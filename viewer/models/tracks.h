@@ -32,7 +32,8 @@ struct TrackGroup {
   bool only_graphs = false;  ///< nothing but counters
 };
 
-/// By trace, host before GPUs before the rest; the main thread first.
+/// By trace, host before GPUs before the rest; the main thread first. Of two runs each group of the
+/// one stands above that of the other.
 [[nodiscard]] std::vector<TrackGroup> track_groups(const Session& session);
 
 /// Names of the GPUs by index, from the JSON text of "deviceProperties"; empty where unknown.

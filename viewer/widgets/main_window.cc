@@ -218,11 +218,6 @@ void MainWindow::settle() {
   QCoreApplication::processEvents();
 }
 
-void MainWindow::choose_name(const QString& name) {
-  state_.find(name);
-  state_.go_to(longest_named(state_.session(), name.toStdString()));
-}
-
 void MainWindow::toggle_clocks() {
   clocks_are_set_ = !clocks_are_set_;
   AnalysedSession analysed = analysed_;

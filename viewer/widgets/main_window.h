@@ -110,7 +110,6 @@ class MainWindow : public QMainWindow {
   void begin_load(const QString& message);
   void put_session(const LoadedSession& loaded);
   void bring_back_opened();
-  void choose_name(const QString& name);
   void show_evidence(size_t trace, trace::SliceId slice);
   void update_status();
   void update_selection_status();

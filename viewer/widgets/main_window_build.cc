@@ -217,7 +217,7 @@ QWidget* MainWindow::make_work_area() {
   area->addWidget(panes_);
   area->setStretchFactor(0, 1);
   area->setSizes({1240, kPaneWidth});
-  connect(tables_, &TablesPane::name_chosen, this, &MainWindow::choose_name);
+  connect(tables_, &TablesPane::name_chosen, &state_, &ViewState::go_to_name);
   connect(overview_, &OverviewPane::evidence_chosen, this, &MainWindow::show_evidence);
   return area;
 }

@@ -174,8 +174,11 @@ std::optional<std::string> MainWindow::export_to(const std::string& path, Export
 }
 
 void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
+  const bool is_tuning = pages_->currentIndex() == kTuningPage;
+  // Of two runs the title says what changed: no name for a file.
+  const QString name = is_tuning ? name_->text() : text(printable(state_.session().name()));
   const QString path = QFileDialog::getSaveFileName(
-      this, tr("Export"), name_->text() + QLatin1Char('.') + suffix, QStringLiteral("*.") + suffix);
+      this, tr("Export"), name + QLatin1Char('.') + suffix, QStringLiteral("*.") + suffix);
   if (path.isEmpty()) return;
   const auto problem = export_to(path.toStdString(), kind);
   if (problem) return say(text(*problem));

@@ -32,6 +32,7 @@ void ViewState::set_theme(const Theme& theme) {
 
 void ViewState::open(std::shared_ptr<const Session> session) {
   search_task_.cancel();
+  places_task_.cancel();
   step_when_found_ = 0;
   session_ = std::move(session);
   derived_ = std::make_shared<const DerivedTracks>();
@@ -125,6 +126,7 @@ void ViewState::set_colours_by_name(bool by_name) {
 }
 
 void ViewState::select(SliceRef ref) {
+  places_task_.cancel();  // who chooses another slice meanwhile stays there
   if (ref == selection_) return;
   selection_ = ref;
   links_ = links_of(*session_, *collectives_, ref);
@@ -158,6 +160,12 @@ void ViewState::drop_area() {
 void ViewState::remove_mark(int64_t time_ns) {
   std::erase_if(marks_, [&](const Mark& mark) { return mark.time_ns == time_ns; });
   emit marks_changed();
+}
+
+const Mark* ViewState::mark_at(int64_t time_ns) const {
+  const auto found = std::find_if(marks_.begin(), marks_.end(),
+                                  [&](const Mark& mark) { return mark.time_ns == time_ns; });
+  return found == marks_.end() ? nullptr : &*found;
 }
 
 void ViewState::set_mark(int64_t time_ns, const std::string& note) {
@@ -213,6 +221,50 @@ void ViewState::go_to(SliceRef ref) {
   axis.begin_ns = saturating_sub(middle, axis.span_ns / 2);
   set_axis(axis);
   select(ref);
+}
+
+void ViewState::go_to_name(const QString& name) {
+  find(name);
+  places_task_.cancel();
+  const std::string wanted = name.toStdString();
+  if (session_->event_count() <= searched_at_once_) {
+    return show_places(places_of(*session_, wanted));
+  }
+  places_task_.start(
+      [session = session_, wanted](const std::atomic<bool>& cancelled) {
+        return places_of(*session, wanted, &cancelled);
+      },
+      [this](const std::vector<SliceRef>& places) { show_places(places); });
+}
+
+void ViewState::show_places(const std::vector<SliceRef>& places) {
+  if (places.empty()) return;
+  go_to(places.back());
+  if (places.size() > 1) show_beside_selection(places.front());
+}
+
+// As much more time and as other rows as it takes to see both.
+void ViewState::show_beside_selection(SliceRef ref) {
+  layout_.reveal(*session_, ref);
+  emit layout_changed();
+  const TimeRange shown = axis_.range();
+  const TimeRange range = session_->range_of(ref);
+  if (range.begin_ns < shown.begin_ns || range.end_ns > shown.end_ns) {
+    const TimeRange both{std::min(range.begin_ns, shown.begin_ns),
+                         std::max(range.end_ns, shown.end_ns)};
+    const int64_t margin = both.span_ns() / 20;
+    set_range({saturating_sub(both.begin_ns, margin), saturating_add(both.end_ns, margin)});
+  }
+  set_hover(ref);  // shaded, until the mouse is over another one
+  const auto top = layout_.top_of(*session_, ref);
+  const auto selected_top = layout_.top_of(*session_, selection_);
+  const int pinned = layout_.pinned_height();
+  if (!top || !selected_top || *top < pinned || *selected_top < pinned) return;
+  const int first = std::min(*top, *selected_top);
+  const int last = std::max(*top, *selected_top) + Layout::kLaneHeight;
+  const int room = height_ - pinned;
+  const bool is_seen = first >= scroll_ + pinned && last <= scroll_ + height_;
+  if (!is_seen && last - first <= room) set_scroll(first - pinned - (room - (last - first)) / 2);
 }
 
 void ViewState::set_hover(SliceRef ref) {

@@ -70,6 +70,9 @@ class ViewState : public QObject {
   void select(SliceRef ref);
   /// Selects and moves the view there; zooms where the slice would be too small or too large.
   void go_to(SliceRef ref);
+  /// Makes the name the search, and goes to the longest slice of it; of two runs to both. Among
+  /// many slices that is known later.
+  void go_to_name(const QString& name);
   void set_hover(SliceRef ref);
   /// From one corner of the view to the other: x in pixels, y as in the view.
   void select_area(QPointF from, QPointF to);
@@ -81,6 +84,8 @@ class ViewState : public QObject {
   /// Sets a mark; one at that very time is replaced.
   void set_mark(int64_t time_ns, const std::string& note);
   void remove_mark(int64_t time_ns);
+  /// Null where there is none at that very time.
+  [[nodiscard]] const Mark* mark_at(int64_t time_ns) const;
   [[nodiscard]] SavedView saved_view() const;
   void restore(const SavedView& view);
   /// To the slice that the selected one follows from (-1) or leads to (1).
@@ -93,7 +98,10 @@ class ViewState : public QObject {
   void set_searched_at_once(uint64_t events) { searched_at_once_ = events; }
   /// Puts another session of the same traces in place of this one, their times moved.
   void replace(std::shared_ptr<const Session> session, const AnalysedSession& analysed);
-  void wait() { search_task_.wait(); }
+  void wait() {
+    search_task_.wait();
+    places_task_.wait();
+  }
   void find_next();
   void find_previous();
 
@@ -120,6 +128,8 @@ class ViewState : public QObject {
  private:
   void set_axis(const TimeAxis& axis);
   void show_found(const Search& found);
+  void show_places(const std::vector<SliceRef>& places);
+  void show_beside_selection(SliceRef ref);
   [[nodiscard]] int max_scroll() const;
 
   Theme theme_;
@@ -140,7 +150,8 @@ class ViewState : public QObject {
   Search search_;
   uint64_t searched_at_once_ = 2'000'000;
   int step_when_found_ = 0;       ///< 1: to the next hit, -1: to the previous one
-  LatestTask search_task_{this};  ///< ends before the rest
+  LatestTask search_task_{this};  ///< these end before the rest
+  LatestTask places_task_{this};
 };
 
 }  // namespace redline::viewer

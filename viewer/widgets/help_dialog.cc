@@ -28,6 +28,7 @@ constexpr KeyHelp kKeys[] = {
     {"drag on the ruler", "measure: select its time in all lanes"},
     {"R", "the same over the time of the selected slice, in all lanes"},
     {"M", "mark where the selected slice begins; again, or a double click on the flag: unmark"},
+    {"N", "write a note on the flag; right click on a flag: its note, unmark"},
     {"P", "pin the selected slice's track on top, or let it go"},
     {"L", "colour slices by class or by name"},
     {"Home", "show everything"},

@@ -21,9 +21,18 @@ class RulerView : public QWidget {
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
 
  private:
+  /// A mark as it is drawn: its note as far as there is room.
+  struct Flag {
+    const Mark* mark = nullptr;
+    QRectF rect;
+    QString note;
+  };
+  [[nodiscard]] std::vector<Flag> flags() const;
+  [[nodiscard]] const Mark* mark_at(QPointF at) const;
   void paint_marks(QPainter& painter);
 
   ViewState& state_;

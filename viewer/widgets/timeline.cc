@@ -6,6 +6,7 @@
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/legend.h"
+#include "viewer/widgets/note_dialog.h"
 
 namespace redline::viewer {
 namespace {
@@ -74,15 +75,23 @@ QLineEdit* Timeline::make_filter() {
 }
 
 // Where the selected slice begins, with its name; without one in the middle of the view.
-void Timeline::toggle_mark() {
+Mark Timeline::mark_here() const {
   const SliceRef ref = state_.selection();
-  const int64_t time = ref ? state_.session().range_of(ref).begin_ns
-                           : state_.axis().time_at(state_.axis().width / 2.0);
-  for (const Mark& mark : state_.marks()) {
-    if (mark.time_ns == time) return state_.remove_mark(time);
-  }
-  const std::string name = ref ? printable(state_.session().name_of(ref).substr(0, 200)) : "";
-  state_.set_mark(time, name);
+  if (!ref) return {state_.axis().time_at(state_.axis().width / 2.0), ""};
+  return {state_.session().range_of(ref).begin_ns,
+          printable(state_.session().name_of(ref).substr(0, 200))};
+}
+
+void Timeline::toggle_mark() {
+  const Mark here = mark_here();
+  state_.mark_at(here.time_ns) ? state_.remove_mark(here.time_ns)
+                               : state_.set_mark(here.time_ns, here.note);
+}
+
+void Timeline::write_note() {
+  const Mark here = mark_here();
+  const Mark* there = state_.mark_at(here.time_ns);
+  ask_for_note(state_, here.time_ns, there ? there->note : here.note, this);
 }
 
 void Timeline::toggle_pin() {
@@ -176,6 +185,9 @@ bool Timeline::handle_key(int key) {
       return true;
     case Qt::Key_M:
       toggle_mark();
+      return true;
+    case Qt::Key_N:
+      write_note();
       return true;
     case Qt::Key_R:
       state_.select_area_of_slice();

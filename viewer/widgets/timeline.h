@@ -29,7 +29,9 @@ class Timeline : public QWidget {
 
  private:
   QLineEdit* make_filter();
+  [[nodiscard]] Mark mark_here() const;
   void toggle_mark();
+  void write_note();
   void toggle_pin();
   void update_scroll_bar();
   void update_summary();

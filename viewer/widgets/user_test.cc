@@ -1,5 +1,6 @@
 // Ways of a user through the window that no pane has alone: measuring, reading again, clocks, what
 // was opened lately, arguments.
+#include <QInputDialog>
 #include <QMenu>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -10,6 +11,7 @@
 #include <set>
 
 #include "viewer/widgets/recent_files.h"
+#include "viewer/widgets/ruler_view.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
@@ -100,6 +102,42 @@ TEST_F(User, ADragOnTheRulerMeasures) {
   EXPECT_EQ(state().area().range.begin_ns, state().axis().time_at(100));
   EXPECT_EQ(state().area().range.end_ns, state().axis().time_at(300));
   EXPECT_EQ(state().area().lanes.size(), state().session().lane_count()) << "of all lanes";
+}
+
+TEST_F(User, AMarkCarriesANoteInTheUsersWords) {
+  open_two_ranks();
+  const auto answer = [this](const QString& note) {
+    auto* dialog = window_.findChild<QInputDialog*>();
+    ASSERT_NE(dialog, nullptr);
+    dialog->setTextValue(note);
+    dialog->accept();
+    QCoreApplication::sendPostedEvents(dialog, QEvent::DeferredDelete);
+  };
+  state().select(slice_named(state().session(), 0, "gemm"));
+  QTest::keyClick(&lanes(), Qt::Key_N);
+  ASSERT_NE(window_.findChild<QInputDialog*>(), nullptr);
+  EXPECT_EQ(window_.findChild<QInputDialog*>()->textValue(), "gemm") << "to begin with";
+  answer("slow since Monday");
+  ASSERT_EQ(state().marks().size(), 1U);
+  EXPECT_EQ(state().marks()[0].note, "slow since Monday");
+  EXPECT_EQ(state().marks()[0].time_ns, state().session().range_of(state().selection()).begin_ns);
+
+  auto* ruler = window_.findChild<RulerView*>();
+  const double x = state().axis().x_of(state().marks()[0].time_ns);
+  const QPoint on_its_words(static_cast<int>(x) + 60, 8);
+  QContextMenuEvent ask(QContextMenuEvent::Mouse, on_its_words, ruler->mapToGlobal(on_its_words));
+  QApplication::sendEvent(ruler, &ask);
+  auto* menu = ruler->findChild<QMenu*>();
+  ASSERT_NE(menu, nullptr);
+  menu->actions()[0]->trigger();
+  menu->close();
+  ASSERT_NE(window_.findChild<QInputDialog*>(), nullptr);
+  EXPECT_EQ(window_.findChild<QInputDialog*>()->textValue(), "slow since Monday");
+  answer("slow since Tuesday");
+  ASSERT_EQ(state().saved_view().marks.size(), 1U);
+  EXPECT_EQ(state().saved_view().marks[0].note, "slow since Tuesday");
+  QTest::mouseDClick(ruler, Qt::LeftButton, {}, on_its_words);
+  EXPECT_TRUE(state().marks().empty());
 }
 
 TEST_F(User, ClocksAreSetRightAndBack) {

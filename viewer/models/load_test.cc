@@ -35,7 +35,7 @@ void use(const Session& session) {
   (void)operator_rows(report);
   (void)kernel_rows(report);
   (void)collective_rows(session, report);
-  (void)rank_rows(report);
+  (void)rank_rows(session, report);
   (void)memory_rows(report);
   (void)summarize(report);
   EXPECT_GT(first_view(session, 900).span_ns(), 0);

@@ -66,6 +66,21 @@ SliceRef longest_call(const Analysis& analysis, uint32_t trace, const trace::Col
   return longest;
 }
 
+// In the last trace of the rank, by which ranks are compared.
+SliceRef longest_step(const Session& session, const trace::Report& report, int rank) {
+  for (size_t t = report.traces.size(); t-- > 0;) {
+    const auto& metadata = report.traces[t].trace->metadata();
+    const auto index = trace_of(session, report.traces[t]);
+    if (!index || metadata.rank.value_or(static_cast<int>(t)) != rank) continue;
+    const std::vector<Step>& steps = session.traces()[*index].steps;
+    const auto longest = std::max_element(
+        steps.begin(), steps.end(),
+        [](const Step& a, const Step& b) { return a.range.span_ns() < b.range.span_ns(); });
+    return longest == steps.end() ? SliceRef() : SliceRef{*index, longest->slice};
+  }
+  return {};
+}
+
 }  // namespace
 
 Table kernel_rows(const trace::Report& report) {
@@ -147,7 +162,7 @@ Table collective_rows(const Session& session, const trace::Report& report) {
   return table;
 }
 
-Table rank_rows(const trace::Report& report) {
+Table rank_rows(const Session& session, const trace::Report& report) {
   Table table{"Ranks",
               {{"Rank", Unit::kText},
                {"Step", Unit::kDuration, "An average step"},
@@ -177,6 +192,7 @@ Table rank_rows(const trace::Report& report) {
     row.values.push_back(clock ? TableValue(-clock->offset_ns) : TableValue());
     row.values.push_back(clock ? TableValue(clock->uncertainty_ns) : TableValue());
     for (size_t c = 0; matrix && c < count; ++c) row.values.push_back(ranks.waits->ns[r][c]);
+    row.slice = longest_step(session, report, time.rank);
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -12,8 +12,9 @@ namespace redline::viewer {
 [[nodiscard]] Table operator_rows(const trace::Report& report);
 /// Each trace's by kind, group and size; a row leads to its longest call.
 [[nodiscard]] Table collective_rows(const Session& session, const trace::Report& report);
-/// Steps, own work, waiting, clocks; the last columns say who waits how long for whom.
-[[nodiscard]] Table rank_rows(const trace::Report& report);
+/// Steps, own work, waiting, clocks; the last columns say who waits how long for whom. A row leads
+/// to the rank's longest step.
+[[nodiscard]] Table rank_rows(const Session& session, const trace::Report& report);
 /// Who holds the memory of each device at its peak.
 [[nodiscard]] Table memory_rows(const trace::Report& report);
 

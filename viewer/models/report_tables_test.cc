@@ -69,11 +69,17 @@ TEST_F(ReportTables, CollectivesLeadToTheirLongestCall) {
 }
 
 TEST_F(ReportTables, RanksHaveAWaitMatrix) {
-  const Table table = rank_rows(*report_);
+  const Table table = rank_rows(session_, *report_);
   expect_whole(table);
   ASSERT_EQ(table.rows.size(), 2U);
   EXPECT_EQ(table.columns.back().title, "Waits for 1");
-  EXPECT_TRUE(rank_rows({}).rows.empty());
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const SliceRef step = table.rows[rank].slice;
+    ASSERT_TRUE(step) << "a row leads to the rank";
+    EXPECT_EQ(step.trace, rank);
+    EXPECT_TRUE(session_.name_of(step).starts_with("ProfilerStep#"));
+  }
+  EXPECT_TRUE(rank_rows(session_, {}).rows.empty());
 }
 
 TEST_F(ReportTables, MemoryIsOfThePeak) {

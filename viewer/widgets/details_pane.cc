@@ -1,6 +1,8 @@
 #include "viewer/widgets/details_pane.h"
 
 #include <QHeaderView>
+#include <QKeyEvent>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
 #include "viewer/models/details.h"
@@ -11,9 +13,48 @@ namespace redline::viewer {
 namespace {
 
 constexpr int kMostLinkRows = 6;  // the rest scrolls
+constexpr int kCellPadding = 16;  // as the style sheet has it
+
+// Kernel names, lists and paths are one word of hundreds of letters: let them break.
+QString breakable(QString words, std::initializer_list<const char*> places) {
+  for (const char* after : places) {
+    words.replace(QLatin1String(after), QLatin1String(after) + QChar(0x200b));
+  }
+  return words;
+}
+
+/// Long values wrap, and are as high as they need.
+class WrappingDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  // Qt measures the text without the padding that the style sheet gives it.
+  [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option,
+                               const QModelIndex& index) const override {
+    QStyleOptionViewItem inner = option;
+    inner.rect.setWidth(option.rect.width() - kCellPadding);
+    return QStyledItemDelegate::sizeHint(inner, index);
+  }
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    option->text = breakable(option->text, {",", "/"});
+  }
+};
+
+class FieldsTable : public QTableWidget {
+ public:
+  using QTableWidget::QTableWidget;
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override {
+    is_plain_letter(*event) ? event->ignore() : QTableWidget::keyPressEvent(event);
+  }
+};
 
 QTableWidget* make_table() {
-  auto* table = new QTableWidget(0, 2);
+  auto* table = new FieldsTable(0, 2);
+  table->setItemDelegateForColumn(1, new WrappingDelegate(table));
   table->horizontalHeader()->hide();
   table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
   table->horizontalHeader()->setStretchLastSection(true);
@@ -48,6 +89,7 @@ void add_row(QTableWidget& table, const DetailField& field, const QColor& muted)
 DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
     : QWidget(parent),
       state_(state),
+      hint_(new QLabel(tr("Click a slice to see its details."))),
       name_(new QLabel),
       duration_(new QLabel),
       links_(new TableView(tr("Linked slices"))),
@@ -59,10 +101,13 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
   name_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   name_->setFont(ui_font(13, QFont::DemiBold));
   duration_->setFont(ui_font(20, QFont::Bold));
+  hint_->setProperty("muted", true);
+  hint_->setWordWrap(true);
   table_->setAccessibleName(tr("Details of the selected slice"));
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 14, 0, 8);
   column->setSpacing(6);
+  column->addWidget(hint_);
   column->addWidget(name_);
   column->addWidget(duration_);
   column->addSpacing(6);
@@ -70,7 +115,7 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
   column->addSpacing(6);
   column->addWidget(table_, 1);
   column->addStretch(0);
-  for (QLabel* label : {name_, duration_}) label->setContentsMargins(14, 0, 8, 0);
+  for (QLabel* label : {hint_, name_, duration_}) label->setContentsMargins(14, 0, 8, 0);
   setFocusProxy(table_);
   links_->horizontalHeader()->hide();
   connect(links_, &TableView::slice_chosen, &state, &ViewState::go_to, Qt::QueuedConnection);
@@ -85,18 +130,11 @@ void DetailsPane::show_selection() {
   table_->setVisible(static_cast<bool>(ref));
   duration_->setVisible(static_cast<bool>(ref));
   show_links();
-  if (!ref) {
-    name_->setText(tr("Click a slice to see its details."));
-    return;
-  }
+  name_->setVisible(static_cast<bool>(ref));
+  hint_->setVisible(!ref);
+  if (!ref) return;
   const SliceDetails details = slice_details(state_.session(), ref);
-  QString name = text(details.name).left(600);
-  // Kernel names are one word of hundreds of letters: let them break.
-  name.replace(QLatin1String("::"), QStringLiteral("::\u200b"))
-      .replace(QLatin1Char('_'), QStringLiteral("_\u200b"))
-      .replace(QLatin1Char(','), QStringLiteral(",\u200b"))
-      .replace(QLatin1Char('<'), QStringLiteral("<\u200b"));
-  name_->setText(name);
+  name_->setText(breakable(text(details.name).left(600), {"::", "_", ",", "<"}));
   duration_->setText(text(format_duration(state_.session().range_of(ref).span_ns())));
   const QColor muted = state_.theme().muted;
   for (const DetailField& field : details.fields) add_row(*table_, field, muted);

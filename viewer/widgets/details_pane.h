@@ -21,6 +21,7 @@ class DetailsPane : public QWidget {
   void show_links();
 
   ViewState& state_;
+  QLabel* hint_;
   QLabel* name_;
   QLabel* duration_;
   TableView* links_;     // what launched it, and what it launched

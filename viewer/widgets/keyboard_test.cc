@@ -96,6 +96,28 @@ TEST_F(Keyboard, AltAndADigitShowATab) {
   EXPECT_TRUE(window_.findChild<DetailsPane*>()->isVisible());
 }
 
+TEST_F(Keyboard, LettersAreTheTimelinesInEveryTable) {
+  state().select(slice_named(state().session(), 0, "gemm"));
+  int visited = 0;
+  for (QTableView* table : window_.findChildren<QTableView*>()) {
+    if (!table->isVisible() || table->model()->rowCount() == 0) continue;
+    ++visited;
+    const QString name = table->accessibleName();
+    table->setCurrentIndex(table->model()->index(0, 0));
+    table->setFocus();
+    const int64_t span = state().axis().span_ns;
+    QTest::keyClick(table, Qt::Key_S);
+    EXPECT_GT(state().axis().span_ns, span) << name.toStdString();
+    QTest::keyClick(table, Qt::Key_W);
+    QTest::keyClick(table, Qt::Key_M);
+    EXPECT_EQ(state().marks().size(), 1U) << name.toStdString();
+    QTest::keyClick(table, Qt::Key_M);
+    QTest::keyClick(table, Qt::Key_Down);
+    EXPECT_EQ(table->currentIndex().row(), std::min(1, table->model()->rowCount() - 1));
+  }
+  EXPECT_GE(visited, 2) << "the kernels, and the details of one";
+}
+
 TEST_F(Keyboard, LColoursByNameAndBack) {
   const QImage by_class = lanes().grab().toImage();
   auto* legend = window_.findChild<LegendEntries*>();

@@ -90,6 +90,60 @@ TEST_F(Panes, CollectivesAndRanksHaveTabsAndEmptyOnesHide) {
   show_tab("Collectives");
   click_row(static_cast<TableView&>(*tables().currentWidget()), 1);
   EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
+  show_tab("Ranks");
+  click_row(static_cast<TableView&>(*tables().currentWidget()), 1);
+  EXPECT_EQ(state().session().name_of(state().selection()), "ProfilerStep#5");
+  EXPECT_EQ(state().selection().trace, 1U);
+}
+
+TEST_F(Panes, AmongMillionsARowLeadsToItsSliceWithoutHoldingUpTheWindow) {
+  open_two_ranks();
+  state().set_searched_at_once(0);
+  show_tab("Kernels");
+  auto& table = static_cast<TableView&>(*tables().currentWidget());
+  click_row(table, 0);
+  EXPECT_FALSE(state().selection()) << "it is looked for beside the window";
+  window_.settle();
+  const std::string first = table.table().rows[0].name;
+  EXPECT_EQ(state().session().name_of(state().selection()), first);
+  click_row(table, 1);
+  state().select(slice(0, "aten::mul"));
+  window_.settle();
+  EXPECT_EQ(state().selection(), slice(0, "aten::mul")) << "what is chosen later counts";
+}
+
+TEST_F(Panes, ALongNameIsSearchedForFromItsBeginning) {
+  open_two_ranks();
+  state().go_to_name(QString(300, QLatin1Char('x')));
+  EXPECT_EQ(window_.search_field().cursorPosition(), 0);
+}
+
+TEST_F(Panes, DetailsShowTheWholeCallStack) {
+  std::string stack;
+  for (int frame = 0; frame < 20; ++frame) {
+    stack += fmt::format("{}/home/user/site-packages/torch/nn/modules/conv.py({}): forward",
+                         frame ? ";" : "", frame);
+  }
+  TestTrace trace(0);
+  trace.slice(
+      "cpu_op", "aten::mm", 1, 1, 0, 10,
+      fmt::format(R"({{"Call stack":"{}","Input type":"[{}]"}})", stack, std::string(300, 'f')));
+  window_.show_session(loaded({trace.read()}));
+  state().select(slice(0, "aten::mm"));
+  window_.findChild<DetailsPane*>()->grab();
+  auto* table = window_.findChild<DetailsPane*>()->findChild<QTableWidget*>();
+  for (int row = 0; row < table->rowCount(); ++row) {
+    if (table->item(row, 0)->text() != "Call stack") continue;
+    // 20 frames do not fit a line each in so narrow a pane: the height must be that of them all.
+    const int inner = table->columnWidth(1) - 16 -
+                      2 * (1 + table->style()->pixelMetric(QStyle::PM_FocusFrameHMargin));
+    const QString words = table->item(row, 1)->text().replace('/', QStringLiteral("/\u200b"));
+    const QRect needed = table->fontMetrics().boundingRect(QRect(0, 0, inner, 100'000),
+                                                           Qt::TextWordWrap | Qt::AlignLeft, words);
+    EXPECT_GE(table->rowHeight(row), needed.height());
+    return;
+  }
+  FAIL() << "no call stack";
 }
 
 TEST_F(Panes, ATraceWithoutSlicesSaysSoAndShowsFind) {
@@ -156,8 +210,15 @@ TEST_F(Panes, TwoRunsStandSideBySideWithWhatChanged) {
     click_row(table, row);
   }
   EXPECT_EQ(state().session().name_of(state().selection()), "gemm");
-  EXPECT_TRUE(state().layout().top_of(*session, slice(0, "gemm")));
-  EXPECT_TRUE(state().layout().top_of(*session, slice(1, "gemm")));
+  EXPECT_EQ(state().selection().trace, 1U);
+  const auto places = places_of(*session, "gemm");
+  ASSERT_EQ(places.size(), 2U);
+  for (const SliceRef ref : places) {
+    const TimeRange range = session->range_of(ref);
+    EXPECT_LE(state().axis().begin_ns, range.begin_ns) << ref.trace;
+    EXPECT_GE(state().axis().end_ns(), range.end_ns) << ref.trace;
+    EXPECT_TRUE(lanes().rect().contains(centre_of(ref))) << ref.trace;
+  }
 }
 
 TEST_F(Panes, AdviceShowsItsEvidence) {
@@ -200,6 +261,26 @@ TEST_F(Panes, FiguresStandBesideTheirNamesHoweverWideTheWindowIs) {
   EXPECT_GT(wide, narrow);
   EXPECT_LT(wide, 600);
   EXPECT_EQ(name_width(400), narrow);
+}
+
+TEST_F(Panes, ATableThatScrollsBeginsWithColumnsThatAreNotCut) {
+  TableView table("Rows");
+  Table rows{"Rows", {{"Name", Unit::kText}}, {{{std::string("aten::mm")}, {}, "aten::mm"}}};
+  for (int c = 0; c < 8; ++c) {
+    rows.columns.push_back({"A column", Unit::kDuration});
+    rows.rows[0].values.emplace_back(int64_t{1'234'567});
+  }
+  table.show_table(rows, -1);
+  for (const int width : {300, 360, 415}) {
+    table.resize(width, 200);
+    table.show();
+    const int edge = table.viewport()->width();
+    int right = 0;
+    for (int c = 0; c < table.model()->columnCount() && right < edge; ++c) {
+      right += table.columnWidth(c);
+    }
+    EXPECT_EQ(right, edge) << width;
+  }
 }
 
 }  // namespace

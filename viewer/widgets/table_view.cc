@@ -1,5 +1,6 @@
 #include "viewer/widgets/table_view.h"
 
+#include <QKeyEvent>
 #include <algorithm>
 #include <utility>
 
@@ -12,11 +13,18 @@ constexpr int kMargin = TableHeader::kLeft + TableHeader::kRight + 2;
 constexpr int kLeastWidth = 52;
 constexpr int kMostWidth = 220;
 constexpr int kLeastNameWidth = 150;
+constexpr int kTightNameWidth = 136;  // where that lets one column more be seen
 constexpr int kAmpleNameWidth = 480;
 constexpr int kLeastTextWidth = 84;  // where the table is wider than its place: figures count
 constexpr int kLookedAt = 100;       // rows that decide the width of a column
 
 }  // namespace
+
+bool is_plain_letter(const QKeyEvent& event) {
+  const bool plain = !(event.modifiers() & (Qt::ControlModifier | Qt::AltModifier));
+  const QString letter = event.text();
+  return plain && event.key() != Qt::Key_Space && !letter.isEmpty() && letter[0].isPrint();
+}
 
 RowsView::RowsView(const QString& title, QWidget* parent) : QTableView(parent) {
   setAccessibleName(title);
@@ -73,6 +81,10 @@ void TableView::show_table(Table table, int sort_column) {
   setSortingEnabled(true);
 }
 
+void RowsView::keyPressEvent(QKeyEvent* event) {
+  is_plain_letter(*event) ? event->ignore() : QTableView::keyPressEvent(event);
+}
+
 // Filled while hidden, it did not know its width yet.
 void RowsView::showEvent(QShowEvent* event) {
   QTableView::showEvent(event);
@@ -114,11 +126,24 @@ void RowsView::fit_wide_column() {
   for (int c = 0; c < model()->columnCount(); ++c) {
     if (c != wide && !isColumnHidden(c)) room -= columnWidth(c);
   }
-  if (room < kLeastNameWidth) return;
+  if (room < kLeastNameWidth) return end_with_a_whole_column();
   const bool is_ample = room > ample_width_;
   horizontalHeader()->setSectionResizeMode(
       wide, is_ample ? QHeaderView::Interactive : QHeaderView::Stretch);
   if (is_ample) horizontalHeader()->resizeSection(wide, ample_width_);
+}
+
+// A table that scrolls begins with columns that are not cut: the wide one takes the rest.
+void RowsView::end_with_a_whole_column() {
+  int shown = 0;
+  for (int c = 0; c < model()->columnCount(); ++c) {
+    if (c == wide_column() || isColumnHidden(c)) continue;
+    if (shown + columnWidth(c) + kTightNameWidth > viewport()->width()) break;
+    shown += columnWidth(c);
+  }
+  horizontalHeader()->setSectionResizeMode(wide_column(), QHeaderView::Interactive);
+  horizontalHeader()->resizeSection(wide_column(),
+                                    std::max(kTightNameWidth, viewport()->width() - shown));
 }
 
 int RowsView::wide_column() const { return stretches_last_ ? model()->columnCount() - 1 : 0; }

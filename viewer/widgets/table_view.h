@@ -8,6 +8,10 @@
 
 namespace redline::viewer {
 
+/// A letter or sign without Ctrl or Alt: the timeline's wherever the focus is, where tables would
+/// look for a row that begins with it.
+[[nodiscard]] bool is_plain_letter(const QKeyEvent& event);
+
 /// The look of all tables, and columns as wide as what the first rows have to say.
 class RowsView : public QTableView {
   Q_OBJECT
@@ -19,6 +23,7 @@ class RowsView : public QTableView {
   void stretch_last_column() { stretches_last_ = true; }
 
  protected:
+  void keyPressEvent(QKeyEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void fit_columns();
@@ -28,6 +33,7 @@ class RowsView : public QTableView {
   [[nodiscard]] bool has_words(int column) const;
   [[nodiscard]] int wide_column() const;
   void fit_wide_column();
+  void end_with_a_whole_column();
 
   int ample_width_ = 0;  ///< of the wide column, no more is of use; 0 before columns were fitted
   bool stretches_last_ = false;

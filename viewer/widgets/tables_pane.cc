@@ -36,7 +36,7 @@ void TablesPane::show_report(const trace::Report& report) {
   fill(*kernels_, kernel_rows(report), 2);
   fill(*operators_, operator_rows(report), 2);
   fill(*collectives_, collective_rows(state_.session(), report), 6);
-  fill(*ranks_, rank_rows(report), -1);
+  fill(*ranks_, rank_rows(state_.session(), report), -1);
   fill(*memory_, memory_rows(report), -1);
   // A recording without a GPU has no kernels: begin with what there is.
   if (!kernels_->table().rows.empty()) {

@@ -125,6 +125,7 @@ QString Theme::style_sheet() const {
                                     margin: 1px; }
     QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
     QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+    QAbstractScrollArea::corner { border: none; }
     QProgressBar { border: 1px solid $separator; border-radius: 4px; background: $field;
                    text-align: center; }
     QProgressBar::chunk { background: $accent; }

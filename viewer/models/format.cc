@@ -73,6 +73,12 @@ std::string format_bytes(uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, name);
 }
 
+std::string_view label_of(std::string_view name) {
+  constexpr std::string_view kResult = "void ";
+  if (name.starts_with(kResult)) name.remove_prefix(kResult.size());
+  return name;
+}
+
 std::string printable(std::string_view text) {
   QString result = QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
   for (QChar& c : result) {

@@ -22,6 +22,9 @@ namespace redline::viewer {
 /// "7.4 GiB", "512 B".
 [[nodiscard]] std::string format_bytes(uint64_t bytes);
 
+/// A name as it stands where room is short: what a kernel returns tells none from another.
+[[nodiscard]] std::string_view label_of(std::string_view name);
+
 /// Broken UTF-8 becomes U+FFFD, control characters spaces: trace names hold anything.
 [[nodiscard]] std::string printable(std::string_view text);
 

@@ -36,6 +36,12 @@ TEST(Format, CountsSharesAndBytes) {
   EXPECT_EQ(format_bytes(7'945'689'498), "7.4 GiB");
 }
 
+TEST(Format, LabelsLeaveOutWhatAKernelReturns) {
+  EXPECT_EQ(label_of("void at::native::add<4>(int)"), "at::native::add<4>(int)");
+  EXPECT_EQ(label_of("voider"), "voider");
+  EXPECT_EQ(label_of("void "), "");
+}
+
 TEST(Format, NamesBecomePrintable) {
   EXPECT_EQ(printable("aten::mm"), "aten::mm");
   EXPECT_EQ(printable("a\x01\nb"), "a  b");

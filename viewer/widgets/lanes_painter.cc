@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/models/format.h"
 #include "viewer/widgets/graph_painter.h"
+#include "viewer/widgets/view_state.h"
 
 namespace redline::viewer {
 namespace {
@@ -21,6 +23,11 @@ uint32_t mix(const QColor& back, const QColor& front, double share) {
 }
 
 }  // namespace
+
+Scene scene_of(const ViewState& state) {
+  return {state.session(),      state.derived(), state.layout(),
+          state.name_colours(), state.axis(),    state.scroll()};
+}
 
 struct LanesPainter::Canvas {
   LanesSurface& surface;
@@ -173,11 +180,11 @@ void LanesPainter::paint_labels(Canvas& canvas, uint32_t trace, const trace::Lan
     const trace::StringId name = source.slices().name[lane.first.value + box.slice];
     if (!name) continue;
     const uint64_t key = uint64_t{trace} << 32 | name.value;
-    const QImage* label =
-        labels_->label(key, source.string(name), box.right - box.left - 2 * margin, box.colour);
+    const std::string_view words = label_of(source.string(name));
+    const QImage* label = labels_->label(key, words, box.right - box.left - 2 * margin, box.colour);
     if (!label) continue;
     const QPoint at(box.left + margin, top + (height - label->height()) / 2);
-    canvas.surface.label(at, *label, source.string(name), theme_.label[box.colour]);
+    canvas.surface.label(at, *label, words, theme_.label[box.colour]);
   }
 }
 

@@ -27,6 +27,9 @@ struct Scene {
   int scroll = 0;
 };
 
+class ViewState;
+[[nodiscard]] Scene scene_of(const ViewState& state);
+
 class LanesPainter {
  public:
   explicit LanesPainter(const Theme& theme);

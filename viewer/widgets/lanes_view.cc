@@ -58,9 +58,7 @@ void LanesView::resizeEvent(QResizeEvent*) { state_.set_size(width(), height());
 
 void LanesView::paintEvent(QPaintEvent*) {
   if (image_.isNull()) {
-    const Scene scene{state_.session(),      state_.derived(), state_.layout(),
-                      state_.name_colours(), state_.axis(),    state_.scroll()};
-    image_ = painter_->paint(scene, size(), devicePixelRatioF());
+    image_ = painter_->paint(scene_of(state_), size(), devicePixelRatioF());
   }
   QPainter painter(this);
   painter.drawImage(0, 0, image_);

@@ -19,10 +19,8 @@ QString words_of(const LegendEntry& entry) {
   return QString::fromStdString(printable(entry.words));
 }
 
-// What a kernel returns tells none from another.
 QString short_words_of(const LegendEntry& entry) {
-  const QString words = words_of(entry);
-  return words.startsWith(QLatin1String("void ")) ? words.mid(5) : words;
+  return QString::fromStdString(printable(label_of(entry.words)));
 }
 
 }  // namespace

@@ -46,7 +46,10 @@ void SearchField::resizeEvent(QResizeEvent* event) {
 void SearchField::show_count() {
   const Search& search = state_.search();
   const QString wanted = QString::fromStdString(search.text());
-  if (text() != wanted) setText(wanted);
+  if (text() != wanted) {
+    setText(wanted);
+    setCursorPosition(0);  // of a kernel's name the first words say which
+  }
   if (search.text().empty()) {
     count_->clear();
     return;

@@ -17,10 +17,8 @@ constexpr int kRuler = 22;
 constexpr int kTickLabel = 90;
 
 std::string lanes_svg(const ViewState& state, QSize size, const QFontMetrics& metrics) {
-  const Scene scene{state.session(),      state.derived(), state.layout(),
-                    state.name_colours(), state.axis(),    state.scroll()};
   SvgSurface surface(size, state.theme().lanes, metrics);
-  LanesPainter(state.theme()).paint_onto(surface, scene, 1);
+  LanesPainter(state.theme()).paint_onto(surface, scene_of(state), 1);
   return surface.take();
 }
 

@@ -77,7 +77,7 @@ void Measurement::add(const StepReport& report) {
   latest_ns_ = std::max(latest_ns_, report.time_ns);
   Series& series = ranks_[report.rank];
   const Point point{report.time_ns, report.steps, static_cast<double>(report.samples),
-                    report.data_wait_ns};
+                    report.evaluation_ns, report.data_wait_ns};
   // Totals and clocks only grow; a report that says otherwise is from a second process that calls
   // itself the same rank, such as a launcher's retry.
   if (series.empty() ||
@@ -128,13 +128,30 @@ std::optional<double> Measurement::data_wait_share() const {
     const Point& last = series.back();
     if (!first.data_wait_ns || !last.data_wait_ns) continue;
     waited += *last.data_wait_ns - *first.data_wait_ns;
-    time += last.time_ns - first.time_ns;
+    time += last.time_ns - first.time_ns - (last.evaluation_ns - first.evaluation_ns);
   }
   if (time <= 0) return std::nullopt;
   return std::clamp(static_cast<double>(waited) / static_cast<double>(time), 0.0, 1.0);
 }
 
+/// A rank's totals between two of its reports; `right`, the later of them, only moves on.
+Measurement::Point Measurement::totals_at(int64_t time_ns, const Series& series, size_t& right) {
+  while (series[right].time_ns < time_ns) ++right;
+  const Point& after = series[right];
+  const Point& before = series[right == 0 ? 0 : right - 1];
+  const double share = after.time_ns == before.time_ns
+                           ? 1
+                           : static_cast<double>(time_ns - before.time_ns) /
+                                 static_cast<double>(after.time_ns - before.time_ns);
+  const auto evaluation = static_cast<double>(after.evaluation_ns - before.evaluation_ns);
+  return {.time_ns = time_ns,
+          .steps = after.steps,
+          .samples = before.samples + share * (after.samples - before.samples),
+          .evaluation_ns = before.evaluation_ns + std::llround(share * evaluation)};
+}
+
 /// All ranks' samples at the times of the first rank's reports, as far as every rank has reported.
+/// Where only some ranks evaluate, the others wait for them.
 Measurement::Series Measurement::combined() const {
   Series sum;
   if (steps() == 0) return sum;
@@ -147,19 +164,13 @@ Measurement::Series Measurement::combined() const {
   std::map<int, size_t> next;
   for (const Point& point : ranks_.begin()->second) {
     if (point.time_ns < begin || point.time_ns > end) continue;
-    double samples = 0;
+    Point all{.time_ns = point.time_ns, .steps = point.steps, .samples = 0};
     for (const auto& [rank, series] : ranks_) {
-      size_t& right = next[rank];
-      while (series[right].time_ns < point.time_ns) ++right;
-      const Point& after = series[right];
-      const Point& before = series[right == 0 ? 0 : right - 1];
-      const double share = after.time_ns == before.time_ns
-                               ? 1
-                               : static_cast<double>(point.time_ns - before.time_ns) /
-                                     static_cast<double>(after.time_ns - before.time_ns);
-      samples += before.samples + share * (after.samples - before.samples);
+      const Point own = totals_at(point.time_ns, series, next[rank]);
+      all.samples += own.samples;
+      all.evaluation_ns = std::max(all.evaluation_ns, own.evaluation_ns);
     }
-    sum.push_back({.time_ns = point.time_ns, .steps = point.steps, .samples = samples});
+    sum.push_back(all);
   }
   return sum;
 }
@@ -168,8 +179,11 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   const Series all = combined();
   if (all.size() < kAlwaysDropped + kFewestBlocks + 1) return std::nullopt;
   const size_t last = all.size() - 1;
+  const auto training_ns = [&](size_t from, size_t to) {
+    return all[to].time_ns - all[from].time_ns - (all[to].evaluation_ns - all[from].evaluation_ns);
+  };
   const auto seconds_per_sample = [&](size_t from, size_t to) {
-    return static_cast<double>(all[to].time_ns - all[from].time_ns) * 1e-9 /
+    return static_cast<double>(training_ns(from, to)) * 1e-9 /
            (all[to].samples - all[from].samples);
   };
   const auto values_of = [&](const std::vector<size_t>& edges) {
@@ -183,7 +197,7 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   const size_t first = fine[warm_up_values(values_of(fine))];
   const size_t blocks = std::clamp((last - first) / 2, kFewestBlocks, kMostBlocks);
   if (last - first < blocks || all[last].steps - all[first].steps < least_steps ||
-      all[last].time_ns <= all[first].time_ns) {
+      training_ns(first, last) <= 0) {
     return std::nullopt;
   }
   const auto values = values_of(block_edges(first, last, blocks));
@@ -192,7 +206,7 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   const double error = std::sqrt(squares_about_mean(values, 0) / (count - 1) / count);
   Steady result;
   result.steps = all[last].steps - all[first].steps;
-  result.time_ns = all[last].time_ns - all[first].time_ns;
+  result.time_ns = training_ns(first, last);
   result.window = {all[first].time_ns, all[last].time_ns, all[last].samples - all[first].samples};
   result.half_width = student_t95(static_cast<int64_t>(blocks) - 1) * error / mean;
   result.blocks = values;

@@ -2,7 +2,8 @@
 // enough was measured.
 //
 // End to end means: samples that all ranks together took, divided by wall time, with everything
-// between two steps in it (loader stalls, logging). Ranks are put on one clock (CLOCK_MONOTONIC of
+// between two steps in it (loader stalls, logging) but evaluations: how many of them fall into a
+// short trial is chance. Ranks are put on one clock (CLOCK_MONOTONIC of
 // one machine) and a rank's totals are read between its reports by linear interpolation, so ranks
 // need not run in lockstep.
 //
@@ -83,11 +84,13 @@ class Measurement {
     int64_t time_ns;
     int64_t steps;
     double samples;
+    int64_t evaluation_ns = 0;
     std::optional<int64_t> data_wait_ns = std::nullopt;
   };
   using Series = std::vector<Point>;
   struct Steady;
 
+  [[nodiscard]] static Point totals_at(int64_t time_ns, const Series& series, size_t& right);
   template <typename Value>
   [[nodiscard]] int64_t median(Value of) const;
   [[nodiscard]] Series combined() const;

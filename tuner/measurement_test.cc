@@ -79,6 +79,42 @@ TEST(Measurement, DataWaitIsAShareOfTheRanksTime) {
   EXPECT_DOUBLE_EQ(measurement.data_wait_share().value(), 0.3);
 }
 
+/// Steps of 10 ms; after every tenth the rank evaluates for 200 ms or, where another does, waits.
+void train_and_evaluate(Measurement& measurement, int rank, int world_size, bool evaluates) {
+  int64_t now = 1;
+  int64_t evaluation = 0;
+  for (int64_t step = 1; step <= 100; ++step) {
+    now += 10 * kMillisecond;
+    StepReport report{rank, world_size, now, step, step * 32, std::nullopt};
+    report.evaluation_ns = evaluates ? evaluation : 0;
+    measurement.add(report);
+    if (step % 10 != 0) continue;
+    now += 200 * kMillisecond;
+    evaluation += 200 * kMillisecond;
+  }
+}
+
+TEST(Measurement, EvaluationIsNoTimeOfTheSamples) {
+  Measurement alone(plan());
+  train_and_evaluate(alone, 0, 1, true);
+  EXPECT_NEAR(alone.estimate()->samples_per_s, 3200, 1e-6);
+  EXPECT_NEAR(alone.estimate()->low, 3200, 1e-6);
+
+  Measurement second_of_two(plan());
+  train_and_evaluate(second_of_two, 0, 2, false);
+  train_and_evaluate(second_of_two, 1, 2, true);
+  EXPECT_NEAR(second_of_two.estimate()->samples_per_s, 6400, 1e-6);
+}
+
+TEST(Measurement, ASignOfLifeBetweenStepsIsNoStep) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 100, 32, ten_milliseconds);
+  const int64_t before = measurement.latest_ns();
+  measurement.add({0, 1, before + 1000 * kMillisecond, 100, 3200, std::nullopt});
+  EXPECT_EQ(measurement.latest_ns(), before + 1000 * kMillisecond);
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
+}
+
 TEST(Measurement, WarmUpIsCut) {
   Measurement measurement(plan());
   train(measurement, 0, 1, 200, 32, [](int64_t step) {

@@ -25,7 +25,8 @@ struct StepReport {
   std::optional<uint64_t> peak_memory_bytes;  ///< device memory reserved at most, none on CPU
   std::optional<uint64_t> memory_capacity_bytes = std::nullopt;  ///< of the device
   std::optional<int64_t> data_wait_ns =
-      std::nullopt;  ///< that the loop has waited for its DataLoader
+      std::nullopt;           ///< that the loop has waited for its DataLoader
+  int64_t evaluation_ns = 0;  ///< that the loop has evaluated instead of trained
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
 };
 

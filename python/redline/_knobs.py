@@ -138,8 +138,10 @@ class Knobs:
             self.amp.enter_model(module)
         if self.accumulation is not None and module.training and torch.is_grad_enabled():
             self.accumulation.enter_model(module)
-        if self.reporter is not None and torch.is_grad_enabled() and module.training:
-            self._observe(module, args, kwargs)
+        if self.reporter is not None:
+            self.reporter.forward(torch.is_grad_enabled())
+            if torch.is_grad_enabled() and module.training:
+                self._observe(module, args, kwargs)
         return args, kwargs
 
     def _leave_model(self, module):

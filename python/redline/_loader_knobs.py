@@ -138,9 +138,11 @@ class LoaderKnobs:
 
         @functools.wraps(original_init)
         def init(iterator, loader):
+            begin = time.monotonic_ns()
             original_init(iterator, loader)
             iterator._redline_training = getattr(loader, "_redline_training", False)
-            if iterator._redline_training:
+            if iterator._redline_training and torch.is_grad_enabled():
+                self.reporter.evaluation.training_goes_on(begin)
                 self.reporter.epoch = samples_an_epoch(loader)
             iterator._redline_batch_size = loader.batch_size or getattr(
                 loader.batch_sampler, "batch_size", None
@@ -148,16 +150,20 @@ class LoaderKnobs:
 
         @functools.wraps(original_next)
         def next_batch(iterator):
+            # A script without a shuffling loader trains from some other one; evaluation runs
+            # without gradients, also where its loader shuffles.
+            training = torch.is_grad_enabled() and (
+                iterator._redline_training or self.training_loaders == 0
+            )
             begin = time.monotonic_ns()
             batch = original_next(iterator)
             waited_ns = time.monotonic_ns() - begin
-            # A script without a shuffling loader trains from some other one; evaluation runs
-            # without gradients.
-            if iterator._redline_training or (
-                self.training_loaders == 0 and torch.is_grad_enabled()
-            ):
+            if training:
+                self.reporter.evaluation.training_goes_on(begin)
                 samples = samples_in(batch, iterator._redline_batch_size)
                 self.reporter.add_batch(samples, waited_ns)
+            else:
+                self.reporter.evaluation.other_batch()
             return batch
 
         _BaseDataLoaderIter.__init__ = init

@@ -17,10 +17,12 @@ import time
 
 import torch
 
+from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
 SECONDS_BETWEEN_LINES = 0.005
+SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
 NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
 THRASHING_CHECKS = 2
@@ -104,7 +106,8 @@ class TrialReporter:
     """Counts optimizer steps and samples of this process and reports them.
 
     A step is an optimizer step that new samples went into: gradient accumulation makes one step of
-    several batches, and two optimizers of one batch are one step.
+    several batches, and two optimizers of one batch are one step. A batch of which a model saw
+    nothing but a forward without gradients was for evaluation, and is no sample.
     """
 
     def __init__(self, path):
@@ -117,11 +120,16 @@ class TrialReporter:
     def _begin(self):
         self.steps = 0
         self.steps_sent = 0
+        self.samples_sent = 0
+        self.step_ns = 0  # when the last one ended
         self.samples = 0
         self.new_samples = 0
         self.new_batches = 0
+        self.last_batch = None  # its samples, until a forward with gradients or a step
+        self.only_evaluated = False  # a model ran on it, without gradients
         self.loader_batches = 0
         self.data_wait_ns = 0
+        self.evaluation = EvaluationTime()
         self.last_line = 0.0
         self.last_check = 0.0
         self.loss = None
@@ -134,6 +142,11 @@ class TrialReporter:
 
     def add_batch(self, samples, waited_ns):
         """A batch that the training loop took out of a DataLoader, for which it waited so long."""
+        if self.only_evaluated:
+            self.new_batches -= 1
+            self.new_samples -= self.last_batch
+        self.last_batch = samples
+        self.only_evaluated = False
         self.loader_batches += 1
         self.new_batches += 1
         self.new_samples += samples
@@ -145,12 +158,31 @@ class TrialReporter:
             self.new_batches += 1
             self.new_samples += samples
 
+    def forward(self, gradients):
+        """A model runs."""
+        if gradients:
+            self.evaluation.training_goes_on(time.monotonic_ns())
+            self._keep_last_batch()
+            return
+        self.evaluation.forward_without_gradients()
+        self.only_evaluated = self.last_batch is not None
+        if self.steps_sent and time.monotonic() - self.last_line >= SECONDS_BETWEEN_SIGNS_OF_LIFE:
+            self.last_line = time.monotonic()
+            self._send_totals(time.monotonic_ns(), self.steps_sent, self.samples_sent)
+
+    def _keep_last_batch(self):
+        self.last_batch = None
+        self.only_evaluated = False
+
     def add_step(self):
         if os.getpid() != self.process:  # a rank forked from the process that was hooked
             self.process = os.getpid()
             self._begin()
+        self._keep_last_batch()
         if self.new_samples == 0:
             return
+        self.step_ns = time.monotonic_ns()
+        self.evaluation.step_ended(self.step_ns)
         self.steps += 1
         self.samples += self.new_samples
         self.new_samples = 0
@@ -171,18 +203,24 @@ class TrialReporter:
 
     def _send_step(self):
         self.steps_sent = self.steps
+        self.samples_sent = self.samples
+        self._send_totals(self.step_ns, self.steps, self.samples)
+
+    def _send_totals(self, t, steps, samples):
         fields = {} if self.memory is None else {"memory": self.memory, "capacity": self.capacity}
         if self.loader_batches:
             fields["wait"] = self.data_wait_ns
+        if self.evaluation.total_ns:
+            fields["evaluation"] = self.evaluation.total_ns
         if self.epoch:
             fields["epoch"] = self.epoch
         _, world_size = rank_and_world_size()
         self.channel.send(
             "step",
             world=world_size,
-            t=time.monotonic_ns(),
-            steps=self.steps,
-            samples=self.samples,
+            t=t,
+            steps=steps,
+            samples=samples,
             **fields,
         )
 
@@ -209,6 +247,7 @@ class TrialReporter:
 
     def note_loss(self, loss):
         """Keeps what backward() was called on, for the next check."""
+        self._keep_last_batch()
         if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():
             self.loss = loss.detach()
 

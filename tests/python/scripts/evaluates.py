@@ -1,0 +1,64 @@
+"""Short epochs with an evaluation after each, in the ways that scripts write it. Prints how long it evaluated at
+least, and at most: from before the step that it follows to after the next batch of training."""
+
+import argparse
+import time
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def evaluate(model, batches, how):
+    model.eval()
+    if how == "inside":  # the loop itself stands outside of no_grad()
+        for inputs, _ in batches:
+            with torch.no_grad():
+                model(inputs)
+    else:
+        with torch.inference_mode() if how == "inference" else torch.no_grad():
+            for inputs, _ in batches:
+                model(inputs)
+    model.train()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("how", choices=("around", "inside", "inference", "teacher"))
+    parser.add_argument("--ordered", action="store_true", help="the loader of evaluation does not shuffle")
+    parser.add_argument("--epochs", type=int, default=3)
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(40, 4), torch.randn(40, 1))
+    train = DataLoader(data, 16, shuffle=True)
+    unlabelled = DataLoader(data, 16)
+    evaluation = DataLoader(data, 5, shuffle=not arguments.ordered)
+    model, teacher = nn.Linear(4, 1), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    least = most = 0
+    before = after = None
+    for _ in range(arguments.epochs):
+        for (inputs, targets), (more, _) in zip(train, unlabelled):
+            if after:
+                most += time.monotonic_ns() - before
+                after = None
+            if arguments.how == "teacher":
+                with torch.no_grad():
+                    targets = teacher(inputs) + teacher(more)[: len(inputs)]
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            before = time.monotonic_ns()
+            optimizer.step()
+        if arguments.how == "teacher":
+            continue
+        begin = time.monotonic_ns()
+        evaluate(model, evaluation, arguments.how)
+        after = time.monotonic_ns()
+        least += after - begin
+    # The last evaluation was followed by nothing: no step shows it.
+    print(f"evaluated {least - (after - begin if after else 0)} {most}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What a script evaluates between its steps is neither samples nor their time, and no hang."""
+
+import json
+import os
+import pathlib
+import sys
+
+import pytest
+from knob_runs import of_type
+
+SCRIPT = pathlib.Path(__file__).with_name("scripts") / "evaluates.py"
+
+
+@pytest.mark.parametrize("how", ["around", "inside", "inference"])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_batches_of_evaluation_are_no_samples(with_knobs, how, ordered):
+    done = with_knobs({}, SCRIPT, how, *(["--ordered"] if ordered else []), trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"], last["epoch"]) == (9, 120, 40)
+
+
+@pytest.mark.parametrize("arguments", [["around"], ["around", "--ordered"], ["inside", "--ordered"]])
+def test_the_time_of_evaluation_is_told(with_knobs, arguments):
+    done = with_knobs({}, SCRIPT, *arguments, trial=True)
+    least, most = map(int, done.stdout.split()[1:])
+    assert 0 < least <= of_type(done, "step")[-1]["evaluation"] <= most
+
+
+def test_a_teacher_and_unlabelled_data_are_training(with_knobs):
+    done = with_knobs({}, SCRIPT, "teacher", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (9, 120)
+    assert "evaluation" not in last
+
+
+def test_a_long_evaluation_shows_life(repo_root, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "redline"]:
+        monkeypatch.delitem(sys.modules, name)
+    from redline._trial_report import TrialReporter
+
+    path = tmp_path / "reports"
+    (tmp_path / "tmp").mkdir()
+    os.mkfifo(path)
+    keeper = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        reporter = TrialReporter(str(path))
+        reporter.add_batch(8, 0)
+        reporter.add_step()
+        for _ in range(2):
+            reporter.last_line = 0.0  # long ago
+            reporter.forward(gradients=False)
+            reporter.forward(gradients=False)
+        lines = [json.loads(line) for line in os.read(keeper, 65536).splitlines()]
+    finally:
+        os.close(keeper)
+    assert [(line["steps"], line["samples"]) for line in lines] == [(1, 8)] * 3
+    times = [line["t"] for line in lines]
+    assert times == sorted(set(times))

@@ -38,6 +38,13 @@ std::vector<Ranked> by_first_rate(const History& history) {
   return ranked;
 }
 
+/// How often each finalist runs in all. Between rivals noise decides, so they run again while
+/// trials are left; that one is faster than the defaults is soon clear.
+int runs_of_each(size_t finalists) {
+  const int confirming = finalists > 2 ? 12 : 8;
+  return 1 + std::max(1, confirming / static_cast<int>(finalists));
+}
+
 /// The fastest, the defaults, then what comes close to the fastest.
 std::vector<Config> finalists(const History& history, int trials_for_them) {
   const std::vector<Ranked> ranked = by_first_rate(history);
@@ -61,13 +68,13 @@ std::optional<Proposal> next_confirmation(const History& history, int trials_lef
                     [](const FinishedTrial& trial) { return trial.why == kConfirm; }));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
   if (group.size() < 2) return std::nullopt;
-  const int most_runs =
-      1 + std::max(1, confirming_trials(kTrialsOfLongStudy + 1) / static_cast<int>(group.size()));
   const auto least_run =
       std::min_element(group.begin(), group.end(), [&](const Config& a, const Config& b) {
         return history.runs_of(a).size() < history.runs_of(b).size();
       });
-  if (static_cast<int>(history.runs_of(*least_run).size()) >= most_runs) return std::nullopt;
+  if (static_cast<int>(history.runs_of(*least_run).size()) >= runs_of_each(group.size())) {
+    return std::nullopt;
+  }
   return Proposal{*least_run, kConfirm};
 }
 

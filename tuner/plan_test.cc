@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace redline::tuner {
 namespace {
 
@@ -16,6 +18,7 @@ class Exhausted final : public Strategy {
 class PlanTest : public ::testing::Test {
  protected:
   void ran(const std::string& x, double rate, const std::string& why = "") {
+    rates_[x] = rate;
     add(x, why, Outcome::kOk).throughput = Throughput{rate, rate * 0.99, rate * 1.01};
   }
   void ran_out_of_memory(const std::string& x) { add(x, kConfirm, Outcome::kHostOom); }
@@ -24,6 +27,14 @@ class PlanTest : public ::testing::Test {
     const auto proposal =
         Plan(space_, strategy_, {.time = std::chrono::seconds(60)}).next(history());
     return proposal ? value(proposal->config) : "nothing";
+  }
+  /// Of all confirming trials, each as fast as its first run.
+  int confirm_to_the_end() {
+    for (int count = 0;; ++count) {
+      const std::string x = next();
+      if (x == "nothing") return count;
+      ran(x, rates_.at(x), kConfirm);
+    }
   }
   [[nodiscard]] std::string best() const { return value(*best_config(history())); }
 
@@ -46,6 +57,7 @@ class PlanTest : public ::testing::Test {
   Space space_ = *make_space({"x=1..4096"}, {"train", "{x}"}, {});
   Exhausted strategy_;
   std::vector<FinishedTrial> trials_;
+  std::map<std::string, double> rates_;
 };
 
 TEST_F(PlanTest, TheFastestAndTheDefaultsAreConfirmed) {
@@ -54,6 +66,19 @@ TEST_F(PlanTest, TheFastestAndTheDefaultsAreConfirmed) {
   EXPECT_EQ(next(), "8");
   ran("8", 200, kConfirm);
   EXPECT_EQ(next(), "1");
+}
+
+TEST_F(PlanTest, WhatBeatsTheDefaultsIsSoonClear) {
+  ran("1", 100);
+  ran("8", 200);
+  EXPECT_EQ(confirm_to_the_end(), 8);
+}
+
+TEST_F(PlanTest, RivalsRunAgainWhileTrialsAreLeft) {
+  ran("1", 100);
+  ran("4", 195);
+  ran("8", 200);
+  EXPECT_EQ(confirm_to_the_end(), 12);
 }
 
 TEST_F(PlanTest, OneThatRunsOutOfMemoryWhenConfirmedMakesWayForTheNext) {

@@ -1,7 +1,7 @@
 """Sets DataLoader arguments from outside, and counts the batches that training takes.
 
 Only training loaders are touched: those that shuffle (shuffle=True, a random sampler, a
-DistributedSampler that shuffles), also inside a plain BatchSampler, and those over an
+DistributedSampler that shuffles), also inside a BatchSampler, and those over an
 IterableDataset, which cannot say. A loader that reads in order is how evaluation looks; it keeps
 what the script gave it.
 """
@@ -40,17 +40,28 @@ def is_training(arguments):
         return True
     sampler = arguments["sampler"]
     if arguments["batch_sampler"] is not None:
-        sampler = getattr(arguments["batch_sampler"], "sampler", None)
+        sampler = _wrapped(arguments["batch_sampler"])
     if isinstance(sampler, DistributedSampler):
         return sampler.shuffle
     random = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
     return bool(arguments["shuffle"]) or isinstance(sampler, random)
 
 
+def _wrapped(batch_sampler):
+    """The sampler within a BatchSampler, also where that is wrapped itself, as accelerate does to share its batches
+    among the ranks; None where it has none."""
+    while hasattr(batch_sampler, "batch_sampler"):
+        batch_sampler = batch_sampler.batch_sampler
+    return getattr(batch_sampler, "sampler", None)
+
+
 def samples_an_epoch(loader):
     """What this rank takes out of the loader in one pass, as far as its sampler knows."""
     try:
-        sampler = getattr(loader.batch_sampler, "sampler", None)
+        batches = loader.batch_sampler
+        if hasattr(batches, "batch_sampler"):
+            return len(batches) * batches.batch_size
+        sampler = getattr(batches, "sampler", None)
         return len(loader.sampler if sampler is None else sampler)
     except Exception:  # streams have no length, and a script's own sampler may raise anything
         return None
@@ -116,7 +127,7 @@ class LoaderKnobs:
             arguments["batch_sampler"] = BatchSampler(
                 sampler.sampler, batch_size, sampler.drop_last
             )
-        else:
+        elif getattr(sampler, "batch_size", None) != batch_size:
             kind = type(sampler).__name__
             self.note(f"batch_size is not applied: {kind} makes the batches")
 

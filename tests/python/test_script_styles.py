@@ -96,6 +96,14 @@ def test_knobs_that_met_nothing_are_said(with_knobs):
     assert of_type(done, "seen")[0]["knobs"]["num_threads"] == "2"
 
 
+def test_batches_that_ranks_share_are_training(with_knobs):
+    done = with_knobs({"batch_size": 16}, SCRIPTS / "shared_batches.py", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"], last["epoch"]) == (2, 32, 32)
+    assert of_type(done, "seen")[0]["knobs"]["batch_size"] == "16"
+    assert not of_type(done, "note")
+
+
 def test_time_spent_waiting_for_data_is_reported(with_knobs):
     done = with_knobs({}, SCRIPTS / "collate_trainer.py", trial=True)
     waits = [report["wait"] for report in of_type(done, "step")]

@@ -85,6 +85,7 @@ class Knobs:
         self.compiled = set()  # ids, as below
         self.laid_out = set()  # ids of models whose memory format was set
         self.counted_model = None
+        self.trained_model = False  # one was called, with gradients
         self.seen = {"amp": "off", "channels_last": False, "compile": self.compile}
         self.steps = 0
 
@@ -126,6 +127,7 @@ class Knobs:
             torch.cuda._lazy_call(lambda: _limit_device_memory(int(limit)))
 
     def _enter_model(self, module, args, kwargs):
+        self.trained_model = self.trained_model or torch.is_grad_enabled()
         if self.steps == 0:
             self._flip_switches()  # over what the script set meanwhile
         if self.channels_last is not None:
@@ -212,11 +214,24 @@ class Knobs:
         without_ddp = self.ddp.missing()
         if without_ddp:
             self.note(f"{', '.join(without_ddp)} not applied: no DistributedDataParallel was made")
+        without_model = self._without_model()
+        if without_model:
+            self.note(f"{', '.join(without_model)} not applied: no call of a model was seen (within a "
+                      "compiled function it is hidden: compile the model instead)")
         if self.unknown:
             self.note(f"{', '.join(self.unknown)} not applied: set from outside are only "
                       f"{', '.join(KNOBS)}; others need a placeholder in the command")
         if self.reporter is not None:
             self.reporter.seen(self._effective())
+
+    def _without_model(self):
+        """The knobs that only a model's call could have set, in a script that makes none."""
+        asked = {
+            "amp": self.amp is not None and self.amp.type is not None,
+            "channels_last": self.channels_last,
+            "compile": self.compile,
+        }
+        return [] if self.trained_model else [name for name, on in asked.items() if on]
 
     def _effective(self):
         values = {**self.loader.effective, **self.ddp.effective, **self.seen}

@@ -79,6 +79,14 @@ def test_what_cannot_be_applied_is_said(with_knobs):
     assert of_type(done, "step")[-1]["samples"] == 64
 
 
+def test_a_model_within_a_compiled_function_is_said(with_knobs):
+    knobs = {"amp": "bf16", "channels_last": "on", "compile": "off"}
+    done = with_knobs(knobs, PLAIN, "--compiled", trial=True)
+    (note,) = of_type(done, "note")
+    assert note["text"].startswith("amp, channels_last not applied: no call of a model was seen")
+    assert of_type(done, "seen")[0]["knobs"]["amp"] == "off"
+
+
 def test_outside_a_trial_the_note_goes_to_stderr(with_knobs):
     done = with_knobs({"batch_size": 16}, PLAIN, "--ordered")
     assert "redline: batch_size not applied" in done.stderr

@@ -15,6 +15,7 @@ def main():
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--accumulation", type=int, default=1)
     parser.add_argument("--ordered", action="store_true", help="a loader that does not shuffle")
+    parser.add_argument("--compiled", action="store_true", help="the model is called in a compiled function")
     parser.add_argument("--fail", help="raise this at step 3: memory, nan, error")
     arguments = parser.parse_args()
 
@@ -37,11 +38,13 @@ def main():
     # Only made for fp16: without the flag the script has neither autocast nor scaler.
     scaler = torch.amp.GradScaler("cpu") if arguments.amp == "fp16" else None
 
+    call = torch.compile(lambda inputs: model(inputs), backend="eager") if arguments.compiled else model
+
     def loss_of(inputs, targets):
         if kind is None:
-            return criterion(model(inputs), targets)
+            return criterion(call(inputs), targets)
         with torch.autocast("cpu", dtype=kind):
-            return criterion(model(inputs), targets)
+            return criterion(call(inputs), targets)
 
     step = batches = 0
     sizes = set()

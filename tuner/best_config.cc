@@ -80,6 +80,13 @@ std::optional<Best> find_best(const History& history) {
   return best;
 }
 
+std::string speedup_text(const Best& best) {
+  std::string text = fmt::format("{}{:.2f} x the default",
+                                 best.proven() ? "" : "not proven faster: ", best.speedup->value);
+  if (!best.has_interval()) return text;
+  return text + fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high);
+}
+
 std::string best_json(const Best& best, const History& history,
                       const std::vector<std::string>& command) {
   OrderedJson json;

@@ -29,16 +29,21 @@ struct Best {
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of all ranks, as the hook saw it
   std::optional<BestProfile> profile = std::nullopt;
 
-  /// The whole interval of the speed-up lies above 1. Single runs of a --metric have no interval
-  /// and prove nothing.
+  /// Not where a --metric told one figure, once.
+  [[nodiscard]] bool has_interval() const {
+    return estimate.runs > 1 || estimate.relative_error > 0;
+  }
+  /// The whole interval of the speed-up lies above 1.
   [[nodiscard]] bool proven() const {
-    return speedup && !is_default && speedup->low > 1 &&
-           (estimate.runs > 1 || estimate.relative_error > 0);
+    return speedup && !is_default && speedup->low > 1 && has_interval();
   }
 };
 
 /// Nothing where no trial succeeded.
 [[nodiscard]] std::optional<Best> find_best(const History& history);
+
+/// "1.71 x the default (1.55 to 1.88)", where there is a speed-up.
+[[nodiscard]] std::string speedup_text(const Best& best);
 
 /// best.json as text.
 [[nodiscard]] std::string best_json(const Best& best, const History& history,

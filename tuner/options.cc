@@ -162,7 +162,11 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->check(cli::above_zero);
   app.add_option("--trial-timeout", timeout, "Longest trial; default 120s, less in small budgets")
       ->check(checked(parse_duration));
-  app.add_option("--seed", options.seed, "For --strategy random")->capture_default_str();
+  app.add_option("--seed", options.seed, "For --strategy random")
+      ->capture_default_str()
+      ->check([](const std::string& seed) -> std::string {
+        return cli::number_in(seed) >= 0 ? "" : "must be 0 or more, not '" + seed + "'";
+      });
   app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
   app.add_flag("--profile-best", options.profile_best,
                "Then record the default and the best, and print what differs");

@@ -47,15 +47,16 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
                          const std::string& config_path, const char* unit) {
   if (!best) return card("No trial succeeded", "<p>The table below says why.</p>");
   const Throughput& rate = best->estimate.score;
-  std::string text = fmt::format(
-      "<div class=step><b>{} {}</b><span class=dim>{} to {}, 95 %</span></div>",
-      number_text(rate.samples_per_s), unit, number_text(rate.low), number_text(rate.high));
+  std::string text =
+      fmt::format("<div class=step><b>{} {}</b><span class=dim>{}</span></div>",
+                  number_text(rate.samples_per_s), unit,
+                  best->has_interval()
+                      ? fmt::format("{} to {}, 95 %", number_text(rate.low), number_text(rate.high))
+                      : "one run");
   if (best->is_default) {
     text += "<p>the default itself</p>";
   } else if (best->speedup) {
-    text += fmt::format("<p>{}{:.2f} x the default ({:.2f} to {:.2f})</p>",
-                        best->proven() ? "" : "not proven faster: ", best->speedup->value,
-                        best->speedup->low, best->speedup->high);
+    text += "<p>" + speedup_text(*best) + "</p>";
   }
   if (const std::string energy = energy_text(*best, ""); !energy.empty()) {
     text += "<p>" + energy + "</p>";

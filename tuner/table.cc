@@ -174,13 +174,13 @@ std::string Table::best_lines(const Best& best, const Options& options) const {
   const Throughput& rate = best.estimate.score;
   std::string text =
       style_.bold(fmt::format("BEST  {} {}", number_text(rate.samples_per_s), unit_of(objective_)));
-  text += fmt::format(" ({} to {}, 95 %)", number_text(rate.low), number_text(rate.high));
+  text += best.has_interval()
+              ? fmt::format(" ({} to {}, 95 %)", number_text(rate.low), number_text(rate.high))
+              : " (one run)";
   if (best.is_default) {
     text += "  the default itself\n";
   } else if (best.speedup) {
-    text += fmt::format("\n      {}{:.2f} x the default ({:.2f} to {:.2f})\n",
-                        best.proven() ? "" : "not proven faster: ", best.speedup->value,
-                        best.speedup->low, best.speedup->high);
+    text += "\n      " + speedup_text(best) + "\n";
   } else {
     text += "\n      the default does not run\n";
   }

@@ -302,7 +302,8 @@ def test_dry_run_runs_nothing(run, tune, tmp_path):
         (["--metric", "no group"], "--metric: 'no group' has 0 groups"),
         (["--metric", "("], "--metric: '(': "),
         (["--strategy", "luck"], "--strategy: luck not in"),
-        (["--max-trials", "0"], "--max-trials: "),
+        (["--max-trials", "0"], "--max-trials: must be a number above 0, not '0'\n"),
+        (["--seed", "-1"], "--seed: must be 0 or more, not '-1'\n"),
         (["--parallel", "9999"], "--parallel 9999: each trial needs a "),
     ],
 )
@@ -312,6 +313,14 @@ def test_wrong_inputs_are_usage_errors_in_one_line(run, program, tmp_path, optio
     assert done.stderr.startswith("autotune: " + error)
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_run_of_a_metric_claims_no_interval(run, program, tmp_path):
+    search = ["--knob", "x=1,2", "--metric", "rate ([0-9]+)", "--max-trials", "2", "--", "echo", "rate {x}"]
+    done = run([program("autotune"), *search], cwd=tmp_path)
+    assert "BEST  2.00 samples/s (one run)\n      not proven faster: 2.00 x the default\n" in done.stdout
+    page = (tmp_path / "autotune.study.html").read_text()
+    assert "one run</span>" in page and "2.00 x the default</p>" in page
 
 
 def test_output_that_cannot_be_written_is_an_error(run, tune, tmp_path):

@@ -153,7 +153,7 @@ class LoaderKnobs:
             original_init(iterator, loader)
             iterator._redline_training = getattr(loader, "_redline_training", False)
             if iterator._redline_training and torch.is_grad_enabled():
-                self.reporter.evaluation.training_goes_on(begin)
+                self.reporter.ask_for_batch(begin)
                 self.reporter.epoch = samples_an_epoch(loader)
             iterator._redline_batch_size = loader.batch_size or getattr(
                 loader.batch_sampler, "batch_size", None
@@ -170,7 +170,7 @@ class LoaderKnobs:
             batch = original_next(iterator)
             waited_ns = time.monotonic_ns() - begin
             if training:
-                self.reporter.evaluation.training_goes_on(begin)
+                self.reporter.ask_for_batch(begin)
                 samples = samples_in(batch, iterator._redline_batch_size)
                 self.reporter.add_batch(samples, waited_ns)
             else:

@@ -140,13 +140,18 @@ class TrialReporter:
         self.capacity = None
         self.epoch = None  # samples that this rank takes in one
 
-    def add_batch(self, samples, waited_ns):
-        """A batch that the training loop took out of a DataLoader, for which it waited so long."""
+    def ask_for_batch(self, now_ns):
+        """The training loop goes on to its next batch, or begins an epoch."""
         if self.only_evaluated:
             self.new_batches -= 1
             self.new_samples -= self.last_batch
+            self._keep_last_batch()
+            self.evaluation.last_batch_was_evaluated()
+        self.evaluation.training_goes_on(now_ns)
+
+    def add_batch(self, samples, waited_ns):
+        """A batch that the training loop took out of a DataLoader, for which it waited so long."""
         self.last_batch = samples
-        self.only_evaluated = False
         self.loader_batches += 1
         self.new_batches += 1
         self.new_samples += samples
@@ -161,7 +166,7 @@ class TrialReporter:
     def forward(self, gradients):
         """A model runs."""
         if gradients:
-            self.evaluation.training_goes_on(time.monotonic_ns())
+            self.evaluation.forward_with_gradients(time.monotonic_ns())
             self._keep_last_batch()
             return
         self.evaluation.forward_without_gradients()

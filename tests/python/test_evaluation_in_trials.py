@@ -19,7 +19,7 @@ def test_batches_of_evaluation_are_no_samples(with_knobs, how, ordered):
     assert (last["steps"], last["samples"], last["epoch"]) == (9, 120, 40)
 
 
-@pytest.mark.parametrize("arguments", [["around"], ["around", "--ordered"], ["inside", "--ordered"]])
+@pytest.mark.parametrize("arguments", [["around"], ["around", "--ordered"], ["inside"], ["inside", "--ordered"]])
 def test_the_time_of_evaluation_is_told(with_knobs, arguments):
     done = with_knobs({}, SCRIPT, *arguments, trial=True)
     least, most = map(int, done.stdout.split()[1:])

@@ -20,3 +20,11 @@ def test_the_core_needs_neither_torch_nor_python(library):
     ).stdout
     needed = re.findall(r"NEEDED.*\[(\S+)\]", listed)
     assert needed and not [name for name in needed if re.search("torch|c10|python|cuda|cupti", name)], needed
+
+
+def test_the_core_brings_no_other_cpp_runtime(library):
+    """LD_PRELOAD loads it first: a job whose libraries want a newer libstdc++ than the system's, as in a conda
+    environment, would get the system's."""
+    listed = subprocess.run(["ldd", library("libredline.so")], capture_output=True, text=True, check=True).stdout
+    assert "libc.so.6" in listed
+    assert not re.findall(r"libstdc\+\+|libfmt|libsimdjson", listed), listed

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace redline::cli {
 
@@ -29,8 +30,11 @@ void add_view(CLI::App& app, int& status);
 /// One line on stderr, "redline: MESSAGE", and kFailed: `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
 
-/// Writes to the file `path`, or to standard output if it is empty. A full disk or a closed pipe
-/// is a failure, said in one line.
+/// Writes to the file `path`, which appears whole or not at all, or to standard output if it is
+/// empty. A full disk or a closed pipe is a failure, said in one line.
 [[nodiscard]] int write_output(const std::string& content, const std::string& path);
+
+/// Whether the file `output` would take the place of a trace that `paths` name.
+[[nodiscard]] bool is_an_input(const std::string& output, const std::vector<std::string>& paths);
 
 }  // namespace redline::cli

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "trace/format.h"
+#include "trace/output_file.h"
 #include "trace/reader.h"
 
 namespace redline::cli {
@@ -37,22 +37,14 @@ std::string describe(const trace::MergedRank& rank, bool is_first, bool keep_clo
   return line + "\n";
 }
 
-// The file would take the place of a trace that it is made of.
-bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    const auto files = trace::find_traces(path);
-    for (const std::string& file : files.value_or(std::vector<std::string>())) {
-      std::error_code ignored;
-      if (std::filesystem::equivalent(file, output, ignored)) return true;
-    }
-  }
-  return false;
-}
-
 int merge(const MergeCommand& options) {
   const auto& interrupted = interrupt_flag();
   if (is_an_input(options.output, options.paths)) {
     return fail(options.output + ": is one of the traces to merge. Choose another file with -o");
+  }
+  // Said before the traces are read, which may take long.
+  if (!trace::may_become_file(options.output)) {
+    return fail(options.output + ": is not a file. Choose another file with -o");
   }
   trace::ReadOptions read;
   read.cancel = &interrupted;

@@ -51,6 +51,9 @@ double seconds_between(std::chrono::steady_clock::time_point begin,
 }
 
 int report(const ReportOptions& options) {
+  if (is_an_input(options.output, options.paths)) {
+    return fail(options.output + ": is one of the traces to report. Choose another file with -o");
+  }
   const auto begin = std::chrono::steady_clock::now();
   const auto traces = trace::read_traces(options.paths);
   if (!traces) return fail(traces.error().message);

@@ -9,6 +9,7 @@
 #include "trace/collective_calls.h"
 #include "trace/host_tree.h"
 #include "trace/matched_collectives.h"
+#include "trace/output_file.h"
 #include "trace/rewrite.h"
 
 namespace redline::trace {
@@ -179,7 +180,12 @@ tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces trace
     if (!whole) break;
   }
   writer.complete({});
-  if (auto saved = writer.save(path); !saved) return tl::unexpected(saved.error());
+  if (auto saved = writer.save(path); !saved) {
+    // The writer keeps what a job could not save; here the traces themselves are there.
+    std::error_code ignored;
+    if (may_become_file(spool_path(path))) std::filesystem::remove(spool_path(path), ignored);
+    return tl::unexpected(saved.error());
+  }
   return ranks;
 }
 

@@ -22,6 +22,11 @@ auto retried(Call call) {
 
 }  // namespace
 
+bool may_become_file(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) < 0 || S_ISREG(status.st_mode);
+}
+
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   descriptor_ =
       retried([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); });
@@ -81,6 +86,10 @@ void OutputFile::truncate(uint64_t size) {
 
 bool OutputFile::rename(const std::string& final_path) {
   if (!ok()) return false;
+  if (!may_become_file(final_path)) {
+    error_ = final_path + ": is not a file";
+    return false;
+  }
   if (::rename(path_.c_str(), final_path.c_str()) < 0) {
     if (errno != EXDEV) {
       error_ = "cannot rename " + path_ + " to " + final_path + ": " + std::strerror(errno);

@@ -8,6 +8,10 @@
 
 namespace redline::trace {
 
+/// Whether a file may take that name: nothing has it, or a file has, but no folder and no device
+/// such as /dev/null, which root could replace.
+[[nodiscard]] bool may_become_file(const std::string& path);
+
 /// Writes to a name of its own (by convention NAME.partial). The first error other than EINTR is
 /// kept, and nothing is written after it: error() then says what and why, and is "" before.
 class OutputFile {
@@ -28,8 +32,8 @@ class OutputFile {
   void begin_sync();
   /// Cuts the file back to its first `size` bytes.
   void truncate(uint64_t size);
-  /// The file gets its final name. False after an error, or where the name is on another file
-  /// system, which is no error().
+  /// The file gets its final name. False after an error, as where something else than a file has
+  /// that name, or where the name is on another file system, which is no error().
   [[nodiscard]] bool rename(const std::string& final_path);
   void remove();
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <new>
 #include <numeric>
+#include <set>
 #include <system_error>
 #include <tuple>
 
@@ -156,10 +157,14 @@ tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string&
 tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
     const std::vector<std::string>& paths, const ReadOptions& options) {
   std::vector<std::shared_ptr<const Trace>> traces;
+  std::set<fs::path> known;
   for (const std::string& path : paths) {
     const auto files = find_traces(path);
     if (!files) return tl::unexpected(files.error());
     for (const std::string& file : *files) {
+      std::error_code error;
+      const fs::path real = fs::canonical(file, error);
+      if (!error && !known.insert(real).second) continue;  // a file is no second rank of itself
       auto trace = read_trace(file, options);
       if (!trace) return tl::unexpected(trace.error());
       traces.push_back(std::move(*trace));

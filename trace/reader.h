@@ -63,7 +63,8 @@ constexpr uint64_t kUsualTextRatio = 16;
 [[nodiscard]] tl::expected<std::vector<std::string>, ReadError> find_traces(
     const std::string& path);
 
-/// Reads all files that `paths` stand for, sorted by rank (files without a rank last, by name).
+/// Reads each of the files that `paths` stand for once, sorted by rank (files without a rank last,
+/// by name).
 [[nodiscard]] tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
     const std::vector<std::string>& paths, const ReadOptions& options = {});
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -182,6 +183,20 @@ TEST_F(WriterTest, SavesUnderManyNamesAndLeavesNoPartialFile) {
     text.resize(static_cast<size_t>(gzread(file, text.data(), 4096)));
     EXPECT_EQ(gzclose(file), Z_OK);
     EXPECT_EQ(json::parse(text)["traceName"], path(name));
+  }
+}
+
+// Root could rename a file over /dev/null.
+TEST_F(WriterTest, TakesThePlaceOfFilesOnly) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(path("pipe.gz").c_str(), 0600), 0);
+  for (const char* name : {"pipe", "pipe.gz"}) {
+    auto file = writer();
+    file.complete({});
+    const auto saved = file.save(path(name));
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error(), path(name) + ": is not a file");
+    EXPECT_TRUE(fs::is_fifo(path(name)));
   }
 }
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import signal
 import sqlite3
 
@@ -86,6 +87,35 @@ def test_merge_refuses_to_overwrite_its_input(program, run, ranks):
     done = run([program("redline"), "merge", ranks, "-o", source])
     assert done.returncode == 1 and "is one of the traces to merge" in done.stderr
     assert source.read_bytes() == before
+
+
+def test_merge_takes_the_place_of_files_only(program, run, ranks, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for target in (pipe, ranks):
+        done = run([program("redline"), "merge", ranks, "-o", target])
+        assert done.returncode == 1
+        assert done.stderr == f"redline: {target}: is not a file. Choose another file with -o\n"
+    assert pipe.is_fifo() and not list(tmp_path.glob("*.partial"))
+
+
+def test_a_merge_that_finds_no_room_leaves_nothing(program, run, big, tmp_path):
+    limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 100; exec "$@"', "bash", program("redline")]
+    for name in ("all.json", "all.json.gz"):
+        done = run([*limited, "merge", big, "-o", tmp_path / name])
+        assert done.returncode == 1 and "File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == [big]
+
+
+def test_a_report_on_a_merged_file_says_that_it_mixes_ranks(program, run, ranks, tmp_path):
+    target = tmp_path / "all.json"
+    run([program("redline"), "merge", ranks, "-o", target])
+    assert "! merged   2 ranks in one file" in run([program("redline"), "report", target]).stdout
+    assert "2 ranks in one file" in run([program("redline"), "report", "--format", "html", target]).stdout
+    report = json.loads(run([program("redline"), "report", "--format", "json", target]).stdout)
+    assert report["traces"][0]["merged_ranks"] == 2
+    text = run([program("redline"), "report", ranks]).stdout
+    assert "merged" not in text and max(map(len, text.splitlines())) <= 80
 
 
 def test_export_tables(program, run, ranks, tmp_path):

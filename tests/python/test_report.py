@@ -387,6 +387,40 @@ def test_wrong_input_gives_one_line_that_says_what_to_do(content, why, program, 
         assert done.stderr.startswith(f"redline: {path}: {why}") and done.stderr.count("\n") == 1
 
 
+def test_a_report_takes_the_place_of_no_trace(program, run, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]')
+    before = path.read_bytes()
+    for given in (path, tmp_path):
+        done = run([program("redline"), "report", given, "-o", path])
+        assert done.returncode == 1 and "is one of the traces to report" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_a_report_is_written_whole_or_not_at_all(program, run, tmp_path):
+    path, target = tmp_path / "a.json", tmp_path / "report.html"
+    path.write_text('[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]')
+    target.write_text("the last report")
+    limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "bash", program("redline")]
+    done = run([*limited, "report", path, "--format", "html", "-o", target])
+    assert done.returncode == 1 and "File too large" in done.stderr
+    assert target.read_text() == "the last report"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "report.html"]
+
+
+def test_a_file_given_twice_is_one_rank(program, run, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]')
+    report = json.loads(run([program("redline"), "report", "--format", "json", path, tmp_path, path]).stdout)
+    assert len(report["traces"]) == 1 and report["ranks"] is None
+
+
+def test_no_rows_are_refused_in_a_short_line(program, run, tmp_path):
+    for command in ("report", "diff"):
+        done = run([program("redline"), command, "--top", "0", tmp_path, tmp_path])
+        assert done.returncode == 2 and max(map(len, done.stderr.splitlines())) < 80
+
+
 def test_a_folder_without_traces_is_named(program, run, tmp_path):
     done = run([program("redline"), "report", tmp_path])
     assert done.returncode == 1 and f"{tmp_path}: no traces in this folder" in done.stderr

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -52,10 +53,12 @@ std::vector<std::multiset<std::string>> shapes_by_step(const Activity& activity,
   std::vector<std::multiset<std::string>> shapes(steps.size());
   for (const SliceId slice : convolutions) {
     const int64_t begin_ns = interval_of(activity.trace(), slice).begin_ns;
-    for (size_t i = 0; i < steps.size(); ++i) {
-      if (begin_ns < steps[i].host.begin_ns || begin_ns >= steps[i].host.end_ns) continue;
-      shapes[i].emplace(Args(activity.trace(), slice).raw("Input Dims"));
-    }
+    const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
+      return step.host.begin_ns <= begin_ns;
+    });
+    if (after == steps.begin() || begin_ns >= std::prev(after)->host.end_ns) continue;
+    shapes[static_cast<size_t>(after - steps.begin()) - 1].emplace(
+        Args(activity.trace(), slice).raw("Input Dims"));
   }
   return shapes;
 }

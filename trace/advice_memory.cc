@@ -56,13 +56,10 @@ std::vector<EvidenceEvent> peak_event(const Trace& trace, const MemoryUse& use) 
 }
 
 int64_t steps_with(const Activity& activity, std::span<const SliceId> slices) {
+  const Intervals time = activity.time_of(slices);
   const auto& steps = activity.analysis().steps;
-  return std::count_if(steps.begin(), steps.end(), [&](const Step& step) {
-    return std::any_of(slices.begin(), slices.end(), [&](SliceId slice) {
-      const Interval interval = interval_of(activity.trace(), slice);
-      return interval.begin_ns < step.window.end_ns && interval.end_ns > step.window.begin_ns;
-    });
-  });
+  return std::count_if(steps.begin(), steps.end(),
+                       [&](const Step& step) { return total_within_ns(time, step.window) > 0; });
 }
 
 std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {

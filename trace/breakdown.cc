@@ -51,11 +51,18 @@ void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
 }
 
 // What is left of `left` beside all other operators. One lane after the other is taken away from
-// it: the outer ones leave little to look at.
+// it: the outer ones leave little to look at. Lanes with little in them wait for others, as each
+// time all that is left is written anew.
 Intervals without_operators(const Trace& trace, const NameKinds& names, const HostTree& tree,
                             Intervals left) {
   const auto is_operator = [&](SliceId slice) {
     return host_part_of(trace, names, slice) == StepPart::kCpu;
+  };
+  constexpr size_t kWorthIt = 4;
+  std::vector<Interval> taken;
+  const auto take_away = [&] {
+    left = subtract(left, merge(std::move(taken)));
+    taken = {};
   };
   for (const Lane& lane : trace.lanes()) {
     Coverage covered(left);
@@ -64,9 +71,11 @@ Intervals without_operators(const Trace& trace, const NameKinds& names, const Ho
       if (tree.parent[i] && is_operator(tree.parent[i])) continue;  // adds nothing
       covered.add(interval_of(trace, {i}));
     }
-    const Intervals taken = covered.take();
-    if (!taken.empty()) left = subtract(left, taken);
+    const Intervals of_lane = covered.take();
+    taken.insert(taken.end(), of_lane.begin(), of_lane.end());
+    if (taken.size() * kWorthIt > left.size()) take_away();
   }
+  take_away();
   return left;
 }
 

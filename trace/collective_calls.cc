@@ -195,10 +195,10 @@ class Finder {
 
   uint32_t group_of(const Facts& facts) {
     const ProcessGroup group{decode_string(facts.group), decode_string(facts.group_ranks)};
-    const auto known = std::find(found_.groups.begin(), found_.groups.end(), group);
-    if (known != found_.groups.end()) return static_cast<uint32_t>(known - found_.groups.begin());
-    found_.groups.push_back(group);
-    return static_cast<uint32_t>(found_.groups.size() - 1);
+    const auto next = static_cast<uint32_t>(found_.groups.size());
+    const auto [known, is_new] = groups_.try_emplace({group.name, group.ranks}, next);
+    if (is_new) found_.groups.push_back(group);
+    return known->second;
   }
 
   // A call without any word of its group is taken for one of the whole job.
@@ -225,6 +225,7 @@ class Finder {
   TextCursor calls_text_{trace_}, around_text_{trace_};
   const HostTree& tree_;
   std::map<std::string, int, std::less<>> sizes_;
+  std::map<std::pair<std::string, std::string>, uint32_t> groups_;  // by name and ranks
   CollectiveCalls found_;
 };
 

@@ -35,6 +35,51 @@ std::vector<CallKind> call_kinds(const Trace& trace) {
   return kinds;
 }
 
+// The threads that may have been waited for, of all: those that live in a time that only ever
+// becomes earlier. A job that starts a thread a batch has thousands, but few at once.
+class LivingThreads {
+ public:
+  LivingThreads(const Trace& trace, std::span<const uint32_t> tracks) {
+    for (size_t thread = 0; thread < tracks.size(); ++thread) {
+      const Track& track = trace.tracks()[tracks[thread]];
+      Life life{thread, {INT64_MAX, INT64_MIN}};
+      for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
+        const Lane& lane = trace.lanes()[track.first_lane.value + depth];
+        if (lane.count == 0) continue;
+        const SliceId last{lane.first.value + lane.count - 1};
+        life.time.begin_ns = std::min(life.time.begin_ns, interval_of(trace, lane.first).begin_ns);
+        life.time.end_ns = std::max(life.time.end_ns, interval_of(trace, last).end_ns);
+      }
+      to_come_.push_back(life);
+    }
+    std::stable_sort(to_come_.begin(), to_come_.end(), [](const Life& left, const Life& right) {
+      return left.time.end_ns < right.time.end_ns;
+    });
+  }
+
+  // Calls `look` for those that may have done something at `since_ns` or later and before
+  // `until_ns`. It gives the time from which on the others have to have done something.
+  template <typename Look>
+  void visit(int64_t since_ns, int64_t until_ns, Look look) {
+    std::erase_if(living_, [&](const Life& life) { return life.time.begin_ns >= until_ns; });
+    for (const Life& life : living_) since_ns = look(life.thread);
+    while (!to_come_.empty() && to_come_.back().time.end_ns >= since_ns) {
+      living_.push_back(to_come_.back());
+      to_come_.pop_back();
+      since_ns = look(living_.back().thread);
+    }
+  }
+
+ private:
+  struct Life {
+    size_t thread;
+    Interval time;
+  };
+
+  std::vector<Life> to_come_;  // by end
+  std::vector<Life> living_;
+};
+
 // Rows of a stream that ended by a time that only ever becomes earlier.
 class StreamCursor {
  public:
@@ -65,12 +110,15 @@ class Walk {
        const std::function<void(const PathPart&)>& visit)
       : trace_(trace), names_(names), table_(table), visit_(visit), calls_(call_kinds(trace)) {
     for (const DeviceStream& stream : table.streams) streams_.emplace_back(table, stream);
+    std::vector<uint32_t> tracks;
     for (uint32_t i = 0; i < trace.tracks().size(); ++i) {
       thread_of_track_.push_back(kNone);
       if (trace.tracks()[i].kind != TrackKind::kCpuThread) continue;
       thread_of_track_.back() = threads_.size();
       threads_.emplace_back(trace, trace.tracks()[i]);
+      tracks.push_back(i);
     }
+    living_ = LivingThreads(trace, tracks);
     for (uint32_t i = 0; i < table.rows.size(); ++i) {
       const SliceId launch = table.rows[i].launch;
       if (!table.rows[i].is_kernel() && launch) copies_.emplace_back(launch, i);
@@ -263,14 +311,17 @@ class Walk {
     const size_t own = thread_;
     int64_t until_ns = since_ns;
     if (time_ns_ - since_ns >= kLeastHandOverNs) {
-      for (size_t i = 0; i < threads_.size(); ++i) {
-        if (i == own) continue;
+      living_.visit(since_ns, time_ns_, [&](size_t i) {
+        if (i == own) return until_ns;
         const ThreadMoment other = threads_[i].before(time_ns_);
-        if (other.since_ns > until_ns && worked_in_pause(other, moment)) {
+        const bool is_later = other.since_ns > until_ns;
+        const bool is_before = other.since_ns == until_ns && thread_ != own && i < thread_;
+        if ((is_later || is_before) && worked_in_pause(other, moment)) {
           until_ns = other.since_ns;
           thread_ = i;
         }
-      }
+        return until_ns;
+      });
     }
     put(moment.inside, PathClass::kOther, until_ns);
   }
@@ -295,6 +346,7 @@ class Walk {
   std::vector<CallKind> calls_;  // by name
   std::vector<StreamCursor> streams_;
   std::vector<ThreadCursor> threads_;
+  LivingThreads living_{trace_, {}};
   std::vector<size_t> thread_of_track_;
   std::vector<std::pair<SliceId, uint32_t>> copies_;  // by launch
   size_t main_thread_ = kNone;

@@ -37,8 +37,11 @@ class IntervalCursor {
 
   /// The first interval that ends behind the time.
   [[nodiscard]] Intervals::const_iterator behind(int64_t time_ns) {
+    constexpr int kNear = 32;
     if (at_ != all_.begin() && std::prev(at_)->end_ns > time_ns) at_ = search(time_ns);
-    while (at_ != all_.end() && at_->end_ns <= time_ns) ++at_;
+    for (int passed = 0; at_ != all_.end() && at_->end_ns <= time_ns; ++at_) {
+      if (++passed > kNear) return at_ = search(time_ns);
+    }
     return at_;
   }
   /// total_within_ns(intervals, window) > 0.

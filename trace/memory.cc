@@ -79,21 +79,27 @@ class DeviceMemory {
   int64_t growth_ = 0;
 };
 
-bool is_of(const MemoryEvent& event, const MemoryPeak& peak) {
-  return event.is_gpu == peak.is_gpu && event.device == peak.device;
-}
+using DeviceKey = std::pair<bool, int32_t>;                       // GPUs (not CPU) first
+using Living = std::unordered_map<uint64_t, const MemoryEvent*>;  // by address
 
-// What lives at the device's peak, by the operator that allocated it.
-std::vector<MemoryHolder> holders_at_peak(const Trace& trace,
-                                          const std::vector<MemoryEvent>& events,
-                                          const MemoryPeak& peak, const HostTree& tree) {
-  std::unordered_map<uint64_t, const MemoryEvent*> living;  // by address
+DeviceKey key_of(const MemoryEvent& event) { return {!event.is_gpu, event.device}; }
+
+// What lives at the peak of each device.
+std::map<DeviceKey, Living> living_at_peaks(const std::vector<MemoryEvent>& events,
+                                            const std::map<DeviceKey, MemoryPeak>& peaks) {
+  std::map<DeviceKey, Living> devices;
   for (const MemoryEvent& event : events) {
-    if (event.time_ns > peak.peak_time_ns) break;
-    if (!is_of(event, peak) || event.address == 0) continue;
+    if (event.address == 0 || event.time_ns > peaks.at(key_of(event)).peak_time_ns) continue;
+    Living& living = devices[key_of(event)];
     if (event.bytes > 0) living[event.address] = &event;
     if (event.bytes < 0) living.erase(event.address);
   }
+  return devices;
+}
+
+// The same, by the operator that allocated it.
+std::vector<MemoryHolder> holders_of(const Trace& trace, const Living& living,
+                                     const HostTree& tree) {
   std::vector<const MemoryEvent*> held;
   held.reserve(living.size());
   for (const auto& [address, event] : living) held.push_back(event);
@@ -157,10 +163,10 @@ void read_args(TextCursor& text, std::span<MemoryEvent> events) {
 std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<MemoryEvent>& events,
                                      const HostTree& tree) {
   if (events.empty()) return {};
-  std::map<std::pair<bool, int32_t>, MemoryPeak> peaks;  // GPUs (not CPU) first
-  std::map<std::pair<bool, int32_t>, DeviceMemory> devices;
+  std::map<DeviceKey, MemoryPeak> peaks;
+  std::map<DeviceKey, DeviceMemory> devices;
   for (const MemoryEvent& event : events) {
-    const std::pair<bool, int32_t> key{!event.is_gpu, event.device};
+    const DeviceKey key = key_of(event);
     auto device = devices.find(key);
     if (device == devices.end()) {
       MemoryPeak& peak = peaks[key];
@@ -170,10 +176,12 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<Memor
     }
     device->second.add(event);
   }
+  const auto living = living_at_peaks(events, peaks);
   std::vector<MemoryPeak> list;
   for (auto& [key, peak] : peaks) {
     if (peak.allocated_bytes <= 0) continue;
-    peak.holders = holders_at_peak(trace, events, peak, tree);
+    const auto held = living.find(key);
+    if (held != living.end()) peak.holders = holders_of(trace, held->second, tree);
     list.push_back(std::move(peak));
   }
   return list;

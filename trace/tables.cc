@@ -92,16 +92,17 @@ double bandwidth_of(const DeviceWork& row) {
 void add_device_time(const Trace& trace, const NameKinds& names, const DeviceTable& device,
                      const HostTree& tree, RowsByName<OperatorRow>& rows) {
   const auto& columns = trace.slices();
-  std::vector<StringId> seen;
+  std::vector<uint32_t> seen(trace.string_count() + 1);  // by name, the last one unnamed
+  uint32_t turn = 0;
   for (const DeviceWork& work : device.rows) {
     if (!work.launch) continue;
-    seen.clear();
+    ++turn;
     const SliceId launcher = tree.parent[work.launch.value];
     for (SliceId at = launcher; at; at = tree.parent[at.value]) {
       const StringId name = columns.name[at.value];
       if (!is_operator_row(columns.category[at.value], names.of(name))) continue;
-      if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
-      seen.push_back(name);
+      uint32_t& seen_in = seen[name ? name.value : trace.string_count()];
+      if (std::exchange(seen_in, turn) == turn) continue;
       OperatorRow& row = rows.row(name);
       row.device_total_ns += work.interval.length_ns();
       if (at == launcher) row.device_self_ns += work.interval.length_ns();

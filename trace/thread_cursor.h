@@ -15,7 +15,8 @@ struct ThreadMoment {
   SliceId ended;         ///< the outermost slice of those that ended at since_ns, if one did
 };
 
-/// Each slice is passed once however often is asked: the walk over a whole trace is linear.
+/// Each slice is passed once however often is asked, and how deep it lies does not matter: the walk
+/// over a whole trace is linear.
 class ThreadCursor {
  public:
   ThreadCursor(const Trace& trace, const Track& track) : trace_(&trace), track_(&track) {
@@ -26,22 +27,22 @@ class ThreadCursor {
 
   [[nodiscard]] ThreadMoment before(int64_t time_ns) {
     const auto& slices = trace_->slices();
-    SliceId inside, ended;
-    int64_t since_ns = INT64_MIN;
-    for (uint32_t depth = 0; depth < track_->lane_count; ++depth) {
-      const SliceId slice = last_begun(depth, time_ns);
+    // What begins at the time or later does so at the deepest of the open lanes first.
+    while (open_ > 0 && slices.begin_ns[last_left(open_ - 1).value] >= time_ns) --open_;
+    SliceId ended;
+    for (; open_ < track_->lane_count; ++open_) {
+      const SliceId slice = last_begun(open_, time_ns);
       if (!slice) break;
-      const int64_t end_ns = slices.end_ns[slice.value];
-      if (end_ns >= time_ns) {
-        inside = slice;
-        since_ns = slices.begin_ns[slice.value];
-        continue;
-      }
-      if (end_ns > since_ns) {
-        since_ns = end_ns;
-        ended = slice;
-      }
+      if (slices.end_ns[slice.value] >= time_ns) continue;
+      ended = slice;
       break;  // what is deeper lies inside
+    }
+    const SliceId inside = open_ == 0 ? SliceId::none() : last_left(open_ - 1);
+    int64_t since_ns = inside ? slices.begin_ns[inside.value] : INT64_MIN;
+    if (ended && slices.end_ns[ended.value] > since_ns) {
+      since_ns = slices.end_ns[ended.value];
+    } else {
+      ended = SliceId::none();
     }
     return {inside, since_ns, ended};
   }
@@ -55,8 +56,15 @@ class ThreadCursor {
     return left == 0 ? SliceId::none() : SliceId{lane.first.value + left - 1};
   }
 
+  // The last of those that are left of a lane that has some.
+  [[nodiscard]] SliceId last_left(uint32_t depth) const {
+    return SliceId{trace_->lanes()[track_->first_lane.value + depth].first.value + left_[depth] -
+                   1};
+  }
+
   const Trace* trace_;
   const Track* track_;
+  uint32_t open_ = 0;           // lanes whose last slice left was under way at the last time
   std::vector<uint32_t> left_;  // of each lane, slices that began before the time
 };
 

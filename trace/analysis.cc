@@ -130,4 +130,12 @@ int64_t dropped_events(const Trace& trace) {
   return static_cast<int64_t>(lost + beyond_limit);
 }
 
+int64_t merged_ranks(const Trace& trace) {
+  using nlohmann::json;
+  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
+  const auto merge = top.is_object() ? top.find("redline_merge") : top.end();
+  if (merge == top.end() || !merge->is_object() || !merge->contains("ranks")) return 0;
+  return static_cast<int64_t>((*merge)["ranks"].size());
+}
+
 }  // namespace redline::trace

@@ -61,4 +61,8 @@ struct Analysis {
 /// {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
 [[nodiscard]] int64_t dropped_events(const Trace& trace);
 
+/// How many ranks `redline merge` put into the file; 0 in any other. Steps, sums and lanes of such
+/// a file are those of all ranks, one over the other.
+[[nodiscard]] int64_t merged_ranks(const Trace& trace);
+
 }  // namespace redline::trace

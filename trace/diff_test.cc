@@ -59,6 +59,13 @@ const DiffRow& row_of(const std::vector<DiffRow>& rows, const std::string& name)
   return kNone;
 }
 
+TEST(Diff, NothingIsOneTimesSlower) {
+  const Steps steps{{100 * kMs}};
+  const std::string text = diff_text(diff_of(steps, steps), {}, {});
+  EXPECT_THAT(text, HasSubstr("as fast as before"));
+  EXPECT_THAT(text, Not(HasSubstr("1.00 x")));
+}
+
 TEST(Diff, AChangeBeyondTheNoiseOfTheStepsIsClear) {
   const Diff diff = diff_of({{100 * kMs, 101 * kMs, 99 * kMs, 100 * kMs}},
                             {{80 * kMs, 81 * kMs, 79 * kMs, 80 * kMs}});

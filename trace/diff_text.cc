@@ -12,8 +12,10 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kDiffNameColumns = 35;
+constexpr double kLeastShown = 0.005;  // less would read "1.00 x"
 
 std::string verdict_text(double speedup) {
+  if (std::abs(speedup - 1) < kLeastShown) return "as fast as before";
   return speedup > 1 ? fmt::format("{:.2f} x faster", speedup)
                      : fmt::format("{:.2f} x slower", 1 / speedup);
 }
@@ -105,6 +107,7 @@ class TextDiff {
     const bool by_samples = diff_.basis_samples && speedup;
     std::string verdict = speedup ? verdict_text(*speedup) : "";
     Hue hue = speedup && *speedup > 1 ? Hue::kGreen : Hue::kRed;
+    if (speedup && std::abs(*speedup - 1) < kLeastShown) hue = Hue::kDim;
     if (diff_.step && !clear) {
       verdict = "no clear difference";
       hue = Hue::kDim;

@@ -17,4 +17,23 @@ MeanStep mean_step(const Report& report) {
   return mean;
 }
 
+std::optional<PhaseTimes> mean_phases(const Report& report) {
+  PhaseTimes mean{};
+  int64_t count = 0;
+  for (const Analysis& analysis : report.traces) {
+    if (!analysis.phases) continue;
+    ++count;
+    for (size_t i = 0; i < kPhaseCount; ++i) {
+      mean[i].host_ns += (*analysis.phases)[i].host_ns;
+      mean[i].device_ns += (*analysis.phases)[i].device_ns;
+    }
+  }
+  if (count == 0) return std::nullopt;
+  for (PhaseTime& phase : mean) {
+    phase.host_ns /= count;
+    phase.device_ns /= count;
+  }
+  return mean;
+}
+
 }  // namespace redline::trace

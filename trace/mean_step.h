@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "trace/report.h"
 
@@ -16,5 +17,8 @@ struct MeanStep {
 };
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
+
+/// Means over the traces that know their phases.
+[[nodiscard]] std::optional<PhaseTimes> mean_phases(const Report& report);
 
 }  // namespace redline::trace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace redline::trace {
@@ -28,6 +29,14 @@ std::vector<Row> merge_rows(const std::vector<Analysis>& traces, Rows rows_of, K
     return size_of(left) > size_of(right);
   });
   return merged;
+}
+
+// What a rank sees on average: bytes by time, where both ranks know them.
+std::optional<double> mean_rate(std::optional<double> left, int64_t left_ns,
+                                std::optional<double> right, int64_t right_ns) {
+  if (!left || !right) return std::nullopt;
+  const auto of_left = static_cast<double>(left_ns), of_right = static_cast<double>(right_ns);
+  return (*left * of_left + *right * of_right) / (of_left + of_right);
 }
 
 }  // namespace
@@ -78,13 +87,14 @@ std::vector<Collective> merged_collectives(const std::vector<Analysis>& traces) 
                           row.bytes ? *row.bytes / std::max<int64_t>(1, row.count) : -1);
       },
       [](Collective& sum, const Collective& row) {
+        sum.bus_bandwidth =
+            mean_rate(sum.bus_bandwidth, sum.total_ns, row.bus_bandwidth, row.total_ns);
+        sum.algorithm_bandwidth =
+            mean_rate(sum.algorithm_bandwidth, sum.total_ns, row.algorithm_bandwidth, row.total_ns);
         if (sum.bytes) *sum.bytes += row.bytes.value_or(0);
         sum.count += row.count;
         sum.total_ns += row.total_ns;
         sum.exposed_ns += row.exposed_ns;
-        // The ranks' own rates are not theirs together.
-        sum.bus_bandwidth.reset();
-        sum.algorithm_bandwidth.reset();
       },
       [](const Collective& row) { return row.total_ns; });
 }

@@ -1,5 +1,6 @@
 #include "trace/report.h"
 
+#include <filesystem>
 #include <map>
 
 #include "trace/stop_watch.h"
@@ -26,6 +27,14 @@ std::vector<const Analysis*> last_of_each_rank(const std::vector<Analysis>& trac
 }
 
 }  // namespace
+
+std::string title_of(const Report& report) {
+  const std::filesystem::path path(report.traces.front().trace->path());
+  if (report.traces.size() == 1) return path.filename().string();
+  std::error_code ignored;
+  const auto folder = std::filesystem::absolute(path, ignored).lexically_normal().parent_path();
+  return folder.filename().string() + "/";
+}
 
 Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
                    const std::atomic<bool>* cancel) {

@@ -28,6 +28,9 @@ struct Report {
 [[nodiscard]] Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
                                  const std::atomic<bool>* cancel = nullptr);
 
+/// The name of the file, or "traces/" for a folder of ranks.
+[[nodiscard]] std::string title_of(const Report& report);
+
 /// How text is written: 80 columns, symbols of ASCII only without UTF-8, escapes only with colour.
 struct TextStyle {
   bool colour = false;

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "trace/format.h"
 #include "trace/html.h"
 #include "trace/report_html_sections.h"
@@ -18,12 +16,6 @@ namespace {
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-std::string title_of(const Report& report) {
-  const std::filesystem::path path(report.traces.front().trace->path());
-  return report.traces.size() == 1 ? path.filename().string()
-                                   : path.parent_path().filename().string() + "/";
-}
-
 std::string subtitle_of(const Report& report) {
   const Analysis& first = report.traces.front();
   int64_t events = 0;
@@ -36,6 +28,8 @@ std::string subtitle_of(const Report& report) {
   if (!first.gpus.empty() && !first.gpus.front().name.empty()) {
     text = first.gpus.front().name + " · " + text;
   }
+  const int64_t merged = merged_ranks(*first.trace);
+  if (merged > 1) text = fmt::format("{} ranks in one file, mixed · {}", merged, text);
   return text;
 }
 

@@ -108,17 +108,16 @@ std::string steps_html(const Report& report) {
 
 // Forward, backward and optimizer of the first trace that has them.
 std::string phases_html(const Report& report) {
-  const auto found = std::find_if(report.traces.begin(), report.traces.end(),
-                                  [](const Analysis& analysis) { return analysis.phases; });
-  if (found == report.traces.end()) return {};
-  const bool on_gpu = !found->gpus.empty();
+  const auto phases = mean_phases(report);
+  if (!phases) return {};
+  const bool on_gpu = !report.traces.front().gpus.empty();
   int64_t longest_ns = 1;
-  for (const PhaseTime& phase : *found->phases) {
+  for (const PhaseTime& phase : *phases) {
     longest_ns = std::max(longest_ns, on_gpu ? phase.device_ns : phase.host_ns);
   }
   std::string rows;
   for (size_t i = 0; i < kPhaseCount; ++i) {
-    const PhaseTime& phase = (*found->phases)[i];
+    const PhaseTime& phase = (*phases)[i];
     rows += fmt::format(
         "<tr><td>{}</td>{}{}{}</tr>", kPhaseNames[i],
         html::bar_cell(html::share(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),

@@ -72,6 +72,21 @@ TEST(HtmlReport, LoadsNothingFromOutside) {
   }
 }
 
+TEST(HtmlReport, PartsOfAStepAreMeansOverTheRanks) {
+  const auto rank = [](int number, int64_t forward_ns) {
+    return TraceText()
+        .rank(number, 2)
+        .step(0, 0, 1'000'000)
+        .cpu_op("aten::mm", 0, forward_ns)
+        .cpu_op("MmBackward0", 500'000, 600'000)
+        .str();
+  };
+  const std::string page = report_html(report_of({rank(0, 100'000), rank(1, 300'000)}));
+  const size_t at = page.find("<td>forward</td>");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_THAT(page.substr(at, page.find("</tr>", at) - at), HasSubstr("200.0 us"));
+}
+
 TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
   const std::string page = report_html(report_of({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));

@@ -273,6 +273,8 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
   object["skipped"] = issues_json(trace, true);
   object["repaired"] = issues_json(trace, false);
   object["dropped"] = dropped_events(trace);
+  const int64_t merged = merged_ranks(trace);
+  object["merged_ranks"] = merged > 1 ? json(merged) : json();
   object["span_ns"] = trace.end_ns() - trace.begin_ns();
   object["steps"] = steps_json(analysis);
   object["samples_per_step"] = or_null(samples_per_step(trace));

@@ -3,30 +3,22 @@
 #include <cmath>
 
 #include "trace/format.h"
+#include "trace/mean_step.h"
 #include "trace/report_text_page.h"
 
 namespace redline::trace {
 
-// Host and GPU time of the step's parts, means over the traces that know them.
+// Host and GPU time of the step's parts.
 void write_phases(TextPage& page) {
-  PhaseTimes sums{};
-  int64_t count = 0;
-  for (const Analysis& analysis : page.report.traces) {
-    if (!analysis.phases) continue;
-    ++count;
-    for (size_t i = 0; i < kPhaseCount; ++i) {
-      sums[i].host_ns += (*analysis.phases)[i].host_ns;
-      sums[i].device_ns += (*analysis.phases)[i].device_ns;
-    }
-  }
-  if (count == 0) return;
+  const auto phases = mean_phases(page.report);
+  if (!phases) return;
   page.canvas.left("PARTS of a step", 26, Hue::kBold);
   for (const std::string_view name : kPhaseNames) page.canvas.right(name, 12, Hue::kDim);
   page.canvas.end_line();
   const auto line = [&](const char* title, int64_t PhaseTime::*time) {
     page.canvas.left("  ").left(title, 24);
-    for (const PhaseTime& sum : sums) {
-      page.canvas.right(sum.*time == 0 ? "-" : format_ns(sum.*time / count), 12);
+    for (const PhaseTime& phase : *phases) {
+      page.canvas.right(phase.*time == 0 ? "-" : format_ns(phase.*time), 12);
     }
     page.canvas.end_line();
   };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 
 #include "trace/format.h"
 #include "trace/mean_step.h"
@@ -116,6 +115,14 @@ void write_issues(TextPage& page) {
                           analysis.trace->metadata().rank.value_or(0)))
         .end_line();
   }
+  for (const Analysis& analysis : page.report.traces) {
+    const int64_t merged = merged_ranks(*analysis.trace);
+    if (merged < 2) continue;
+    page.canvas.left("! merged   ", 0, Hue::kYellow)
+        .left(fmt::format("{} ranks in one file: steps and sums mix them; report on their folder",
+                          format_count(merged)))
+        .end_line();
+  }
 }
 
 std::string with_deviation(const MeanStep& step, int64_t count) {
@@ -145,9 +152,7 @@ void write_header(TextPage& page) {
   for (const Analysis& analysis : report.traces) {
     events += static_cast<int64_t>(analysis.trace->event_count());
   }
-  const std::filesystem::path path(first.trace->path());
-  const std::string what = report.traces.size() == 1 ? path.filename().string()
-                                                     : path.parent_path().filename().string() + "/";
+  const std::string what = title_of(report);
   const std::string counts =
       fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
                   format_plural(first.step_times.count, "step"), format_plural(events, "event"));
@@ -167,8 +172,9 @@ void write_steps(TextPage& page) {
   const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
   page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)
       .left(with_deviation(step, first.step_times.count), 36 - (marked ? 6 : 7))
-      .left(marked ? "where an average step" + of_ranks(report) + " goes"
-                   : "no steps are marked: taken as one",
+      .left(marked                            ? "where an average step" + of_ranks(report) + " goes"
+            : first.trace->slice_count() == 0 ? "the file holds no slices"
+                                              : "no steps are marked: taken as one",
             0, Hue::kDim)
       .end_line();
   for (size_t i = 0; i < kStepPartCount; ++i) {

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "trace/format.h"
 #include "trace/report_text_page.h"
 
@@ -14,6 +18,19 @@ std::string clock_text(const std::optional<ClockOffset>& clock) {
                      format_ns(clock->uncertainty_ns));
 }
 
+// In order, but where not all are shown: those with the longest own work, as the others wait for
+// them.
+std::vector<size_t> shown_ranks(const TextPage& page, const std::vector<RankTime>& times) {
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (page.shown(order.size()) == order.size()) return order;
+  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return times[left].own_work_ns > times[right].own_work_ns;
+  });
+  order.resize(page.shown(order.size()));
+  return order;
+}
+
 }  // namespace
 
 void write_ranks(TextPage& page) {
@@ -26,7 +43,7 @@ void write_ranks(TextPage& page) {
       .right("exposed collectives", 21, Hue::kDim)
       .right("clock", 25, Hue::kDim)
       .end_line();
-  for (size_t i = 0; i < page.shown(ranks.times.size()); ++i) {
+  for (const size_t i : shown_ranks(page, ranks.times)) {
     const RankTime& time = ranks.times[i];
     const bool late = ranks.straggler == time.rank;
     canvas.left("  ")
@@ -39,7 +56,10 @@ void write_ranks(TextPage& page) {
         .end_line();
   }
   if (ranks.times.size() > page.scope.top) {
-    canvas.left(fmt::format("  … and {} more", ranks.times.size() - page.scope.top), 0, Hue::kDim)
+    canvas
+        .left(
+            fmt::format("  … and {} more with less own work", ranks.times.size() - page.scope.top),
+            0, Hue::kDim)
         .end_line();
   }
   if (ranks.straggler) {

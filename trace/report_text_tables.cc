@@ -39,22 +39,22 @@ void write_collectives(TextPage& page) {
   const auto collectives = merged_collectives(page.report.traces);
   if (collectives.empty()) return;
   TextCanvas& canvas = page.canvas;
-  page.write_title("COLLECTIVES", collectives.size(), 34);
+  page.write_title("COLLECTIVES", collectives.size(), 32);
   canvas.right("calls", 7, Hue::kDim)
-      .right("message", 10, Hue::kDim)
+      .right("message", 11, Hue::kDim)
       .right("total", 10, Hue::kDim)
       .right("exposed", 9, Hue::kDim)
-      .right("bus rate", 10, Hue::kDim)
+      .right("bus rate", 11, Hue::kDim)
       .end_line();
   for (size_t i = 0; i < page.shown(collectives.size()); ++i) {
     const Collective& row = collectives[i];
     canvas.left("  ")
-        .left(short_kernel_name(row.name, 31), 32)
+        .left(short_kernel_name(row.name, 29), 30)
         .right(format_count(row.count), 7)
-        .right(row.bytes && row.count > 0 ? format_bytes(*row.bytes / row.count) : "-", 10)
+        .right(row.bytes && row.count > 0 ? format_bytes(*row.bytes / row.count) : "-", 11)
         .right(format_ns(row.total_ns), 10)
         .right(share_text(row.exposed_ns, row.total_ns), 9)
-        .right(row.bus_bandwidth ? format_bandwidth(*row.bus_bandwidth) : "-", 10)
+        .right(row.bus_bandwidth ? format_bandwidth(*row.bus_bandwidth) : "-", 11)
         .end_line();
   }
   canvas.end_line();

@@ -73,6 +73,51 @@ TEST(TextReport, SumsTheSameKernelOverRanks) {
               HasSubstr("  k                                             2    1.8 ms  899.0 us"));
 }
 
+// Two ranks of one all-reduce of 1 MiB - 1 KiB each, which took them 1 and 3 ms.
+TEST(TextReport, ACollectiveOfAllRanksHasTheirMeanRateAndRoomForIt) {
+  const auto rank = [](int number, int64_t length_ns) {
+    return TraceText()
+        .rank(number, 2)
+        .kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, length_ns,
+                on_stream(7, 0, R"("Group size": 2, "In msg nelems": 261888, "dtype": "Float")"))
+        .str();
+  };
+  EXPECT_THAT(text_of({rank(0, 1'000'000), rank(1, 3'000'000)}),
+              HasSubstr("      2 1023.0 KiB    4.0 ms  100.0 % 523.8 MB/s"));
+}
+
+TEST(TextReport, OfManyRanksThoseThatMatterAreShown) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 8; ++i) {
+    texts.push_back(
+        TraceText()
+            .rank(i, 8)
+            .step(0, 0, 1'000'000 + (i == 6 ? 500'000 : i))
+            .event(fmt::format(
+                R"({{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", )"
+                R"("pid": 1, "tid": 1, "ts": 5, "args": {{"Device Type": 1, "Device Id": 0, )"
+                R"("Bytes": 4096, "Addr": 1, "Total Allocated": {}, "Total Reserved": 8192}}}})",
+                i == 7 ? 8192 : 4096))
+            .str());
+  }
+  const std::string text = text_of(texts);
+  EXPECT_THAT(text, HasSubstr("  rank 6       1.5 ms     1.5 ms"));
+  EXPECT_THAT(text, HasSubstr("… and 3 more with less own work"));
+  EXPECT_THAT(text, HasSubstr("  GPU 0 of rank 7            8.0 KiB allocated"));
+  EXPECT_THAT(text, HasSubstr("… and 3 lower ones"));
+  EXPECT_THAT(text_of(texts, {TextScope::kAll}), HasSubstr("  rank 0       1.0 ms"));
+}
+
+TEST(TextReport, NamesTheFolderOfRanksGivenWithoutOne) {
+  const Report report = make_report({*parse_trace("a.json", rank(0, "k")),  //
+                                     *parse_trace("b.json", rank(1, "k"))});
+  EXPECT_EQ(title_of(report), std::filesystem::current_path().filename().string() + "/");
+}
+
+TEST(TextReport, AnEmptyFileIsNoRun) {
+  EXPECT_THAT(text_of({R"({"traceEvents": []})"}), HasSubstr("the file holds no slices"));
+}
+
 TEST(TextReport, TopAndAllChooseHowMuch) {
   TraceText text;
   for (int i = 0; i < 8; ++i) text.kernel("k" + std::to_string(i), i * 100, i * 100 + 50);

@@ -83,19 +83,20 @@ std::string effect_rows(const std::vector<KnobEffect>& effects) {
   std::string rows;
   for (const KnobEffect& effect : effects) {
     std::string values;
-    for (size_t i = 0; i < std::min(effect.best_by_value.size(), kShownValues); ++i) {
-      const auto& [value, rate] = effect.best_by_value[i];
+    for (size_t i = 0; i < std::min(effect.rate_by_value.size(), kShownValues); ++i) {
+      const auto& [value, rate] = effect.rate_by_value[i];
       values += fmt::format("{}<code>{}</code> {}", i == 0 ? "" : " · ", escape(value),
                             rate > 0 ? number_text(rate) : "does not run");
     }
-    if (effect.best_by_value.size() > kShownValues) values += " …";
+    if (effect.rate_by_value.size() > kShownValues) values += " …";
     rows += fmt::format("<tr><td>{}</td><td class=number>{:.0f} %</td><td>{}</td></tr>",
                         escape(effect.knob), 100 * effect.at_stake(), values);
   }
   if (rows.empty()) return "";
-  return "<p class=dim>the best rate seen with each value; at stake is what the worst that runs "
-         "lacks</p><div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
-         "<th>best rate by value</th></tr>" +
+  return "<p class=dim>trials that differ in this knob alone; at stake is what the worst value "
+         "that "
+         "runs lacks</p><div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
+         "<th>rate by value</th></tr>" +
          rows + "</table></div>";
 }
 

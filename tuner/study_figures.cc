@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "tuner/words.h"
 
@@ -60,6 +61,48 @@ void finish(BatchSeries& series) {
   }
 }
 
+// Of each configuration, the mean of its runs; 0 where none ran to its end.
+std::map<Config, double> mean_rates(const History& history) {
+  std::map<Config, std::vector<double>> runs;
+  for (const FinishedTrial& trial : history.trials()) {
+    auto& of_one = runs[history.effective(trial.config)];
+    if (const auto rate = rate_of(trial)) of_one.push_back(*rate);
+  }
+  std::map<Config, double> means;
+  for (const auto& [config, rates] : runs) {
+    const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
+    means[config] = rates.empty() ? 0 : sum / static_cast<double>(rates.size());
+  }
+  return means;
+}
+
+using RateByValue = std::map<std::string, double>;
+
+double fastest(const RateByValue& rates) {
+  double best = 0;
+  for (const auto& [value, rate] : rates) best = std::max(best, rate);
+  return best;
+}
+
+int64_t how_many_ran(const RateByValue& rates) {
+  return std::ranges::count_if(rates, [](const auto& of_one) { return of_one.second > 0; });
+}
+
+// Configurations that differ in this knob alone: the set of KnobEffect.
+RateByValue changed_alone(const std::map<Config, double>& rates, const std::string& knob) {
+  std::map<Config, RateByValue> sets;  // by the other knobs
+  for (const auto& [config, rate] : rates) {
+    Config others = config;
+    if (const auto own = others.extract(knob)) sets[others][own.mapped()] = rate;
+  }
+  RateByValue best;
+  for (const auto& [others, set] : sets) {
+    const auto worth = std::pair(how_many_ran(set), fastest(set));
+    if (worth > std::pair(how_many_ran(best), fastest(best))) best = set;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<BatchSeries> batch_series(const History& history) {
@@ -107,26 +150,20 @@ std::vector<TrialMark> convergence(const History& history) {
 }
 
 double KnobEffect::at_stake() const {
-  double worst = best_by_value.front().second;
-  for (const auto& [value, rate] : best_by_value) worst = rate > 0 ? rate : worst;
-  return 1 - worst / best_by_value.front().second;
+  double worst = rate_by_value.front().second;
+  for (const auto& [value, rate] : rate_by_value) worst = rate > 0 ? rate : worst;
+  return 1 - worst / rate_by_value.front().second;
 }
 
 std::vector<KnobEffect> knob_effects(const History& history, const Space& space) {
+  const std::map<Config, double> rates = mean_rates(history);
   std::vector<KnobEffect> effects;
   for (const Knob& knob : space.knobs) {
-    std::map<std::string, double> best;
-    for (const FinishedTrial& trial : history.trials()) {
-      const Config all = history.effective(trial.config);
-      const auto value = all.find(knob.name);
-      if (value == all.end()) continue;
-      double& rate = best[value->second];
-      if (trial.ok()) rate = std::max(rate, trial.score().samples_per_s);
-    }
-    KnobEffect effect{knob.name, {best.begin(), best.end()}};
-    std::stable_sort(effect.best_by_value.begin(), effect.best_by_value.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    if (best.size() > 1 && effect.best_by_value.front().second > 0) effects.push_back(effect);
+    const RateByValue alone = changed_alone(rates, knob.name);
+    KnobEffect effect{knob.name, {alone.begin(), alone.end()}};
+    std::ranges::stable_sort(effect.rate_by_value, std::ranges::greater{},
+                             &std::pair<std::string, double>::second);
+    if (how_many_ran(alone) > 1) effects.push_back(effect);
   }
   std::stable_sort(effects.begin(), effects.end(), [](const KnobEffect& a, const KnobEffect& b) {
     return a.at_stake() > b.at_stake();

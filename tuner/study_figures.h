@@ -33,15 +33,16 @@ struct BatchSeries {
 /// Every trial in the order of the search.
 [[nodiscard]] std::vector<TrialMark> convergence(const History& history);
 
-/// How much a knob mattered: the best rate that was seen with each of its values, best first.
+/// How much a knob mattered by itself, in configurations that differ in nothing else: of several
+/// such sets, that in which most values ran, then the fastest.
 struct KnobEffect {
   std::string knob;
-  std::vector<std::pair<std::string, double>> best_by_value;
+  std::vector<std::pair<std::string, double>> rate_by_value;  ///< mean of its runs, best first
 
-  /// What the best trial with the worst value that runs lacks to the best, 0..1.
+  /// What the worst value that runs lacks to the best, 0..1.
   [[nodiscard]] double at_stake() const;
 };
-/// The most important first; knobs of which only one value ran are left out.
+/// The most important first; knobs that were never changed alone are left out.
 [[nodiscard]] std::vector<KnobEffect> knob_effects(const History& history, const Space& space);
 
 }  // namespace redline::tuner

@@ -80,16 +80,33 @@ TEST_F(StudyFigures, ConvergenceMarksEachNewBest) {
   EXPECT_EQ(marks[3].x, 4);
 }
 
-TEST_F(StudyFigures, AKnobMattersAsMuchAsItsWorstValueLacks) {
+TEST_F(StudyFigures, AKnobMattersAsMuchAsItsWorstValueLacksWhereNothingElseDiffers) {
   add(32, "off", 0, 100);
-  add(32, "bf16", 0, 400);
+  add(32, "bf16", 0, 350);
+  add(32, "bf16", 0, 450);  // again: their mean counts
   add(32, "bf16", 2, 500);
   const auto effects = knob_effects(history_, space_);
   ASSERT_EQ(effects.size(), 2U) << "only one batch size ran";
   EXPECT_EQ(effects[0].knob, "amp");
-  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.8);
+  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.75);
   EXPECT_EQ(effects[1].knob, "num_workers");
   EXPECT_DOUBLE_EQ(effects[1].at_stake(), 0.2);
+}
+
+TEST_F(StudyFigures, WhatChangedBesideAKnobIsNotItsDoing) {
+  add(32, "off", 0, 100);
+  add(32, "off", 1, 90);
+  add(64, "off", 0, 200);
+  add(128, "off", 0, 400);
+  add(4096, "off", 0, std::nullopt);
+  add(128, "bf16", 2, 800);
+  const auto effects = knob_effects(history_, space_);
+  ASSERT_EQ(effects.size(), 2U) << "amp never changed alone";
+  EXPECT_EQ(effects[0].knob, "batch_size");
+  EXPECT_EQ(effects[0].rate_by_value.size(), 4U) << "with the one that does not run";
+  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.75);
+  EXPECT_EQ(effects[1].knob, "num_workers");
+  EXPECT_NEAR(effects[1].at_stake(), 0.1, 1e-9);
 }
 
 }  // namespace

@@ -141,7 +141,9 @@ TEST_F(Golden, Panes) {
 
 TEST_F(Golden, Tuning) {
   const std::string path = folder_.filePath("study.db").toStdString();
-  TestStudy(path).add_search();
+  TestStudy study(path);
+  study.add_search();
+  study.trial({{"amp", "bf16"}, {"batch_size", "128"}}, 4000, "screen");
   show_window(Theme::light(), kWindow);
   window_->show_tuning(*load_tuning(path));
   expect_golden(part<TuningPage>(), "tuning");

@@ -55,12 +55,12 @@ std::vector<KnobShare> knob_shares(const History& history, const tuner::Space& s
   std::vector<KnobShare> shares;
   for (const tuner::KnobEffect& effect : tuner::knob_effects(history, space)) {
     KnobShare share{effect.knob, effect.at_stake(), {}};
-    for (size_t i = 0; i < std::min(effect.best_by_value.size(), kShownValues); ++i) {
-      const auto& [value, rate] = effect.best_by_value[i];
+    for (size_t i = 0; i < std::min(effect.rate_by_value.size(), kShownValues); ++i) {
+      const auto& [value, rate] = effect.rate_by_value[i];
       share.values += fmt::format("{}{}: {}", i ? " · " : "", value,
                                   rate > 0 ? tuner::number_text(rate) : "does not run");
     }
-    if (effect.best_by_value.size() > kShownValues) share.values += " …";
+    if (effect.rate_by_value.size() > kShownValues) share.values += " …";
     shares.push_back(std::move(share));
   }
   return shares;

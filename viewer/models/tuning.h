@@ -13,7 +13,7 @@ namespace redline::viewer {
 /// How much a knob mattered.
 struct KnobShare {
   std::string knob;
-  double at_stake = 0;  ///< 0..1: what the best trial with the worst value lacks to the best
+  double at_stake = 0;  ///< 0..1: what the knob's worst value lacks to its best, changed alone
   std::string values;   ///< "bf16 8,790 · off 4,020"
 };
 

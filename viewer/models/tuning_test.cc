@@ -57,10 +57,20 @@ TEST_F(TuningOf, ASearchSaysWhatWonAndHow) {
   EXPECT_EQ(fastest.limit, 256) << "128 fits, 512 does not";
   ASSERT_EQ(tuning->convergence.series.size(), 1U);
   EXPECT_EQ(tuning->convergence.series[0].points.size(), 4U);
-  ASSERT_EQ(tuning->knob_shares.size(), 3U);
+  EXPECT_TRUE(tuning->knob_shares.empty()) << "no knob changed alone between two that ran";
+}
+
+TEST_F(TuningOf, AKnobMattersByWhatItChangesAlone) {
+  TestStudy study(path());
+  study.add_search();
+  study.trial({{"amp", "bf16"}, {"batch_size", "128"}}, 4000, "screen");
+  const auto tuning = load_tuning(path());
+  ASSERT_EQ(tuning->knob_shares.size(), 2U);
   EXPECT_EQ(tuning->knob_shares[0].knob, "batch_size");
-  EXPECT_EQ(tuning->knob_shares[0].values,
-            "128: 5,000 · 64: 3,000 · 32: 1,000 · 512: does not run");
+  EXPECT_EQ(tuning->knob_shares[0].values, "128: 4,000 · 64: 3,000 · 512: does not run");
+  EXPECT_DOUBLE_EQ(tuning->knob_shares[0].at_stake, 0.25);
+  EXPECT_EQ(tuning->knob_shares[1].knob, "num_workers");
+  EXPECT_EQ(tuning->knob_shares[1].values, "4: 5,000 · 0: 4,000");
 }
 
 TEST_F(TuningOf, ASearchForEnergyIsNotMeasuredInSamplesASecond) {

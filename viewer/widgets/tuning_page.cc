@@ -227,7 +227,7 @@ void TuningPage::show_shares() {
     auto* values = make_label(ui_font(11), true);
     name->setText(printable_text(share.knob));
     percent->setText(printable_text(format_share(share.at_stake)));
-    percent->setToolTip(tr("what the best trial with the worst value lacks to the best"));
+    percent->setToolTip(tr("what its worst value lacks to its best, where no other knob differs"));
     values->setText(printable_text(share.values));
     values->setWordWrap(true);
     grid->addWidget(name, row, 0);
@@ -238,7 +238,7 @@ void TuningPage::show_shares() {
   }
   if (tuning_.knob_shares.empty()) {
     auto* none = make_label(ui_font(12), true);
-    none->setText(tr("No knob has run with two values."));
+    none->setText(tr("No knob was changed alone."));
     grid->addWidget(none, 0, 0);
   }
   grid->setColumnStretch(1, 1);

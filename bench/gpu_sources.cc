@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "profiler/c_api.h"
-#include "profiler/gpu_samples.h"
-#include "profiler/monotonic_clock.h"
+#include "profiler/host/gpu_samples.h"
+#include "profiler/log/monotonic_clock.h"
 #include "profiler/nccl/nccl_abi.h"
 #include "profiler/nvml/gpu_reading.h"
 #include "tests/stubs/stub_cuda.h"

@@ -19,8 +19,8 @@
 #include "bench/bare_pass.h"
 #include "bench/inflate_alone.h"
 #include "bench/peak_memory.h"
-#include "trace/reader.h"
-#include "trace/report.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
 
 namespace redline::bench {
 namespace {

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/json_scan.h"
-#include "trace/text.h"
+#include "trace/model/text.h"
+#include "trace/read/json_scan.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tuner/plan.h"
+#include "tuner/search/plan.h"
 
 namespace redline::tuner {
 namespace {

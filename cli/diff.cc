@@ -3,8 +3,8 @@
 
 #include "cli/command.h"
 #include "cli/number_checks.h"
-#include "trace/diff.h"
-#include "trace/reader.h"
+#include "trace/read/reader.h"
+#include "trace/report/diff.h"
 
 namespace redline::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "trace/export_sqlite.h"
-#include "trace/reader.h"
-#include "trace/sqlite_file.h"
+#include "trace/read/reader.h"
+#include "trace/write/export_sqlite.h"
+#include "trace/write/sqlite_file.h"
 
 namespace redline::cli {
 namespace {

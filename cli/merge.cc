@@ -1,5 +1,5 @@
 // redline merge PATH… -o FILE: one trace of all ranks, on one clock.
-#include "trace/merge.h"
+#include "trace/write/merge.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "trace/format.h"
-#include "trace/output_file.h"
-#include "trace/reader.h"
+#include "trace/base/format.h"
+#include "trace/read/reader.h"
+#include "trace/write/output_file.h"
 
 namespace redline::cli {
 namespace {

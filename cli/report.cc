@@ -9,8 +9,8 @@
 
 #include "cli/command.h"
 #include "cli/number_checks.h"
-#include "trace/reader.h"
-#include "trace/report.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
 
 namespace redline::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "cli/command.h"
 #include "profiler/launch/run_command.h"
-#include "tuner/config_file.h"
-#include "tuner/placeholders.h"
+#include "tuner/space/config_file.h"
+#include "tuner/space/placeholders.h"
 
 namespace redline::cli {
 

@@ -32,22 +32,25 @@ target_compile_options(redline_settings INTERFACE -Wall -Wextra -Wconversion -We
 target_compile_options(redline_settings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(redline_settings INTERFACE "${CMAKE_SOURCE_DIR}")
 
-# redline_sources(VAR): the .cc files of this folder that are neither tests nor a main program.
+# redline_sources(VAR FOLDERS...): the .cc files of this folder, and of the FOLDERS in it, that are neither
+# tests nor a main program.
 function(redline_sources out)
-  file(GLOB sources CONFIGURE_DEPENDS "*.cc")
+  list(TRANSFORM ARGN APPEND "/*.cc" OUTPUT_VARIABLE deeper)
+  file(GLOB sources CONFIGURE_DEPENDS "*.cc" ${deeper})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# redline_tests(NAME LIBS...): one GoogleTest program from the x_test.cc files of this folder.
-# LABELS and ENVIRONMENT go to CTest.
+# redline_tests(NAME LIBS... [FOLDERS...]): one GoogleTest program from the x_test.cc files of this folder
+# and of the FOLDERS in it. ENVIRONMENT goes to CTest.
 function(redline_tests name)
   if(NOT REDLINE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS;FOLDERS;ENVIRONMENT" ${ARGN})
   if(NOT arg_SOURCES)
-    file(GLOB arg_SOURCES CONFIGURE_DEPENDS "*_test.cc")
+    list(TRANSFORM arg_FOLDERS APPEND "/*_test.cc" OUTPUT_VARIABLE deeper)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS "*_test.cc" ${deeper})
   endif()
   if(NOT arg_SOURCES)
     return()

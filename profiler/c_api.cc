@@ -7,8 +7,8 @@
 
 #include "profiler/adapter.h"
 #include "profiler/control.h"
-#include "profiler/nvtx_tool.h"
-#include "profiler/per_thread.h"
+#include "profiler/log/per_thread.h"
+#include "profiler/nvtx/nvtx_tool.h"
 #include "profiler/ranges.h"
 #include "profiler/recorder.h"
 #include "profiler/schedule.h"

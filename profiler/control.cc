@@ -20,7 +20,7 @@
 
 #include "profiler/capture.h"
 #include "profiler/launch/control_address.h"
-#include "profiler/quiet_thread.h"
+#include "profiler/log/quiet_thread.h"
 #include "profiler/recorder.h"
 #include "profiler/signals.h"
 

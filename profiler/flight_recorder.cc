@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "profiler/quiet_thread.h"
-#include "profiler/trace_summary.h"
+#include "profiler/log/quiet_thread.h"
+#include "profiler/write/trace_summary.h"
 
 namespace redline::profiler {
 namespace {

@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profiler/assembler.h"
-#include "profiler/thread_log.h"
+#include "profiler/log/thread_log.h"
+#include "profiler/write/assembler.h"
 
 namespace redline::profiler {
 

@@ -24,7 +24,7 @@
 #include "profiler/adapter.h"
 #include "profiler/c_api.h"
 #include "profiler/control.h"
-#include "profiler/job_rank.h"
+#include "profiler/host/job_rank.h"
 #include "profiler/options.h"
 #include "profiler/recorder.h"
 #include "profiler/redline.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "profiler/control.h"
-#include "profiler/record.h"
+#include "profiler/log/record.h"
 #include "profiler/recorder.h"
 
 namespace redline::profiler {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "profiler/record.h"
+#include "profiler/log/record.h"
 #include "profiler/slow_steps.h"
 
 namespace redline::profiler {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "profiler/job_rank.h"
+#include "profiler/host/job_rank.h"
 
 namespace redline::profiler {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "profiler/per_thread.h"
+#include "profiler/log/per_thread.h"
 #include "profiler/source.h"
 #include "profiler/step_marker.h"
 

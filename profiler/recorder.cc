@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "profiler/cupti/cupti_source.h"
-#include "profiler/per_thread.h"
-#include "profiler/quiet_thread.h"
-#include "profiler/run_metadata.h"
+#include "profiler/host/run_metadata.h"
+#include "profiler/log/per_thread.h"
+#include "profiler/log/quiet_thread.h"
 
 namespace redline::profiler {
 namespace {

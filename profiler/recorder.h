@@ -15,17 +15,17 @@
 #include <vector>
 
 #include "profiler/capture.h"
-#include "profiler/chunk_pool.h"
-#include "profiler/clock_pair.h"
 #include "profiler/flight_recorder.h"
-#include "profiler/gpu_samples.h"
-#include "profiler/host_samples.h"
+#include "profiler/host/clock_pair.h"
+#include "profiler/host/gpu_samples.h"
+#include "profiler/host/host_samples.h"
 #include "profiler/job_steps.h"
+#include "profiler/log/chunk_pool.h"
+#include "profiler/log/text_table.h"
+#include "profiler/log/thread_log.h"
 #include "profiler/options.h"
 #include "profiler/source.h"
-#include "profiler/text_table.h"
-#include "profiler/thread_log.h"
-#include "profiler/window.h"
+#include "profiler/write/window.h"
 
 namespace redline::cupti {
 class CuptiSource;

@@ -2,7 +2,7 @@
 #include <exception>
 
 #include "profiler/control.h"
-#include "profiler/quiet_thread.h"
+#include "profiler/log/quiet_thread.h"
 #include "profiler/recorder.h"
 #include "profiler/signals.h"
 

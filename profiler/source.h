@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "profiler/c_api.h"
-#include "profiler/record.h"
+#include "profiler/log/record.h"
 
 namespace redline::profiler {
 

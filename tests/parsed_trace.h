@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tests/trace_text.h"
-#include "trace/advice.h"
-#include "trace/analysis.h"
-#include "trace/reader.h"
+#include "trace/advice/advice.h"
+#include "trace/analysis/analysis.h"
+#include "trace/read/reader.h"
 
 namespace redline::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/host_samples.h"
+#include "profiler/host/host_samples.h"
 
 namespace redline::testing {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/machine.h"
-#include "tuner/space.h"
+#include "tuner/space/machine.h"
+#include "tuner/space/space.h"
 
 namespace redline::testing {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "trace/reader.h"
-#include "trace/report.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
 
 namespace redline::tuner {
 

@@ -5,7 +5,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "tuner/space.h"
+#include "tuner/space/space.h"
 
 namespace redline::tuner {
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tests/tuner_values.h"
-#include "tuner/strategy.h"
+#include "tuner/search/strategy.h"
 
 namespace redline::tuner {
 namespace {

@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "profiler/launch/record_request.h"
-#include "trace/diff.h"
-#include "trace/reader.h"
-#include "tuner/runner.h"
-#include "tuner/words.h"
+#include "trace/read/reader.h"
+#include "trace/report/diff.h"
+#include "tuner/trial/runner.h"
+#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {

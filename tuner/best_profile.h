@@ -4,8 +4,8 @@
 #include <atomic>
 #include <string>
 
-#include "tuner/best_config.h"
 #include "tuner/options.h"
+#include "tuner/study/best_config.h"
 
 namespace redline::tuner {
 

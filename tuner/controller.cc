@@ -4,8 +4,8 @@
 #include <chrono>
 #include <map>
 
-#include "tuner/host_prediction.h"
-#include "tuner/trial_threads.h"
+#include "tuner/search/host_prediction.h"
+#include "tuner/trial/trial_threads.h"
 
 namespace redline::tuner {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <atomic>
 
-#include "tuner/plan.h"
-#include "tuner/study.h"
-#include "tuner/trial.h"
+#include "tuner/search/plan.h"
+#include "tuner/study/study.h"
+#include "tuner/trial/trial.h"
 
 namespace redline::tuner {
 

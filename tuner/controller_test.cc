@@ -11,7 +11,7 @@
 #include <fstream>
 #include <set>
 
-#include "tuner/best_config.h"
+#include "tuner/study/best_config.h"
 
 namespace redline::tuner {
 namespace {

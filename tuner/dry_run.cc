@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "tuner/best_profile.h"
-#include "tuner/placeholders.h"
-#include "tuner/words.h"
+#include "tuner/space/placeholders.h"
+#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "tuner/options.h"
-#include "tuner/space.h"
-#include "tuner/strategy.h"
+#include "tuner/search/strategy.h"
+#include "tuner/space/space.h"
 
 namespace redline::tuner {
 

@@ -11,18 +11,18 @@
 #include <set>
 
 #include "tuner/advised_knobs.h"
-#include "tuner/best_config.h"
 #include "tuner/best_profile.h"
 #include "tuner/controller.h"
 #include "tuner/dry_run.h"
-#include "tuner/live_line.h"
 #include "tuner/options.h"
-#include "tuner/page.h"
-#include "tuner/runner.h"
-#include "tuner/slurm.h"
+#include "tuner/show/live_line.h"
+#include "tuner/show/page.h"
+#include "tuner/show/table.h"
+#include "tuner/study/best_config.h"
 #include "tuner/study_commands.h"
-#include "tuner/table.h"
-#include "tuner/trial_gpus.h"
+#include "tuner/trial/runner.h"
+#include "tuner/trial/slurm.h"
+#include "tuner/trial/trial_gpus.h"
 
 namespace redline::tuner {
 namespace {

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <regex>
 
-#include "tuner/knob.h"
-#include "tuner/slurm.h"
-#include "tuner/words.h"
+#include "tuner/space/knob.h"
+#include "tuner/trial/slurm.h"
+#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tuner/database.h"
-#include "tuner/plan.h"
-#include "tuner/trial.h"
+#include "tuner/search/plan.h"
+#include "tuner/study/database.h"
+#include "tuner/trial/trial.h"
 
 namespace redline::tuner {
 

@@ -10,10 +10,10 @@
 #include "cli/help_formatter.h"
 #include "cli/number_checks.h"
 #include "tuner/options.h"
-#include "tuner/page.h"
-#include "tuner/study.h"
-#include "tuner/table.h"
-#include "tuner/trial_text.h"
+#include "tuner/show/page.h"
+#include "tuner/show/table.h"
+#include "tuner/show/trial_text.h"
+#include "tuner/study/study.h"
 
 namespace redline::tuner {
 namespace {

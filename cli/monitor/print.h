@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/monitor/snapshot.h"
-#include "trace/report.h"
+#include "trace/report/report.h"
 
 namespace redline::monitor {
 

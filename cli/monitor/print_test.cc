@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "trace/text_canvas.h"
+#include "trace/report/text_canvas.h"
 
 namespace redline::monitor {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/monitor/print.h"
-#include "trace/format.h"
-#include "trace/text_canvas.h"
+#include "trace/base/format.h"
+#include "trace/report/text_canvas.h"
 
 namespace redline::monitor {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "profiler/host_reading.h"
+#include "profiler/host/host_reading.h"
 #include "profiler/nvml/xid_watch.h"
 
 namespace redline::monitor {

@@ -6,9 +6,9 @@
 
 #include "profiler/cupti/activity_args.h"
 #include "profiler/cupti/activity_names.h"
+#include "profiler/log/text_table.h"
 #include "profiler/source.h"
-#include "profiler/text_table.h"
-#include "trace/collective_names.h"
+#include "trace/analysis/collective_names.h"
 
 namespace redline::cupti {
 

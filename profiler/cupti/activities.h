@@ -25,8 +25,8 @@
 #include "profiler/cupti/device_table.h"
 #include "profiler/cupti/gpu_annotations.h"
 #include "profiler/cupti/launches.h"
+#include "profiler/log/record.h"
 #include "profiler/nvml/gpu_reading.h"
-#include "profiler/record.h"
 
 namespace redline::cupti {
 

@@ -1,6 +1,6 @@
 // What is told of GPUs and streams rather than of work: counters, and what streams are.
 #include "profiler/cupti/activities.h"
-#include "profiler/gpu_samples.h"
+#include "profiler/host/gpu_samples.h"
 #include "profiler/source.h"
 
 namespace redline::cupti {

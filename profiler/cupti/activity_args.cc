@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "profiler/cupti/activity_names.h"
-#include "profiler/text_table.h"
+#include "profiler/log/text_table.h"
 
 namespace redline::cupti {
 namespace {

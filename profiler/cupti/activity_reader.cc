@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "profiler/cupti/compact_records.h"
-#include "profiler/quiet_thread.h"
+#include "profiler/log/quiet_thread.h"
 
 namespace redline::cupti {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "trace/collective_names.h"
-#include "trace/element_bytes.h"
+#include "trace/analysis/collective_names.h"
+#include "trace/model/element_bytes.h"
 
 namespace redline::cupti {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "profiler/clock_pair.h"
-#include "profiler/monotonic_clock.h"
+#include "profiler/host/clock_pair.h"
+#include "profiler/log/monotonic_clock.h"
 
 namespace redline::cupti {
 namespace {

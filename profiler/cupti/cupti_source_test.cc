@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include "profiler/clock_pair.h"
 #include "profiler/cupti/testing_source.h"
+#include "profiler/host/clock_pair.h"
 
 namespace redline::cupti {
 namespace {

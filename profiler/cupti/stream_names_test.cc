@@ -1,7 +1,7 @@
 #include "profiler/cupti/stream_names.h"
 
 #include "profiler/cupti/testing_window.h"
-#include "profiler/nvtx_abi.h"
+#include "profiler/nvtx/nvtx_abi.h"
 
 namespace redline::cupti {
 namespace {

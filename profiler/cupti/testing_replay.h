@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "profiler/cupti/testing_window.h"
-#include "trace/args_scan.h"
-#include "trace/reader.h"
+#include "trace/read/args_scan.h"
+#include "trace/read/reader.h"
 
 namespace redline::cupti {
 

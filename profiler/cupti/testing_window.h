@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "profiler/c_api.h"
-#include "profiler/record.h"
+#include "profiler/log/record.h"
 #include "tests/stubs/stub_cuda.h"
 #include "tests/stubs/stub_cupti.h"
 

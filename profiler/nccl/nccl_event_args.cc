@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "profiler/log/text_table.h"
 #include "profiler/nccl/communicator.h"
 #include "profiler/nccl/nccl_event.h"
-#include "profiler/text_table.h"
-#include "trace/text_buffer.h"
+#include "trace/write/text_buffer.h"
 
 namespace redline::nccl {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "profiler/c_api.h"
-#include "profiler/record.h"
+#include "profiler/log/record.h"
 
 namespace redline::nccl {
 namespace {

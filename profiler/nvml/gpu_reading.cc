@@ -1,6 +1,6 @@
 #include "profiler/nvml/gpu_reading.h"
 
-#include "profiler/monotonic_clock.h"
+#include "profiler/log/monotonic_clock.h"
 
 namespace redline::nvml {
 namespace {

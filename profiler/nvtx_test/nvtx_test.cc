@@ -15,8 +15,8 @@
 #include <string>
 #include <thread>
 
-#include "profiler/nvtx_abi.h"
-#include "profiler/nvtx_payload.h"
+#include "profiler/nvtx/nvtx_abi.h"
+#include "profiler/nvtx/nvtx_payload.h"
 #include "profiler/redline.h"
 
 namespace {

@@ -14,9 +14,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiler/log/record.h"
 #include "profiler/python/pointer_map.h"
 #include "profiler/python/python_object.h"
-#include "profiler/record.h"
 
 namespace redline::profiler {
 

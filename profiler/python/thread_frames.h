@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "profiler/log/record.h"
 #include "profiler/python/frame_names.h"
-#include "profiler/record.h"
 
 namespace redline::profiler {
 

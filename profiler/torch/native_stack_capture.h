@@ -1,7 +1,7 @@
 // The C++ call stack of the calling thread, as return addresses: native_stack.h names them.
 #pragma once
 
-#include "profiler/record.h"
+#include "profiler/log/record.h"
 
 namespace redline::profiler {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "trace/text_buffer.h"
+#include "trace/write/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "trace/text_buffer.h"
+#include "trace/write/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

@@ -13,7 +13,7 @@
 #include <unordered_set>
 
 #include "profiler/collectives.h"
-#include "profiler/per_thread.h"
+#include "profiler/log/per_thread.h"
 #include "profiler/source.h"
 #include "profiler/torch/input_key.h"
 #include "profiler/torch/native_stack_capture.h"

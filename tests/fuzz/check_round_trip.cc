@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/check_trace.h"
-#include "trace/reader.h"
-#include "trace/rewrite.h"
+#include "trace/read/reader.h"
+#include "trace/write/rewrite.h"
 
 namespace redline::fuzz {
 namespace {

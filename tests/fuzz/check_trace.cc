@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "trace/args.h"
-#include "trace/reader.h"
-#include "trace/text_cursor.h"
+#include "trace/model/args.h"
+#include "trace/model/text_cursor.h"
+#include "trace/read/reader.h"
 
 namespace redline::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/model.h"
+#include "trace/model/model.h"
 
 namespace redline::fuzz {
 

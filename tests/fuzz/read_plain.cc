@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "tests/fuzz/check_trace.h"
-#include "trace/reader.h"
-#include "trace/report.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto trace =

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/fuzz/check_trace.h"
-#include "trace/reader.h"
+#include "trace/read/reader.h"
 
 namespace redline::fuzz {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "profiler/monotonic_clock.h"
+#include "profiler/log/monotonic_clock.h"
 
 namespace redline::stub {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "profiler/monotonic_clock.h"
+#include "profiler/log/monotonic_clock.h"
 #include "tests/stubs/stub_cupti.h"
 
 namespace redline::stub {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "tuner/report_channel.h"
+#include "tuner/trial/report_channel.h"
 
 namespace redline {
 namespace {

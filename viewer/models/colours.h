@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/report.h"
+#include "trace/report/report.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/lane_pixels.h"
 #include "viewer/models/slice_class.h"

@@ -1,7 +1,7 @@
 // Two runs in one window: their timelines on aligned steps, and what became faster or slower.
 #pragma once
 
-#include "trace/diff.h"
+#include "trace/report/diff.h"
 #include "viewer/models/table.h"
 
 namespace redline::viewer {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/report.h"
+#include "trace/report/report.h"
 #include "viewer/models/graph.h"
 #include "viewer/models/lane_pyramid.h"
 #include "viewer/models/tracks.h"

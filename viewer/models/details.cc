@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "trace/category.h"
+#include "trace/model/category.h"
 #include "viewer/models/format.h"
 #include "viewer/models/search.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/report.h"
+#include "trace/report/report.h"
 #include "viewer/models/session.h"
 #include "viewer/models/table.h"
 

@@ -8,9 +8,9 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "trace/diff.h"
-#include "trace/reader.h"
-#include "trace/report.h"
+#include "trace/read/reader.h"
+#include "trace/report/diff.h"
+#include "trace/report/report.h"
 #include "viewer/models/colours.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/links.h"

@@ -1,7 +1,7 @@
 // The tables under the timeline, out of the report: nothing is computed here.
 #pragma once
 
-#include "trace/report.h"
+#include "trace/report/report.h"
 #include "viewer/models/table.h"
 
 namespace redline::viewer {

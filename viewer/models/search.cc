@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "trace/category.h"
-#include "trace/text_cursor.h"
+#include "trace/model/category.h"
+#include "trace/model/text_cursor.h"
 #include "viewer/models/match_text.h"
 
 namespace redline::viewer {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <span>
 
-#include "trace/category.h"
+#include "trace/model/category.h"
 #include "viewer/models/slice_class.h"
 
 namespace redline::viewer {

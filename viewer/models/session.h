@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/model.h"
+#include "trace/model/model.h"
 #include "viewer/models/lane_pyramid.h"
 #include "viewer/models/time_axis.h"
 

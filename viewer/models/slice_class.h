@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/model.h"
+#include "trace/model/model.h"
 
 namespace redline::viewer {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/report.h"
+#include "trace/report/report.h"
 #include "viewer/models/slice_class.h"
 
 namespace redline::viewer {

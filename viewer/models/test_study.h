@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "tuner/study.h"
+#include "tuner/study/study.h"
 
 namespace redline::viewer {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/reader.h"
+#include "trace/read/reader.h"
 #include "viewer/models/session.h"
 
 namespace redline::viewer {

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "trace/category.h"
+#include "trace/model/category.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {

@@ -7,11 +7,11 @@
 #include <fstream>
 #include <string_view>
 
-#include "tuner/best_config.h"
-#include "tuner/study.h"
-#include "tuner/study_figures.h"
-#include "tuner/trial_text.h"
-#include "tuner/words.h"
+#include "tuner/show/trial_text.h"
+#include "tuner/study/best_config.h"
+#include "tuner/study/study.h"
+#include "tuner/study/study_figures.h"
+#include "tuner/trial/words.h"
 #include "viewer/models/match_text.h"
 
 namespace redline::viewer {

@@ -5,7 +5,7 @@
 
 #include <QTemporaryDir>
 
-#include "tuner/database.h"
+#include "tuner/study/database.h"
 #include "viewer/models/test_study.h"
 
 namespace redline::viewer {

@@ -4,8 +4,8 @@
 
 #include <QTabWidget>
 
-#include "trace/diff.h"
-#include "trace/report.h"
+#include "trace/report/diff.h"
+#include "trace/report/report.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/table_view.h"
 

@@ -1,0 +1,227 @@
+#include "profiler/host/gpu_samples.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <list>
+#include <mutex>
+#include <semaphore>
+#include <string>
+#include <utility>
+
+#include "profiler/cupti/cupti_library.h"
+#include "profiler/cupti/device_table.h"
+#include "profiler/log/quiet_thread.h"
+#include "profiler/nvml/xid_watch.h"
+#include "trace/write/text_buffer.h"
+
+namespace redline::profiler {
+namespace {
+
+constexpr auto kMostWaitAtEnd = std::chrono::seconds(2);
+constexpr auto kSearchInterval = std::chrono::milliseconds(500);
+constexpr size_t kMostXids = 100;
+
+template <typename Number>
+void add(std::vector<HostSample>& samples, const std::string& track, const char* unit,
+         const std::optional<Number>& value, double scale = 1) {
+  if (value) samples.push_back({track, unit, scale * static_cast<double>(*value)});
+}
+
+void add_throttle(std::vector<HostSample>& samples, const std::string& gpu,
+                  const nvml::GpuReading& before, const nvml::GpuReading& now) {
+  if (!now.throttle_reasons) return;
+  for (const nvml::ThrottleReason& reason : nvml::kThrottleReasons) {
+    const bool was = (before.throttle_reasons.value_or(0) & reason.bits) != 0;
+    const bool is = (*now.throttle_reasons & reason.bits) != 0;
+    if (was || is) samples.push_back({gpu + " throttled", reason.name, is ? 1.0 : 0.0});
+  }
+}
+
+void submit_xid(int device, uint64_t number) {
+  Record record;
+  record.kind = RecordKind::kMark;
+  record.begin_ns = monotonic_ns();
+  record.name = intern_name("GPU " + std::to_string(device) + ": Xid " + std::to_string(number));
+  record.of = SliceFields{.category = intern_name("gpu_error"),
+                          .args = intern_args("\"device\": " + std::to_string(device) +
+                                              ", \"Xid\": " + std::to_string(number))};
+  submit(record);
+}
+
+}  // namespace
+
+std::vector<HostSample> gpu_samples(int device, const nvml::GpuReading& before,
+                                    const nvml::GpuReading& now) {
+  constexpr double kMib = 1.0 / (1 << 20);
+  std::vector<HostSample> samples;
+  const std::string gpu = "GPU " + std::to_string(device);
+  add(samples, gpu, "busy %", now.busy, 100);
+  add(samples, gpu + " memory bus", "busy %", now.memory_busy, 100);
+  add(samples, gpu + " memory", "MiB", now.memory_used_bytes, kMib);
+  add(samples, gpu + " power", "W", now.power_w);
+  add(samples, gpu + " SM clock", "MHz", now.sm_clock_mhz);
+  add(samples, gpu + " memory clock", "MHz", now.memory_clock_mhz);
+  add(samples, gpu + " temperature", "°C", now.temperature_c);
+  const nvml::GpuTraffic traffic = nvml::traffic_between(before, now);
+  add(samples, gpu + " PCIe received", "MB/s", traffic.pcie_received, 1e-6);
+  add(samples, gpu + " PCIe sent", "MB/s", traffic.pcie_sent, 1e-6);
+  add(samples, gpu + " NVLink received", "MB/s", traffic.nvlink_received, 1e-6);
+  add(samples, gpu + " NVLink sent", "MB/s", traffic.nvlink_sent, 1e-6);
+  add_throttle(samples, gpu, before, now);
+  const std::string errors = gpu + " ECC errors";
+  if (now.ecc_corrected.value_or(0) > 0) add(samples, errors, "corrected", now.ecc_corrected);
+  if (now.ecc_uncorrected.value_or(0) > 0) add(samples, errors, "uncorrected", now.ecc_uncorrected);
+  return samples;
+}
+
+class GpuSampler::Run {
+ public:
+  void sample(int32_t hz) {
+    try {
+      sample_rounds(hz);
+    } catch (const std::exception&) {
+      // No memory: the job goes on, and so does the trace without these tracks.
+    }
+    ended_.release();
+  }
+
+  /// Whether the thread has ended, or soon will.
+  [[nodiscard]] bool stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    wake_.notify_one();
+    return ended_.try_acquire_for(kMostWaitAtEnd);
+  }
+
+  /// After stop(): into the trace, if there was anything to see.
+  void add_entries() const {
+    if (!refusal_.empty()) {
+      return add_entry("redline", R"({"nvml": {"off": )" + trace::json_string(refusal_) + "}}");
+    }
+    if (gpus_.empty()) return;
+    const auto lost = std::ranges::count_if(gpus_, &Gpu::is_lost);
+    std::string xids;
+    for (const uint64_t xid : xids_) xids += (xids.empty() ? "" : ", ") + std::to_string(xid);
+    add_entry("redline", "{\"nvml\": {\"gpus\": " + std::to_string(gpus_.size()) +
+                             ", \"lost_gpus\": " + std::to_string(lost) + ", \"lost_readings\": " +
+                             std::to_string(failures_) + ", \"xids\": [" + xids + "]}}");
+  }
+
+ private:
+  struct Gpu {
+    int device;
+    nvmlDevice_t handle;
+    nvml::GpuReader reader;
+    nvml::GpuReading before = {};
+    bool is_lost = false;
+  };
+
+  void sample_rounds(int32_t hz) {
+    const std::chrono::duration<double> interval(1.0 / hz);
+    auto next_search = std::chrono::steady_clock::now();
+    std::unique_lock lock(mutex_);
+    do {
+      lock.unlock();
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= next_search) {
+        find_gpus();
+        next_search = now + kSearchInterval;
+      }
+      for (Gpu& gpu : gpus_) sample_gpu(gpu);
+      take_xids();
+      lock.lock();
+    } while (refusal_.empty() && !wake_.wait_for(lock, interval, [this] { return is_over_; }));
+  }
+
+  void find_gpus() {
+    for (const cupti::UsedGpu& used : cupti::gpus_in_use()) {
+      if (std::ranges::find(gpus_, used.device, &Gpu::device) != gpus_.end()) continue;
+      if (!library_ && !load()) return;
+      nvmlDevice_t handle = nullptr;
+      if (REDLINE_NVML(*library_, nvmlDeviceGetHandleByPciBusId_v2, used.pci_bus.c_str(),
+                       &handle) != nvml::kSuccess) {
+        continue;
+      }
+      gpus_.push_back({used.device, handle, nvml::GpuReader(*library_, handle)});
+      static_cast<void>(xid_watch_->add(handle));
+    }
+  }
+
+  [[nodiscard]] bool load() {
+    library_.emplace();
+    const int status = library_->loaded() ? REDLINE_NVML(*library_, nvmlInit_v2) : nvml::kSuccess;
+    if (!library_->loaded()) refusal_ = "libnvidia-ml.so.1 is not found; it comes with the driver";
+    if (status != nvml::kSuccess) refusal_ = library_->error_text(status);
+    if (refusal_.empty()) xid_watch_.emplace(*library_);
+    return refusal_.empty();
+  }
+
+  void sample_gpu(Gpu& gpu) {
+    if (gpu.is_lost) return;
+    nvml::GpuReading now = gpu.reader.read(false);
+    const std::lock_guard lock(mutex_);
+    if (is_over_) return;  // it may have taken so long that another window has begun
+    failures_ += now.failures;
+    gpu.is_lost = now.is_lost;
+    submit_samples(gpu_samples(gpu.device, gpu.before, now), now.time_ns);
+    gpu.before = now;
+  }
+
+  void take_xids() {
+    if (!xid_watch_) return;
+    for (const auto& [handle, number] : xid_watch_->take()) {
+      const std::lock_guard lock(mutex_);
+      if (is_over_ || xids_.size() >= kMostXids) return;
+      const auto gpu = std::ranges::find(gpus_, handle, &Gpu::handle);
+      if (gpu == gpus_.end()) continue;
+      xids_.push_back(number);
+      submit_xid(gpu->device, number);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_over_ = false;  // under mutex_
+  std::binary_semaphore ended_{0};
+  // The thread's; others look at them when it has ended.
+  std::optional<nvml::Library> library_;
+  std::optional<nvml::XidWatch> xid_watch_;
+  std::list<Gpu> gpus_;
+  std::vector<uint64_t> xids_;
+  uint64_t failures_ = 0;
+  std::string refusal_;
+};
+
+void GpuSampler::enable(const SourceOptions& options) noexcept {
+  if (options.host_samples_hz <= 0 || !options.record_gpu || run_ || !cupti::has_driver()) return;
+  try {
+    run_ = std::make_shared<Run>();
+    const int32_t hz = options.host_samples_hz;
+    thread_ = start_quiet_thread([run = run_, hz] { run->sample(hz); });
+  } catch (const std::exception&) {
+  }
+  if (!thread_) run_.reset();
+}
+
+void GpuSampler::disable() noexcept {
+  if (!run_) return;
+  try {
+    if (run_->stop()) {
+      thread_->join();
+      run_->add_entries();
+    } else {
+      thread_->detach();
+      add_entry("redline", R"({"nvml": {"off": "NVML did not answer"}})");
+    }
+  } catch (const std::exception&) {
+    // No memory: nothing is said of the GPUs' state.
+  }
+  thread_.reset();
+  run_.reset();
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,161 @@
+#include "profiler/host/gpu_samples.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "profiler/c_api.h"
+#include "tests/sample_lines.h"
+
+namespace redline::profiler {
+namespace {
+
+using nlohmann::json;
+using redline::testing::text_of;
+
+TEST(GpuSamples, AreWhatTheGpuTellsAndItsTrafficSinceBefore) {
+  const nvml::GpuReading before = {.time_ns = 1'000'000'000, .nvlink_sent_bytes = 1'000'000};
+  const nvml::GpuReading now = {.time_ns = 1'100'000'000,
+                                .busy = 0.97,
+                                .memory_busy = 0.5,
+                                .memory_used_bytes = 3 << 20,
+                                .power_w = 512.5,
+                                .sm_clock_mhz = 1980,
+                                .temperature_c = 64,
+                                .ecc_uncorrected = 1,
+                                .nvlink_sent_bytes = 3'000'000};
+  EXPECT_EQ(text_of(gpu_samples(2, before, now)),
+            "GPU 2 97 busy %\n"
+            "GPU 2 memory bus 50 busy %\n"
+            "GPU 2 memory 3 MiB\n"
+            "GPU 2 power 512.5 W\n"
+            "GPU 2 SM clock 1980 MHz\n"
+            "GPU 2 temperature 64 °C\n"
+            "GPU 2 NVLink sent 20 MB/s\n"
+            "GPU 2 ECC errors 1 uncorrected\n");
+  EXPECT_EQ(text_of(gpu_samples(0, {}, {})), "");
+}
+
+TEST(GpuSamples, TellWhyAGpuIsThrottledUntilItIsNot) {
+  const nvml::GpuReading free = {.throttle_reasons = 0};
+  const nvml::GpuReading capped = {.throttle_reasons = nvml::kPowerCap};
+  EXPECT_EQ(text_of(gpu_samples(0, {}, capped)), "GPU 0 throttled 1 power cap\n");
+  EXPECT_EQ(text_of(gpu_samples(0, capped, free)), "GPU 0 throttled 0 power cap\n");
+  EXPECT_EQ(text_of(gpu_samples(0, free, free)), "");
+}
+
+/// A window on a machine whose driver is the stub.
+class GpuSampling : public ::testing::Test {
+ protected:
+  GpuSampling() {
+    for (const char* name : {"libcuda.so.1", "libcupti.so.13", "libnvidia-ml.so.1"}) {
+      const std::string path = std::string(REDLINE_STUB_DIR) + "/" + name;
+      library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+      EXPECT_NE(library_, nullptr) << dlerror();
+    }
+  }
+  ~GpuSampling() override {
+    redline_discard();
+    std::filesystem::remove(path_);
+    for (const char* name : {"GPUS", "VISIBLE", "LOST_AFTER", "XID", "HANG", "NVML_STATUS"}) {
+      unsetenv((std::string("REDLINE_STUB_") + name).c_str());
+    }
+  }
+  static void set(const std::string& name, int value) {
+    setenv(("REDLINE_STUB_" + name).c_str(), std::to_string(value).c_str(), 1);
+  }
+  [[nodiscard]] int rounds() const {
+    return reinterpret_cast<int (*)()>(dlsym(library_, "redline_stub_load_questions"))();
+  }
+  /// A window in which GPUs are asked `wanted` times.
+  [[nodiscard]] json record(int wanted, int xid = 0, bool with_gpu = true) const {
+    const json options{
+        {"directory", ::testing::TempDir()}, {"host_samples_hz", 100}, {"gpu", with_gpu}};
+    EXPECT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
+    EXPECT_EQ(redline_start(), 0) << redline_last_error();
+    set("XID", xid);
+    const int begun = rounds();
+    for (int i = 0; i < 10'000 && rounds() < begun + wanted; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
+    EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
+    std::ifstream file(path_);
+    return json::parse(file);
+  }
+  /// The values of each "track: unit".
+  static std::map<std::string, std::vector<double>> tracks_of(const json& trace) {
+    std::map<std::string, std::vector<double>> tracks;
+    for (const json& event : trace["traceEvents"]) {
+      if (event["ph"] != "C") continue;
+      const auto of_unit = event["args"].begin();
+      tracks[event["name"].get<std::string>() + ": " + of_unit.key()].push_back(*of_unit);
+    }
+    return tracks;
+  }
+
+  void* library_ = nullptr;  ///< of NVML
+  const std::string path_ = ::testing::TempDir() + "gpus." + std::to_string(getpid()) + ".json";
+};
+
+TEST_F(GpuSampling, OfEachGpuThatTheProcessUses) {
+  set("GPUS", 8);
+  set("VISIBLE", 2);
+  const json trace = record(8);
+  auto tracks = tracks_of(trace);
+  EXPECT_GE(tracks["GPU 0: busy %"].size(), 2U);
+  EXPECT_EQ(tracks["GPU 0: busy %"][0], 97);
+  EXPECT_EQ(tracks["GPU 1: busy %"][0], 87);
+  EXPECT_EQ(tracks["GPU 1 power: W"][0], 512.3);
+  EXPECT_NEAR(tracks["GPU 0 PCIe received: MB/s"][0], 12'000, 6'000);
+  EXPECT_EQ(tracks["GPU 0 throttled: heat"][0], 1);
+  EXPECT_FALSE(tracks.contains("GPU 2: busy %"));
+  EXPECT_EQ(trace["redline"]["nvml"],
+            json::parse(R"({"gpus": 2, "lost_gpus": 0, "lost_readings": 0, "xids": []})"));
+}
+
+TEST_F(GpuSampling, AGpuThatFallsOffTheBusIsCountedAndTheOthersGoOn) {
+  set("GPUS", 2);
+  set("VISIBLE", 2);
+  set("LOST_AFTER", 6);
+  const json trace = record(20, 79);
+  auto tracks = tracks_of(trace);
+  EXPECT_LE(tracks["GPU 1: busy %"].size(), 6U);
+  EXPECT_FALSE(tracks["GPU 0: busy %"].empty());
+  EXPECT_EQ(trace["redline"]["nvml"]["lost_gpus"], 1);
+  EXPECT_EQ(trace["redline"]["nvml"]["xids"], json({79}));
+  const auto& events = trace["traceEvents"];
+  const auto xid =
+      std::ranges::find(events, "GPU 0: Xid 79", [](const json& e) { return e["name"]; });
+  ASSERT_NE(xid, events.end());
+  EXPECT_EQ((*xid)["args"], json({{"device", 0}, {"Xid", 79}}));
+}
+
+TEST_F(GpuSampling, NotWithoutTheGpu) {
+  const json trace = record(0, 0, false);
+  EXPECT_FALSE(tracks_of(trace).contains("GPU 0: busy %"));
+  EXPECT_FALSE(trace["redline"].contains("nvml"));
+}
+
+TEST_F(GpuSampling, ADriverThatRefusesIsNamed) {
+  set("NVML_STATUS", nvml::kLibraryMismatch);
+  EXPECT_EQ(record(0)["redline"]["nvml"], json({{"off", "Driver/library version mismatch"}}));
+}
+
+TEST_F(GpuSampling, OneThatNeverAnswersHoldsNobodyUp) {
+  set("HANG", 1);
+  const json trace = record(0);
+  EXPECT_EQ(trace["redline"]["nvml"], json({{"off", "NVML did not answer"}}));
+  EXPECT_TRUE(trace["redline"].contains("gpu")) << "CUPTI's part is there";
+}
+
+}  // namespace
+}  // namespace redline::profiler

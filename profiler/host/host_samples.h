@@ -1,0 +1,51 @@
+// The machine beside the training: how busy its cores are, what the process and its DataLoader
+// workers take, as counter tracks in the trace.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "profiler/host/host_reading.h"
+#include "profiler/source.h"
+
+namespace redline::profiler {
+
+/// One value of a counter track, e.g. {"CPU 0", "busy %", 87.5}.
+struct HostSample {
+  std::string track;
+  std::string unit;
+  double value = 0;
+};
+
+/// What `now` tells, and what happened since `before`: rates and shares of the time in between.
+[[nodiscard]] std::vector<HostSample> host_samples(const HostReading& before,
+                                                   const HostReading& now);
+/// The same of each core.
+[[nodiscard]] std::vector<HostSample> core_samples(const HostReading& before,
+                                                   const HostReading& now);
+
+/// Each as a counter of the trace.
+void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns);
+
+/// Samples from prepare to stop, SourceOptions::host_samples_hz times a second, on a thread of its
+/// own: training threads pay nothing.
+class HostSampler final : public Source {
+ public:
+  void enable(const SourceOptions& options) noexcept override;
+  void disable() noexcept override;
+
+ private:
+  void run(int32_t hz);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_over_ = false;  // under mutex_
+  std::optional<std::thread> thread_;
+};
+
+}  // namespace redline::profiler

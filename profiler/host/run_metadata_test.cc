@@ -1,0 +1,99 @@
+#include "profiler/host/run_metadata.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace redline::profiler {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RunMetadata : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(root_); }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void put(const std::string& file, const std::string& text) const {
+    const fs::path path = root_ + "/" + file;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  [[nodiscard]] json run(std::vector<const char*> environment = {}) const {
+    environment.push_back(nullptr);
+    return json::parse(run_metadata(root_, environment.data()));
+  }
+
+  const std::string root_ = ::testing::TempDir() + "run_metadata_test." + std::to_string(getpid());
+};
+
+TEST_F(RunMetadata, ShowsListedVariablesAndCountsTheOthers) {
+  const json found = run({"RANK=3", "AWS_SECRET_ACCESS_KEY=hidden", "OMP_NUM_THREADS=", "PATH=/bin",
+                          "NCCL_DEBUG=a=b \xff", "odd"});
+  EXPECT_EQ(found["environment"],
+            (json{{"RANK", "3"}, {"OMP_NUM_THREADS", ""}, {"NCCL_DEBUG", "a=b \uFFFD"}}));
+  EXPECT_EQ(found["environment_not_shown"], 3);
+  EXPECT_THAT(found.dump(), Not(HasSubstr("AWS")));
+  EXPECT_THAT(found.dump(), Not(HasSubstr("hidden")));
+}
+
+TEST_F(RunMetadata, TheListIsTheOneOfTheDocumentation) {
+  std::ifstream file(REDLINE_SOURCE_DIR "/docs/environment.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  for (const char* name : shown_variables()) {
+    EXPECT_THAT(text.str(), HasSubstr("`" + std::string(name) + "`"));
+  }
+}
+
+TEST_F(RunMetadata, TheCommandWithoutItsSecrets) {
+  put("proc/self/cmdline", std::string("python\0train.py\0--api-key\0abc\0--lr=1\0", 37));
+  EXPECT_EQ(run()["argv"], (json{"python", "train.py", "--api-key", "***", "--lr=1"}));
+}
+
+TEST(WithoutSecrets, AreNamedByTheWordBefore) {
+  EXPECT_THAT(without_secrets({"--token=a", "--hf_TOKEN", "b", "WANDB_API_KEY=c", "plain"}),
+              ElementsAre("--token=***", "--hf_TOKEN", "***", "WANDB_API_KEY=***", "plain"));
+  EXPECT_THAT(without_secrets({"--password", "--lr", "1", "keys.txt", "--max_tokens", "9"}),
+              ElementsAre("--password", "--lr", "1", "keys.txt", "--max_tokens", "9"));
+  EXPECT_THAT(without_secrets({"s3://me:pass@host/a", "http://host/a@b"}),
+              ElementsAre("s3://***@host/a", "http://host/a@b"));
+}
+
+TEST_F(RunMetadata, LimitsOfBothKindsOfCgroups) {
+  EXPECT_FALSE(run()["machine"].contains("cpu_limit"));
+  put("proc/self/cgroup", "0::/job\n");
+  put("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+  put("sys/fs/cgroup/job/memory.max", "1073741824\n");
+  EXPECT_EQ(run()["machine"]["cpu_limit"], 1.5);
+  EXPECT_EQ(run()["machine"]["memory_limit_bytes"], 1 << 30);
+  put("sys/fs/cgroup/job/cpu.max", "max 100000\n");
+  put("sys/fs/cgroup/job/memory.max", "max\n");
+  EXPECT_FALSE(run()["machine"].contains("cpu_limit"));
+  EXPECT_FALSE(run()["machine"].contains("memory_limit_bytes"));
+  put("proc/self/cgroup", "4:memory:/elsewhere\n3:cpu,cpuacct:/elsewhere\n");
+  put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
+  put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(run()["machine"]["cpu_limit"], 2.0);
+  EXPECT_FALSE(run()["machine"].contains("memory_limit_bytes"));
+}
+
+TEST_F(RunMetadata, OfThisProcess) {
+  const json found = json::parse(run_metadata());
+  EXPECT_THAT(found["argv"][0].get<std::string>(), HasSubstr("profiler_test"));
+  EXPECT_GE(found["machine"]["cores"], 1);
+  EXPECT_GT(found["machine"]["memory_bytes"], 1 << 20);
+}
+
+}  // namespace
+}  // namespace redline::profiler

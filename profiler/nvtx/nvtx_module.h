@@ -1,0 +1,29 @@
+// The functions of one module of one copy of NVTX, which its tool sets.
+#pragma once
+
+#include "profiler/nvtx/nvtx_abi.h"
+
+namespace redline::profiler {
+
+class NvtxModule {
+ public:
+  NvtxModule(const nvtx::CallbackTable& callbacks, int32_t module) {
+    if (callbacks.get_module_functions(module, &table_, &size_) == 0) size_ = 0;
+  }
+
+  template <typename Handler>
+  void set(unsigned number, Handler handler) const {
+    if (number < size_ && table_[number] != nullptr) {
+      *table_[number] = reinterpret_cast<nvtx::Function>(handler);
+    }
+  }
+
+ private:
+  nvtx::Function** table_ = nullptr;
+  unsigned size_ = 0;
+};
+
+/// Streams that are named by CUDA's driver API or runtime API.
+void serve_stream_names(const NvtxModule& driver, const NvtxModule& runtime);
+
+}  // namespace redline::profiler

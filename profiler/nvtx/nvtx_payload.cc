@@ -1,0 +1,254 @@
+#include "profiler/nvtx/nvtx_payload.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "profiler/nvtx/nvtx_domain.h"
+#include "trace/write/text_buffer.h"
+
+namespace redline::profiler {
+namespace {
+
+constexpr uint64_t kFirstOwnId = uint64_t{1} << 32;  // above those that programs choose
+constexpr uint64_t kFirstRegistered = 1 << 24;       // below are plain types
+// Pointers, offsets, arrays, what must be hidden.
+constexpr uint64_t kNotANumber = (1 << 1) | (1 << 2) | (1 << 3) | (7 << 4) | (1 << 9);
+
+enum class Form : uint8_t { kNone, kSigned, kUnsigned, kReal };
+
+struct Plain {
+  Form form = Form::kNone;
+  size_t size = 0;
+};
+
+Plain plain_type(uint64_t type) {
+  switch (type) {
+    case 11:
+      return {Form::kSigned, 1};
+    case 3:
+    case 13:
+      return {Form::kSigned, 2};
+    case 5:
+    case 15:
+      return {Form::kSigned, 4};
+    case 7:
+    case 9:
+    case 17:
+      return {Form::kSigned, 8};
+    case 2:
+    case 12:
+    case 32:
+      return {Form::kUnsigned, 1};
+    case 4:
+    case 14:
+      return {Form::kUnsigned, 2};
+    case 6:
+    case 16:
+    case 68:
+    case 69:
+    case 71:
+    case 73:
+      return {Form::kUnsigned, 4};
+    case 8:
+    case 10:
+    case 18:
+    case 22:
+    case 23:
+    case 70:
+    case 72:
+    case 74:
+      return {Form::kUnsigned, 8};
+    case 19:
+    case 43:
+      return {Form::kReal, 4};
+    case 20:
+    case 44:
+      return {Form::kReal, 8};
+    default:
+      return {};
+  }
+}
+
+struct Field {
+  std::string key;  ///< with quotes
+  uint64_t type;
+  size_t offset;
+};
+
+/// A schema or an enumeration of a domain.
+struct Registered {
+  const void* domain;
+  uint64_t id;
+  std::vector<Field> fields;
+  std::vector<std::pair<uint64_t, std::string>> values;  ///< of an enumeration; names with quotes
+  size_t size = 0;                                       ///< of an enumeration
+  const Registered* next = nullptr;
+};
+
+std::atomic<const Registered*> g_registered = nullptr;
+std::atomic<uint64_t> g_last_id = kFirstOwnId;
+
+/// What was registered again is found before its former self.
+const Registered* find(const void* domain, uint64_t id) {
+  const Registered* each = g_registered.load(std::memory_order_acquire);
+  while (each != nullptr && (each->id != id || each->domain != domain)) each = each->next;
+  return each;
+}
+
+uint64_t keep(std::unique_ptr<Registered> made) {
+  if (made->id == 0) made->id = g_last_id.fetch_add(1) + 1;
+  Registered* kept = made.release();
+  const uint64_t id = kept->id;
+  kept->next = g_registered.load();
+  while (!g_registered.compare_exchange_weak(kept->next, kept, std::memory_order_acq_rel)) {
+  }
+  return id;
+}
+
+size_t size_of(const void* domain, uint64_t type) {
+  if (type < kFirstRegistered) return plain_type(type).size;
+  const Registered* other = find(domain, type);
+  return other != nullptr ? other->size : 0;
+}
+
+/// Where a field lies that does not say so: behind the one before, as a compiler would put it.
+std::vector<Field> fields_of(const void* domain, const nvtx::SchemaAttributes& attributes) {
+  std::vector<Field> fields;
+  size_t end = 0;
+  for (size_t i = 0; i < attributes.count; ++i) {
+    const nvtx::SchemaEntry& entry = attributes.entries[i];
+    const size_t size = std::max(size_of(domain, entry.type), size_t{1});
+    size_t offset = entry.offset;
+    if (offset == 0 && i > 0) offset = (end + size - 1) / size * size;
+    end = offset + size;
+    if (entry.name == nullptr || (entry.flags & kNotANumber) != 0) continue;
+    fields.push_back({trace::json_string(entry.name), entry.type, offset});
+  }
+  return fields;
+}
+
+uint64_t read_unsigned(const char* data, size_t size) {
+  uint64_t value = 0;
+  std::memcpy(&value, data, std::min(size, sizeof(value)));  // the least byte comes first
+  return value;
+}
+
+int64_t read_signed(const char* data, size_t size) {
+  const auto unused = static_cast<int>(64 - 8 * size);
+  return static_cast<int64_t>(read_unsigned(data, size) << unused) >> unused;
+}
+
+double read_real(const char* data, size_t size) {
+  float narrow = 0;
+  double wide = 0;
+  if (size == sizeof(narrow)) std::memcpy(&narrow, data, size);
+  if (size == sizeof(wide)) std::memcpy(&wide, data, size);
+  return size == sizeof(narrow) ? static_cast<double>(narrow) : wide;
+}
+
+std::string value_text(const void* domain, uint64_t type, const char* data, size_t room) {
+  const size_t size = size_of(domain, type);
+  if (size == 0 || size > room) return "";
+  if (type >= kFirstRegistered) {
+    const Registered* enumeration = find(domain, type);
+    const uint64_t value = read_unsigned(data, size);
+    for (const auto& [known, name] : enumeration->values) {
+      if (known == value) return name;
+    }
+    return std::to_string(value);
+  }
+  switch (plain_type(type).form) {
+    case Form::kSigned:
+      return std::to_string(read_signed(data, size));
+    case Form::kUnsigned:
+      return std::to_string(read_unsigned(data, size));
+    case Form::kReal: {
+      trace::TextBuffer text;
+      text.number(read_real(data, size));
+      return std::string(text.view());
+    }
+    case Form::kNone:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+uint64_t register_schema(const void* domain, const nvtx::SchemaAttributes& attributes) noexcept {
+  if (attributes.entries == nullptr) return 0;
+  try {
+    auto made = std::make_unique<Registered>();
+    made->domain = &NvtxDomain::of(domain);
+    made->id = attributes.id;
+    made->fields = fields_of(made->domain, attributes);
+    return keep(std::move(made));
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+uint64_t register_enumeration(const void* domain, const nvtx::EnumAttributes& attributes) noexcept {
+  if (attributes.entries == nullptr || attributes.size > sizeof(uint64_t)) return 0;
+  try {
+    auto made = std::make_unique<Registered>();
+    made->domain = &NvtxDomain::of(domain);
+    made->id = attributes.id;
+    made->size = attributes.size;
+    for (size_t i = 0; i < attributes.count; ++i) {
+      const nvtx::EnumEntry& entry = attributes.entries[i];
+      if (entry.name != nullptr) {
+        made->values.emplace_back(entry.value, trace::json_string(entry.name));
+      }
+    }
+    return keep(std::move(made));
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+std::string payload_members(const void* domain, const nvtx::PayloadData* payloads, size_t count) {
+  std::string members;
+  domain = &NvtxDomain::of(domain);
+  for (size_t i = 0; i < count; ++i) {
+    const nvtx::PayloadData& payload = payloads[i];
+    const Registered* schema = find(domain, payload.schema);
+    if (schema == nullptr || payload.data == nullptr) continue;
+    for (const Field& field : schema->fields) {
+      if (field.offset >= payload.size) continue;
+      const std::string value =
+          value_text(domain, field.type, static_cast<const char*>(payload.data) + field.offset,
+                     payload.size - field.offset);
+      if (!value.empty()) members += ", " + field.key + ": " + value;
+    }
+  }
+  return members;
+}
+
+}  // namespace redline::profiler
+
+int InitializeInjectionNvtxExtension(redline::nvtx::ExtensionModule* module) {
+  using namespace redline;
+  if (module == nullptr || module->module != nvtx::kPayloadModule || module->segment_count == 0) {
+    return 1;  // the functions of other extensions do nothing
+  }
+  const nvtx::ExtensionSegment& segment = module->segments[0];
+  const auto set = [&](size_t number, auto* function) {
+    if (number < segment.count) segment.functions[number] = reinterpret_cast<intptr_t>(function);
+  };
+  set(
+      nvtx::kSchemaRegister, +[](const void* domain, const nvtx::SchemaAttributes* attributes) {
+        return attributes != nullptr ? profiler::register_schema(domain, *attributes) : 0;
+      });
+  set(
+      nvtx::kEnumRegister, +[](const void* domain, const nvtx::EnumAttributes* attributes) {
+        return attributes != nullptr ? profiler::register_enumeration(domain, *attributes) : 0;
+      });
+  return 1;
+}

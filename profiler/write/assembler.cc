@@ -1,0 +1,95 @@
+#include "profiler/write/assembler.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "profiler/write/record_writers.h"
+
+namespace redline::profiler {
+namespace {
+
+std::string process_name() {
+  std::ifstream file("/proc/self/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+trace::TraceHeader header_of(const AssemblerOptions& options) {
+  return {.base_ns = trace::quarter_base_ns(options.begin_ns + options.unix_offset_ns),
+          .pid = getpid(),
+          .entries = options.header,
+          .max_bytes = options.max_bytes};
+}
+
+}  // namespace
+
+Assembler::Assembler(const TextTable& texts, const AssemblerOptions& options)
+    : begin_ns_(options.begin_ns),
+      out_(texts, options.spool_path, header_of(options), options.unix_offset_ns) {}
+
+void Assembler::add(const Record& record, uint64_t tid) {
+  switch (record.kind) {
+    case RecordKind::kOperator:
+    case RecordKind::kAnnotation:
+    case RecordKind::kStep:
+      return operators_.add(record, tid);
+    case RecordKind::kSlice:
+      return write_slice(out_, record, tid);
+    case RecordKind::kMark:
+      return write_mark(out_, record, tid);
+    case RecordKind::kMemory:
+    case RecordKind::kOutOfMemory:
+      return write_memory(out_, record, tid);
+    case RecordKind::kCounter:
+      return write_counter(out_, record);
+    case RecordKind::kFrame:
+      return write_frame(out_, record, tid);
+    case RecordKind::kStack:
+      return operators_.add_stack(record, tid);
+    case RecordKind::kNvtx:
+      return nvtx_.add(record, tid);
+    case RecordKind::kNccl:
+      return write_nccl(out_, record, tid);
+    case RecordKind::kKernel:
+    case RecordKind::kCopy:
+    case RecordKind::kMemset:
+    case RecordKind::kSynchronization:
+    case RecordKind::kGpuAnnotation:
+    case RecordKind::kGpuOverhead:
+    case RecordKind::kCudaCall:
+    case RecordKind::kLaunchArrow:
+    case RecordKind::kGpuMemory:
+    case RecordKind::kMigration:
+    case RecordKind::kStreamName:
+      return gpu_.add(record, tid);
+  }
+}
+
+void Assembler::add_unfinished(Record record, uint64_t tid, int64_t end_ns) {
+  switch (record.kind) {
+    case RecordKind::kOperator:
+    case RecordKind::kAnnotation:
+    case RecordKind::kStep:
+      record.of.op.end_ns = end_ns;
+      return operators_.add_unfinished(record, tid);
+    case RecordKind::kNvtx:
+      record.of.nvtx.end_ns = end_ns;
+      return nvtx_.add_unfinished(record, tid);
+    default:
+      return;  // no other is told of before its end
+  }
+}
+
+void Assembler::finish(int64_t end_ns, const std::vector<Thread>& threads,
+                       const std::vector<trace::Entry>& entries) {
+  const int64_t begin = out_.unix_ns(begin_ns_);
+  out_.file().process(process_name(), begin);
+  for (const auto& thread : threads) out_.file().thread(thread.tid, thread.name, begin);
+  gpu_.finish(begin);
+  out_.file().span("Redline (0)", begin, out_.unix_ns(end_ns));
+  out_.file().complete(out_.unix_ns(end_ns), entries);
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,66 @@
+// Turns records into the events of one trace file. Runs on the writer thread only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "profiler/log/record.h"
+#include "profiler/log/text_table.h"
+#include "profiler/write/event_output.h"
+#include "profiler/write/gpu_writer.h"
+#include "profiler/write/nvtx_writer.h"
+#include "profiler/write/operator_writer.h"
+#include "trace/write/writer.h"
+
+namespace redline::profiler {
+
+struct AssemblerOptions {
+  std::string spool_path;
+  int64_t begin_ns = 0;        ///< monotonic_ns() where the window begins
+  int64_t unix_offset_ns = 0;  ///< unix time = monotonic_ns() + this, for the whole window
+  std::vector<trace::Entry> header;
+  uint64_t max_bytes = 0;  ///< TraceHeader::max_bytes
+};
+
+class Assembler {
+ public:
+  Assembler(const TextTable& texts, const AssemblerOptions& options);
+
+  void add(const Record& record, uint64_t tid);
+  /// A slice that had not ended at `end_ns`.
+  void add_unfinished(Record record, uint64_t tid, int64_t end_ns);
+  /// After each round over all threads.
+  void end_round() {
+    operators_.end_round();
+    nvtx_.end_round();
+  }
+  void flush() { out_.file().flush(); }
+  void set_effort(trace::DeflateEffort effort) { out_.file().set_effort(effort); }
+
+  struct Thread {
+    uint64_t tid;
+    std::string name;
+  };
+  /// Ends the file; `threads` get their rows.
+  void finish(int64_t end_ns, const std::vector<Thread>& threads,
+              const std::vector<trace::Entry>& entries);
+  [[nodiscard]] tl::expected<void, std::string> save(const std::string& path) {
+    return out_.file().save(path);
+  }
+
+  [[nodiscard]] uint64_t written() const { return out_.events(); }
+  [[nodiscard]] uint64_t lost_texts() const { return out_.lost_texts(); }
+  [[nodiscard]] uint64_t bytes_written() const { return out_.file().bytes_written(); }
+  [[nodiscard]] const std::string& error() const { return out_.file().error(); }
+
+ private:
+  const int64_t begin_ns_;
+  EventOutput out_;
+  OperatorWriter operators_{out_};
+  NvtxWriter nvtx_{out_};
+  GpuWriter gpu_{out_};
+};
+
+}  // namespace redline::profiler

@@ -1,0 +1,72 @@
+// The trace file of one window, as the writers of records see it. Writer thread only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiler/log/record.h"
+#include "profiler/log/text_table.h"
+#include "trace/write/writer.h"
+
+namespace redline::profiler {
+
+class EventOutput {
+ public:
+  EventOutput(const TextTable& texts, std::string spool_path, const trace::TraceHeader& header,
+              int64_t unix_offset_ns)
+      : texts_(texts),
+        unix_offset_ns_(unix_offset_ns),
+        pid_(header.pid),
+        file_(std::move(spool_path), header) {}
+
+  [[nodiscard]] trace::TraceWriter& file() { return file_; }
+  [[nodiscard]] const trace::TraceWriter& file() const { return file_; }
+  [[nodiscard]] int64_t pid() const { return pid_; }
+  [[nodiscard]] int64_t unix_ns(int64_t monotonic) const { return monotonic + unix_offset_ns_; }
+
+  /// A name with its quotes, or members of an object; valid until the next round of the writer.
+  [[nodiscard]] std::string_view text(TextId id) { return texts_.text(id); }
+  [[nodiscard]] uint64_t lost_texts() const { return texts_.lost(); }
+
+  /// Begins an event that is no slice: `head` and `more` follow "ph", up to the next comma. Its
+  /// "args" are open; end_event() closes both.
+  [[nodiscard]] trace::TextBuffer& begin_event(std::string_view head, std::string_view quoted_name,
+                                               uint64_t tid, int64_t begin_ns,
+                                               std::string_view more = {}) {
+    auto& text = file_.begin_event();
+    text.literal("{\"ph\": ");
+    text.text(head);
+    text.text(more);
+    text.literal(", \"name\": ");
+    text.text(quoted_name);
+    text.literal(", \"pid\": ");
+    text.integer(pid_);
+    text.literal(", \"tid\": ");
+    text.integer(tid);
+    text.literal(", \"ts\": ");
+    file_.timestamp(unix_ns(begin_ns));
+    text.literal(", \"args\": {");
+    return text;
+  }
+  void end_event(trace::TextBuffer& text) {
+    text.literal("}}");
+    file_.end_event();
+    count_event();
+  }
+
+  /// Events so far, each of which has called count_event().
+  [[nodiscard]] uint64_t events() const { return events_; }
+  void count_event() { ++events_; }
+
+ private:
+  TextReader texts_;
+  const int64_t unix_offset_ns_;
+  const int64_t pid_;
+  trace::TraceWriter file_;
+  uint64_t events_ = 0;
+};
+
+}  // namespace redline::profiler

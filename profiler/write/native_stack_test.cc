@@ -1,0 +1,96 @@
+#include "profiler/write/native_stack.h"
+
+#include <execinfo.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "profiler/source.h"
+
+namespace {
+
+using redline::profiler::TextId;
+using ::testing::HasSubstr;
+
+/// As the LibTorch adapter does, without LibTorch.
+[[gnu::noinline]] TextId capture() {
+  void* addresses[64];
+  const auto size = static_cast<size_t>(backtrace(addresses, 64));
+  return redline::profiler::intern_args(
+      {reinterpret_cast<const char*>(addresses), size * sizeof(void*)});
+}
+
+/// No other file sees these: they are in .symtab only.
+[[gnu::noinline]] TextId inner_function() {
+  const TextId stack = capture();
+  asm volatile("" ::: "memory");  // no tail call
+  return stack;
+}
+
+[[gnu::noinline]] TextId outer_function() {
+  const TextId stack = inner_function();
+  asm volatile("" ::: "memory");
+  return stack;
+}
+
+/// The "args" of two operators: one with `stack`, and one after another's was dropped.
+std::pair<nlohmann::json, nlohmann::json> args_with(TextId stack) {
+  namespace profiler = redline::profiler;
+  const int64_t now_ns = profiler::monotonic_ns();
+  profiler::Record of_first;
+  of_first.kind = profiler::RecordKind::kStack;
+  of_first.begin_ns = now_ns;
+  of_first.of.op.args = stack;
+  profiler::submit(of_first);
+  for (const int64_t begin_ns : {now_ns, now_ns + 1}) {
+    profiler::submit({.begin_ns = begin_ns, .name = profiler::intern_name("operator")});
+  }
+  const std::string path = ::testing::TempDir() + "/stack." + std::to_string(getpid()) + ".json";
+  EXPECT_EQ(redline_stop(), 0);
+  EXPECT_EQ(redline_export(path.c_str()), 0) << redline_last_error();
+  const auto trace = nlohmann::json::parse(std::ifstream(path));
+  std::filesystem::remove(path);
+  return {trace["traceEvents"][0]["args"], trace["traceEvents"][1]["args"]};
+}
+
+class NativeStack : public ::testing::Test {
+ protected:
+  NativeStack() {
+    EXPECT_EQ(redline_prepare("{}"), 0) << redline_last_error();
+    EXPECT_EQ(redline_start(), 0);
+  }
+  ~NativeStack() override { redline_discard(); }
+};
+
+TEST_F(NativeStack, NamesTheCallersInnermostFirst) {
+  const auto [with_stack, without] = args_with(outer_function());
+  const std::string stack = with_stack["Call stack"];
+  EXPECT_THAT(stack, ::testing::StartsWith("(anonymous namespace)::capture();"
+                                           "(anonymous namespace)::inner_function();"
+                                           "(anonymous namespace)::outer_function();"));
+  EXPECT_THAT(stack, HasSubstr(";main;"));
+  EXPECT_FALSE(without.contains("Call stack"));
+}
+
+TEST_F(NativeStack, LeavesOutHowItWasTaken) {
+  const auto of_recorder = reinterpret_cast<uintptr_t>(&redline::profiler::monotonic_ns);
+  const auto of_program = reinterpret_cast<uintptr_t>(&outer_function);
+  const uintptr_t addresses[] = {of_recorder + 1, of_program + 1, of_recorder + 1};
+  const auto [args, without] = args_with(redline::profiler::intern_args(
+      {reinterpret_cast<const char*>(addresses), sizeof(addresses)}));
+  EXPECT_EQ(args["Call stack"],
+            "(anonymous namespace)::outer_function();redline::profiler::monotonic_ns();");
+}
+
+TEST_F(NativeStack, WhatHasNoNameIsItsPlace) {
+  const auto unmapped = reinterpret_cast<const void*>(uintptr_t{16});
+  const auto [args, without] = args_with(
+      redline::profiler::intern_args({reinterpret_cast<const char*>(&unmapped), sizeof(unmapped)}));
+  EXPECT_EQ(args["Call stack"], "(unknown);");
+}
+
+}  // namespace

@@ -1,0 +1,59 @@
+// Operators and annotations as slices, with an arrow from each forward operator to its backward
+// one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/log/record.h"
+#include "profiler/write/event_output.h"
+#include "profiler/write/forward_backward.h"
+#include "profiler/write/native_stack.h"
+
+namespace redline::profiler {
+
+class OperatorWriter {
+ public:
+  explicit OperatorWriter(EventOutput& out) : out_(out) {}
+
+  void add(const Record& record, uint64_t tid);
+  /// One that had not ended when the window did, as Kineto marks it; no step, whatever its name.
+  void add_unfinished(const Record& record, uint64_t tid);
+  /// The C++ stack of the thread's next operator.
+  void add_stack(const Record& record, uint64_t tid) { stack_of_next_[tid] = record; }
+  /// After each round over all threads: arrows whose forward operator was read later than the
+  /// backward one.
+  void end_round();
+
+ private:
+  struct Pending {
+    Record record;
+    uint64_t tid;
+  };
+
+  [[nodiscard]] uint64_t external_id(const Record& record);
+  /// Valid until the next call.
+  [[nodiscard]] std::string_view quoted_name(const Record& record);
+  void write_slice(const Record& record, uint64_t tid);
+  void write_slice(std::string_view quoted_name, const Record& record, uint64_t tid,
+                   std::string_view more_args);
+  [[nodiscard]] Record with_node_of_child(const Record& record, uint64_t tid);
+  void write_args(trace::TextBuffer& args, const Record& record, uint64_t tid);
+  void write_stack(trace::TextBuffer& args, const Record& record, uint64_t tid);
+  [[nodiscard]] bool draw_flow(const Record& backward, uint64_t tid);
+
+  EventOutput& out_;
+  ForwardOperators forwards_;
+  std::vector<Pending> pending_;
+  std::unordered_map<uint64_t, Record> last_backward_;  ///< by tid
+  std::unordered_map<uint64_t, Record> stack_of_next_;  ///< by tid
+  NativeStacks stacks_;
+  uint64_t last_flow_ = 0;
+  std::string made_name_;
+  bool has_own_ids_ = false;
+};
+
+}  // namespace redline::profiler

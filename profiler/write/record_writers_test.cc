@@ -1,0 +1,161 @@
+// How each kind of record looks in the trace, and what else a source may say there.
+#include "profiler/write/record_writers.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "profiler/c_api.h"
+#include "profiler/source.h"
+
+namespace redline::profiler {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class RecordWriters : public ::testing::Test {
+ protected:
+  RecordWriters() {
+    const json options{{"directory", ::testing::TempDir()}, {"max_bytes", 1 << 20}};
+    EXPECT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
+    EXPECT_EQ(redline_start(), 0) << redline_last_error();
+  }
+  ~RecordWriters() override {
+    redline_discard();
+    fs::remove(path_);
+  }
+
+  [[nodiscard]] json stopped() const {
+    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
+    EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
+    std::ifstream file(path_);
+    return json::parse(file);
+  }
+  /// The one event that `record` becomes, without its time, which must be that of the record.
+  [[nodiscard]] json event_of(Record record) const {
+    record.begin_ns = monotonic_ns();
+    submit(record);
+    submit({.begin_ns = record.begin_ns + 1000, .name = intern_name("a microsecond later")});
+    const json trace = stopped();
+    json event = trace["traceEvents"][0];
+    EXPECT_NEAR(trace["traceEvents"][1]["ts"].get<double>() - event["ts"].get<double>(), 1, 0.01);
+    event.erase("ts");
+    EXPECT_EQ(event["pid"], getpid());
+    event.erase("pid");
+    return event;
+  }
+
+  const std::string path_ =
+      ::testing::TempDir() + "record_writers." + std::to_string(getpid()) + ".json";
+};
+
+TEST_F(RecordWriters, Slice) {
+  const SliceFields fields = {
+      .end_ns = 0, .category = intern_name("nvtx"), .args = intern_args(R"("domain": "nccl")")};
+  EXPECT_EQ(event_of({.of = fields, .name = intern_name("step"), .kind = RecordKind::kSlice}),
+            json({{"ph", "X"},
+                  {"cat", "nvtx"},
+                  {"name", "step"},
+                  {"tid", gettid()},
+                  {"dur", 0.0},
+                  {"args", {{"domain", "nccl"}}}}));
+}
+
+TEST_F(RecordWriters, Mark) {
+  const SliceFields fields = {.category = intern_name("nvtx")};
+  EXPECT_EQ(event_of({.of = fields, .name = intern_name("here"), .kind = RecordKind::kMark}),
+            json({{"ph", "i"},
+                  {"cat", "nvtx"},
+                  {"s", "t"},
+                  {"name", "here"},
+                  {"tid", gettid()},
+                  {"args", json::object()}}));
+}
+
+TEST_F(RecordWriters, Memory) {
+  const MemoryFields fields = {
+      .address = 139620612837376, .bytes = -512, .total_allocated = 1024, .total_reserved = 4096};
+  EXPECT_EQ(
+      event_of(
+          {.of = fields, .kind = RecordKind::kMemory, .device_type = 1, .device_index = 0})["args"],
+      json({{"Total Reserved", 4096},
+            {"Total Allocated", 1024},
+            {"Bytes", -512},
+            {"Addr", 139620612837376},
+            {"Device Id", 0},
+            {"Device Type", 1},
+            {"finished", false}}));
+}
+
+TEST_F(RecordWriters, OutOfMemory) {
+  const json event =
+      event_of({.of = MemoryFields{.bytes = 1L << 50}, .kind = RecordKind::kOutOfMemory});
+  EXPECT_EQ(event["name"], "[OutOfMemory]");
+  EXPECT_EQ(event["args"]["Bytes"], 1L << 50);
+  EXPECT_FALSE(event["args"].contains("Addr"));
+}
+
+TEST_F(RecordWriters, Counter) {
+  EXPECT_EQ(event_of({.of = CounterFields{.value = 0.25, .series = intern_name("core 0")},
+                      .name = intern_name("CPU"),
+                      .kind = RecordKind::kCounter}),
+            json({{"ph", "C"},
+                  {"cat", "counter"},
+                  {"name", "CPU"},
+                  {"tid", 0},
+                  {"args", {{"core 0", 0.25}}}}));
+}
+
+TEST_F(RecordWriters, CounterWithoutAValueIsLeftOut) {
+  submit({.begin_ns = monotonic_ns(),
+          .of = CounterFields{.value = std::nan("")},
+          .name = intern_name("CPU"),
+          .kind = RecordKind::kCounter});
+  EXPECT_EQ(stopped()["redline"]["events"], 0);
+}
+
+TEST_F(RecordWriters, EntriesOfSourcesStandInTheTraceOfTheirWindow) {
+  add_entry("memory_totals", R"({"cpu": 1})");
+  add_entry("memory_totals", R"({"cpu": 2})");
+  add_entry("redline", R"({"nvtx_lost": 3})");
+  add_entry("redline", R"({"stacks_lost": 4})");
+  add_entry("broken", "{");
+  const json trace = stopped();
+  EXPECT_EQ(trace["memory_totals"], json({{"cpu", 2}}));
+  EXPECT_EQ(trace["redline"]["nvtx_lost"], 3);
+  EXPECT_EQ(trace["redline"]["stacks_lost"], 4);
+  EXPECT_FALSE(trace.contains("broken"));
+  add_entry("too late", "1");
+  EXPECT_EQ(redline_discard(), 0);
+  ASSERT_EQ(redline_prepare(nullptr), 0);
+  ASSERT_EQ(redline_start(), 0);
+  const json next = stopped();
+  EXPECT_FALSE(next.contains("memory_totals"));
+  EXPECT_FALSE(next.contains("too late"));
+}
+
+TEST_F(RecordWriters, ASourceMaySayAtTheEndWhatItLost) {
+  static struct final : Source {
+    void enable(const SourceOptions&) noexcept override {}
+    void disable() noexcept override { add_entry("lost", "7"); }
+  } source;
+  add_source(&source);
+  EXPECT_EQ(stopped()["lost"], 7);
+}
+
+TEST_F(RecordWriters, ATraceKeepsToItsSize) {
+  const TextId name = intern_name(std::string(1000, 'x'));
+  for (int i = 0; i < 2000; ++i) submit({.begin_ns = monotonic_ns(), .name = name});
+  const json trace = stopped();
+  EXPECT_EQ(trace["redline_size_limit"]["max_bytes"], 1 << 20);
+  EXPECT_LT(fs::file_size(path_), (1 << 20) + 10'000u);
+  EXPECT_GT(fs::file_size(path_), 1'000'000u);
+}
+
+}  // namespace
+}  // namespace redline::profiler

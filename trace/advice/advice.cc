@@ -1,0 +1,88 @@
+#include "trace/advice/advice.h"
+
+#include <algorithm>
+#include <array>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/parallel.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr std::array kRules = {
+    dataloader_wait,         pageable_copies,   tensor_cores_unused, tf32_off,
+    float32_on_cpu,          layout_transposes, cudnn_benchmark_off, launch_bound,
+    synchronizing_calls,     tiny_operators,    cpu_oversubscribed,  low_gpu_utilization,
+    optimizer_per_parameter, memory_unused,     device_memory_full,  allocator_retries,
+    communication,
+};
+
+constexpr double kHighSpeedup = 1.25;
+constexpr double kMediumSpeedup = 1.05;
+
+Severity severity_of(std::optional<double> estimated_speedup) {
+  if (!estimated_speedup) return Severity::kMedium;
+  if (*estimated_speedup >= kHighSpeedup) return Severity::kHigh;
+  return *estimated_speedup >= kMediumSpeedup ? Severity::kMedium : Severity::kLow;
+}
+
+void rank_by_gain(std::vector<Finding>& findings) {
+  for (Finding& finding : findings) finding.severity = severity_of(finding.estimated_speedup);
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& left, const Finding& right) {
+    return left.estimated_speedup.value_or(1) > right.estimated_speedup.value_or(1);
+  });
+}
+
+}  // namespace
+
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::kHigh:
+      return "high";
+    case Severity::kMedium:
+      return "medium";
+    default:
+      return "low";
+  }
+}
+
+std::vector<Finding> advise(const Analysis& analysis) {
+  std::vector<Finding> findings;
+  if (analysis.step_times.mean_ns == 0) return findings;
+  const Activity activity(analysis);
+  if (auto finding = startup_recorded(activity)) {
+    findings.push_back(std::move(*finding));
+    rank_by_gain(findings);
+    return findings;  // the other rules would speak of the start as if it were training
+  }
+  std::array<std::optional<Finding>, kRules.size()> found;
+  for_each_index(2, kRules.size(), [&](size_t i, unsigned) { found[i] = kRules[i](activity); });
+  for (auto& finding : found) {
+    if (finding) findings.push_back(std::move(*finding));
+  }
+  rank_by_gain(findings);
+  return findings;
+}
+
+std::vector<Finding> advise(std::span<const Analysis* const> ranks,
+                            const std::optional<RankComparison>& comparison) {
+  if (ranks.empty()) return {};
+  size_t slowest = 0;
+  if (comparison) {
+    const auto& times = comparison->times;
+    slowest = static_cast<size_t>(std::max_element(times.begin(), times.end(),
+                                                   [](const RankTime& left, const RankTime& right) {
+                                                     return left.own_work_ns < right.own_work_ns;
+                                                   }) -
+                                  times.begin());
+  }
+  std::vector<Finding> findings = advise(*ranks[slowest]);
+  for (Finding& finding : findings) finding.trace = slowest;
+  if (comparison) {
+    if (auto finding = straggler(*comparison, ranks)) findings.push_back(std::move(*finding));
+  }
+  rank_by_gain(findings);
+  return findings;
+}
+
+}  // namespace redline::trace

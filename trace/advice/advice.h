@@ -1,0 +1,52 @@
+// Advice: what holds the training back, and which knob may cure it.
+//
+// A finding is printed only if its condition is in the data, with the figures and the slices that
+// it follows from. Each estimate is an upper bound: the speed-up if all of the named time went
+// away, where named time is exposed (nothing else of use ran beside it) and counted once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/analysis/analysis.h"
+#include "trace/analysis/ranks.h"
+
+namespace redline::trace {
+
+enum class Severity : uint8_t { kLow, kMedium, kHigh };
+
+/// A place in the trace that shows a finding.
+struct EvidenceEvent {
+  SliceId slice;  ///< none for an instant
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  std::string name;
+};
+
+struct Finding {
+  std::string rule;                    ///< stable name, e.g. "dataloader_wait"
+  Severity severity = Severity::kLow;  ///< from the estimate; medium where there is none
+  std::string headline;                ///< one line of at most 50 columns, figures included
+  std::string detail;                  ///< why, and what to do: a sentence or two
+  std::vector<std::pair<std::string, double>> evidence;  ///< *_ns, *_share, counts
+  std::vector<EvidenceEvent> events;                     ///< where to look, the most telling first
+  std::optional<double> estimated_speedup;               ///< at most; none where unknowable
+  std::string knob;                                      ///< for autotune --knob; may be empty
+  size_t trace = 0;  ///< which of the analyses (of a report: of Report::traces) has the events
+};
+
+[[nodiscard]] const char* severity_name(Severity severity);
+
+/// Findings of one rank, the largest possible gain first.
+[[nodiscard]] std::vector<Finding> advise(const Analysis& analysis);
+
+/// Findings of all ranks together: those of the rank that the others wait for, and those that only
+/// the comparison shows.
+[[nodiscard]] std::vector<Finding> advise(std::span<const Analysis* const> ranks,
+                                          const std::optional<RankComparison>& comparison);
+
+}  // namespace redline::trace

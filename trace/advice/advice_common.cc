@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kMostEvents = 5;
+
+}  // namespace
+
+std::optional<double> speedup_without(int64_t removed_ns, int64_t whole_ns) {
+  if (removed_ns >= whole_ns) return std::nullopt;
+  return static_cast<double>(whole_ns) / static_cast<double>(whole_ns - removed_ns);
+}
+
+StepShare::StepShare(const Activity& activity, int64_t total_ns) {
+  if (activity.steps_ns() == 0) return;
+  per_step_ns = total_ns / activity.step_count();
+  share = static_cast<double>(total_ns) / static_cast<double>(activity.steps_ns());
+}
+
+Finding finding_on(const char* rule, const Activity& activity, int64_t total_ns) {
+  const StepShare part(activity, total_ns);
+  Finding finding;
+  finding.rule = rule;
+  finding.estimated_speedup = speedup_without(total_ns, activity.steps_ns());
+  finding.evidence = {{"removable_ns", static_cast<double>(part.per_step_ns)},
+                      {"step_share", part.share}};
+  return finding;
+}
+
+EvidenceEvent event_of(const Trace& trace, SliceId slice) {
+  const Interval interval = interval_of(trace, slice);
+  return {slice, interval.begin_ns, interval.end_ns, std::string(name_of(trace, slice))};
+}
+
+std::vector<EvidenceEvent> longest(const Trace& trace, std::span<const SliceId> slices) {
+  std::vector<SliceId> top(std::min(kMostEvents, slices.size()));
+  std::partial_sort_copy(
+      slices.begin(), slices.end(), top.begin(), top.end(), [&](SliceId left, SliceId right) {
+        const int64_t l = duration_ns(trace, left), r = duration_ns(trace, right);
+        return l != r ? l > r : left < right;
+      });
+  std::vector<EvidenceEvent> events;
+  for (const SliceId slice : top) events.push_back(event_of(trace, slice));
+  return events;
+}
+
+std::vector<EvidenceEvent> longest_idle_gaps(const Activity& activity) {
+  Intervals gaps = subtract(activity.steps(), activity.device_time());
+  const size_t count = std::min(kMostEvents, gaps.size());
+  std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count), gaps.end(),
+                    [](const Interval& left, const Interval& right) {
+                      return left.length_ns() > right.length_ns();
+                    });
+  std::vector<EvidenceEvent> events;
+  for (size_t i = 0; i < count; ++i) {
+    events.push_back({SliceId::none(), gaps[i].begin_ns, gaps[i].end_ns, "GPU idle"});
+  }
+  return events;
+}
+
+const DeviceProperties* properties_of(const Analysis& analysis, int32_t device) {
+  const auto found =
+      std::find_if(analysis.devices.begin(), analysis.devices.end(),
+                   [&](const DeviceProperties& known) { return known.device == device; });
+  return found == analysis.devices.end() ? nullptr : &*found;
+}
+
+}  // namespace redline::trace

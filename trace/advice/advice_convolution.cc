@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/format.h"
+#include "trace/model/args.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kTransposeShare = 0.01;
+
+// Copies into a contiguous tensor that a convolution asked for.
+void add_contiguous_copies(const Activity& activity, std::vector<SliceId>& kernels) {
+  if (activity.of(Deed::kContiguous).empty() || activity.of(Deed::kConvolution).empty()) return;
+  for (const SliceId kernel : activity.of(Deed::kOtherKernel)) {
+    const SliceId contiguous = activity.around(activity.launcher(kernel), Deed::kContiguous);
+    if (contiguous && activity.around(contiguous, Deed::kConvolution)) kernels.push_back(kernel);
+  }
+}
+
+// Where each convolution operator has its flag "benchmark" among its arguments.
+std::optional<size_t> benchmark_argument(std::string_view name) {
+  if (name == "aten::cudnn_convolution") return 6;
+  if (name == "aten::_convolution") return 9;
+  return std::nullopt;
+}
+
+// "False" where the convolution ran without benchmark; none where the trace does not tell.
+std::optional<bool> benchmark_flag(const Trace& trace, SliceId convolution) {
+  const auto index = benchmark_argument(name_of(trace, convolution));
+  if (!index) return std::nullopt;
+  const auto inputs =
+      nlohmann::json::parse(Args(trace, convolution).raw("Concrete Inputs"), nullptr, false);
+  if (!inputs.is_array() || inputs.size() <= *index || !inputs[*index].is_string()) {
+    return std::nullopt;
+  }
+  const auto& text = inputs[*index].get_ref<const std::string&>();
+  if (text == "True") return true;
+  return text == "False" ? std::optional(false) : std::nullopt;
+}
+
+// The shapes that each step convolves.
+std::vector<std::multiset<std::string>> shapes_by_step(const Activity& activity,
+                                                       std::span<const SliceId> convolutions) {
+  const auto& steps = activity.analysis().steps;
+  std::vector<std::multiset<std::string>> shapes(steps.size());
+  for (const SliceId slice : convolutions) {
+    const int64_t begin_ns = interval_of(activity.trace(), slice).begin_ns;
+    const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
+      return step.host.begin_ns <= begin_ns;
+    });
+    if (after == steps.begin() || begin_ns >= std::prev(after)->host.end_ns) continue;
+    shapes[static_cast<size_t>(after - steps.begin()) - 1].emplace(
+        Args(activity.trace(), slice).raw("Input Dims"));
+  }
+  return shapes;
+}
+
+}  // namespace
+
+std::optional<Finding> layout_transposes(const Activity& activity) {
+  const auto transposes = activity.of(Deed::kTransposeKernel);
+  std::vector<SliceId> kernels(transposes.begin(), transposes.end());
+  add_contiguous_copies(activity, kernels);
+  constexpr std::array kOwn = {Deed::kTransposeKernel, Deed::kOtherKernel};
+  const int64_t exposed_ns = activity.alone_ns(activity.time_of(kernels), kOwn);
+  const StepShare part(activity, exposed_ns);
+  if (part.share < kTransposeShare) return std::nullopt;
+  Finding finding = finding_on("layout_transposes", activity, exposed_ns);
+  finding.headline =
+      fmt::format("Layout changes around convolutions: {}", format_ns(part.per_step_ns));
+  finding.detail = fmt::format(
+      "{} kernels a step turn NCHW into NHWC and back: a channels_last model needs none",
+      format_count(static_cast<int64_t>(kernels.size()) / activity.step_count()));
+  finding.evidence.emplace_back("kernels", static_cast<double>(kernels.size()));
+  finding.events = longest(activity.trace(), kernels);
+  finding.knob = "channels_last=off,on";
+  return finding;
+}
+
+// Spoken of only where the trace says that the flag is off and that no shape changes: cuDNN would
+// measure anew for each new shape.
+std::optional<Finding> cudnn_benchmark_off(const Activity& activity) {
+  std::vector<SliceId> convolutions;
+  for (const SliceId slice : activity.of(Deed::kConvolution)) {
+    const std::string_view name = name_of(activity.trace(), slice);
+    if (name != (convolutions.empty() ? name : name_of(activity.trace(), convolutions.front()))) {
+      continue;
+    }
+    if (!benchmark_argument(name)) continue;
+    if (benchmark_flag(activity.trace(), slice).value_or(true)) return std::nullopt;
+    convolutions.push_back(slice);
+  }
+  if (convolutions.empty() || activity.analysis().gpus.empty()) return std::nullopt;
+  const auto shapes = shapes_by_step(activity, convolutions);
+  if (shapes.size() < 2 || shapes.front().contains(std::string())) return std::nullopt;
+  for (const auto& of_step : shapes) {
+    if (of_step != shapes.front()) return std::nullopt;
+  }
+  Finding finding;
+  finding.rule = "cudnn_benchmark_off";
+  finding.headline = "cuDNN chooses convolutions without measuring";
+  finding.detail = fmt::format(
+      "{} convolutions a step with the same shapes in all {} steps: "
+      "torch.backends.cudnn.benchmark=True measures once",
+      format_count(static_cast<int64_t>(shapes.front().size())), shapes.size());
+  finding.evidence = {{"convolutions", static_cast<double>(shapes.front().size())},
+                      {"steps", static_cast<double>(shapes.size())}};
+  finding.events = longest(activity.trace(), convolutions);
+  finding.knob = "cudnn_benchmark=off,on";
+  return finding;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,325 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsed_trace.h"
+#include "trace/advice/advice.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::advice_on;
+using redline::testing::HasRule;
+using redline::testing::kMs;
+using redline::testing::kUs;
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const Finding& only(const std::vector<Finding>& findings, const std::string& rule) {
+  for (const Finding& finding : findings) {
+    if (finding.rule == rule) return finding;
+  }
+  static const Finding kNone;
+  ADD_FAILURE() << "no finding " << rule;
+  return kNone;
+}
+
+std::string gpu(const char* name, int major, int minor) {
+  return fmt::format(R"("deviceProperties": [{{"id": 0, "name": "{}", "totalGlobalMem": 1000, )"
+                     R"("computeMajor": {}, "computeMinor": {}}}])",
+                     name, major, minor);
+}
+
+// One step of 100 ms on a V100, its GPU busy with `kernel` from 1 us on.
+TraceText gpu_step(int64_t kernel_ns, const char* kernel = "elementwise_kernel",
+                   const std::string& device = gpu("V100", 7, 0)) {
+  TraceText text;
+  text.top(device).step(0, 0, 100 * kMs).cpu_op("aten::mm", 0, kUs);
+  if (kernel_ns > 0) {
+    text.runtime("cudaLaunchKernel", 100, 200, 1);
+    text.kernel(kernel, kUs, kUs + kernel_ns, on_stream(7, 1));
+  }
+  return text;
+}
+
+TEST(AdviceGpu, NothingIsSaidOfABusyGpu) { EXPECT_THAT(advice_on(gpu_step(99 * kMs)), IsEmpty()); }
+
+TEST(AdviceGpu, LowUtilization) {
+  EXPECT_THAT(advice_on(gpu_step(40 * kMs)), HasRule("low_gpu_utilization"));
+  EXPECT_THAT(advice_on(gpu_step(60 * kMs)), Not(HasRule("low_gpu_utilization")));
+  // Where the cause is known, it is named instead.
+  EXPECT_THAT(advice_on(gpu_step(40 * kMs).cpu_op("aten::relu", 0, 100 * kMs)),
+              Not(HasRule("low_gpu_utilization")));
+}
+
+TEST(AdviceGpu, TensorCoresUnused) {
+  const auto rules = [](const char* kernel) { return advice_on(gpu_step(60 * kMs, kernel)); };
+  const auto findings = rules("volta_sgemm_128x64_nn");
+  const Finding& finding = only(findings, "tensor_cores_unused");
+  // A V100 does 8 times as many products in fp16: 52.5 of the 60 ms can go.
+  EXPECT_NEAR(*finding.estimated_speedup, 100 / 47.5, 1e-9);
+  EXPECT_EQ(finding.knob, "amp=off,fp16");
+  EXPECT_EQ(finding.events[0].name, "volta_sgemm_128x64_nn");
+  EXPECT_THAT(rules("volta_fp16_s884gemm"), Not(HasRule("tensor_cores_unused")));
+  EXPECT_THAT(rules("elementwise_kernel"), Not(HasRule("tensor_cores_unused")));
+  EXPECT_THAT(rules("fbgemm_gpu::permute_kernel"), Not(HasRule("tensor_cores_unused")));
+  EXPECT_THAT(advice_on(gpu_step(60 * kMs, "sgemm", gpu("P100", 6, 0))),
+              Not(HasRule("tensor_cores_unused")));
+}
+
+TEST(AdviceGpu, KernelsBesideOthersCannotBeWon) {
+  const auto findings = advice_on(
+      gpu_step(60 * kMs, "sgemm").kernel("elementwise", kUs, kUs + 44 * kMs, on_stream(8)));
+  EXPECT_NEAR(*only(findings, "tensor_cores_unused").estimated_speedup, 100 / 86.0, 1e-9);
+}
+
+TEST(AdviceGpu, Tf32) {
+  const std::string ampere = gpu("A100", 8, 0);
+  const auto simt = advice_on(gpu_step(60 * kMs, "ampere_sgemm_128x64_tn", ampere));
+  EXPECT_NEAR(*only(simt, "tf32_off").estimated_speedup, 100 / 47.5, 1e-9);
+  EXPECT_NEAR(*only(simt, "tensor_cores_unused").estimated_speedup, 100 / (100 - 60 * 15 / 16.0),
+              1e-9);
+  EXPECT_EQ(only(simt, "tensor_cores_unused").knob, "amp=off,bf16,fp16");
+  // What runs in TF32 gains a factor of 2 at most by 16 bits, and nothing by TF32.
+  const auto tf32 =
+      advice_on(gpu_step(60 * kMs, "cutlass_80_tensorop_s1688gemm_128x64_nn_align4", ampere));
+  EXPECT_THAT(tf32, Not(HasRule("tf32_off")));
+  EXPECT_NEAR(*only(tf32, "tensor_cores_unused").estimated_speedup, 100 / 70.0, 1e-9);
+  EXPECT_THAT(advice_on(gpu_step(60 * kMs, "ampere_bf16_s16816gemm_bf16_128x64", ampere)),
+              IsEmpty());
+  EXPECT_THAT(advice_on(gpu_step(60 * kMs, "volta_sgemm")), Not(HasRule("tf32_off")));
+}
+
+TEST(AdviceGpu, PageableCopies) {
+  const auto copy = [](const char* name, int64_t ns, int64_t kernel_ns = 60 * kMs) {
+    return gpu_step(kernel_ns)
+        .runtime("cudaMemcpyAsync", 70 * kMs, 70 * kMs + ns, 2)
+        .slice("gpu_memcpy", name, 70 * kMs, 70 * kMs + ns, on_stream(7, 2, R"("bytes": 1024)"));
+  };
+  const auto findings = advice_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs));
+  EXPECT_NEAR(*only(findings, "pageable_copies").estimated_speedup, 100 / 98.0, 1e-9);
+  EXPECT_EQ(only(findings, "pageable_copies").knob, "pin_memory=off,on");
+  EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pageable -> Device)", kMs / 10)),
+              Not(HasRule("pageable_copies")));
+  EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pinned -> Device)", 2 * kMs)),
+              Not(HasRule("pageable_copies")));
+  // Beside a kernel a copy costs nothing.
+  EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs, 99 * kMs)),
+              Not(HasRule("pageable_copies")));
+}
+
+// Kernels of 50 us, each launched `period_ns` after the one before.
+TraceText launches(int count, int64_t period_ns) {
+  TraceText text = gpu_step(0).cpu_op("aten::relu", 0, 100 * kMs);
+  for (int i = 0; i < count; ++i) {
+    const auto id = static_cast<uint32_t>(i + 1);
+    text.runtime("cudaLaunchKernel", i * period_ns, i * period_ns + 5 * kUs, id);
+    text.kernel("elementwise", i * period_ns + 10 * kUs, i * period_ns + 60 * kUs,
+                on_stream(7, id));
+  }
+  return text;
+}
+
+TEST(AdviceGpu, LaunchBound) {
+  const auto findings = advice_on(launches(900, 110 * kUs));
+  const Finding& finding = only(findings, "launch_bound");
+  EXPECT_NEAR(*finding.estimated_speedup, 100 / 45.0, 0.001);
+  EXPECT_EQ(finding.headline, "Host-bound: the GPU waits 55.0 ms a step");
+  EXPECT_EQ(finding.events.size(), 5);
+  EXPECT_THAT(advice_on(launches(1800, 55 * kUs)), Not(HasRule("launch_bound")));
+  EXPECT_THAT(advice_on(launches(50, 2 * kMs)), Not(HasRule("launch_bound")));
+}
+
+TEST(AdviceGpu, SynchronizingCalls) {
+  // The host waits from 10 to 40 ms for a kernel, then needs until 60 ms to launch the next.
+  const auto waiting = [](const char* call, int64_t next_launch_ns) {
+    return gpu_step(40 * kMs)
+        .cpu_op("aten::item", 10 * kMs, 41 * kMs)
+        .runtime(call, 10 * kMs, 40 * kMs)
+        .runtime("cudaLaunchKernel", next_launch_ns, next_launch_ns + kUs, 2)
+        .kernel("k", std::max(next_launch_ns + 2 * kUs, 41 * kMs), 100 * kMs, on_stream(7, 2));
+  };
+  const auto findings = advice_on(waiting("cudaStreamSynchronize", 60 * kMs));
+  const Finding& finding = only(findings, "synchronizing_calls");
+  EXPECT_NEAR(*finding.estimated_speedup, 100 / 80.0, 0.001);
+  EXPECT_THAT(finding.detail, ::testing::HasSubstr("aten::item"));
+  EXPECT_EQ(finding.knob, "");
+  EXPECT_THAT(advice_on(waiting("cudaEventRecord", 60 * kMs)), Not(HasRule("synchronizing_calls")));
+  // The next kernel was in the queue already: the GPU lost nothing.
+  EXPECT_THAT(advice_on(waiting("cudaStreamSynchronize", 5 * kMs)),
+              Not(HasRule("synchronizing_calls")));
+}
+
+TEST(AdviceGpu, AWaitCannotWinMoreThanItsOwnTime) {
+  const auto findings = advice_on(gpu_step(40 * kMs)
+                                      .runtime("cudaDeviceSynchronize", 35 * kMs, 40 * kMs)
+                                      .kernel("k", 90 * kMs, 100 * kMs, on_stream(7)));
+  EXPECT_NEAR(*only(findings, "synchronizing_calls").estimated_speedup, 100 / 95.0, 0.001);
+}
+
+TEST(AdviceGpu, CpuOversubscribed) {
+  const auto stalled = [](int64_t launch_ns, bool gpu_is_busy) {
+    return gpu_step(gpu_is_busy ? 99 * kMs : 40 * kMs)
+        .runtime("cudaLaunchKernel", 50 * kMs, 50 * kMs + launch_ns, 2)
+        .kernel("k", 50 * kMs + launch_ns, 100 * kMs, on_stream(8, 2));
+  };
+  EXPECT_THAT(advice_on(stalled(5 * kMs, false)), HasRule("cpu_oversubscribed"));
+  EXPECT_THAT(advice_on(stalled(5 * kUs, false)), Not(HasRule("cpu_oversubscribed")));
+  EXPECT_THAT(advice_on(stalled(5 * kMs, true)), Not(HasRule("cpu_oversubscribed")));
+}
+
+TEST(AdviceGpu, LayoutTransposes) {
+  const auto transposing = [](const char* kernel) {
+    return gpu_step(60 * kMs).kernel(kernel, 60 * kMs + kUs, 63 * kMs + kUs, on_stream(7));
+  };
+  const auto findings = advice_on(transposing("void cudnn::ops::nchwToNhwcKernel<float>"));
+  EXPECT_NEAR(*only(findings, "layout_transposes").estimated_speedup, 100 / 97.0, 1e-9);
+  EXPECT_EQ(only(findings, "layout_transposes").knob, "channels_last=off,on");
+  EXPECT_THAT(advice_on(transposing("elementwise")), Not(HasRule("layout_transposes")));
+}
+
+TEST(AdviceGpu, ContiguousCopiesOfConvolutionsAreLayoutTransposes) {
+  const auto copying = [](const char* around) {
+    return gpu_step(60 * kMs)
+        .cpu_op(around, 10 * kMs, 11 * kMs)
+        .cpu_op("aten::contiguous", 10 * kMs + kUs, 11 * kMs - kUs)
+        .runtime("cudaLaunchKernel", 10 * kMs + 2 * kUs, 10 * kMs + 4 * kUs, 2)
+        .kernel("copy", 60 * kMs + kUs, 63 * kMs + kUs, on_stream(7, 2));
+  };
+  EXPECT_THAT(advice_on(copying("aten::_convolution")), HasRule("layout_transposes"));
+  EXPECT_THAT(advice_on(copying("aten::cat")), Not(HasRule("layout_transposes")));
+}
+
+TraceText convolutions(const char* benchmark, const char* last_shape) {
+  TraceText text;
+  text.top(gpu("V100", 7, 0));
+  for (int i = 0; i < 3; ++i) {
+    const auto id = static_cast<uint32_t>(i + 1);
+    const int64_t begin_ns = i * 10 * kMs;
+    text.step(i, begin_ns, begin_ns + 10 * kMs);
+    text.slice(
+        "cpu_op", "aten::cudnn_convolution", begin_ns + kUs, begin_ns + kMs,
+        {.args = fmt::format(
+             R"("Concrete Inputs": ["", "", "[1, 1]", "[0, 0]", "[1, 1]", "1", {}, "False"], )"
+             R"("Input Dims": [[{}, 3, 224, 224], [64, 3, 7, 7]])",
+             benchmark, i == 2 ? last_shape : "32")});
+    text.runtime("cudaLaunchKernel", begin_ns + 2 * kUs, begin_ns + 3 * kUs, id);
+    text.kernel("k", begin_ns + 4 * kUs, begin_ns + 10 * kMs, on_stream(7, id));
+  }
+  return text;
+}
+
+TEST(AdviceGpu, CudnnBenchmarkOff) {
+  const auto findings = advice_on(convolutions(R"("False")", "32"));
+  EXPECT_THAT(findings, ElementsAre(Field(&Finding::rule, "cudnn_benchmark_off")));
+  EXPECT_EQ(findings[0].knob, "cudnn_benchmark=off,on");
+  EXPECT_EQ(findings[0].estimated_speedup, std::nullopt);
+  EXPECT_THAT(advice_on(convolutions(R"("True")", "32")), IsEmpty());
+  EXPECT_THAT(advice_on(convolutions(R"("False")", "17")), IsEmpty()) << "shapes vary";
+  EXPECT_THAT(advice_on(convolutions(R"("")", "32")), IsEmpty()) << "the trace does not tell";
+}
+
+TEST(AdviceGpu, OnlyTheExposedPartOfTheOptimizerCanBeWon) {
+  const auto optimizer = [](int64_t kernel_ns) {
+    TraceText text =
+        gpu_step(kernel_ns).annotation("Optimizer.step#AdamW.step", 50 * kMs, 70 * kMs);
+    for (int i = 0; i < 100; ++i) {
+      text.cpu_op("aten::mul_", 50 * kMs + i * 200 * kUs, 50 * kMs + i * 200 * kUs + 190 * kUs);
+    }
+    return text;
+  };
+  EXPECT_NEAR(*only(advice_on(optimizer(60 * kMs)), "optimizer_per_parameter").estimated_speedup,
+              100 / 90.0, 0.001);
+  EXPECT_THAT(advice_on(optimizer(99 * kMs)), Not(HasRule("optimizer_per_parameter")));
+}
+
+TraceText reserving(int64_t kernel_ns, int bytes) {
+  return gpu_step(kernel_ns)
+      .kernel("k", kUs, kUs + kernel_ns, on_stream(8, 0, R"("blocks per SM": 2)"))
+      .event(fmt::format(
+          R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 7, "args": {{)"
+          R"("Device Type": 1, "Device Id": 0, "Total Allocated": 1, "Total Reserved": {}}}}})",
+          bytes));
+}
+
+TEST(AdviceGpu, MemoryUnused) {
+  const auto findings = advice_on(reserving(60 * kMs, 300));
+  const Finding& finding = only(findings, "memory_unused");
+  EXPECT_NEAR(*finding.estimated_speedup, 100 / 60.0, 1e-9);
+  ASSERT_EQ(finding.events.size(), 1);
+  EXPECT_EQ(finding.events[0].begin_ns, 7 * kUs);
+  EXPECT_FALSE(finding.events[0].slice);
+  EXPECT_THAT(advice_on(reserving(60 * kMs, 600)), Not(HasRule("memory_unused")));
+  EXPECT_THAT(advice_on(reserving(99 * kMs, 300)), Not(HasRule("memory_unused")))
+      << "the multiprocessors are full already";
+}
+
+TEST(AdviceGpu, DeviceMemoryFull) {
+  EXPECT_THAT(advice_on(reserving(60 * kMs, 950)), HasRule("device_memory_full"));
+  EXPECT_THAT(advice_on(reserving(60 * kMs, 800)), Not(HasRule("device_memory_full")));
+}
+
+TraceText allocating(std::vector<int> in_steps) {
+  TraceText text;
+  for (int i = 0; i < 3; ++i) {
+    const auto id = static_cast<uint32_t>(i + 1);
+    const int64_t begin_ns = i * 100 * kMs;
+    text.step(i, begin_ns, begin_ns + 100 * kMs);
+    text.runtime("cudaLaunchKernel", begin_ns, begin_ns + kUs, id);
+    text.kernel("k", begin_ns + kUs, begin_ns + 60 * kMs, on_stream(7, id));
+    for (const int step : in_steps) {
+      if (step == i) text.runtime("cudaFree", begin_ns + 60 * kMs, begin_ns + 90 * kMs);
+    }
+  }
+  return text;
+}
+
+TEST(AdviceGpu, AllocatorRetries) {
+  const auto findings = advice_on(allocating({0, 1, 2}));
+  EXPECT_NEAR(*only(findings, "allocator_retries").estimated_speedup, 100 / 70.0, 0.001);
+  EXPECT_THAT(advice_on(allocating({0})), Not(HasRule("allocator_retries"))) << "the cache grows";
+  EXPECT_THAT(advice_on(allocating({})), Not(HasRule("allocator_retries")));
+}
+
+TEST(AdviceGpu, AllocatorRetriesAfterOutOfMemory) {
+  const auto findings = advice_on(gpu_step(99 * kMs).event(
+      R"({"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 1, "tid": 1, "ts": 9, "args": {}})"));
+  const Finding& finding = only(findings, "allocator_retries");
+  EXPECT_EQ(finding.headline, "Out of memory, and tried again: 1 times");
+  EXPECT_EQ(finding.events[0].begin_ns, 9 * kUs);
+}
+
+TEST(AdviceGpu, ManySmallCollectivesWantBuckets) {
+  const auto reducing = [](int count, const char* name) {
+    TraceText text = gpu_step(50 * kMs);
+    for (int i = 0; i < count; ++i) {
+      text.kernel(name, 60 * kMs + i * 100 * kUs, 60 * kMs + i * 100 * kUs + 90 * kUs,
+                  on_stream(20));
+    }
+    return text;
+  };
+  const auto detail = [&](int count, const char* name) {
+    return only(advice_on(reducing(count, name)), "communication").detail;
+  };
+  EXPECT_THAT(detail(200, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+              ::testing::HasSubstr("bucket_cap_mb"));
+  EXPECT_THAT(detail(99, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+              ::testing::HasSubstr("no_sync"));
+  EXPECT_THAT(detail(99, "ncclDevKernel_AllGather_RING_LL"), ::testing::HasSubstr("prefetch"));
+}
+
+TEST(AdviceGpu, AStartUpIsNotJudgedAsTraining) {
+  const auto findings = advice_on(TraceText()
+                                      .cpu_op("aten::empty", 0, 3000 * kMs)
+                                      .runtime("cudaFree", kUs, 2000 * kMs)
+                                      .runtime("cudaLaunchKernel", 2900 * kMs, 2901 * kMs, 1)
+                                      .kernel("k", 2950 * kMs, 2951 * kMs, on_stream(7, 1)));
+  EXPECT_THAT(findings, ElementsAre(Field(&Finding::rule, "startup_recorded")));
+}
+
+}  // namespace
+}  // namespace redline::trace

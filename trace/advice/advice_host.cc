@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/format.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kLaunchShare = 0.15;
+constexpr int64_t kManyKernels = 100;  // a step
+constexpr double kWaitShare = 0.02;
+constexpr double kTinyOperatorShare = 0.10;
+constexpr int64_t kTinyOperatorNs = 20'000;
+constexpr int64_t kManyTinyOperators = 200;  // a step
+constexpr double kLowUtilization = 0.5;      // the TensorBoard plugin's
+constexpr double kUnknownShare = 0.10;
+
+// A launch takes some microseconds; one that takes a thousand was not on a core, or waited.
+constexpr int64_t kStalledLaunchNs = 1'000'000;
+constexpr double kStalledShare = 0.03;
+
+// Calls in which the host waits for the GPU, other than for a copy of its own to begin.
+std::vector<SliceId> waiting_calls(const Activity& activity) {
+  const auto waits = activity.of(Deed::kSynchronization);
+  std::vector<SliceId> calls(waits.begin(), waits.end());
+  for (const SliceId copy : activity.of(Deed::kCopyToPageable)) {
+    if (const SliceId call = activity.launcher(copy)) calls.push_back(call);
+  }
+  return calls;
+}
+
+// What the program did to wait: the outermost operator of torch's own around the call.
+std::string reason_of(const Activity& activity, SliceId call) {
+  const Trace& trace = activity.trace();
+  std::string_view reason = name_of(trace, call);
+  const auto& parents = activity.analysis().host_tree.parent;
+  for (SliceId at = parents[call.value]; at; at = parents[at.value]) {
+    if (name_of(trace, at).substr(0, 6) == "aten::") reason = name_of(trace, at);
+  }
+  return std::string(reason);
+}
+
+// "aten::item (5 a step), cudaDeviceSynchronize (1 a step)", the longest waits first.
+std::string reasons_of(const Activity& activity, std::span<const SliceId> calls) {
+  std::map<std::string, std::pair<int64_t, int64_t>> reasons;  // time, count
+  for (const SliceId call : calls) {
+    auto& [time_ns, count] = reasons[reason_of(activity, call)];
+    time_ns += duration_ns(activity.trace(), call);
+    ++count;
+  }
+  std::vector<std::pair<int64_t, std::string>> sorted;
+  for (const auto& [name, sums] : reasons) sorted.emplace_back(sums.first, name);
+  std::sort(sorted.rbegin(), sorted.rend());
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(2, sorted.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : " and ", sorted[i].second);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<Finding> launch_bound(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const int64_t kernels = activity.kernel_count() / activity.step_count();
+  if (analysis.gpus.empty() || kernels < kManyKernels) return std::nullopt;
+  std::vector<SliceId> waits = waiting_calls(activity);
+  for (const SliceId copy : activity.of(Deed::kPageableCopy)) {
+    if (const SliceId call = activity.launcher(copy)) waits.push_back(call);
+  }
+  const int64_t waiting_ns = total_ns(subtract(activity.time_of(waits), activity.device_time()));
+  const int64_t host_ns =
+      analysis.breakdown.of(StepPart::kCpu) + analysis.breakdown.of(StepPart::kRuntime);
+  const int64_t idle_ns = std::max<int64_t>(0, host_ns * activity.step_count() - waiting_ns);
+  const StepShare part(activity, idle_ns);
+  if (part.share < kLaunchShare) return std::nullopt;
+  int64_t kernel_ns = 0, count = 0;
+  for (const KernelRow& row : analysis.kernels) {
+    if (row.type == "communication") continue;
+    kernel_ns += row.total_ns;
+    count += row.count;
+  }
+  Finding finding = finding_on("launch_bound", activity, idle_ns);
+  finding.headline =
+      fmt::format("Host-bound: the GPU waits {} a step", format_ns(part.per_step_ns));
+  const int64_t mean_ns = count == 0 ? 0 : kernel_ns / count;
+  finding.detail = fmt::format(
+      "for {} launches a step of {} each: a larger batch, torch.compile or CUDA graphs give the "
+      "GPU more work a launch",
+      format_count(kernels), format_ns(mean_ns));
+  finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
+  finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
+  finding.events = longest_idle_gaps(activity);
+  finding.knob = "batch_size=1..4096";
+  return finding;
+}
+
+std::optional<Finding> synchronizing_calls(const Activity& activity) {
+  if (activity.analysis().gpus.empty()) return std::nullopt;
+  const std::vector<SliceId> calls = waiting_calls(activity);
+  const int64_t won_ns = activity.idle_time_after_ns(calls);
+  if (StepShare(activity, won_ns).share < kWaitShare) return std::nullopt;
+  const StepShare spent(activity, total_ns(activity.time_of(calls)));
+  Finding finding = finding_on("synchronizing_calls", activity, won_ns);
+  finding.headline =
+      fmt::format("The host waits for the GPU {} a step", format_ns(spent.per_step_ns));
+  finding.detail =
+      fmt::format("{} a step, most in {}: without waiting the host would launch ahead",
+                  format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
+                  reasons_of(activity, calls));
+  finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
+  finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
+  finding.events = longest(activity.trace(), calls);
+  return finding;
+}
+
+std::optional<Finding> tiny_operators(const Activity& activity) {
+  if (!activity.analysis().gpus.empty()) return std::nullopt;  // launch_bound speaks of those
+  const Trace& trace = activity.trace();
+  const std::vector<bool> have_child = have_children(trace, activity.analysis().host_tree);
+  std::vector<SliceId> tiny;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (category != Category::kCpuOp || have_child[slice.value]) return;
+    if (duration_ns(trace, slice) >= kTinyOperatorNs) return;
+    if (total_within_ns(activity.steps(), interval_of(trace, slice)) == 0) return;
+    if (!activity.around(slice, Deed::kDataLoader)) tiny.push_back(slice);
+  });
+  const int64_t time_ns = total_ns(activity.time_of(tiny));
+  const int64_t count = static_cast<int64_t>(tiny.size()) / activity.step_count();
+  const StepShare part(activity, time_ns);
+  if (count < kManyTinyOperators || part.share <= kTinyOperatorShare) return std::nullopt;
+  Finding finding = finding_on("tiny_operators", activity, time_ns);
+  finding.headline = fmt::format("Small work: {} operators under {} a step", format_count(count),
+                                 format_ns(kTinyOperatorNs));
+  finding.detail = fmt::format("{} of the step goes into calls; a larger batch needs fewer of them",
+                               format_percent(part.share));
+  finding.evidence.emplace_back("operators", static_cast<double>(count));
+  finding.events = longest(trace, tiny);
+  finding.knob = "batch_size=1..4096";
+  return finding;
+}
+
+// A launch that takes a millisecond while the GPU has nothing to do waits for no queue: its thread
+// was off the core, or another thread held the driver's lock.
+std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  std::vector<SliceId> stalled;
+  for (const SliceId call : activity.of(Deed::kLaunch)) {
+    const Interval interval = interval_of(trace, call);
+    if (interval.length_ns() < kStalledLaunchNs) continue;
+    if (total_within_ns(activity.device_time(), interval) < interval.length_ns() / 2) {
+      stalled.push_back(call);
+    }
+  }
+  const int64_t idle_ns = total_ns(subtract(activity.time_of(stalled), activity.device_time()));
+  const StepShare part(activity, idle_ns);
+  const auto count = static_cast<int64_t>(stalled.size());
+  // In few steps only: kernels that are loaded when first used.
+  if (part.share < kStalledShare || count < activity.step_count()) return std::nullopt;
+  Finding finding = finding_on("cpu_oversubscribed", activity, idle_ns);
+  finding.headline =
+      fmt::format("Launching threads lose the CPU: {} a step", format_ns(part.per_step_ns));
+  finding.detail = fmt::format(
+      "{} launches took over {} with the GPU idle: fewer DataLoader workers, or OMP_NUM_THREADS",
+      format_count(count), format_ns(kStalledLaunchNs));
+  finding.evidence.emplace_back("launches", static_cast<double>(count));
+  finding.events = longest(trace, stalled);
+  finding.knob = "num_workers=0..16";
+  return finding;
+}
+
+// Where no other rule can name the cause: nothing that the profiler saw went on.
+std::optional<Finding> low_gpu_utilization(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const auto lowest = std::min_element(
+      analysis.gpus.begin(), analysis.gpus.end(),
+      [](const GpuUse& left, const GpuUse& right) { return left.utilization < right.utilization; });
+  if (lowest == analysis.gpus.end() || lowest->utilization >= kLowUtilization) return std::nullopt;
+  const int64_t unknown_ns = analysis.breakdown.of(StepPart::kOther) * activity.step_count();
+  const StepShare part(activity, unknown_ns);
+  if (part.share < kUnknownShare) return std::nullopt;
+  Finding finding = finding_on("low_gpu_utilization", activity, unknown_ns);
+  finding.headline = fmt::format("GPU {} runs kernels {} of the time", lowest->device,
+                                 format_percent(lowest->utilization));
+  finding.detail = fmt::format(
+      "in {} a step nothing recorded went on: Python between operators, or files (record --stacks "
+      "shows it)",
+      format_ns(part.per_step_ns));
+  finding.evidence.emplace_back("utilization_share", lowest->utilization);
+  finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
+  finding.events = longest_idle_gaps(activity);
+  finding.knob = "batch_size=1..4096";
+  return finding;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/format.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kDataLoaderShare = 0.05;  // the TensorBoard plugin's
+constexpr double kCopyShare = 0.005;
+constexpr double kBusyShare = 0.8;
+constexpr double kWaitingShare = 0.5;  // of a worker that more often waits than computes
+constexpr double kFullMachine = 0.9;
+
+/// Mean of the samples of all "busy %" tracks whose names begin so (profiler/host/host_samples.h),
+/// as a share; none in traces without them.
+std::optional<double> mean_busy_share(const Trace& trace, std::string_view track) {
+  double sum = 0;
+  size_t count = 0;
+  for (const Counter& counter : trace.counters()) {
+    const std::string_view name = trace.string(counter.name);
+    if (!name.starts_with(track) || !name.ends_with("busy %")) continue;
+    for (const double value : counter.value) sum += value;
+    count += counter.value.size();
+  }
+  if (count == 0) return std::nullopt;
+  return sum / 100 / static_cast<double>(count);
+}
+
+/// Of a loader with workers: what they do all the time decides what helps.
+void explain_workers(const Trace& trace, double share, Finding& finding) {
+  const auto workers = mean_busy_share(trace, "DataLoader worker ");
+  const auto cores = mean_busy_share(trace, "CPU: ");
+  if (workers) finding.evidence.emplace_back("workers_busy_share", *workers);
+  if (workers && cores) finding.evidence.emplace_back("cores_busy_share", *cores);
+  if (workers && cores && *cores > kFullMachine) {
+    finding.detail =
+        fmt::format("all cores are busy {} of the time, and each worker has {} of one: {}",
+                    format_percent(*cores), format_percent(*workers), "less work for each sample");
+  } else if (workers && *workers >= kBusyShare) {
+    finding.detail =
+        fmt::format("the workers are busy {} of the time: more of them", format_percent(*workers));
+  } else if (workers && *workers <= kWaitingShare) {
+    finding.detail = fmt::format(
+        "the workers compute {} of the time and wait else, as for the disk: more of them",
+        format_percent(*workers));
+  } else {
+    finding.detail = fmt::format(
+        "the workers do not keep up, {} of the step: more of them, or less work for each sample",
+        format_percent(share));
+  }
+}
+
+// Each copy with the call that made it: from pageable memory the host waits for it.
+std::vector<SliceId> with_launchers(const Activity& activity, std::span<const SliceId> copies) {
+  std::vector<SliceId> all(copies.begin(), copies.end());
+  for (const SliceId copy : copies) {
+    if (const SliceId call = activity.launcher(copy)) all.push_back(call);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<Finding> dataloader_wait(const Activity& activity) {
+  const auto waits = activity.of(Deed::kDataLoader);
+  const int64_t wait_ns =
+      activity.analysis().breakdown.of(StepPart::kDataLoader) * activity.step_count();
+  const StepShare part(activity, wait_ns);
+  if (part.share <= kDataLoaderShare) return std::nullopt;
+  const bool single = std::any_of(waits.begin(), waits.end(), [&](SliceId slice) {
+    return name_of(activity.trace(), slice).find("SingleProcess") != std::string_view::npos;
+  });
+  Finding finding = finding_on("dataloader_wait", activity, wait_ns);
+  finding.headline =
+      fmt::format("DataLoader: training waits {} a step", format_ns(part.per_step_ns));
+  if (single) {
+    finding.detail =
+        fmt::format("num_workers is 0: batches are made between the steps, {} of the step",
+                    format_percent(part.share));
+  } else {
+    explain_workers(activity.trace(), part.share, finding);
+  }
+  finding.events = longest(activity.trace(), waits);
+  finding.knob = "num_workers=0..16";
+  return finding;
+}
+
+std::optional<Finding> pageable_copies(const Activity& activity) {
+  const auto copies = activity.of(Deed::kPageableCopy);
+  constexpr std::array kOwn = {Deed::kPageableCopy};
+  const int64_t exposed_ns =
+      activity.alone_ns(activity.time_of(with_launchers(activity, copies)), kOwn);
+  const StepShare part(activity, exposed_ns);
+  if (part.share <= kCopyShare) return std::nullopt;
+  Finding finding = finding_on("pageable_copies", activity, exposed_ns);
+  const int64_t copy_ns = total_ns(activity.time_of(copies)) / activity.step_count();
+  finding.headline =
+      fmt::format("Pageable host-to-device copies: {} a step", format_ns(part.per_step_ns));
+  finding.detail = fmt::format(
+      "the host waits for each of {} copies, {} of copying a step: pin_memory=True and "
+      "non_blocking=True copy beside kernels",
+      format_count(static_cast<int64_t>(copies.size())), format_ns(copy_ns));
+  finding.evidence.emplace_back("copy_ns", static_cast<double>(copy_ns));
+  finding.evidence.emplace_back("copies", static_cast<double>(copies.size()));
+  finding.events = longest(activity.trace(), copies);
+  finding.knob = "pin_memory=off,on";
+  return finding;
+}
+
+}  // namespace redline::trace

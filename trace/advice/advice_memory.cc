@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/format.h"
+#include "trace/model/args.h"
+#include "trace/model/slice_view.h"
+#include "trace/model/text_cursor.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kFullMemory = 0.9;  // the TensorBoard plugin's
+constexpr double kUnusedMemory = 0.5;
+constexpr double kWorthALargerBatch = 1.1;
+constexpr double kAllocationShare = 0.01;
+
+struct MemoryUse {
+  int32_t device = 0;
+  int64_t reserved_bytes = 0;
+  int64_t device_bytes = 0;
+
+  [[nodiscard]] double share() const {
+    return static_cast<double>(reserved_bytes) / static_cast<double>(device_bytes);
+  }
+};
+
+// Of the fullest device; none where the trace does not know what the allocator held in all.
+std::optional<MemoryUse> fullest_device(const Analysis& analysis) {
+  std::optional<MemoryUse> fullest;
+  for (const MemoryPeak& peak : analysis.memory) {
+    const DeviceProperties* device = properties_of(analysis, peak.device);
+    if (!peak.is_gpu || device == nullptr || device->memory_bytes == 0) continue;
+    if (peak.reserved_bytes == 0) continue;
+    const MemoryUse use{peak.device, peak.reserved_bytes, device->memory_bytes};
+    if (!fullest || use.share() > fullest->share()) fullest = use;
+  }
+  return fullest;
+}
+
+// Where the allocator held the most.
+std::vector<EvidenceEvent> peak_event(const Trace& trace, const MemoryUse& use) {
+  const StringId name = trace.find_string("[memory]");
+  TextCursor text(trace);
+  for (const Instant& instant : trace.instants()) {
+    if (instant.name != name) continue;
+    const Args args(text.event_text(instant.text_offset));
+    if (args.integer("Device Id") != use.device ||
+        args.integer("Total Reserved") != use.reserved_bytes) {
+      continue;
+    }
+    return {{SliceId::none(), instant.time_ns, instant.time_ns, "[memory]"}};
+  }
+  return {};
+}
+
+int64_t steps_with(const Activity& activity, std::span<const SliceId> slices) {
+  const Intervals time = activity.time_of(slices);
+  const auto& steps = activity.analysis().steps;
+  return std::count_if(steps.begin(), steps.end(),
+                       [&](const Step& step) { return total_within_ns(time, step.window) > 0; });
+}
+
+std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {
+  std::vector<EvidenceEvent> events;
+  const StringId name = trace.find_string("[OutOfMemory]");
+  if (!name) return events;
+  for (const Instant& instant : trace.instants()) {
+    if (instant.name != name) continue;
+    events.push_back({SliceId::none(), instant.time_ns, instant.time_ns, "[OutOfMemory]"});
+  }
+  return events;
+}
+
+}  // namespace
+
+// More samples a step cost more time on the multiprocessors, in the DataLoader and in copies, but
+// fill the idle rest: no batch can be more efficient than all of the rest filled.
+std::optional<Finding> memory_unused(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const auto use = fullest_device(analysis);
+  if (!use || use->share() >= kUnusedMemory || analysis.gpus.size() != 1) return std::nullopt;
+  const auto efficiency = analysis.gpus.front().sm_efficiency;
+  if (!efficiency) return std::nullopt;
+  const StepBreakdown& parts = analysis.breakdown;
+  const double growing = *efficiency + static_cast<double>(parts.of(StepPart::kDataLoader) +
+                                                           parts.of(StepPart::kMemcpy)) /
+                                           static_cast<double>(analysis.step_times.mean_ns);
+  if (growing <= 0 || 1 / growing < kWorthALargerBatch) return std::nullopt;
+  Finding finding;
+  finding.rule = "memory_unused";
+  finding.estimated_speedup = 1 / growing;
+  finding.headline = fmt::format("{} of GPU {}'s memory is never used",
+                                 format_percent(1 - use->share()), use->device);
+  finding.detail = fmt::format(
+      "{} of {} held at the peak, and {} of the multiprocessors' time used: a larger batch fills "
+      "both",
+      format_bytes(use->reserved_bytes), format_bytes(use->device_bytes),
+      format_percent(*efficiency));
+  finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
+                      {"memory_share", use->share()},
+                      {"sm_efficiency_share", *efficiency}};
+  finding.events = peak_event(activity.trace(), *use);
+  finding.knob = "batch_size=1..4096";
+  return finding;
+}
+
+std::optional<Finding> device_memory_full(const Activity& activity) {
+  const auto use = fullest_device(activity.analysis());
+  if (!use || use->share() <= kFullMemory) return std::nullopt;
+  Finding finding;
+  finding.rule = "device_memory_full";
+  finding.headline =
+      fmt::format("GPU {} memory is {} full", use->device, format_percent(use->share()));
+  finding.detail =
+      fmt::format("{} of {} at the peak: AMP or checkpointing make room for a larger batch",
+                  format_bytes(use->reserved_bytes), format_bytes(use->device_bytes));
+  finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
+                      {"memory_share", use->share()}};
+  finding.events = peak_event(activity.trace(), *use);
+  finding.knob = "amp=off,bf16,fp16";
+  return finding;
+}
+
+// The caching allocator asks the driver only while it grows, or when it has to give memory back to
+// find room: in most of the steps that means fragmentation, or a memory that is too small.
+std::optional<Finding> allocator_retries(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  const auto calls = activity.of(Deed::kAllocation);
+  const std::vector<EvidenceEvent> failures = out_of_memory_events(trace);
+  const int64_t won_ns = activity.idle_time_after_ns(calls);
+  const StepShare part(activity, won_ns);
+  const int64_t steps = steps_with(activity, calls);
+  const bool in_most_steps = steps > 1 && 2 * steps > activity.step_count();
+  if (failures.empty() && (!in_most_steps || part.share < kAllocationShare)) return std::nullopt;
+  Finding finding = finding_on("allocator_retries", activity, won_ns);
+  if (failures.empty()) {
+    finding.headline =
+        fmt::format("Memory calls to the driver: {} a step", format_ns(part.per_step_ns));
+    finding.detail = fmt::format(
+        "{} in {} of {} steps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or a smaller "
+        "batch",
+        format_plural(static_cast<int64_t>(calls.size()), "call"), steps, activity.step_count());
+  } else {
+    finding.headline = fmt::format("Out of memory, and tried again: {} times",
+                                   format_count(static_cast<int64_t>(failures.size())));
+    finding.detail =
+        "the allocator emptied its cache to go on: a smaller batch, AMP or "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+    if (won_ns == 0) finding.estimated_speedup.reset();
+  }
+  finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
+  finding.evidence.emplace_back("out_of_memory", static_cast<double>(failures.size()));
+  finding.events = failures.empty() ? longest(trace, calls) : failures;
+  if (finding.events.size() > 5) finding.events.resize(5);
+  finding.knob = "batch_size=1..4096";
+  return finding;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/format.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kOptimizerShare = 0.02;
+constexpr int64_t kManyOperators = 50;  // a step
+
+struct OptimizerCalls {
+  int64_t operators = 0;
+  bool many_tensors_at_once = false;
+};
+
+OptimizerCalls calls_of(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  const auto& parents = activity.analysis().host_tree.parent;
+  OptimizerCalls calls;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (category != Category::kCpuOp || !parents[slice.value]) return;
+    if (deed_of(Category::kUserAnnotation, name_of(trace, parents[slice.value])) !=
+        Deed::kOptimizer) {
+      return;
+    }
+    ++calls.operators;
+    const auto name = name_of(trace, slice);
+    if (name.find("_foreach_") != std::string_view::npos ||
+        name.find("_fused_") != std::string_view::npos) {
+      calls.many_tensors_at_once = true;
+    }
+  });
+  return calls;
+}
+
+// GPU work that the optimizer launched, apart from all other.
+std::pair<std::vector<SliceId>, std::vector<SliceId>> device_work(const Activity& activity,
+                                                                  const Intervals& optimizer) {
+  std::vector<SliceId> own, others;
+  for_each_slice(activity.trace(), [&](SliceId slice, Category category) {
+    if (!is_device_work(category)) return;
+    const SliceId call = activity.launcher(slice);
+    const bool is_own = call && total_within_ns(optimizer, interval_of(activity.trace(), call)) > 0;
+    (is_own ? own : others).push_back(slice);
+  });
+  return {std::move(own), std::move(others)};
+}
+
+}  // namespace
+
+std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
+  const auto annotations = activity.of(Deed::kOptimizer);
+  const Intervals host = activity.time_of(annotations);
+  if (StepShare(activity, total_ns(host)).share < kOptimizerShare) return std::nullopt;
+  const OptimizerCalls calls = calls_of(activity);
+  const int64_t operators = calls.operators / activity.step_count();
+  if (operators < kManyOperators || calls.many_tensors_at_once) return std::nullopt;
+  const auto [own, others] = device_work(activity, host);
+  const int64_t exposed_ns =
+      total_ns(subtract(unite(host, activity.time_of(own)), activity.time_of(others)));
+  const StepShare part(activity, exposed_ns);
+  if (part.share <= kOptimizerShare) return std::nullopt;
+  Finding finding = finding_on("optimizer_per_parameter", activity, exposed_ns);
+  finding.headline =
+      fmt::format("Optimizer: {} a step, one tensor at a time", format_ns(part.per_step_ns));
+  finding.detail = fmt::format(
+      "{} operators a step, {} of it: give the optimizer fused=True, or "
+      "foreach=True",
+      format_count(operators), format_percent(part.share));
+  finding.evidence.emplace_back("operators", static_cast<double>(operators));
+  finding.events = longest(activity.trace(), annotations);
+  return finding;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/format.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kMatrixShare = 0.20;  // of a step on the CPU
+constexpr double kKernelShare = 0.01;  // of a step on a GPU
+constexpr int kFirstTensorCores = 7;   // compute capability
+constexpr int kFirstBfloat16 = 8;
+
+// Fused multiply-adds that a multiprocessor does in a cycle, from NVIDIA's architecture papers: no
+// kernel can gain more by another precision than the units' rates differ.
+struct Rates {
+  int major, minor;
+  double float32, tf32, half;
+};
+constexpr std::array<Rates, 9> kRates = {{{7, 0, 64, 64, 512},
+                                          {7, 2, 64, 64, 512},
+                                          {7, 5, 64, 64, 512},
+                                          {8, 0, 64, 512, 1024},
+                                          {8, 6, 128, 256, 512},
+                                          {8, 9, 128, 256, 512},
+                                          {9, 0, 128, 1024, 2048},
+                                          {10, 0, 128, 2048, 4096},
+                                          {12, 0, 128, 256, 512}}};
+
+Rates rates_of(const DeviceProperties& device) {
+  Rates rates = kRates.front();
+  for (const Rates& known : kRates) {
+    if (std::pair(known.major, known.minor) <=
+        std::pair(device.compute_major, device.compute_minor)) {
+      rates = known;
+    }
+  }
+  return rates;
+}
+
+const DeviceProperties* tensor_core_device(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  if (analysis.gpus.empty()) return nullptr;
+  const DeviceProperties* device = properties_of(analysis, analysis.gpus.front().device);
+  return device != nullptr && device->compute_major >= kFirstTensorCores ? device : nullptr;
+}
+
+// Time in which these kernels run and nothing else on a device.
+int64_t exposed_ns(const Activity& activity, Deed deed) {
+  const std::array own = {deed};
+  return activity.alone_ns(activity.time_of(deed), own);
+}
+
+int64_t saved_ns(int64_t time_ns, double rate, double faster_rate) {
+  return static_cast<int64_t>(static_cast<double>(time_ns) * (1 - rate / faster_rate));
+}
+
+double share_of_kernels(const Activity& activity, std::span<const SliceId> slices) {
+  int64_t part_ns = 0, whole_ns = 0;
+  for (const SliceId slice : slices) part_ns += duration_ns(activity.trace(), slice);
+  for (const KernelRow& row : activity.analysis().kernels) whole_ns += row.total_ns;
+  return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
+}
+
+// Casts in the backward graph, or a gradient scaler.
+bool uses_autocast(const Activity& activity) {
+  if (!activity.of(Deed::kHalfKernel).empty()) return true;
+  const auto& operators = activity.analysis().operators;
+  return std::any_of(operators.begin(), operators.end(), [](const OperatorRow& row) {
+    return row.name.compare(0, 14, "ToCopyBackward") == 0 ||
+           row.name.find("_amp_") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+std::optional<Finding> tensor_cores_unused(const Activity& activity) {
+  const DeviceProperties* device = tensor_core_device(activity);
+  if (device == nullptr || uses_autocast(activity)) return std::nullopt;
+  const Rates rates = rates_of(*device);
+  const int64_t won_ns =
+      saved_ns(exposed_ns(activity, Deed::kFloat32Kernel), rates.float32, rates.half) +
+      saved_ns(exposed_ns(activity, Deed::kTf32Kernel), rates.tf32, rates.half);
+  if (StepShare(activity, won_ns).share < kKernelShare) return std::nullopt;
+
+  const auto float32 = activity.of(Deed::kFloat32Kernel), tf32 = activity.of(Deed::kTf32Kernel);
+  const double float32_share = share_of_kernels(activity, float32);
+  const double tf32_share = share_of_kernels(activity, tf32);
+  const bool bfloat16 = device->compute_major >= kFirstBfloat16;
+  Finding finding = finding_on("tensor_cores_unused", activity, won_ns);
+  finding.headline = tf32.empty() ? "FP32 matrix work beside idle Tensor Cores"
+                                  : "Matrix work in FP32 and TF32, none in 16 bits";
+  finding.detail =
+      fmt::format("{} of kernel time could use AMP; {}'s units are {:.0f} x as fast in {}",
+                  format_percent(float32_share + tf32_share), device->name,
+                  rates.half / (float32_share >= tf32_share ? rates.float32 : rates.tf32),
+                  bfloat16 ? "bf16" : "fp16");
+  finding.evidence.emplace_back("eligible_kernel_share", float32_share + tf32_share);
+  finding.evidence.emplace_back("tf32_kernel_share", tf32_share);
+  finding.events = longest(activity.trace(), float32_share >= tf32_share ? float32 : tf32);
+  finding.knob = bfloat16 ? "amp=off,bf16,fp16" : "amp=off,fp16";
+  return finding;
+}
+
+std::optional<Finding> tf32_off(const Activity& activity) {
+  const DeviceProperties* device = tensor_core_device(activity);
+  if (device == nullptr || device->compute_major < kFirstBfloat16) return std::nullopt;
+  const Rates rates = rates_of(*device);
+  const auto kernels = activity.of(Deed::kFloat32Kernel);
+  const int64_t won_ns =
+      saved_ns(exposed_ns(activity, Deed::kFloat32Kernel), rates.float32, rates.tf32);
+  const StepShare part(activity, won_ns);
+  if (part.share < kKernelShare) return std::nullopt;
+  Finding finding = finding_on("tf32_off", activity, won_ns);
+  const double kernel_share = share_of_kernels(activity, kernels);
+  finding.headline = "FP32 products that TF32 would run on Tensor Cores";
+  finding.detail = fmt::format(
+      "{} of kernel time: torch.set_float32_matmul_precision(\"high\") keeps the types as they are",
+      format_percent(kernel_share));
+  finding.evidence.emplace_back("eligible_kernel_share", kernel_share);
+  finding.events = longest(activity.trace(), kernels);
+  finding.knob = "tf32=off,on";
+  return finding;
+}
+
+std::optional<Finding> float32_on_cpu(const Activity& activity) {
+  if (!activity.analysis().gpus.empty() || uses_autocast(activity)) return std::nullopt;
+  std::vector<SliceId> operators;
+  for (const Deed deed : {Deed::kConvolution, Deed::kMatrixOperator}) {
+    operators.insert(operators.end(), activity.of(deed).begin(), activity.of(deed).end());
+  }
+  const int64_t time_ns = total_ns(activity.time_of(operators));
+  const StepShare part(activity, time_ns);
+  if (part.share <= kMatrixShare) return std::nullopt;
+  Finding finding = finding_on("float32_matrix_work", activity, time_ns);
+  finding.headline =
+      fmt::format("No autocast: {} a step in matrix work", format_ns(part.per_step_ns));
+  finding.detail =
+      fmt::format("convolutions and products, {} of it; bf16 helps where the CPU has it",
+                  format_percent(part.share));
+  finding.events = longest(activity.trace(), operators);
+  finding.knob = "amp=off,bf16";
+  return finding;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,97 @@
+// What the rules say of real traces, judged by hand: each list is what an expert would say of that
+// run, and no more.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "trace/advice/advice.h"
+#include "trace/model/slice_view.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+namespace {
+
+struct Judged {
+  const char* trace;
+  std::vector<std::string> rules;  // the largest gain first
+};
+
+void PrintTo(const Judged& judged, std::ostream* out) { *out << judged.trace; }
+
+class AdviceOnRealTraces : public ::testing::TestWithParam<Judged> {
+ protected:
+  static std::string path_of(const std::string& name) {
+    return std::string(REDLINE_SHARED_DIR) + "/traces/" + name + ".pt.trace.json.gz";
+  }
+};
+
+const std::vector<std::string> kKnobs = {"",       "batch_size",      "num_workers",   "amp",
+                                         "tf32",   "cudnn_benchmark", "channels_last", "pin_memory",
+                                         "compile"};
+
+TEST_P(AdviceOnRealTraces, FindsWhatAnExpertWouldSay) {
+  const std::string path = path_of(GetParam().trace);
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
+  const auto trace = read_trace(path);
+  ASSERT_TRUE(trace);
+  std::vector<std::string> rules;
+  for (const Finding& finding : advise(analyze(*trace))) rules.push_back(finding.rule);
+  EXPECT_EQ(rules, GetParam().rules);
+}
+
+TEST_P(AdviceOnRealTraces, EachFindingHasItsEvidence) {
+  const std::string path = path_of(GetParam().trace);
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
+  const auto trace = read_trace(path);
+  ASSERT_TRUE(trace);
+  for (const Finding& finding : advise(analyze(*trace))) {
+    SCOPED_TRACE(finding.rule);
+    EXPECT_FALSE(finding.evidence.empty());
+    EXPECT_FALSE(finding.events.empty());
+    EXPECT_LE(finding.headline.size(), 50);
+    EXPECT_THAT(kKnobs, ::testing::Contains(finding.knob.substr(0, finding.knob.find('='))));
+    EXPECT_GT(finding.estimated_speedup.value_or(2), 1);
+    for (const EvidenceEvent& event : finding.events) {
+      EXPECT_LE((*trace)->begin_ns(), event.begin_ns);
+      EXPECT_LE(event.end_ns, (*trace)->end_ns());
+      if (!event.slice) continue;
+      EXPECT_EQ(name_of(**trace, event.slice), event.name);
+      EXPECT_EQ(interval_of(**trace, event.slice), (Interval{event.begin_ns, event.end_ns}));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shared, AdviceOnRealTraces,
+    ::testing::Values(
+        // A first run of a model: seconds of CUDA set-up, ten convolutions.
+        Judged{"alexnet_a100", {"startup_recorded"}},
+        // The GPU runs 23 % of the time behind a slow host; TF32 is on, layouts are turned.
+        Judged{"ddp_a100_nccl_metadata_rank0",
+               {"launch_bound", "communication", "tensor_cores_unused", "layout_transposes"}},
+        // Small FP32 kernels, one all-reduce a parameter, and 20 GiB of memory free.
+        Judged{"ddp_v100_memory_rank1",
+               {"memory_unused", "launch_bound", "communication", "tensor_cores_unused",
+                "optimizer_per_parameter"}},
+        // Recommendation models with all-to-all; CUDA graphs in the second.
+        Judged{"diff_after_v100_rank1",
+               {"tensor_cores_unused", "communication", "synchronizing_calls"}},
+        Judged{"diff_before_a100_rank3",
+               {"communication", "launch_bound", "synchronizing_calls", "tensor_cores_unused",
+                "tf32_off"}},
+        // The file names no device: nothing can be said of Tensor Cores.
+        Judged{"fsdp_sampled_rank0", {"launch_bound", "communication"}},
+        Judged{"fsdp_sampled_rank1", {"launch_bound", "communication"}},
+        // The optimizer's and the layouts' time is hidden or tiny; cudnn.benchmark is not known.
+        Judged{"resnet50_v100_workers0",
+               {"dataloader_wait", "tensor_cores_unused", "pageable_copies"}},
+        Judged{"resnet50_v100_workers4",
+               {"tensor_cores_unused", "launch_bound", "pageable_copies"}},
+        // 97 % busy: nothing but the precision is left.
+        Judged{"v100_nanoseconds_rank0", {"tensor_cores_unused"}}),
+    [](const auto& info) { return std::string(info.param.trace); });
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,77 @@
+// The rules of advice.h, one function each; none where the rule's condition is not in the data.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "trace/advice/advice.h"
+#include "trace/analysis/activity.h"
+
+namespace redline::trace {
+
+using Rule = std::optional<Finding> (*)(const Activity& activity);
+
+// advice_startup.cc
+[[nodiscard]] std::optional<Finding> startup_recorded(const Activity& activity);
+
+// advice_input.cc
+[[nodiscard]] std::optional<Finding> dataloader_wait(const Activity& activity);
+[[nodiscard]] std::optional<Finding> pageable_copies(const Activity& activity);
+
+// advice_precision.cc
+[[nodiscard]] std::optional<Finding> tensor_cores_unused(const Activity& activity);
+[[nodiscard]] std::optional<Finding> tf32_off(const Activity& activity);
+[[nodiscard]] std::optional<Finding> float32_on_cpu(const Activity& activity);
+
+// advice_convolution.cc
+[[nodiscard]] std::optional<Finding> layout_transposes(const Activity& activity);
+[[nodiscard]] std::optional<Finding> cudnn_benchmark_off(const Activity& activity);
+
+// advice_host.cc
+[[nodiscard]] std::optional<Finding> launch_bound(const Activity& activity);
+[[nodiscard]] std::optional<Finding> synchronizing_calls(const Activity& activity);
+[[nodiscard]] std::optional<Finding> tiny_operators(const Activity& activity);
+[[nodiscard]] std::optional<Finding> cpu_oversubscribed(const Activity& activity);
+[[nodiscard]] std::optional<Finding> low_gpu_utilization(const Activity& activity);
+
+// advice_optimizer.cc
+[[nodiscard]] std::optional<Finding> optimizer_per_parameter(const Activity& activity);
+
+// advice_memory.cc
+[[nodiscard]] std::optional<Finding> memory_unused(const Activity& activity);
+[[nodiscard]] std::optional<Finding> device_memory_full(const Activity& activity);
+[[nodiscard]] std::optional<Finding> allocator_retries(const Activity& activity);
+
+// advice_ranks.cc
+[[nodiscard]] std::optional<Finding> communication(const Activity& activity);
+[[nodiscard]] std::optional<Finding> straggler(const RankComparison& comparison,
+                                               std::span<const Analysis* const> ranks);
+
+// advice_common.cc
+
+/// Speed-up if `removed_ns` of `whole_ns` went away; none if that is not less than the whole.
+[[nodiscard]] std::optional<double> speedup_without(int64_t removed_ns, int64_t whole_ns);
+
+/// A part of all steps together, as a part of one of them.
+struct StepShare {
+  int64_t per_step_ns = 0;
+  double share = 0;
+
+  StepShare(const Activity& activity, int64_t total_ns);
+};
+
+/// A finding whose cure removes `total_ns` of all steps; evidence "removable_ns", "step_share".
+[[nodiscard]] Finding finding_on(const char* rule, const Activity& activity, int64_t total_ns);
+
+/// The longest of `slices`, at most five.
+[[nodiscard]] std::vector<EvidenceEvent> longest(const Trace& trace,
+                                                 std::span<const SliceId> slices);
+[[nodiscard]] EvidenceEvent event_of(const Trace& trace, SliceId slice);
+
+/// The longest times in the steps in which no device works, at most five.
+[[nodiscard]] std::vector<EvidenceEvent> longest_idle_gaps(const Activity& activity);
+
+/// What the trace says of the device; null where it does not.
+[[nodiscard]] const DeviceProperties* properties_of(const Analysis& analysis, int32_t device);
+
+}  // namespace redline::trace

@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trace/advice/advice_rules.h"
+#include "trace/base/format.h"
+#include "trace/model/category.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kStartupShare = 0.25;
+
+// Calls that create the context, load modules and fill the allocator's cache: a job makes them at
+// its start. Any other call of a trace that takes half a second is such a one in disguise.
+constexpr int64_t kFirstUseNs = 500'000'000;
+
+}  // namespace
+
+// Without steps, and with a good part of the time in calls of half a second: what was recorded is
+// the start of a program, of which no rule should speak as if it were training.
+std::optional<Finding> startup_recorded(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  if (activity.analysis().steps.front().number) return std::nullopt;
+  std::vector<SliceId> calls;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (is_launch(category) && duration_ns(trace, slice) >= kFirstUseNs) {
+      calls.push_back(slice);
+    }
+  });
+  const int64_t time_ns = total_ns(activity.time_of(calls));
+  const StepShare part(activity, time_ns);
+  if (part.share < kStartupShare) return std::nullopt;
+  Finding finding;
+  finding.rule = "startup_recorded";
+  finding.headline = fmt::format("A start-up, not training: {} in CUDA set-up", format_ns(time_ns));
+  finding.detail = fmt::format(
+      "{} of the trace is in {} of half a second and more, and no steps are marked: record later "
+      "steps (--schedule wait=1,warmup=1,active=3)",
+      format_percent(part.share), format_plural(static_cast<int64_t>(calls.size()), "call"));
+  finding.evidence = {{"setup_ns", static_cast<double>(time_ns)}, {"trace_share", part.share}};
+  finding.events = longest(trace, calls);
+  return finding;
+}
+
+}  // namespace redline::trace

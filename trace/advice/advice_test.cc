@@ -1,0 +1,164 @@
+#include "trace/advice/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsed_trace.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::advice_on;
+using redline::testing::HasRule;
+using redline::testing::kMs;
+using redline::testing::TraceText;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TraceText one_step() { return TraceText().step(0, 0, 100 * kMs); }
+
+TEST(Advice, NothingIsSaidOfAStepThatHasNoProblem) {
+  EXPECT_TRUE(advice_on(one_step().cpu_op("aten::relu", 0, 99 * kMs)).empty());
+}
+
+TEST(Advice, DataLoaderWait) {
+  const auto wait = [](int64_t ns) {
+    return one_step().annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0,
+                                 ns);
+  };
+  EXPECT_THAT(advice_on(wait(5 * kMs)), Not(HasRule("dataloader_wait")));
+  const auto findings = advice_on(wait(20 * kMs));
+  ASSERT_THAT(findings, HasRule("dataloader_wait"));
+  EXPECT_DOUBLE_EQ(*findings[0].estimated_speedup, 1.25);
+  EXPECT_EQ(findings[0].severity, Severity::kHigh);
+  EXPECT_EQ(findings[0].knob, "num_workers=0..16");
+  EXPECT_EQ(findings[0].headline, "DataLoader: training waits 20.0 ms a step");
+  ASSERT_EQ(findings[0].events.size(), 1);
+  EXPECT_EQ(findings[0].events[0].name,
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  EXPECT_EQ(findings[0].events[0].end_ns - findings[0].events[0].begin_ns, 20 * kMs);
+}
+
+TEST(Advice, DataLoaderWaitTellsWhatTheWorkersDo) {
+  const auto detail_with = [](const std::string& worker, const std::string& cores) {
+    const auto counter = [](const std::string& track, const std::string& value) {
+      return R"({"ph": "C", "cat": "counter", "pid": 1, "tid": 0, "ts": 5, "name": ")" + track +
+             R"(", "args": {"busy %": )" + value + "}}";
+    };
+    TraceText text = one_step().annotation(
+        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 20 * kMs);
+    if (!worker.empty()) text.event(counter("DataLoader worker 7", worker));
+    text.event(counter("CPU 0", "50")).event(counter("CPU", cores));
+    return advice_on(text).at(0).detail;
+  };
+  EXPECT_THAT(detail_with("", "10"), HasSubstr("do not keep up"));
+  EXPECT_THAT(detail_with("70", "10"), HasSubstr("do not keep up"));
+  EXPECT_EQ(detail_with("97", "60"), "the workers are busy 97.0 % of the time: more of them");
+  EXPECT_EQ(
+      detail_with("97", "99"),
+      "all cores are busy 99.0 % of the time, and each worker has 97.0 % of one: less work for "
+      "each sample");
+  EXPECT_EQ(detail_with("40", "60"),
+            "the workers compute 40.0 % of the time and wait else, as for the disk: more of them");
+}
+
+TEST(Advice, Communication) {
+  const auto gloo = [](int64_t ns) {
+    return one_step().rank(0, 2).slice("user_annotation", "gloo:all_reduce", 0, ns, {.tid = "2"});
+  };
+  EXPECT_THAT(advice_on(gloo(5 * kMs)), Not(HasRule("communication")));
+  EXPECT_THAT(advice_on(gloo(30 * kMs)), HasRule("communication"));
+}
+
+TEST(Advice, OnlyExposedCommunicationCanBeWon) {
+  const auto findings =
+      advice_on(one_step()
+                    .rank(0, 2)
+                    .cpu_op("aten::relu", 0, 20 * kMs)
+                    .slice("user_annotation", "gloo:all_reduce", 0, 40 * kMs, {.tid = "2"}));
+  ASSERT_THAT(findings, HasRule("communication"));
+  EXPECT_DOUBLE_EQ(*findings[0].estimated_speedup, 1.25);
+}
+
+TEST(Advice, TinyOperators) {
+  const auto many = [](int count, int64_t length_ns, const char* around) {
+    TraceText text = one_step();
+    if (*around != '\0') text.annotation(around, 0, 90 * kMs);
+    for (int i = 0; i < count; ++i) {
+      text.cpu_op("aten::add", i * 50'000, i * 50'000 + length_ns);
+    }
+    return text;
+  };
+  EXPECT_THAT(advice_on(many(1500, 15'000, "")), HasRule("tiny_operators"));
+  EXPECT_THAT(advice_on(many(100, 15'000, "")), Not(HasRule("tiny_operators")));
+  EXPECT_THAT(advice_on(many(1500, 30'000, "")), Not(HasRule("tiny_operators")));
+  EXPECT_THAT(advice_on(many(1500, 15'000, "enumerate(DataLoader)#_Iter.__next__")),
+              Not(HasRule("tiny_operators")));
+}
+
+TEST(Advice, Float32MatrixWork) {
+  const auto mm = [](int64_t ns) { return one_step().cpu_op("aten::mm", 0, ns); };
+  EXPECT_THAT(advice_on(mm(50 * kMs)), Contains(AllOf(Field(&Finding::rule, "float32_matrix_work"),
+                                                      Field(&Finding::knob, "amp=off,bf16"))));
+  EXPECT_THAT(advice_on(mm(10 * kMs)), Not(HasRule("float32_matrix_work")));
+  EXPECT_THAT(advice_on(mm(50 * kMs).cpu_op("ToCopyBackward0", 60 * kMs, 61 * kMs)),
+              Not(HasRule("float32_matrix_work")));
+}
+
+TEST(Advice, OptimizerPerParameter) {
+  const auto optimizer = [](int operators, const char* name) {
+    TraceText text = one_step().annotation("Optimizer.step#AdamW.step", 50 * kMs, 70 * kMs);
+    for (int i = 0; i < operators; ++i) {
+      text.cpu_op(name, 50 * kMs + i * 100'000, 50 * kMs + i * 100'000 + 90'000);
+    }
+    return text;
+  };
+  EXPECT_THAT(advice_on(optimizer(100, "aten::mul_")), HasRule("optimizer_per_parameter"));
+  EXPECT_THAT(advice_on(optimizer(10, "aten::mul_")), Not(HasRule("optimizer_per_parameter")));
+  EXPECT_THAT(advice_on(optimizer(100, "aten::_foreach_mul_")),
+              Not(HasRule("optimizer_per_parameter")));
+}
+
+TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
+  const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns) {
+    std::vector<std::shared_ptr<const Trace>> traces;
+    int rank = 0;
+    for (const int64_t wait_ns : {first_wait_ns, second_wait_ns}) {
+      TraceText text = one_step().rank(rank++, 2).cpu_op("aten::relu", 0, 100 * kMs - wait_ns);
+      text.slice("user_annotation", "gloo:all_reduce", 100 * kMs - wait_ns, 100 * kMs,
+                 {.tid = "2"});
+      traces.push_back(*parse_trace("test", text.str()));
+    }
+    return make_report(traces);
+  };
+  const Report skewed = report_of(30 * kMs, 5 * kMs);
+  EXPECT_EQ(skewed.comparison->straggler, 1);
+  EXPECT_EQ(skewed.comparison->skew_ns, 25 * kMs);
+  ASSERT_THAT(skewed.findings, HasRule("straggler"));
+  for (const Finding& finding : skewed.findings) {
+    EXPECT_EQ(finding.trace, 1) << finding.rule;  // the rank that the others wait for
+  }
+  EXPECT_EQ(skewed.comparison->clocks.at(1)->offset_ns, 0);
+  EXPECT_EQ(skewed.comparison->waits->ns[0][1], 25 * kMs);
+  EXPECT_THAT(report_of(8 * kMs, 5 * kMs).findings, Not(HasRule("straggler")));
+}
+
+TEST(Advice, RanksThatWaitForNobodyHaveNoStraggler) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (int rank = 0; rank < 2; ++rank) {
+    traces.push_back(*parse_trace("test", TraceText()
+                                              .rank(rank, 2)
+                                              .step(0, 0, (1 + rank) * 50 * kMs)
+                                              .cpu_op("aten::relu", 0, (1 + rank) * 50 * kMs)
+                                              .str()));
+  }
+  EXPECT_THAT(make_report(traces).findings, Not(HasRule("straggler")));
+}
+
+}  // namespace
+}  // namespace redline::trace

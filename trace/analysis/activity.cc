@@ -1,0 +1,203 @@
+#include "trace/analysis/activity.h"
+
+#include <algorithm>
+
+#include "trace/analysis/communication.h"
+#include "trace/base/contains.h"
+#include "trace/base/parallel.h"
+#include "trace/model/category.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+using std::string_view;
+
+constexpr std::array kDeviceDeeds = {
+    Deed::kFloat32Kernel,   Deed::kTf32Kernel,       Deed::kHalfKernel,
+    Deed::kTransposeKernel, Deed::kCollectiveKernel, Deed::kOtherKernel,
+    Deed::kPageableCopy,    Deed::kCopyToPageable,   Deed::kOtherCopy};
+
+template <size_t N>
+bool has_any(string_view text, const std::array<string_view, N>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](string_view part) { return contains(text, part); });
+}
+
+Deed operator_deed(string_view name) {
+  constexpr std::array<string_view, 7> kMatrix = {"aten::mm",     "aten::addmm",  "aten::bmm",
+                                                  "aten::matmul", "aten::linear", "aten::baddbmm",
+                                                  "aten::addbmm"};
+  if (name.starts_with("Optimizer.step#")) return Deed::kOptimizer;
+  if (is_dataloader_wait(name)) return Deed::kDataLoader;
+  if (!name.starts_with("aten::")) return Deed::kNone;
+  if (contains(name, "conv") && !contains(name, "convert")) return Deed::kConvolution;
+  if (name == "aten::contiguous" || name == "aten::clone") return Deed::kContiguous;
+  return is_any(name, kMatrix) ? Deed::kMatrixOperator : Deed::kNone;
+}
+
+Deed call_deed(string_view name) {
+  constexpr std::array<string_view, 8> kWaits = {
+      "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
+      "hipStreamSynchronize",  "hipDeviceSynchronize",  "hipEventSynchronize",  "hipMemcpy"};
+  constexpr std::array<string_view, 12> kAllocations = {
+      "cudaMalloc",   "cudaFree",    "cudaHostAlloc", "cudaMallocHost",
+      "cudaFreeHost", "cuMemCreate", "cuMemMap",      "cuMemUnmap",
+      "cuMemRelease", "hipMalloc",   "hipFree",       "hipHostMalloc"};
+  constexpr std::array<string_view, 6> kLaunches = {"cudaLaunchKernel", "cudaLaunchKernelExC",
+                                                    "cuLaunchKernel",   "cuLaunchKernelEx",
+                                                    "hipLaunchKernel",  "hipExtModuleLaunchKernel"};
+  if (is_any(name, kLaunches)) return Deed::kLaunch;
+  if (is_any(name, kWaits)) return Deed::kSynchronization;
+  return is_any(name, kAllocations) ? Deed::kAllocation : Deed::kNone;
+}
+
+Deed kernel_deed(string_view name) {
+  constexpr std::array<string_view, 10> kMatrix = {"gemm",     "wgrad",    "dgrad",  "fprop",
+                                                   "convolve", "winograd", "scudnn", "nvjet",
+                                                   "conv2d",   "3dconv"};
+  // What products call besides: offsets, filters' transforms, reductions of split sums.
+  constexpr std::array<string_view, 5> kHelpers = {"Offsets", "splitKreduce", "reduce_wgrad",
+                                                   "layer_norm", "fbgemm"};
+  if (is_communication_kernel(name)) return Deed::kCollectiveKernel;
+  if (contains(name, "nchwToNhwc") || contains(name, "nhwcToNchw")) return Deed::kTransposeKernel;
+  const bool tensor_cores = uses_tensor_cores(name);
+  if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
+    return Deed::kOtherKernel;
+  }
+  if (!tensor_cores) return Deed::kFloat32Kernel;
+  // CUTLASS names the instruction: 1688 takes TF32, unless the name says which 16 bits.
+  const bool tf32 =
+      contains(name, "tf32") || (contains(name, "tensorop_s1688") && !contains(name, "f16"));
+  return tf32 ? Deed::kTf32Kernel : Deed::kHalfKernel;
+}
+
+Deed copy_deed(string_view name) {
+  if (contains(name, "Pageable -> Device")) return Deed::kPageableCopy;
+  return contains(name, "Device -> Pageable") ? Deed::kCopyToPageable : Deed::kOtherCopy;
+}
+
+}  // namespace
+
+Deed deed_of(Category category, string_view name) {
+  switch (category) {
+    case Category::kCpuOp:
+    case Category::kUserAnnotation:
+      return operator_deed(name);
+    case Category::kRuntime:
+    case Category::kDriver:
+      return call_deed(name);
+    case Category::kKernel:
+      return kernel_deed(name);
+    case Category::kMemcpy:
+      return copy_deed(name);
+    case Category::kMemset:
+      return Deed::kOtherCopy;
+    default:
+      return Deed::kNone;
+  }
+}
+
+DeedsByName::DeedsByName(const Trace& trace) : trace_(trace) {
+  for (auto& deeds : known_) deeds.resize(trace.string_count(), Deed::kCount);
+}
+
+// A name may be that of an operator and of a kernel: one table a group of categories.
+size_t DeedsByName::group_of(Category category) {
+  if (is_host_node(category)) return 0;
+  if (is_launch(category)) return 1;
+  return category == Category::kKernel ? 2 : 3;
+}
+
+Deed DeedsByName::of(Category category, StringId name) {
+  if (!name) return deed_of(category, {});
+  Deed& deed = known_[group_of(category)][name.value];
+  if (deed == Deed::kCount) deed = deed_of(category, trace_.string(name));
+  return deed;
+}
+
+Deed DeedsByName::known(Category category, StringId name) const {
+  const Deed deed = name ? known_[group_of(category)][name.value] : Deed::kNone;
+  return deed == Deed::kCount ? Deed::kNone : deed;
+}
+
+Activity::Activity(const Analysis& analysis) : analysis_(analysis), deeds_(*analysis.trace) {
+  std::vector<Interval> windows;
+  for (const Step& step : analysis.steps) windows.push_back(step.window);
+  steps_ = merge(std::move(windows));
+  steps_ns_ = total_ns(steps_);
+  run_on_threads(2, [&](unsigned thread) { thread == 0 ? sort_slices() : measure_device(); });
+}
+
+void Activity::sort_slices() {
+  const auto& names = trace().slices().name;
+  IntervalCursor steps(steps_);
+  for_each_slice(trace(), [&](SliceId slice, Category category) {
+    const Deed deed = deeds_.of(category, names[slice.value]);
+    if (deed == Deed::kNone || !steps.touches(interval_of(trace(), slice))) return;
+    slices_[static_cast<size_t>(deed)].push_back(slice);
+  });
+}
+
+void Activity::measure_device() {
+  DeedsByName deeds(trace());  // of its own: on a thread beside sort_slices
+  std::vector<Coverage> times(device_times_.size(), Coverage(steps_));
+  Coverage all(steps_);
+  for (const DeviceWork& row : analysis_.device_work.rows) {
+    times[static_cast<size_t>(deeds.of(row.category, row.name))].add(row.interval);
+    all.add(row.interval);
+  }
+  for (size_t i = 0; i < times.size(); ++i) device_times_[i] = times[i].take();
+  device_time_ = all.take();
+}
+
+int64_t Activity::kernel_count() const {
+  size_t count = 0;
+  for (const Deed deed : {Deed::kFloat32Kernel, Deed::kTf32Kernel, Deed::kHalfKernel,
+                          Deed::kTransposeKernel, Deed::kCollectiveKernel, Deed::kOtherKernel}) {
+    count += of(deed).size();
+  }
+  return static_cast<int64_t>(count);
+}
+
+Intervals Activity::time_of(std::span<const SliceId> slices) const {
+  Coverage time(steps_);
+  for (const SliceId slice : slices) time.add(interval_of(trace(), slice));
+  return time.take();
+}
+
+int64_t Activity::alone_ns(Intervals time, std::span<const Deed> own) const {
+  for (const Deed deed : kDeviceDeeds) {
+    if (std::find(own.begin(), own.end(), deed) != own.end()) continue;
+    if (!time.empty() && !time_of(deed).empty()) time = subtract(time, time_of(deed));
+  }
+  return total_ns(time);
+}
+
+SliceId Activity::around(SliceId host_slice, Deed deed) const {
+  if (!host_slice) return {};
+  const auto& slices = trace().slices();
+  const auto is_one = [&](SliceId slice) {
+    return deeds_.known(slices.category[slice.value], slices.name[slice.value]) == deed;
+  };
+  SliceId at = analysis_.host_tree.parent[host_slice.value];
+  while (at && !is_one(at)) at = analysis_.host_tree.parent[at.value];
+  return at;
+}
+
+int64_t Activity::idle_time_after_ns(std::span<const SliceId> calls) const {
+  const Intervals spent = time_of(calls);
+  int64_t ahead_ns = 0, won_ns = 0;
+  auto call = spent.begin();
+  for (const Interval& idle : subtract(steps_, device_time_)) {
+    for (; call != spent.end() && call->begin_ns < idle.end_ns; ++call) {
+      ahead_ns += call->length_ns();
+    }
+    const int64_t used_ns = std::min(ahead_ns, idle.length_ns());
+    ahead_ns -= used_ns;
+    won_ns += used_ns;
+  }
+  return won_ns;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,109 @@
+// What went on inside the steps, sorted by what the rules of advice ask for.
+//
+// A trace has millions of slices and a dozen rules: names are judged once a name, slices once a
+// slice, and a rule then looks only at those of its kind.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trace/analysis/analysis.h"
+#include "trace/base/intervals.h"
+
+namespace redline::trace {
+
+enum class Deed : uint8_t {
+  kNone,
+  kDataLoader,       ///< the wait for a batch
+  kOptimizer,        ///< Optimizer.step
+  kConvolution,      ///< convolution operators
+  kMatrixOperator,   ///< other operators that autocast runs in 16 bits
+  kContiguous,       ///< operators that make a tensor contiguous
+  kSynchronization,  ///< calls that wait until the GPU has finished
+  kAllocation,       ///< calls that allocate or free GPU or pinned memory
+  kLaunch,           ///< calls that launch a kernel, and never wait but for a full queue
+  kFloat32Kernel,    ///< products and convolutions without Tensor Cores
+  kTf32Kernel,       ///< the same in TF32
+  kHalfKernel,       ///< the same with 16 bits or fewer
+  kTransposeKernel,  ///< NCHW to NHWC or back
+  kCollectiveKernel,
+  kOtherKernel,
+  kPageableCopy,  ///< from pageable host memory
+  kCopyToPageable,
+  kOtherCopy,
+  kCount,
+};
+
+/// What a slice of that name is.
+[[nodiscard]] Deed deed_of(Category category, std::string_view name);
+
+/// deed_of, asked once a name.
+class DeedsByName {
+ public:
+  explicit DeedsByName(const Trace& trace);
+
+  [[nodiscard]] Deed of(Category category, StringId name);
+  /// The same; none where it was never asked before.
+  [[nodiscard]] Deed known(Category category, StringId name) const;
+
+ private:
+  [[nodiscard]] static size_t group_of(Category category);
+
+  const Trace& trace_;
+  std::array<std::vector<Deed>, 4> known_;  // by group of categories, then by name
+};
+
+class Activity {
+ public:
+  explicit Activity(const Analysis& analysis);
+
+  [[nodiscard]] const Analysis& analysis() const { return analysis_; }
+  [[nodiscard]] const Trace& trace() const { return *analysis_.trace; }
+  [[nodiscard]] const Intervals& steps() const { return steps_; }
+  [[nodiscard]] int64_t step_count() const { return static_cast<int64_t>(analysis_.steps.size()); }
+  [[nodiscard]] int64_t steps_ns() const { return steps_ns_; }  ///< all steps together
+
+  /// Slices of that kind that touch a step, by track and begin.
+  [[nodiscard]] std::span<const SliceId> of(Deed deed) const {
+    return slices_[static_cast<size_t>(deed)];
+  }
+  [[nodiscard]] int64_t kernel_count() const;
+
+  /// The part of their time inside the steps, each instant once.
+  [[nodiscard]] Intervals time_of(std::span<const SliceId> slices) const;
+  [[nodiscard]] const Intervals& time_of(Deed device_deed) const {
+    return device_times_[static_cast<size_t>(device_deed)];
+  }
+  /// What is left of `time` without that in which a device does something else than `own`.
+  [[nodiscard]] int64_t alone_ns(Intervals time, std::span<const Deed> own) const;
+  [[nodiscard]] const Intervals& device_time() const { return device_time_; }
+
+  /// The call that launched a piece of device work; none where the trace does not tell.
+  [[nodiscard]] SliceId launcher(SliceId device_work) const {
+    return analysis_.device_work.launch_of(device_work);
+  }
+  /// The nearest of the operators and annotations around a host slice that is such a deed.
+  [[nodiscard]] SliceId around(SliceId host_slice, Deed deed) const;
+
+  /// Idle device time that could have been used if the host had not spent its time in `calls`: the
+  /// host would be ahead by the time of the calls, and no device can gain more than its idle time
+  /// after them.
+  [[nodiscard]] int64_t idle_time_after_ns(std::span<const SliceId> calls) const;
+
+ private:
+  void sort_slices();
+  void measure_device();
+
+  const Analysis& analysis_;
+  DeedsByName deeds_;
+  Intervals steps_;
+  int64_t steps_ns_ = 0;
+  std::array<std::vector<SliceId>, static_cast<size_t>(Deed::kCount)> slices_;
+  std::array<Intervals, static_cast<size_t>(Deed::kCount)> device_times_;
+  Intervals device_time_;
+};
+
+}  // namespace redline::trace

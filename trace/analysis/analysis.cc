@@ -1,0 +1,141 @@
+#include "trace/analysis/analysis.h"
+
+#include <algorithm>
+#include <functional>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "trace/base/stop_watch.h"
+
+namespace redline::trace {
+namespace {
+
+// A number out of one of the top-level objects that we write ourselves.
+std::optional<double> recorder_number(const Trace& trace, const char* object, const char* key) {
+  using nlohmann::json;
+  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
+  if (!top.is_object() || !top.contains(object) || !top[object].is_object()) return std::nullopt;
+  const json& ours = top[object];
+  if (!ours.contains(key) || !ours[key].is_number()) return std::nullopt;
+  return ours[key].get<double>();
+}
+
+// Reads the args of all items, in blocks that the threads which call it take in turn.
+template <typename Item>
+void read_in_turn(const Trace& trace, std::span<Item> items, std::atomic<size_t>& next,
+                  const std::atomic<bool>* cancel) {
+  constexpr size_t kBlock = 2048;
+  TextCursor text(trace);
+  for (size_t first = 0; (first = next.fetch_add(kBlock)) < items.size();) {
+    if (cancel != nullptr && cancel->load()) return;
+    read_args(text, items.subspan(first, std::min(kBlock, items.size() - first)));
+  }
+}
+
+// An analysis that needs no other one of its list.
+struct Task {
+  std::string_view name;
+  std::function<void()> run;
+};
+
+// `beside` on a second thread where one can be had, else behind `here`.
+template <typename Here, typename Beside>
+void run_both(Here here, Beside beside) {
+  auto other = std::async(std::launch::async | std::launch::deferred, beside);
+  here();
+  other.get();
+}
+
+}  // namespace
+
+Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* cancel) {
+  Analysis all;
+  const Trace& source = *trace;
+  all.trace = std::move(trace);
+  StopWatch device(cancel), host(cancel);
+  const NameKinds names(source);
+  std::vector<MemoryEvent> memory_events;
+  run_both(
+      [&] {
+        device.run("device_work", [&] { all.device_work = find_device_work(source, names); });
+        device.run("steps", [&] {
+          all.steps = find_steps(source, names, all.device_work);
+          all.step_times = step_times(all.steps);
+        });
+      },
+      [&] {
+        host.run("host_tree", [&] { all.host_tree = build_host_tree(source, names); });
+        host.run("memory_events", [&] { memory_events = find_memory_events(source); });
+      });
+  std::atomic<size_t> next_row = 0, next_event = 0;
+  const auto read_text = [&] {
+    read_in_turn(source, std::span(all.device_work.rows), next_row, cancel);
+    read_in_turn(source, std::span(memory_events), next_event, cancel);
+  };
+  run_both([&] { device.run("args", read_text); }, [&] { host.run("args", read_text); });
+  // The longest first, so that both threads end together.
+  const Task tasks[] = {
+      {"breakdown",
+       [&] {
+         all.breakdown = break_down_steps(source, names, all.device_work, all.host_tree, all.steps);
+       }},
+      {"gpus",
+       [&] {
+         all.devices = device_properties(source);
+         all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps, all.devices);
+       }},
+      {"phases",
+       [&] { all.phases = phase_times(source, all.device_work, all.host_tree, all.steps); }},
+      {"sequences", [&] { all.sequences = kernel_sequences(all.device_work); }},
+      {"operators",
+       [&] { all.operators = operator_table(source, names, all.device_work, all.host_tree); }},
+      {"launches", [&] { all.launches = launch_statistics(source, all.device_work); }},
+      {"critical_path",
+       [&] { all.critical_path = critical_path(source, names, all.device_work, all.steps); }},
+      {"communication",
+       [&] { all.communication = find_communication(source, all.device_work, all.host_tree); }},
+      {"memory", [&] { all.memory = memory_peaks(source, memory_events, all.host_tree); }},
+      {"queues", [&] { all.queues = queue_lengths(source, all.device_work); }},
+      {"copies", [&] { all.copies = copy_table(source, all.device_work); }},
+      {"kernels", [&] { all.kernels = kernel_table(source, all.device_work); }},
+      {"idle",
+       [&] {
+         all.stream_idle = idle_gaps(source, all.device_work);
+         all.idle = sum_of(all.stream_idle);
+       }},
+  };
+  std::atomic<size_t> next_task = 0;
+  const auto take_tasks = [&](StopWatch& watch) {
+    for (size_t i = 0; (i = next_task++) < std::size(tasks);)
+      watch.run(tasks[i].name, tasks[i].run);
+  };
+  run_both([&] { take_tasks(device); }, [&] { take_tasks(host); });
+  all.is_cancelled = cancel != nullptr && cancel->load();
+  device.append_to(all.times);
+  host.append_to(all.times);
+  return all;
+}
+
+std::optional<double> samples_per_step(const Trace& trace) {
+  const auto samples = recorder_number(trace, "redline", "samples_per_step");
+  return samples && *samples > 0 ? samples : std::nullopt;
+}
+
+int64_t dropped_events(const Trace& trace) {
+  const double lost = recorder_number(trace, "redline", "dropped").value_or(0);
+  const double beyond_limit =
+      recorder_number(trace, "redline_size_limit", "dropped_events").value_or(0);
+  return static_cast<int64_t>(lost + beyond_limit);
+}
+
+int64_t merged_ranks(const Trace& trace) {
+  using nlohmann::json;
+  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
+  const auto merge = top.is_object() ? top.find("redline_merge") : top.end();
+  if (merge == top.end() || !merge->is_object() || !merge->contains("ranks")) return 0;
+  return static_cast<int64_t>((*merge)["ranks"].size());
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,68 @@
+// Everything that a report says of one trace, computed once.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trace/analysis/breakdown.h"
+#include "trace/analysis/communication.h"
+#include "trace/analysis/critical_path.h"
+#include "trace/analysis/device_work.h"
+#include "trace/analysis/gpus.h"
+#include "trace/analysis/host_tree.h"
+#include "trace/analysis/memory.h"
+#include "trace/analysis/phases.h"
+#include "trace/analysis/sequences.h"
+#include "trace/analysis/steps.h"
+#include "trace/analysis/streams.h"
+#include "trace/analysis/tables.h"
+#include "trace/base/stop_watch.h"
+#include "trace/model/model.h"
+
+namespace redline::trace {
+
+struct Analysis {
+  std::shared_ptr<const Trace> trace;
+  std::vector<Step> steps;
+  StepTimes step_times;
+  StepBreakdown breakdown;
+  std::optional<PhaseTimes> phases;
+  std::vector<DeviceProperties> devices;  ///< of the machine, used or not
+  DeviceTable device_work;
+  std::vector<GpuUse> gpus;  ///< that did something
+  std::vector<KernelRow> kernels;
+  std::vector<OperatorRow> operators;
+  HostTree host_tree;
+  std::vector<CopyRow> copies;
+  Communication communication;
+  std::optional<LaunchStatistics> launches;
+  std::vector<QueueLength> queues;
+  std::vector<StreamIdle> stream_idle;
+  std::optional<IdleGaps> idle;  ///< over the streams
+  std::vector<MemoryPeak> memory;
+  std::optional<CriticalPath> critical_path;
+  std::vector<KernelSequence> sequences;
+  std::vector<AnalysisTime> times;
+  bool is_cancelled = false;  ///< the rest is incomplete then
+};
+
+/// On two threads. Setting `cancel` makes it stop soon.
+[[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace,
+                               const std::atomic<bool>* cancel = nullptr);
+
+/// Samples a step over all ranks, where the recorder knew them ("redline": {"samples_per_step":
+/// N}).
+[[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
+
+/// Events that the recorder or the writer's size limit dropped, as the trace says itself
+/// ("redline":
+/// {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
+[[nodiscard]] int64_t dropped_events(const Trace& trace);
+
+/// How many ranks `redline merge` put into the file; 0 in any other. Steps, sums and lanes of such
+/// a file are those of all ranks, one over the other.
+[[nodiscard]] int64_t merged_ranks(const Trace& trace);
+
+}  // namespace redline::trace

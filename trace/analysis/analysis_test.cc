@@ -1,0 +1,269 @@
+#include "trace/analysis/analysis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/parsed_trace.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::analysis_of;
+using redline::testing::on_stream;
+using redline::testing::Row;
+using redline::testing::TraceText;
+
+TEST(Steps, EndWithTheirLastKernel) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .step(0, 0, 1000)
+                                            .step(1, 1000, 2000)
+                                            .runtime("cudaLaunchKernel", 100, 110, 1)
+                                            .kernel("gemm", 900, 1300, on_stream(7, 1))
+                                            .runtime("cudaLaunchKernel", 1100, 1110, 2)
+                                            .kernel("gemm", 1900, 2500, on_stream(7, 2)));
+  ASSERT_EQ(analysis.steps.size(), 2U);
+  EXPECT_EQ(analysis.steps[0].window, (Interval{0, 1300}));
+  EXPECT_EQ(analysis.steps[1].window, (Interval{1300, 2500}));
+  EXPECT_EQ(analysis.steps[1].number, 1);
+  EXPECT_EQ(analysis.step_times.mean_ns, 1250);
+}
+
+TEST(Steps, AStepThatWasCutOffIsLeftOut) {
+  TraceText text;
+  text.step(0, 0, 1000).step(1, 1000, 2000);
+  for (uint32_t i = 1; i <= 5; ++i) {
+    text.runtime("cudaLaunchKernel", i * 100, i * 100 + 10, i);
+    text.kernel("gemm", i * 100 + 20, i * 100 + 40, on_stream(7, i));
+  }
+  text.runtime("cudaLaunchKernel", 1100, 1110, 9).kernel("gemm", 1120, 1140, on_stream(7, 9));
+  EXPECT_EQ(analysis_of(text).steps.size(), 1U);
+}
+
+TEST(Steps, ATraceWithoutAnnotationsIsOne) {
+  const Analysis analysis = analysis_of(TraceText().cpu_op("a", 10, 20).cpu_op("b", 50, 70));
+  ASSERT_EQ(analysis.steps.size(), 1U);
+  EXPECT_EQ(analysis.steps[0].window, (Interval{10, 70}));
+  EXPECT_FALSE(analysis.steps[0].number);
+}
+
+TEST(Breakdown, EachInstantCountsOnceAndPartsSumToTheStep) {
+  const Analysis analysis =
+      analysis_of(TraceText()
+                      .step(0, 0, 1000)
+                      .annotation("enumerate(DataLoader)#_Iter.__next__", 0, 200)
+                      .cpu_op("aten::copy_", 50, 250)  // 200 to 250 is the operator's
+                      .runtime("cudaLaunchKernel", 240, 300, 1)
+                      .kernel("gemm", 260, 400, on_stream(7, 1))
+                      .kernel("ncclDevKernel_AllReduce", 350, 500, on_stream(9))
+                      .slice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 450, 600, on_stream(7))
+                      .slice("gpu_memset", "Memset (Device)", 590, 610, on_stream(7)));
+  const StepBreakdown& parts = analysis.breakdown;
+  EXPECT_EQ(parts.of(StepPart::kDataLoader), 200);
+  EXPECT_EQ(parts.of(StepPart::kRuntime), 20);
+  EXPECT_EQ(parts.of(StepPart::kCpu), 40);
+  EXPECT_EQ(parts.of(StepPart::kKernel), 140);
+  EXPECT_EQ(parts.of(StepPart::kCommunication), 50);
+  EXPECT_EQ(parts.of(StepPart::kMemcpy), 150);
+  EXPECT_EQ(parts.of(StepPart::kMemset), 10);
+  EXPECT_EQ(parts.of(StepPart::kOther), 390);
+}
+
+TEST(Operators, SelfTimeLeavesOutOperatorsInsideButNotRuntimeCalls) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::linear", 0, 1000)
+                                            .cpu_op("aten::addmm", 100, 600)
+                                            .runtime("cudaLaunchKernel", 200, 300, 5)
+                                            .cpu_op("aten::linear", 2000, 2100)
+                                            .kernel("gemm", 700, 900, on_stream(7, 5)));
+  ASSERT_EQ(analysis.operators.size(), 2U);
+  const OperatorRow &linear = analysis.operators[0], &addmm = analysis.operators[1];
+  EXPECT_EQ(linear.name, "aten::linear");
+  EXPECT_EQ(linear.count, 2);
+  EXPECT_EQ(linear.total_ns, 1100);
+  EXPECT_EQ(linear.self_ns, 600);
+  EXPECT_EQ(linear.device_self_ns, 0);
+  EXPECT_EQ(addmm.self_ns, 500);
+  EXPECT_EQ(addmm.device_self_ns, 200);
+}
+
+TEST(Collectives, GlooTimeIsExposedWhereNoOperatorRuns) {
+  const Row gloo{.tid = "2"};
+  const Analysis analysis =
+      analysis_of(TraceText()
+                      .rank(0, 2)
+                      .step(0, 0, 1000)
+                      .cpu_op("aten::mm", 0, 400)
+                      .cpu_op("c10d::allreduce_", 400, 500)
+                      .slice("user_annotation", "gloo:all_reduce", 300, 700, gloo)
+                      .slice("user_annotation", "gloo:all_reduce", 650, 800, {.tid = "3"}));
+  ASSERT_EQ(analysis.communication.table.size(), 1U);
+  const Collective& row = analysis.communication.table[0];
+  EXPECT_EQ(row.count, 2);
+  EXPECT_EQ(row.total_ns, 550);
+  EXPECT_EQ(row.exposed_ns, 300 + 150);
+  EXPECT_FALSE(row.bytes);
+  EXPECT_EQ(mean_exposed_ns(analysis.communication, analysis.steps), 400);
+}
+
+TEST(Collectives, KernelsHaveBytesAndBusBandwidth) {
+  const std::string args =
+      R"("In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "Float", "Process Group Name": "0")";
+  const Analysis analysis =
+      analysis_of(TraceText()
+                      .rank(0, 4)
+                      .kernel("gemm", 0, 500, on_stream(7))
+                      .kernel("ncclDevKernel_AllReduce_Sum_f32", 0, 1000, on_stream(9, 0, args)));
+  ASSERT_EQ(analysis.communication.table.size(), 1U);
+  const Collective& row = analysis.communication.table[0];
+  EXPECT_EQ(row.bytes, 4000);
+  EXPECT_EQ(row.group, "0");
+  EXPECT_EQ(row.exposed_ns, 500);
+  EXPECT_DOUBLE_EQ(*row.bus_bandwidth, 4000 / 1e-6 * 1.5);
+}
+
+TEST(Gpus, SpanIsIdlePlusComputePlusTheRest) {
+  const std::string figures = R"("blocks per SM": 0.5, "est. achieved occupancy %": 40)";
+  const Analysis analysis =
+      analysis_of(TraceText()
+                      .step(0, 0, 2000)
+                      .kernel("gemm_s1688", 0, 400, on_stream(7, 0, figures))
+                      .kernel("ncclDevKernel_AllReduce", 300, 800, on_stream(9))
+                      .slice("gpu_memcpy", "Memcpy DtoD", 1000, 1200, on_stream(7)));
+  ASSERT_EQ(analysis.gpus.size(), 1U);
+  const GpuUse& gpu = analysis.gpus[0];
+  EXPECT_EQ(gpu.span_ns, 1200);
+  EXPECT_EQ(gpu.idle_ns, 200);
+  EXPECT_EQ(gpu.compute_ns, 400);
+  EXPECT_EQ(gpu.non_compute_ns, 600);
+  EXPECT_DOUBLE_EQ(*gpu.communication_overlap, 0.2);
+  EXPECT_DOUBLE_EQ(gpu.utilization, 0.4);
+  EXPECT_DOUBLE_EQ(*gpu.sm_efficiency, 0.5 * 400 / 2000);
+  EXPECT_DOUBLE_EQ(*gpu.occupancy, 0.4);
+  EXPECT_DOUBLE_EQ(*gpu.tensor_core_share, 400.0 / 900);
+}
+
+TEST(Gpus, WhatRanAtOnceSumsToBusyTime) {
+  const Analysis analysis =
+      analysis_of(TraceText()
+                      .step(0, 0, 1000)
+                      .kernel("gemm", 0, 400, on_stream(7))
+                      .kernel("gemm", 100, 300, on_stream(8))
+                      .kernel("ncclDevKernel_AllReduce", 200, 600, on_stream(9))
+                      .slice("gpu_memcpy", "Memcpy DtoD", 300, 700, on_stream(10)));
+  const auto& mix = analysis.gpus[0].mix_ns;
+  EXPECT_THAT(mix, ::testing::ElementsAre(200, 0, 100, 100, 0, 200, 100));
+  EXPECT_EQ(std::accumulate(mix.begin(), mix.end(), int64_t{0}), analysis.gpus[0].busy_ns);
+}
+
+TEST(Gpus, MatrixOperatorsMakeKernelsEligibleForTensorCores) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::linear", 0, 100)
+                                            .cpu_op("aten::copy_", 10, 90)
+                                            .runtime("cudaLaunchKernel", 20, 30, 1)
+                                            .cpu_op("aten::relu", 200, 300)
+                                            .runtime("cudaLaunchKernel", 220, 230, 2)
+                                            .kernel("copy", 100, 400, on_stream(7, 1))
+                                            .kernel("relu", 400, 500, on_stream(7, 2)));
+  EXPECT_DOUBLE_EQ(*analysis.gpus[0].tensor_core_eligible_share, 0.75);
+}
+
+TEST(Kernels, MeansOfOccupancyAreWeightedByTime) {
+  const auto figures = [](int blocks, int percent) {
+    return fmt::format(R"("blocks per SM": {}, "est. achieved occupancy %": {})", blocks, percent);
+  };
+  const Analysis analysis =
+      analysis_of(TraceText()
+                      .kernel("gemm", 0, 300, on_stream(7, 0, figures(2, 20)))
+                      .kernel("gemm", 300, 400, on_stream(7, 0, figures(6, 60)))
+                      .kernel("old", 400, 500, on_stream(7)));
+  ASSERT_EQ(analysis.kernels.size(), 2U);
+  EXPECT_DOUBLE_EQ(*analysis.kernels[0].blocks_per_sm, 3);
+  EXPECT_DOUBLE_EQ(*analysis.kernels[0].occupancy, 0.3);
+  EXPECT_FALSE(analysis.kernels[1].blocks_per_sm);
+}
+
+TEST(Operators, DeviceTimeOfAnOperatorHasThatOfOperatorsInsideOnceEach) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::outer", 0, 1000)
+                                            .cpu_op("aten::outer", 100, 600)  // calls itself
+                                            .cpu_op("aten::inner", 200, 500)
+                                            .runtime("cudaLaunchKernel", 300, 310, 1)
+                                            .runtime("cudaLaunchKernel", 700, 710, 2)
+                                            .kernel("k", 700, 900, on_stream(7, 1))
+                                            .kernel("k", 900, 1000, on_stream(7, 2)));
+  const auto row = [&](std::string_view name) {
+    return *std::find_if(analysis.operators.begin(), analysis.operators.end(),
+                         [&](const OperatorRow& each) { return each.name == name; });
+  };
+  EXPECT_EQ(row("aten::outer").device_total_ns, 300);
+  EXPECT_EQ(row("aten::outer").device_self_ns, 100);
+  EXPECT_EQ(row("aten::inner").device_total_ns, 200);
+}
+
+TEST(Copies, PageableAndPinnedApartWithTheRecordersRates) {
+  const auto copy = [](int64_t bytes, const char* rate) {
+    return on_stream(7, 0, fmt::format(R"("bytes": {}{})", bytes, rate));
+  };
+  const std::string pageable = "Memcpy HtoD (Pageable -> Device)";
+  const Analysis analysis = analysis_of(
+      TraceText()
+          .slice("gpu_memcpy", pageable, 0, 1000,
+                 copy(500, R"x(, "memory bandwidth (GB/s)": 0.75)x"))
+          .slice("gpu_memcpy", pageable, 1000, 2000, copy(250, ""))
+          .slice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 2000, 2100, copy(1000, "")));
+  ASSERT_EQ(analysis.copies.size(), 2U);
+  EXPECT_EQ(analysis.copies[0].kind, "HtoD (Pageable -> Device)");
+  EXPECT_EQ(analysis.copies[0].bytes, 750);
+  EXPECT_DOUBLE_EQ(analysis.copies[0].single_bandwidth.max, 0.75e9);
+  EXPECT_DOUBLE_EQ(analysis.copies[0].single_bandwidth.min, 0.25e9);
+  EXPECT_DOUBLE_EQ(analysis.copies[1].single_bandwidth.mean, 10e9);
+}
+
+TEST(Steps, TimesHaveTheirSpread) {
+  const StepTimes times =
+      analysis_of(TraceText().step(0, 0, 100).step(1, 100, 300).step(2, 300, 900)).step_times;
+  EXPECT_EQ(times.min_ns, 100);
+  EXPECT_EQ(times.median_ns, 200);
+  EXPECT_EQ(times.max_ns, 600);
+}
+
+TEST(Analysis, CancelledSaysSo) {
+  auto trace = parse_trace("test", TraceText().kernel("a", 0, 10).str());
+  const std::atomic<bool> cancel = true;
+  EXPECT_TRUE(analyze(*trace, &cancel).is_cancelled);
+  const Report report = make_report({*trace, *trace}, &cancel);
+  EXPECT_TRUE(report.is_cancelled);
+  EXPECT_EQ(report.traces.size(), 1U);
+  EXPECT_FALSE(make_report({*trace}).is_cancelled);
+}
+
+TEST(Memory, PeaksOfEachDevice) {
+  const auto instant = [](const char* args) {
+    return std::string(
+               R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1, "args": {)") +
+           args + "}}";
+  };
+  const Analysis analysis = analysis_of(
+      TraceText()
+          .cpu_op("a", 0, 10)
+          .event(instant(
+              R"("Device Type": 1, "Device Id": 0, "Bytes": 5, "Total Allocated": 70, "Total Reserved": 100)"))
+          .event(instant(
+              R"("Device Type": 1, "Device Id": 0, "Bytes": -5, "Total Allocated": 65, "Total Reserved": 90)"))
+          .event(instant(R"("Device Type": 0, "Device Id": -1, "Bytes": 8)"))
+          .event(instant(R"("Device Type": 0, "Device Id": -1, "Bytes": 4)"))
+          .event(instant(R"("Device Type": 0, "Device Id": -1, "Bytes": -12)")));
+  ASSERT_EQ(analysis.memory.size(), 2U);
+  EXPECT_TRUE(analysis.memory[0].is_gpu);
+  EXPECT_EQ(analysis.memory[0].allocated_bytes, 70);
+  EXPECT_EQ(analysis.memory[0].reserved_bytes, 100);
+  EXPECT_EQ(analysis.memory[1].allocated_bytes, 12);
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,128 @@
+#include "trace/analysis/breakdown.h"
+
+#include <optional>
+
+#include "trace/base/intervals.h"
+#include "trace/model/category.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+// What each part covers of the time in the steps, or of what is left of it.
+class PartTimes {
+ public:
+  explicit PartTimes(const Intervals& within) : parts_(kStepPartCount, Coverage(within)) {}
+
+  void add(StepPart part, Interval interval) { parts_[static_cast<size_t>(part)].add(interval); }
+  [[nodiscard]] Intervals take(StepPart part) { return parts_[static_cast<size_t>(part)].take(); }
+
+ private:
+  std::vector<Coverage> parts_;
+};
+
+StepPart device_part_of(const DeviceWork& row) {
+  if (row.category == Category::kMemcpy) return StepPart::kMemcpy;
+  if (row.category == Category::kMemset) return StepPart::kMemset;
+  return row.is_communication ? StepPart::kCommunication : StepPart::kKernel;
+}
+
+// None for steps, which contain everything.
+std::optional<StepPart> host_part_of(uint8_t kinds) {
+  if ((kinds & kStepName) != 0) return std::nullopt;
+  if ((kinds & kDataLoaderName) != 0) return StepPart::kDataLoader;
+  return (kinds & kCommunicationOpName) != 0 ? StepPart::kCommunication : StepPart::kCpu;
+}
+
+std::optional<StepPart> host_part_of(const Trace& trace, const NameKinds& names, SliceId slice) {
+  return host_part_of(names.of(trace.slices().name[slice.value]));
+}
+
+// Runtime calls, collectives and DataLoaders.
+void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (is_launch(category)) {
+      times.add(StepPart::kRuntime, interval_of(trace, slice));
+    } else if (is_host_node(category)) {
+      const auto part = host_part_of(trace, names, slice);
+      if (part && part != StepPart::kCpu) times.add(*part, interval_of(trace, slice));
+    }
+  });
+}
+
+// What is left of `left` beside all other operators. One lane after the other is taken away from
+// it: the outer ones leave little to look at. Lanes with little in them wait for others, as each
+// time all that is left is written anew.
+Intervals without_operators(const Trace& trace, const NameKinds& names, const HostTree& tree,
+                            Intervals left) {
+  const auto is_operator = [&](SliceId slice) {
+    return host_part_of(trace, names, slice) == StepPart::kCpu;
+  };
+  constexpr size_t kWorthIt = 4;
+  std::vector<Interval> taken;
+  const auto take_away = [&] {
+    left = subtract(left, merge(std::move(taken)));
+    taken = {};
+  };
+  for (const Lane& lane : trace.lanes()) {
+    Coverage covered(left);
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      if (!is_host_node(trace.slices().category[i]) || !is_operator({i})) continue;
+      if (tree.parent[i] && is_operator(tree.parent[i])) continue;  // adds nothing
+      covered.add(interval_of(trace, {i}));
+    }
+    const Intervals of_lane = covered.take();
+    taken.insert(taken.end(), of_lane.begin(), of_lane.end());
+    if (taken.size() * kWorthIt > left.size()) take_away();
+  }
+  take_away();
+  return left;
+}
+
+}  // namespace
+
+bool is_dataloader_wait(std::string_view name) {
+  constexpr std::string_view kEnd = ".__next__";
+  if (name.starts_with("enumerate(DataPipe)#")) return true;
+  return name.starts_with("enumerate(DataLoader)#") && name.size() > kEnd.size() &&
+         name.substr(name.size() - kEnd.size()) == kEnd;
+}
+
+StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
+                               const DeviceTable& device, const HostTree& tree,
+                               const std::vector<Step>& steps) {
+  StepBreakdown breakdown;
+  if (steps.empty()) return breakdown;
+  std::vector<Interval> windows;
+  windows.reserve(steps.size());
+  for (const Step& step : steps) windows.push_back(step.window);
+
+  const auto count = static_cast<int64_t>(steps.size());
+  Intervals left = merge(std::move(windows));
+  const auto give = [&](StepPart part, Intervals rest) {
+    breakdown.part_ns[static_cast<size_t>(part)] = (total_ns(left) - total_ns(rest)) / count;
+    left = std::move(rest);
+  };
+  // The device's own parts come first: they leave little of the steps to look at.
+  const Intervals in_steps = left;
+  PartTimes on_device(in_steps);
+  for (const DeviceWork& row : device.rows) on_device.add(device_part_of(row), row.interval);
+  for (const StepPart part : {StepPart::kKernel, StepPart::kMemcpy, StepPart::kMemset}) {
+    give(part, subtract(left, on_device.take(part)));
+  }
+  const Intervals beside_device = left;
+  PartTimes on_host(beside_device);
+  gather_host(trace, names, on_host);
+  for (const Interval& call : on_device.take(StepPart::kCommunication)) {
+    on_host.add(StepPart::kCommunication, call);
+  }
+  for (const StepPart part :
+       {StepPart::kCommunication, StepPart::kRuntime, StepPart::kDataLoader}) {
+    give(part, subtract(left, on_host.take(part)));
+  }
+  give(StepPart::kCpu, without_operators(trace, names, tree, left));
+  breakdown.part_ns[static_cast<size_t>(StepPart::kOther)] = total_ns(left) / count;
+  return breakdown;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,223 @@
+#include "trace/analysis/clock_alignment.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline::trace {
+namespace {
+
+constexpr int kMaxRounds = 20;
+constexpr double kOutlierSpreads = 5;       // of the standard deviation that the MAD stands for
+constexpr double kDeviationOfMad = 1.4826;  // of a normal distribution
+constexpr int64_t kLeastSpreadNs = 1'000;
+constexpr int64_t kLeastDriftSpanNs = 1'000'000'000;
+constexpr size_t kLeastDriftPairs = 20;
+constexpr double kMostDrift = 1e-3;  // quartz clocks differ by less than 100 ppm
+
+// One collective's end on the rank's own clock, and how far the reference's clock is ahead, as
+// differences from a first guess: small numbers, which doubles hold exactly.
+struct Point {
+  int64_t time_ns;
+  int64_t ahead_ns;
+  const ClockPair* pair;
+};
+
+int64_t ahead_ns(const ClockPair& pair) { return pair.reference.end_ns - pair.rank.end_ns; }
+
+int64_t first_guess_ns(std::span<const ClockPair> pairs) {
+  std::vector<int64_t> all;
+  for (const ClockPair& pair : pairs) all.push_back(ahead_ns(pair));
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
+}
+
+double quantile(std::vector<double> values, double share) {
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(
+                                          share * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
+double median(std::vector<double> values) {
+  const size_t half = values.size() / 2;
+  const auto upper = values.begin() + static_cast<std::ptrdiff_t>(half);
+  std::nth_element(values.begin(), upper, values.end());
+  if (values.size() % 2 != 0) return *upper;
+  return (*upper + *std::max_element(values.begin(), upper)) / 2;
+}
+
+class Fit {
+ public:
+  explicit Fit(std::vector<Point> points) : points_(std::move(points)) {}
+
+  // Median, without what lies far from it, until nothing does any more.
+  void settle() {
+    for (int round = 0; round < kMaxRounds; ++round) {
+      const auto rests = residuals();
+      offset_ = median(rests);
+      std::vector<double> distances;
+      for (const double rest : rests) distances.push_back(std::abs(rest - offset_));
+      const double limit = std::max(kOutlierSpreads * kDeviationOfMad * median(distances),
+                                    static_cast<double>(kLeastSpreadNs));
+      std::vector<Point> near;
+      for (size_t i = 0; i < points_.size(); ++i) {
+        if (distances[i] <= limit) near.push_back(points_[i]);
+      }
+      if (near.size() == points_.size()) return;
+      points_ = std::move(near);
+    }
+  }
+
+  // Least squares over what settle() left; kept where it is three times its own error.
+  void find_drift() {
+    if (points_.size() < kLeastDriftPairs) return;
+    const auto [first, last] = std::minmax_element(
+        points_.begin(), points_.end(),
+        [](const Point& left, const Point& right) { return left.time_ns < right.time_ns; });
+    if (last->time_ns - first->time_ns < kLeastDriftSpanNs) return;
+    const auto count = static_cast<double>(points_.size());
+    double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
+    for (const Point& point : points_) mean_x += x(point) / count, mean_y += y(point) / count;
+    for (const Point& point : points_) {
+      const double dx = x(point) - mean_x, dy = y(point) - mean_y;
+      xx += dx * dx, xy += dx * dy, yy += dy * dy;
+    }
+    const double slope = xy / xx;
+    const double error = std::sqrt(std::max(0.0, yy - slope * xy) / (count - 2) / xx);
+    if (std::abs(slope) > 3 * error && std::abs(slope) < kMostDrift) drift_ = slope;
+  }
+
+  // 0.93 IQR / sqrt(n) is the standard error of a median of normal scatter; twice that is 95 %.
+  [[nodiscard]] double uncertainty() const {
+    const auto rests = residuals();
+    const double spread = rests.size() < 4 ? quantile(rests, 1) - quantile(rests, 0)
+                                           : quantile(rests, 0.75) - quantile(rests, 0.25);
+    return 2 * 0.93 * spread / std::sqrt(static_cast<double>(rests.size()));
+  }
+
+  [[nodiscard]] double offset() const { return offset_; }
+  [[nodiscard]] double drift() const { return drift_; }
+  [[nodiscard]] size_t size() const { return points_.size(); }
+
+  // What cause and effect allow at `at_ns`: neither rank ends before the other begins.
+  [[nodiscard]] Interval possible_offsets() const {
+    Interval possible{INT64_MIN, INT64_MAX};
+    for (const Point& point : points_) {
+      const auto& [reference, rank] = *point.pair;
+      const int64_t drifted_ns = std::llround(drift_ * x(point));
+      possible.begin_ns =
+          std::max(possible.begin_ns, reference.begin_ns - rank.end_ns - drifted_ns);
+      possible.end_ns = std::min(possible.end_ns, reference.end_ns - rank.begin_ns - drifted_ns);
+    }
+    return possible;
+  }
+
+ private:
+  [[nodiscard]] static double x(const Point& point) { return static_cast<double>(point.time_ns); }
+  [[nodiscard]] static double y(const Point& point) { return static_cast<double>(point.ahead_ns); }
+  [[nodiscard]] std::vector<double> residuals() const {
+    std::vector<double> rests;
+    for (const Point& point : points_) rests.push_back(y(point) - drift_ * x(point));
+    return rests;
+  }
+
+  std::vector<Point> points_;
+  double offset_ = 0;
+  double drift_ = 0;
+};
+
+int64_t resolution_ns(std::span<const ClockPair> pairs) {
+  const bool whole_microseconds =
+      std::all_of(pairs.begin(), pairs.end(), [](const ClockPair& pair) {
+        return pair.reference.end_ns % 1000 == 0 && pair.rank.end_ns % 1000 == 0;
+      });
+  return whole_microseconds ? 1000 : 1;
+}
+
+// Differences of such times do not overflow; others are no times, whatever the file says.
+bool is_plausible(const MatchedCollective::Call& call) {
+  constexpr int64_t kMostNs = INT64_MAX / 4;  // 73 years from 1970 on
+  return call.begin_ns > -kMostNs && call.end_ns < kMostNs && call.begin_ns <= call.end_ns;
+}
+
+std::vector<ClockPair> pairs_of(uint32_t reference, uint32_t rank,
+                                const MatchedCollectives& matched, const ClockOffset& known) {
+  std::vector<ClockPair> pairs;
+  for (const MatchedCollective& collective : matched.collectives) {
+    const MatchedCollective::Call *of_reference = nullptr, *of_rank = nullptr;
+    for (const MatchedCollective::Call& call : collective.calls) {
+      if (call.rank == reference) of_reference = &call;
+      if (call.rank == rank) of_rank = &call;
+    }
+    if (of_reference == nullptr || of_rank == nullptr) continue;
+    const auto on_first = [&](int64_t time_ns) { return time_ns + known.at(time_ns); };
+    if (!is_plausible(*of_reference) || !is_plausible(*of_rank)) continue;
+    pairs.push_back({{on_first(of_reference->begin_ns), on_first(of_reference->end_ns)},
+                     {of_rank->begin_ns, of_rank->end_ns}});
+  }
+  return pairs;
+}
+
+}  // namespace
+
+int64_t ClockOffset::at(int64_t time_ns) const {
+  if (drift == 0) return offset_ns;
+  return offset_ns +
+         std::llround(drift * (static_cast<double>(time_ns) - static_cast<double>(at_ns)));
+}
+
+std::optional<ClockOffset> estimate_offset(std::span<const ClockPair> pairs) {
+  if (pairs.empty()) return std::nullopt;
+  std::vector<Point> points;
+  ClockOffset result;
+  result.at_ns = pairs[pairs.size() / 2].rank.end_ns;
+  const int64_t guess_ns = first_guess_ns(pairs);
+  for (const ClockPair& pair : pairs) {
+    points.push_back({pair.rank.end_ns - result.at_ns, ahead_ns(pair) - guess_ns, &pair});
+  }
+  Fit fit(std::move(points));
+  fit.settle();
+  fit.find_drift();
+  if (fit.drift() != 0) fit.settle();
+  result.drift = fit.drift();
+  result.pairs = static_cast<int64_t>(fit.size());
+  result.outliers = static_cast<int64_t>(pairs.size()) - result.pairs;
+  result.offset_ns = guess_ns + std::llround(fit.offset());
+  result.uncertainty_ns = std::llround(std::ceil(fit.uncertainty()));
+
+  const Interval possible = fit.possible_offsets();
+  if (possible.begin_ns <= possible.end_ns) {  // else some pair is no pair
+    result.offset_ns = std::clamp(result.offset_ns, possible.begin_ns, possible.end_ns);
+    const int64_t reach_ns =
+        std::max(result.offset_ns - possible.begin_ns, possible.end_ns - result.offset_ns);
+    const bool is_scatter_known = fit.size() >= 3;
+    result.uncertainty_ns = is_scatter_known ? std::min(result.uncertainty_ns, reach_ns) : reach_ns;
+  }
+  result.uncertainty_ns = std::max(result.uncertainty_ns, resolution_ns(pairs));
+  return result;
+}
+
+std::vector<std::optional<ClockOffset>> align_clocks(size_t rank_count,
+                                                     const MatchedCollectives& matched) {
+  std::vector<std::optional<ClockOffset>> offsets(rank_count);
+  if (rank_count == 0) return offsets;
+  offsets.front() = ClockOffset{};
+  // In rounds: first what shares a group with the first rank, then what shares one with those.
+  std::vector<uint32_t> reached = {0};
+  for (size_t next = 0; next < reached.size(); ++next) {
+    const ClockOffset via = *offsets[reached[next]];
+    for (uint32_t rank = 0; rank < rank_count; ++rank) {
+      if (offsets[rank]) continue;
+      auto offset = estimate_offset(pairs_of(reached[next], rank, matched, via));
+      if (!offset) continue;
+      offset->uncertainty_ns = std::llround(std::hypot(static_cast<double>(offset->uncertainty_ns),
+                                                       static_cast<double>(via.uncertainty_ns)));
+      offsets[rank] = offset;
+      reached.push_back(rank);
+    }
+  }
+  return offsets;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,146 @@
+#include "trace/analysis/communication.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+std::vector<bool> computing_names(const Trace& trace, bool on_device) {
+  std::vector<bool> computes(trace.string_count(), true);
+  for (uint32_t i = 0; i < computes.size(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    if (on_device) {
+      computes[i] = !is_communication_kernel(name);
+    } else {
+      computes[i] = !is_communication_op(name) && name != "record_param_comms" &&
+                    name.substr(0, 6) != "c10d::";
+    }
+  }
+  return computes;
+}
+
+// The part of `within` in which the device, or an operator on the host, computes; an operator
+// inside another computing one adds nothing.
+Intervals computation(const Trace& trace, const HostTree& tree, int32_t device,
+                      const Intervals& within) {
+  const bool on_device = device != kHostDevice;
+  const Category wanted = on_device ? Category::kKernel : Category::kCpuOp;
+  const auto computes = computing_names(trace, on_device);
+  const Slices& slices = trace.slices();
+  const auto counts = [&](SliceId slice) {
+    const StringId name = slices.name[slice.value];
+    return slices.category[slice.value] == wanted && (!name || computes[name.value]);
+  };
+  Coverage busy(within);
+  for (const Lane& lane : trace.lanes()) {
+    if (on_device && trace.tracks()[lane.track.value].device != device) continue;
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      if (!counts({i})) continue;
+      if (!on_device && tree.parent[i] && counts(tree.parent[i])) continue;
+      busy.add({slices.begin_ns[i], slices.end_ns[i]});
+    }
+  }
+  return busy.take();
+}
+
+using IntervalsByDevice = std::map<int32_t, Intervals>;
+
+IntervalsByDevice time_of(const Trace& trace, const std::vector<CollectiveCall>& calls) {
+  IntervalsByDevice by_device;
+  for (const CollectiveCall& call : calls) {
+    by_device[call.device].push_back(interval_of(trace, call.slice));
+  }
+  for (auto& [device, intervals] : by_device) intervals = merge(std::move(intervals));
+  return by_device;
+}
+
+IntervalsByDevice computation_beside(const Trace& trace, const HostTree& tree,
+                                     const IntervalsByDevice& calls) {
+  IntervalsByDevice busy;
+  for (const auto& [device, within] : calls) {
+    busy[device] = computation(trace, tree, device, within);
+  }
+  return busy;
+}
+
+Intervals exposed_time(const IntervalsByDevice& calls, const IntervalsByDevice& busy) {
+  Intervals exposed;
+  for (const auto& [device, intervals] : calls) {
+    exposed = unite(exposed, subtract(intervals, busy.at(device)));
+  }
+  return exposed;
+}
+
+void add_call(Collective& row, const CollectiveCall& call, Interval interval, int64_t exposed_ns) {
+  if (row.count == 0) row.first_seq = call.seq;
+  row.last_seq = call.seq;
+  row.seq_recorded = call.seq_recorded;
+  row.ranks = std::max(row.ranks, call.ranks);
+  if (call.bytes >= 0) row.bytes = row.bytes.value_or(0) + call.bytes;
+  ++row.count;
+  row.total_ns += interval.length_ns();
+  row.exposed_ns += exposed_ns;
+}
+
+void add_bandwidths(Collective& row, CollectiveKind kind) {
+  if (row.bytes.value_or(0) <= 0 || row.total_ns <= 0) return;
+  row.algorithm_bandwidth =
+      static_cast<double>(*row.bytes) * 1e9 / static_cast<double>(row.total_ns);
+  if (row.ranks > 1) row.bus_bandwidth = *row.algorithm_bandwidth * bus_factor(kind, row.ranks);
+}
+
+std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& collectives,
+                                   const IntervalsByDevice& busy) {
+  std::map<std::tuple<StringId, uint32_t, CollectiveKind, int64_t>, Collective> rows;
+  for (const CollectiveCall& call : collectives.calls) {
+    const StringId name = trace.slices().name[call.slice.value];
+    const Interval interval = interval_of(trace, call.slice);
+    const int64_t hidden_ns = total_within_ns(busy.at(call.device), interval);
+    add_call(rows[{name, call.group, call.kind, call.bytes}], call, interval,
+             interval.length_ns() - hidden_ns);
+  }
+  std::vector<Collective> table;
+  for (auto& [key, row] : rows) {
+    const auto& [name, group, kind, bytes] = key;
+    row.name = trace.string(name);
+    row.kind = kind;
+    row.group = collectives.groups[group].name;
+    row.algorithm = kernel_algorithm(row.name);
+    row.protocol = kernel_protocol(row.name);
+    add_bandwidths(row, kind);
+    table.push_back(std::move(row));
+  }
+  std::sort(table.begin(), table.end(), [](const Collective& left, const Collective& right) {
+    return std::tuple(-left.total_ns, std::string_view(left.name), left.bytes, left.group) <
+           std::tuple(-right.total_ns, std::string_view(right.name), right.bytes, right.group);
+  });
+  return table;
+}
+
+}  // namespace
+
+Communication find_communication(const Trace& trace, const DeviceTable& device,
+                                 const HostTree& tree) {
+  Communication communication;
+  communication.collectives = find_collective_calls(trace, device, tree);
+  const auto& calls = communication.collectives.calls;
+  if (calls.empty()) return communication;
+  const IntervalsByDevice in_calls = time_of(trace, calls);
+  const IntervalsByDevice busy = computation_beside(trace, tree, in_calls);
+  communication.table = make_table(trace, communication.collectives, busy);
+  communication.exposed = exposed_time(in_calls, busy);
+  return communication;
+}
+
+int64_t mean_exposed_ns(const Communication& communication, const std::vector<Step>& steps) {
+  if (steps.empty()) return 0;
+  int64_t sum_ns = 0;
+  for (const Step& step : steps) sum_ns += total_within_ns(communication.exposed, step.window);
+  return sum_ns / static_cast<int64_t>(steps.size());
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,52 @@
+// The table of collectives, and how much of their time computation hides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/analysis/collective_calls.h"
+#include "trace/analysis/steps.h"
+#include "trace/base/intervals.h"
+#include "trace/model/model.h"
+
+namespace redline::trace {
+
+/// All calls of one collective with one message size in one group.
+struct Collective {
+  std::string name;
+  CollectiveKind kind = CollectiveKind::kOther;
+  std::string group;           ///< process group name, empty where the trace does not say
+  std::string_view algorithm;  ///< by the kernel's name (collective_names.h), or empty
+  std::string_view protocol;
+  int ranks = 0;                 ///< of the group; 0: unknown
+  std::optional<int64_t> bytes;  ///< of all calls; none where the trace has no sizes
+  int64_t first_seq = 0;         ///< of the first and the last call
+  int64_t last_seq = 0;
+  bool seq_recorded = false;  ///< by the process group; else ordinals (CollectiveCall::seq)
+  int64_t count = 0;
+  int64_t total_ns = 0;
+  int64_t exposed_ns = 0;  ///< the part with no computation of the same process beside it
+  std::optional<double> algorithm_bandwidth;  ///< bytes/s, as nccl-tests define the two
+  std::optional<double> bus_bandwidth;
+};
+
+/// What a process communicated.
+struct Communication {
+  CollectiveCalls collectives;
+  std::vector<Collective> table;  ///< longest total first
+  /// When collectives and no computation were under way: kernels of the same device, or operators
+  /// of the same process for collectives on the host.
+  Intervals exposed;
+};
+
+[[nodiscard]] Communication find_communication(const Trace& trace, const DeviceTable& device,
+                                               const HostTree& tree);
+
+/// Mean time a step in which collectives and no computation are under way.
+[[nodiscard]] int64_t mean_exposed_ns(const Communication& communication,
+                                      const std::vector<Step>& steps);
+
+}  // namespace redline::trace

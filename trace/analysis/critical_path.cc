@@ -1,0 +1,428 @@
+#include "trace/analysis/critical_path.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "trace/analysis/host_tree.h"
+#include "trace/base/natural_sort.h"
+#include "trace/model/category.h"
+#include "trace/model/slice_view.h"
+#include "trace/model/thread_cursor.h"
+
+namespace redline::trace {
+namespace {
+
+// One thread waking another takes microseconds: in shorter pauses nobody else was waited for.
+constexpr int64_t kLeastHandOverNs = 5'000;
+// Work of no length may refer to itself over streams in a broken trace.
+constexpr int kMostStanding = 100;
+constexpr size_t kNames = 10;
+constexpr size_t kLongest = 10;
+constexpr size_t kNone = SIZE_MAX;
+
+enum class CallKind : uint8_t { kPlain, kSynchronises, kCopies };
+
+std::vector<CallKind> call_kinds(const Trace& trace) {
+  std::vector<CallKind> kinds(trace.string_count(), CallKind::kPlain);
+  for (uint32_t i = 0; i < kinds.size(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    const auto has = [&](std::string_view part) {
+      return name.find(part) != std::string_view::npos;
+    };
+    if (has("Synchronize")) kinds[i] = CallKind::kSynchronises;
+    if (has("Memcpy") || has("Memset")) kinds[i] = CallKind::kCopies;
+  }
+  return kinds;
+}
+
+// The threads that may have been waited for, of all: those that live in a time that only ever
+// becomes earlier. A job that starts a thread a batch has thousands, but few at once.
+class LivingThreads {
+ public:
+  LivingThreads(const Trace& trace, std::span<const uint32_t> tracks) {
+    for (size_t thread = 0; thread < tracks.size(); ++thread) {
+      const Track& track = trace.tracks()[tracks[thread]];
+      Life life{thread, {INT64_MAX, INT64_MIN}};
+      for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
+        const Lane& lane = trace.lanes()[track.first_lane.value + depth];
+        if (lane.count == 0) continue;
+        const SliceId last{lane.first.value + lane.count - 1};
+        life.time.begin_ns = std::min(life.time.begin_ns, interval_of(trace, lane.first).begin_ns);
+        life.time.end_ns = std::max(life.time.end_ns, interval_of(trace, last).end_ns);
+      }
+      to_come_.push_back(life);
+    }
+    std::stable_sort(to_come_.begin(), to_come_.end(), [](const Life& left, const Life& right) {
+      return left.time.end_ns < right.time.end_ns;
+    });
+  }
+
+  // Calls `look` for those that may have done something at `since_ns` or later and before
+  // `until_ns`. It gives the time from which on the others have to have done something.
+  template <typename Look>
+  void visit(int64_t since_ns, int64_t until_ns, Look look) {
+    std::erase_if(living_, [&](const Life& life) { return life.time.begin_ns >= until_ns; });
+    for (const Life& life : living_) since_ns = look(life.thread);
+    while (!to_come_.empty() && to_come_.back().time.end_ns >= since_ns) {
+      living_.push_back(to_come_.back());
+      to_come_.pop_back();
+      since_ns = look(living_.back().thread);
+    }
+  }
+
+ private:
+  struct Life {
+    size_t thread;
+    Interval time;
+  };
+
+  std::vector<Life> to_come_;  // by end
+  std::vector<Life> living_;
+};
+
+// Rows of a stream that ended by a time that only ever becomes earlier.
+class StreamCursor {
+ public:
+  StreamCursor(const DeviceTable& table, const DeviceStream& stream)
+      : rows_(table.of(stream)),
+        first_(stream.first),
+        device_(stream.device),
+        left_(stream.count) {}
+
+  // The row that ended last, kNone if there is none.
+  [[nodiscard]] size_t ended_by(int64_t time_ns) {
+    while (left_ > 0 && rows_[left_ - 1].interval.end_ns > time_ns) --left_;
+    return left_ == 0 ? kNone : first_ + left_ - 1;
+  }
+  [[nodiscard]] int32_t device() const { return device_; }
+  [[nodiscard]] size_t first() const { return first_; }
+
+ private:
+  std::span<const DeviceWork> rows_;
+  size_t first_;
+  int32_t device_;
+  size_t left_;
+};
+
+class Walk {
+ public:
+  Walk(const Trace& trace, const NameKinds& names, const DeviceTable& table,
+       const std::function<void(const PathPart&)>& visit)
+      : trace_(trace), names_(names), table_(table), visit_(visit), calls_(call_kinds(trace)) {
+    for (const DeviceStream& stream : table.streams) streams_.emplace_back(table, stream);
+    std::vector<uint32_t> tracks;
+    for (uint32_t i = 0; i < trace.tracks().size(); ++i) {
+      thread_of_track_.push_back(kNone);
+      if (trace.tracks()[i].kind != TrackKind::kCpuThread) continue;
+      thread_of_track_.back() = threads_.size();
+      threads_.emplace_back(trace, trace.tracks()[i]);
+      tracks.push_back(i);
+    }
+    living_ = LivingThreads(trace, tracks);
+    for (uint32_t i = 0; i < table.rows.size(); ++i) {
+      const SliceId launch = table.rows[i].launch;
+      if (!table.rows[i].is_kernel() && launch) copies_.emplace_back(launch, i);
+    }
+    natural_sort(std::span(copies_), std::less<>());
+    main_thread_ = find_main_thread();
+  }
+
+  void step(const Step& step) {
+    begin_ns_ = step.window.begin_ns;
+    time_ns_ = step.window.end_ns;
+    thread_ = main_thread_;
+    row_ = last_ended(time_ns_, [&](const DeviceWork& work, int32_t) {
+      return work.interval.end_ns == step.window.end_ns;
+    });
+    if (step.window.end_ns == step.host.end_ns) row_ = kNone;
+    int standing = 0;  // hops without a nanosecond between them
+    while (time_ns_ > begin_ns_) {
+      const int64_t before_ns = time_ns_;
+      if (row_ != kNone && standing < kMostStanding) {
+        follow_device();
+      } else if (thread_ != kNone) {
+        follow_host();
+      } else {
+        put(SliceId::none(), PathClass::kOther, begin_ns_);
+      }
+      if (standing == kMostStanding) leave_device();
+      standing = time_ns_ == before_ns ? standing + 1 : 0;
+    }
+  }
+
+ private:
+  // The thread of the steps' annotations; else the one whose last slice ends last.
+  [[nodiscard]] size_t find_main_thread() const {
+    const auto& slices = trace_.slices();
+    size_t last = kNone;
+    int64_t last_end_ns = INT64_MIN;
+    for (const Lane& lane : trace_.lanes()) {
+      const size_t thread = thread_of_track_[lane.track.value];
+      if (thread == kNone || lane.count == 0) continue;
+      for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+        if (slices.category[i] == Category::kUserAnnotation &&
+            names_.is(slices.name[i], kStepName)) {
+          return thread;
+        }
+      }
+      const int64_t end_ns = slices.end_ns[lane.first.value + lane.count - 1];
+      if (end_ns > last_end_ns) last = thread, last_end_ns = end_ns;
+    }
+    return last;
+  }
+
+  // The part from `from_ns` up to now; the walk goes on there.
+  void put(SliceId slice, PathClass path_class, int64_t from_ns) {
+    from_ns = std::max(from_ns, begin_ns_);
+    if (from_ns >= time_ns_) return;
+    visit_({slice, path_class, {from_ns, time_ns_}});
+    time_ns_ = from_ns;
+  }
+
+  // The row with the latest end not after `time_ns` of those that `fits` takes; looks at the last
+  // row of each stream only.
+  template <typename Fits>
+  size_t last_ended(int64_t time_ns, Fits fits) {
+    size_t best = kNone;
+    for (StreamCursor& stream : streams_) {
+      const size_t row = stream.ended_by(time_ns);
+      if (row == kNone || !fits(table_.rows[row], stream.device())) continue;
+      if (best == kNone || table_.rows[row].interval.end_ns > table_.rows[best].interval.end_ns) {
+        best = row;
+      }
+    }
+    return best;
+  }
+
+  static PathClass class_of(const DeviceWork& work) {
+    if (work.is_communication) return PathClass::kCommunication;
+    if (work.is_kernel()) return PathClass::kKernel;
+    return work.category == Category::kMemcpy ? PathClass::kMemcpy : PathClass::kMemset;
+  }
+
+  void follow_device() {
+    const DeviceWork& work = table_.rows[row_];
+    const int64_t begin_ns = work.interval.begin_ns;
+    put(work.slice, class_of(work), begin_ns);
+    if (time_ns_ <= begin_ns_) return;
+    int64_t released_ns = INT64_MIN;
+    if (work.launch) released_ns = std::min(interval_of(trace_, work.launch).end_ns, begin_ns);
+    size_t before = row_before(row_);
+    if (before != kNone && table_.rows[before].interval.end_ns > released_ns) {
+      released_ns = table_.rows[before].interval.end_ns;
+    } else {
+      before = kNone;
+    }
+    const size_t other = released_elsewhere(row_, released_ns);
+    if (other != kNone) {
+      before = other;
+      released_ns = table_.rows[other].interval.end_ns;
+    }
+    if (before == kNone && !work.launch) return leave_device();
+    put(work.slice, before == kNone ? PathClass::kLaunchDelay : PathClass::kDeviceWait,
+        released_ns);
+    row_ = before;
+    if (before == kNone) thread_ = thread_of(work.launch);
+    if (thread_ == kNone) thread_ = main_thread_;
+  }
+
+  // Work without any cause in the trace: what the main thread did then.
+  void leave_device() {
+    row_ = kNone;
+    thread_ = main_thread_;
+  }
+
+  [[nodiscard]] size_t thread_of(SliceId slice) const {
+    return thread_of_track_[trace_.lanes()[trace_.slices().lane[slice.value].value].track.value];
+  }
+
+  [[nodiscard]] const DeviceStream& stream_of(size_t row) const {
+    return *std::prev(
+        std::upper_bound(table_.streams.begin(), table_.streams.end(), row,
+                         [](size_t index, const DeviceStream& one) { return index < one.first; }));
+  }
+
+  // The row before on the stream, if it had ended.
+  [[nodiscard]] size_t row_before(size_t row) const {
+    if (row == stream_of(row).first) return kNone;
+    const bool had_ended =
+        table_.rows[row - 1].interval.end_ns <= table_.rows[row].interval.begin_ns;
+    return had_ended ? row - 1 : kNone;
+  }
+
+  // Work of another stream of the device that ended after `after_ns`, before this began.
+  [[nodiscard]] size_t released_elsewhere(size_t row, int64_t after_ns) {
+    const DeviceWork& work = table_.rows[row];
+    if (!work.launch || streams_.size() == 1) return kNone;
+    const int64_t launched_ns = interval_of(trace_, work.launch).begin_ns;
+    const int32_t device = stream_of(row).device;
+    return last_ended(work.interval.begin_ns, [&](const DeviceWork& other, int32_t of_device) {
+      return of_device == device && other.interval.end_ns > after_ns && other.launch &&
+             interval_of(trace_, other.launch).begin_ns < launched_ns;
+    });
+  }
+
+  void follow_host() {
+    const ThreadMoment moment = threads_[thread_].before(time_ns_);
+    if (!moment.inside) return pause(moment);
+    const Category category = trace_.slices().category[moment.inside.value];
+    const StringId name = trace_.slices().name[moment.inside.value];
+    if (is_launch(category)) {
+      const size_t awaited = awaited_by(moment.inside, name);
+      if (awaited == kNone) return put(moment.inside, PathClass::kRuntime, moment.since_ns);
+      put(moment.inside, PathClass::kRuntime, table_.rows[awaited].interval.end_ns);
+      row_ = awaited;
+      return;
+    }
+    if (names_.is(name, kDataLoaderName)) {
+      return put(moment.inside, PathClass::kDataLoader, moment.since_ns);
+    }
+    if (is_host_node(category) && names_.is(name, kCommunicationOpName)) {
+      return put(moment.inside, PathClass::kCommunication, moment.since_ns);
+    }
+    if (category == Category::kCpuOp) return put(moment.inside, PathClass::kCpu, moment.since_ns);
+    pause(moment);
+  }
+
+  // The GPU work whose end let the call return.
+  size_t awaited_by(SliceId call, StringId name) {
+    const CallKind kind = name ? calls_[name.value] : CallKind::kPlain;
+    const int64_t begin_ns = interval_of(trace_, call).begin_ns;
+    const auto in_call = [&](const DeviceWork& work) {
+      return work.interval.end_ns > begin_ns && work.interval.end_ns <= time_ns_ &&
+             work.interval.begin_ns < time_ns_;
+    };
+    if (kind == CallKind::kSynchronises) {
+      return last_ended(time_ns_, [&](const DeviceWork& work, int32_t) {
+        return in_call(work) &&
+               (!work.launch || interval_of(trace_, work.launch).begin_ns < begin_ns);
+      });
+    }
+    if (kind != CallKind::kCopies) return kNone;
+    const auto copy =
+        std::lower_bound(copies_.begin(), copies_.end(), std::pair(call, uint32_t{0}));
+    if (copy == copies_.end() || copy->first != call) return kNone;
+    return in_call(table_.rows[copy->second]) ? copy->second : kNone;
+  }
+
+  // Outside operators: the thread itself, or it waited for another.
+  void pause(const ThreadMoment& moment) {
+    const int64_t since_ns = std::max(moment.since_ns, begin_ns_);
+    const size_t own = thread_;
+    int64_t until_ns = since_ns;
+    if (time_ns_ - since_ns >= kLeastHandOverNs) {
+      living_.visit(since_ns, time_ns_, [&](size_t i) {
+        if (i == own) return until_ns;
+        const ThreadMoment other = threads_[i].before(time_ns_);
+        const bool is_later = other.since_ns > until_ns;
+        const bool is_before = other.since_ns == until_ns && thread_ != own && i < thread_;
+        if ((is_later || is_before) && worked_in_pause(other, moment)) {
+          until_ns = other.since_ns;
+          thread_ = i;
+        }
+        return until_ns;
+      });
+    }
+    put(moment.inside, PathClass::kOther, until_ns);
+  }
+
+  // It began in the pause and ended in it; or it is a collective on the host that ended nearer to
+  // the pause's end than to its begin. A thread outside all slices may also have been called by one
+  // that then entered a function, as Python's run_backward().
+  [[nodiscard]] bool worked_in_pause(const ThreadMoment& other, const ThreadMoment& pause) const {
+    if (!other.ended) return !pause.inside && other.inside;
+    const auto& slices = trace_.slices();
+    const uint32_t slice = other.ended.value;
+    if (!is_host_node(slices.category[slice])) return false;
+    if (slices.begin_ns[slice] >= pause.since_ns) return true;
+    return names_.is(slices.name[slice], kCommunicationOpName) &&
+           time_ns_ - other.since_ns <= other.since_ns - std::max(pause.since_ns, begin_ns_);
+  }
+
+  const Trace& trace_;
+  const NameKinds& names_;
+  const DeviceTable& table_;
+  const std::function<void(const PathPart&)>& visit_;
+  std::vector<CallKind> calls_;  // by name
+  std::vector<StreamCursor> streams_;
+  std::vector<ThreadCursor> threads_;
+  LivingThreads living_{trace_, {}};
+  std::vector<size_t> thread_of_track_;
+  std::vector<std::pair<SliceId, uint32_t>> copies_;  // by launch
+  size_t main_thread_ = kNone;
+  // Where the walk is: on a row of the GPU, or on a thread.
+  size_t row_ = kNone;
+  size_t thread_ = kNone;
+  int64_t time_ns_ = 0;
+  int64_t begin_ns_ = 0;  // of the step
+};
+
+class Summary {
+ public:
+  explicit Summary(const Trace& trace) : trace_(trace), by_name_(trace.string_count()) {}
+
+  void add(const PathPart& part) {
+    const int64_t length_ns = part.interval.length_ns();
+    path_.mean_ns[static_cast<size_t>(part.path_class)] += length_ns;
+    const StringId name = part.slice ? trace_.slices().name[part.slice.value] : StringId::none();
+    if (name && is_of_the_slice(part.path_class)) {
+      PathName& row = by_name_[name.value];
+      row.name = name;
+      row.path_class = part.path_class;
+      ++row.count;
+      row.total_ns += length_ns;
+    }
+    if (path_.longest.size() == kLongest &&
+        length_ns <= path_.longest.back().interval.length_ns()) {
+      return;
+    }
+    const auto place = std::upper_bound(
+        path_.longest.begin(), path_.longest.end(), length_ns,
+        [](int64_t length, const PathPart& other) { return length > other.interval.length_ns(); });
+    path_.longest.insert(place, part);
+    if (path_.longest.size() > kLongest) path_.longest.pop_back();
+  }
+
+  CriticalPath finish(size_t steps) {
+    path_.steps = static_cast<int64_t>(steps);
+    for (int64_t& sum_ns : path_.mean_ns) sum_ns /= path_.steps;
+    std::erase_if(by_name_, [](const PathName& row) { return row.count == 0; });
+    const size_t shown = std::min(kNames, by_name_.size());
+    std::partial_sort(
+        by_name_.begin(), by_name_.begin() + static_cast<std::ptrdiff_t>(shown), by_name_.end(),
+        [](const PathName& left, const PathName& right) { return left.total_ns > right.total_ns; });
+    path_.names.assign(by_name_.begin(), by_name_.begin() + static_cast<std::ptrdiff_t>(shown));
+    return std::move(path_);
+  }
+
+ private:
+  // Delays lead to their slice and are no time of it.
+  static bool is_of_the_slice(PathClass path_class) {
+    return path_class != PathClass::kDeviceWait && path_class != PathClass::kLaunchDelay &&
+           path_class != PathClass::kOther;
+  }
+
+  const Trace& trace_;
+  std::vector<PathName> by_name_;
+  CriticalPath path_;
+};
+
+}  // namespace
+
+void walk_critical_path(const Trace& trace, const NameKinds& names, const DeviceTable& device,
+                        const std::vector<Step>& steps,
+                        const std::function<void(const PathPart&)>& visit) {
+  Walk walk(trace, names, device, visit);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) walk.step(*step);
+}
+
+std::optional<CriticalPath> critical_path(const Trace& trace, const NameKinds& names,
+                                          const DeviceTable& device,
+                                          const std::vector<Step>& steps) {
+  if (steps.empty()) return std::nullopt;
+  Summary summary(trace);
+  walk_critical_path(trace, names, device, steps, [&](const PathPart& part) { summary.add(part); });
+  return summary.finish(steps.size());
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,216 @@
+#include "trace/analysis/critical_path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "tests/trace_text.h"
+#include "trace/analysis/analysis.h"
+#include "trace/model/slice_view.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::kUs;
+using redline::testing::on_stream;
+using redline::testing::Row;
+using redline::testing::TraceText;
+using ::testing::ElementsAre;
+
+// The path from its begin to its end, "class name length" a part, neighbours of one kind joined.
+std::vector<std::string> path_of(const TraceText& text) {
+  const auto trace = *parse_trace("test", text.str());
+  const Analysis analysis = analyze(trace);
+  std::vector<std::string> lines;
+  std::string last;
+  int64_t length_ns = 0;
+  const auto flush = [&] {
+    if (!last.empty()) lines.push_back(fmt::format("{} {}", last, length_ns / kUs));
+    length_ns = 0;
+  };
+  std::vector<PathPart> parts;
+  walk_critical_path(*trace, NameKinds(*trace), analysis.device_work, analysis.steps,
+                     [&](const PathPart& part) { parts.push_back(part); });
+  std::reverse(parts.begin(), parts.end());
+  for (const PathPart& part : parts) {
+    const std::string what =
+        fmt::format("{} {}", kPathClassNames[static_cast<size_t>(part.path_class)],
+                    part.slice ? name_of(*trace, part.slice) : "-");
+    if (what != last) flush(), last = what;
+    length_ns += part.interval.length_ns();
+  }
+  flush();
+  return lines;
+}
+
+Row launched(int stream, uint32_t correlation) { return on_stream(stream, correlation); }
+
+TEST(CriticalPath, OfAHostThatCannotKeepUpIsTheHost) {
+  EXPECT_THAT(
+      path_of(TraceText()
+                  .step(0, 0, 100 * kUs)
+                  .cpu_op("aten::mm", 10 * kUs, 40 * kUs)
+                  .runtime("cudaLaunchKernel", 20 * kUs, 30 * kUs, 1)
+                  .kernel("gemm", 33 * kUs, 35 * kUs, launched(7, 1))
+                  .cpu_op("aten::add", 50 * kUs, 90 * kUs)
+                  .runtime("cudaLaunchKernel", 70 * kUs, 80 * kUs, 2)
+                  .kernel("add", 84 * kUs, 120 * kUs, launched(7, 2))),
+      ElementsAre("other ProfilerStep#0 10", "cpu aten::mm 10", "runtime cudaLaunchKernel 10",
+                  "cpu aten::mm 10", "other ProfilerStep#0 10", "cpu aten::add 20",
+                  "runtime cudaLaunchKernel 10", "launch_delay add 4", "kernel add 36"));
+}
+
+TEST(CriticalPath, OfABusyGpuIsItsKernels) {
+  EXPECT_THAT(path_of(TraceText()
+                          .step(0, 0, 30 * kUs)
+                          .cpu_op("aten::mm", 0, 30 * kUs)
+                          .runtime("cudaLaunchKernel", 5 * kUs, 10 * kUs, 1)
+                          .runtime("cudaLaunchKernel", 12 * kUs, 15 * kUs, 2)
+                          .kernel("a", 12 * kUs, 50 * kUs, launched(7, 1))
+                          .kernel("b", 51 * kUs, 90 * kUs, launched(7, 2))),
+              ElementsAre("cpu aten::mm 5", "runtime cudaLaunchKernel 5", "launch_delay a 2",
+                          "kernel a 38", "device_wait b 1", "kernel b 39"));
+}
+
+TEST(CriticalPath, GoesOverStreamsThatWaitForEachOther) {
+  EXPECT_THAT(path_of(TraceText()
+                          .step(0, 0, 30 * kUs)
+                          .runtime("cudaLaunchKernel", 0, 5 * kUs, 1)
+                          .runtime("cudaLaunchKernel", 6 * kUs, 8 * kUs, 2)
+                          .runtime("cudaLaunchKernel", 9 * kUs, 11 * kUs, 3)
+                          .kernel("backward", 5 * kUs, 50 * kUs, launched(7, 1))
+                          .kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 52 * kUs, 80 * kUs,
+                                  launched(9, 2))
+                          .kernel("optimizer", 81 * kUs, 90 * kUs, launched(7, 3))),
+              ElementsAre("runtime cudaLaunchKernel 5", "kernel backward 45",
+                          "device_wait ncclDevKernel_AllReduce_Sum_f32_RING_LL 2",
+                          "communication ncclDevKernel_AllReduce_Sum_f32_RING_LL 28",
+                          "device_wait optimizer 1", "kernel optimizer 9"));
+}
+
+TEST(CriticalPath, ASynchronisingCallWaitsForTheGpu) {
+  EXPECT_THAT(
+      path_of(TraceText()
+                  .step(0, 0, 100 * kUs)
+                  .cpu_op("aten::item", 0, 80 * kUs)
+                  .runtime("cudaLaunchKernel", 0, 10 * kUs, 1)
+                  .kernel("long", 10 * kUs, 60 * kUs, launched(7, 1))
+                  .runtime("cudaStreamSynchronize", 20 * kUs, 65 * kUs, 2)
+                  .cpu_op("aten::add", 80 * kUs, 100 * kUs)),
+      ElementsAre("runtime cudaLaunchKernel 10", "kernel long 50",
+                  "runtime cudaStreamSynchronize 5", "cpu aten::item 15", "cpu aten::add 20"));
+}
+
+TEST(CriticalPath, ACopyFromPageableMemoryHoldsItsCall) {
+  EXPECT_THAT(path_of(TraceText()
+                          .step(0, 0, 100 * kUs)
+                          .cpu_op("aten::to", 0, 100 * kUs)
+                          .runtime("cudaMemcpyAsync", 10 * kUs, 70 * kUs, 1)
+                          .slice("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 20 * kUs,
+                                 60 * kUs, launched(7, 1))),
+              ElementsAre("cpu aten::to 10", "runtime cudaMemcpyAsync 10",
+                          "memcpy Memcpy HtoD (Pageable -> Device) 40",
+                          "runtime cudaMemcpyAsync 10", "cpu aten::to 30"));
+}
+
+TEST(CriticalPath, TheThreadThatCallsBackwardWaitsForAutograds) {
+  EXPECT_THAT(path_of(TraceText()
+                          .step(0, 0, 100 * kUs)
+                          .cpu_op("forward", 0, 30 * kUs)
+                          .cpu_op("backward1", 35 * kUs, 50 * kUs, {.tid = "2"})
+                          .cpu_op("backward2", 50 * kUs, 80 * kUs, {.tid = "2"})
+                          .cpu_op("optimizer", 90 * kUs, 100 * kUs)),
+              ElementsAre("cpu forward 30", "other - 5", "cpu backward1 15", "cpu backward2 30",
+                          "other ProfilerStep#0 10", "cpu optimizer 10"));
+}
+
+TEST(CriticalPath, AThreadThatWorksBesideIsNotWaitedFor) {
+  EXPECT_THAT(
+      path_of(TraceText()
+                  .step(0, 0, 100 * kUs)
+                  .cpu_op("a", 0, 40 * kUs)
+                  .slice("user_annotation", "gloo:all_reduce", 10 * kUs, 42 * kUs, {.tid = "2"})
+                  .cpu_op("b", 60 * kUs, 100 * kUs)),
+      ElementsAre("cpu a 40", "other ProfilerStep#0 20", "cpu b 40"));
+}
+
+TEST(CriticalPath, ACollectiveOnTheHostIsWaitedFor) {
+  EXPECT_THAT(
+      path_of(TraceText()
+                  .step(0, 0, 100 * kUs)
+                  .cpu_op("a", 0, 40 * kUs)
+                  .slice("user_annotation", "gloo:all_reduce", 10 * kUs, 58 * kUs, {.tid = "2"})
+                  .cpu_op("b", 60 * kUs, 100 * kUs)),
+      ElementsAre("other - 10", "communication gloo:all_reduce 48", "other ProfilerStep#0 2",
+                  "cpu b 40"));
+}
+
+TEST(CriticalPath, TimeOfTheDataLoaderIsItsOwn) {
+  EXPECT_THAT(path_of(TraceText()
+                          .step(0, 0, 100 * kUs)
+                          .annotation("enumerate(DataLoader)#_SingleProcess.__next__", 0, 60 * kUs)
+                          .cpu_op("aten::stack", 10 * kUs, 20 * kUs)
+                          .cpu_op("aten::mm", 60 * kUs, 100 * kUs)),
+              ElementsAre("dataloader enumerate(DataLoader)#_SingleProcess.__next__ 10",
+                          "cpu aten::stack 10",
+                          "dataloader enumerate(DataLoader)#_SingleProcess.__next__ 40",
+                          "cpu aten::mm 40"));
+}
+
+TEST(CriticalPath, MeansAreOfAllStepsAndNamesAreRanked) {
+  const auto trace = *parse_trace("test", TraceText()
+                                              .step(0, 0, 100 * kUs)
+                                              .cpu_op("a", 0, 60 * kUs)
+                                              .cpu_op("b", 60 * kUs, 100 * kUs)
+                                              .step(1, 100 * kUs, 300 * kUs)
+                                              .cpu_op("a", 100 * kUs, 300 * kUs)
+                                              .str());
+  const Analysis analysis = analyze(trace);
+  const auto path = *critical_path(*trace, NameKinds(*trace), analysis.device_work, analysis.steps);
+  EXPECT_EQ(path.steps, 2);
+  EXPECT_EQ(path.of(PathClass::kCpu), 150 * kUs);
+  ASSERT_EQ(path.names.size(), 2U);
+  EXPECT_EQ(trace->string(path.names[0].name), "a");
+  EXPECT_EQ(path.names[0].total_ns, 260 * kUs);
+  EXPECT_EQ(path.longest.at(0).interval, (Interval{100 * kUs, 300 * kUs}));
+}
+
+// Work of no length, launched in a circle: the walk ends all the same.
+TEST(CriticalPath, BrokenTracesEnd) {
+  TraceText text;
+  text.step(0, 0, 100 * kUs);
+  for (uint32_t i = 1; i < 40; ++i) {
+    text.runtime("cudaMemcpyAsync", int64_t{i % 7} * kUs, 50 * kUs, i);
+    text.slice("gpu_memcpy", "Memcpy DtoD", 50 * kUs, 50 * kUs,
+               on_stream(static_cast<int>(i % 5), i));
+  }
+  text.runtime("cudaDeviceSynchronize", 40 * kUs, 50 * kUs, 99);
+  text.kernel("gemm", 50 * kUs, 100 * kUs, on_stream(3));
+  EXPECT_FALSE(path_of(text).empty());
+}
+
+TEST(CriticalPath, PartsSumToTheStepsOfEveryRealTrace) {
+  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is absent";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    SCOPED_TRACE(file.path());
+    const auto trace = *read_trace(file.path());
+    const Analysis analysis = analyze(trace);
+    int64_t steps_ns = 0, path_ns = 0, at_ns = INT64_MAX;
+    for (const Step& step : analysis.steps) steps_ns += step.window.length_ns();
+    walk_critical_path(*trace, NameKinds(*trace), analysis.device_work, analysis.steps,
+                       [&](const PathPart& part) {
+                         EXPECT_LT(part.interval.begin_ns, part.interval.end_ns);
+                         EXPECT_LE(part.interval.end_ns, at_ns);
+                         at_ns = part.interval.begin_ns;
+                         path_ns += part.interval.length_ns();
+                       });
+    EXPECT_EQ(path_ns, steps_ns);
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

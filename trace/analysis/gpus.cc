@@ -1,0 +1,253 @@
+#include "trace/analysis/gpus.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "trace/analysis/tables.h"
+#include "trace/base/natural_sort.h"
+
+namespace redline::trace {
+namespace {
+
+const Intervals& all_time() {
+  static const Intervals kAll = {{INT64_MIN, INT64_MAX}};
+  return kAll;
+}
+
+// Everything that ran on one device.
+struct DeviceSlices {
+  Coverage compute{all_time()}, communication{all_time()}, memory{all_time()};
+  std::vector<uint32_t> with_blocks;  // rows that say how many blocks a multiprocessor has
+  double occupancy_ns = 0;            // occupancy times duration, summed over with_occupancy_ns
+  int64_t with_occupancy_ns = 0;
+  int64_t kernel_ns = 0;
+  int64_t tensor_core_ns = 0;
+  int64_t tensor_core_eligible_ns = 0;
+};
+
+// uses_tensor_cores, asked once a name.
+class TensorCoreNames {
+ public:
+  explicit TensorCoreNames(const Trace& trace) : trace_(trace), known_(trace.string_count()) {}
+
+  bool contains(StringId name) {
+    if (!name) return false;
+    Answer& answer = known_[name.value];
+    if (answer == Answer::kUnknown) {
+      answer = uses_tensor_cores(trace_.string(name)) ? Answer::kYes : Answer::kNo;
+    }
+    return answer == Answer::kYes;
+  }
+
+ private:
+  enum class Answer : uint8_t { kUnknown, kYes, kNo };
+  const Trace& trace_;
+  std::vector<Answer> known_;
+};
+
+int64_t overlap_ns(Interval left, Interval right) {
+  return std::max<int64_t>(
+      0, std::min(left.end_ns, right.end_ns) - std::max(left.begin_ns, right.begin_ns));
+}
+
+void add_kernel(const DeviceWork& row, const HostTree& tree, Interval steps,
+                TensorCoreNames& tensor_core_names, DeviceSlices& device) {
+  (row.is_communication ? device.communication : device.compute).add(row.interval);
+  const int64_t length_ns = row.interval.length_ns();
+  device.kernel_ns += length_ns;
+  if (tensor_core_names.contains(row.name)) device.tensor_core_ns += length_ns;
+  if (row.launch && (tree.kinds_around[row.launch.value] & kMatrixOpName) != 0) {
+    device.tensor_core_eligible_ns += length_ns;
+  }
+  if (row.occupancy >= 0) {
+    const int64_t within_ns = overlap_ns(row.interval, steps);
+    device.occupancy_ns += row.occupancy * static_cast<double>(within_ns);
+    device.with_occupancy_ns += within_ns;
+  }
+}
+
+std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceTable& table,
+                                       const HostTree& tree, Interval steps) {
+  TensorCoreNames tensor_core_names(trace);
+  std::map<int32_t, DeviceSlices> devices;
+  for (const DeviceStream& stream : table.streams) {
+    DeviceSlices& device = devices[stream.device];
+    device.with_blocks.reserve(device.with_blocks.size() + stream.count);
+    for (size_t i = stream.first; i < stream.first + stream.count; ++i) {
+      const DeviceWork& row = table.rows[i];
+      if (!row.is_kernel()) {
+        device.memory.add(row.interval);
+        continue;
+      }
+      add_kernel(row, tree, steps, tensor_core_names, device);
+      if (row.blocks_per_sm > 0) device.with_blocks.push_back(static_cast<uint32_t>(i));
+    }
+  }
+  return devices;
+}
+
+// Integral over the window of min(1, sum of the rows' blocks per SM under way), as a share of the
+// window.
+std::optional<double> mean_capped_blocks(const DeviceTable& table, std::vector<uint32_t> begins,
+                                         Interval window) {
+  if (begins.empty() || window.length_ns() <= 0) return std::nullopt;
+  const auto interval = [&](uint32_t row) { return table.rows[row].interval; };
+  std::vector<uint32_t> ends = begins;
+  natural_sort(std::span(begins), [&](uint32_t left, uint32_t right) {
+    return interval(left).begin_ns < interval(right).begin_ns;
+  });
+  natural_sort(std::span(ends), [&](uint32_t left, uint32_t right) {
+    return interval(left).end_ns < interval(right).end_ns;
+  });
+  double sum = 0, integral = 0;
+  int64_t at_ns = interval(begins.front()).begin_ns;
+  const auto pass_to = [&](int64_t time_ns) {
+    integral +=
+        std::clamp(sum, 0.0, 1.0) * static_cast<double>(overlap_ns({at_ns, time_ns}, window));
+    at_ns = time_ns;
+  };
+  auto begin = begins.begin();
+  size_t running = 0;
+  for (const uint32_t end : ends) {
+    const int64_t end_ns = interval(end).end_ns;
+    for (; begin != begins.end() && interval(*begin).begin_ns <= end_ns; ++begin) {
+      pass_to(interval(*begin).begin_ns);
+      sum += table.rows[*begin].blocks_per_sm;
+      ++running;
+    }
+    pass_to(end_ns);
+    // No rounding errors from gap to gap.
+    sum = --running == 0 ? 0 : sum - table.rows[end].blocks_per_sm;
+  }
+  return integral / static_cast<double>(window.length_ns());
+}
+
+// The begins and ends of a list, one after the other.
+class Changes {
+ public:
+  explicit Changes(const Intervals& intervals) : intervals_(intervals) {}
+
+  [[nodiscard]] int64_t next_ns() const {
+    if (passed_ == 2 * intervals_.size()) return INT64_MAX;
+    const Interval& interval = intervals_[passed_ / 2];
+    return passed_ % 2 == 0 ? interval.begin_ns : interval.end_ns;
+  }
+  void pass() { ++passed_; }
+
+ private:
+  const Intervals& intervals_;
+  size_t passed_ = 0;
+};
+
+// Time by which of the three are under way.
+std::array<int64_t, kWorkMixCount> mix(const Intervals& compute, const Intervals& communication,
+                                       const Intervals& memory) {
+  std::array kinds = {Changes(compute), Changes(communication), Changes(memory)};
+  std::array<int64_t, kWorkMixCount> mix_ns{};
+  unsigned running = 0;  // bits of the kinds; an interval neither touches nor overlaps the next
+  for (int64_t at_ns = 0;;) {
+    size_t first = 0;
+    for (size_t i = 1; i < kinds.size(); ++i) {
+      if (kinds[i].next_ns() < kinds[first].next_ns()) first = i;
+    }
+    const int64_t next_ns = kinds[first].next_ns();
+    if (next_ns == INT64_MAX) return mix_ns;
+    if (running != 0) mix_ns[running - 1] += next_ns - at_ns;
+    at_ns = next_ns;
+    running ^= 1U << first;
+    kinds[first].pass();
+  }
+}
+
+Interval span_of(std::initializer_list<const Intervals*> lists) {
+  Interval span{INT64_MAX, INT64_MIN};
+  for (const Intervals* list : lists) {
+    if (list->empty()) continue;
+    span.begin_ns = std::min(span.begin_ns, list->front().begin_ns);
+    span.end_ns = std::max(span.end_ns, list->back().end_ns);
+  }
+  return span;
+}
+
+double share(int64_t part_ns, int64_t whole_ns) {
+  return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
+}
+
+GpuUse measure(const DeviceTable& table, DeviceSlices slices, Interval steps) {
+  const Intervals compute = slices.compute.take();
+  const Intervals communication = slices.communication.take();
+  const Intervals memory = slices.memory.take();
+  const Interval span = span_of({&compute, &communication, &memory});
+  GpuUse use;
+  if (span.end_ns < span.begin_ns) return use;
+  use.mix_ns = mix(compute, communication, memory);
+  use.span_ns = span.length_ns();
+  use.busy_ns = std::accumulate(use.mix_ns.begin(), use.mix_ns.end(), int64_t{0});
+  use.idle_ns = use.span_ns - use.busy_ns;
+  use.compute_ns = total_ns(compute);
+  use.non_compute_ns = use.busy_ns - use.compute_ns;
+  use.communication_ns = total_ns(communication);
+  use.memory_ns = total_ns(memory);
+  if (use.communication_ns > 0) {
+    use.communication_overlap =
+        share(total_ns(intersect(communication, compute)), use.communication_ns);
+  }
+  const int64_t kernels_ns =
+      total_within_ns(compute, steps) + total_within_ns(subtract(communication, compute), steps);
+  use.utilization = share(kernels_ns, steps.length_ns());
+  use.sm_efficiency = mean_capped_blocks(table, std::move(slices.with_blocks), steps);
+  if (slices.with_occupancy_ns > 0) {
+    use.occupancy = slices.occupancy_ns / static_cast<double>(slices.with_occupancy_ns);
+  }
+  if (slices.kernel_ns > 0) {
+    use.tensor_core_share = share(slices.tensor_core_ns, slices.kernel_ns);
+    use.tensor_core_eligible_share = share(slices.tensor_core_eligible_ns, slices.kernel_ns);
+  }
+  return use;
+}
+
+}  // namespace
+
+std::vector<DeviceProperties> device_properties(const Trace& trace) {
+  using nlohmann::json;
+  const json list = json::parse(trace.metadata().device_properties_json, nullptr, false);
+  std::vector<DeviceProperties> devices;
+  if (!list.is_array()) return devices;
+  for (const json& item : list) {
+    if (!item.is_object()) continue;
+    const auto number = [&](const char* key) {
+      const auto found = item.find(key);
+      return found != item.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+    };
+    const auto name = item.find("name");
+    devices.push_back({static_cast<int32_t>(number("id")),
+                       name != item.end() && name->is_string() ? name->get<std::string>() : "",
+                       number("totalGlobalMem"), static_cast<int>(number("computeMajor")),
+                       static_cast<int>(number("computeMinor"))});
+  }
+  return devices;
+}
+
+std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table, const HostTree& tree,
+                            const std::vector<Step>& steps,
+                            const std::vector<DeviceProperties>& properties) {
+  if (steps.empty()) return {};
+  const Interval all_steps{steps.front().window.begin_ns, steps.back().window.end_ns};
+  std::vector<GpuUse> gpus;
+  for (auto& [device, slices] : gather(trace, table, tree, all_steps)) {
+    GpuUse use = measure(table, std::move(slices), all_steps);
+    use.device = device;
+    for (const DeviceProperties& known : properties) {
+      if (known.device != device) continue;
+      use.properties = known;
+      use.name = known.name;
+    }
+    gpus.push_back(std::move(use));
+  }
+  return gpus;
+}
+
+}  // namespace redline::trace

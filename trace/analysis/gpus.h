@@ -1,0 +1,66 @@
+// How busy each GPU was, and with what.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/analysis/device_work.h"
+#include "trace/analysis/host_tree.h"
+#include "trace/analysis/steps.h"
+#include "trace/model/model.h"
+
+namespace redline::trace {
+
+/// What the trace says of a device ("deviceProperties").
+struct DeviceProperties {
+  int32_t device = 0;
+  std::string name;
+  int64_t memory_bytes = 0;
+  int compute_major = 0;
+  int compute_minor = 0;
+};
+
+[[nodiscard]] std::vector<DeviceProperties> device_properties(const Trace& trace);
+
+/// What ran at an instant: any mix of computation (1), communication (2) and copies (4) but none.
+constexpr size_t kWorkMixCount = 7;
+constexpr std::array<std::string_view, kWorkMixCount> kWorkMixNames = {
+    "compute",        "communication",        "compute_communication",       "memory",
+    "compute_memory", "communication_memory", "compute_communication_memory"};
+
+/// Times are unions, from the first to the last activity of the device, as HolisticTraceAnalysis
+/// defines them: span = idle + busy, busy = compute + non_compute. Utilization, SM efficiency and
+/// occupancy are over the steps, as the TensorBoard plugin defines them.
+struct GpuUse {
+  int32_t device = 0;
+  std::optional<DeviceProperties> properties;  ///< where the trace has them
+  std::string name;                            ///< empty where it does not say
+  int64_t span_ns = 0;
+  int64_t busy_ns = 0;
+  int64_t idle_ns = 0;
+  int64_t compute_ns = 0;
+  int64_t non_compute_ns = 0;
+  int64_t communication_ns = 0;
+  int64_t memory_ns = 0;
+  /// Share of the communication time that computation hides; none without communication.
+  std::optional<double> communication_overlap;
+  double utilization = 0;  ///< share of the steps in which a kernel ran
+  /// Mean over the steps of min(1, blocks per SM of the running kernels), 0 where none ran.
+  std::optional<double> sm_efficiency;
+  std::optional<double> occupancy;  ///< mean estimated occupancy of kernels, weighted by time
+  std::optional<double> tensor_core_share;  ///< of kernel time, by the kernels' names
+  /// Share of kernel time that matrix products and convolutions launched, which can use them.
+  std::optional<double> tensor_core_eligible_share;
+  /// Busy time by what ran at once, in the order of kWorkMixNames: the parts sum to busy_ns.
+  std::array<int64_t, kWorkMixCount> mix_ns{};
+};
+
+[[nodiscard]] std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table,
+                                          const HostTree& tree, const std::vector<Step>& steps,
+                                          const std::vector<DeviceProperties>& properties);
+
+}  // namespace redline::trace

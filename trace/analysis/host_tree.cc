@@ -1,0 +1,93 @@
+#include "trace/analysis/host_tree.h"
+
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Trace& trace, const NameKinds& names)
+      : trace_(trace), names_(names), slices_(trace.slices()) {
+    tree_.parent.resize(trace.slice_count());
+    tree_.kinds_around.resize(trace.slice_count());
+  }
+
+  HostTree build() {
+    for (const Track& track : trace_.tracks()) {
+      for (uint32_t depth = 1; depth < track.lane_count; ++depth) {
+        place_lane(lane_of(track, depth), lane_of(track, depth - 1));
+      }
+      for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
+        look_through_other_slices(lane_of(track, depth));
+      }
+    }
+    return std::move(tree_);
+  }
+
+ private:
+  [[nodiscard]] const Lane& lane_of(const Track& track, uint32_t depth) const {
+    return trace_.lanes()[track.first_lane.value + depth];
+  }
+
+  // The innermost slice of any kind around each. Both lanes are sorted, so one walk over the lane
+  // above finds them all.
+  void place_lane(const Lane& lane, const Lane& above) {
+    uint32_t begun = 0;  // slices above that began by now
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      const int64_t begin_ns = slices_.begin_ns[i], end_ns = slices_.end_ns[i];
+      while (begun < above.count && slices_.begin_ns[above.first.value + begun] <= begin_ns) {
+        ++begun;
+      }
+      SliceId around = begun == 0 ? SliceId::none() : SliceId{above.first.value + begun - 1};
+      while (around && slices_.end_ns[around.value] < end_ns) around = tree_.parent[around.value];
+      tree_.parent[i] = around;
+    }
+  }
+
+  // From lane to lane downwards: whatever is around has its node by then.
+  void look_through_other_slices(const Lane& lane) {
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      SliceId& parent = tree_.parent[i];
+      if (parent && !is_host_node(slices_.category[parent.value])) {
+        parent = tree_.parent[parent.value];
+      }
+      uint8_t kinds = parent ? tree_.kinds_around[parent.value] : uint8_t{0};
+      if (is_host_node(slices_.category[i])) kinds |= names_.of(slices_.name[i]);
+      tree_.kinds_around[i] = kinds;
+    }
+  }
+
+  const Trace& trace_;
+  const NameKinds& names_;
+  const Slices& slices_;
+  HostTree tree_;
+};
+
+}  // namespace
+
+HostTree build_host_tree(const Trace& trace, const NameKinds& names) {
+  return Builder(trace, names).build();
+}
+
+std::vector<int64_t> self_times_ns(const Trace& trace, const HostTree& tree) {
+  std::vector<int64_t> self_ns(trace.slice_count());
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_host_node(category)) return;
+    const int64_t length_ns = duration_ns(trace, slice);
+    self_ns[slice.value] += length_ns;
+    if (const SliceId parent = tree.parent[slice.value]) self_ns[parent.value] -= length_ns;
+  });
+  return self_ns;
+}
+
+std::vector<bool> have_children(const Trace& trace, const HostTree& tree) {
+  std::vector<bool> have(trace.slice_count());
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    const SliceId parent = tree.parent[slice.value];
+    if (parent && is_host_node(category)) have[parent.value] = true;
+  });
+  return have;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,190 @@
+#include "trace/analysis/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/read/args_scan.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kDeviceTypeCpu = 0;  // c10::DeviceType
+constexpr int64_t kTimelinePoints = 256;
+constexpr size_t kHolders = 10;
+
+// Finds the operator around each of a track's moments, given in order of time.
+class TrackCursor {
+ public:
+  TrackCursor(const Trace& trace, const HostTree& tree, TrackId track)
+      : trace_(trace),
+        tree_(tree),
+        first_lane_(trace.tracks()[track.value].first_lane.value),
+        begun_(trace.tracks()[track.value].lane_count, 0) {}
+
+  SliceId operator_at(int64_t time_ns) {
+    SliceId innermost;
+    for (uint32_t depth = 0; depth < begun_.size(); ++depth) {
+      const Lane& lane = trace_.lanes()[first_lane_ + depth];
+      uint32_t& next = begun_[depth];
+      const auto& slices = trace_.slices();
+      while (next < lane.count && slices.begin_ns[lane.first.value + next] <= time_ns) ++next;
+      if (next == 0) continue;
+      const uint32_t last = lane.first.value + next - 1;
+      if (slices.end_ns[last] < time_ns) continue;
+      innermost = is_host_node(slices.category[last]) ? SliceId{last} : tree_.parent[last];
+    }
+    return innermost;
+  }
+
+ private:
+  const Trace& trace_;
+  const HostTree& tree_;
+  uint32_t first_lane_;
+  std::vector<uint32_t> begun_;  // by depth: how many slices have
+};
+
+// The memory of one device, moved from event to event.
+class DeviceMemory {
+ public:
+  DeviceMemory(MemoryPeak& peak, int64_t begin_ns, int64_t end_ns)
+      : peak_(peak), begin_ns_(begin_ns), piece_ns_((end_ns - begin_ns) / kTimelinePoints + 1) {}
+
+  void add(const MemoryEvent& event) {
+    growth_ += event.bytes;
+    const MemoryPoint point{event.time_ns, event.allocated >= 0 ? event.allocated : growth_,
+                            std::max<int64_t>(0, event.reserved)};
+    peak_.points.push_back(point);
+    if (point.allocated_bytes > peak_.allocated_bytes) {
+      peak_.allocated_bytes = point.allocated_bytes;
+      peak_.peak_time_ns = point.time_ns;
+    }
+    peak_.reserved_bytes = std::max(peak_.reserved_bytes, point.reserved_bytes);
+    const int64_t piece = (point.time_ns - begin_ns_) / piece_ns_;
+    if (peak_.timeline.empty() || piece != last_piece_) {
+      peak_.timeline.push_back(point);
+    } else if (point.allocated_bytes > peak_.timeline.back().allocated_bytes) {
+      peak_.timeline.back() = point;
+    }
+    last_piece_ = piece;
+  }
+
+ private:
+  MemoryPeak& peak_;
+  int64_t begin_ns_;
+  int64_t piece_ns_;
+  int64_t last_piece_ = 0;
+  int64_t growth_ = 0;
+};
+
+using DeviceKey = std::pair<bool, int32_t>;                       // GPUs (not CPU) first
+using Living = std::unordered_map<uint64_t, const MemoryEvent*>;  // by address
+
+DeviceKey key_of(const MemoryEvent& event) { return {!event.is_gpu, event.device}; }
+
+// What lives at the peak of each device.
+std::map<DeviceKey, Living> living_at_peaks(const std::vector<MemoryEvent>& events,
+                                            const std::map<DeviceKey, MemoryPeak>& peaks) {
+  std::map<DeviceKey, Living> devices;
+  for (const MemoryEvent& event : events) {
+    if (event.address == 0 || event.time_ns > peaks.at(key_of(event)).peak_time_ns) continue;
+    Living& living = devices[key_of(event)];
+    if (event.bytes > 0) living[event.address] = &event;
+    if (event.bytes < 0) living.erase(event.address);
+  }
+  return devices;
+}
+
+// The same, by the operator that allocated it.
+std::vector<MemoryHolder> holders_of(const Trace& trace, const Living& living,
+                                     const HostTree& tree) {
+  std::vector<const MemoryEvent*> held;
+  held.reserve(living.size());
+  for (const auto& [address, event] : living) held.push_back(event);
+  std::sort(held.begin(), held.end());  // they lie by time
+
+  std::map<TrackId, TrackCursor> cursors;
+  std::map<StringId, MemoryHolder> by_name;
+  for (const MemoryEvent* event : held) {
+    SliceId around;
+    if (event->track) {
+      around = cursors.try_emplace(event->track, trace, tree, event->track)
+                   .first->second.operator_at(event->time_ns);
+    }
+    const StringId name = around ? trace.slices().name[around.value] : StringId::none();
+    MemoryHolder& holder = by_name[name];
+    holder.name = std::string(trace.string(name));
+    holder.bytes += event->bytes;
+    ++holder.count;
+  }
+  std::vector<MemoryHolder> holders;
+  for (auto& [name, holder] : by_name) holders.push_back(std::move(holder));
+  std::stable_sort(
+      holders.begin(), holders.end(),
+      [](const MemoryHolder& left, const MemoryHolder& right) { return left.bytes > right.bytes; });
+  if (holders.size() > kHolders) holders.resize(kHolders);
+  return holders;
+}
+
+}  // namespace
+
+std::vector<MemoryEvent> find_memory_events(const Trace& trace) {
+  const StringId name = trace.find_string("[memory]");
+  std::vector<MemoryEvent> events;
+  if (!name) return events;
+  events.reserve(trace.instants().size());
+  for (const Instant& instant : trace.instants()) {
+    if (instant.name != name) continue;
+    MemoryEvent& event = events.emplace_back();
+    event.time_ns = instant.time_ns;
+    event.track = instant.track;
+    event.text_offset = instant.text_offset;
+  }
+  return events;
+}
+
+void read_args(TextCursor& text, std::span<MemoryEvent> events) {
+  constexpr std::array<std::string_view, 6> kKeys = {"Device Type",     "Device Id",      "Bytes",
+                                                     "Total Allocated", "Total Reserved", "Addr"};
+  std::array<std::string_view, kKeys.size()> values;
+  for (MemoryEvent& event : events) {
+    find_args(text.text_from(event.text_offset), kKeys, values);
+    event.is_gpu = to_integer(values[0]).value_or(kDeviceTypeCpu) != kDeviceTypeCpu;
+    event.device = static_cast<int32_t>(to_integer(values[1]).value_or(-1));
+    event.bytes = to_integer(values[2]).value_or(0);
+    event.allocated = to_integer(values[3]).value_or(-1);
+    event.reserved = to_integer(values[4]).value_or(-1);
+    event.address = static_cast<uint64_t>(to_integer(values[5]).value_or(0));
+  }
+}
+
+std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<MemoryEvent>& events,
+                                     const HostTree& tree) {
+  if (events.empty()) return {};
+  std::map<DeviceKey, MemoryPeak> peaks;
+  std::map<DeviceKey, DeviceMemory> devices;
+  for (const MemoryEvent& event : events) {
+    const DeviceKey key = key_of(event);
+    auto device = devices.find(key);
+    if (device == devices.end()) {
+      MemoryPeak& peak = peaks[key];
+      peak.is_gpu = event.is_gpu;
+      peak.device = event.device;
+      device = devices.try_emplace(key, peak, events.front().time_ns, events.back().time_ns).first;
+    }
+    device->second.add(event);
+  }
+  const auto living = living_at_peaks(events, peaks);
+  std::vector<MemoryPeak> list;
+  for (auto& [key, peak] : peaks) {
+    if (peak.allocated_bytes <= 0) continue;
+    const auto held = living.find(key);
+    if (held != living.end()) peak.holders = holders_of(trace, held->second, tree);
+    list.push_back(std::move(peak));
+  }
+  return list;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,85 @@
+#include "trace/analysis/memory.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsed_trace.h"
+#include "trace/analysis/analysis.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::analysis_of;
+using redline::testing::TraceText;
+
+struct Memory {
+  int64_t time_us = 0;
+  int64_t bytes = 0;
+  int64_t address = 0;
+  std::string more = {};
+};
+
+std::string instant(const Memory& memory) {
+  return fmt::format(
+      R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": {}, "args": )"
+      R"({{"Device Type": 1, "Device Id": 0, "Addr": {}, "Bytes": {}{}}}}})",
+      memory.time_us, memory.address, memory.bytes, memory.more);
+}
+
+TEST(Memory, PeakIsHeldByWhoAllocatedIt) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::conv2d", 0, 100'000)
+                                            .cpu_op("aten::empty", 10'000, 50'000)
+                                            .cpu_op("aten::relu", 200'000, 300'000)
+                                            .event(instant({20, 100, 0xA}))  // empty
+                                            .event(instant({60, 30, 0xB}))   // conv2d
+                                            .event(instant({70, -30, 0xB}))
+                                            .event(instant({80, 40, 0xE}))
+                                            .event(instant({250, 50, 0xC}))  // relu: the peak
+                                            .event(instant({260, -100, 0xA}))
+                                            .event(instant({400, 20, 0xD})));
+  ASSERT_EQ(analysis.memory.size(), 1U);
+  const MemoryPeak& peak = analysis.memory[0];
+  EXPECT_EQ(peak.allocated_bytes, 190);
+  EXPECT_EQ(peak.peak_time_ns, 250'000);
+  ASSERT_EQ(peak.holders.size(), 3U);
+  EXPECT_EQ(peak.holders[0].name, "aten::empty");
+  EXPECT_EQ(peak.holders[0].bytes, 100);
+  EXPECT_EQ(peak.holders[1].name, "aten::relu");
+  EXPECT_EQ(peak.holders[2].name, "aten::conv2d");
+  EXPECT_EQ(peak.holders[2].bytes, 40);
+  EXPECT_EQ(peak.holders[2].count, 1);
+}
+
+TEST(Memory, TimelineKeepsEachPeakOfManyEvents) {
+  TraceText text;
+  text.cpu_op("a", 0, 10);
+  int64_t allocated = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const int64_t bytes = i == 3333 ? 10'000 : i == 3334 ? -10'000 : 1;
+    allocated += bytes;
+    text.event(instant({i, bytes, 0,
+                        fmt::format(R"(, "Total Allocated": {}, "Total Reserved": {})",
+                                    allocated + 7, 2 * allocated)}));
+  }
+  const Analysis analysis = analysis_of(text);
+  ASSERT_EQ(analysis.memory.size(), 1U);
+  const auto& timeline = analysis.memory[0].timeline;
+  EXPECT_LE(timeline.size(), 256U);
+  EXPECT_GE(timeline.size(), 250U);
+  EXPECT_EQ(analysis.memory[0].points.size(), 5000U);
+  EXPECT_EQ(analysis.memory[0].allocated_bytes, 13'340);
+  EXPECT_THAT(timeline, ::testing::Contains(::testing::AllOf(
+                            ::testing::Field(&MemoryPoint::time_ns, 3'333'000),
+                            ::testing::Field(&MemoryPoint::allocated_bytes, 13'340),
+                            ::testing::Field(&MemoryPoint::reserved_bytes, 26'666))));
+}
+
+TEST(Memory, NoEventsNoEntry) {
+  EXPECT_TRUE(analysis_of(TraceText().cpu_op("a", 0, 1)).memory.empty());
+}
+
+}  // namespace
+}  // namespace redline::trace

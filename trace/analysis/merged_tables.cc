@@ -1,0 +1,102 @@
+#include "trace/analysis/merged_tables.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace redline::trace {
+namespace {
+
+// Rows with the same key are one, by `add`; sorted by `size`, the largest first.
+template <typename Row, typename Rows, typename Key, typename Add, typename Size>
+std::vector<Row> merge_rows(const std::vector<Analysis>& traces, Rows rows_of, Key key_of, Add add,
+                            Size size_of) {
+  if (traces.size() == 1) return rows_of(traces.front());
+  std::vector<Row> merged;
+  std::map<decltype(key_of(std::declval<Row>())), size_t> index;
+  for (const Analysis& analysis : traces) {
+    for (const Row& row : rows_of(analysis)) {
+      const auto [found, is_new] = index.try_emplace(key_of(row), merged.size());
+      if (is_new) {
+        merged.push_back(row);
+      } else {
+        add(merged[found->second], row);
+      }
+    }
+  }
+  std::stable_sort(merged.begin(), merged.end(), [&](const Row& left, const Row& right) {
+    return size_of(left) > size_of(right);
+  });
+  return merged;
+}
+
+// What a rank sees on average: bytes by time, where both ranks know them.
+std::optional<double> mean_rate(std::optional<double> left, int64_t left_ns,
+                                std::optional<double> right, int64_t right_ns) {
+  if (!left || !right) return std::nullopt;
+  const auto of_left = static_cast<double>(left_ns), of_right = static_cast<double>(right_ns);
+  return (*left * of_left + *right * of_right) / (of_left + of_right);
+}
+
+}  // namespace
+
+std::vector<KernelRow> merged_kernels(const std::vector<Analysis>& traces) {
+  return merge_rows<KernelRow>(
+      traces, [](const Analysis& analysis) { return analysis.kernels; },
+      [](const KernelRow& row) { return row.name; },
+      [](KernelRow& sum, const KernelRow& row) {
+        sum.count += row.count;
+        sum.total_ns += row.total_ns;
+        sum.min_ns = std::min(sum.min_ns, row.min_ns);
+        sum.max_ns = std::max(sum.max_ns, row.max_ns);
+      },
+      [](const KernelRow& row) { return row.total_ns; });
+}
+
+std::vector<OperatorRow> merged_operators(const std::vector<Analysis>& traces) {
+  return merge_rows<OperatorRow>(
+      traces, [](const Analysis& analysis) { return analysis.operators; },
+      [](const OperatorRow& row) { return row.name; },
+      [](OperatorRow& sum, const OperatorRow& row) {
+        sum.count += row.count;
+        sum.total_ns += row.total_ns;
+        sum.self_ns += row.self_ns;
+        sum.device_self_ns += row.device_self_ns;
+      },
+      [](const OperatorRow& row) { return row.self_ns; });
+}
+
+std::vector<CopyRow> merged_copies(const std::vector<Analysis>& traces) {
+  return merge_rows<CopyRow>(
+      traces, [](const Analysis& analysis) { return analysis.copies; },
+      [](const CopyRow& row) { return row.kind; },
+      [](CopyRow& sum, const CopyRow& row) {
+        sum.count += row.count;
+        sum.bytes += row.bytes;
+        sum.total_ns += row.total_ns;
+      },
+      [](const CopyRow& row) { return row.total_ns; });
+}
+
+std::vector<Collective> merged_collectives(const std::vector<Analysis>& traces) {
+  return merge_rows<Collective>(
+      traces, [](const Analysis& analysis) { return analysis.communication.table; },
+      [](const Collective& row) {
+        return std::tuple(row.name, row.group,
+                          row.bytes ? *row.bytes / std::max<int64_t>(1, row.count) : -1);
+      },
+      [](Collective& sum, const Collective& row) {
+        sum.bus_bandwidth =
+            mean_rate(sum.bus_bandwidth, sum.total_ns, row.bus_bandwidth, row.total_ns);
+        sum.algorithm_bandwidth =
+            mean_rate(sum.algorithm_bandwidth, sum.total_ns, row.algorithm_bandwidth, row.total_ns);
+        if (sum.bytes) *sum.bytes += row.bytes.value_or(0);
+        sum.count += row.count;
+        sum.total_ns += row.total_ns;
+        sum.exposed_ns += row.exposed_ns;
+      },
+      [](const Collective& row) { return row.total_ns; });
+}
+
+}  // namespace redline::trace

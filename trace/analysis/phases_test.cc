@@ -1,0 +1,79 @@
+#include "trace/analysis/phases.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/parsed_trace.h"
+#include "trace/analysis/analysis.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::analysis_of;
+using redline::testing::on_stream;
+using redline::testing::Row;
+using redline::testing::TraceText;
+
+std::optional<PhaseTimes> phases_of(const TraceText& text) { return analysis_of(text).phases; }
+
+PhaseTime of(const PhaseTimes& phases, Phase phase) { return phases[static_cast<size_t>(phase)]; }
+
+TEST(Phases, ByAutogradNodesAndOptimizerAnnotations) {
+  const Row autograd{.tid = "2"};
+  const auto phases = phases_of(
+      TraceText()
+          .step(0, 0, 2000)
+          .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 100)
+          .cpu_op("aten::stack", 10, 90)  // the DataLoader's
+          .annotation("my forward", 100, 500)
+          .cpu_op("aten::linear", 100, 300)
+          .cpu_op("aten::addmm", 150, 250)
+          .runtime("cudaLaunchKernel", 200, 210, 1)
+          .cpu_op("autograd::engine::evaluate_function: AddmmBackward0", 500, 900, autograd)
+          .cpu_op("AddmmBackward0", 510, 890, autograd)
+          .cpu_op("aten::mm", 520, 800, autograd)
+          .slice("cuda_runtime", "cudaLaunchKernel", 600, 610, {.tid = "2", .correlation = 2})
+          .annotation("Optimizer.step#SGD.step", 1000, 1200)
+          .cpu_op("aten::add_", 1010, 1190)
+          .runtime("cudaLaunchKernel", 1100, 1110, 3)
+          .annotation("Optimizer.zero_grad#SGD.zero_grad", 1300, 1350)
+          .kernel("gemm", 300, 600, on_stream(7, 1))
+          .kernel("gemm", 700, 1100, on_stream(7, 2))
+          .kernel("add", 1200, 1250, on_stream(7, 3)));
+  ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kForward).host_ns, 200);
+  EXPECT_EQ(of(*phases, Phase::kForward).device_ns, 300);
+  EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, 400);
+  EXPECT_EQ(of(*phases, Phase::kBackward).device_ns, 400);
+  EXPECT_EQ(of(*phases, Phase::kOptimizer).host_ns, 250);
+  EXPECT_EQ(of(*phases, Phase::kOptimizer).device_ns, 50);
+}
+
+TEST(Phases, TracesOf2021NameBackwardNodesAlone) {
+  const auto phases = phases_of(TraceText()
+                                    .step(0, 0, 1000)
+                                    .cpu_op("aten::linear", 0, 300)
+                                    .cpu_op("AddmmBackward", 400, 600)
+                                    .cpu_op("torch::autograd::AccumulateGrad", 600, 650)
+                                    .cpu_op("aten::convolution_backward", 800, 900));
+  ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, 250);
+  EXPECT_EQ(of(*phases, Phase::kForward).host_ns, 400);
+}
+
+TEST(Phases, AreMeansOfTheSteps) {
+  const auto phases = phases_of(TraceText()
+                                    .step(0, 0, 1000)
+                                    .step(1, 1000, 2000)
+                                    .cpu_op("MulBackward0", 100, 200)
+                                    .cpu_op("MulBackward0", 1100, 1400)
+                                    .cpu_op("MulBackward0", 3000, 4000));  // after the steps
+  ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, (100 + 300) / 2);
+}
+
+TEST(Phases, InferenceHasNone) {
+  EXPECT_FALSE(phases_of(TraceText().step(0, 0, 1000).cpu_op("aten::linear", 0, 300)));
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,108 @@
+#include "trace/analysis/ranks.h"
+
+#include <algorithm>
+
+namespace redline::trace {
+namespace {
+
+RankTime measure(const Analysis& analysis, int fallback_rank) {
+  RankTime time;
+  time.rank = analysis.trace->metadata().rank.value_or(fallback_rank);
+  time.step_ns = analysis.step_times.mean_ns;
+  time.exposed_communication_ns = mean_exposed_ns(analysis.communication, analysis.steps);
+  time.own_work_ns = time.step_ns - time.exposed_communication_ns;
+  return time;
+}
+
+struct Arrival {
+  size_t rank;
+  int64_t time_ns;
+  int64_t end_ns;
+  int64_t uncertainty_ns;
+};
+
+bool were_under_way_together(const std::vector<Arrival>& all) {
+  int64_t last_begin_ns = INT64_MIN, first_end_ns = INT64_MAX, uncertainty_ns = 0;
+  for (const Arrival& one : all) {
+    last_begin_ns = std::max(last_begin_ns, one.time_ns);
+    first_end_ns = std::min(first_end_ns, one.end_ns);
+    uncertainty_ns = std::max(uncertainty_ns, one.uncertainty_ns);
+  }
+  return last_begin_ns <= first_end_ns + 2 * uncertainty_ns;
+}
+
+std::vector<Arrival> arrivals(const MatchedCollective& collective,
+                              std::span<const std::optional<ClockOffset>> clocks) {
+  std::vector<Arrival> all;
+  for (const MatchedCollective::Call& call : collective.calls) {
+    const auto& clock = clocks[call.rank];
+    if (!clock) continue;
+    all.push_back({call.rank, call.begin_ns + clock->at(call.begin_ns),
+                   call.end_ns + clock->at(call.end_ns), clock->uncertainty_ns});
+  }
+  return all;
+}
+
+}  // namespace
+
+int64_t RankWaits::awaited_ns(size_t rank) const {
+  int64_t sum_ns = 0;
+  for (const auto& waiter : ns) sum_ns += waiter[rank];
+  return sum_ns;
+}
+
+std::optional<size_t> RankWaits::most_awaited() const {
+  std::optional<size_t> most;
+  for (size_t rank = 0; rank < ns.size(); ++rank) {
+    if (awaited_ns(rank) > (most ? awaited_ns(*most) : 0)) most = rank;
+  }
+  return most;
+}
+
+std::optional<RankWaits> find_waits(const MatchedCollectives& matched,
+                                    std::span<const std::optional<ClockOffset>> clocks) {
+  RankWaits waits;
+  waits.ns.assign(clocks.size(), std::vector<int64_t>(clocks.size(), 0));
+  int64_t spread_ns = 0;
+  for (const MatchedCollective& collective : matched.collectives) {
+    const auto all = arrivals(collective, clocks);
+    if (all.size() < 2) continue;
+    if (!were_under_way_together(all)) {
+      ++waits.mismatched;
+      continue;
+    }
+    const auto [first, last] = std::minmax_element(
+        all.begin(), all.end(),
+        [](const Arrival& left, const Arrival& right) { return left.time_ns < right.time_ns; });
+    for (const Arrival& one : all) waits.ns[one.rank][last->rank] += last->time_ns - one.time_ns;
+    ++waits.collectives;
+    spread_ns += last->time_ns - first->time_ns;
+    waits.max_spread_ns = std::max(waits.max_spread_ns, last->time_ns - first->time_ns);
+  }
+  if (waits.collectives == 0) return std::nullopt;
+  waits.mean_spread_ns = spread_ns / waits.collectives;
+  return waits;
+}
+
+std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ranks) {
+  if (ranks.size() < 2) return std::nullopt;
+  RankComparison comparison;
+  std::vector<RankTrace> traces;
+  for (const Analysis* analysis : ranks) {
+    comparison.times.push_back(measure(*analysis, static_cast<int>(comparison.times.size())));
+    traces.push_back({analysis->trace.get(), &analysis->communication.collectives});
+  }
+  comparison.matched = match_collectives(traces);
+  comparison.clocks = align_clocks(ranks.size(), comparison.matched);
+  comparison.waits = find_waits(comparison.matched, comparison.clocks);
+  const auto [shortest, longest] =
+      std::minmax_element(comparison.times.begin(), comparison.times.end(),
+                          [](const RankTime& left, const RankTime& right) {
+                            return left.own_work_ns < right.own_work_ns;
+                          });
+  comparison.skew_ns = longest->own_work_ns - shortest->own_work_ns;
+  if (comparison.skew_ns > 0) comparison.straggler = longest->rank;
+  return comparison;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,285 @@
+#include "trace/analysis/ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "tests/trace_text.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+
+// Synthetic ranks of a job: they enter each all-reduce at times of their own, leave it together but
+// for some jitter, and each writes its own clock's times.
+class Job {
+ public:
+  explicit Job(size_t ranks) : clocks_(ranks), texts_(ranks) {
+    for (size_t i = 0; i < ranks; ++i) {
+      texts_[i].rank(static_cast<int>(i), static_cast<int>(ranks));
+    }
+  }
+
+  Job& clock(size_t rank, int64_t ahead_ns, double drift = 0) {
+    clocks_[rank] = {ahead_ns, drift};
+    return *this;
+  }
+  Job& jitter(int64_t deviation_ns) {
+    jitter_ = std::normal_distribution<double>(0, static_cast<double>(deviation_ns));
+    return *this;
+  }
+
+  /// Enters at `begins` (true times, one a rank), left at `end_ns`. Ranks in `without` have lost
+  /// it.
+  Job& all_reduce(const std::vector<int64_t>& begins, int64_t end_ns,
+                  const std::vector<size_t>& without = {}, const std::string& args = "") {
+    for (size_t rank = 0; rank < texts_.size(); ++rank) {
+      const auto late_ns = std::llround(std::abs(jitter_(random_)));
+      if (std::find(without.begin(), without.end(), rank) != without.end()) continue;
+      texts_[rank].kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", seen_by(rank, begins[rank]),
+                          seen_by(rank, end_ns + late_ns), on_stream(9, 0, args));
+    }
+    return *this;
+  }
+
+  [[nodiscard]] RankComparison compare() {
+    for (const TraceText& text : texts_) {
+      analyses_.push_back(analyze(*parse_trace("rank", text.str())));
+    }
+    std::vector<const Analysis*> ranks;
+    for (const Analysis& analysis : analyses_) ranks.push_back(&analysis);
+    return *compare_ranks(ranks);
+  }
+
+  TraceText& text(size_t rank) { return texts_[rank]; }
+  [[nodiscard]] int64_t seen_by(size_t rank, int64_t true_ns) const {
+    const auto& [ahead_ns, drift] = clocks_[rank];
+    return true_ns + ahead_ns + std::llround(drift * static_cast<double>(true_ns));
+  }
+
+ private:
+  struct Clock {
+    int64_t ahead_ns = 0;
+    double drift = 0;
+  };
+  std::vector<Clock> clocks_;
+  std::vector<TraceText> texts_;
+  std::vector<Analysis> analyses_;
+  std::mt19937 random_{7};
+  std::normal_distribution<double> jitter_{0, 1e-9};
+};
+
+constexpr int64_t kStart = 1'000'000'000;
+
+TEST(ClockAlignment, FindsTheOffsetToTheNanosecondWithoutJitter) {
+  Job job(2);
+  job.clock(1, 123'456);
+  for (int64_t i = 0; i < 10; ++i) {
+    const int64_t at = kStart + i * 1'000'007;
+    job.all_reduce({at, at + 5'000}, at + 50'003);
+  }
+  const RankComparison comparison = job.compare();
+  ASSERT_TRUE(comparison.clocks[1]);
+  EXPECT_EQ(comparison.clocks[0]->offset_ns, 0);
+  EXPECT_EQ(comparison.clocks[1]->offset_ns, -123'456);
+  EXPECT_EQ(comparison.clocks[1]->uncertainty_ns, 1);
+  EXPECT_EQ(comparison.clocks[1]->pairs, 10);
+  EXPECT_EQ(comparison.clocks[1]->drift, 0);
+}
+
+// The interval must hold the truth about as often as it says.
+TEST(ClockAlignment, TheTruthIsWithinTheUncertainty) {
+  int within = 0;
+  constexpr int kClocks = 100;
+  Job job(kClocks + 1);
+  job.jitter(3'000);
+  for (size_t rank = 1; rank <= kClocks; ++rank) job.clock(rank, 10'000 * int64_t(rank));
+  for (int64_t i = 0; i < 60; ++i) {
+    const int64_t at = kStart + i * 2'000'000;
+    job.all_reduce(std::vector<int64_t>(kClocks + 1, at), at + 400'000);
+  }
+  const RankComparison comparison = job.compare();
+  for (size_t rank = 1; rank <= kClocks; ++rank) {
+    const ClockOffset& clock = *comparison.clocks[rank];
+    const int64_t error_ns = std::abs(clock.offset_ns + 10'000 * int64_t(rank));
+    EXPECT_LT(error_ns, 2'000);
+    EXPECT_LT(clock.uncertainty_ns, 2'000);
+    within += error_ns <= clock.uncertainty_ns ? 1 : 0;
+  }
+  EXPECT_GE(within, 85);
+}
+
+TEST(ClockAlignment, OutliersDoNotPullIt) {
+  Job job(2);
+  job.clock(1, -40'000).jitter(500);
+  for (int64_t i = 0; i < 40; ++i) {
+    const int64_t at = kStart + i * 1'000'000;
+    job.all_reduce({at, at}, at + 300'000);
+    if (i % 4 == 0) {  // a rank that was descheduled before it noticed the end
+      job.text(0).kernel("ncclDevKernel_AllGather_RING_LL", at + 400'000, at + 410'000,
+                         on_stream(9));
+      job.text(1).kernel("ncclDevKernel_AllGather_RING_LL", at + 360'000, at + 900'000,
+                         on_stream(9));
+    }
+  }
+  const RankComparison comparison = job.compare();
+  EXPECT_LT(std::abs(comparison.clocks[1]->offset_ns - 40'000), 500);
+  EXPECT_GE(comparison.clocks[1]->outliers, 10);
+}
+
+TEST(ClockAlignment, FollowsAClockThatDrifts) {
+  Job job(2);
+  job.clock(1, 70'000, 20e-6).jitter(1'000);
+  for (int64_t i = 0; i < 200; ++i) {
+    const int64_t at = i * 100'000'000;
+    job.all_reduce({at, at}, at + 300'000);
+  }
+  const RankComparison comparison = job.compare();
+  const ClockOffset& clock = *comparison.clocks[1];
+  EXPECT_NEAR(clock.drift, -20e-6, 0.2e-6);
+  for (const int64_t true_ns : {int64_t(0), int64_t(10'000'000'000), int64_t(20'000'000'000)}) {
+    const int64_t seen_ns = job.seen_by(1, true_ns);
+    EXPECT_LT(std::abs(seen_ns + clock.at(seen_ns) - true_ns), 1'500);
+  }
+}
+
+TEST(ClockAlignment, SequenceNumbersMatchWhatOrdinalsWouldNot) {
+  Job job(2);
+  job.clock(1, 5'000);
+  for (int i = 0; i < 20; ++i) {
+    const int64_t at = kStart + i * 1'000'000;
+    const bool lost = i < 3;  // rank 1 began to record later
+    job.all_reduce({at, at}, at + 300'000, lost ? std::vector<size_t>{1} : std::vector<size_t>{},
+                   fmt::format("\"Seq\": {}", i + 100));
+  }
+  const RankComparison comparison = job.compare();
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kSequenceNumber);
+  EXPECT_EQ(comparison.clocks[1]->offset_ns, -5'000);
+  EXPECT_EQ(comparison.clocks[1]->pairs, 17);
+}
+
+TEST(ClockAlignment, StepNumbersMatchRecordingsOfDifferentSteps) {
+  Job job(2);
+  job.clock(1, 5'000);
+  for (int i = 0; i < 8; ++i) {
+    const int64_t at = kStart + i * 1'000'000;
+    const std::vector<size_t> lost = i < 2   ? std::vector<size_t>{1}
+                                     : i > 5 ? std::vector<size_t>{0}
+                                             : std::vector<size_t>{};
+    job.all_reduce({at + 100'000, at + 100'000}, at + 300'000 + i, lost);
+    if (i >= 2) job.text(1).step(i, at + 5'000, at + 1'000'000);
+    if (i <= 5) job.text(0).step(i, at, at + 990'000);
+  }
+  const RankComparison comparison = job.compare();
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kStep);
+  EXPECT_EQ(comparison.clocks[1]->offset_ns, -5'000);
+  EXPECT_EQ(comparison.clocks[1]->pairs, 4);
+}
+
+TEST(ClockAlignment, WithoutNumbersARecordingThatBeganLaterIsNotMatched) {
+  Job job(2);
+  for (int i = 0; i < 20; ++i) {
+    const int64_t at = kStart + i * 1'000'000;
+    job.all_reduce({at, at}, at + 300'000, i < 1 ? std::vector<size_t>{1} : std::vector<size_t>{});
+  }
+  const RankComparison comparison = job.compare();
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kOrdinal);
+  EXPECT_FALSE(comparison.clocks[1]);
+}
+
+TEST(ClockAlignment, GoesOverRanksThatShareAGroup) {
+  Job job(3);
+  job.clock(1, 1'000).clock(2, 3'000);
+  for (int64_t i = 0; i < 9; ++i) {
+    const int64_t at = kStart + i * 1'000'000;
+    job.all_reduce({at, at, at}, at + 100'000, {2}, R"("Process Group Name": "a")");
+    job.all_reduce({at + 500, at + 500, at + 500}, at + 200'000, {0},
+                   R"("Process Group Name": "b")");
+  }
+  const RankComparison comparison = job.compare();
+  ASSERT_TRUE(comparison.clocks[2]);
+  EXPECT_EQ(comparison.clocks[2]->offset_ns, -3'000);
+}
+
+TEST(ClockAlignment, NothingInCommonIsNoOffset) {
+  Job job(2);
+  job.all_reduce({kStart, kStart}, kStart + 10, {1});
+  job.text(1).kernel("ncclDevKernel_Broadcast_RING_LL", 5, 10, on_stream(9));
+  const RankComparison comparison = job.compare();
+  EXPECT_TRUE(comparison.clocks[0]);
+  EXPECT_FALSE(comparison.clocks[1]);
+  EXPECT_FALSE(comparison.waits);
+}
+
+TEST(ClockAlignment, HostileTimesAreNoPairs) {
+  Job job(2);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    job.text(rank).event(
+        R"({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_RING_LL", "pid": 0, )"
+        R"("tid": 7, "ts": -9223372036854775, "dur": 9223372036854775, "args": {}})");
+  }
+  EXPECT_FALSE(job.compare().clocks[1]);
+}
+
+TEST(RankWaits, EveryoneWaitsForTheLastToArrive) {
+  Job job(3);
+  job.clock(1, 1'000'000).clock(2, -77);
+  for (int64_t i = 0; i < 10; ++i) {
+    const int64_t at = kStart + i * 10'000'000;
+    job.all_reduce({at, at + 300, at + 1'000}, at + 2'000);
+  }
+  job.all_reduce({kStart * 2, kStart * 2 + 50, kStart * 2}, kStart * 2 + 100);
+  const RankComparison comparison = job.compare();
+  ASSERT_TRUE(comparison.waits);
+  const RankWaits& waits = *comparison.waits;
+  EXPECT_EQ(waits.collectives, 11);
+  EXPECT_THAT(waits.ns, ::testing::ElementsAre(::testing::ElementsAre(0, 50, 10'000),
+                                               ::testing::ElementsAre(0, 0, 7'000),
+                                               ::testing::ElementsAre(0, 50, 0)));
+  EXPECT_EQ(waits.most_awaited(), 2U);
+  EXPECT_EQ(waits.max_spread_ns, 1'000);
+  EXPECT_EQ(waits.mean_spread_ns, 10'050 / 11);
+}
+
+TEST(RankWaits, CallsThatWereNeverUnderWayTogetherAreNotOneCollective) {
+  Job job(2);
+  for (int64_t i = 0; i < 10; ++i) {
+    const int64_t at = kStart + i * 10'000'000;
+    job.all_reduce({at, at + 300}, at + 2'000);
+  }
+  job.text(0).kernel("ncclDevKernel_AllGather_RING_LL", kStart - 500'000, kStart - 400'000,
+                     on_stream(9));
+  job.text(1).kernel("ncclDevKernel_AllGather_RING_LL", kStart - 300'000, kStart - 200'000,
+                     on_stream(9));
+  const RankComparison comparison = job.compare();
+  EXPECT_EQ(comparison.waits->collectives, 10);
+  EXPECT_EQ(comparison.waits->mismatched, 1);
+  EXPECT_EQ(comparison.waits->ns[0][1], 3'000);
+}
+
+// Two ranks of one host, so their clocks are one. Events were left out at random, and stamps are
+// whole microseconds.
+TEST(ClockAlignment, TwoRanksOfOneHost) {
+  std::vector<Analysis> analyses;
+  for (const int rank : {0, 1}) {
+    const std::string path =
+        fmt::format("{}/traces/fsdp_sampled_rank{}.pt.trace.json.gz", REDLINE_SHARED_DIR, rank);
+    if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
+    analyses.push_back(analyze(*read_trace(path)));
+  }
+  const Analysis* ranks[] = {&analyses[0], &analyses[1]};
+  const RankComparison comparison = *compare_ranks(ranks);
+  ASSERT_TRUE(comparison.clocks[1]);
+  const ClockOffset& clock = *comparison.clocks[1];
+  EXPECT_EQ(comparison.matched.by, MatchedBy::kStep);
+  EXPECT_LE(std::abs(clock.offset_ns), clock.uncertainty_ns);
+  EXPECT_LT(clock.uncertainty_ns, 1'000'000);
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,171 @@
+#include "trace/analysis/steps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "trace/base/distribution.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kWholeStepShare = 0.8;
+
+// GPU work launched within one step.
+struct LaunchedInStep {
+  int64_t count = 0;
+  int64_t begin_ns = INT64_MAX;
+  int64_t end_ns = INT64_MIN;
+};
+
+std::optional<int64_t> number_of(std::string_view name) {
+  const std::string_view digits = name.substr(name.find('#') + 1);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+std::vector<Step> find_annotations(const Trace& trace, const NameKinds& names) {
+  std::vector<Step> steps;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (category != Category::kUserAnnotation) return;
+    if (!names.is(trace.slices().name[slice.value], kStepName)) return;
+    const Interval host = interval_of(trace, slice);
+    steps.push_back({number_of(name_of(trace, slice)), host, host});
+  });
+  std::sort(steps.begin(), steps.end(), [](const Step& left, const Step& right) {
+    return left.host.begin_ns < right.host.begin_ns;
+  });
+  return steps;
+}
+
+std::vector<Step> one_pseudo_step(const Trace& trace) {
+  Interval all{INT64_MAX, INT64_MIN};
+  const auto extend = [&](bool operators_only) {
+    for_each_slice(trace, [&](SliceId slice, Category category) {
+      if (operators_only && category != Category::kCpuOp) return;
+      const Interval interval = interval_of(trace, slice);
+      all.begin_ns = std::min(all.begin_ns, interval.begin_ns);
+      all.end_ns = std::max(all.end_ns, interval.end_ns);
+    });
+  };
+  extend(true);
+  if (all.end_ns < all.begin_ns) extend(false);
+  if (all.end_ns < all.begin_ns) return {};
+  return {{std::nullopt, all, all}};
+}
+
+// Finds steps for launches that mostly come one after the other.
+class StepFinder {
+ public:
+  explicit StepFinder(const std::vector<Step>& steps) : steps_(steps) {}
+
+  // The step in whose annotation the whole launch lies; steps.size() if none.
+  size_t step_of(Interval launch) {
+    if (!is_last_begun(launch.begin_ns)) {
+      const auto after = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& step) {
+        return step.host.begin_ns <= launch.begin_ns;
+      });
+      if (after == steps_.begin()) return steps_.size();
+      at_ = static_cast<size_t>(after - steps_.begin()) - 1;
+    }
+    return launch.end_ns <= steps_[at_].host.end_ns ? at_ : steps_.size();
+  }
+
+ private:
+  [[nodiscard]] bool is_last_begun(int64_t time_ns) const {
+    return steps_[at_].host.begin_ns <= time_ns &&
+           (at_ + 1 == steps_.size() || steps_[at_ + 1].host.begin_ns > time_ns);
+  }
+
+  const std::vector<Step>& steps_;
+  size_t at_ = 0;
+};
+
+struct LaunchedWork {
+  std::vector<LaunchedInStep> of_step;
+  std::vector<int64_t> other_ends_ns;  // of work that no step launched
+};
+
+LaunchedWork find_launched_work(const Trace& trace, const std::vector<Step>& steps,
+                                const DeviceTable& device) {
+  LaunchedWork work;
+  work.of_step.resize(steps.size());
+  StepFinder finder(steps);
+  for (const DeviceWork& row : device.rows) {
+    const size_t index = row.launch ? finder.step_of(interval_of(trace, row.launch)) : steps.size();
+    if (index == steps.size()) {
+      work.other_ends_ns.push_back(row.interval.end_ns);
+      continue;
+    }
+    LaunchedInStep& launched = work.of_step[index];
+    ++launched.count;
+    launched.begin_ns = std::min(launched.begin_ns, row.interval.begin_ns);
+    launched.end_ns = std::max(launched.end_ns, row.interval.end_ns);
+  }
+  return work;
+}
+
+void widen_to_device(std::vector<Step>& steps, const LaunchedWork& work) {
+  int64_t previous_end_ns = steps.front().host.begin_ns;
+  for (const int64_t end_ns : work.other_ends_ns) {
+    if (work.of_step.front().count > 0 && end_ns < work.of_step.front().begin_ns) {
+      previous_end_ns = std::max(previous_end_ns, end_ns);
+    }
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Interval& window = steps[i].window;
+    window.begin_ns = std::max(previous_end_ns, steps[i].host.begin_ns);
+    window.end_ns = std::max({steps[i].host.end_ns, work.of_step[i].end_ns, window.begin_ns});
+    previous_end_ns = window.end_ns;
+  }
+}
+
+void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<LaunchedInStep>& work) {
+  size_t keep = steps.size();
+  while (keep > 0 && work[keep - 1].count == 0) --keep;
+  if (keep == 0) return;
+  if (keep > 1 && static_cast<double>(work[keep - 2].count) * kWholeStepShare >
+                      static_cast<double>(work[keep - 1].count)) {
+    --keep;
+  }
+  steps.resize(keep);
+}
+
+}  // namespace
+
+std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
+                             const DeviceTable& device) {
+  std::vector<Step> steps = find_annotations(trace, names);
+  if (steps.empty()) steps = one_pseudo_step(trace);
+  if (steps.empty()) return steps;
+  const LaunchedWork work = find_launched_work(trace, steps, device);
+  const bool any_launched = std::any_of(work.of_step.begin(), work.of_step.end(),
+                                        [](const LaunchedInStep& step) { return step.count > 0; });
+  if (!any_launched) return steps;
+  widen_to_device(steps, work);
+  if (steps.size() > 1) drop_cut_off_steps(steps, work.of_step);
+  return steps;
+}
+
+StepTimes step_times(const std::vector<Step>& steps) {
+  StepTimes times;
+  times.count = static_cast<int64_t>(steps.size());
+  if (steps.empty()) return times;
+  int64_t sum_ns = 0;
+  std::vector<int64_t> lengths_ns;
+  for (const Step& step : steps) {
+    lengths_ns.push_back(step.window.length_ns());
+    sum_ns += lengths_ns.back();
+  }
+  times.mean_ns = sum_ns / times.count;
+  const Distribution lengths = distribution_of(std::move(lengths_ns));
+  times.deviation_ns = std::llround(lengths.deviation);
+  times.min_ns = std::llround(lengths.min);
+  times.median_ns = std::llround(lengths.p50);
+  times.max_ns = std::llround(lengths.max);
+  return times;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,64 @@
+// Tables by name: kernels, operators, copies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/analysis/device_work.h"
+#include "trace/analysis/host_tree.h"
+#include "trace/base/distribution.h"
+#include "trace/model/model.h"
+
+namespace redline::trace {
+
+struct KernelRow {
+  std::string name;
+  std::string_view type;  ///< "compute" or "communication"
+  bool uses_tensor_cores = false;
+  int64_t count = 0;
+  int64_t total_ns = 0;
+  int64_t min_ns = 0;
+  int64_t max_ns = 0;
+  /// Means over the calls, weighted by their time; none where the trace does not say.
+  std::optional<double> blocks_per_sm;
+  std::optional<double> occupancy;  ///< estimated, 0..1
+
+  [[nodiscard]] int64_t mean_ns() const { return count == 0 ? 0 : total_ns / count; }
+};
+
+/// An operator or annotation; steps and collectives are left out.
+struct OperatorRow {
+  std::string name;
+  int64_t count = 0;
+  int64_t total_ns = 0;         ///< sum of durations; nested calls of the same name count each
+  int64_t self_ns = 0;          ///< on the host, without the operators it calls
+  int64_t device_self_ns = 0;   ///< GPU work launched by it and not by an operator inside it
+  int64_t device_total_ns = 0;  ///< the same with operators inside it
+};
+
+struct CopyRow {
+  std::string kind;  ///< e.g. "HtoD (Pageable -> Device)", "Memset (Device)"
+  int64_t count = 0;
+  int64_t bytes = 0;
+  int64_t total_ns = 0;
+  /// Of single copies, in bytes a second: copies that took no time at all are left out.
+  Distribution single_bandwidth;
+
+  /// Bytes a second while copying; none where the trace has no sizes.
+  [[nodiscard]] std::optional<double> bandwidth() const;
+};
+
+/// True for the kernel names that NVIDIA's PyProf lists as using Tensor Cores.
+[[nodiscard]] bool uses_tensor_cores(std::string_view kernel_name);
+
+/// Each table is sorted by total time (operators: by self time), longest first.
+[[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceTable& device);
+[[nodiscard]] std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& names,
+                                                      const DeviceTable& device,
+                                                      const HostTree& tree);
+[[nodiscard]] std::vector<CopyRow> copy_table(const Trace& trace, const DeviceTable& device);
+
+}  // namespace redline::trace

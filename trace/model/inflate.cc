@@ -1,0 +1,108 @@
+#include "trace/model/inflate.h"
+
+#include <zstd.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kStepOut = 1 << 20;
+
+struct ZstdFree {
+  void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+};
+
+// Copies of the stream where each block begins.
+class GzipPoints {
+ public:
+  /// Without effect where the block has one: the stream may have given no text since.
+  void add(size_t block, const GzipStream& stream) {
+    if (points_.size() > block) return;  // only this thread adds
+    auto point = std::make_unique<GzipStream>(stream);
+    const std::lock_guard lock(mutex_);
+    points_.push_back(std::move(point));
+  }
+
+  void inflate(size_t block, std::span<char> out) {
+    const GzipStream* point;
+    {
+      const std::lock_guard lock(mutex_);
+      point = points_[block].get();
+    }
+    const auto stream = std::make_unique<GzipStream>(*point);
+    while (!out.empty()) {
+      const GzipStream::Step step = stream->read(out);
+      out = out.subspan(step.bytes);
+      const bool goes_on = step.status == GzipStream::Status::kMore ||
+                           step.status == GzipStream::Status::kWrongChecksum;
+      if (!goes_on) return;
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const GzipStream>> points_;
+};
+
+}  // namespace
+
+bool is_zstd(std::string_view file) { return file.substr(0, 4) == "\x28\xb5\x2f\xfd"; }
+
+void inflate_gzip(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
+                  IssueLog& issues) {
+  const auto points = std::make_shared<GzipPoints>();
+  out.may_forget([points](size_t block, std::span<char> text) { points->inflate(block, text); });
+  const auto done = [&] { return out.at_least(0).text.size(); };
+  const auto stream = std::make_unique<GzipStream>(file);
+  for (;;) {
+    const bool is_block_begin = out.is_block_begin();
+    const std::span<char> room = out.room(kStepOut);
+    if (out.is_stopped()) return;
+    if (room.empty()) return issues.lost("text_too_large", done());
+    if (is_block_begin) points->add(done() / out.block_bytes(), *stream);
+    const GzipStream::Step step = stream->read(room);
+    out.commit(step.bytes);
+    file_bytes = stream->file_bytes();
+    switch (step.status) {
+      case GzipStream::Status::kMore:
+        break;
+      case GzipStream::Status::kEnd:
+        return;
+      case GzipStream::Status::kWrongChecksum:
+        issues.repaired("gzip_checksum_wrong", done());
+        break;
+      case GzipStream::Status::kCut:
+        return issues.lost("gzip_cut", done());
+      case GzipStream::Status::kDamaged:
+        return issues.lost("gzip_damaged", done());
+      case GzipStream::Status::kTrailingGarbage:
+        return issues.lost("gzip_trailing_garbage", done());
+    }
+  }
+}
+
+void inflate_zstd(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
+                  IssueLog& issues) {
+  const auto done = [&] { return out.at_least(0).text.size(); };
+  const std::unique_ptr<ZSTD_DStream, ZstdFree> stream(ZSTD_createDStream());
+  ZSTD_inBuffer in{file.data(), file.size(), 0};
+  size_t status = 1;
+  bool more_output = false;
+  while (in.pos < in.size || more_output) {
+    const std::span<char> room = out.room(kStepOut);
+    if (out.is_stopped()) return;
+    if (room.empty()) return issues.lost("text_too_large", done());
+    ZSTD_outBuffer step{room.data(), room.size(), 0};
+    status = ZSTD_decompressStream(stream.get(), &step, &in);
+    out.commit(step.pos);
+    file_bytes = in.pos;
+    if (ZSTD_isError(status) != 0) return issues.lost("zstd_damaged", done());
+    more_output = step.pos == step.size;
+  }
+  if (status != 0) issues.lost("zstd_cut", done());
+}
+
+}  // namespace redline::trace

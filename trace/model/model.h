@@ -1,0 +1,188 @@
+// One training trace (one process, usually one rank) as columns.
+//
+// A 1 GB trace has 5 million events, and analysis and painting each want two or three of their
+// fields: so slices are columns (structure of arrays, about 40 bytes a slice), and the rest of an
+// event, its args, stays in the text and is parsed when asked for (args.h). A Trace does not change
+// once loaded, so any number of threads may read it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "trace/model/ids.h"
+#include "trace/model/string_table.h"
+
+namespace redline::trace {
+
+class ColumnMemory;
+class Text;
+
+/// What a slice is, from its "cat". Categories that we do not know are kOther.
+enum class Category : uint8_t {
+  kCpuOp,
+  kUserAnnotation,
+  kGpuUserAnnotation,
+  kPythonFunction,
+  kRuntime,
+  kDriver,
+  kKernel,
+  kMemcpy,
+  kMemset,
+  kSync,
+  kOverhead,
+  kSpan,
+  kOther,
+};
+
+enum class TrackKind : uint8_t { kCpuThread, kGpuStream, kOther };
+
+/// A thread, a GPU stream or any other (pid, tid) pair. Its lanes are contiguous, by depth.
+struct Track {
+  StringId pid;  ///< as in the file, number or text
+  StringId tid;
+  StringId process_name;  ///< from metadata events; may be none
+  StringId process_label;
+  StringId thread_name;
+  TrackKind kind = TrackKind::kOther;
+  int32_t device = -1;  ///< GPU index of a kGpuStream track
+  int64_t stream = -1;
+  int64_t sort_index = 0;
+  LaneId first_lane;
+  uint32_t lane_count = 0;
+};
+
+/// One depth of a track: slices [first, first + count), sorted by begin; they never overlap, so
+/// they are sorted by end, too. A slice that partly overlaps its elders on a thread gets a deeper
+/// lane.
+struct Lane {
+  TrackId track;
+  uint32_t depth = 0;
+  SliceId first;
+  uint32_t count = 0;
+};
+
+/// All columns have one entry a slice, ordered by lane, then by begin.
+struct Slices {
+  std::span<const int64_t> begin_ns;  ///< unix time
+  std::span<const int64_t> end_ns;
+  std::span<const StringId> name;
+  std::span<const Category> category;
+  std::span<const LaneId> lane;
+  std::span<const uint32_t> correlation;  ///< 0: none
+  std::span<const uint64_t> text_offset;  ///< of the event's '{' in the text
+};
+
+enum class FlowKind : uint8_t { kLaunch, kForwardBackward, kOther };
+
+/// An arrow between two slices: launch to kernel ("ac2g"), forward to backward ("fwdbwd").
+struct Flow {
+  SliceId from;
+  SliceId to;
+  FlowKind kind = FlowKind::kOther;
+};
+
+struct Instant {
+  int64_t time_ns = 0;
+  StringId name;
+  TrackId track;
+  uint64_t text_offset = 0;
+};
+
+/// One series of "C" events.
+struct Counter {
+  StringId pid;
+  StringId name;
+  std::vector<int64_t> time_ns;
+  std::vector<double> value;
+};
+
+/// How many events of one phase ("X", "i", …) the file has; "" for those without a legal one.
+struct PhaseCount {
+  std::string phase;
+  uint64_t count = 0;
+};
+
+/// A named count of what the reader had to repair or skip. Never empty silently: report and viewer
+/// show each of them.
+struct LoadIssue {
+  std::string name;  ///< e.g. "event_without_ts"
+  uint64_t count = 0;
+  uint64_t first_offset = 0;  ///< byte offset in the (inflated) text
+  bool lost_data = false;     ///< an event was skipped, not only repaired
+};
+
+/// What the file says of its process ("distributedInfo", "deviceProperties" and so on).
+struct Metadata {
+  std::optional<int> rank;
+  std::optional<int> world_size;
+  std::string backend;
+  std::string host;
+  std::string device_properties_json;  ///< the JSON array as it stands in the file, or empty
+  std::string top_level_json;          ///< one object with every other top-level key
+};
+
+class Trace {
+ public:
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const Metadata& metadata() const { return metadata_; }
+  [[nodiscard]] const Slices& slices() const { return slices_; }
+  [[nodiscard]] size_t slice_count() const { return slices_.begin_ns.size(); }
+  [[nodiscard]] std::span<const Track> tracks() const { return tracks_; }
+  [[nodiscard]] std::span<const Lane> lanes() const { return lanes_; }
+  [[nodiscard]] std::span<const Flow> flows() const { return flows_; }  ///< sorted by from
+  [[nodiscard]] std::span<const Instant> instants() const { return instants_; }
+  [[nodiscard]] std::span<const Counter> counters() const { return counters_; }
+  [[nodiscard]] std::span<const LoadIssue> issues() const { return issues_; }
+  [[nodiscard]] uint64_t event_count() const { return event_count_; }  ///< of every phase
+  [[nodiscard]] std::span<const PhaseCount> phase_counts() const { return phase_counts_; }
+
+  [[nodiscard]] size_t string_count() const { return strings_.size(); }
+  [[nodiscard]] std::string_view string(StringId id) const {
+    return id ? strings_[id] : std::string_view();
+  }
+  /// The id of `text`, none where no event has it.
+  [[nodiscard]] StringId find_string(std::string_view text) const { return strings_.find(text); }
+
+  /// First begin and last end over all slices, in unix ns; 0, 0 for an empty trace.
+  [[nodiscard]] int64_t begin_ns() const { return begin_ns_; }
+  [[nodiscard]] int64_t end_ns() const { return end_ns_; }
+
+  /// The event as it stands in the file: one JSON object, args included. Text of a compressed file
+  /// stays in memory from then on; those who read many events use a TextCursor.
+  [[nodiscard]] std::string_view event_text(uint64_t text_offset) const;
+  [[nodiscard]] std::string_view event_text(SliceId slice) const {
+    return event_text(slices_.text_offset[slice.value]);
+  }
+  [[nodiscard]] const Text& text() const { return *text_; }
+
+ private:
+  friend class TraceBuilder;
+  friend class CacheTables;
+  friend class TraceCache;
+
+  std::string path_;
+  Metadata metadata_;
+  Slices slices_;
+  std::shared_ptr<const ColumnMemory> columns_;  ///< owns what slices_ points into
+  std::vector<Track> tracks_;
+  std::vector<Lane> lanes_;
+  std::vector<Flow> flows_;
+  std::vector<Instant> instants_;
+  std::vector<Counter> counters_;
+  std::vector<LoadIssue> issues_;
+  std::vector<PhaseCount> phase_counts_;
+  StringTable strings_;
+  uint64_t event_count_ = 0;
+  int64_t begin_ns_ = 0;
+  int64_t end_ns_ = 0;
+  std::shared_ptr<const Text> text_;  ///< owns what event_text() points into
+  mutable std::jthread storing_;  ///< writes the trace to the cache; last, so that it ends first
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,41 @@
+// One slice of a trace as a value, and what is asked of slices everywhere.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "trace/base/intervals.h"
+#include "trace/model/model.h"
+
+namespace redline::trace {
+
+[[nodiscard]] inline Interval interval_of(const Trace& trace, SliceId slice) {
+  return {trace.slices().begin_ns[slice.value], trace.slices().end_ns[slice.value]};
+}
+
+[[nodiscard]] inline int64_t duration_ns(const Trace& trace, SliceId slice) {
+  return interval_of(trace, slice).length_ns();
+}
+
+[[nodiscard]] inline std::string_view name_of(const Trace& trace, SliceId slice) {
+  return trace.string(trace.slices().name[slice.value]);
+}
+
+[[nodiscard]] inline const Track& track_of(const Trace& trace, SliceId slice) {
+  const Lane& lane = trace.lanes()[trace.slices().lane[slice.value].value];
+  return trace.tracks()[lane.track.value];
+}
+
+[[nodiscard]] inline bool is_device_work(Category category) {
+  return category == Category::kKernel || category == Category::kMemcpy ||
+         category == Category::kMemset;
+}
+
+/// Calls visit(SliceId, Category) for every slice.
+template <typename Visit>
+void for_each_slice(const Trace& trace, Visit visit) {
+  const auto& categories = trace.slices().category;
+  for (uint32_t i = 0; i < categories.size(); ++i) visit(SliceId{i}, categories[i]);
+}
+
+}  // namespace redline::trace

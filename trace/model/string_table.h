@@ -1,0 +1,41 @@
+// Interned strings: each distinct text once, with a dense id.
+//
+// A trace of millions of events has a few hundred names, so the reader looks one up for each event
+// and stores one hardly ever. std::unordered_map<std::string> needs an owned key to look up; this
+// table looks up by view, and its strings never move.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "trace/model/ids.h"
+
+namespace redline::trace {
+
+class StringTable {
+ public:
+  /// The id of `text`; copies it when seen for the first time.
+  StringId intern(std::string_view text);
+
+  /// The id of `text`, none where it was never interned.
+  [[nodiscard]] StringId find(std::string_view text) const;
+
+  [[nodiscard]] std::string_view operator[](StringId id) const { return views_[id.value]; }
+  [[nodiscard]] size_t size() const { return views_.size(); }
+
+ private:
+  [[nodiscard]] size_t slot_of(std::string_view text, uint64_t hash) const;
+  void grow();
+  std::string_view store(std::string_view text);
+
+  std::vector<std::string_view> views_;
+  std::vector<uint64_t> hashes_;  // one an id
+  std::vector<StringId> slots_;   // open addressing; size is a power of two
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  size_t block_left_ = 0;
+  char* block_next_ = nullptr;
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,126 @@
+// The text of a trace in memory: a plain file mapped, a compressed one inflated while it is read.
+//
+// A mapped gigabyte costs no memory that the kernel cannot take back, and events keep their args
+// there until asked for; so a Trace owns its Text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tl/expected.hpp>
+#include <utility>
+
+#include "trace/model/file_stamp.h"
+#include "trace/model/inflate.h"
+#include "trace/model/issues.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+
+class Text {
+ public:
+  using Part = InflateBuffer::Part;
+
+  /// Maps a file. A compressed one is inflated on a thread of its own, from the first time that its
+  /// text is asked for. Told by magic bytes: gz (also of several members), zst, else plain.
+  [[nodiscard]] static tl::expected<std::shared_ptr<const Text>, ReadError> open(
+      const std::string& path, const ReadOptions& options);
+  /// The same once check()ed.
+  [[nodiscard]] static tl::expected<std::shared_ptr<const Text>, ReadError> load(
+      const std::string& path, const ReadOptions& options);
+
+  /// For text that is already in memory.
+  [[nodiscard]] static std::shared_ptr<const Text> of(std::string_view content);
+
+  Text() = default;
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+  ~Text();
+
+  /// Begins to inflate. An error where a compressed file holds nothing readable.
+  [[nodiscard]] tl::expected<void, ReadError> check(const std::string& path) const;
+
+  /// The text so far, once it has `bytes` or is whole, for those who read it from begin to end.
+  [[nodiscard]] Part at_least(size_t bytes) const;
+  /// Waits for the whole text.
+  [[nodiscard]] size_t size() const { return at_least(SIZE_MAX).text.size(); }
+  /// [from, to) has been read: of a compressed file it need not be held any longer.
+  void release(size_t from, size_t to) const;
+  /// All has been read: what at_least() gave must be asked for again.
+  void release_all() const;
+
+  /// A part of the text that can be read while this lives.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept { swap(other); }
+    Hold& operator=(Hold other) noexcept {
+      swap(other);
+      return *this;
+    }
+    ~Hold();
+
+    /// All of [from, to), or of it what the text has.
+    [[nodiscard]] bool contains(uint64_t from, uint64_t to) const {
+      return from_ <= from && from < to_ && (to <= to_ || !is_cut_);
+    }
+    /// The text from `offset` on, as far as it is held; empty where that is not at all.
+    [[nodiscard]] std::string_view from(uint64_t offset) const {
+      return from_ <= offset && offset < to_ ? text_.substr(offset, to_ - offset) : "";
+    }
+    /// Whether the text goes on behind it.
+    [[nodiscard]] bool is_cut() const { return is_cut_; }
+
+   private:
+    friend class Text;
+    void swap(Hold& other) noexcept;
+
+    const Text* owner_ = nullptr;  ///< null: there is nothing to let go
+    std::string_view text_;
+    uint64_t from_ = 0;
+    uint64_t to_ = 0;
+    bool is_cut_ = false;
+  };
+  /// The blocks around [offset, offset + bytes), less at the text's end.
+  [[nodiscard]] Hold hold(uint64_t offset, size_t bytes) const;
+  /// The text from `offset` on as a hold of that many bytes has it, for good.
+  [[nodiscard]] std::string_view keep(uint64_t offset, size_t bytes) const;
+  /// What inflating had to leave out; waits for its end.
+  [[nodiscard]] IssueLog issues() const;
+
+  /// How many of the file's bytes stand for the text up to `at`, about.
+  [[nodiscard]] size_t file_bytes(size_t at) const;
+  [[nodiscard]] size_t file_size() const { return file_.size(); }
+  /// The file's state when it was opened.
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
+
+ private:
+  /// A compressed file on its way to text.
+  struct Inflation {
+    explicit Inflation(const InflateBuffer::Limits& limits) : buffer(limits) {}
+    void run(std::string_view file);
+    void begin(std::string_view file);
+
+    InflateBuffer buffer;
+    std::atomic<size_t> file_bytes = 0;  ///< done
+    IssueLog issues;
+    std::once_flag begun;
+    std::thread thread;
+  };
+
+  /// The text so far, for those who hold what they read of it.
+  [[nodiscard]] Part reach(uint64_t end) const;
+
+  std::string copy_;  // of text that was in memory
+  std::string_view file_;
+  void* mapping_ = nullptr;
+  size_t mapping_bytes_ = 0;
+
+  FileStamp stamp_;
+  std::unique_ptr<Inflation> inflation_;  // of a compressed file
+};
+
+}  // namespace redline::trace

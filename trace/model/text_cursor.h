@@ -1,0 +1,36 @@
+// Events of a trace as they stand in its text, one after the other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "trace/model/model.h"
+#include "trace/model/text.h"
+
+namespace redline::trace {
+
+/// For those who read many events: of a compressed file, only what is read now is in memory. It may
+/// be read in a few places in turn, such as launches and their kernels. Not to be shared by
+/// threads; each has one of its own.
+class TextCursor {
+ public:
+  explicit TextCursor(const Trace& trace) : trace_(trace) {}
+
+  /// The text from the event on, at least all of an event of a megabyte. Valid until the next call.
+  [[nodiscard]] std::string_view text_from(uint64_t text_offset);
+  [[nodiscard]] std::string_view text_from(SliceId slice) { return text_from(offset_of(slice)); }
+  [[nodiscard]] uint64_t offset_of(SliceId slice) const {
+    return trace_.slices().text_offset[slice.value];
+  }
+  /// The whole event. Valid until the next call.
+  [[nodiscard]] std::string_view event_text(uint64_t text_offset);
+
+ private:
+  [[nodiscard]] Text::Hold& hold_around(uint64_t text_offset, size_t bytes);
+
+  const Trace& trace_;
+  std::array<Text::Hold, 4> holds_;  ///< the last used one first
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,71 @@
+// Where a thread was, asked for times that only ever become earlier.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/model/model.h"
+
+namespace redline::trace {
+
+/// What a thread did just before a time.
+struct ThreadMoment {
+  SliceId inside;        ///< the innermost slice around the time; none outside all
+  int64_t since_ns = 0;  ///< it has been so since then: a child's end, or its own begin
+  SliceId ended;         ///< the outermost slice of those that ended at since_ns, if one did
+};
+
+/// Each slice is passed once however often is asked, and how deep it lies does not matter: the walk
+/// over a whole trace is linear.
+class ThreadCursor {
+ public:
+  ThreadCursor(const Trace& trace, const Track& track) : trace_(&trace), track_(&track) {
+    for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
+      left_.push_back(trace.lanes()[track.first_lane.value + depth].count);
+    }
+  }
+
+  [[nodiscard]] ThreadMoment before(int64_t time_ns) {
+    const auto& slices = trace_->slices();
+    // What begins at the time or later does so at the deepest of the open lanes first.
+    while (open_ > 0 && slices.begin_ns[last_left(open_ - 1).value] >= time_ns) --open_;
+    SliceId ended;
+    for (; open_ < track_->lane_count; ++open_) {
+      const SliceId slice = last_begun(open_, time_ns);
+      if (!slice) break;
+      if (slices.end_ns[slice.value] >= time_ns) continue;
+      ended = slice;
+      break;  // what is deeper lies inside
+    }
+    const SliceId inside = open_ == 0 ? SliceId::none() : last_left(open_ - 1);
+    int64_t since_ns = inside ? slices.begin_ns[inside.value] : INT64_MIN;
+    if (ended && slices.end_ns[ended.value] > since_ns) {
+      since_ns = slices.end_ns[ended.value];
+    } else {
+      ended = SliceId::none();
+    }
+    return {inside, since_ns, ended};
+  }
+
+ private:
+  SliceId last_begun(uint32_t depth, int64_t time_ns) {
+    const Lane& lane = trace_->lanes()[track_->first_lane.value + depth];
+    const auto& begins = trace_->slices().begin_ns;
+    uint32_t& left = left_[depth];
+    while (left > 0 && begins[lane.first.value + left - 1] >= time_ns) --left;
+    return left == 0 ? SliceId::none() : SliceId{lane.first.value + left - 1};
+  }
+
+  // The last of those that are left of a lane that has some.
+  [[nodiscard]] SliceId last_left(uint32_t depth) const {
+    return SliceId{trace_->lanes()[track_->first_lane.value + depth].first.value + left_[depth] -
+                   1};
+  }
+
+  const Trace* trace_;
+  const Track* track_;
+  uint32_t open_ = 0;           // lanes whose last slice left was under way at the last time
+  std::vector<uint32_t> left_;  // of each lane, slices that began before the time
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,309 @@
+#include "trace/read/builder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "trace/base/natural_sort.h"
+#include "trace/base/parallel.h"
+#include "trace/read/edges.h"
+#include "trace/read/flows.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kLargestBaseNs = INT64_MAX / 4;
+
+uint64_t key_of(StringId first, StringId second) {
+  return static_cast<uint64_t>(first.value) << 32 | second.value;
+}
+
+// The number at the end of "7" or "stream 7", -1 if there is none.
+int64_t trailing_number(std::string_view text) {
+  const size_t last_other = text.find_last_not_of("0123456789");
+  const size_t first = last_other == std::string_view::npos ? 0 : last_other + 1;
+  int64_t value = -1;
+  std::from_chars(text.data() + first, text.data() + text.size(), value);
+  return value;
+}
+
+TrackKind kind_of(uint32_t categories) {
+  constexpr uint32_t kGpu =
+      bit_of(Category::kKernel) | bit_of(Category::kMemcpy) | bit_of(Category::kMemset);
+  constexpr uint32_t kGpuAnnotation =
+      bit_of(Category::kGpuUserAnnotation) | bit_of(Category::kSync);
+  constexpr uint32_t kCpu = bit_of(Category::kCpuOp) | bit_of(Category::kUserAnnotation) |
+                            bit_of(Category::kPythonFunction) | bit_of(Category::kRuntime) |
+                            bit_of(Category::kDriver);
+  const bool cpu = (categories & kCpu) != 0;
+  if ((categories & kGpu) != 0 || ((categories & kGpuAnnotation) != 0 && !cpu)) {
+    return TrackKind::kGpuStream;
+  }
+  return cpu ? TrackKind::kCpuThread : TrackKind::kOther;
+}
+
+}  // namespace
+
+void TraceBuilder::unite_strings() {
+  const auto& collectors = events_.collectors;
+  std::vector<std::tuple<uint64_t, uint32_t, uint32_t>> order;  // offset, collector, id
+  for (uint32_t collector = 0; collector < collectors.size(); ++collector) {
+    const auto& offsets = collectors[collector].first_offsets();
+    for (uint32_t id = 0; id < offsets.size(); ++id) order.emplace_back(offsets[id], collector, id);
+    string_of_.emplace_back(offsets.size());
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [offset, collector, id] : order) {
+    string_of_[collector][id] = strings_.intern(collectors[collector].strings()[StringId{id}]);
+  }
+}
+
+void TraceBuilder::unite_tracks() {
+  std::unordered_map<uint64_t, uint32_t> index;  // by pid and tid
+  for (uint32_t collector = 0; collector < events_.collectors.size(); ++collector) {
+    auto& track_of = track_of_.emplace_back();
+    for (const EventCollector::TrackKey& key : events_.collectors[collector].tracks()) {
+      const StringId pid = string_of_[collector][key.pid.value];
+      const StringId tid = string_of_[collector][key.tid.value];
+      const auto [found, is_new] =
+          index.try_emplace(key_of(pid, tid), static_cast<uint32_t>(tracks_.size()));
+      if (is_new) {
+        tracks_.emplace_back();
+        tracks_.back().track.pid = pid;
+        tracks_.back().track.tid = tid;
+        tracks_.back().first_offset = key.first_offset;
+      }
+      TrackRows& rows = tracks_[found->second];
+      rows.first_offset = std::min(rows.first_offset, key.first_offset);
+      track_of.push_back(found->second);
+    }
+  }
+  std::unordered_map<StringId, uint64_t> first_of_process;
+  for (const TrackRows& rows : tracks_) {
+    const auto [found, is_new] = first_of_process.try_emplace(rows.track.pid, rows.first_offset);
+    found->second = std::min(found->second, rows.first_offset);
+  }
+  for (TrackRows& rows : tracks_) rows.process_first_offset = first_of_process[rows.track.pid];
+}
+
+void TraceBuilder::unite_ids() {
+  unite_strings();
+  unite_tracks();
+  const auto string_of = [&](const EventRows& rows, StringId id) {
+    return id ? string_of_[rows.collector][id.value] : id;
+  };
+  for_each_index(threads_, events_.rows.size(), [&](size_t index, unsigned) {
+    EventRows& rows = *events_.rows[index];
+    const auto& tracks = track_of_[rows.collector];
+    for (EdgeRow& row : rows.edges) {
+      row.name = string_of(rows, row.name);
+      row.async_id = string_of(rows, row.async_id);
+      row.track = tracks[row.track];
+    }
+    for (FlowEnd& end : rows.flow_ends) end.track = tracks[end.track];
+    for (InstantRow& row : rows.instants) {
+      row.name = string_of(rows, row.name);
+      row.track = tracks[row.track];
+    }
+    for (CounterRow& row : rows.counters) {
+      row.pid = string_of(rows, row.pid);
+      row.name = string_of(rows, row.name);
+    }
+    for (NameRow& row : rows.names) {
+      row.pid = string_of(rows, row.pid);
+      row.tid = string_of(rows, row.tid);
+      row.text = string_of(rows, row.text);
+    }
+  });
+}
+
+// The runs of all threads, track by track, in the order of the text.
+void TraceBuilder::find_runs() {
+  constexpr uint32_t kNotTaken = UINT32_MAX;
+  std::vector<uint32_t> place_of_chunk(events_.next_chunk, kNotTaken);
+  for (uint32_t place = 0; place < events_.rows.size(); ++place) {
+    place_of_chunk[events_.rows[place]->chunk] = place;
+  }
+  struct Found {
+    uint32_t place;
+    RowRun run;
+  };
+  std::vector<std::vector<Found>> found(tracks_.size());
+  for (size_t collector = 0; collector < events_.collectors.size(); ++collector) {
+    const SliceRows& slices = events_.collectors[collector].slices();
+    for (uint32_t track = 0; track < slices.track_count(); ++track) {
+      for (const SliceRows::Run& run : slices.runs(track)) {
+        const uint32_t place = place_of_chunk[run.chunk];
+        if (place == kNotTaken) continue;
+        found[track_of_[collector][track]].push_back(
+            {place, {{run.first, run.count}, string_of_[collector].data(), run.block}});
+      }
+    }
+  }
+  for (size_t track = 0; track < tracks_.size(); ++track) {
+    std::ranges::stable_sort(found[track], {}, &Found::place);
+    for (const Found& one : found[track]) {
+      one.run.await();
+      tracks_[track].runs.push_back(one.run);
+    }
+  }
+}
+
+// Where the last slice or edge of each track ends.
+std::vector<int64_t> TraceBuilder::ends_of_tracks() const {
+  std::vector<int64_t> ends(tracks_.size(), INT64_MIN);
+  for (size_t track = 0; track < tracks_.size(); ++track) {
+    for (const RowRun& run : tracks_[track].runs) {
+      for (const SliceRow& row : run.rows) ends[track] = std::max(ends[track], row.end_ns);
+    }
+  }
+  for (const auto& rows : events_.rows) {
+    for (const EdgeRow& row : rows->edges) ends[row.track] = std::max(ends[row.track], row.time_ns);
+  }
+  return ends;
+}
+
+// The slices of edges come behind all others.
+void TraceBuilder::pair_all_edges(IssueLog& issues) {
+  const auto has_edges = [](const auto& rows) { return !rows->edges.empty(); };
+  if (std::ranges::none_of(events_.rows, has_edges)) return;
+  std::vector<std::vector<EdgeRow>> edges(tracks_.size());
+  std::map<StringId, std::vector<EdgeRow>> async_edges;
+  for (const auto& rows : events_.rows) {
+    for (const EdgeRow& row : rows->edges) {
+      (row.async_id ? async_edges[row.async_id] : edges[row.track]).push_back(row);
+    }
+  }
+  const std::vector<int64_t> ends_ns = ends_of_tracks();
+  const auto pair = [&](std::span<EdgeRow> of_one, int64_t last_ns) {
+    for (const auto& [track, row] : pair_edges(of_one, last_ns, issues)) paired_.push(track, row);
+  };
+  for (size_t track = 0; track < edges.size(); ++track) pair(edges[track], ends_ns[track]);
+  for (auto& [id, of_id] : async_edges) pair(of_id, ends_ns[of_id.front().track]);
+  for (uint32_t track = 0; track < paired_.track_count(); ++track) {
+    for (const SliceRows::Run& run : paired_.runs(track)) {
+      tracks_[track].runs.push_back({{run.first, run.count}, nullptr, run.block});
+      tracks_[track].runs.back().await();
+    }
+  }
+}
+
+void TraceBuilder::name_tracks() {
+  for (const auto& rows : events_.rows) {
+    for (const NameRow& row : rows->names) {
+      RowNames& names = row.tid ? thread_names_[key_of(row.pid, row.tid)] : processes_[row.pid];
+      if (row.what == NameRow::What::kName) names.name = row.text;
+      if (row.what == NameRow::What::kLabel) names.label = row.text;
+      if (row.what == NameRow::What::kSortIndex) names.sort_index = row.sort_index;
+    }
+  }
+  for (TrackRows& rows : tracks_) {
+    Track& track = rows.track;
+    const RowNames& process = processes_[track.pid];
+    const RowNames& thread = thread_names_[key_of(track.pid, track.tid)];
+    const int64_t pid_number = trailing_number(strings_[track.pid]);
+    track.process_name = process.name;
+    track.process_label = process.label;
+    track.thread_name = thread.name;
+    track.sort_index = thread.sort_index.value_or(trailing_number(strings_[track.tid]));
+    rows.process_sort_index = process.sort_index.value_or(pid_number);
+  }
+}
+
+void TraceBuilder::classify_tracks(PlacedTracks& placed) const {
+  for (size_t i = 0; i < placed.tracks.size(); ++i) {
+    Track& track = placed.tracks[i];
+    track.kind = kind_of(placed.categories[i]);
+    if (track.kind != TrackKind::kGpuStream) continue;
+    const int64_t pid_number = trailing_number(strings_[track.pid]);
+    track.device = pid_number > INT32_MAX ? -1 : static_cast<int32_t>(pid_number);
+    track.stream = trailing_number(strings_[track.tid]);
+  }
+}
+
+std::vector<Instant> TraceBuilder::gather_instants(int64_t base_ns,
+                                                   const std::vector<TrackId>& track_of_rows) {
+  std::vector<Instant> instants;
+  size_t count = 0;
+  for (const auto& rows : events_.rows) count += rows->instants.size();
+  instants.reserve(count);
+  for (const auto& rows : events_.rows) {
+    for (const InstantRow& row : rows->instants) {
+      instants.push_back(
+          {row.time_ns + base_ns, row.name, track_of_rows[row.track], row.text_offset});
+    }
+    rows->instants = {};
+  }
+  natural_sort(std::span(instants), [](const Instant& left, const Instant& right) {
+    return left.time_ns < right.time_ns;
+  });
+  return instants;
+}
+
+std::vector<Counter> TraceBuilder::gather_counters(int64_t base_ns) {
+  std::vector<Counter> counters;
+  std::unordered_map<uint64_t, size_t> index;  // by pid and name
+  for (const auto& rows : events_.rows) {
+    for (const CounterRow& row : rows->counters) {
+      const auto [found, is_new] = index.try_emplace(key_of(row.pid, row.name), counters.size());
+      if (is_new) counters.push_back({row.pid, row.name, {}, {}});
+      counters[found->second].time_ns.push_back(row.time_ns + base_ns);
+      counters[found->second].value.push_back(row.value);
+    }
+  }
+  return counters;
+}
+
+void TraceBuilder::count_events(Trace& trace) const {
+  std::array<uint64_t, 128> counts{};
+  for (const auto& rows : events_.rows) {
+    for (size_t phase = 0; phase < counts.size(); ++phase) {
+      counts[phase] += rows->events_by_phase[phase];
+    }
+  }
+  for (size_t phase = 0; phase < counts.size(); ++phase) {
+    if (counts[phase] == 0) continue;
+    const std::string text = phase == 0 ? "" : std::string(1, static_cast<char>(phase));
+    trace.phase_counts_.push_back({text, counts[phase]});
+    trace.event_count_ += counts[phase];
+  }
+}
+
+std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issues) {
+  auto trace = std::make_shared<Trace>();
+  count_events(*trace);
+  for (const auto& rows : events_.rows) issues.add(rows->issues);
+  int64_t base_ns = frame.base_ns;
+  if (base_ns > kLargestBaseNs || base_ns < -kLargestBaseNs) {
+    issues.repaired("base_time_out_of_range", 0);
+    base_ns = 0;
+  }
+  unite_ids();
+  find_runs();
+  pair_all_edges(issues);
+  name_tracks();
+  PlacedTracks placed = place_tracks(tracks_, base_ns, threads_);
+  classify_tracks(placed);
+  events_.collectors.clear();
+  paired_ = {};
+
+  trace->path_ = std::move(frame.path);
+  trace->metadata_ = std::move(frame.metadata);
+  trace->flows_ = link_flows(placed, events_.rows, base_ns, threads_);
+  trace->instants_ = gather_instants(base_ns, placed.track_of_rows);
+  trace->slices_ = placed.slices;
+  trace->columns_ = std::move(placed.memory);
+  trace->tracks_ = std::move(placed.tracks);
+  trace->lanes_ = std::move(placed.lanes);
+  trace->counters_ = gather_counters(base_ns);
+  trace->issues_ = issues.take();
+  trace->strings_ = std::move(strings_);
+  trace->begin_ns_ = placed.begin_ns;
+  trace->end_ns_ = placed.end_ns;
+  trace->text_ = std::move(frame.text);
+  return trace;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,109 @@
+#include "trace/read/cache_folder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "trace/base/file_descriptor.h"
+
+namespace redline::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kShareOfFreeDisk = 10;
+constexpr std::string_view kEntry = ".trace";
+constexpr std::string_view kPartial = ".partial-";
+constexpr auto kOldestPartial = std::chrono::hours(1);  // its writer is long dead
+
+struct CacheFile {
+  fs::path path;
+  uint64_t bytes = 0;
+  fs::file_time_type used;
+};
+
+// Only what the cache itself wrote: the folder may hold other things.
+std::vector<CacheFile> files_of(const std::string& folder) {
+  std::vector<CacheFile> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool is_partial = name.find(kPartial) != std::string::npos;
+    if (!is_partial && entry->path().extension() != kEntry) continue;
+    std::error_code gone;
+    const CacheFile file{entry->path(), entry->file_size(gone), entry->last_write_time(gone)};
+    if (gone) continue;
+    const bool is_left =
+        is_partial && fs::file_time_type::clock::now() - file.used > kOldestPartial;
+    if (!is_left || !fs::remove(file.path, gone)) files.push_back(file);
+  }
+  return files;
+}
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string default_cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (variable("REDLINE_CACHE") == "off") return "";
+  // The XDG rules: a relative path is none.
+  if (const std::string cache = variable("XDG_CACHE_HOME"); cache.starts_with('/')) {
+    return cache + "/redline";
+  }
+  const std::string home = variable("HOME");
+  return home.starts_with('/') ? home + "/.cache/redline" : "";
+}
+
+bool make_cache_room(const std::string& folder, uint64_t bytes, uint64_t largest_total) {
+  std::error_code error;
+  if (fs::create_directories(folder, error)) {
+    fs::permissions(folder, fs::perms::owner_all, error);  // traces name what their owner trains
+  }
+  const fs::space_info disk = fs::space(folder, error);
+  if (error) return false;
+  std::vector<CacheFile> files = files_of(folder);
+  uint64_t total = 0;
+  for (const CacheFile& file : files) total += file.bytes;
+  const uint64_t limit = std::min(largest_total, (disk.available + total) / kShareOfFreeDisk);
+  if (bytes > limit) return false;
+  std::sort(files.begin(), files.end(),
+            [](const CacheFile& left, const CacheFile& right) { return left.used < right.used; });
+  for (const CacheFile& file : files) {
+    if (total + bytes <= limit) break;
+    if (file.path.extension() != kEntry || !fs::remove(file.path, error)) continue;
+    total -= file.bytes;
+  }
+  return total + bytes <= limit;
+}
+
+bool write_cache_file(const std::string& path, const std::vector<std::string_view>& parts) {
+  std::string partial = path + std::string(kPartial) + "XXXXXX";
+  const FileDescriptor file(::mkostemp(partial.data(), O_CLOEXEC));
+  if (file.get() < 0) return false;
+  const bool is_written = std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return write_all(file.get(), part);
+  });
+  if (is_written && ::rename(partial.c_str(), path.c_str()) == 0) return true;
+  ::unlink(partial.c_str());
+  return false;
+}
+
+}  // namespace redline::trace

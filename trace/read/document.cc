@@ -1,0 +1,151 @@
+#include "trace/read/document.h"
+
+#include <utility>
+
+#include "trace/read/event_array.h"
+#include "trace/read/json_scan.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kEventsKey = "traceEvents";
+constexpr std::string_view kQuotedEventsKey = "\"traceEvents\"";
+constexpr std::string_view kPadding("\0 \n\r\t,", 6);
+constexpr size_t kHeadBytes = 1 << 20;
+
+// The beginning of a text that may still grow, as far as its events.
+Text::Part head_of(const Text& text) {
+  for (size_t wanted = kHeadBytes;; wanted *= 2) {
+    const Text::Part part = text.at_least(wanted);
+    if (part.is_whole || part.text.find(kEventsKey) != kTextEnds) return part;
+    if (part.text[skip_space(part.text, 0)] == '[') return part;
+  }
+}
+
+class DocumentReader {
+ public:
+  DocumentReader(const Text& text, CollectedEvents& events, IssueLog& issues,
+                 const ReadOptions& options)
+      : source_(text), part_(head_of(text)), events_(events), issues_(issues), options_(options) {}
+
+  Document read() {
+    const std::string_view text = part_.text;
+    size_t at = text.substr(0, 3) == kByteOrderMark ? kByteOrderMark.size() : 0;
+    at = skip_space(text, at);
+    if (at >= text.size()) return {};
+    if (text[at] == '[') {
+      document_.is_array = true;
+      read_behind(read_events(at + 1));
+    } else if (text[at] == '{') {
+      read_object(at + 1);
+    }
+    return std::move(document_);
+  }
+
+ private:
+  enum class Found { kMember, kEvents, kEnd, kNoMember, kTextEnd };
+  struct Member {
+    Found found;
+    size_t end = 0;  ///< behind the member, or where `found` is
+    TopLevelValue value = {};
+  };
+
+  // Top-level keys, until the object or the text ends or something is no key.
+  void read_object(size_t at) {
+    while (!document_.cancelled) {
+      Member member = find_member(at);
+      switch (member.found) {
+        case Found::kMember:
+          document_.values.push_back(std::move(member.value));
+          at = member.end;
+          break;
+        case Found::kEvents:
+          at = read_events(member.end);
+          break;
+        case Found::kEnd:
+          return read_behind(member.end + 1);
+        case Found::kNoMember:
+          at = read_no_member(member.end);
+          break;
+        case Found::kTextEnd:
+          if (part_.is_whole) return issues_.repaired("object_without_end", part_.text.size());
+          part_ = source_.at_least(SIZE_MAX);
+          break;
+      }
+    }
+  }
+
+  // What is no member: more events, if a bracket too many ended their array early; else the events
+  // may stand further on. Returns where to go on.
+  size_t read_no_member(size_t at) {
+    part_ = source_.at_least(SIZE_MAX);
+    if (document_.has_events && part_.text[at] == '{') {
+      issues_.repaired("array_ended_early", at);
+      return read_events(at);
+    }
+    issues_.lost("top_level_malformed", at);
+    const size_t key = document_.has_events ? kTextEnds : part_.text.find(kQuotedEventsKey, at + 1);
+    return key == kTextEnds ? part_.text.size() : key;
+  }
+
+  // Behind the end of the document there may be events of an array that ended early; anything else
+  // is not ours.
+  void read_behind(size_t at) {
+    part_ = source_.at_least(document_.cancelled ? 0 : SIZE_MAX);
+    while (!document_.cancelled) {
+      at = part_.text.find_first_not_of(" \n\r\t,", at);
+      if (at == kTextEnds || part_.text.find_first_not_of(kPadding, at) == kTextEnds) return;
+      if (!document_.is_array || part_.text[at] != '{') break;
+      issues_.repaired("array_ended_early", at);
+      at = read_events(at);
+    }
+    if (!document_.cancelled) issues_.lost("text_behind_end", at);
+  }
+
+  [[nodiscard]] Member find_member(size_t at) const {
+    const std::string_view text = part_.text;
+    at = text.find_first_not_of(" \n\r\t,", at);
+    if (at == kTextEnds) return {Found::kTextEnd};
+    if (text[at] == '}') return {Found::kEnd, at};
+    if (text[at] != '"') return {Found::kNoMember, at};
+    const Found cut = part_.is_whole ? Found::kNoMember : Found::kTextEnd;
+    const size_t key_end = skip_string(text, at);
+    const size_t colon = key_end == kTextEnds ? text.size() : skip_space(text, key_end);
+    if (colon >= text.size()) return {cut, at};
+    if (text[colon] != ':') return {Found::kNoMember, at};
+    const size_t begin = skip_space(text, colon + 1);
+    std::string key = decode_string(text.substr(at + 1, key_end - at - 2));
+    if (key == kEventsKey && begin < text.size() && text[begin] == '[') {
+      return {Found::kEvents, begin + 1};
+    }
+    const size_t end = skip_value(text, begin);
+    if (end == kTextEnds) return {cut, begin};
+    return {Found::kMember, end, {std::move(key), text.substr(begin, end - begin)}};
+  }
+
+  // `at` is behind the '['. Returns the position behind the array.
+  size_t read_events(size_t at) {
+    document_.has_events = true;
+    const EventArrayEnd end = read_event_array(source_, at, options_, events_);
+    document_.cancelled = end.cancelled;
+    part_ = source_.at_least(end.cancelled ? 0 : SIZE_MAX);
+    return end.at;
+  }
+
+  const Text& source_;
+  Text::Part part_;
+  CollectedEvents& events_;
+  IssueLog& issues_;
+  const ReadOptions& options_;
+  Document document_;
+};
+
+}  // namespace
+
+Document read_document(const Text& text, CollectedEvents& events, IssueLog& issues,
+                       const ReadOptions& options) {
+  return DocumentReader(text, events, issues, options).read();
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,72 @@
+// From text to RawEvents: a fast scanner for sound text, a tolerant one for the rest.
+//
+// The event array is cut into chunks, parsed by several threads. A cut is a guess (its "},{" may
+// sit inside a string or in an event's args): if the guess is wrong, or the text is, the fast
+// scanner stops at some event, and the tolerant one goes on from there to the end of the chunk.
+//
+// simdjson indexes all of the text first and then walks the index. Half of a trace is args, which
+// nobody reads on load: walking straight over them is faster (bench/trace_load).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trace/base/parallel.h"
+#include "trace/model/issues.h"
+#include "trace/read/event.h"
+#include "trace/read/event_shapes.h"
+
+namespace redline::trace {
+
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void add(const RawEvent& event) = 0;
+};
+
+/// Where a parser stopped. `array_ended`: behind the ']' of the event array.
+struct ParseStop {
+  size_t at = 0;
+  bool array_ended = false;
+  bool sound = true;  ///< false: behind the last event that could be read
+};
+
+/// One pass over a chunk of sound text. What it accepts, the tolerant scanner would read the same.
+class alignas(kApartBytes) FastEventParser {
+ public:
+  /// Parses the events in text[from, to), where `to` is behind an event (or is the text's end).
+  [[nodiscard]] ParseStop parse(std::string_view text, size_t from, size_t to, EventSink& sink);
+
+ private:
+  EventShapes shapes_;
+  std::vector<char> padded_;  // for the text's last chunk: blocks are read whole
+};
+
+/// What tolerant parsing of one text may cost and has cost, over all its chunks.
+struct ScanWork {
+  explicit ScanWork(size_t text_bytes) : vain_left(4 * uint64_t{text_bytes} + (1 << 20)) {}
+
+  void spend(uint64_t bytes) { vain_left -= std::min(vain_left, bytes); }
+
+  uint64_t vain_left;    ///< bytes that may still be looked at for events that turn out broken
+  uint64_t visited = 0;  ///< bytes looked at, each time: at most a small multiple of the text
+};
+
+/// Parses events from `from` until one ends at or behind `to`, the array ends or the text ends;
+/// repairs what it can, skips what it must, and names both in `issues`.
+[[nodiscard]] ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to,
+                                                EventSink& sink, IssueLog& issues, ScanWork& work);
+
+/// The one event whose '{' is at text[at], read as tolerantly, and where it ends.
+struct ScannedEvent {
+  RawEvent event;
+  size_t end = 0;
+};
+[[nodiscard]] ScannedEvent scan_event(std::string_view text, size_t at);
+
+/// The end of a chunk: behind the '}' of the first "} , {" from `from` on, or text.size().
+[[nodiscard]] size_t find_cut(std::string_view text, size_t from);
+
+}  // namespace redline::trace

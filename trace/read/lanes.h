@@ -1,0 +1,44 @@
+// Sorting tracks' slices into lanes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trace/model/columns.h"
+#include "trace/read/row_order.h"
+
+namespace redline::trace {
+
+/// A track and its slices.
+struct TrackRows {
+  Track track;  ///< ids and names; lanes and kind come later
+  int64_t process_sort_index = 0;
+  uint64_t process_first_offset = 0;  ///< where the file names the process first
+  uint64_t first_offset = 0;
+  std::vector<RowRun> runs;  ///< in the order of the file
+};
+
+struct PlacedTracks {
+  std::shared_ptr<const ColumnMemory> memory;
+  Slices slices;
+  std::vector<Track> tracks;
+  std::vector<uint32_t> categories;  ///< of each track: bit_of() each that occurs
+  std::vector<Lane> lanes;
+  std::vector<TrackId> track_of_rows;  ///< by index of the gathered tracks; none if without slices
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+[[nodiscard]] constexpr uint32_t bit_of(Category category) {
+  return 1U << static_cast<uint8_t>(category);
+}
+
+/// Orders tracks (processes, then threads, by their sort index), and gives each slice the first
+/// lane below all slices that are still open when it begins. `base_ns` is added to all times. The
+/// rows are taken: their memory goes while the columns' comes.
+[[nodiscard]] PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns,
+                                        unsigned threads);
+
+}  // namespace redline::trace

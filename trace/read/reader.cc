@@ -1,0 +1,181 @@
+#include "trace/read/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <new>
+#include <numeric>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include "trace/base/parallel.h"
+#include "trace/model/text.h"
+#include "trace/read/builder.h"
+#include "trace/read/cache.h"
+#include "trace/read/document.h"
+#include "trace/read/metadata.h"
+
+namespace redline::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kKeysShown = 8;
+
+bool ends_with(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+// Without ".gz" or ".zst".
+std::string_view plain_name(std::string_view name) {
+  for (const std::string_view suffix : {".gz", ".zst"}) {
+    if (ends_with(name, suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+std::string key_list(const std::vector<TopLevelValue>& values) {
+  std::string list;
+  for (size_t i = 0; i < values.size() && i < kKeysShown; ++i) {
+    list += (i == 0 ? "" : ", ") + values[i].key;
+  }
+  return values.size() > kKeysShown ? list + ", …" : list;
+}
+
+ReadError no_trace(const std::string& path, const Document& document) {
+  const std::string what =
+      document.values.empty()
+          ? (document.is_array ? "no trace events in this JSON array" : "not a JSON trace")
+          : fmt::format("no trace events in this JSON object (keys: {})",
+                        key_list(document.values));
+  return {fmt::format("{}: {}. A trace has \"traceEvents\": see docs/formats.md", path, what)};
+}
+
+std::vector<std::string> files_ending_with(const std::string& folder, std::string_view suffix,
+                                           std::error_code& error) {
+  std::vector<std::string> files;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (entry->is_regular_file(ignored) && ends_with(plain_name(name), suffix)) {
+      files.push_back(entry->path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Values that are no events do not make a trace; a torn event does, and so does an empty list of a
+// file that says it is one.
+bool is_trace(const Document& document, const CollectedEvents& events) {
+  if (!document.has_events) return false;
+  uint64_t with_phase = 0, broken = 0, others = 0;
+  for (const auto& rows : events.rows) {
+    const auto& counts = rows->events_by_phase;
+    with_phase += std::accumulate(counts.begin() + 1, counts.end(), uint64_t{0});
+    broken += rows->issues.count("event_cut") + rows->issues.count("event_malformed");
+    others += rows->issues.count("not_an_event") + counts[0];
+  }
+  if (with_phase + broken > 0) return true;
+  return others == 0 && !document.is_array;
+}
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> build(const std::string& path,
+                                                            std::shared_ptr<const Text> text,
+                                                            const ReadOptions& options) {
+  IssueLog issues;
+  CollectedEvents events;
+  const Document document = read_document(*text, events, issues, options);
+  if (document.cancelled) return tl::unexpected(ReadError{"cancelled"});
+  if (!is_trace(document, events)) return tl::unexpected(no_trace(path, document));
+  issues.add(text->issues());
+  TraceFrame frame{path, read_metadata(document.values, issues), base_time_ns(document.values),
+                   std::move(text)};
+  frame.text->release_all();
+  return TraceBuilder(std::move(events), thread_count(options.threads))
+      .build(std::move(frame), std::move(issues));
+}
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> build_in_memory(
+    const std::string& path, std::shared_ptr<const Text> text, const ReadOptions& options) {
+  try {
+    return build(path, std::move(text), options);
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected(ReadError{fmt::format("{}: not enough memory to open it", path)});
+  }
+}
+
+}  // namespace
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(const std::string& path,
+                                                                 const ReadOptions& options) {
+  const auto file = Text::open(path, options);
+  if (!file) return tl::unexpected(file.error());
+  const bool is_whole = (*file)->file_size() == (*file)->stamp().bytes;
+  CacheOptions cache_options = options.cache;
+  cache_options.enabled &= is_whole;
+  const TraceCache cache(path, *file, cache_options);
+  const bool is_cancelled = options.cancel != nullptr && options.cancel->load();
+  if (auto known = is_cancelled ? nullptr : cache.load()) {
+    if (options.progress) options.progress((*file)->file_size(), (*file)->file_size());
+    return known;
+  }
+  if (const auto readable = (*file)->check(path); !readable) {
+    return tl::unexpected(readable.error());
+  }
+  auto trace = build_in_memory(path, *file, options);
+  if (trace) cache.store_in_background(**trace);
+  return trace;
+}
+
+tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(const std::string& name,
+                                                                  std::string_view json,
+                                                                  const ReadOptions& options) {
+  return build_in_memory(name, Text::of(json), options);
+}
+
+bool may_be_cached(const std::string& path, const CacheOptions& options) {
+  return TraceCache(path, nullptr, options).has_entry();
+}
+
+tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
+  auto files = files_ending_with(path, ".pt.trace.json", error);
+  if (files.empty() && !error) files = files_ending_with(path, ".json", error);
+  if (error) return tl::unexpected(ReadError{fmt::format("{}: {}", path, error.message())});
+  if (files.empty()) {
+    return tl::unexpected(ReadError{fmt::format(
+        "{}: no traces in this folder. Record some: redline record -o {} -- CMD", path, path)});
+  }
+  return files;
+}
+
+tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
+    const std::vector<std::string>& paths, const ReadOptions& options) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  std::set<fs::path> known;
+  for (const std::string& path : paths) {
+    const auto files = find_traces(path);
+    if (!files) return tl::unexpected(files.error());
+    for (const std::string& file : *files) {
+      std::error_code error;
+      const fs::path real = fs::canonical(file, error);
+      if (!error && !known.insert(real).second) continue;  // a file is no second rank of itself
+      auto trace = read_trace(file, options);
+      if (!trace) return tl::unexpected(trace.error());
+      traces.push_back(std::move(*trace));
+    }
+  }
+  const auto order = [](const std::shared_ptr<const Trace>& trace) {
+    return std::tuple(trace->metadata().rank.value_or(INT32_MAX), std::string_view(trace->path()));
+  };
+  std::stable_sort(traces.begin(), traces.end(),
+                   [&](const auto& left, const auto& right) { return order(left) < order(right); });
+  return traces;
+}
+
+}  // namespace redline::trace

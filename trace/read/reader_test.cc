@@ -1,0 +1,294 @@
+#include "trace/read/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "tests/parsed_trace.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::issues_of;
+using redline::testing::on_stream;
+using redline::testing::parsed;
+using redline::testing::Row;
+using redline::testing::TraceText;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+// "name begin end depth" of each slice, in column order.
+std::vector<std::string> describe(const Trace& trace) {
+  std::vector<std::string> lines;
+  const Slices& slices = trace.slices();
+  for (size_t i = 0; i < trace.slice_count(); ++i) {
+    lines.push_back(std::string(trace.string(slices.name[i])) + " " +
+                    std::to_string(slices.begin_ns[i]) + " " + std::to_string(slices.end_ns[i]) +
+                    " " + std::to_string(trace.lanes()[slices.lane[i].value].depth));
+  }
+  return lines;
+}
+
+std::string x(const std::string& name, const std::string& more) {
+  return R"({"ph": "X", "cat": "cpu_op", "name": ")" + name + R"(", "pid": 1, "tid": 1, )" + more +
+         "}";
+}
+
+TEST(Reader, NestsSlicesOfAThreadByDepth) {
+  const auto trace = parsed(TraceText()
+                                .cpu_op("inner", 200, 300)
+                                .cpu_op("outer", 100, 500)
+                                .cpu_op("next", 500, 600)
+                                .str());
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(describe(*trace),
+              ElementsAre("outer 100 500 0", "next 500 600 0", "inner 200 300 1"));
+}
+
+TEST(Reader, GivesPartlyOverlappingSlicesALaneOfTheirOwn) {
+  const auto trace =
+      parsed(TraceText().cpu_op("a", 0, 100).cpu_op("b", 50, 150).cpu_op("c", 120, 130).str());
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(describe(*trace), ElementsAre("a 0 100 0", "b 50 150 1", "c 120 130 2"));
+}
+
+TEST(Reader, ReadsTimesAsDigitsAndAddsTheBase) {
+  struct {
+    const char* ts;
+    int64_t begin_ns;
+  } const cases[] = {
+      {"1", 1000 + 5},
+      {"1.5", 1500 + 5},
+      {"0.0014", 1 + 5},
+      {"0.0015", 2 + 5},
+      {"1e3", 1000000 + 5},
+      {"-1.001", -1001 + 5},
+      {"4458676522690.655", 4458676522690655 + 5},
+      {"1695835542481129", 1695835542481129000 + 5},
+      {"\"12\"", 12000 + 5},
+  };
+  for (const auto& [ts, begin_ns] : cases) {
+    const auto trace = parsed(TraceText()
+                                  .top("\"baseTimeNanoseconds\": 5")
+                                  .event(x("a", std::string(R"("dur": 1, "ts": )") + ts))
+                                  .str());
+    ASSERT_TRUE(trace);
+    ASSERT_EQ(trace->slice_count(), 1U) << ts;
+    EXPECT_EQ(trace->slices().begin_ns[0], begin_ns) << ts;
+  }
+}
+
+TEST(Reader, ReadsTopLevelKeysBeforeAndBehindTheEvents) {
+  const auto trace =
+      parsed(R"({"distributedInfo": {"rank": 3, "world_size": 8, "backend": "nccl"},
+    "deviceProperties": [{"id": 0}], "traceEvents": [)" +
+             x("a", R"("ts": 1, "dur": 1)") + R"(], "baseTimeNanoseconds": 7, "traceName": "x"})");
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->metadata().rank, 3);
+  EXPECT_EQ(trace->metadata().world_size, 8);
+  EXPECT_EQ(trace->metadata().backend, "nccl");
+  EXPECT_EQ(trace->metadata().device_properties_json, R"([{"id": 0}])");
+  EXPECT_THAT(trace->metadata().top_level_json, HasSubstr(R"("traceName":"x")"));
+  EXPECT_EQ(trace->begin_ns(), 1007);
+  EXPECT_THAT(trace->issues(), IsEmpty());
+}
+
+TEST(Reader, PairsBeginsWithEnds) {
+  const std::string row = R"("pid": 0, "tid": 0)";
+  const auto trace = parsed("[{" + row + R"(, "ph": "B", "ts": 1, "name": "B"}, {)" + row +
+                            R"(, "ph": "E", "ts": 9, "name": "B"}, {)" + row +
+                            R"(, "ph": "B", "ts": 0, "name": "A"}, {)" + row +
+                            R"(, "ph": "E", "ts": 10}, {)" + row + R"(, "ph": "E", "ts": 11}, {)" +
+                            row + R"(, "ph": "B", "ts": 12, "name": "open"}])");
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(describe(*trace), ElementsAre("A 0 10000 0", "open 12000 12000 0", "B 1000 9000 1"));
+  EXPECT_THAT(issues_of(*trace),
+              ElementsAre(Pair("begin_without_end", 1), Pair("end_without_begin", 1)));
+}
+
+TEST(Reader, PairsAsyncEventsByCategoryAndId) {
+  const auto trace = parsed(
+      R"([{"ph": "b", "cat": "net", "id": "0x1", "name": "get", "pid": 1, "tid": 1, "ts": 1},
+          {"ph": "b", "cat": "net", "id": "0x2", "name": "get", "pid": 1, "tid": 1, "ts": 2},
+          {"ph": "n", "cat": "net", "id": "0x1", "name": "byte", "pid": 1, "tid": 9, "ts": 3},
+          {"ph": "e", "cat": "net", "id": "0x1", "name": "get", "pid": 1, "tid": 2, "ts": 4},
+          {"ph": "e", "cat": "disk", "id": "0x2", "name": "get", "pid": 1, "tid": 1, "ts": 5},
+          {"ph": "b", "cat": "net", "id2": {"local": 1}, "name": "p1", "pid": 1, "ts": 6},
+          {"ph": "b", "cat": "net", "id2": {"local": 1}, "name": "p2", "pid": 2, "ts": 6},
+          {"ph": "e", "cat": "net", "id2": {"local": 1}, "pid": 1, "ts": 7},
+          {"ph": "S", "cat": "old", "id": 3, "name": "step", "pid": 1, "tid": 1, "ts": 6},
+          {"ph": "F", "cat": "old", "id": 3, "name": "step", "pid": 1, "tid": 1, "ts": 9}])");
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(describe(*trace), ElementsAre("get 1000 4000 0", "get 2000 7000 1", "p1 6000 7000 2",
+                                            "step 6000 9000 0", "p2 6000 6000 0"));
+  EXPECT_THAT(issues_of(*trace),
+              ElementsAre(Pair("async_begin_without_end", 2), Pair("async_end_without_begin", 1)));
+  ASSERT_EQ(trace->tracks().size(), 3U);
+  EXPECT_EQ(trace->string(trace->tracks()[0].tid), "async net");
+  EXPECT_EQ(trace->instants()[0].track, TrackId{0});
+}
+
+TEST(Reader, CountsEventsByPhaseAndNamesThoseThatItDoesNotShow) {
+  const auto trace = parsed(
+      R"([{"ph": "X", "ts": 1, "dur": 1, "name": "a"}, {"ph": "X", "ts": 1, "dur": 1, "name": "a"},
+          {"ph": "N", "ts": 1}, {"ph": "D", "ts": 1}, {"ph": "P", "ts": 1}, {"ph": "v", "ts": 1},
+          {"ph": "c", "ts": 1}, {"ph": "Q", "ts": 1}, {"ts": 1}])");
+  ASSERT_TRUE(trace);
+  std::string phases;
+  for (const PhaseCount& phase : trace->phase_counts()) {
+    phases += phase.phase + std::to_string(phase.count) + " ";
+  }
+  EXPECT_EQ(phases, "1 D1 N1 P1 Q1 X2 c1 v1 ");
+  EXPECT_THAT(issues_of(*trace),
+              ElementsAre(Pair("clock_sync_not_shown", 1), Pair("event_without_phase", 1),
+                          Pair("memory_dump_not_shown", 1), Pair("object_not_shown", 2),
+                          Pair("phase_unknown", 1), Pair("sample_not_shown", 1)));
+}
+
+TEST(Reader, LinksLaunchesByCorrelationAndBackwardByFlow) {
+  const std::string flow = R"("cat": "fwdbwd", "name": "fwdbwd", "pid": 1, "tid": 1, "id": 1)";
+  const auto trace = parsed(TraceText()
+                                .cpu_op("forward", 0, 1000)
+                                .runtime("cudaLaunchKernel", 100, 200, 42)
+                                .kernel("gemm", 5000, 6000, on_stream(7, 42))
+                                .cpu_op("backward", 2000, 3000)
+                                .event(R"({"ph": "s", "ts": 0.000, )" + flow + "}")
+                                .event(R"({"ph": "f", "ts": 2.000, "bp": "e", )" + flow + "}")
+                                .str());
+  ASSERT_TRUE(trace);
+  std::vector<std::string> links;
+  for (const Flow& link : trace->flows()) {
+    links.push_back(std::string(trace->string(trace->slices().name[link.from.value])) + ">" +
+                    std::string(trace->string(trace->slices().name[link.to.value])));
+  }
+  EXPECT_THAT(links, ::testing::UnorderedElementsAre("forward>backward", "cudaLaunchKernel>gemm"));
+  EXPECT_EQ(trace->flows().size(), 2U);
+}
+
+TEST(Reader, KnowsGpuStreamsAndTheirNames) {
+  const auto trace = parsed(
+      TraceText()
+          .kernel("gemm", 0, 10, Row{.pid = "2", .tid = "\"stream 7\""})
+          .event(
+              R"({"ph": "M", "name": "process_name", "pid": 2, "tid": 0, "args": {"name": "python"}})")
+          .event(
+              R"({"ph": "M", "name": "process_labels", "pid": 2, "tid": 0, "args": {"labels": "GPU 2"}})")
+          .event(
+              R"({"ph": "M", "name": "thread_name", "pid": 2, "tid": "stream 7", "args": {"name": "stream 7 "}})")
+          .str());
+  ASSERT_TRUE(trace);
+  ASSERT_EQ(trace->tracks().size(), 1U);
+  const Track& track = trace->tracks()[0];
+  EXPECT_EQ(track.kind, TrackKind::kGpuStream);
+  EXPECT_EQ(track.device, 2);
+  EXPECT_EQ(track.stream, 7);
+  EXPECT_EQ(trace->string(track.process_name), "python");
+  EXPECT_EQ(trace->string(track.process_label), "GPU 2");
+  EXPECT_EQ(trace->string(track.thread_name), "stream 7 ");
+}
+
+TEST(Reader, RepairsAndNamesWhatIsWrong) {
+  const std::string good = x("good", R"("ts": 1, "dur": 1)");
+  struct {
+    std::string json;
+    size_t slices;
+    std::string issue;
+  } const cases[] = {
+      {"[" + good + "," + good, 2, "array_without_end"},
+      {"[" + good + ",]", 1, "trailing_comma"},
+      {"[" + good + R"(,{"ph": "X", "ts": 2, "na)", 1, "event_cut"},
+      {R"({"traceEvents": [)" + good, 1, "object_without_end"},
+      {"[" + x("a\tb", R"("ts": 1, "dur": 1)") + "]", 1, "control_character"},
+      {"[" + x("a\xff", R"("ts": 1, "dur": 1)") + "]", 1, "invalid_utf8"},
+      {"[" + x("a\"b\"c", R"("ts": 1, "dur": 1)") + "," + good + "]", 2, "unescaped_quote"},
+      {"[" + x("a\"b", R"("ts": 1, "dur": 1)") + "," + good + "]", 2, "unescaped_quote"},
+      {"[" + x("a", R"("ts": NaN, "dur": 1)") + "," + good + "]", 1, "time_not_a_number"},
+      {"[" + x("a", R"("ts": 1e400, "dur": 1)") + "," + good + "]", 1, "time_not_a_number"},
+      {"[" + x("a", R"("ts": 1, "dur": -1)") + "]", 1, "negative_dur"},
+      {"[" + x("a", R"("ts": 1)") + "]", 1, "slice_without_dur"},
+      {"[" + x("a", R"("dur": 1)") + "," + good + "]", 1, "event_without_ts"},
+      {"[" + x("a", R"("ts": "1", "dur": 1)") + "]", 1, "time_as_string"},
+      {R"([{"ph": "X", "ts": 1, "dur": 1, )" + good + "]", 2, "event_without_closing_brace"},
+      {R"([{"ph": "X" "ts": 1}, )" + good + "]", 2, "missing_comma"},
+      {R"([{"ph": "X", 5: 1}, )" + good + "]", 1, "event_malformed"},
+      {"[17, null, [1], " + good + "]", 1, "not_an_event"},
+      {R"([{"ph": "Z", "ts": 1}, )" + good + "]", 1, "phase_unknown"},
+  };
+  for (const auto& [json, slices, issue] : cases) {
+    const auto trace = parsed(json);
+    ASSERT_TRUE(trace) << json;
+    EXPECT_EQ(trace->slice_count(), slices) << json;
+    EXPECT_EQ(issues_of(*trace).count(issue), 1U) << json << "\nhas not: " << issue;
+  }
+}
+
+TEST(Reader, KeepsEveryWholeEventOfATraceCutAnywhere) {
+  TraceText text;
+  text.rank(1, 2);
+  for (int i = 0; i < 40; ++i) text.cpu_op("op},{\\\"" + std::to_string(i), i * 10, i * 10 + 5);
+  const std::string whole = text.str();
+  const size_t first_event = whole.find("{\"ph\"");
+  for (size_t cut = 0; cut <= whole.size(); ++cut) {
+    const auto trace = parsed(whole.substr(0, cut));
+    if (cut < first_event) continue;
+    ASSERT_TRUE(trace) << cut;
+    size_t whole_events = 0;
+    for (size_t at = whole.find("}}"); at != std::string::npos && at + 2 <= cut;
+         at = whole.find("}}", at + 2)) {
+      ++whole_events;
+    }
+    EXPECT_EQ(trace->slice_count(), whole_events) << cut;
+  }
+}
+
+TEST(Reader, ReadsTracesLargerThanAChunk) {
+  TraceText text;
+  const int count = 20000;
+  for (int i = 0; i < count; ++i) {
+    text.cpu_op("a name with }, { in it " + std::to_string(i % 7), i * 10, i * 10 + 5,
+                {.args = R"("nested": [{"a": "}"}, {"b": "{"}])"});
+  }
+  const auto trace = parsed(text.str());
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->slice_count(), static_cast<size_t>(count));
+  EXPECT_THAT(trace->issues(), IsEmpty());
+  EXPECT_EQ(trace->event_text(SliceId{count - 1}).back(), '}');
+  EXPECT_THAT(std::string(trace->event_text(SliceId{count - 1})), HasSubstr("in it 0"));
+}
+
+TEST(Reader, RefusesWhatIsNoTrace) {
+  for (const char* json :
+       {"", " ", "17", "hello", R"({"a": 1, "b": 2})", R"({"traceEvents": 3})", "[]", "[1, [2]]",
+        R"([{"a": 1}])", R"({"traceEvents": [1]})", R"({"traceEvents": [{}]})"}) {
+    EXPECT_FALSE(parse_trace("test", json)) << json;
+  }
+  const auto trace = parse_trace("x.json", R"({"a": 1, "b": 2})");
+  ASSERT_FALSE(trace);
+  EXPECT_THAT(trace.error().message,
+              HasSubstr("x.json: no trace events in this JSON object (keys: a, b)"));
+}
+
+// No input may crash the reader; the sanitizer presets make this test see more.
+TEST(Reader, SurvivesHostileFiles) {
+  namespace fs = std::filesystem;
+  const fs::path data = fs::path(REDLINE_SHARED_DIR) / "data";
+  if (!fs::exists(data)) GTEST_SKIP() << data << " is absent";
+  size_t files = 0;
+  for (const char* folder : {"json_suite", "trace_event_edge_cases"}) {
+    for (const auto& entry : fs::directory_iterator(data / folder)) {
+      const auto trace = read_trace(entry.path().string());
+      if (trace) {
+        EXPECT_EQ((*trace)->slices().lane.size(), (*trace)->slice_count());
+      }
+      ++files;
+    }
+  }
+  EXPECT_GT(files, 300U);
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,104 @@
+// Slices as the threads of the reader find them, before they have lanes.
+//
+// Most of a load's time can go into fresh memory, so a row is written once, to the rows of its
+// track, and next read when its columns are filled. Rows and columns together would be most of a
+// load's memory, so the rows' is given back, block by block, while the columns are filled.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "trace/model/columns.h"
+#include "trace/model/model.h"
+
+namespace redline::trace {
+
+/// A slice of a track that is known from where the row lies.
+struct SliceRow {
+  static constexpr uint64_t kLargestOffset = (uint64_t{1} << 48) - 1;
+
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  uint64_t text_offset : 48 = 0;
+  Category category = Category::kOther;
+  StringId name;
+  uint32_t correlation = 0;
+};
+static_assert(sizeof(SliceRow) == 32);
+
+/// The order within a track: parents before their children; slices of one interval stay in the
+/// file's order.
+[[nodiscard]] inline bool opens_before(const SliceRow& left, const SliceRow& right) {
+  if (left.begin_ns != right.begin_ns) return left.begin_ns < right.begin_ns;
+  if (left.end_ns != right.end_ns) return left.end_ns > right.end_ns;
+  return left.text_offset < right.text_offset;
+}
+
+/// Memory of rows of one track, which are all taken by one thread.
+class RowBlock {
+ public:
+  explicit RowBlock(std::span<SliceRow> rows) : rows_(rows) {}
+
+  [[nodiscard]] std::span<SliceRow> rows() const { return rows_; }
+  void await(size_t rows) { awaited_ += rows; }
+  /// With the last row that was awaited the memory goes.
+  void taken(size_t rows) {
+    awaited_ -= rows;
+    if (awaited_ == 0) give_back(std::as_writable_bytes(rows_));
+  }
+
+ private:
+  std::span<SliceRow> rows_;
+  size_t awaited_ = 0;
+};
+
+/// The rows that one thread found, track by track, each track's in runs that are in order.
+class SliceRows {
+ public:
+  struct Run {
+    uint32_t chunk = 0;  ///< of the text, that it was found in
+    uint32_t count = 0;
+    const SliceRow* first = nullptr;
+    RowBlock* block = nullptr;
+  };
+
+  /// Rows are of this chunk from here on.
+  void begin_chunk(uint32_t chunk) { chunk_ = chunk; }
+
+  void push(uint32_t track, const SliceRow& row) {
+    if (track >= tracks_.size()) tracks_.resize(track + 1);
+    TrackRuns& runs = tracks_[track];
+    const bool continues = runs.next != runs.end && runs.runs.back().chunk == chunk_ &&
+                           !opens_before(row, runs.next[-1]);
+    if (!continues) begin_run(runs);
+    *runs.next++ = row;
+    ++runs.runs.back().count;
+  }
+
+  /// How many tracks runs() may be asked for.
+  [[nodiscard]] size_t track_count() const { return tracks_.size(); }
+  /// In the order in which the rows were added.
+  [[nodiscard]] const std::vector<Run>& runs(uint32_t track) const { return tracks_[track].runs; }
+
+ private:
+  struct TrackRuns {
+    SliceRow* next = nullptr;
+    SliceRow* end = nullptr;  ///< of the block that rows are written to
+    RowBlock* block = nullptr;
+    size_t rows = 0;  ///< in all blocks
+    std::vector<Run> runs;
+  };
+
+  void begin_run(TrackRuns& runs);
+  [[nodiscard]] RowBlock* take_block(size_t rows);
+
+  uint32_t chunk_ = 0;
+  std::vector<TrackRuns> tracks_;
+  std::deque<RowBlock> blocks_;
+  std::vector<std::shared_ptr<ColumnMemory>> memory_;
+  size_t memory_used_ = 0;  ///< bytes of the last one
+};
+
+}  // namespace redline::trace

@@ -1,0 +1,35 @@
+#include "trace/read/sound_events.h"
+
+#include <array>
+
+namespace redline::trace {
+namespace {
+
+#ifdef __x86_64__
+constexpr std::array kParsers = {
+    SoundParser{"avx512", parse_sound_events_avx512},
+    SoundParser{"avx2", parse_sound_events_avx2},
+    SoundParser{"baseline", parse_sound_events_baseline},
+};
+
+size_t fastest() {
+  __builtin_cpu_init();
+  const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
+                        __builtin_cpu_supports("pclmul") != 0;
+  if (!has_avx2) return 2;
+  return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 ? 0 : 1;
+}
+#else
+constexpr std::array kParsers = {SoundParser{"baseline", parse_sound_events_baseline}};
+
+size_t fastest() { return 0; }
+#endif
+
+}  // namespace
+
+std::span<const SoundParser> sound_parsers() {
+  static const size_t first = fastest();
+  return std::span(kParsers).subspan(first);
+}
+
+}  // namespace redline::trace

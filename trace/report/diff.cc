@@ -1,0 +1,157 @@
+#include "trace/report/diff.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <set>
+
+#include "trace/analysis/analysis.h"
+#include "trace/analysis/step_samples.h"
+
+namespace redline::trace {
+namespace {
+
+struct Run {
+  DiffSide side;
+  RunSamples samples;
+  std::array<double, kStepPartCount> part_ns{};
+};
+
+double mean_of(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Run measure(const Report& report) {
+  Run run;
+  run.samples = sample_steps(report.traces);
+  DiffSide& side = run.side;
+  side.rank_count = report.rank_count;
+  side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
+  side.step_ns = std::llround(mean_of(run.samples.step_ns));
+  side.samples_per_step = samples_per_step(*report.traces.front().trace);
+  if (!report.traces.front().gpus.empty()) side.gpu = report.traces.front().gpus.front().name;
+  const double weight = 1 / static_cast<double>(report.traces.size());
+  for (const Analysis& analysis : report.traces) {
+    side.paths.push_back(analysis.trace->path());
+    for (size_t i = 0; i < kStepPartCount; ++i) {
+      run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weight;
+    }
+  }
+  if (side.samples_per_step && side.step_ns > 0) {
+    side.samples_per_second = *side.samples_per_step * 1e9 / static_cast<double>(side.step_ns);
+  }
+  return run;
+}
+
+std::vector<double> scaled(std::vector<double> values, double scale) {
+  for (double& value : values) value *= scale;
+  return values;
+}
+
+Verdict judge(const std::optional<MeanDifference>& difference, bool was, bool is) {
+  if (!was) return Verdict::kNew;
+  if (!is) return Verdict::kGone;
+  if (!difference) return Verdict::kUnknown;
+  if (!difference->is_clear()) return Verdict::kUnclear;
+  return difference->difference < 0 ? Verdict::kFaster : Verdict::kSlower;
+}
+
+DiffRow compare(const std::string& name, const NameSamples* before, const NameSamples* after,
+                double scale, const NameSamples& none_before, const NameSamples& none_after) {
+  const NameSamples& was = before == nullptr ? none_before : *before;
+  const NameSamples& is = after == nullptr ? none_after : *after;
+  const std::vector<double> after_ns = scaled(is.ns, scale);
+  const auto difference = welch_test(was.ns, after_ns);
+  DiffRow row;
+  row.name = name;
+  row.before_ns = std::llround(mean_of(was.ns));
+  row.after_ns = std::llround(mean_of(after_ns));
+  row.before_count = mean_of(was.count);
+  row.after_count = scale * mean_of(is.count);
+  row.verdict = judge(difference, before != nullptr, after != nullptr);
+  if (difference) row.p = difference->p;
+  return row;
+}
+
+NameSamples none_of(const Run& run) {
+  const std::vector<double> zeros(run.samples.step_ns.size());
+  return {zeros, zeros};
+}
+
+std::vector<DiffRow> compare_tables(const Run& before, const Run& after,
+                                    SamplesByName RunSamples::*table, double scale) {
+  const SamplesByName &was = before.samples.*table, &is = after.samples.*table;
+  std::set<std::string> names;
+  for (const auto& [name, samples] : was) names.insert(name);
+  for (const auto& [name, samples] : is) names.insert(name);
+  const auto find = [](const SamplesByName& samples, const std::string& name) {
+    const auto found = samples.find(name);
+    return found == samples.end() ? nullptr : &found->second;
+  };
+  const NameSamples none_before = none_of(before), none_after = none_of(after);
+  std::vector<DiffRow> rows;
+  rows.reserve(names.size());
+  for (const std::string& name : names) {
+    rows.push_back(compare(name, find(was, name), find(is, name), scale, none_before, none_after));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const DiffRow& left, const DiffRow& right) {
+    return std::abs(left.delta_ns()) > std::abs(right.delta_ns());
+  });
+  return rows;
+}
+
+}  // namespace
+
+const char* verdict_name(Verdict verdict) {
+  constexpr std::array kNames = {"faster", "slower", "unclear", "new", "gone", "unknown"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+std::optional<double> Diff::speedup() const {
+  if (before.samples_per_second && after.samples_per_second) {
+    return *after.samples_per_second / *before.samples_per_second;
+  }
+  if (before.step_ns == 0 || after.step_ns == 0) return std::nullopt;
+  return static_cast<double>(before.step_ns) / static_cast<double>(after.step_ns);
+}
+
+int64_t Diff::step_delta_ns() const {
+  int64_t delta_ns = 0;
+  for (const DiffRow& row : breakdown) delta_ns += row.delta_ns();
+  return delta_ns;
+}
+
+Diff compare_runs(const Traces& before, const Traces& after) {
+  return compare_runs(make_report(before), make_report(after));
+}
+
+Diff compare_runs(const Report& before_report, const Report& after_report) {
+  const Run before = measure(before_report), after = measure(after_report);
+  Diff diff;
+  diff.before = before.side;
+  diff.after = after.side;
+  double scale = 1;
+  const auto &samples = before.side.samples_per_step, &later = after.side.samples_per_step;
+  if (samples && later && *samples != *later) {
+    diff.basis_samples = samples;
+    scale = *samples / *later;
+  }
+  diff.step = welch_test(before.samples.step_ns, scaled(after.samples.step_ns, scale));
+  for (size_t i = 0; i < kStepPartCount; ++i) {
+    DiffRow row;
+    row.name = kStepPartNames[i];
+    row.before_ns = std::llround(before.part_ns[i]);
+    row.after_ns = std::llround(after.part_ns[i] * scale);
+    diff.breakdown.push_back(std::move(row));
+  }
+  diff.kernels = compare_tables(before, after, &RunSamples::kernels, scale);
+  diff.operators = compare_tables(before, after, &RunSamples::operators, scale);
+  diff.collectives = compare_tables(before, after, &RunSamples::collectives, scale);
+  diff.copies = compare_tables(before, after, &RunSamples::copies, scale);
+  return diff;
+}
+
+}  // namespace redline::trace

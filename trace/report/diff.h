@@ -1,0 +1,77 @@
+// Before and after: what became faster or slower, and what of it is more than noise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/analysis/breakdown.h"
+#include "trace/base/welch.h"
+#include "trace/model/model.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+
+/// One of the two runs; times are means over its steps and ranks.
+struct DiffSide {
+  std::vector<std::string> paths;
+  std::string gpu;  ///< the first GPU's name, empty where the trace does not say
+  int64_t rank_count = 0;
+  int64_t step_count = 0;  ///< that all ranks have
+  int64_t step_ns = 0;
+  std::optional<double> samples_per_step;  ///< over all ranks
+  std::optional<double> samples_per_second;
+};
+
+enum class Verdict : uint8_t { kFaster, kSlower, kUnclear, kNew, kGone, kUnknown };
+
+[[nodiscard]] const char* verdict_name(Verdict verdict);
+
+/// An operator's own host time, or the time of a kernel, a kind of collective or of copy, for the
+/// diff's basis: means over the steps. `count` is calls.
+struct DiffRow {
+  std::string name;
+  double before_count = 0;
+  double after_count = 0;
+  int64_t before_ns = 0;
+  int64_t after_ns = 0;
+  Verdict verdict = Verdict::kUnknown;  ///< unknown with one step on a side: then no noise is known
+  std::optional<double> p;              ///< chance of such a difference between equal runs
+
+  [[nodiscard]] int64_t delta_ns() const { return after_ns - before_ns; }
+};
+
+struct Diff {
+  DiffSide before;
+  DiffSide after;
+  /// What the rows below compare: the work for this many samples, where both runs know how many a
+  /// step takes and the numbers differ; else (none) one step of each.
+  std::optional<double> basis_samples;
+  /// Of the time for the basis, with the steps as samples; none with one step on a side.
+  std::optional<MeanDifference> step;
+  std::vector<DiffRow> breakdown;  ///< in the order of StepPart; without verdicts: they sum up
+  std::vector<DiffRow> kernels;    ///< largest change first, either way, as all of these
+  std::vector<DiffRow> operators;
+  std::vector<DiffRow> collectives;
+  std::vector<DiffRow> copies;
+
+  /// Above 1: the second run is faster. By samples per second where known, else by step time.
+  [[nodiscard]] std::optional<double> speedup() const;
+  [[nodiscard]] int64_t step_delta_ns() const;  ///< for the basis
+};
+
+using Traces = std::vector<std::shared_ptr<const Trace>>;
+
+/// Both runs have at least one trace.
+[[nodiscard]] Diff compare_runs(const Report& before, const Report& after);
+[[nodiscard]] Diff compare_runs(const Traces& before, const Traces& after);
+
+[[nodiscard]] std::string diff_text(const Diff& diff, const TextStyle& style,
+                                    const TextScope& scope = {8});
+
+/// Schema "redline.diff/1".
+[[nodiscard]] std::string diff_json(const Diff& diff);
+
+}  // namespace redline::trace

@@ -1,0 +1,73 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "trace/report/diff.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json or_null(const std::optional<double>& value) { return value ? json(*value) : json(); }
+
+json side_json(const DiffSide& side) {
+  return {{"paths", side.paths},
+          {"gpu", side.gpu.empty() ? json() : json(side.gpu)},
+          {"ranks", side.rank_count},
+          {"steps", {{"count", side.step_count}, {"mean_ns", side.step_ns}}},
+          {"samples_per_step", or_null(side.samples_per_step)},
+          {"samples_per_s", or_null(side.samples_per_second)}};
+}
+
+json row_json(const DiffRow& row) {
+  return {{"name", row.name},
+          {"before_count", row.before_count},
+          {"after_count", row.after_count},
+          {"before_ns", row.before_ns},
+          {"after_ns", row.after_ns},
+          {"delta_ns", row.delta_ns()},
+          {"verdict", verdict_name(row.verdict)},
+          {"p", or_null(row.p)}};
+}
+
+// Of the time for the basis.
+json step_json(const std::optional<MeanDifference>& step) {
+  if (!step) return nullptr;
+  return {{"delta_ns", std::llround(step->difference)},
+          {"low_ns", std::llround(step->low)},
+          {"high_ns", std::llround(step->high)},
+          {"p", step->p},
+          {"verdict", verdict_name(!step->is_clear()      ? Verdict::kUnclear
+                                   : step->difference < 0 ? Verdict::kFaster
+                                                          : Verdict::kSlower)}};
+}
+
+json rows_json(const std::vector<DiffRow>& rows) {
+  json list = json::array();
+  for (const DiffRow& row : rows) list.push_back(row_json(row));
+  return list;
+}
+
+}  // namespace
+
+std::string diff_json(const Diff& diff) {
+  json object;
+  object["schema"] = "redline.diff/1";
+  object["before"] = side_json(diff.before);
+  object["after"] = side_json(diff.after);
+  object["speedup"] = or_null(diff.speedup());
+  object["basis_samples"] = or_null(diff.basis_samples);
+  object["step"] = step_json(diff.step);
+  json& parts = object["step_breakdown_ns"] = json::object();
+  for (const DiffRow& row : diff.breakdown) {
+    parts[row.name] = {
+        {"before", row.before_ns}, {"after", row.after_ns}, {"delta", row.delta_ns()}};
+  }
+  object["operators"] = rows_json(diff.operators);
+  object["kernels"] = rows_json(diff.kernels);
+  object["collectives"] = rows_json(diff.collectives);
+  object["copies"] = rows_json(diff.copies);
+  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,168 @@
+#include "trace/report/diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/trace_text.h"
+#include "trace/read/reader.h"
+#include "trace/report/text_canvas.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::kMs;
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Steps of a CPU job, in each of which `kernels` of the given lengths run.
+struct Steps {
+  std::vector<int64_t> step_ns;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> kernels = {};
+  std::string top = {};
+};
+
+std::shared_ptr<const Trace> trace_of(const Steps& steps) {
+  TraceText text;
+  if (!steps.top.empty()) text.top(steps.top);
+  int64_t begin_ns = 0;
+  uint32_t id = 0;
+  for (size_t i = 0; i < steps.step_ns.size(); ++i) {
+    const int64_t end_ns = begin_ns + steps.step_ns[i];
+    text.step(static_cast<int>(i), begin_ns, end_ns).cpu_op("aten::mm", begin_ns, end_ns);
+    int64_t at_ns = begin_ns + 1000;
+    for (const auto& [name, lengths] : steps.kernels) {
+      text.runtime("cudaLaunchKernel", at_ns, at_ns + 10, ++id);
+      text.kernel(name, at_ns + 100, at_ns + 100 + lengths[i], on_stream(7, id));
+      at_ns += 100 + lengths[i];
+    }
+    begin_ns = end_ns;
+  }
+  return *parse_trace("test.json", text.str());
+}
+
+Diff diff_of(const Steps& before, const Steps& after) {
+  return compare_runs({trace_of(before)}, {trace_of(after)});
+}
+
+const DiffRow& row_of(const std::vector<DiffRow>& rows, const std::string& name) {
+  for (const DiffRow& row : rows) {
+    if (row.name == name) return row;
+  }
+  static const DiffRow kNone;
+  ADD_FAILURE() << "no row " << name;
+  return kNone;
+}
+
+TEST(Diff, NothingIsOneTimesSlower) {
+  const Steps steps{{100 * kMs}};
+  const std::string text = diff_text(diff_of(steps, steps), {}, {});
+  EXPECT_THAT(text, HasSubstr("as fast as before"));
+  EXPECT_THAT(text, Not(HasSubstr("1.00 x")));
+}
+
+TEST(Diff, AChangeBeyondTheNoiseOfTheStepsIsClear) {
+  const Diff diff = diff_of({{100 * kMs, 101 * kMs, 99 * kMs, 100 * kMs}},
+                            {{80 * kMs, 81 * kMs, 79 * kMs, 80 * kMs}});
+  EXPECT_DOUBLE_EQ(*diff.speedup(), 1.25);
+  ASSERT_TRUE(diff.step);
+  EXPECT_TRUE(diff.step->is_clear());
+  EXPECT_LT(diff.step->high, 0);
+  EXPECT_EQ(diff.step_delta_ns(), -20 * kMs);
+  EXPECT_THAT(diff_text(diff, {}), HasSubstr("1.25 x faster"));
+}
+
+TEST(Diff, AChangeWithinTheNoiseOfTheStepsIsNot) {
+  const Diff diff = diff_of({{100 * kMs, 140 * kMs, 70 * kMs}}, {{90 * kMs, 130 * kMs, 60 * kMs}});
+  EXPECT_FALSE(diff.step->is_clear());
+  EXPECT_THAT(diff_text(diff, {}), HasSubstr("no clear difference"));
+  EXPECT_THAT(diff_text(diff, {}), Not(HasSubstr("faster")));
+}
+
+TEST(Diff, OneStepTellsNoNoise) {
+  const Diff diff = diff_of({{100 * kMs}}, {{80 * kMs}});
+  EXPECT_FALSE(diff.step);
+  EXPECT_DOUBLE_EQ(*diff.speedup(), 1.25);
+  EXPECT_THAT(diff_text(diff, {}), HasSubstr("one step on a side"));
+  EXPECT_EQ(row_of(diff.operators, "aten::mm").verdict, Verdict::kUnknown);
+}
+
+TEST(Diff, KernelsAreJudgedByTheirSumsOverSteps) {
+  const std::vector<int64_t> steps(4, 100 * kMs);
+  const Diff diff = diff_of({steps,
+                             {{"grows", {5 * kMs, 6 * kMs, 5 * kMs, 6 * kMs}},
+                              {"wobbles", {1 * kMs, 9 * kMs, 1 * kMs, 9 * kMs}},
+                              {"goes", {kMs, kMs, kMs, kMs}}}},
+                            {steps,
+                             {{"grows", {15 * kMs, 16 * kMs, 15 * kMs, 16 * kMs}},
+                              {"wobbles", {2 * kMs, 10 * kMs, 2 * kMs, 10 * kMs}},
+                              {"comes", {kMs, kMs, kMs, kMs}}}});
+  EXPECT_EQ(row_of(diff.kernels, "grows").verdict, Verdict::kSlower);
+  EXPECT_EQ(row_of(diff.kernels, "grows").delta_ns(), 10 * kMs);
+  EXPECT_EQ(row_of(diff.kernels, "wobbles").verdict, Verdict::kUnclear);
+  EXPECT_EQ(row_of(diff.kernels, "goes").verdict, Verdict::kGone);
+  EXPECT_EQ(row_of(diff.kernels, "comes").verdict, Verdict::kNew);
+  EXPECT_EQ(diff.kernels.front().name, "grows") << "the largest change first";
+  const std::string text = diff_text(diff, {});
+  EXPECT_THAT(text, HasSubstr("1 slower, 1 new, 1 gone, 1 unclear"));
+  EXPECT_THAT(text, HasSubstr("~+1.0 ms"));
+}
+
+TEST(Diff, WhereTheBatchChangedTheSameSamplesAreCompared) {
+  const auto samples = [](int count) {
+    return fmt::format(R"("redline": {{"samples_per_step": {}}})", count);
+  };
+  const Diff diff =
+      diff_of({{100 * kMs, 100 * kMs}, {}, samples(10)}, {{150 * kMs, 150 * kMs}, {}, samples(20)});
+  EXPECT_EQ(diff.basis_samples, 10);
+  EXPECT_NEAR(*diff.speedup(), 4.0 / 3, 1e-9);
+  EXPECT_NEAR(diff.step->difference, -25.0 * kMs, 1);
+  EXPECT_EQ(row_of(diff.operators, "aten::mm").after_ns, 75 * kMs);
+}
+
+TEST(Diff, JsonHasItsFields) {
+  const auto json = nlohmann::json::parse(
+      diff_json(diff_of({{100 * kMs, 101 * kMs}, {{"k", {kMs, kMs}}}}, {{80 * kMs, 81 * kMs}})));
+  EXPECT_EQ(json["schema"], "redline.diff/1");
+  EXPECT_EQ(json["step"]["delta_ns"], -20 * kMs);
+  EXPECT_EQ(json["step"]["verdict"], "faster");
+  EXPECT_EQ(json["kernels"][0]["verdict"], "gone");
+  EXPECT_TRUE(json.contains("collectives"));
+  EXPECT_TRUE(json.contains("copies"));
+}
+
+TEST(Diff, RealRunsFitIn80Columns) {
+  const std::string folder = std::string(REDLINE_SHARED_DIR) + "/traces/";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
+  const auto read = [&](const char* name) {
+    return Traces{*read_trace(folder + name + ".pt.trace.json.gz")};
+  };
+  struct Pair {
+    const char* before;
+    const char* after;
+  };
+  for (const Pair& pair : {Pair{"diff_before_a100_rank3", "diff_after_v100_rank1"},
+                           Pair{"resnet50_v100_workers0", "resnet50_v100_workers4"},
+                           Pair{"fsdp_sampled_rank0", "fsdp_sampled_rank1"}}) {
+    const Diff diff = compare_runs(read(pair.before), read(pair.after));
+    std::istringstream text(diff_text(diff, {}, {TextScope::kAll}));
+    for (std::string line; std::getline(text, line);) EXPECT_LE(columns(line), 80) << line;
+  }
+}
+
+// Two ranks of one run at one time: what differs is noise.
+TEST(Diff, RanksOfOneRunAreNotTold) {
+  const std::string folder = std::string(REDLINE_SHARED_DIR) + "/traces/";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
+  const Diff diff = compare_runs({*read_trace(folder + "fsdp_sampled_rank0.pt.trace.json.gz")},
+                                 {*read_trace(folder + "fsdp_sampled_rank1.pt.trace.json.gz")});
+  EXPECT_FALSE(diff.step->is_clear());
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trace/base/format.h"
+#include "trace/report/diff.h"
+#include "trace/report/kernel_name.h"
+#include "trace/report/text_canvas.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kDiffNameColumns = 35;
+constexpr double kLeastShown = 0.005;  // less would read "1.00 x"
+
+std::string verdict_text(double speedup) {
+  if (std::abs(speedup - 1) < kLeastShown) return "as fast as before";
+  return speedup > 1 ? fmt::format("{:.2f} x faster", speedup)
+                     : fmt::format("{:.2f} x slower", 1 / speedup);
+}
+
+Hue hue_of(Verdict verdict, int64_t delta_ns) {
+  if (verdict == Verdict::kUnclear) return Hue::kDim;
+  if (delta_ns == 0) return Hue::kDim;
+  return delta_ns < 0 ? Hue::kGreen : Hue::kRed;
+}
+
+std::string signed_ns(int64_t ns) { return (ns > 0 ? "+" : "") + format_ns(ns); }
+
+std::string place(const DiffSide& side) {
+  const std::string& path = side.paths.front();
+  const size_t slash = path.find_last_of('/');
+  if (side.paths.size() == 1) return slash == std::string::npos ? path : path.substr(slash + 1);
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// "12", "0.5", "12 > 14"
+std::string calls_text(const DiffRow& row) {
+  const auto one = [](double count) {
+    return std::abs(count - std::round(count)) < 0.05 ? format_count(std::llround(count))
+                                                      : fmt::format("{:.1f}", count);
+  };
+  const std::string before = one(row.before_count), after = one(row.after_count);
+  return before == after ? before : before + "→" + after;
+}
+
+class TextDiff {
+ public:
+  TextDiff(const Diff& diff, const TextStyle& style, const TextScope& scope)
+      : diff_(diff), scope_(scope), canvas_(style) {}
+
+  std::string write() {
+    write_side("before", diff_.before);
+    write_side("after", diff_.after);
+    if (diff_.before.gpu != diff_.after.gpu) {
+      canvas_
+          .left(elide(fmt::format("        not the same GPU: {}, then {}", known(diff_.before.gpu),
+                                  known(diff_.after.gpu)),
+                      80),
+                0, Hue::kYellow)
+          .end_line();
+    }
+    canvas_.end_line();
+    write_speed();
+    write_breakdown();
+    write_table("KERNELS", diff_.kernels, true);
+    write_table("OPERATORS, own host time", diff_.operators, false);
+    write_table("COLLECTIVES", diff_.collectives, false);
+    write_table("COPIES", diff_.copies, false);
+    if (any_unclear_) {
+      canvas_.left("~ no clear difference: steps of the same run differ as much", 0, Hue::kDim)
+          .end_line();
+    }
+    canvas_.left("more: redline diff --all BEFORE AFTER, or --format json", 0, Hue::kDim)
+        .end_line();
+    return canvas_.take();
+  }
+
+ private:
+  static std::string known(const std::string& gpu) { return gpu.empty() ? "unknown" : gpu; }
+
+  void write_side(const char* title, const DiffSide& side) {
+    const std::string counts = fmt::format("{} · {}", format_plural(side.rank_count, "rank"),
+                                           format_plural(side.step_count, "step"));
+    canvas_.left(title, 8, Hue::kDim)
+        .left(elide_middle(place(side), 70 - columns(counts)), 72 - columns(counts), Hue::kBold)
+        .left(counts)
+        .end_line();
+  }
+
+  void write_line(const char* title, const std::string& before, const std::string& after,
+                  const std::string& verdict, Hue hue) {
+    canvas_.left(title, 20, Hue::kBold)
+        .right(before, 14)
+        .left("  →")
+        .right(after, 14)
+        .left("     ")
+        .left(verdict, 0, hue)
+        .end_line();
+  }
+
+  void write_speed() {
+    const DiffSide &before = diff_.before, &after = diff_.after;
+    const auto speedup = diff_.speedup();
+    const bool clear = diff_.step && diff_.step->is_clear();
+    const bool by_samples = diff_.basis_samples && speedup;
+    std::string verdict = speedup ? verdict_text(*speedup) : "";
+    Hue hue = speedup && *speedup > 1 ? Hue::kGreen : Hue::kRed;
+    if (speedup && std::abs(*speedup - 1) < kLeastShown) hue = Hue::kDim;
+    if (diff_.step && !clear) {
+      verdict = "no clear difference";
+      hue = Hue::kDim;
+    }
+    // Steps of different size do not compare; samples a second do.
+    write_line("STEP", format_ns(before.step_ns), format_ns(after.step_ns),
+               by_samples ? "" : verdict, hue);
+    if (by_samples) {
+      write_line("SAMPLES a step", format_count(std::llround(*before.samples_per_step)),
+                 format_count(std::llround(*after.samples_per_step)), "", Hue::kNone);
+    }
+    if (before.samples_per_second && after.samples_per_second) {
+      write_line("SAMPLES a second", format_count(std::llround(*before.samples_per_second)),
+                 format_count(std::llround(*after.samples_per_second)), verdict, hue);
+    }
+    write_interval();
+    canvas_.end_line();
+  }
+
+  void write_interval() {
+    if (!diff_.step) {
+      canvas_
+          .left("  one step on a side: nobody knows how much steps differ by themselves", 0,
+                Hue::kDim)
+          .end_line();
+      return;
+    }
+    const auto ns = [](double value) { return signed_ns(std::llround(value)); };
+    canvas_
+        .left(fmt::format("  change {}, with 95 % certainty between {} and {}",
+                          ns(diff_.step->difference), ns(diff_.step->low), ns(diff_.step->high)),
+              0, Hue::kDim)
+        .end_line();
+  }
+
+  void write_breakdown() {
+    const int64_t step_ns = diff_.step_delta_ns();
+    canvas_
+        .left(diff_.basis_samples ? fmt::format("WHERE {} SAMPLES GO",
+                                                format_count(std::llround(*diff_.basis_samples)))
+                                  : "WHERE A STEP GOES",
+              31, Hue::kBold)
+        .right("before", 11, Hue::kDim)
+        .right("after", 11, Hue::kDim)
+        .right("change", 12, Hue::kDim)
+        .right("of the change", 15, Hue::kDim)
+        .end_line();
+    for (const DiffRow& row : diff_.breakdown) {
+      if (row.before_ns == 0 && row.after_ns == 0) continue;
+      canvas_.left("  ")
+          .left(row.name, 29)
+          .right(row.before_ns == 0 ? "-" : format_ns(row.before_ns), 11)
+          .right(row.after_ns == 0 ? "-" : format_ns(row.after_ns), 11)
+          .right(signed_ns(row.delta_ns()), 12, hue_of(row.verdict, row.delta_ns()))
+          .right(step_ns == 0 ? ""
+                              : format_percent(static_cast<double>(row.delta_ns()) /
+                                               static_cast<double>(step_ns)),
+                 15)
+          .end_line();
+    }
+    canvas_.end_line();
+  }
+
+  [[nodiscard]] static std::string summary_of(const std::vector<DiffRow>& rows) {
+    std::array<int64_t, 6> counts{};
+    for (const DiffRow& row : rows) ++counts[static_cast<size_t>(row.verdict)];
+    std::string text;
+    for (const Verdict verdict :
+         {Verdict::kSlower, Verdict::kFaster, Verdict::kNew, Verdict::kGone, Verdict::kUnclear}) {
+      const int64_t count = counts[static_cast<size_t>(verdict)];
+      if (count == 0) continue;
+      text += fmt::format("{}{} {}", text.empty() ? "  " : ", ", format_count(count),
+                          verdict_name(verdict));
+    }
+    return text;
+  }
+
+  void write_table(const std::string& title, const std::vector<DiffRow>& rows, bool kernels) {
+    const bool changed = std::any_of(rows.begin(), rows.end(),
+                                     [](const DiffRow& row) { return row.delta_ns() != 0; });
+    if (!changed) return;
+    canvas_.left(title, 37, Hue::kBold)
+        .right("calls", 12, Hue::kDim)
+        .right("before", 10, Hue::kDim)
+        .right("after", 10, Hue::kDim)
+        .right("change", 11, Hue::kDim)
+        .end_line();
+    size_t shown = 0;
+    for (const DiffRow& row : rows) {
+      if (row.delta_ns() == 0 || shown++ >= scope_.top) continue;
+      write_row(row, kernels);
+    }
+    canvas_.left(summary_of(rows), 0, Hue::kDim).end_line();
+    canvas_.end_line();
+  }
+
+  void write_row(const DiffRow& row, bool kernel) {
+    const bool unclear = row.verdict == Verdict::kUnclear;
+    any_unclear_ = any_unclear_ || unclear;
+    canvas_.left("  ")
+        .left(kernel ? short_kernel_name(row.name, kDiffNameColumns)
+                     : elide_middle(row.name, kDiffNameColumns),
+              kDiffNameColumns)
+        .right(calls_text(row), 12)
+        .right(row.verdict == Verdict::kNew ? "new" : format_ns(row.before_ns), 10)
+        .right(row.verdict == Verdict::kGone ? "gone" : format_ns(row.after_ns), 10)
+        .right((unclear ? "~" : "") + signed_ns(row.delta_ns()), 11,
+               hue_of(row.verdict, row.delta_ns()))
+        .end_line();
+  }
+
+  const Diff& diff_;
+  const TextScope& scope_;
+  TextCanvas canvas_;
+  bool any_unclear_ = false;
+};
+
+}  // namespace
+
+std::string diff_text(const Diff& diff, const TextStyle& style, const TextScope& scope) {
+  return TextDiff(diff, style, scope).write();
+}
+
+}  // namespace redline::trace

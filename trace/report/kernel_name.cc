@@ -1,0 +1,185 @@
+#include "trace/report/kernel_name.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <vector>
+
+#include "trace/base/contains.h"
+#include "trace/report/text_canvas.h"
+
+namespace redline::trace {
+namespace {
+
+using std::string_view;
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+void erase_all(std::string& text, string_view part) {
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) {
+    text.erase(at, part.size());
+  }
+}
+
+// The argument list that ends a function's name, and " const" behind it.
+void drop_arguments(std::string& name) {
+  if (name.empty() || name.back() != ')') return;
+  int depth = 0;
+  for (size_t at = name.size(); at-- > 0;) {
+    if (name[at] == ')') ++depth;
+    if (name[at] == '(' && --depth == 0) {
+      if (at > 0) name.resize(at);
+      return;
+    }
+  }
+}
+
+// "a::b::c" is "c", wherever it stands.
+std::string without_namespaces(string_view name) {
+  std::string out;
+  size_t word = 0;
+  for (size_t at = 0; at < name.size(); ++at) {
+    if (name.substr(at, 2) == "::") {
+      out.resize(word);
+      ++at;
+      continue;
+    }
+    if (!is_word(name[at])) word = out.size() + 1;
+    out += name[at];
+  }
+  return out;
+}
+
+// The arguments of the first template, as they stand between its brackets.
+std::vector<string_view> template_arguments(string_view name) {
+  std::vector<string_view> arguments;
+  const size_t open = name.find('<');
+  if (open == string_view::npos) return arguments;
+  int depth = 0;
+  size_t begin = open + 1;
+  for (size_t at = open; at < name.size(); ++at) {
+    const char c = name[at];
+    if (c == '<' || c == '(') ++depth;
+    if (c == '>' || c == ')') --depth;
+    if ((c == ',' && depth == 1) || depth == 0) {
+      arguments.push_back(name.substr(begin, at - begin));
+      begin = at + 1;
+    }
+    if (depth == 0) break;
+  }
+  return arguments;
+}
+
+bool tells_nothing(string_view word) {
+  constexpr std::array<string_view, 42> kWords = {"float",
+                                                  "double",
+                                                  "int",
+                                                  "long",
+                                                  "unsigned",
+                                                  "char",
+                                                  "bool",
+                                                  "short",
+                                                  "true",
+                                                  "false",
+                                                  "const",
+                                                  "void",
+                                                  "Half",
+                                                  "BFloat16",
+                                                  "__half",
+                                                  "__nv_bfloat16",
+                                                  "lambda",
+                                                  "operator",
+                                                  "Array",
+                                                  "array",
+                                                  "tuple",
+                                                  "float2",
+                                                  "float4",
+                                                  "int8_t",
+                                                  "uint8_t",
+                                                  "TrivialOffsetCalculator",
+                                                  "OffsetCalculator",
+                                                  "LoadWithoutCast",
+                                                  "StoreWithoutCast",
+                                                  "BinaryFunctor",
+                                                  "AUnaryFunctor",
+                                                  "BUnaryFunctor",
+                                                  "gpu_kernel_impl",
+                                                  "gpu_kernel_impl_nocast",
+                                                  "TensorIteratorBase",
+                                                  "TensorIterator",
+                                                  "TensorListMetadata",
+                                                  "FusedOptimizerTensorListMetadata",
+                                                  "ReduceOp",
+                                                  "func_wrapper_t",
+                                                  "size_t",
+                                                  "cudnnKernelDataType_t"};
+  return word.size() < 3 || std::isdigit(static_cast<unsigned char>(word.front())) != 0 ||
+         is_any(word, kWords);
+}
+
+// The first word in the template's arguments that names an operation; empty where none does.
+string_view operation_of(string_view name) {
+  const size_t open = name.find('<');
+  if (open == string_view::npos) return {};
+  for (size_t at = open; at < name.size();) {
+    if (!is_word(name[at])) {
+      ++at;
+      continue;
+    }
+    size_t end = at;
+    while (end < name.size() && is_word(name[end])) ++end;
+    const string_view word = name.substr(at, end - at);
+    if (!tells_nothing(word)) return word;
+    at = end;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string elide_middle(string_view utf8, size_t width) {
+  if (columns(utf8) <= width || width < 4) return elide(utf8, width);
+  const size_t tail = (width - 1) / 3, head = width - 1 - tail;
+  // Columns are code points: find where the last `tail` of them begin.
+  size_t at = utf8.size();
+  for (size_t left = tail; left > 0; --left) {
+    do {
+      --at;
+    } while (at > 0 && (static_cast<uint8_t>(utf8[at]) & 0xC0) == 0x80);
+  }
+  return elide(utf8, head + 1) + elide(utf8.substr(at), tail);
+}
+
+std::string plain_kernel_name(string_view name) {
+  std::string plain(name);
+  constexpr string_view kVoid = "void ";
+  if (plain.compare(0, kVoid.size(), kVoid) == 0) plain.erase(0, kVoid.size());
+  drop_arguments(plain);
+  erase_all(plain, "(anonymous namespace)::");
+  plain = without_namespaces(plain);
+  erase_all(plain, " ");
+  // CUTLASS wraps everything into one kernel template: what it wraps is the name.
+  const auto arguments = template_arguments(plain);
+  const string_view function = string_view(plain).substr(0, plain.find('<'));
+  constexpr std::array<string_view, 3> kWrappers = {"Kernel", "Kernel2", "device_kernel"};
+  if (arguments.size() == 1 && is_any(function, kWrappers)) return std::string(arguments.front());
+  return plain;
+}
+
+std::string short_kernel_name(string_view name, size_t width) {
+  // "Memcpy HtoD (Pageable -> Device)" is no function.
+  if (name.substr(0, 7) == "Memcpy " || name.substr(0, 7) == "Memset ") {
+    return elide_middle(name, width);
+  }
+  const std::string plain = plain_kernel_name(name);
+  if (columns(plain) <= width) return elide(plain, width);
+  const string_view operation = operation_of(plain);
+  if (operation.empty() || operation.size() + 8 > width) {
+    const std::string function = plain.substr(0, plain.find('<'));
+    return elide_middle(columns(function) + 8 > width ? function : plain, width);
+  }
+  const std::string tail = "<" + std::string(operation) + ">";
+  return elide(plain.substr(0, plain.find('<')), width - tail.size()) + tail;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,89 @@
+#include "trace/report/kernel_name.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "trace/report/text_canvas.h"
+
+namespace redline::trace {
+namespace {
+
+TEST(KernelName, KeepsTheTellingPart) {
+  struct Row {
+    const char* name;
+    const char* shown;
+  };
+  for (const Row& row : {
+           Row{"volta_sgemm_128x64_nn", "volta_sgemm_128x64_nn"},
+           Row{"void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float, "
+               "float, cudnnTensorStruct)",
+               "bn_bw_1C11_kernel_new<flo…,512,true,1>"},
+           Row{"void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, "
+               "float, float, at::native::MulFunctor<float> >, at::detail::Array<char*, 3> >(int, "
+               "at::native::BinaryFunctor<float, float, float, at::native::MulFunctor<float> >, "
+               "at::detail::Array<char*, 3>)",
+               "vectorized_elementwise_ke…<MulFunctor>"},
+           Row{"void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous "
+               "namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar)::"
+               "{lambda()#1}::operator()() const::{lambda(float)#1}, at::detail::Array<char*, 2> "
+               ">(int)",
+               "vectorized_eleme…<launch_clamp_scalar>"},
+           Row{"void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4>("
+               "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4::Params)",
+               "cutlass_80_tensorop_s1688…x4_nn_align4"},
+           Row{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+               "ncclDevKernel_AllReduce_S…_f32_RING_LL"},
+           Row{"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"},
+           Row{"", ""},
+           Row{")", ")"},
+           Row{"a<b", "a<b"},
+           Row{"((", "(("},
+       }) {
+    const std::string shown = short_kernel_name(row.name, 38);
+    EXPECT_LE(columns(shown), 38);
+    EXPECT_EQ(shown, row.shown);
+  }
+}
+
+TEST(KernelName, ElidesTheMiddleByColumnsNotBytes) {
+  EXPECT_EQ(elide_middle("0123456789", 10), "0123456789");
+  EXPECT_EQ(elide_middle("0123456789", 7), "0123…89");
+  EXPECT_EQ(elide_middle("ääääääääää", 7), "ääää…ää");
+  EXPECT_EQ(elide_middle("a\nb", 10), "a?b");
+  EXPECT_EQ(columns(elide_middle("\xff\xfe\x80\x80\x80 broken text here", 8)), 8);
+}
+
+TEST(KernelName, TakesAnyText) {
+  constexpr std::string_view kPieces[] = {"<",
+                                          ">",
+                                          "(",
+                                          ")",
+                                          "::",
+                                          ",",
+                                          " ",
+                                          "void ",
+                                          "float",
+                                          "Kernel",
+                                          "a",
+                                          "\xc3",
+                                          "\xa4",
+                                          "(anonymous namespace)::",
+                                          "{lambda()#1}",
+                                          "MulFunctor",
+                                          "0",
+                                          "\n"};
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string name;
+    for (size_t pieces = random() % 12; pieces > 0; --pieces) {
+      name += kPieces[random() % std::size(kPieces)];
+    }
+    const size_t width = 1 + random() % 30;
+    EXPECT_LE(columns(short_kernel_name(name, width)), width) << name;
+    EXPECT_LE(columns(elide_middle(name, width)), width) << name;
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

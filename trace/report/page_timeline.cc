@@ -1,0 +1,231 @@
+#include "trace/report/page_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr uint32_t kMostDepths = 8;  // of a thread
+constexpr size_t kMostRankLanes = 16;
+constexpr size_t kMostSpans = 3000;  // of a rank's lane
+
+bool overlaps(Interval left, Interval right) {
+  return left.begin_ns < right.end_ns && left.end_ns > right.begin_ns;
+}
+
+// A moment counts, too.
+bool touches(const EvidenceEvent& event, Interval window) {
+  return event.begin_ns < window.end_ns && event.end_ns >= window.begin_ns;
+}
+
+// The step in which most findings have events; the first of those.
+Interval choose_window(const Report& report, size_t trace) {
+  const std::vector<Step>& steps = report.traces[trace].steps;
+  if (steps.empty()) return {};
+  const auto shown_in = [&](const Step& step) {
+    return std::count_if(
+        report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
+          return finding.trace == trace && std::any_of(finding.events.begin(), finding.events.end(),
+                                                       [&](const EvidenceEvent& event) {
+                                                         return touches(event, step.window);
+                                                       });
+        });
+  };
+  const auto best = std::max_element(
+      steps.begin(), steps.end(),
+      [&](const Step& left, const Step& right) { return shown_in(left) < shown_in(right); });
+  return {std::min(best->host.begin_ns, best->window.begin_ns),
+          std::max(best->host.end_ns, best->window.end_ns)};
+}
+
+// An event of the finding inside the window, or else the longest slice of the same name there.
+std::optional<EvidenceEvent> evidence_within(const Trace& trace, const Finding& finding,
+                                             Interval window) {
+  for (const EvidenceEvent& event : finding.events) {
+    if (touches(event, window)) return event;
+  }
+  if (finding.events.empty() || !finding.events.front().slice) return std::nullopt;
+  const StringId name = trace.slices().name[finding.events.front().slice.value];
+  std::optional<SliceId> longest;
+  for_each_slice(trace, [&](SliceId slice, Category) {
+    if (trace.slices().name[slice.value] != name) return;
+    const Interval interval = interval_of(trace, slice);
+    if (!overlaps(interval, window)) return;
+    if (!longest || interval.length_ns() > duration_ns(trace, *longest)) longest = slice;
+  });
+  if (!longest) return std::nullopt;
+  const Interval interval = interval_of(trace, *longest);
+  return EvidenceEvent{*longest, interval.begin_ns, interval.end_ns, finding.events.front().name};
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+bool is_drawn(const Trace& trace, const Track& track) {
+  if (track.lane_count == 0) return false;
+  if (track.kind == TrackKind::kGpuStream) return true;
+  if (track.kind != TrackKind::kCpuThread) return false;
+  const Lane& lane = trace.lanes()[track.first_lane.value];
+  const Category category = trace.slices().category[lane.first.value];
+  return category != Category::kSpan && category != Category::kOverhead;
+}
+
+std::string title_of(const Trace& trace, const Track& track) {
+  if (track.kind == TrackKind::kGpuStream) return fmt::format("stream {}", track.stream);
+  return fmt::format("thread {}", trace.string(track.tid));
+}
+
+std::string note_of(const Trace& trace, const Track& track) {
+  if (track.kind == TrackKind::kGpuStream) return fmt::format("GPU {}", track.device);
+  return std::string(trimmed(trace.string(track.process_name)));
+}
+
+std::vector<DrawnSlice> slices_within(const Trace& trace, const Lane& lane, Interval window) {
+  const auto& begins = trace.slices().begin_ns;
+  const auto& ends = trace.slices().end_ns;
+  std::vector<DrawnSlice> slices;
+  for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    if (begins[i] >= window.end_ns) break;
+    if (ends[i] > window.begin_ns) slices.push_back({SliceId{i}, {begins[i], ends[i]}});
+  }
+  return slices;
+}
+
+void add_lanes(const Trace& trace, Interval window, bool on_device, PageTimeline& timeline) {
+  std::vector<const Track*> tracks;
+  for (const Track& track : trace.tracks()) {
+    if (is_drawn(trace, track) && (track.kind == TrackKind::kGpuStream) == on_device) {
+      tracks.push_back(&track);
+    }
+  }
+  std::stable_sort(tracks.begin(), tracks.end(), [](const Track* left, const Track* right) {
+    return std::pair(left->device, left->sort_index) < std::pair(right->device, right->sort_index);
+  });
+  for (const Track* track : tracks) {
+    for (uint32_t depth = 0; depth < std::min(track->lane_count, kMostDepths); ++depth) {
+      auto slices = slices_within(trace, trace.lanes()[track->first_lane.value + depth], window);
+      if (slices.empty()) break;
+      timeline.slice_count += slices.size();
+      timeline.lanes.push_back(
+          {title_of(trace, *track), note_of(trace, *track), depth, std::move(slices)});
+    }
+  }
+}
+
+// Leaves out the shortest slices where there are more than the page draws.
+void thin_out(PageTimeline& timeline) {
+  std::vector<int64_t> lengths;
+  for (const DrawnLane& lane : timeline.lanes) {
+    for (const DrawnSlice& slice : lane.slices) lengths.push_back(slice.interval.length_ns());
+  }
+  timeline.drawn_count = lengths.size();
+  if (lengths.size() <= kMostDrawnSlices) return;
+  const auto limit = lengths.begin() + static_cast<std::ptrdiff_t>(kMostDrawnSlices);
+  std::nth_element(lengths.begin(), limit, lengths.end(), std::greater<>());
+  timeline.drawn_count = 0;
+  for (DrawnLane& lane : timeline.lanes) {
+    std::erase_if(lane.slices,
+                  [&](const DrawnSlice& slice) { return slice.interval.length_ns() <= *limit; });
+    timeline.drawn_count += lane.slices.size();
+  }
+  std::erase_if(timeline.lanes, [](const DrawnLane& lane) { return lane.slices.empty(); });
+}
+
+// Each piece of the window in the state that took most of it: no screen shows more.
+std::vector<DeviceSpan> coarse(const std::vector<DeviceSpan>& exact, Interval window) {
+  std::vector<std::array<int64_t, kDeviceStateCount>> pieces(kMostSpans);
+  const double piece_ns = static_cast<double>(window.length_ns()) / static_cast<double>(kMostSpans);
+  const auto border = [&](size_t piece) {
+    return window.begin_ns + static_cast<int64_t>(piece_ns * static_cast<double>(piece));
+  };
+  for (const DeviceSpan& span : exact) {
+    auto piece = static_cast<size_t>(static_cast<double>(span.interval.begin_ns - window.begin_ns) /
+                                     piece_ns);
+    for (; piece < kMostSpans && border(piece) < span.interval.end_ns; ++piece) {
+      const int64_t inside_ns = std::min(span.interval.end_ns, border(piece + 1)) -
+                                std::max(span.interval.begin_ns, border(piece));
+      pieces[piece][static_cast<size_t>(span.state)] += std::max<int64_t>(0, inside_ns);
+    }
+  }
+  std::vector<DeviceSpan> spans;
+  for (size_t i = 0; i < kMostSpans; ++i) {
+    auto& times = pieces[i];
+    times[0] = border(i + 1) - border(i) - std::accumulate(times.begin(), times.end(), int64_t{0});
+    const auto state =
+        static_cast<DeviceState>(std::max_element(times.begin(), times.end()) - times.begin());
+    if (state == DeviceState::kIdle) continue;
+    if (!spans.empty() && spans.back().state == state &&
+        spans.back().interval.end_ns == border(i)) {
+      spans.back().interval.end_ns = border(i + 1);
+    } else {
+      spans.push_back({{border(i), border(i + 1)}, state});
+    }
+  }
+  return spans;
+}
+
+RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
+  RankLane lane;
+  const auto rank = analysis.trace->metadata().rank;
+  lane.title = fmt::format("rank {}", rank.value_or(static_cast<int>(index)));
+  lane.spans = device_states(analysis.device_work, std::nullopt, window);
+  if (lane.spans.size() > kMostSpans) lane.spans = coarse(lane.spans, window);
+  return lane;
+}
+
+// The window of the drawn rank on the clock of another.
+Interval window_on(const Report& report, size_t from, size_t to, Interval window) {
+  if (!report.comparison || from == to) return window;
+  const auto& clocks = report.comparison->clocks;
+  if (clocks.size() != report.traces.size() || !clocks[from] || !clocks[to]) return window;
+  const int64_t shift_ns = clocks[from]->offset_ns - clocks[to]->offset_ns;
+  return {window.begin_ns + shift_ns, window.end_ns + shift_ns};
+}
+
+}  // namespace
+
+PageTimeline page_timeline(const Report& report) {
+  PageTimeline timeline;
+  timeline.trace = report.findings.empty() ? 0 : report.findings.front().trace;
+  const Analysis& analysis = report.traces[timeline.trace];
+  const Trace& trace = *analysis.trace;
+  timeline.window = choose_window(report, timeline.trace);
+  for (const Step& step : analysis.steps) {
+    if (step.number && overlaps(step.window, timeline.window) && timeline.title.empty()) {
+      timeline.title = fmt::format("step {}", *step.number);
+    }
+  }
+  if (timeline.title.empty()) timeline.title = "the whole recording";
+  const auto rank = trace.metadata().rank;
+  if (rank && report.traces.size() > 1) timeline.title += fmt::format(" of rank {}", *rank);
+
+  add_lanes(trace, timeline.window, false, timeline);
+  add_lanes(trace, timeline.window, true, timeline);
+  thin_out(timeline);
+  for (size_t i = 0; i < std::min(report.traces.size(), kMostRankLanes); ++i) {
+    if (report.traces[i].gpus.empty()) continue;
+    const Interval window = window_on(report, timeline.trace, i, timeline.window);
+    RankLane lane = rank_lane(report.traces[i], i, window);
+    for (DeviceSpan& span : lane.spans) {
+      span.interval.begin_ns += timeline.window.begin_ns - window.begin_ns;
+      span.interval.end_ns += timeline.window.begin_ns - window.begin_ns;
+    }
+    timeline.ranks.push_back(std::move(lane));
+  }
+  for (const Finding& finding : report.findings) {
+    timeline.evidence.push_back(finding.trace == timeline.trace
+                                    ? evidence_within(trace, finding, timeline.window)
+                                    : std::nullopt);
+  }
+  return timeline;
+}
+
+}  // namespace redline::trace

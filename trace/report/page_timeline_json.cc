@@ -1,0 +1,131 @@
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
+
+#include "trace/analysis/breakdown.h"
+#include "trace/analysis/collective_names.h"
+#include "trace/model/slice_view.h"
+#include "trace/report/page_timeline.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Index into the colours of the page's script.
+int colour_of(Category category, std::string_view name) {
+  switch (category) {
+    case Category::kKernel:
+      return is_communication_kernel(name) ? 3 : 2;
+    case Category::kMemcpy:
+    case Category::kMemset:
+      return 4;
+    case Category::kUserAnnotation:
+    case Category::kGpuUserAnnotation:
+      return is_dataloader_wait(name) ? 5 : is_communication_op(name) ? 3 : 1;
+    case Category::kCpuOp:
+      return is_communication_op(name) ? 3 : 0;
+    case Category::kRuntime:
+    case Category::kDriver:
+      return 6;
+    case Category::kPythonFunction:
+      return 7;
+    default:
+      return 8;
+  }
+}
+
+// Each name once: [name, colour].
+class Names {
+ public:
+  explicit Names(const Trace& trace) : trace_(trace) {}
+
+  size_t index_of(SliceId slice) {
+    const Category category = trace_.slices().category[slice.value];
+    const uint64_t key =
+        (uint64_t{trace_.slices().name[slice.value].value} << 8) | static_cast<uint64_t>(category);
+    const auto [found, is_new] = index_.try_emplace(key, index_.size());
+    if (is_new) {
+      const std::string_view name = name_of(trace_, slice);
+      list_.push_back({std::string(name.substr(0, kLongestName)), colour_of(category, name)});
+    }
+    return found->second;
+  }
+
+  [[nodiscard]] const json& list() const { return list_; }
+
+ private:
+  static constexpr size_t kLongestName = 300;
+
+  const Trace& trace_;
+  std::unordered_map<uint64_t, size_t> index_;
+  json list_ = json::array();
+};
+
+// Begin (from the begin of the slice before), length and name of each slice, in one flat list.
+json lane_json(const DrawnLane& lane, Interval window, Names& names) {
+  json numbers = json::array();
+  int64_t at_ns = window.begin_ns;
+  for (const DrawnSlice& drawn : lane.slices) {
+    numbers.push_back(drawn.interval.begin_ns - at_ns);
+    numbers.push_back(drawn.interval.length_ns());
+    numbers.push_back(names.index_of(drawn.slice));
+    at_ns = drawn.interval.begin_ns;
+  }
+  return {{"title", lane.title}, {"note", lane.note}, {"depth", lane.depth}, {"slices", numbers}};
+}
+
+json rank_json(const RankLane& lane, Interval window) {
+  json numbers = json::array();
+  for (const DeviceSpan& span : lane.spans) {
+    numbers.push_back(span.interval.begin_ns - window.begin_ns);
+    numbers.push_back(span.interval.length_ns());
+    numbers.push_back(static_cast<int>(span.state));
+  }
+  return {{"title", lane.title}, {"spans", numbers}};
+}
+
+// In a script element only "</" and "<!--" end or change the text: no '<' at all is left.
+std::string for_script_element(std::string text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else if (c == '>') {
+      safe += "\\u003e";
+    } else if (c == '&') {
+      safe += "\\u0026";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string timeline_json(const Report& report, const PageTimeline& timeline) {
+  const Trace& trace = *report.traces[timeline.trace].trace;
+  Names names(trace);
+  json object;
+  object["length"] = timeline.window.length_ns();
+  object["lanes"] = json::array();
+  for (const DrawnLane& lane : timeline.lanes) {
+    object["lanes"].push_back(lane_json(lane, timeline.window, names));
+  }
+  object["ranks"] = json::array();
+  for (const RankLane& lane : timeline.ranks) {
+    object["ranks"].push_back(rank_json(lane, timeline.window));
+  }
+  object["names"] = names.list();
+  object["evidence"] = json::array();
+  for (const auto& event : timeline.evidence) {
+    object["evidence"].push_back(event ? json{event->begin_ns - timeline.window.begin_ns,
+                                              event->end_ns - event->begin_ns, event->name}
+                                       : json());
+  }
+  return for_script_element(object.dump(-1, ' ', true, json::error_handler_t::replace));
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,62 @@
+#include "trace/report/report.h"
+
+#include <filesystem>
+#include <map>
+
+#include "trace/base/stop_watch.h"
+
+namespace redline::trace {
+namespace {
+
+// A job that recorded several cycles left several traces a rank: the last one of each. A file
+// without a rank stands for one of its own.
+std::vector<const Analysis*> last_of_each_rank(const std::vector<Analysis>& traces) {
+  std::vector<const Analysis*> ranks;
+  std::map<int, size_t> index;
+  for (const Analysis& analysis : traces) {
+    const auto rank = analysis.trace->metadata().rank;
+    const auto known = rank ? index.find(*rank) : index.end();
+    if (known != index.end()) {
+      ranks[known->second] = &analysis;
+      continue;
+    }
+    if (rank) index[*rank] = ranks.size();
+    ranks.push_back(&analysis);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::string title_of(const Report& report) {
+  const std::filesystem::path path(report.traces.front().trace->path());
+  if (report.traces.size() == 1) return path.filename().string();
+  std::error_code ignored;
+  const auto folder = std::filesystem::absolute(path, ignored).lexically_normal().parent_path();
+  return folder.filename().string() + "/";
+}
+
+Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
+                   const std::atomic<bool>* cancel) {
+  Report report;
+  for (const auto& trace : traces) {
+    report.traces.push_back(analyze(trace, cancel));
+    report.is_cancelled = report.is_cancelled || report.traces.back().is_cancelled;
+    if (report.is_cancelled) return report;
+  }
+  const auto ranks = last_of_each_rank(report.traces);
+  report.rank_count = static_cast<int64_t>(ranks.size());
+  StopWatch watch(cancel);
+  watch.run("ranks", [&] { report.comparison = compare_ranks(ranks); });
+  watch.run("advice", [&] {
+    report.findings = advise(ranks, report.comparison);
+    for (Finding& finding : report.findings) {
+      finding.trace = static_cast<size_t>(ranks[finding.trace] - report.traces.data());
+    }
+  });
+  watch.append_to(report.times);
+  report.is_cancelled = cancel != nullptr && cancel->load();
+  return report;
+}
+
+}  // namespace redline::trace

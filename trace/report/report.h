@@ -1,0 +1,58 @@
+// The report on the traces of one run, and how it is written.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/advice/advice.h"
+#include "trace/analysis/analysis.h"
+#include "trace/analysis/ranks.h"
+
+namespace redline::trace {
+
+struct Report {
+  std::vector<Analysis> traces;  ///< at least one, in the order of read_traces
+  int64_t rank_count = 1;
+  std::optional<RankComparison> comparison;  ///< of the last trace of each rank
+  std::vector<Finding> findings;             ///< of the run
+  double load_seconds = 0;                   ///< reading the files took; 0 where not measured
+  std::vector<AnalysisTime> times;           ///< of what is across ranks; Analysis has the others
+  bool is_cancelled = false;                 ///< the rest is incomplete then
+};
+
+/// Setting `cancel`, from any thread, makes it stop soon.
+[[nodiscard]] Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
+                                 const std::atomic<bool>* cancel = nullptr);
+
+/// The name of the file, or "traces/" for a folder of ranks.
+[[nodiscard]] std::string title_of(const Report& report);
+
+/// How text is written: 80 columns, symbols of ASCII only without UTF-8, escapes only with colour.
+struct TextStyle {
+  bool colour = false;
+  bool utf8 = true;
+};
+
+/// How much of each table the text report shows.
+struct TextScope {
+  static constexpr size_t kAll = SIZE_MAX;
+  size_t top = 5;
+};
+
+/// The style for standard output: colour on a terminal unless NO_COLOR is set, UTF-8 by locale.
+[[nodiscard]] TextStyle stdout_style();
+
+[[nodiscard]] std::string report_text(const Report& report, const TextStyle& style,
+                                      const TextScope& scope = {});
+
+/// Schema "redline.report/1". Times are integer nanoseconds, shares 0..1, null = not applicable.
+[[nodiscard]] std::string report_json(const Report& report);
+
+/// One page without references to anything outside.
+[[nodiscard]] std::string report_html(const Report& report);
+
+}  // namespace redline::trace

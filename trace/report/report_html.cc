@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include "trace/base/format.h"
+#include "trace/report/html.h"
+#include "trace/report/report_html_sections.h"
+
+namespace redline::trace {
+
+// Made of page/page.css and page.js by the build.
+const char* page_style();
+const char* page_script();
+
+namespace {
+
+// Nothing is loaded from anywhere: the browser itself is told to refuse it.
+constexpr const char* kPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+std::string subtitle_of(const Report& report) {
+  const Analysis& first = report.traces.front();
+  int64_t events = 0;
+  for (const Analysis& analysis : report.traces) {
+    events += static_cast<int64_t>(analysis.trace->event_count());
+  }
+  std::string text =
+      fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
+                  format_plural(first.step_times.count, "step"), format_plural(events, "event"));
+  if (!first.gpus.empty() && !first.gpus.front().name.empty()) {
+    text = first.gpus.front().name + " · " + text;
+  }
+  const int64_t merged = merged_ranks(*first.trace);
+  if (merged > 1) text = fmt::format("{} ranks in one file, mixed · {}", merged, text);
+  return text;
+}
+
+}  // namespace
+
+std::string report_html(const Report& report) {
+  const PageTimeline timeline = page_timeline(report);
+  const std::string title = html::escape(title_of(report));
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
+      "<meta http-equiv=Content-Security-Policy content=\"{}\">"
+      "<meta name=viewport content=\"width=device-width,initial-scale=1\">"
+      "<title>{} · Redline</title>\n<style>{}</style></head><body><main>\n"
+      "<div class=top><h1>{}</h1><span class=dim>{}</span></div>\n",
+      kPolicy, title, page_style(), title, html::escape(subtitle_of(report)));
+  page += "<div class=columns><div>" + steps_html(report) + phases_html(report) +
+          memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
+  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + paths_html(report) +
+          tables_html(report) + files_html(report);
+  page += "</main>\n<script type=application/json id=data>" + timeline_json(report, timeline) +
+          "</script>\n<script>" + page_script() + "</script></body></html>\n";
+  return page;
+}
+
+}  // namespace redline::trace

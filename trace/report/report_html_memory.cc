@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/base/format.h"
+#include "trace/report/html.h"
+#include "trace/report/report_html_sections.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kWidth = 520, kHeight = 120;
+
+// The curve of what was allocated, one step a piece of the recording.
+std::string curve_of(const MemoryPeak& peak, Interval recording) {
+  if (peak.timeline.size() < 2 || recording.length_ns() <= 0) return {};
+  std::string points;
+  for (const MemoryPoint& point : peak.timeline) {
+    const double x = kWidth * static_cast<double>(point.time_ns - recording.begin_ns) /
+                     static_cast<double>(recording.length_ns());
+    const double y = kHeight * (1 - static_cast<double>(point.allocated_bytes) /
+                                        static_cast<double>(peak.allocated_bytes));
+    // What is allocated stays until the next event.
+    points += points.empty() ? fmt::format("M{:.1f} {:.1f}", x, y + 2)
+                             : fmt::format("H{:.1f}V{:.1f}", x, y + 2);
+  }
+  const double first = kWidth *
+                       static_cast<double>(peak.timeline.front().time_ns - recording.begin_ns) /
+                       static_cast<double>(recording.length_ns());
+  const double last = kWidth *
+                      static_cast<double>(peak.timeline.back().time_ns - recording.begin_ns) /
+                      static_cast<double>(recording.length_ns());
+  return fmt::format(
+      "<svg viewBox=\"0 0 {0} {1}\" role=img aria-label=\"Memory over time\">"
+      "<line class=grid x1=0 y1=2 x2={0} y2=2></line>"
+      "<line class=grid x1=0 y1={2} x2={0} y2={2}></line>"
+      "<path class=area d=\"{3}L{4:.1f} {2}L{5:.1f} {2}Z\"></path>"
+      "<path class=curve d=\"{3}\"></path>"
+      "<text x=0 y=14>{6}</text><text x=0 y={1}>0</text>"
+      "<text x={0} y={1} text-anchor=end>{7}</text></svg>",
+      kWidth, kHeight + 18, kHeight + 2, points, last, first, format_bytes(peak.allocated_bytes),
+      format_ns(recording.length_ns()));
+}
+
+std::string holders_of(const MemoryPeak& peak) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(kMost, peak.holders.size()); ++i) {
+    const MemoryHolder& holder = peak.holders[i];
+    text += fmt::format("{}{} {}", text.empty() ? "held at the peak: " : ", ",
+                        holder.name.empty() ? "outside operators" : holder.name,
+                        format_bytes(holder.bytes));
+  }
+  return text.empty() ? "" : "<p class=dim>" + html::escape(text) + "</p>";
+}
+
+}  // namespace
+
+std::string memory_html(const Report& report) {
+  constexpr size_t kMostCurves = 4;
+  std::string body;
+  size_t curves = 0;
+  for (const Analysis& analysis : report.traces) {
+    const auto rank = analysis.trace->metadata().rank;
+    for (const MemoryPeak& peak : analysis.memory) {
+      if (!peak.is_gpu && !analysis.gpus.empty()) continue;
+      body += fmt::format(
+          "<p><b>{}{}</b> <span class=dim>peak {} allocated{}</span></p>",
+          peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host",
+          rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "",
+          format_bytes(peak.allocated_bytes),
+          peak.reserved_bytes > 0 ? ", " + format_bytes(peak.reserved_bytes) + " reserved" : "");
+      if (curves++ < kMostCurves) {
+        body += curve_of(peak, {analysis.trace->begin_ns(), analysis.trace->end_ns()}) +
+                holders_of(peak);
+      }
+    }
+  }
+  return body.empty() ? "" : "<section class=card><h2>Memory</h2>" + body + "</section>\n";
+}
+
+}  // namespace redline::trace

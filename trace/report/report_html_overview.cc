@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trace/base/format.h"
+#include "trace/report/html.h"
+#include "trace/report/mean_step.h"
+#include "trace/report/report_html_sections.h"
+
+namespace redline::trace {
+namespace {
+
+using html::escape;
+
+std::string gauge(const char* label, std::optional<double> value) {
+  if (!value) return fmt::format("<div><span class=dim>{}</span><b>–</b></div>", label);
+  return fmt::format(
+      "<div><span class=dim>{}</span><b>{}</b>"
+      "<div class=gauge><div style=\"width:{:.1f}%\"></div></div></div>",
+      label, format_percent(*value), 100 * std::clamp(*value, 0.0, 1.0));
+}
+
+// Mean over all GPUs that know the figure.
+template <typename Get>
+std::optional<double> mean_of(const Report& report, Get get) {
+  double sum = 0;
+  int count = 0;
+  for (const Analysis& analysis : report.traces) {
+    for (const GpuUse& gpu : analysis.gpus) {
+      const std::optional<double> value = get(gpu);
+      if (!value) continue;
+      sum += *value;
+      ++count;
+    }
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+std::string gauges_html(const Report& report) {
+  const bool any = std::any_of(report.traces.begin(), report.traces.end(),
+                               [](const Analysis& analysis) { return !analysis.gpus.empty(); });
+  if (!any) return {};
+  using Share = std::optional<double>;
+  return "<div class=\"gauges ruled\">" +
+         gauge("GPU busy",
+               mean_of(report, [](const GpuUse& gpu) { return Share(gpu.utilization); })) +
+         gauge("SM efficiency",
+               mean_of(report, [](const GpuUse& gpu) { return gpu.sm_efficiency; })) +
+         gauge("Occupancy", mean_of(report, [](const GpuUse& gpu) { return gpu.occupancy; })) +
+         gauge("Tensor Cores",
+               mean_of(report, [](const GpuUse& gpu) { return gpu.tensor_core_share; })) +
+         "</div>";
+}
+
+std::string gain_html(const Finding& finding) {
+  if (!finding.estimated_speedup) {
+    return finding.knob.empty() ? "" : "<div class=gain><small>worth a trial</small></div>";
+  }
+  return fmt::format("<div class=gain>{:.{}f} ×<small>at most</small></div>",
+                     *finding.estimated_speedup, *finding.estimated_speedup < 100 ? 2 : 0);
+}
+
+std::string links_html(const Finding& finding, size_t index, bool is_shown) {
+  std::string links;
+  if (is_shown) {
+    links += fmt::format("<button data-evidence={}>show in the timeline</button>", index);
+  }
+  if (!finding.knob.empty()) {
+    links += fmt::format(
+        "<code>autotune --knob {0}</code><button data-copy=\"--knob {0}\">copy"
+        "</button>",
+        escape(finding.knob));
+  }
+  return links.empty() ? "" : "<div class=links>" + links + "</div>";
+}
+
+}  // namespace
+
+std::string steps_html(const Report& report) {
+  const MeanStep step = mean_step(report);
+  std::string stack, parts;
+  for (size_t i = 0; i < kStepPartCount; ++i) {
+    const int64_t part_ns = step.part_ns[i];
+    if (part_ns == 0) continue;
+    const double width = html::share(part_ns, step.mean_ns);
+    stack +=
+        fmt::format("<div title=\"{0} {1}\" style=\"width:{2:.3f}%;background:var(--{0})\"></div>",
+                    kStepPartNames[i], format_percent(width), 100 * width);
+    parts += fmt::format(
+        "<div class=part><span class=swatch style=\"background:var(--{0})\"></span><span>{0}</span>"
+        "<span class=\"number dim\">{1}</span><span class=number>{2}</span></div>",
+        kStepPartNames[i], format_ns(part_ns), format_percent(width));
+  }
+  const Analysis& first = report.traces.front();
+  const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
+  return fmt::format(
+      "<section class=card><h2>{}</h2><div class=step><b>{}</b><span class=dim>{}</span></div>"
+      "<div class=stack>{}</div><div class=parts>{}</div>{}</section>\n",
+      marked ? "Average step" : "The whole recording", format_ns(step.mean_ns),
+      marked ? fmt::format(
+                   "± {} · {}{}", format_ns(step.deviation_ns),
+                   format_plural(first.step_times.count, "step"),
+                   report.rank_count > 1 ? " · " + format_plural(report.rank_count, "rank") : "")
+             : "no steps are marked",
+      stack, parts, gauges_html(report));
+}
+
+// Forward, backward and optimizer of the first trace that has them.
+std::string phases_html(const Report& report) {
+  const auto phases = mean_phases(report);
+  if (!phases) return {};
+  const bool on_gpu = !report.traces.front().gpus.empty();
+  int64_t longest_ns = 1;
+  for (const PhaseTime& phase : *phases) {
+    longest_ns = std::max(longest_ns, on_gpu ? phase.device_ns : phase.host_ns);
+  }
+  std::string rows;
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    const PhaseTime& phase = (*phases)[i];
+    rows += fmt::format(
+        "<tr><td>{}</td>{}{}{}</tr>", kPhaseNames[i],
+        html::bar_cell(html::share(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),
+                       on_gpu ? "kernel" : "cpu"),
+        html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
+  }
+  return "<section class=card><h2>Parts of a step</h2><table><thead><tr><th></th><th class=drawn>"
+         "</th><th class=number>host</th><th class=number>GPU</th></tr></thead><tbody>" +
+         rows + "</tbody></table></section>\n";
+}
+
+std::string findings_html(const Report& report, const PageTimeline& timeline) {
+  std::string out = "<section class=\"card advice\"><h2>What holds it back</h2>";
+  if (report.findings.empty()) out += "<p class=dim>Nothing that the rules know of.</p>";
+  for (size_t i = 0; i < report.findings.size(); ++i) {
+    const Finding& finding = report.findings[i];
+    out += fmt::format(
+        "<div class=\"finding {}\"><div><h3>{}</h3><p class=dim>{}</p>{}</div>{}</div>\n",
+        severity_name(finding.severity), escape(finding.headline), escape(finding.detail),
+        links_html(finding, i, timeline.evidence[i].has_value()), gain_html(finding));
+  }
+  return out + "</section>\n";
+}
+
+std::string timeline_html(const PageTimeline& timeline) {
+  if (timeline.lanes.empty() || timeline.window.length_ns() <= 0) return {};
+  constexpr std::array<std::pair<const char*, const char*>, 7> kLegend = {
+      {{"kernel", "kernels"},
+       {"communication", "communication"},
+       {"overlap", "both"},
+       {"memcpy", "copies"},
+       {"dataloader", "DataLoader"},
+       {"operator", "operators"},
+       {"runtime", "CUDA calls"}}};
+  std::string legend;
+  for (const auto& [colour, label] : kLegend) {
+    legend += fmt::format("<span><i class=swatch style=\"background:var(--{})\"></i>{}</span>",
+                          colour, label);
+  }
+  const std::string drawn =
+      timeline.drawn_count < timeline.slice_count
+          ? fmt::format("the longest {} of {} slices",
+                        format_count(static_cast<int64_t>(timeline.drawn_count)),
+                        format_count(static_cast<int64_t>(timeline.slice_count)))
+          : fmt::format("{} slices", format_count(static_cast<int64_t>(timeline.drawn_count)));
+  return fmt::format(
+      "<section class=card><div class=head><h2>Timeline <span class=dim>{}, {} · {}</span></h2>"
+      "<button data-fit>all of it</button></div>"
+      "<div id=timeline><canvas tabindex=0 role=img aria-label=\"Timeline of {}\"></canvas>"
+      "<div id=tip></div></div>"
+      "<div class=head style=\"margin:8px 0 0\"><div class=\"legend dim\">{}</div>"
+      "<span class=\"dim keys\">drag, Shift + wheel or W A S D · double click fits a slice · F "
+      "shows all</span></div></section>\n",
+      escape(timeline.title), format_ns(timeline.window.length_ns()), drawn, escape(timeline.title),
+      legend);
+}
+
+}  // namespace redline::trace

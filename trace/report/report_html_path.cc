@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trace/base/format.h"
+#include "trace/report/html.h"
+#include "trace/report/kernel_name.h"
+#include "trace/report/report_html_sections.h"
+
+namespace redline::trace {
+namespace {
+
+const char* colour_of(PathClass path_class) {
+  switch (path_class) {
+    case PathClass::kKernel:
+      return "kernel";
+    case PathClass::kCommunication:
+      return "communication";
+    case PathClass::kMemcpy:
+    case PathClass::kMemset:
+      return "memcpy";
+    case PathClass::kDataLoader:
+      return "dataloader";
+    case PathClass::kRuntime:
+    case PathClass::kLaunchDelay:
+      return "runtime";
+    case PathClass::kCpu:
+      return "cpu";
+    default:
+      return "other";
+  }
+}
+
+std::string path_html(const Analysis& analysis, const std::string& rank) {
+  if (!analysis.critical_path || analysis.critical_path->steps == 0) return {};
+  const CriticalPath& path = *analysis.critical_path;
+  const auto step_ns = static_cast<double>(
+      std::max<int64_t>(1, std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0})));
+  std::vector<std::string> rows;
+  for (const PathName& part : path.names) {
+    const std::string_view name =
+        part.name ? analysis.trace->string(part.name) : std::string_view("outside operators");
+    const bool on_device = part.path_class <= PathClass::kMemset;
+    const int64_t part_ns = part.total_ns / path.steps;
+    const double share = static_cast<double>(part_ns) / step_ns;
+    rows.push_back(html::name_cell(name, on_device ? short_kernel_name(name, html::kNameLetters)
+                                                   : std::string(name)) +
+                   html::text_cell(kPathClassNames[static_cast<size_t>(part.path_class)]) +
+                   html::bar_cell(share, colour_of(part.path_class)) + html::share_cell(share) +
+                   html::count_cell(part.count) + html::time_cell(part_ns));
+  }
+  return html::table(
+      "Critical path" + rank, "what the length of a step is made of",
+      {{"name", false}, {"what", false}, {"", false, true}, {"of the step"}, {"parts"}, {"a step"}},
+      rows, 8);
+}
+
+std::string sequences_html(const Analysis& analysis, const std::string& rank) {
+  std::vector<std::string> rows;
+  for (const KernelSequence& sequence : analysis.sequences) {
+    std::string all;
+    for (const StringId name : sequence.names) {
+      const std::string kernel =
+          short_kernel_name(analysis.trace->string(name), html::kNameLetters);
+      all += (all.empty() ? "" : " → ") + kernel;
+    }
+    rows.push_back(html::name_cell(all, all) +
+                   html::count_cell(static_cast<int64_t>(sequence.names.size())) +
+                   html::count_cell(sequence.count) + html::time_cell(sequence.total_ns) +
+                   html::time_cell(sequence.gap_ns));
+  }
+  return html::table(
+      "Sequences that repeat" + rank, "what a CUDA graph or one fused kernel could do",
+      {{"kernels", false}, {"length"}, {"times"}, {"busy"}, {"idle inside"}}, rows, 5);
+}
+
+}  // namespace
+
+std::string paths_html(const Report& report) {
+  const Analysis& analysis =
+      report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
+  const auto number = analysis.trace->metadata().rank;
+  const std::string rank =
+      number && report.traces.size() > 1 ? fmt::format(" of rank {}", *number) : "";
+  return path_html(analysis, rank) + sequences_html(analysis, rank);
+}
+
+}  // namespace redline::trace

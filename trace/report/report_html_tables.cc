@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/analysis/merged_tables.h"
+#include "trace/base/format.h"
+#include "trace/report/html.h"
+#include "trace/report/kernel_name.h"
+#include "trace/report/report_html_sections.h"
+
+namespace redline::trace {
+namespace {
+
+std::string rank_of(const Analysis& analysis) {
+  const auto rank = analysis.trace->metadata().rank;
+  return rank ? std::to_string(*rank) : "–";
+}
+
+std::string kernels_html(const Report& report) {
+  const auto kernels = merged_kernels(report.traces);
+  int64_t all_ns = 0;
+  for (const KernelRow& row : kernels) all_ns += row.total_ns;
+  std::vector<std::string> rows;
+  for (const KernelRow& row : kernels) {
+    rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
+                   html::bar_cell(html::share(row.total_ns, kernels.front().total_ns),
+                                  row.type == "communication" ? "communication" : "kernel") +
+                   html::share_cell(html::share(row.total_ns, all_ns)) +
+                   html::count_cell(row.count) + html::time_cell(row.total_ns) +
+                   html::time_cell(row.mean_ns()) + html::time_cell(row.min_ns) +
+                   html::time_cell(row.max_ns) +
+                   html::text_cell(row.uses_tensor_cores ? "yes" : ""));
+  }
+  return html::table("Kernels", format_count(static_cast<int64_t>(rows.size())),
+                     {{"kernel", false},
+                      {"", false, true},
+                      {"share"},
+                      {"calls"},
+                      {"total"},
+                      {"mean"},
+                      {"shortest"},
+                      {"longest"},
+                      {"Tensor Cores", false}},
+                     rows);
+}
+
+std::string operators_html(const Report& report) {
+  const auto operators = merged_operators(report.traces);
+  int64_t all_ns = 0;
+  for (const OperatorRow& row : operators) all_ns += row.self_ns;
+  std::vector<std::string> rows;
+  for (const OperatorRow& row : operators) {
+    rows.push_back(html::name_cell(row.name, row.name) +
+                   html::bar_cell(html::share(row.self_ns, operators.front().self_ns), "operator") +
+                   html::share_cell(html::share(row.self_ns, all_ns)) +
+                   html::count_cell(row.count) + html::time_cell(row.self_ns) +
+                   html::time_cell(row.total_ns) + html::time_cell(row.device_self_ns));
+  }
+  return html::table("Operators", format_count(static_cast<int64_t>(rows.size())),
+                     {{"operator", false},
+                      {"", false, true},
+                      {"share"},
+                      {"calls"},
+                      {"own host time"},
+                      {"with callees"},
+                      {"own GPU time"}},
+                     rows);
+}
+
+std::string collectives_html(const Report& report) {
+  std::vector<std::string> rows;
+  for (const Collective& row : merged_collectives(report.traces)) {
+    const auto message =
+        row.bytes && row.count > 0 ? std::optional(*row.bytes / row.count) : std::nullopt;
+    rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
+                   html::text_cell(row.group) + html::count_cell(row.count) +
+                   html::bytes_cell(message) + html::time_cell(row.total_ns) +
+                   html::time_cell(row.exposed_ns) +
+                   html::share_cell(html::share(row.exposed_ns, row.total_ns)) +
+                   html::rate_cell(row.bus_bandwidth));
+  }
+  return html::table("Collectives", "by message size",
+                     {{"collective", false},
+                      {"group", false},
+                      {"calls"},
+                      {"message"},
+                      {"total"},
+                      {"exposed"},
+                      {"exposed share"},
+                      {"bus rate"}},
+                     rows);
+}
+
+std::string copies_html(const Report& report) {
+  std::vector<std::string> rows;
+  for (const CopyRow& row : merged_copies(report.traces)) {
+    rows.push_back(html::name_cell(row.kind, row.kind) + html::count_cell(row.count) +
+                   html::time_cell(row.total_ns) + html::bytes_cell(row.bytes) +
+                   html::rate_cell(row.bandwidth()));
+  }
+  return html::table("Copies", "", {{"kind", false}, {"calls"}, {"total"}, {"bytes"}, {"rate"}},
+                     rows);
+}
+
+}  // namespace
+
+std::string ranks_html(const Report& report) {
+  if (!report.comparison) return {};
+  const RankComparison& ranks = *report.comparison;
+  int64_t longest_ns = 1;
+  for (const RankTime& time : ranks.times) longest_ns = std::max(longest_ns, time.step_ns);
+  std::vector<std::string> rows;
+  for (size_t i = 0; i < ranks.times.size(); ++i) {
+    const RankTime& time = ranks.times[i];
+    const auto clock = i < ranks.clocks.size() ? ranks.clocks[i] : std::nullopt;
+    rows.push_back(
+        html::name_cell("",
+                        fmt::format("rank {}{}", time.rank,
+                                    ranks.straggler == time.rank ? " · longest own work" : "")) +
+        fmt::format("<td class=drawn style=\"width:30%\" aria-hidden=true><span class=bar "
+                    "style=\"width:{:.2f}%\"></span><span class=bar "
+                    "style=\"width:{:.2f}%;background:var(--communication)\"></span></td>",
+                    95 * html::share(time.own_work_ns, longest_ns),
+                    95 * html::share(time.exposed_communication_ns, longest_ns)) +
+        html::time_cell(time.step_ns) + html::time_cell(time.own_work_ns) +
+        html::time_cell(time.exposed_communication_ns) +
+        (ranks.waits && i < ranks.times.size() ? html::time_cell(ranks.waits->awaited_ns(i))
+                                               : "<td class=number>–</td>") +
+        (clock ? html::number_cell(static_cast<double>(clock->offset_ns),
+                                   clock->pairs == 0
+                                       ? "0"
+                                       : fmt::format("{} ± {}", format_ns(clock->offset_ns),
+                                                     format_ns(clock->uncertainty_ns)))
+               : "<td class=number>unknown</td>"));
+  }
+  return html::table("Ranks",
+                     fmt::format("own work differs by {} a step", format_ns(ranks.skew_ns)),
+                     {{"rank", false},
+                      {"own work and collectives", false, true},
+                      {"step"},
+                      {"own work"},
+                      {"exposed collectives"},
+                      {"others waited for it"},
+                      {"clock"}},
+                     rows, 32);
+}
+
+std::string gpus_html(const Report& report) {
+  std::vector<std::string> rows;
+  for (const Analysis& analysis : report.traces) {
+    for (const GpuUse& gpu : analysis.gpus) {
+      rows.push_back(html::name_cell(gpu.name, fmt::format("GPU {} {}", gpu.device, gpu.name)) +
+                     html::text_cell(rank_of(analysis)) + html::share_cell(gpu.utilization) +
+                     html::share_cell(gpu.sm_efficiency) + html::share_cell(gpu.occupancy) +
+                     html::share_cell(gpu.tensor_core_share) + html::time_cell(gpu.compute_ns) +
+                     html::time_cell(gpu.communication_ns) +
+                     html::share_cell(gpu.communication_overlap) + html::time_cell(gpu.idle_ns));
+    }
+  }
+  return html::table("GPUs", "",
+                     {{"GPU", false},
+                      {"rank", false},
+                      {"busy"},
+                      {"SM efficiency"},
+                      {"occupancy"},
+                      {"Tensor Cores"},
+                      {"compute"},
+                      {"communication"},
+                      {"overlapped"},
+                      {"idle"}},
+                     rows, 32);
+}
+
+std::string tables_html(const Report& report) {
+  return kernels_html(report) + operators_html(report) + collectives_html(report) +
+         copies_html(report);
+}
+
+std::string files_html(const Report& report) {
+  std::vector<std::string> files, issues;
+  for (const Analysis& analysis : report.traces) {
+    const Trace& trace = *analysis.trace;
+    uint64_t skipped = 0, repaired = 0;
+    for (const LoadIssue& issue : trace.issues()) {
+      (issue.lost_data ? skipped : repaired) += issue.count;
+      issues.push_back(html::text_cell(issue.lost_data ? "skipped" : "repaired") +
+                       html::text_cell(issue.name) +
+                       html::count_cell(static_cast<int64_t>(issue.count)) +
+                       html::count_cell(static_cast<int64_t>(issue.first_offset)) +
+                       html::name_cell(trace.path(), trace.path()));
+    }
+    files.push_back(
+        html::name_cell(trace.path(), trace.path()) + html::text_cell(rank_of(analysis)) +
+        html::count_cell(static_cast<int64_t>(trace.event_count())) +
+        html::count_cell(static_cast<int64_t>(skipped)) +
+        html::count_cell(static_cast<int64_t>(repaired)) + html::count_cell(dropped_events(trace)));
+  }
+  return html::table("What the reader skipped or repaired", "",
+                     {{"", false}, {"what", false}, {"count"}, {"first at byte"}, {"file", false}},
+                     issues) +
+         html::table("Files", "",
+                     {{"file", false},
+                      {"rank", false},
+                      {"events"},
+                      {"skipped"},
+                      {"repaired"},
+                      {"dropped by the recorder"}},
+                     files);
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,176 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/trace_text.h"
+#include "trace/read/reader.h"
+#include "trace/report/html.h"
+#include "trace/report/page_timeline.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Report report_of(const std::vector<std::string>& texts) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const std::string& text : texts) {
+    traces.push_back(*parse_trace("run/rank" + std::to_string(traces.size()) + ".json", text));
+  }
+  return make_report(traces);
+}
+
+std::string rank_text(int rank, const std::string& kernel) {
+  return TraceText()
+      .rank(rank, 2)
+      .step(0, 0, 1'000'000)
+      .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 300'000)
+      .cpu_op("aten::mm", 300'000, 400'000)
+      .runtime("cudaLaunchKernel", 310'000, 320'000, 1)
+      .kernel(kernel, 330'000, 900'000, on_stream(7, 1))
+      .str();
+}
+
+nlohmann::json data_of(const std::string& page) {
+  const std::string open = "<script type=application/json id=data>";
+  const size_t begin = page.find(open) + open.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(HtmlReport, NamesNeverBecomeMarkup) {
+  const char* hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>]]>--><!--' \\\" &";
+  const std::string page = report_html(report_of({rank_text(0, hostile)}));
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, Not(HasSubstr("<img")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;"));
+  EXPECT_EQ(count_of(page, "<script"), 2) << "the data and the page's own";
+  EXPECT_EQ(count_of(page, "</script>"), 2);
+  const auto names = data_of(page)["names"];
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const auto& name) {
+    return name[0] == "<script>alert(1)</script><img src=x onerror=alert(2)>]]>--><!--' \" &";
+  })) << names;
+}
+
+TEST(HtmlReport, LoadsNothingFromOutside) {
+  const std::string page = report_html(report_of({rank_text(0, "k")}));
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  for (const char* part :
+       {"http://", "https://", "src=", "href=", "url(", "@import", "innerHTML", "eval("}) {
+    EXPECT_THAT(page, Not(HasSubstr(part)));
+  }
+}
+
+TEST(HtmlReport, PartsOfAStepAreMeansOverTheRanks) {
+  const auto rank = [](int number, int64_t forward_ns) {
+    return TraceText()
+        .rank(number, 2)
+        .step(0, 0, 1'000'000)
+        .cpu_op("aten::mm", 0, forward_ns)
+        .cpu_op("MmBackward0", 500'000, 600'000)
+        .str();
+  };
+  const std::string page = report_html(report_of({rank(0, 100'000), rank(1, 300'000)}));
+  const size_t at = page.find("<td>forward</td>");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_THAT(page.substr(at, page.find("</tr>", at) - at), HasSubstr("200.0 us"));
+}
+
+TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
+  const std::string page = report_html(report_of({rank_text(0, "k")}));
+  EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));
+  EXPECT_THAT(page, HasSubstr("<button data-evidence=0>"));
+  const auto data = data_of(page);
+  EXPECT_EQ(data["length"], 1'000'000);
+  EXPECT_EQ(data["evidence"][0][0], 0);
+  EXPECT_EQ(data["evidence"][0][1], 300'000);
+}
+
+TEST(HtmlReport, CoversAllRanks) {
+  const std::string page = report_html(report_of({rank_text(0, "first"), rank_text(1, "second")}));
+  EXPECT_THAT(page, HasSubstr("first"));
+  EXPECT_THAT(page, HasSubstr("second"));
+  EXPECT_THAT(page, HasSubstr("run/rank1.json"));
+  EXPECT_EQ(data_of(page)["ranks"].size(), 2);
+}
+
+TEST(HtmlReport, NamesLoadIssuesWithCountAndOffset) {
+  const std::string page = report_html(report_of(
+      {TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str()}));
+  EXPECT_THAT(page, HasSubstr("What the reader skipped or repaired"));
+  EXPECT_THAT(page, HasSubstr("<td>skipped</td>"));
+}
+
+TEST(HtmlReport, AnEmptyStepHasNoTimeline) {
+  const std::string page = report_html(report_of({TraceText().cpu_op("a", 5, 5).str()}));
+  EXPECT_THAT(page, HasSubstr("</html>"));
+}
+
+TEST(PageTimeline, DrawsTheLongestSlicesOfALargeStep) {
+  TraceText text;
+  text.step(0, 0, 40'000'000);
+  for (int i = 0; i < 20'000; ++i) {
+    text.cpu_op("op", i * 2'000, i * 2'000 + (i % 2 == 0 ? 1'000 : 500));
+  }
+  const Report report = report_of({text.str()});
+  const PageTimeline timeline = page_timeline(report);
+  EXPECT_EQ(timeline.slice_count, 20'001);
+  EXPECT_LE(timeline.drawn_count, kMostDrawnSlices);
+  EXPECT_GE(timeline.drawn_count, 1);
+  EXPECT_THAT(report_html(report), HasSubstr("of 20,001 slices"));
+}
+
+TEST(PageTimeline, ARanksLanePartsComputationFromCommunication) {
+  const Report report = report_of({TraceText()
+                                       .step(0, 0, 1000)
+                                       .cpu_op("aten::mm", 0, 1000)
+                                       .runtime("cudaLaunchKernel", 0, 10, 1)
+                                       .kernel("k", 100, 400, on_stream(7, 1))
+                                       .kernel("ncclDevKernel_AllReduce", 300, 600, on_stream(8))
+                                       .str()});
+  const PageTimeline timeline = page_timeline(report);
+  ASSERT_EQ(timeline.ranks.size(), 1);
+  std::map<DeviceState, int64_t> times;
+  for (const DeviceSpan& span : timeline.ranks[0].spans) {
+    times[span.state] += span.interval.length_ns();
+  }
+  EXPECT_EQ(times[DeviceState::kCompute], 200);
+  EXPECT_EQ(times[DeviceState::kOverlapped], 100);
+  EXPECT_EQ(times[DeviceState::kExposedCommunication], 200);
+}
+
+TEST(HtmlReport, PagesOfRealTracesStaySmallAndWhole) {
+  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto trace = read_trace(entry.path());
+    ASSERT_TRUE(trace);
+    const Report report = make_report({*trace});
+    const std::string page = report_html(report);
+    EXPECT_LT(page.size(), 1'000'000) << entry.path();
+    EXPECT_EQ(count_of(page, "<section"), count_of(page, "</section>"));
+    EXPECT_EQ(count_of(page, "data-evidence="), report.findings.size()) << entry.path();
+    EXPECT_FALSE(data_of(page)["lanes"].empty());
+  }
+}
+
+TEST(Html, EscapesWhatIsNoText) {
+  EXPECT_EQ(html::escape("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
+  EXPECT_EQ(html::escape("\x01\xff"
+                         "\xc3\xa4"),
+            "\uFFFD\uFFFDä");
+}
+
+}  // namespace
+}  // namespace redline::trace

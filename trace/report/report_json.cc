@@ -1,0 +1,315 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "trace/report/report.h"
+#include "trace/report/report_json_path.h"
+#include "trace/report/report_json_ranks.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json events_by_phase_json(const Trace& trace) {
+  json counts = json::object();
+  for (const PhaseCount& phase : trace.phase_counts()) {
+    counts[phase.phase.empty() ? "none" : phase.phase] = phase.count;
+  }
+  return counts;
+}
+
+json issues_json(const Trace& trace, bool lost_data) {
+  json counts = json::object();
+  for (const LoadIssue& issue : trace.issues()) {
+    if (issue.lost_data == lost_data) counts[issue.name] = issue.count;
+  }
+  return counts;
+}
+
+json breakdown_json(const Analysis& analysis) {
+  json parts = json::object();
+  for (size_t i = 0; i < kStepPartCount; ++i) {
+    parts[std::string(kStepPartNames[i])] = analysis.breakdown.part_ns[i];
+  }
+  return parts;
+}
+
+json phases_json(const std::optional<PhaseTimes>& phases) {
+  if (!phases) return nullptr;
+  json parts = json::object();
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    parts[std::string(kPhaseNames[i])] = {{"host_ns", (*phases)[i].host_ns},
+                                          {"device_ns", (*phases)[i].device_ns}};
+  }
+  return parts;
+}
+
+json steps_json(const Analysis& analysis) {
+  const StepTimes& times = analysis.step_times;
+  json durations = json::array();
+  for (const Step& step : analysis.steps) durations.push_back(step.window.length_ns());
+  return {{"count", times.count},
+          {"mean_ns", times.mean_ns},
+          {"deviation_ns", times.deviation_ns},
+          {"min_ns", times.min_ns},
+          {"median_ns", times.median_ns},
+          {"max_ns", times.max_ns},
+          {"durations_ns", durations}};
+}
+
+// Times in whole nanoseconds.
+json ns_json(const Distribution& times) {
+  const auto whole = [](double ns) { return std::llround(ns); };
+  return {{"mean_ns", whole(times.mean)}, {"deviation_ns", whole(times.deviation)},
+          {"min_ns", whole(times.min)},   {"p25_ns", whole(times.p25)},
+          {"p50_ns", whole(times.p50)},   {"p75_ns", whole(times.p75)},
+          {"max_ns", whole(times.max)}};
+}
+
+json distribution_json(const Distribution& values) {
+  return {{"count", values.count}, {"mean", values.mean}, {"deviation", values.deviation},
+          {"min", values.min},     {"p25", values.p25},   {"p50", values.p50},
+          {"p75", values.p75},     {"max", values.max}};
+}
+
+json mix_json(const GpuUse& gpu) {
+  json parts = json::object();
+  for (size_t i = 0; i < kWorkMixCount; ++i) {
+    parts[std::string(kWorkMixNames[i])] = gpu.mix_ns[i];
+  }
+  return parts;
+}
+
+json gpu_json(const GpuUse& gpu) {
+  json memory, capability;
+  if (gpu.properties && gpu.properties->memory_bytes > 0) memory = gpu.properties->memory_bytes;
+  if (gpu.properties && gpu.properties->compute_major > 0) {
+    capability = std::to_string(gpu.properties->compute_major) + "." +
+                 std::to_string(gpu.properties->compute_minor);
+  }
+  return {{"device", gpu.device},
+          {"name", gpu.name.empty() ? json() : json(gpu.name)},
+          {"memory_bytes", memory},
+          {"compute_capability", capability},
+          {"span_ns", gpu.span_ns},
+          {"busy_ns", gpu.busy_ns},
+          {"idle_ns", gpu.idle_ns},
+          {"compute_ns", gpu.compute_ns},
+          {"non_compute_ns", gpu.non_compute_ns},
+          {"communication_ns", gpu.communication_ns},
+          {"memory_ns", gpu.memory_ns},
+          {"communication_overlap", or_null(gpu.communication_overlap)},
+          {"utilization", gpu.utilization},
+          {"sm_efficiency", or_null(gpu.sm_efficiency)},
+          {"occupancy", or_null(gpu.occupancy)},
+          {"tensor_core_share", or_null(gpu.tensor_core_share)},
+          {"tensor_core_eligible_share", or_null(gpu.tensor_core_eligible_share)},
+          {"mix_ns", mix_json(gpu)}};
+}
+
+json kernel_json(const KernelRow& row) {
+  return {{"name", row.name},
+          {"type", row.type},
+          {"count", row.count},
+          {"total_ns", row.total_ns},
+          {"mean_ns", row.mean_ns()},
+          {"min_ns", row.min_ns},
+          {"max_ns", row.max_ns},
+          {"tensor_cores", row.uses_tensor_cores},
+          {"blocks_per_sm", or_null(row.blocks_per_sm)},
+          {"occupancy", or_null(row.occupancy)}};
+}
+
+json operator_json(const OperatorRow& row) {
+  return {{"name", row.name},
+          {"count", row.count},
+          {"total_ns", row.total_ns},
+          {"self_ns", row.self_ns},
+          {"device_self_ns", row.device_self_ns},
+          {"device_total_ns", row.device_total_ns}};
+}
+
+json copy_json(const CopyRow& row) {
+  return {{"kind", row.kind},
+          {"count", row.count},
+          {"bytes", row.bytes},
+          {"total_ns", row.total_ns},
+          {"bandwidth", or_null(row.bandwidth())},
+          {"single_bandwidth",
+           row.single_bandwidth.count > 0 ? distribution_json(row.single_bandwidth) : json()}};
+}
+
+json launches_json(const std::optional<LaunchStatistics>& launches) {
+  if (!launches) return nullptr;
+  return {{"count", launches->count},
+          {"calls", launches->calls},
+          {"graph_launches", launches->graph_launches},
+          {"graph_count", launches->graph_count},
+          {"host_mean_ns", std::llround(launches->host_ns.mean)},
+          {"device_mean_ns", std::llround(launches->device_ns.mean)},
+          {"delay_mean_ns", std::llround(launches->delay_ns.mean)},
+          {"short_count", launches->short_count},
+          {"host", ns_json(launches->host_ns)},
+          {"device", ns_json(launches->device_ns)},
+          {"delay", ns_json(launches->delay_ns)}};
+}
+
+// By stream, or "device/stream" where several devices have a stream of that number.
+json queue_json(const std::vector<QueueLength>& queues) {
+  if (queues.empty()) return nullptr;
+  const bool one_device = queues.front().device == queues.back().device;
+  json streams = json::object();
+  for (const QueueLength& queue : queues) {
+    const std::string stream = std::to_string(queue.stream);
+    json row = distribution_json(queue.length);
+    row["time_mean"] = queue.time_mean;
+    row["full_ns"] = queue.full_ns;
+    streams[one_device ? stream : std::to_string(queue.device) + "/" + stream] = std::move(row);
+  }
+  return streams;
+}
+
+json gaps_json(const IdleGaps& gaps) {
+  return {{"host_wait_ns", gaps.host_wait_ns},
+          {"kernel_wait_ns", gaps.kernel_wait_ns},
+          {"other_ns", gaps.other_ns}};
+}
+
+json idle_json(const Analysis& analysis) {
+  if (!analysis.idle) return nullptr;
+  json idle = gaps_json(*analysis.idle);
+  json streams = json::array();
+  for (const StreamIdle& stream : analysis.stream_idle) {
+    json row = {{"device", stream.device}, {"stream", stream.stream}};
+    row.update(gaps_json(stream.gaps));
+    streams.push_back(std::move(row));
+  }
+  idle["streams"] = std::move(streams);
+  return idle;
+}
+
+json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
+  json timeline = json::array(), holders = json::array();
+  for (const MemoryPoint& point : peak.timeline) {
+    timeline.push_back({point.time_ns - begin_ns, point.allocated_bytes, point.reserved_bytes});
+  }
+  for (const MemoryHolder& holder : peak.holders) {
+    holders.push_back({{"operator", holder.name.empty() ? json() : json(holder.name)},
+                       {"bytes", holder.bytes},
+                       {"count", holder.count}});
+  }
+  return {{"device", peak.is_gpu ? json(peak.device) : json()},
+          {"peak_allocated", peak.allocated_bytes},
+          {"peak_reserved", peak.reserved_bytes},
+          {"peak_at_ns", peak.peak_time_ns - begin_ns},
+          {"timeline", timeline},
+          {"holders", holders}};
+}
+
+// Peaks of the process: of its GPUs, or of the host where no GPU allocates.
+json memory_json(const Analysis& analysis) {
+  const std::vector<MemoryPeak>& peaks = analysis.memory;
+  if (peaks.empty()) return nullptr;
+  int64_t allocated = 0, reserved = 0;
+  json devices = json::array();
+  for (const MemoryPeak& peak : peaks) {
+    devices.push_back(memory_device_json(peak, analysis.trace->begin_ns()));
+    if (peak.is_gpu != peaks.front().is_gpu) continue;
+    allocated += peak.allocated_bytes;
+    reserved += peak.reserved_bytes;
+  }
+  return {{"peak_allocated", allocated}, {"peak_reserved", reserved}, {"devices", devices}};
+}
+
+json event_json(const EvidenceEvent& event) {
+  return {{"id", event.slice ? json(event.slice.value) : json()},
+          {"begin_ns", event.begin_ns},
+          {"end_ns", event.end_ns},
+          {"name", event.name}};
+}
+
+json advice_json(const std::vector<Finding>& findings, size_t first_trace = 0) {
+  json list = json::array();
+  for (const Finding& finding : findings) {
+    json evidence = json::object();
+    for (const auto& [name, value] : finding.evidence) evidence[name] = value;
+    evidence["trace"] = first_trace + finding.trace;
+    evidence["events"] = json::array();
+    for (const EvidenceEvent& event : finding.events) {
+      evidence["events"].push_back(event_json(event));
+    }
+    list.push_back({{"rule", finding.rule},
+                    {"severity", severity_name(finding.severity)},
+                    {"message", finding.headline + ": " + finding.detail},
+                    {"evidence", evidence},
+                    {"estimated_speedup", or_null(finding.estimated_speedup)},
+                    {"knob", finding.knob.empty() ? json() : json(finding.knob)}});
+  }
+  return list;
+}
+
+template <typename Rows, typename ToJson>
+json list_json(const Rows& rows, ToJson to_json) {
+  json list = json::array();
+  for (const auto& row : rows) list.push_back(to_json(row));
+  return list;
+}
+
+json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, size_t index) {
+  const Trace& trace = *analysis.trace;
+  json object;
+  object["path"] = trace.path();
+  object["rank"] = or_null(trace.metadata().rank);
+  object["world_size"] = or_null(trace.metadata().world_size);
+  object["events"] = trace.event_count();
+  object["issues"] = json::array();
+  for (const LoadIssue& issue : trace.issues()) {
+    object["issues"].push_back({{"name", issue.name},
+                                {"count", issue.count},
+                                {"first_offset", issue.first_offset},
+                                {"lost", issue.lost_data}});
+  }
+  object["events_by_phase"] = events_by_phase_json(trace);
+  object["skipped"] = issues_json(trace, true);
+  object["repaired"] = issues_json(trace, false);
+  object["dropped"] = dropped_events(trace);
+  const int64_t merged = merged_ranks(trace);
+  object["merged_ranks"] = merged > 1 ? json(merged) : json();
+  object["span_ns"] = trace.end_ns() - trace.begin_ns();
+  object["steps"] = steps_json(analysis);
+  object["samples_per_step"] = or_null(samples_per_step(trace));
+  object["step_breakdown_ns"] = breakdown_json(analysis);
+  object["phases"] = phases_json(analysis.phases);
+  object["gpus"] = list_json(analysis.gpus, gpu_json);
+  object["kernels"] = list_json(analysis.kernels, kernel_json);
+  object["operators"] = list_json(analysis.operators, operator_json);
+  object["copies"] = list_json(analysis.copies, copy_json);
+  object["launches"] = launches_json(analysis.launches);
+  object["queue"] = queue_json(analysis.queues);
+  object["idle"] = idle_json(analysis);
+  object["collectives"] = collectives_json(analysis.communication);
+  object["critical_path"] = critical_path_json(trace, analysis.critical_path);
+  object["sequences"] = sequences_json(trace, analysis.sequences);
+  object["memory"] = memory_json(analysis);
+  object["advice"] = advice_json(findings, index);
+  return object;
+}
+
+}  // namespace
+
+std::string report_json(const Report& report) {
+  json object;
+  object["schema"] = "redline.report/1";
+  object["traces"] = json::array();
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    const Analysis& analysis = report.traces[i];
+    object["traces"].push_back(report.traces.size() == 1  // then they are those of the run
+                                   ? trace_json(analysis, report.findings, i)
+                                   : trace_json(analysis, advise(analysis), i));
+  }
+  object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
+  object["advice"] = advice_json(report.findings);
+  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace redline::trace

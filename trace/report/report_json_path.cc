@@ -1,0 +1,59 @@
+#include "trace/report/report_json_path.h"
+
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Of a sequence that is a whole step long.
+constexpr size_t kNamesShown = 32;
+
+std::string_view class_name(PathClass path_class) {
+  return kPathClassNames[static_cast<size_t>(path_class)];
+}
+
+}  // namespace
+
+json critical_path_json(const Trace& trace, const std::optional<CriticalPath>& path) {
+  if (!path) return nullptr;
+  json mean = json::object(), names = json::array(), longest = json::array();
+  for (size_t i = 0; i < kPathClassCount; ++i) {
+    mean[std::string(kPathClassNames[i])] = path->mean_ns[i];
+  }
+  for (const PathName& row : path->names) {
+    names.push_back({{"name", trace.string(row.name)},
+                     {"class", class_name(row.path_class)},
+                     {"parts", row.count},
+                     {"total_ns", row.total_ns}});
+  }
+  for (const PathPart& part : path->longest) {
+    longest.push_back({{"event", part.slice ? json(part.slice.value) : json()},
+                       {"name", part.slice ? json(name_of(trace, part.slice)) : json()},
+                       {"class", class_name(part.path_class)},
+                       {"begin_ns", part.interval.begin_ns},
+                       {"ns", part.interval.length_ns()}});
+  }
+  return {{"steps", path->steps}, {"mean_ns", mean}, {"names", names}, {"longest", longest}};
+}
+
+json sequences_json(const Trace& trace, std::span<const KernelSequence> sequences) {
+  json list = json::array();
+  for (const KernelSequence& sequence : sequences) {
+    json names = json::array();
+    for (size_t i = 0; i < std::min(kNamesShown, sequence.names.size()); ++i) {
+      names.push_back(trace.string(sequence.names[i]));
+    }
+    list.push_back({{"length", sequence.names.size()},
+                    {"kernels", names},
+                    {"event", sequence.first.value},
+                    {"count", sequence.count},
+                    {"total_ns", sequence.total_ns},
+                    {"gap_ns", sequence.gap_ns},
+                    {"mean_gap_ns", sequence.mean_gap_ns()}});
+  }
+  return list;
+}
+
+}  // namespace redline::trace

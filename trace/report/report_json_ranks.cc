@@ -1,0 +1,90 @@
+#include "trace/report/report_json_ranks.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json text_or_null(std::string_view text) { return text.empty() ? json() : json(text); }
+
+json collective_json(const Collective& row) {
+  return {{"name", row.name},
+          {"kind", kind_name(row.kind)},
+          {"group", text_or_null(row.group)},
+          {"ranks", row.ranks > 0 ? json(row.ranks) : json()},
+          {"seq", row.first_seq},
+          {"last_seq", row.last_seq},
+          {"seq_from", row.seq_recorded ? "process_group" : "ordinal"},
+          {"bytes", or_null(row.bytes)},
+          {"count", row.count},
+          {"total_ns", row.total_ns},
+          {"exposed_ns", row.exposed_ns},
+          {"algorithm_bandwidth", or_null(row.algorithm_bandwidth)},
+          {"bus_bandwidth", or_null(row.bus_bandwidth)},
+          {"algorithm", text_or_null(row.algorithm)},
+          {"protocol", text_or_null(row.protocol)}};
+}
+
+json clock_json(const ClockOffset& clock) {
+  return {{"offset_ns", clock.offset_ns}, {"uncertainty_ns", clock.uncertainty_ns},
+          {"at_ns", clock.at_ns},         {"drift_ppm", clock.drift * 1e6},
+          {"pairs", clock.pairs},         {"outliers", clock.outliers}};
+}
+
+const char* name_of(MatchedBy by) {
+  switch (by) {
+    case MatchedBy::kSequenceNumber:
+      return "seq";
+    case MatchedBy::kStep:
+      return "step";
+    case MatchedBy::kOrdinal:
+      break;
+  }
+  return "ordinal";
+}
+
+json waits_json(const RankComparison& comparison) {
+  if (!comparison.waits) return nullptr;
+  const RankWaits& waits = *comparison.waits;
+  const auto most = waits.most_awaited();
+  return {{"collectives", waits.collectives},
+          {"mismatched", waits.mismatched},
+          {"ns", waits.ns},
+          {"most_awaited", most ? json(comparison.times[*most].rank) : json()},
+          {"mean_spread_ns", waits.mean_spread_ns},
+          {"max_spread_ns", waits.max_spread_ns}};
+}
+
+}  // namespace
+
+json collectives_json(const Communication& communication) {
+  json list = json::array();
+  for (const Collective& row : communication.table) list.push_back(collective_json(row));
+  return list;
+}
+
+json ranks_json(const RankComparison& comparison) {
+  json times = json::array(), offsets = json::array(), uncertainties = json::array(),
+       clocks = json::array();
+  for (const RankTime& time : comparison.times) {
+    times.push_back({{"rank", time.rank},
+                     {"step_ns", time.step_ns},
+                     {"own_work_ns", time.own_work_ns},
+                     {"exposed_communication_ns", time.exposed_communication_ns}});
+  }
+  for (const auto& clock : comparison.clocks) {
+    offsets.push_back(clock ? json(clock->offset_ns) : json());
+    uncertainties.push_back(clock ? json(clock->uncertainty_ns) : json());
+    clocks.push_back(clock ? clock_json(*clock) : json());
+  }
+  return {{"clock_offsets_ns", offsets},
+          {"uncertainty_ns", uncertainties},
+          {"clocks", clocks},
+          {"matched_by", name_of(comparison.matched.by)},
+          {"straggler", or_null(comparison.straggler)},
+          {"skew_ns", comparison.skew_ns},
+          {"waits", waits_json(comparison)},
+          {"times", times}};
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "trace/base/format.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+namespace {
+
+// The advice where the eye falls first: right below where a step goes.
+constexpr std::array kSections = {
+    write_header,        write_steps,  write_findings, write_ranks,     write_phases,
+    write_critical_path, write_gpus,   write_kernels,  write_operators, write_collectives,
+    write_copies,        write_memory, write_launches, write_sequences};
+
+}  // namespace
+
+std::string share_text(int64_t part_ns, int64_t whole_ns) {
+  if (whole_ns == 0) return "";
+  return format_percent(static_cast<double>(part_ns) / static_cast<double>(whole_ns));
+}
+
+std::string of_ranks(const Report& report) {
+  if (report.traces.size() == 1) return "";
+  return " of " + (report.rank_count > 1
+                       ? format_plural(report.rank_count, "rank")
+                       : format_plural(static_cast<int64_t>(report.traces.size()), "recording"));
+}
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+void TextPage::write_title(const std::string& title, size_t rows, size_t width) {
+  const std::string count = rows <= scope.top ? fmt::format(" ({})", rows)
+                                              : fmt::format(" (top {} of {})", shown(rows), rows);
+  canvas.left(title, 0, Hue::kBold).left(count, width - columns(title), Hue::kDim);
+}
+
+void TextPage::write_table_head(const std::string& title, size_t rows, const char* last) {
+  write_title(title, rows, 41);
+  canvas.right("calls", 8, Hue::kDim)
+      .right("total", 10, Hue::kDim)
+      .right("mean", 10, Hue::kDim)
+      .right(last, 11, Hue::kDim)
+      .end_line();
+}
+
+void TextPage::write_row(std::string_view name, int64_t count, int64_t total_ns,
+                         std::string_view last) {
+  canvas.left("  ")
+      .left(name, kNameColumns)
+      .left(" ")
+      .right(format_count(count), 8)
+      .right(format_ns(total_ns), 10)
+      .right(format_ns(count == 0 ? 0 : total_ns / count), 10)
+      .right(last, 11)
+      .end_line();
+}
+
+std::string report_text(const Report& report, const TextStyle& style, const TextScope& scope) {
+  TextPage page{report, scope, TextCanvas(style)};
+  for (const auto write_section : kSections) write_section(page);
+  const char* lead = "more: ";
+  const auto say = [&](const char* command) {
+    page.canvas.left(lead, 0, Hue::kDim).left(command, 0, Hue::kDim).end_line();
+    lead = "      ";
+  };
+  if (scope.top != TextScope::kAll) say("redline report --all PATH  (or --top N)");
+  say("redline report --format html -o report.html PATH");
+  say("redline view PATH");
+  return page.canvas.take();
+}
+
+}  // namespace redline::trace

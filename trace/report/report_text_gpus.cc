@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "trace/base/format.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kLittle = 1 << 20;
+
+std::string share(const std::optional<double>& value) {
+  return value ? format_percent(*value) : "-";
+}
+
+struct DevicePeak {
+  const MemoryPeak* peak;
+  std::string of_rank;
+};
+
+std::vector<DevicePeak> peaks_of(const Report& report) {
+  std::vector<DevicePeak> peaks;
+  for (const Analysis& analysis : report.traces) {
+    const auto rank = analysis.trace->metadata().rank;
+    for (const MemoryPeak& peak : analysis.memory) {
+      // What tests and loggers allocate on the host of a GPU's job tells nothing.
+      if (!peak.is_gpu && !analysis.gpus.empty() && peak.allocated_bytes < kLittle) continue;
+      peaks.push_back(
+          {&peak, rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : ""});
+    }
+  }
+  return peaks;
+}
+
+}  // namespace
+
+void write_gpus(TextPage& page) {
+  size_t count = 0, shown = 0;
+  for (const Analysis& analysis : page.report.traces) count += analysis.gpus.size();
+  if (count == 0) return;
+  page.canvas.left("GPUS", 26, Hue::kBold)
+      .right("busy", 9, Hue::kDim)
+      .right("SM efficiency", 16, Hue::kDim)
+      .right("occupancy", 13, Hue::kDim)
+      .right("Tensor Cores", 16, Hue::kDim)
+      .end_line();
+  for (const Analysis& analysis : page.report.traces) {
+    const auto rank = analysis.trace->metadata().rank;
+    for (const GpuUse& gpu : analysis.gpus) {
+      if (shown == page.shown(count)) break;
+      ++shown;
+      page.canvas.left("  ")
+          .left(fmt::format(
+                    "GPU {}{}", gpu.device,
+                    rank && page.report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : ""),
+                24)
+          .right(format_percent(gpu.utilization), 9)
+          .right(share(gpu.sm_efficiency), 16)
+          .right(share(gpu.occupancy), 13)
+          .right(share(gpu.tensor_core_share), 16)
+          .end_line();
+    }
+  }
+  if (count > shown) {
+    page.canvas.left(fmt::format("  … and {} more", count - shown), 0, Hue::kDim).end_line();
+  }
+  page.canvas.end_line();
+}
+
+void write_memory(TextPage& page) {
+  std::vector<DevicePeak> peaks = peaks_of(page.report);
+  if (peaks.empty()) return;
+  const size_t shown = page.shown(peaks.size());
+  if (shown < peaks.size()) {
+    std::stable_sort(peaks.begin(), peaks.end(), [](const auto& left, const auto& right) {
+      return left.peak->allocated_bytes > right.peak->allocated_bytes;
+    });
+  }
+  page.canvas.left("MEMORY peaks", 0, Hue::kBold).end_line();
+  for (size_t i = 0; i < shown; ++i) {
+    const MemoryPeak& peak = *peaks[i].peak;
+    page.canvas.left("  ")
+        .left((peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host") + peaks[i].of_rank, 24)
+        .right(format_bytes(peak.allocated_bytes), 10)
+        .left(" allocated")
+        .left(peak.reserved_bytes > 0
+                  ? fmt::format(", {} reserved", format_bytes(peak.reserved_bytes))
+                  : std::string())
+        .end_line();
+  }
+  if (shown < peaks.size()) {
+    page.canvas.left(fmt::format("  … and {} lower ones", peaks.size() - shown), 0, Hue::kDim)
+        .end_line();
+  }
+  page.canvas.end_line();
+}
+
+}  // namespace redline::trace

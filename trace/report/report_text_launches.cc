@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "trace/base/format.h"
+#include "trace/report/mean_step.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+
+// Host and GPU time of the step's parts.
+void write_phases(TextPage& page) {
+  const auto phases = mean_phases(page.report);
+  if (!phases) return;
+  page.canvas.left("PARTS of a step", 26, Hue::kBold);
+  for (const std::string_view name : kPhaseNames) page.canvas.right(name, 12, Hue::kDim);
+  page.canvas.end_line();
+  const auto line = [&](const char* title, int64_t PhaseTime::*time) {
+    page.canvas.left("  ").left(title, 24);
+    for (const PhaseTime& phase : *phases) {
+      page.canvas.right(phase.*time == 0 ? "-" : format_ns(phase.*time), 12);
+    }
+    page.canvas.end_line();
+  };
+  line("operators on the host", &PhaseTime::host_ns);
+  if (!page.report.traces.front().gpus.empty()) line("work on the GPU", &PhaseTime::device_ns);
+  page.canvas.end_line();
+}
+
+void write_launches(TextPage& page) {
+  if (page.scope.top < TextScope::kAll) return;  // the advice speaks of what matters in it
+  for (const Analysis& analysis : page.report.traces) {
+    if (!analysis.launches) continue;
+    const LaunchStatistics& launches = *analysis.launches;
+    const auto rank = analysis.trace->metadata().rank;
+    page.canvas
+        .left(
+            "LAUNCHES" + (rank && page.report.traces.size() > 1 ? fmt::format(" of rank {}", *rank)
+                                                                : std::string()),
+            26, Hue::kBold)
+        .left(fmt::format("{} of GPU work by {}, {} of graphs", format_count(launches.count),
+                          format_plural(launches.calls, "call"),
+                          format_count(launches.graph_launches)))
+        .end_line();
+    page.canvas
+        .left(fmt::format("  mean: call {}, delay to begin {}, work {}",
+                          format_ns(std::llround(launches.host_ns.mean)),
+                          format_ns(std::llround(launches.delay_ns.mean)),
+                          format_ns(std::llround(launches.device_ns.mean))))
+        .end_line()
+        .left(fmt::format("  shorter than the call that launched it: {}",
+                          share_text(launches.short_count, launches.count)))
+        .end_line();
+    if (analysis.idle) {
+      page.canvas
+          .left(fmt::format("  streams idle: {} for the host, {} between kernels, {} else",
+                            format_ns(analysis.idle->host_wait_ns),
+                            format_ns(analysis.idle->kernel_wait_ns),
+                            format_ns(analysis.idle->other_ns)))
+          .end_line();
+    }
+    page.canvas.end_line();
+  }
+}
+
+}  // namespace redline::trace

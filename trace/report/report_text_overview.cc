@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trace/base/format.h"
+#include "trace/report/mean_step.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kBarWidth = 40;
+constexpr size_t kFewIssues = 6;
+
+Hue hue_of(StepPart part) {
+  switch (part) {
+    case StepPart::kKernel:
+      return Hue::kBlue;
+    case StepPart::kCommunication:
+      return Hue::kOrange;
+    case StepPart::kMemcpy:
+    case StepPart::kMemset:
+      return Hue::kGreen;
+    case StepPart::kDataLoader:
+      return Hue::kRed;
+    case StepPart::kRuntime:
+    case StepPart::kCpu:
+      return Hue::kViolet;
+    default:
+      return Hue::kDim;
+  }
+}
+
+// "2 x Tesla V100 · 31.7 GiB · sm_70"
+std::string machine(const Analysis& analysis, int64_t ranks) {
+  if (analysis.gpus.empty()) {
+    const Metadata& metadata = analysis.trace->metadata();
+    return "CPU only" + (metadata.backend.empty() ? "" : " · " + metadata.backend);
+  }
+  for (const DeviceProperties& device : analysis.devices) {
+    if (device.device != analysis.gpus.front().device) continue;
+    std::string what = (ranks > 1 ? fmt::format("{} x ", ranks) : "") + device.name;
+    if (device.memory_bytes > 0) what += " · " + format_bytes(device.memory_bytes);
+    if (device.compute_major > 0) {
+      what += fmt::format(" · sm_{}{}", device.compute_major, device.compute_minor);
+    }
+    return what;
+  }
+  return ranks > 1 ? fmt::format("{} GPUs", ranks)
+                   : fmt::format("GPU {}", analysis.gpus.front().device);
+}
+
+std::string loaded(const Report& report) {
+  uint64_t skipped = 0;
+  for (const Analysis& analysis : report.traces) {
+    for (const LoadIssue& issue : analysis.trace->issues()) {
+      if (issue.lost_data) skipped += issue.count;
+    }
+  }
+  const std::string what =
+      skipped == 0 ? "nothing skipped" : format_count(static_cast<int64_t>(skipped)) + " skipped";
+  if (report.load_seconds == 0) return what;
+  return fmt::format("loaded in {:.2f} s, {}", report.load_seconds, what);
+}
+
+struct ShownIssue {
+  const Trace* trace;
+  const LoadIssue* issue;
+};
+
+// What was lost before what was only repaired, the most frequent first.
+std::vector<ShownIssue> all_issues(const Report& report) {
+  std::vector<ShownIssue> shown;
+  for (const Analysis& analysis : report.traces) {
+    for (const LoadIssue& issue : analysis.trace->issues()) {
+      shown.push_back({analysis.trace.get(), &issue});
+    }
+  }
+  std::stable_sort(shown.begin(), shown.end(), [](const ShownIssue& left, const ShownIssue& right) {
+    return std::pair(left.issue->lost_data, left.issue->count) >
+           std::pair(right.issue->lost_data, right.issue->count);
+  });
+  return shown;
+}
+
+void write_issues(TextPage& page) {
+  const std::vector<ShownIssue> issues = all_issues(page.report);
+  const size_t most = page.scope.top == TextScope::kAll ? issues.size() : kFewIssues;
+  for (size_t i = 0; i < std::min(most, issues.size()); ++i) {
+    const auto [trace, issue] = issues[i];
+    const std::string file =
+        page.report.traces.size() == 1 ? "" : " in " + file_name(trace->path());
+    page.canvas
+        .left(issue->lost_data ? "! skipped  " : "! repaired ", 0,
+              issue->lost_data ? Hue::kYellow : Hue::kDim)
+        .left(elide(fmt::format("{} x {}, first at byte {}{}",
+                                format_count(static_cast<int64_t>(issue->count)), issue->name,
+                                issue->first_offset, file),
+                    69))
+        .end_line();
+  }
+  if (issues.size() > most) {
+    page.canvas
+        .left(fmt::format("! {} more kinds of skips and repairs: --all", issues.size() - most), 0,
+              Hue::kDim)
+        .end_line();
+  }
+  for (const Analysis& analysis : page.report.traces) {
+    const int64_t dropped = dropped_events(*analysis.trace);
+    if (dropped == 0) continue;
+    page.canvas.left("! dropped  ", 0, Hue::kYellow)
+        .left(fmt::format("{} events while recording rank {}", format_count(dropped),
+                          analysis.trace->metadata().rank.value_or(0)))
+        .end_line();
+  }
+  for (const Analysis& analysis : page.report.traces) {
+    const int64_t merged = merged_ranks(*analysis.trace);
+    if (merged < 2) continue;
+    page.canvas.left("! merged   ", 0, Hue::kYellow)
+        .left(fmt::format("{} ranks in one file: steps and sums mix them; report on their folder",
+                          format_count(merged)))
+        .end_line();
+  }
+}
+
+std::string with_deviation(const MeanStep& step, int64_t count) {
+  std::string text = format_ns(step.mean_ns);
+  if (count < 2) return text;
+  const double unit = step.mean_ns >= 1'000'000'000 ? 1e9 : step.mean_ns >= 1'000'000 ? 1e6 : 1e3;
+  return text + fmt::format(" ± {:.1f}", static_cast<double>(step.deviation_ns) / unit);
+}
+
+void write_throughput(TextPage& page, int64_t step_ns) {
+  const auto samples = samples_per_step(*page.report.traces.front().trace);
+  if (!samples || step_ns == 0) return;
+  page.canvas.left("  ")
+      .left(fmt::format(
+                "{} samples/s of all ranks, by the steps recorded",
+                format_count(static_cast<int64_t>(*samples * 1e9 / static_cast<double>(step_ns)))),
+            0, Hue::kDim)
+      .end_line();
+}
+
+}  // namespace
+
+void write_header(TextPage& page) {
+  const Report& report = page.report;
+  const Analysis& first = report.traces.front();
+  int64_t events = 0;
+  for (const Analysis& analysis : report.traces) {
+    events += static_cast<int64_t>(analysis.trace->event_count());
+  }
+  const std::string what = title_of(report);
+  const std::string counts =
+      fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
+                  format_plural(first.step_times.count, "step"), format_plural(events, "event"));
+  page.canvas.left(what, 80 - columns(counts) - 2, Hue::kBold).left("  ").left(counts).end_line();
+  page.canvas.left(machine(first, report.rank_count), 45)
+      .left(" ")
+      .right(loaded(report), 34)
+      .end_line();
+  write_issues(page);
+  page.canvas.end_line();
+}
+
+void write_steps(TextPage& page) {
+  const Report& report = page.report;
+  const Analysis& first = report.traces.front();
+  const MeanStep step = mean_step(report);
+  const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
+  page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)
+      .left(with_deviation(step, first.step_times.count), 36 - (marked ? 6 : 7))
+      .left(marked                            ? "where an average step" + of_ranks(report) + " goes"
+            : first.trace->slice_count() == 0 ? "the file holds no slices"
+                                              : "no steps are marked: taken as one",
+            0, Hue::kDim)
+      .end_line();
+  for (size_t i = 0; i < kStepPartCount; ++i) {
+    const int64_t part_ns = step.part_ns[i];
+    if (part_ns == 0) continue;
+    page.canvas.left("  ")
+        .left(kStepPartNames[i], 14)
+        .right(format_ns(part_ns), 9)
+        .right(share_text(part_ns, step.mean_ns), 8)
+        .left("  ")
+        .bar(static_cast<double>(part_ns) / static_cast<double>(std::max<int64_t>(1, step.mean_ns)),
+             kBarWidth, hue_of(static_cast<StepPart>(i)))
+        .end_line();
+  }
+  write_throughput(page, step.mean_ns);
+  page.canvas.end_line();
+}
+
+}  // namespace redline::trace

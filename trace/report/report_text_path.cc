@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trace/base/format.h"
+#include "trace/report/kernel_name.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+namespace {
+
+// The rank that the advice speaks of.
+const Analysis& advised_rank(const Report& report) {
+  return report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
+}
+
+std::string of_rank(const Report& report, const Analysis& analysis) {
+  const auto rank = analysis.trace->metadata().rank;
+  return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
+}
+
+bool is_device_part(PathClass path_class) { return path_class <= PathClass::kMemset; }
+
+std::string path_name(const Trace& trace, const PathName& part, size_t width) {
+  if (!part.name) return part.path_class == PathClass::kOther ? "outside operators" : "";
+  const std::string_view name = trace.string(part.name);
+  return is_device_part(part.path_class) ? short_kernel_name(name, width)
+                                         : elide_middle(name, width);
+}
+
+// "  kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": the classes, those without names too.
+std::string classes_of(const CriticalPath& path, int64_t step_ns) {
+  std::vector<size_t> order(kPathClassCount);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return path.mean_ns[left] > path.mean_ns[right];
+  });
+  std::string text;
+  for (const size_t i : order) {
+    if (100 * path.mean_ns[i] < step_ns) break;
+    const std::string part = fmt::format("{}{} {}", text.empty() ? "  " : ", ", kPathClassNames[i],
+                                         share_text(path.mean_ns[i], step_ns));
+    if (columns(text) + columns(part) > 80) break;
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace
+
+void write_critical_path(TextPage& page) {
+  constexpr size_t kPathColumns = 33;
+  const Analysis& analysis = advised_rank(page.report);
+  if (!analysis.critical_path || analysis.critical_path->steps == 0) return;
+  const CriticalPath& path = *analysis.critical_path;
+  const int64_t step_ns = std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0});
+  if (step_ns == 0) return;
+  page.write_title("CRITICAL PATH" + of_rank(page.report, analysis), path.names.size(), 52);
+  page.canvas.right("parts", 8, Hue::kDim)
+      .right("a step", 10, Hue::kDim)
+      .right("share", 10, Hue::kDim)
+      .end_line();
+  page.canvas.left(classes_of(path, step_ns), 0, Hue::kDim).end_line();
+  for (size_t i = 0; i < page.shown(path.names.size()); ++i) {
+    const PathName& part = path.names[i];
+    const int64_t part_ns = part.total_ns / path.steps;
+    page.canvas.left("  ")
+        .left(kPathClassNames[static_cast<size_t>(part.path_class)], 15, Hue::kDim)
+        .left(path_name(*analysis.trace, part, kPathColumns), kPathColumns + 2)
+        .right(format_count(part.count), 8)
+        .right(format_ns(part_ns), 10)
+        .right(share_text(part_ns, step_ns), 10)
+        .end_line();
+  }
+  page.canvas.end_line();
+}
+
+// Only where everything is asked for: the advice speaks of what matters in them.
+void write_sequences(TextPage& page) {
+  constexpr size_t kSequenceColumns = 19;
+  const Analysis& analysis = advised_rank(page.report);
+  if (page.scope.top != TextScope::kAll || analysis.sequences.empty()) return;
+  const Trace& trace = *analysis.trace;
+  page.write_title("SEQUENCES that repeat" + of_rank(page.report, analysis),
+                   analysis.sequences.size(), 44);
+  page.canvas.right("kernels", 8, Hue::kDim)
+      .right("times", 8, Hue::kDim)
+      .right("busy", 10, Hue::kDim)
+      .right("idle", 10, Hue::kDim)
+      .end_line();
+  for (const KernelSequence& sequence : analysis.sequences) {
+    const auto name = [&](StringId id) {
+      return short_kernel_name(trace.string(id), kSequenceColumns);
+    };
+    page.canvas.left("  ")
+        .left(name(sequence.names.front()) + " … " + name(sequence.names.back()), 42)
+        .right(format_count(static_cast<int64_t>(sequence.names.size())), 8)
+        .right(format_count(sequence.count), 8)
+        .right(format_ns(sequence.total_ns), 10)
+        .right(format_ns(sequence.gap_ns), 10)
+        .end_line();
+  }
+  page.canvas.end_line();
+}
+
+}  // namespace redline::trace

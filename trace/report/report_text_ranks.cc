@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "trace/base/format.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+namespace {
+
+// "+1.2 ms ± 3.0 us": what puts the rank on the clock of the first one.
+std::string clock_text(const std::optional<ClockOffset>& clock) {
+  if (!clock) return "unknown";
+  if (clock->pairs == 0) return "0";
+  return fmt::format("{}{} ± {}", clock->offset_ns >= 0 ? "+" : "", format_ns(clock->offset_ns),
+                     format_ns(clock->uncertainty_ns));
+}
+
+// In order, but where not all are shown: those with the longest own work, as the others wait for
+// them.
+std::vector<size_t> shown_ranks(const TextPage& page, const std::vector<RankTime>& times) {
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (page.shown(order.size()) == order.size()) return order;
+  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return times[left].own_work_ns > times[right].own_work_ns;
+  });
+  order.resize(page.shown(order.size()));
+  return order;
+}
+
+}  // namespace
+
+void write_ranks(TextPage& page) {
+  if (!page.report.comparison) return;
+  const RankComparison& ranks = *page.report.comparison;
+  TextCanvas& canvas = page.canvas;
+  canvas.left("RANKS", 10, Hue::kBold)
+      .right("step", 11, Hue::kDim)
+      .right("own work", 11, Hue::kDim)
+      .right("exposed collectives", 21, Hue::kDim)
+      .right("clock", 25, Hue::kDim)
+      .end_line();
+  for (const size_t i : shown_ranks(page, ranks.times)) {
+    const RankTime& time = ranks.times[i];
+    const bool late = ranks.straggler == time.rank;
+    canvas.left("  ")
+        .left(fmt::format("rank {}", time.rank), 8, late ? Hue::kRed : Hue::kNone)
+        .right(format_ns(time.step_ns), 11)
+        .right(format_ns(time.own_work_ns), 11)
+        .right(format_ns(time.exposed_communication_ns), 12)
+        .right(share_text(time.exposed_communication_ns, time.step_ns), 9)
+        .right(i < ranks.clocks.size() ? clock_text(ranks.clocks[i]) : "", 25)
+        .end_line();
+  }
+  if (ranks.times.size() > page.scope.top) {
+    canvas
+        .left(
+            fmt::format("  … and {} more with less own work", ranks.times.size() - page.scope.top),
+            0, Hue::kDim)
+        .end_line();
+  }
+  if (ranks.straggler) {
+    canvas
+        .left(fmt::format("  rank {} has the longest own work, {} a step more than the shortest",
+                          *ranks.straggler, format_ns(ranks.skew_ns)),
+              0, Hue::kDim)
+        .end_line();
+  }
+  if (ranks.waits && ranks.waits->most_awaited()) {
+    const size_t late = *ranks.waits->most_awaited();
+    canvas
+        .left(fmt::format("  in {} the others waited for rank {} most: {} in all",
+                          format_plural(ranks.waits->collectives, "collective"),
+                          ranks.times[late].rank, format_ns(ranks.waits->awaited_ns(late))),
+              0, Hue::kDim)
+        .end_line();
+  }
+  canvas.end_line();
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,76 @@
+#include <algorithm>
+
+#include "trace/analysis/merged_tables.h"
+#include "trace/base/format.h"
+#include "trace/report/kernel_name.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+
+void write_kernels(TextPage& page) {
+  const auto kernels = merged_kernels(page.report.traces);
+  if (kernels.empty()) return;
+  int64_t all_ns = 0;
+  for (const KernelRow& row : kernels) all_ns += row.total_ns;
+  page.write_table_head("KERNELS" + of_ranks(page.report), kernels.size(), "share");
+  for (size_t i = 0; i < page.shown(kernels.size()); ++i) {
+    const KernelRow& row = kernels[i];
+    page.write_row(short_kernel_name(row.name, kNameColumns), row.count, row.total_ns,
+                   share_text(row.total_ns, all_ns));
+  }
+  page.canvas.end_line();
+}
+
+void write_operators(TextPage& page) {
+  const auto operators = merged_operators(page.report.traces);
+  if (operators.empty()) return;
+  int64_t all_ns = 0;
+  for (const OperatorRow& row : operators) all_ns += row.self_ns;
+  page.write_table_head("OPERATORS by own host time", operators.size(), "share");
+  for (size_t i = 0; i < page.shown(operators.size()); ++i) {
+    const OperatorRow& row = operators[i];
+    page.write_row(elide_middle(row.name, kNameColumns), row.count, row.self_ns,
+                   share_text(row.self_ns, all_ns));
+  }
+  page.canvas.end_line();
+}
+
+void write_collectives(TextPage& page) {
+  const auto collectives = merged_collectives(page.report.traces);
+  if (collectives.empty()) return;
+  TextCanvas& canvas = page.canvas;
+  page.write_title("COLLECTIVES", collectives.size(), 32);
+  canvas.right("calls", 7, Hue::kDim)
+      .right("message", 11, Hue::kDim)
+      .right("total", 10, Hue::kDim)
+      .right("exposed", 9, Hue::kDim)
+      .right("bus rate", 11, Hue::kDim)
+      .end_line();
+  for (size_t i = 0; i < page.shown(collectives.size()); ++i) {
+    const Collective& row = collectives[i];
+    canvas.left("  ")
+        .left(short_kernel_name(row.name, 29), 30)
+        .right(format_count(row.count), 7)
+        .right(row.bytes && row.count > 0 ? format_bytes(*row.bytes / row.count) : "-", 11)
+        .right(format_ns(row.total_ns), 10)
+        .right(share_text(row.exposed_ns, row.total_ns), 9)
+        .right(row.bus_bandwidth ? format_bandwidth(*row.bus_bandwidth) : "-", 11)
+        .end_line();
+  }
+  canvas.end_line();
+}
+
+void write_copies(TextPage& page) {
+  const auto copies = merged_copies(page.report.traces);
+  if (copies.empty()) return;
+  page.write_table_head("COPIES", copies.size(), "rate");
+  for (size_t i = 0; i < page.shown(copies.size()); ++i) {
+    const CopyRow& row = copies[i];
+    const auto bandwidth = row.bandwidth();
+    page.write_row(elide_middle(row.kind, kNameColumns), row.count, row.total_ns,
+                   bandwidth ? format_bandwidth(*bandwidth) : "-");
+  }
+  page.canvas.end_line();
+}
+
+}  // namespace redline::trace

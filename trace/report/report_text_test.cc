@@ -1,0 +1,187 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/trace_text.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
+#include "trace/report/text_canvas.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string text_of(const std::vector<std::string>& texts, const TextScope& scope = {}) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const std::string& text : texts) {
+    traces.push_back(*parse_trace("run/rank" + std::to_string(traces.size()) + ".json", text));
+  }
+  return report_text(make_report(traces), {}, scope);
+}
+
+std::string rank(int number, const char* kernel) {
+  return TraceText()
+      .rank(number, 2)
+      .step(0, 0, 1'000'000)
+      .cpu_op("aten::mm", 0, 1000)
+      .runtime("cudaLaunchKernel", 100, 200, 1)
+      .kernel(kernel, 1000, 900'000, on_stream(7, 1))
+      .str();
+}
+
+TEST(TextReport, NoLineOfARealTraceIsWiderThan80Columns) {
+  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto trace = read_trace(entry.path());
+    ASSERT_TRUE(trace);
+    const Report report = make_report({*trace});
+    for (const TextScope& scope : {TextScope{}, TextScope{TextScope::kAll}}) {
+      for (const std::string& line : lines_of(report_text(report, {}, scope))) {
+        EXPECT_LE(columns(line), 80) << entry.path() << "\n" << line;
+      }
+    }
+  }
+}
+
+TEST(TextReport, CoversAllRanks) {
+  const std::string text = text_of({rank(0, "first_kernel"), rank(1, "second_kernel")});
+  EXPECT_THAT(text, HasSubstr("run/"));
+  EXPECT_THAT(text, HasSubstr("2 ranks"));
+  EXPECT_THAT(text, HasSubstr("first_kernel"));
+  EXPECT_THAT(text, HasSubstr("second_kernel"));
+  EXPECT_THAT(text, HasSubstr("KERNELS of 2 ranks (2)"));
+  EXPECT_THAT(text, HasSubstr("GPU 0 of rank 1"));
+}
+
+TEST(TextReport, SumsTheSameKernelOverRanks) {
+  EXPECT_THAT(text_of({rank(0, "k"), rank(1, "k")}),
+              HasSubstr("  k                                             2    1.8 ms  899.0 us"));
+}
+
+// Two ranks of one all-reduce of 1 MiB - 1 KiB each, which took them 1 and 3 ms.
+TEST(TextReport, ACollectiveOfAllRanksHasTheirMeanRateAndRoomForIt) {
+  const auto rank = [](int number, int64_t length_ns) {
+    return TraceText()
+        .rank(number, 2)
+        .kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, length_ns,
+                on_stream(7, 0, R"("Group size": 2, "In msg nelems": 261888, "dtype": "Float")"))
+        .str();
+  };
+  EXPECT_THAT(text_of({rank(0, 1'000'000), rank(1, 3'000'000)}),
+              HasSubstr("      2 1023.0 KiB    4.0 ms  100.0 % 523.8 MB/s"));
+}
+
+TEST(TextReport, OfManyRanksThoseThatMatterAreShown) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 8; ++i) {
+    texts.push_back(
+        TraceText()
+            .rank(i, 8)
+            .step(0, 0, 1'000'000 + (i == 6 ? 500'000 : i))
+            .event(fmt::format(
+                R"({{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", )"
+                R"("pid": 1, "tid": 1, "ts": 5, "args": {{"Device Type": 1, "Device Id": 0, )"
+                R"("Bytes": 4096, "Addr": 1, "Total Allocated": {}, "Total Reserved": 8192}}}})",
+                i == 7 ? 8192 : 4096))
+            .str());
+  }
+  const std::string text = text_of(texts);
+  EXPECT_THAT(text, HasSubstr("  rank 6       1.5 ms     1.5 ms"));
+  EXPECT_THAT(text, HasSubstr("… and 3 more with less own work"));
+  EXPECT_THAT(text, HasSubstr("  GPU 0 of rank 7            8.0 KiB allocated"));
+  EXPECT_THAT(text, HasSubstr("… and 3 lower ones"));
+  EXPECT_THAT(text_of(texts, {TextScope::kAll}), HasSubstr("  rank 0       1.0 ms"));
+}
+
+TEST(TextReport, NamesTheFolderOfRanksGivenWithoutOne) {
+  const Report report = make_report({*parse_trace("a.json", rank(0, "k")),  //
+                                     *parse_trace("b.json", rank(1, "k"))});
+  EXPECT_EQ(title_of(report), std::filesystem::current_path().filename().string() + "/");
+}
+
+TEST(TextReport, AnEmptyFileIsNoRun) {
+  EXPECT_THAT(text_of({R"({"traceEvents": []})"}), HasSubstr("the file holds no slices"));
+}
+
+TEST(TextReport, TopAndAllChooseHowMuch) {
+  TraceText text;
+  for (int i = 0; i < 8; ++i) text.kernel("k" + std::to_string(i), i * 100, i * 100 + 50);
+  EXPECT_THAT(text_of({text.str()}), HasSubstr("KERNELS (top 5 of 8)"));
+  EXPECT_THAT(text_of({text.str()}), HasSubstr("--all"));
+  EXPECT_THAT(text_of({text.str()}, {2}), HasSubstr("KERNELS (top 2 of 8)"));
+  const std::string all = text_of({text.str()}, {TextScope::kAll});
+  EXPECT_THAT(all, HasSubstr("KERNELS (8)"));
+  EXPECT_THAT(all, HasSubstr("k7"));
+  EXPECT_THAT(all, Not(HasSubstr("--all")));
+}
+
+TEST(TextReport, SaysWhatTheLengthOfAStepIsMadeOf) {
+  const std::string text = text_of({TraceText()
+                                        .step(0, 0, 1'000'000)
+                                        .cpu_op("aten::mm", 0, 100'000)
+                                        .runtime("cudaLaunchKernel", 90'000, 100'000, 1)
+                                        .kernel("long_kernel", 100'000, 2'000'000, on_stream(7, 1))
+                                        .str()});
+  EXPECT_THAT(text, HasSubstr("CRITICAL PATH ("));
+  EXPECT_THAT(text, ::testing::ContainsRegex("kernel +long_kernel +1 +1.9 ms +95.0 %"));
+}
+
+TEST(TextReport, NamesLoadIssuesWithCountAndOffset) {
+  const std::string text = text_of(
+      {TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str()});
+  EXPECT_THAT(text, HasSubstr("1 skipped"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("! skipped  1 x [a-z_]+, first at byte [0-9]+"));
+}
+
+TEST(JsonReport, NamesLoadIssuesWithCountAndOffset) {
+  const std::string text =
+      TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str();
+  const auto json = nlohmann::json::parse(report_json(make_report({*parse_trace("a.json", text)})));
+  const auto& issue = json["traces"][0]["issues"][0];
+  EXPECT_EQ(issue["count"], 1);
+  EXPECT_EQ(issue["first_offset"], text.find(R"({"ph": "X", "name": "no time"})"));
+  EXPECT_EQ(issue["lost"], true);
+  EXPECT_EQ(json["traces"][0]["skipped"][issue["name"].get<std::string>()], 1);
+}
+
+TEST(JsonReport, EvidenceHasPlacesToJumpTo) {
+  const std::string text =
+      TraceText()
+          .step(0, 0, 1'000'000)
+          .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 300'000)
+          .str();
+  const auto trace = *parse_trace("a.json", text);
+  const auto evidence =
+      nlohmann::json::parse(report_json(make_report({trace})))["advice"][0]["evidence"];
+  EXPECT_EQ(evidence["trace"], 0);
+  const auto& event = evidence["events"][0];
+  const SliceId slice{event["id"].get<uint32_t>()};
+  EXPECT_EQ(trace->string(trace->slices().name[slice.value]), event["name"]);
+  EXPECT_EQ(trace->slices().begin_ns[slice.value], event["begin_ns"]);
+  EXPECT_EQ(trace->slices().end_ns[slice.value], event["end_ns"]);
+}
+
+TEST(TextReport, ColoursOnlyWhereAskedFor) {
+  const Report report = make_report({*parse_trace("a.json", rank(0, "k"))});
+  EXPECT_THAT(report_text(report, {.colour = false}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(report_text(report, {.colour = true}), HasSubstr("\x1b["));
+  for (const char c : report_text(report, {.utf8 = false})) EXPECT_LT(static_cast<uint8_t>(c), 128);
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,172 @@
+#include "trace/write/export_sqlite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/trace_text.h"
+#include "trace/read/reader.h"
+#include "trace/write/sqlite_file.h"
+
+namespace redline::trace {
+namespace {
+
+namespace fs = std::filesystem;
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using Traces = std::vector<std::shared_ptr<const Trace>>;
+using Rows = std::vector<std::string>;
+
+class ExportSqlite : public ::testing::Test {
+ protected:
+  ExportSqlite()
+      : folder_(fs::path(::testing::TempDir()) / ("sqlite_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~ExportSqlite() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path() const { return folder_ / "t.db"; }
+
+  static std::shared_ptr<const Trace> rank(int rank) {
+    TraceText text;
+    text.rank(rank, 2).top("\"host_name\": \"node\"").step(3, 0, 9'000);
+    text.cpu_op("aten::linear", 100, 900).cpu_op("aten::addmm", 200, 800);
+    text.runtime("cudaLaunchKernel", 300, 350, 5);
+    text.kernel("gemm", 1'000, 3'000,
+                on_stream(7, 5,
+                          R"("grid": [8, 1, 1], "block": [64, 1, 1], )"
+                          R"("registers per thread": 32, "est. achieved occupancy %": 25)"));
+    text.runtime("cudaMemcpyAsync", 400, 450, 6);
+    text.slice("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 3'000, 3'500,
+               on_stream(7, 6, R"("bytes": 4096)"));
+    text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 3'500, 4'000 + 100 * rank,
+                on_stream(9, 0, R"("In msg nelems": 10, "dtype": "Float", "Seq": 4)"));
+    text.event(R"({"ph": "C", "name": "power", "pid": 0, "ts": 1, "args": {"W": 250.5}})");
+    text.event(R"({"ph": "i", "name": "[memory]", "s": "t", "pid": 1, "tid": 1, "ts": 2, )"
+               R"("args": {"Bytes": 77, "Total Allocated": 77, "Device Type": 1}})");
+    return *parse_trace("rank" + std::to_string(rank), text.str());
+  }
+
+  /// The rows of a query, columns joined by '|'.
+  [[nodiscard]] Rows query(const std::string& sql) const {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open_v2(path().c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+    Rows rows;
+    char* error = nullptr;
+    const auto collect = [](void* list, int columns, char** values, char**) {
+      std::string row;
+      for (int i = 0; i < columns; ++i) {
+        row += std::string(i > 0 ? "|" : "") + (values[i] != nullptr ? values[i] : "null");
+      }
+      static_cast<Rows*>(list)->push_back(row);
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), collect, &rows, &error), SQLITE_OK)
+        << sql << ": " << (error != nullptr ? error : "");
+    sqlite3_free(error);
+    sqlite3_close(database);
+    return rows;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ExportSqlite, EveryTableHoldsWhatTheTracesSay) {
+  ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1)}, path()));
+  EXPECT_THAT(query("SELECT id, rank, world_size, host FROM traces"),
+              ElementsAre("0|0|2|node", "1|1|2|node"));
+  EXPECT_THAT(
+      query("SELECT category, count(*) FROM slices GROUP BY 1 ORDER BY 1"),
+      ElementsAre("cpu_op|4", "cuda_runtime|4", "gpu_memcpy|2", "kernel|4", "user_annotation|2"));
+  EXPECT_THAT(query("SELECT name, begin_ns, dur_ns FROM events WHERE rank = 1 AND depth = 2"),
+              ElementsAre("aten::addmm|200|600"));
+  EXPECT_THAT(query("SELECT n.text, k.dur_ns, k.stream, k.grid, k.registers, k.occupancy, l.name "
+                    "FROM kernels k JOIN strings n ON n.id = k.name_id "
+                    "JOIN events l ON l.id = k.launch_id WHERE k.trace_id = 1"),
+              ElementsAre("gemm|2000|7|[8, 1, 1]|32|0.25|cudaLaunchKernel"));
+  EXPECT_THAT(query("SELECT bytes, dur_ns FROM copies WHERE trace_id = 0"),
+              ElementsAre("4096|500"));
+  EXPECT_THAT(query("SELECT trace_id, kind, ranks, seq, seq_recorded, bytes, dur_ns "
+                    "FROM collectives"),
+              ElementsAre("0|all_reduce|2|4|1|40|500", "1|all_reduce|2|4|1|40|600"));
+  EXPECT_THAT(query("SELECT trace_id, number, host_end_ns FROM steps"),
+              ElementsAre("0|3|9000", "1|3|9000"));
+  EXPECT_THAT(query("SELECT count(*), min(kind) FROM flows"), ElementsAre("4|launch"));
+  EXPECT_THAT(query("SELECT s.text, json_extract(args, '$.Bytes') FROM instants "
+                    "JOIN strings s ON s.id = name_id LIMIT 1"),
+              ElementsAre("[memory]|77"));
+  EXPECT_THAT(query("SELECT time_ns, value FROM counters LIMIT 1"), ElementsAre("1000|250.5"));
+  EXPECT_THAT(query("SELECT value FROM metadata WHERE key = 'host_name' LIMIT 1"),
+              ElementsAre("node"));
+  // Parents are operators of the same trace.
+  EXPECT_THAT(query("SELECT count(*) FROM events c JOIN events p ON p.id = c.parent_id "
+                    "WHERE c.name = 'aten::addmm' AND p.name = 'aten::linear' AND c.rank = p.rank"),
+              ElementsAre("2"));
+  EXPECT_THAT(query("SELECT count(args) FROM slices"), ElementsAre("0"));
+  EXPECT_THAT(query("SELECT count(*), count(DISTINCT text) FROM strings WHERE text = 'gemm'"),
+              ElementsAre("1|1"));
+}
+
+TEST_F(ExportSqlite, ArgsOnRequestAndARunTwiceReplacesTheFirst) {
+  ASSERT_TRUE(export_sqlite(Traces{rank(0)}, path()));
+  ASSERT_TRUE(export_sqlite(Traces{rank(0)}, path(), {.args = true}));
+  EXPECT_THAT(query("SELECT json_extract(args, '$.bytes') FROM slices WHERE category = "
+                    "'gpu_memcpy'"),
+              ElementsAre("4096"));
+}
+
+TEST_F(ExportSqlite, LeavesFilesOfOthersAlone) {
+  std::ofstream(path()) << "a diary";
+  const auto refused = export_sqlite(Traces{rank(0)}, path());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error(), HasSubstr("no export of Redline's"));
+  EXPECT_EQ(fs::file_size(path()), 7U);
+
+  fs::remove(path());
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
+  sqlite3_exec(other, "CREATE TABLE t(x)", nullptr, nullptr, nullptr);
+  sqlite3_close(other);
+  EXPECT_FALSE(export_sqlite(Traces{rank(0)}, path()));
+  EXPECT_THAT(why_not_overwrite(folder_).value_or(""), HasSubstr("is not a file"));
+}
+
+TEST_F(ExportSqlite, CancelledOrRefusedLeavesNothing) {
+  TraceText text;
+  for (int i = 0; i < 10'000; ++i) text.cpu_op("aten::mm", i * 10, i * 10 + 5);
+  const std::atomic<bool> cancel = true;
+  const auto done =
+      export_sqlite(Traces{*parse_trace("x", text.str())}, path(), {.cancel = &cancel});
+  EXPECT_EQ(done.error(), "cancelled");
+  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_FALSE(export_sqlite(Traces{rank(0)}, folder_ / "none" / "t.db"));
+}
+
+// The queries of docs/sqlite.md, as they stand there.
+TEST_F(ExportSqlite, DocumentedQueriesRun) {
+  ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1)}, path()));
+  std::ifstream file(std::string(REDLINE_SOURCE_DIR) + "/docs/sqlite.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  const std::string text = page.str();
+  int queries = 0;
+  const std::string open = "```sql\n", close = "```";
+  for (size_t at = text.find(open); at != std::string::npos; at = text.find(open, at)) {
+    at += open.size();
+    const std::string sql = text.substr(at, text.find(close, at) - at);
+    EXPECT_FALSE(query(sql).empty()) << sql;
+    ++queries;
+  }
+  EXPECT_EQ(queries, 5);
+}
+
+}  // namespace
+}  // namespace redline::trace

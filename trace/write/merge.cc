@@ -1,0 +1,192 @@
+#include "trace/write/merge.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "trace/analysis/collective_calls.h"
+#include "trace/analysis/host_tree.h"
+#include "trace/analysis/matched_collectives.h"
+#include "trace/write/output_file.h"
+#include "trace/write/rewrite.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+using RankTraces = std::span<const std::shared_ptr<const Trace>>;
+
+std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
+  std::vector<CollectiveCalls> collectives;
+  for (const auto& trace : traces) {
+    const NameKinds names(*trace);
+    collectives.push_back(find_collective_calls(*trace, find_device_work(*trace, names),
+                                                build_host_tree(*trace, names)));
+  }
+  std::vector<RankTrace> ranks;
+  for (size_t i = 0; i < traces.size(); ++i) ranks.push_back({traces[i].get(), &collectives[i]});
+  return align_clocks(ranks.size(), match_collectives(ranks));
+}
+
+std::string label_of(const Trace& trace) {
+  const auto rank = trace.metadata().rank;
+  if (rank) return "rank " + std::to_string(*rank);
+  return std::filesystem::path(trace.path()).filename().string();
+}
+
+// Pids of all ranks, each in use once.
+class Pids {
+ public:
+  std::map<std::string, std::string, std::less<>> of(const Trace& trace, const std::string& label) {
+    std::map<std::string, std::string, std::less<>> renamed;
+    std::set<std::string> own;
+    for (const Track& track : trace.tracks()) own.emplace(trace.string(track.pid));
+    for (const Counter& counter : trace.counters()) own.emplace(trace.string(counter.pid));
+    std::set<std::string> taken;
+    for (const std::string& pid : own) {
+      const std::string free = used_.contains(pid) ? free_pid(pid, label, own) : pid;
+      if (free != pid) renamed[pid] = free;
+      taken.insert(free);
+      used_.insert(free);
+    }
+    return renamed;
+  }
+
+ private:
+  // Numbers stay numbers, as readers want them: the same digits behind a multiple of ten million,
+  // which is above Linux' largest pid.
+  [[nodiscard]] std::string free_pid(const std::string& pid, const std::string& label,
+                                     const std::set<std::string>& own) const {
+    constexpr int64_t kStride = 10'000'000;
+    int64_t number = 0;
+    const auto parsed = std::from_chars(pid.data(), pid.data() + pid.size(), number);
+    const bool is_number = parsed.ec == std::errc() && parsed.ptr == pid.data() + pid.size();
+    for (int64_t i = 1;; ++i) {
+      const bool fits = is_number && number >= 0 && number < INT64_MAX - i * kStride;
+      std::string candidate = fits ? std::to_string(number + i * kStride) : label + " " + pid;
+      if (!fits && i > 1) candidate += " (" + std::to_string(i) + ")";
+      if (!used_.contains(candidate) && !own.contains(candidate)) return candidate;
+    }
+  }
+
+  std::set<std::string> used_;
+};
+
+// Shifts the correlation numbers of each trace behind those of the one before.
+class Correlations {
+ public:
+  uint32_t shift_of(const Trace& trace) {
+    uint32_t least = UINT32_MAX, most = 0;
+    for (const uint32_t number : trace.slices().correlation) {
+      if (number == 0) continue;
+      least = std::min(least, number);
+      most = std::max(most, number);
+    }
+    if (most == 0) return 0;
+    const uint32_t shift = last_ == 0 ? 0 : last_ + 1 - least;
+    last_ = most + shift;
+    return shift;
+  }
+
+ private:
+  uint32_t last_ = 0;
+};
+
+json clock_json(const std::optional<ClockOffset>& clock) {
+  if (!clock) return nullptr;
+  return {{"offset_ns", clock->offset_ns},
+          {"uncertainty_ns", clock->uncertainty_ns},
+          {"drift_ppm", clock->drift * 1e6},
+          {"at_ns", clock->at_ns},
+          {"pairs", clock->pairs}};
+}
+
+json ranks_json(RankTraces traces, const std::vector<MergedRank>& ranks) {
+  json list = json::array();
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const Metadata& metadata = traces[i]->metadata();
+    json top = json::parse(metadata.top_level_json, nullptr, false);
+    if (top.is_discarded()) top = nullptr;
+    json devices = json::parse(metadata.device_properties_json, nullptr, false);
+    if (!devices.is_discarded() && top.is_object()) top["deviceProperties"] = std::move(devices);
+    const auto rank = metadata.rank;
+    list.push_back({{"rank", rank ? json(*rank) : json()},
+                    {"path", ranks[i].path},
+                    {"clock", clock_json(ranks[i].clock)},
+                    {"metadata", std::move(top)}});
+  }
+  return list;
+}
+
+int64_t shift_ns(const MergedRank& rank) { return rank.clock ? rank.clock->offset_ns : 0; }
+
+// Far enough below every time for any drift.
+int64_t common_base_ns(RankTraces traces, const std::vector<MergedRank>& ranks) {
+  int64_t base_ns = INT64_MAX;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    base_ns = std::min(base_ns, base_of(*traces[i], shift_ns(ranks[i])));
+  }
+  return base_ns;
+}
+
+TraceHeader header_for(RankTraces traces, const std::vector<MergedRank>& ranks) {
+  TraceHeader header = header_of(*traces.front());
+  header.base_ns = common_base_ns(traces, ranks);
+  std::erase_if(header.entries, [](const Entry& entry) {
+    return entry.first == "redline" || entry.first == "redline_merge";
+  });
+  const json about = {{"clock_of", ranks.front().label}, {"ranks", ranks_json(traces, ranks)}};
+  header.entries.emplace_back("redline_merge",
+                              about.dump(0, ' ', false, json::error_handler_t::replace));
+  return header;
+}
+
+}  // namespace
+
+tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces traces,
+                                                                const std::string& path,
+                                                                const MergeOptions& options) {
+  if (traces.empty()) return tl::unexpected(std::string("no traces to merge"));
+  std::vector<std::optional<ClockOffset>> clocks(traces.size());
+  if (options.align) clocks = clocks_of(traces);
+  std::vector<MergedRank> ranks;
+  uint64_t total = 0, done = 0;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    ranks.push_back({traces[i]->path(), label_of(*traces[i]), clocks[i]});
+    total += traces[i]->slice_count();
+  }
+
+  TraceWriter writer(spool_path(path), header_for(traces, ranks));
+  TraceRewriter rewriter(writer);
+  Pids pids;
+  Correlations correlations;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    RewriteOptions rewrite;
+    rewrite.shift_ns = shift_ns(ranks[i]);
+    if (ranks[i].clock) rewrite.drift = ranks[i].clock->drift;
+    if (ranks[i].clock) rewrite.drift_at_ns = ranks[i].clock->at_ns;
+    rewrite.correlation_shift = correlations.shift_of(*traces[i]);
+    rewrite.pids = pids.of(*traces[i], ranks[i].label);
+    rewrite.process_prefix = ranks[i].label + " · ";
+    rewrite.go_on = [&](uint64_t rows) {
+      done += rows;
+      if (options.progress) options.progress(done, total);
+      return writer.error().empty() && (options.cancel == nullptr || !options.cancel->load());
+    };
+    const bool whole = rewriter.add(*traces[i], rewrite);
+    if (!whole && writer.error().empty()) return tl::unexpected(std::string("cancelled"));
+    if (!whole) break;
+  }
+  writer.complete({});
+  if (auto saved = writer.save(path); !saved) {
+    // The writer keeps what a job could not save; here the traces themselves are there.
+    std::error_code ignored;
+    if (may_become_file(spool_path(path))) std::filesystem::remove(spool_path(path), ignored);
+    return tl::unexpected(saved.error());
+  }
+  return ranks;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,155 @@
+#include "trace/write/merge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/trace_text.h"
+#include "trace/model/slice_view.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+
+using Traces = std::vector<std::shared_ptr<const Trace>>;
+
+class Merge : public ::testing::Test {
+ protected:
+  Merge() : folder_(fs::path(::testing::TempDir()) / ("merge_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~Merge() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+
+  static std::shared_ptr<const Trace> rank(int rank, int64_t ahead_ns) {
+    TraceText text;
+    text.rank(rank, 2).top(fmt::format("\"host_name\": \"node{}\"", rank));
+    text.event(R"({"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}})");
+    for (int64_t i = 0; i < 5; ++i) {
+      const int64_t at = 1'000'000 * (i + 1) + ahead_ns;
+      const auto correlation = static_cast<uint32_t>(i + 7);
+      text.runtime("cudaLaunchKernel", at, at + 10, correlation);
+      text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 50 + rank, at + 500,
+                  on_stream(9, correlation));
+    }
+    text.event(
+        fmt::format(R"({{"ph": "C", "name": "power", "pid": 0, "ts": {}, "args": {{"W": 5}}}})",
+                    ahead_ns / 1000));
+    return *parse_trace("rank" + std::to_string(rank), text.str());
+  }
+
+  [[nodiscard]] std::shared_ptr<const Trace> merged(const Traces& traces) const {
+    const auto done = merge_traces(traces, path("all.json.gz"));
+    EXPECT_TRUE(done) << done.error();
+    return *read_trace(path("all.json.gz"));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Merge, PutsRanksOnOneClockAndSaysEachOffset) {
+  const Traces traces = {rank(0, 0), rank(1, 123'000)};
+  const auto done = merge_traces(traces, path("all.json"));
+  ASSERT_TRUE(done) << done.error();
+  EXPECT_EQ((*done)[1].label, "rank 1");
+  EXPECT_EQ((*done)[1].clock->offset_ns, -123'000);
+
+  std::ifstream file(path("all.json"));
+  const json text = json::parse(file);
+  const json& ranks = text["redline_merge"]["ranks"];
+  EXPECT_EQ(ranks[1]["clock"]["offset_ns"], -123'000);
+  EXPECT_EQ(ranks[1]["metadata"]["host_name"], "node1");
+  EXPECT_EQ(text["distributedInfo"]["rank"], 0);
+
+  const auto trace = *read_trace(path("all.json"));
+  EXPECT_TRUE(trace->issues().empty());
+  std::map<int64_t, int> ends;
+  for_each_slice(*trace, [&](SliceId slice, Category category) {
+    if (category == Category::kKernel) ++ends[interval_of(*trace, slice).end_ns];
+  });
+  ASSERT_EQ(ends.size(), 5U);
+  for (const auto& [end_ns, count] : ends) EXPECT_EQ(count, 2) << end_ns;
+}
+
+TEST_F(Merge, KeepsProcessesAndLaunchesOfRanksApart) {
+  const auto trace = merged({rank(0, 0), rank(1, 0)});
+  std::vector<std::string> rows;
+  for (const Track& track : trace->tracks()) {
+    rows.push_back(
+        fmt::format("{} {}", trace->string(track.pid), trace->string(track.process_name)));
+  }
+  EXPECT_THAT(rows,
+              ::testing::UnorderedElementsAre("0 rank 0 · ", "1 rank 0 · python",
+                                              "10000000 rank 1 · ", "10000001 rank 1 · python"));
+  ASSERT_EQ(trace->flows().size(), 10U);
+  std::set<uint32_t> correlations;
+  for (const Flow& flow : trace->flows()) {
+    const auto pid = [&](SliceId slice) { return trace->string(track_of(*trace, slice).pid); };
+    EXPECT_EQ(pid(flow.from).size(), pid(flow.to).size());
+    EXPECT_EQ(trace->slices().correlation[flow.from.value],
+              trace->slices().correlation[flow.to.value]);
+    correlations.insert(trace->slices().correlation[flow.to.value]);
+  }
+  EXPECT_EQ(correlations.size(), 10U);
+  std::set<std::string_view> counters;
+  for (const Counter& counter : trace->counters()) counters.insert(trace->string(counter.pid));
+  EXPECT_EQ(counters.size(), 2U);
+}
+
+TEST_F(Merge, WhatCannotBeAlignedKeepsItsClock) {
+  TraceText alone;
+  alone.rank(1, 2).cpu_op("aten::mm", 5'000, 6'000);
+  const auto done =
+      merge_traces(Traces{rank(0, 0), *parse_trace("x", alone.str())}, path("all.json"));
+  ASSERT_TRUE(done);
+  EXPECT_FALSE((*done)[1].clock);
+  const auto trace = *read_trace(path("all.json"));
+  EXPECT_EQ(trace->begin_ns(), 5'000);
+}
+
+TEST_F(Merge, DriftGoesAway) {
+  const auto drifting = [](int rank, double drift) {
+    TraceText text;
+    text.rank(rank, 2);
+    for (int64_t i = 1; i <= 100; ++i) {
+      const auto seen = [&](int64_t t) { return t + std::llround(drift * static_cast<double>(t)); };
+      text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", seen(i * 100'000'000),
+                  seen(i * 100'000'000 + 9'000), on_stream(9));
+    }
+    return *parse_trace("rank", text.str());
+  };
+  const auto trace = merged({drifting(0, 0), drifting(1, 30e-6)});
+  std::vector<int64_t> ends;
+  for_each_slice(
+      *trace, [&](SliceId slice, Category) { ends.push_back(interval_of(*trace, slice).end_ns); });
+  std::sort(ends.begin(), ends.end());
+  for (size_t i = 0; i < ends.size(); i += 2)
+    EXPECT_NEAR(static_cast<double>(ends[i + 1] - ends[i]), 0, 20);
+}
+
+TEST_F(Merge, CancelledOrRefusedLeavesNothing) {
+  TraceText text;
+  for (int i = 0; i < 20'000; ++i) text.cpu_op("aten::mm", i * 10, i * 10 + 5);
+  const Traces traces = {*parse_trace("x", text.str())};
+  const std::atomic<bool> cancel = true;
+  const auto done = merge_traces(traces, path("all.json.gz"), {.cancel = &cancel});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error(), "cancelled");
+  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_THAT(merge_traces(traces, path("none/all.json")).error(),
+              ::testing::HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace redline::trace

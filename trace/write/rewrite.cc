@@ -1,0 +1,378 @@
+#include "trace/write/rewrite.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "trace/model/text_cursor.h"
+#include "trace/read/async_events.h"
+#include "trace/read/event_parser.h"
+#include "trace/read/json_scan.h"
+
+namespace redline::trace {
+namespace {
+
+// Whether a text is valid JSON by itself.
+class JsonCheck {
+ public:
+  bool is_sound(std::string_view text) {
+    padded_.assign(text);
+    padded_.resize(text.size() + simdjson::SIMDJSON_PADDING, ' ');
+    simdjson::dom::element ignored;
+    return parser_.parse(padded_.data(), text.size(), false).get(ignored) == simdjson::SUCCESS;
+  }
+
+ private:
+  simdjson::dom::parser parser_;
+  std::string padded_;
+};
+
+bool is_number(std::string_view text) {
+  if (text.empty() || text.size() > 18) return false;
+  const bool negative = text[0] == '-';
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos &&
+         (digits.size() == 1 || digits[0] != '0') && text != "-0";
+}
+
+std::string_view flow_category(FlowKind kind) {
+  switch (kind) {
+    case FlowKind::kLaunch:
+      return "ac2g";
+    case FlowKind::kForwardBackward:
+      return "fwdbwd";
+    default:
+      return "flow";
+  }
+}
+
+// The number behind "correlation" in the args, as positions.
+struct Digits {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+Digits correlation_digits(std::string_view args) {
+  constexpr std::string_view kKey = "\"correlation\"";
+  const size_t key = args.find(kKey);
+  if (key == std::string_view::npos) return {};
+  const size_t begin = args.find_first_not_of(" :\n\r\t", key + kKey.size());
+  if (begin == std::string_view::npos) return {};
+  const size_t end = args.find_first_not_of("0123456789", begin);
+  return {begin, std::min(end, args.size())};
+}
+
+// One trace on its way into the writer.
+class Rewriting {
+ public:
+  Rewriting(TraceWriter& writer, const Trace& trace, const RewriteOptions& options)
+      : writer_(writer), trace_(trace), options_(options) {}
+
+  // Returns the number of processes.
+  uint64_t write_rows(uint64_t first_process) {
+    uint64_t processes = 0;
+    StringId last_pid;
+    for (const Track& track : trace_.tracks()) {
+      if (processes == 0 || track.pid != last_pid) {
+        write_process(track, first_process + processes++);
+        last_pid = track.pid;
+      }
+      if (track.thread_name) write_row_info(track, "thread_name", "name", track.thread_name, "");
+      write_sort_index(track, "thread_sort_index", track.sort_index);
+    }
+    return processes;
+  }
+
+  void write_slices() {
+    const auto& slices = trace_.slices();
+    for (uint32_t i = 0; i < trace_.slice_count() && !stopped_; ++i) {
+      const Track& track = trace_.tracks()[trace_.lanes()[slices.lane[i].value].track.value];
+      const RawEvent event = event_at(slices.text_offset[i]);
+      TextBuffer& text = begin("X", event.category, slices.name[i]);
+      write_track(text, track);
+      write_time(text, slices.begin_ns[i]);
+      text.literal(", \"dur\": ");
+      text.microseconds(shifted(slices.end_ns[i]) - shifted(slices.begin_ns[i]));
+      write_args(text, event.args, slices.correlation[i]);
+      end(text);
+      count_row();
+    }
+  }
+
+  // Returns the number of arrows.
+  uint64_t write_flows(uint64_t first_id) {
+    uint64_t id = first_id;
+    for (const Flow& flow : trace_.flows()) {
+      write_flow_end("s", id, flow.kind, flow.from);
+      write_flow_end("f", id, flow.kind, flow.to);
+      ++id;
+    }
+    return id - first_id;
+  }
+
+  void write_instants() {
+    for (const Instant& instant : trace_.instants()) {
+      const RawEvent event = event_at(instant.text_offset);
+      TextBuffer& text = begin("i", event.category, instant.name);
+      const std::string_view scope = find_value(text_.event_text(instant.text_offset), "s");
+      text.literal(", \"s\": ");
+      text.quoted(scope.empty() ? "t" : decode_string(unquote(scope)));
+      write_instant_row(text, instant, event);
+      write_time(text, instant.time_ns);
+      if (!event.args.empty()) write_args(text, event.args, 0);
+      end(text);
+    }
+  }
+
+  void write_counters() {
+    for (const Counter& counter : trace_.counters()) {
+      for (size_t i = 0; i < counter.time_ns.size(); ++i) {
+        TextBuffer& text = begin("C", "", counter.name);
+        write_row(text, trace_.string(counter.pid), "0");
+        write_time(text, counter.time_ns[i]);
+        text.literal(", \"args\": {\"\": ");
+        text.number(counter.value[i]);
+        text.literal("}");
+        end(text);
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_stopped() const { return stopped_; }
+
+ private:
+  [[nodiscard]] int64_t shifted(int64_t time_ns) const {
+    int64_t by_ns = options_.shift_ns;
+    if (options_.drift != 0) {
+      by_ns += std::llround(options_.drift * (static_cast<double>(time_ns) -
+                                              static_cast<double>(options_.drift_at_ns)));
+    }
+    int64_t result_ns = 0;
+    return __builtin_add_overflow(time_ns, by_ns, &result_ns) ? time_ns : result_ns;
+  }
+
+  void count_row() {
+    constexpr uint64_t kStep = 8192;
+    if (++rows_ % kStep == 0 && options_.go_on) stopped_ = !options_.go_on(kStep);
+  }
+
+  /// Valid until the next call.
+  [[nodiscard]] RawEvent event_at(uint64_t offset) {
+    return scan_event(text_.event_text(offset), 0).event;
+  }
+
+  TextBuffer& begin(std::string_view phase, std::string_view category_token, StringId name) {
+    TextBuffer& text = writer_.begin_event();
+    text.literal("{\"ph\": \"");
+    text.text(phase);
+    text.literal("\", \"cat\": ");
+    text.quoted(decode_string(unquote(category_token)));
+    text.literal(", \"name\": ");
+    text.quoted(trace_.string(name));
+    return text;
+  }
+
+  void end(TextBuffer& text) {
+    text.literal("}");
+    writer_.end_event();
+  }
+
+  void write_time(TextBuffer& text, int64_t time_ns) {
+    text.literal(", \"ts\": ");
+    writer_.timestamp(shifted(time_ns));
+  }
+
+  // Numbers stay numbers; pids and tids may be any text.
+  static void write_id(TextBuffer& text, std::string_view id) {
+    if (is_number(id)) {
+      text.text(id);
+    } else {
+      text.quoted(id);
+    }
+  }
+
+  void write_instant_row(TextBuffer& text, const Instant& instant, const RawEvent& event) const {
+    if (instant.track) return write_track(text, trace_.tracks()[instant.track.value]);
+    const std::string_view phase = unquote(event.phase);
+    const bool is_async = phase == "n" || phase == "T" || phase == "p";
+    write_row(text, decode_string(unquote(event.pid)),
+              is_async ? async_row(decode_string(unquote(event.category)))
+                       : decode_string(unquote(event.tid)));
+  }
+
+  void write_row(TextBuffer& text, std::string_view pid, std::string_view tid) const {
+    text.literal(", \"pid\": ");
+    const auto renamed = options_.pids.find(pid);
+    write_id(text, renamed == options_.pids.end() ? pid : std::string_view(renamed->second));
+    text.literal(", \"tid\": ");
+    write_id(text, tid);
+  }
+
+  void write_track(TextBuffer& text, const Track& track) const {
+    write_row(text, trace_.string(track.pid), trace_.string(track.tid));
+  }
+
+  void write_args(TextBuffer& text, std::string_view args, uint32_t correlation) {
+    text.literal(", \"args\": ");
+    if (args.empty()) {
+      text.literal("{}");
+    } else if (!check_.is_sound(args)) {
+      write_repaired(text, args);
+    } else if (const Digits digits = correlation_digits(args);
+               options_.correlation_shift != 0 && correlation != 0 && digits.end != 0) {
+      text.text(args.substr(0, digits.begin));
+      text.integer(correlation + options_.correlation_shift);
+      text.text(args.substr(digits.end));
+    } else {
+      text.text(args);
+    }
+  }
+
+  // A value that is no JSON (NaN, a raw control character, a torn object) becomes a string.
+  void write_repaired(TextBuffer& text, std::string_view args) {
+    text.literal("{");
+    bool first = true;
+    for_each_member(args, [&](std::string_view key, std::string_view value) {
+      if (!first) text.literal(", ");
+      first = false;
+      text.quoted(decode_string(key));
+      text.literal(": ");
+      if (check_.is_sound(value)) {
+        text.text(value);
+      } else {
+        text.quoted(decode_string(unquote(value)));
+      }
+      return true;
+    });
+    text.literal("}");
+  }
+
+  void write_flow_end(std::string_view phase, uint64_t id, FlowKind kind, SliceId slice) {
+    const auto& slices = trace_.slices();
+    const std::string_view category = flow_category(kind);
+    TextBuffer& text = writer_.begin_event();
+    text.literal("{\"ph\": \"");
+    text.text(phase);
+    text.literal("\", \"id\": ");
+    text.integer(id);
+    write_track(text, trace_.tracks()[trace_.lanes()[slices.lane[slice.value].value].track.value]);
+    write_time(text, slices.begin_ns[slice.value]);
+    text.literal(", \"cat\": \"");
+    text.text(category);
+    text.literal("\", \"name\": \"");
+    text.text(category);
+    if (phase == "f") {
+      text.literal("\", \"bp\": \"e\"");
+    } else {
+      text.literal("\"");
+    }
+    end(text);
+  }
+
+  void write_process(const Track& track, uint64_t sort_index) {
+    if (track.process_name || !options_.process_prefix.empty()) {
+      write_row_info(track, "process_name", "name", track.process_name, options_.process_prefix);
+    }
+    if (track.process_label) {
+      write_row_info(track, "process_labels", "labels", track.process_label, "");
+    }
+    write_sort_index(track, "process_sort_index", static_cast<int64_t>(sort_index));
+  }
+
+  TextBuffer& begin_row_info(const Track& track, std::string_view what) {
+    TextBuffer& text = writer_.begin_event();
+    text.literal("{\"ph\": \"M\", \"cat\": \"__metadata\", \"name\": \"");
+    text.text(what);
+    text.literal("\"");
+    write_track(text, track);
+    write_time(text, trace_.begin_ns());
+    return text;
+  }
+
+  void write_row_info(const Track& track, std::string_view what, std::string_view key,
+                      StringId value, const std::string& prefix) {
+    TextBuffer& text = begin_row_info(track, what);
+    text.literal(", \"args\": {\"");
+    text.text(key);
+    text.literal("\": ");
+    text.quoted(prefix + std::string(trace_.string(value)));
+    text.literal("}");
+    end(text);
+  }
+
+  void write_sort_index(const Track& track, std::string_view what, int64_t value) {
+    TextBuffer& text = begin_row_info(track, what);
+    text.literal(", \"args\": {\"sort_index\": ");
+    text.integer(value);
+    text.literal("}");
+    end(text);
+  }
+
+  TraceWriter& writer_;
+  const Trace& trace_;
+  TextCursor text_{trace_};
+  const RewriteOptions& options_;
+  JsonCheck check_;
+  uint64_t rows_ = 0;
+  bool stopped_ = false;
+};
+
+bool is_written_anew(const std::string& key) {
+  return key == "schemaVersion" || key == "displayTimeUnit" || key == "baseTimeNanoseconds" ||
+         key == "traceName" || key == "deviceProperties";
+}
+
+}  // namespace
+
+bool TraceRewriter::add(const Trace& trace, const RewriteOptions& options) {
+  Rewriting rewriting(writer_, trace, options);
+  process_count_ += rewriting.write_rows(process_count_);
+  rewriting.write_slices();
+  if (rewriting.is_stopped()) return false;
+  last_flow_id_ += rewriting.write_flows(last_flow_id_ + 1);
+  rewriting.write_instants();
+  rewriting.write_counters();
+  return true;
+}
+
+int64_t base_of(const Trace& trace, int64_t shift_ns) {
+  int64_t first_ns = trace.slice_count() > 0 ? trace.begin_ns() : INT64_MAX;
+  if (!trace.instants().empty()) first_ns = std::min(first_ns, trace.instants()[0].time_ns);
+  for (const Counter& counter : trace.counters()) {
+    for (const int64_t time_ns : counter.time_ns) first_ns = std::min(first_ns, time_ns);
+  }
+  if (first_ns == INT64_MAX) return 0;
+  first_ns += shift_ns;
+  return std::min(first_ns, quarter_base_ns(first_ns));
+}
+
+TraceHeader header_of(const Trace& trace) {
+  TraceHeader header;
+  header.base_ns = base_of(trace);
+  const std::string& devices = trace.metadata().device_properties_json;
+  if (!devices.empty()) header.entries.emplace_back("deviceProperties", devices);
+  const auto values = nlohmann::ordered_json::parse(trace.metadata().top_level_json, nullptr,
+                                                    /*allow_exceptions=*/false);
+  for (const auto& [key, value] : values.items()) {
+    if (!is_written_anew(key))
+      header.entries.emplace_back(key, value.dump(0));  // HTA wants "rank": 1
+  }
+  return header;
+}
+
+std::string spool_path(const std::string& path) {
+  return path + (path.ends_with(".gz") ? ".partial" : ".gz.partial");
+}
+
+tl::expected<void, std::string> rewrite_trace(const Trace& trace, const std::string& path) {
+  TraceWriter writer(spool_path(path), header_of(trace));
+  TraceRewriter(writer).add(trace);
+  writer.complete({});
+  return writer.save(path);
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,61 @@
+// A trace that was read, written again: the way from the model back to a file.
+//
+// Text is written anew from the model, not copied from the file, because the file may be torn, of
+// an old dialect or not even JSON, and what we write is always valid JSON that reads equal: the
+// same times, names, tracks, lanes, links, counters and args. Args stay as they stand in the file
+// where they are sound. Begin/end pairs become complete events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "trace/model/model.h"
+#include "trace/write/writer.h"
+
+namespace redline::trace {
+
+/// What keeps several traces apart in one file, and puts them on one clock.
+struct RewriteOptions {
+  int64_t shift_ns = 0;            ///< added to every time
+  double drift = 0;                ///< further ns per ns from `drift_at_ns` on
+  int64_t drift_at_ns = 0;         ///< on the trace's own clock
+  uint32_t correlation_shift = 0;  ///< added to every correlation number but 0, modulo 2^32
+  std::map<std::string, std::string, std::less<>> pids = {};  ///< new pids of those that change
+  std::string process_prefix = {};                            ///< before every process name
+  /// Called now and then with the rows that were written since; false stops the writing.
+  std::function<bool(uint64_t rows)> go_on = {};
+};
+
+/// Streams traces into one writer, in constant memory. Rows stay in their order, trace by trace.
+class TraceRewriter {
+ public:
+  explicit TraceRewriter(TraceWriter& writer) : writer_(writer) {}
+
+  /// False where `go_on` stopped it.
+  bool add(const Trace& trace, const RewriteOptions& options = {});
+
+ private:
+  TraceWriter& writer_;
+  uint64_t last_flow_id_ = 0;
+  uint64_t process_count_ = 0;
+};
+
+/// The header of a file that holds `trace`: its base, and its top-level values as entries, without
+/// those that every file gets anew.
+[[nodiscard]] TraceHeader header_of(const Trace& trace);
+
+/// A base below every time of `trace` (shifted by `shift_ns`), as Kineto would choose it.
+[[nodiscard]] int64_t base_of(const Trace& trace, int64_t shift_ns = 0);
+
+/// Where a TraceWriter spools for a file that will be saved as `path`: beside it, compressed.
+[[nodiscard]] std::string spool_path(const std::string& path);
+
+/// `trace` alone in a file of its own, plain or gzip by the name's end.
+[[nodiscard]] tl::expected<void, std::string> rewrite_trace(const Trace& trace,
+                                                            const std::string& path);
+
+}  // namespace redline::trace

@@ -1,0 +1,160 @@
+#include "tuner/search/estimate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace redline::tuner {
+namespace {
+
+constexpr double kNormalQuantile = 1.96;
+
+template <typename Value>
+double mean_of(const std::vector<const FinishedTrial*>& runs, Value value) {
+  double sum = 0;
+  for (const FinishedTrial* run : runs) sum += value(*run);
+  return sum / static_cast<double>(runs.size());
+}
+
+double mean_rate(const std::vector<const FinishedTrial*>& runs) {
+  return mean_of(runs, [](const FinishedTrial& run) { return run.score().samples_per_s; });
+}
+
+Throughput scaled(const Throughput& interval, double mean) {
+  const double by = mean / interval.samples_per_s;
+  return {.samples_per_s = mean, .low = by * interval.low, .high = by * interval.high};
+}
+
+/// All runs, or none where one of them failed: a configuration must work every time. Where trials
+/// ran side by side, only those of the confirmation, which ran alone, say how fast it is.
+std::vector<const FinishedTrial*> successful_runs(const History& history, const Config& config) {
+  std::vector<const FinishedTrial*> runs = history.runs_of(config);
+  const bool all_ok = std::all_of(runs.begin(), runs.end(), [](auto* run) { return run->ok(); });
+  if (!all_ok) return {};
+  const auto confirms = [](const FinishedTrial* run) { return run->why == kConfirm; };
+  if (history.ran_side_by_side() && std::any_of(runs.begin(), runs.end(), confirms)) {
+    std::erase_if(runs, [&](const FinishedTrial* run) { return !confirms(run); });
+  }
+  return runs;
+}
+
+/// Standard error of one run by its own steps.
+double standard_error(const Throughput& throughput) {
+  return (throughput.high - throughput.low) / (2 * kNormalQuantile);
+}
+
+/// Each configuration's runs, less their own mean and less what its round has in common.
+void add_spread_within_rounds(const History& history, RunSpread& spread) {
+  std::vector<std::vector<double>> rows;
+  for (const Config& config : history.configs()) {
+    const auto runs = successful_runs(history, config);
+    if (runs.size() < 2) continue;
+    auto& row = rows.emplace_back();
+    for (const FinishedTrial* run : runs) {
+      row.push_back(std::log(run->score().samples_per_s));
+    }
+  }
+  if (rows.size() < 2) return;
+  // Rounds that every one of them ran: then plain means are the least-squares fit.
+  size_t rounds = rows.front().size();
+  for (const auto& row : rows) rounds = std::min(rounds, row.size());
+  const auto part_of = [](double sum, size_t count) { return sum / static_cast<double>(count); };
+  std::vector<double> round_means(rounds, 0.0);
+  for (auto& row : rows) {
+    row.resize(rounds);
+    const double mean = part_of(std::accumulate(row.begin(), row.end(), 0.0), rounds);
+    for (size_t i = 0; i < rounds; ++i) {
+      row[i] -= mean;
+      round_means[i] += part_of(row[i], rows.size());
+    }
+  }
+  double squares = 0;
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < rounds; ++i) squares += std::pow(row[i] - round_means[i], 2);
+  }
+  spread.within_round_degrees = static_cast<int>((rows.size() - 1) * (rounds - 1));
+  spread.within_round = std::sqrt(squares / spread.within_round_degrees);
+}
+
+}  // namespace
+
+double student_t(int degrees_of_freedom) {
+  static constexpr std::array<double, 31> kQuantiles = {
+      0,     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+      2.201, 2.179,  2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080,
+      2.074, 2.069,  2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  const auto index = static_cast<size_t>(std::max(degrees_of_freedom, 1));
+  return index < kQuantiles.size() ? kQuantiles[index] : kNormalQuantile;
+}
+
+RunSpread spread_between_runs(const History& history) {
+  RunSpread spread;
+  double squares = 0;
+  for (const Config& config : history.configs()) {
+    const auto runs = successful_runs(history, config);
+    if (runs.size() < 2) continue;
+    const double mean = mean_rate(runs);
+    for (const FinishedTrial* run : runs) {
+      squares += std::pow(run->score().samples_per_s / mean - 1, 2);
+    }
+    spread.degrees_of_freedom += static_cast<int>(runs.size()) - 1;
+  }
+  if (spread.degrees_of_freedom > 0) {
+    spread.relative = std::sqrt(squares / spread.degrees_of_freedom);
+  }
+  add_spread_within_rounds(history, spread);
+  return spread;
+}
+
+std::optional<Estimate> estimate(const History& history, const Config& config,
+                                 const RunSpread& spread) {
+  const auto runs = successful_runs(history, config);
+  if (runs.empty()) return std::nullopt;
+  const auto count = static_cast<double>(runs.size());
+  const double mean = mean_rate(runs);
+
+  double within_squares = 0;
+  for (const FinishedTrial* run : runs) {
+    within_squares += std::pow(standard_error(run->score()), 2);
+  }
+  const double within = std::sqrt(within_squares) / count / mean;
+  const double between = spread.relative / std::sqrt(count);
+
+  Estimate result;
+  result.runs = static_cast<int>(runs.size());
+  const double between_quantile = student_t(spread.degrees_of_freedom);
+  const bool wider_between =
+      spread.degrees_of_freedom > 0 && between * between_quantile > within * kNormalQuantile;
+  result.step_error = within;
+  result.relative_error = wider_between ? between : within;
+  result.quantile = wider_between ? between_quantile : kNormalQuantile;
+  const double half = result.quantile * result.relative_error * mean;
+  result.score = {.samples_per_s = mean, .low = std::max(0.0, mean - half), .high = mean + half};
+  result.throughput = scaled(result.score, mean_of(runs, [](const FinishedTrial& run) {
+                               return run.result.throughput->samples_per_s;
+                             }));
+  const bool metered = std::all_of(runs.begin(), runs.end(), [](const auto* run) {
+    return run->result.joules_per_sample.has_value();
+  });
+  if (metered) {
+    result.joules_per_sample =
+        mean_of(runs, [](const FinishedTrial& run) { return *run.result.joules_per_sample; });
+  }
+  return result;
+}
+
+Ratio ratio(const Estimate& numerator, const Estimate& denominator, const RunSpread& spread) {
+  const double value = numerator.score.samples_per_s / denominator.score.samples_per_s;
+  double half = std::hypot(numerator.quantile * numerator.relative_error,
+                           denominator.quantile * denominator.relative_error);
+  if (numerator.runs == denominator.runs && spread.within_round_degrees > 0) {
+    const double steps = kNormalQuantile * std::hypot(numerator.step_error, denominator.step_error);
+    const double rounds = student_t(spread.within_round_degrees) * spread.within_round *
+                          std::sqrt(2.0 / numerator.runs);
+    half = std::max(steps, rounds);
+  }
+  return {.value = value, .low = value * std::exp(-half), .high = value * std::exp(half)};
+}
+
+}  // namespace redline::tuner

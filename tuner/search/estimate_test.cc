@@ -1,0 +1,86 @@
+#include "tuner/search/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace redline::tuner {
+namespace {
+
+class Estimates : public ::testing::Test {
+ protected:
+  void add(const Config& config, double rate, double half_width, Outcome outcome = Outcome::kOk) {
+    TrialResult result;
+    result.outcome = outcome;
+    if (outcome == Outcome::kOk) {
+      result.throughput =
+          Throughput{.samples_per_s = rate, .low = rate - half_width, .high = rate + half_width};
+    }
+    history_.add({.id = 1, .config = config, .why = "", .result = result});
+  }
+  Estimate of(const Config& config) {
+    return *estimate(history_, config, spread_between_runs(history_));
+  }
+
+  Space space_ = *make_space({"x=1,2,3"}, {"{x}"}, {});
+  History history_{space_};
+  const Config slow_ = {{"x", "1"}};
+  const Config fast_ = {{"x", "2"}};
+};
+
+TEST_F(Estimates, OneRunKeepsItsOwnInterval) {
+  add(slow_, 100, 4);
+  EXPECT_NEAR(of(slow_).throughput.low, 96, 1e-9);
+  EXPECT_NEAR(of(slow_).throughput.high, 104, 1e-9);
+}
+
+TEST_F(Estimates, RunsThatDifferWidenIt) {
+  add(slow_, 90, 0.1);
+  add(slow_, 110, 0.1);
+  // s/mean = 0.1414 with one degree of freedom: 12.706 * 0.1414 / sqrt(2) = 127 % of the mean.
+  const Estimate estimate = of(slow_);
+  EXPECT_DOUBLE_EQ(estimate.throughput.samples_per_s, 100);
+  EXPECT_NEAR(estimate.throughput.high, 100 * (1 + 12.706 * 0.1), 0.01);
+  EXPECT_EQ(estimate.throughput.low, 0);
+}
+
+TEST_F(Estimates, SpreadIsPooledOverConfigurations) {
+  for (const double rate : {99.0, 101.0}) add(slow_, rate, 0.1);
+  for (const double rate : {198.0, 202.0}) add(fast_, rate, 0.1);
+  EXPECT_EQ(spread_between_runs(history_).degrees_of_freedom, 2);
+  const Ratio speedup = ratio(of(fast_), of(slow_), {});
+  EXPECT_DOUBLE_EQ(speedup.value, 2);
+  EXPECT_GT(speedup.low, 1.8);
+  EXPECT_LT(speedup.high, 2.2);
+}
+
+TEST_F(Estimates, DriftFromRoundToRoundIsNoDifferenceBetweenConfigurations) {
+  // The machine lost 40 % between the rounds; the ratio held to within 2 %.
+  add(slow_, 100, 0.1);
+  add(fast_, 150, 0.1);
+  add(slow_, 60, 0.1);
+  add(fast_, 91.5, 0.1);
+  const RunSpread spread = spread_between_runs(history_);
+  EXPECT_EQ(spread.within_round_degrees, 1);
+  EXPECT_NEAR(spread.within_round, std::log(1.525 / 1.5) / 2, 1e-9);
+  const Ratio speedup = ratio(of(fast_), of(slow_), spread);
+  EXPECT_NEAR(speedup.value, 1.509, 0.001);
+  EXPECT_GT(speedup.low, 1.3);
+  EXPECT_LT(ratio(of(fast_), of(slow_), {}).low, 1) << "without rounds it would prove nothing";
+}
+
+TEST_F(Estimates, AConfigurationMustRunEveryTime) {
+  add(fast_, 200, 1);
+  add(fast_, 0, 0, Outcome::kGpuOom);
+  EXPECT_FALSE(estimate(history_, fast_, {}));
+  EXPECT_FALSE(estimate(history_, slow_, {})) << "never ran";
+}
+
+TEST_F(Estimates, ACrashThatWasTriedAgainCountsByItsSecondRun) {
+  add(fast_, 0, 0, Outcome::kCrash);
+  add(fast_, 200, 1);
+  EXPECT_EQ(of(fast_).runs, 1);
+}
+
+}  // namespace
+}  // namespace redline::tuner

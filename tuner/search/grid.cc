@@ -1,0 +1,59 @@
+// Grid search: every combination, ranges thinned to their ends and the powers of two between.
+#include <algorithm>
+
+#include "tuner/search/strategy.h"
+
+namespace redline::tuner {
+namespace {
+
+std::vector<std::string> grid_values(const Knob& knob) {
+  if (!knob.is_range()) return knob.values;
+  std::vector<std::string> values = {std::to_string(knob.low)};
+  for (int64_t power = 1; power < knob.high && power > 0; power *= 2) {
+    if (power > knob.low) values.push_back(std::to_string(power));
+  }
+  if (knob.high > knob.low) values.push_back(std::to_string(knob.high));
+  return values;
+}
+
+class GridSearch final : public Strategy {
+ public:
+  explicit GridSearch(const Space& space) : space_(space) {
+    for (const Knob& knob : space.knobs) axes_.push_back(grid_values(knob));
+  }
+
+  std::optional<Proposal> ask(const History& history) const override {
+    std::vector<size_t> at(axes_.size(), 0);
+    do {
+      Config config;
+      for (size_t i = 0; i < axes_.size(); ++i) config[space_.knobs[i].name] = axes_[i][at[i]];
+      config = history.canonical(config);
+      if (history.runs_of(config).empty()) return Proposal{config, "grid"};
+    } while (advance(at));
+    return std::nullopt;
+  }
+
+  std::string description() const override {
+    return "grid: every combination, ranges at their ends and the powers of two between";
+  }
+
+ private:
+  bool advance(std::vector<size_t>& at) const {
+    for (size_t i = axes_.size(); i-- > 0;) {
+      if (++at[i] < axes_[i].size()) return true;
+      at[i] = 0;
+    }
+    return false;
+  }
+
+  const Space& space_;
+  std::vector<std::vector<std::string>> axes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_grid(const Space& space) {
+  return std::make_unique<GridSearch>(space);
+}
+
+}  // namespace redline::tuner

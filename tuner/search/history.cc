@@ -1,0 +1,85 @@
+#include "tuner/search/history.h"
+
+#include <algorithm>
+
+namespace redline::tuner {
+
+bool FinishedTrial::out_of_memory() const {
+  return result.outcome == Outcome::kGpuOom || result.outcome == Outcome::kHostOom ||
+         result.outcome == Outcome::kShmFull || result.outcome == Outcome::kThrash;
+}
+
+void History::add(FinishedTrial trial) {
+  trials_.push_back(std::move(trial));
+  canonical_.push_back(canonical(trials_.back().config));
+}
+
+Config History::defaults() const { return trials_.empty() ? Config{} : trials_[0].result.observed; }
+
+Config History::effective(const Config& config) const {
+  Config all = config;
+  for (const auto& [name, value] : defaults()) {
+    if (space_->find(name)) all.emplace(name, value);
+  }
+  return all;
+}
+
+std::vector<const FinishedTrial*> History::runs_of(const Config& config) const {
+  const Config wanted = canonical(config);
+  std::vector<const FinishedTrial*> runs;
+  for (size_t i = 0; i < trials_.size(); ++i) {
+    const FinishedTrial& trial = trials_[i];
+    if (canonical_[i] != wanted) continue;
+    if (!runs.empty() && runs.back()->result.outcome == Outcome::kCrash) runs.pop_back();
+    runs.push_back(&trial);
+  }
+  return runs;
+}
+
+std::vector<Config> History::configs() const {
+  std::vector<Config> result;
+  for (const Config& config : canonical_) {
+    if (std::find(result.begin(), result.end(), config) == result.end()) result.push_back(config);
+  }
+  return result;
+}
+
+const FinishedTrial* History::crash_to_retry() const {
+  for (auto trial = trials_.begin(); trial != trials_.end(); ++trial) {
+    if (trial->result.outcome != Outcome::kCrash) continue;
+    const auto same = [&](const FinishedTrial& other) { return other.config == trial->config; };
+    const bool crashed_before = std::any_of(trials_.begin(), trial, [&](const auto& other) {
+      return same(other) && other.result.outcome == Outcome::kCrash;
+    });
+    if (!crashed_before && std::none_of(trial + 1, trials_.end(), same)) return &*trial;
+  }
+  return nullptr;
+}
+
+std::chrono::nanoseconds History::time_used() const {
+  std::chrono::nanoseconds used{0};
+  for (const FinishedTrial& trial : trials_) {
+    used += trial.result.wall / (1 + trial.result.neighbours);
+  }
+  return used;
+}
+
+Objective History::objective() const {
+  const bool energy = std::any_of(trials_.begin(), trials_.end(), [](const FinishedTrial& trial) {
+    return trial.result.samples_per_joule.has_value();
+  });
+  return energy ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;
+}
+
+bool History::ran_side_by_side() const {
+  return std::any_of(trials_.begin(), trials_.end(),
+                     [](const FinishedTrial& trial) { return trial.result.neighbours > 0; });
+}
+
+int64_t History::out_of_memory_count() const {
+  return std::count_if(trials_.begin(), trials_.end(), [](const FinishedTrial& trial) {
+    return trial.out_of_memory() && !trial.result.not_started;
+  });
+}
+
+}  // namespace redline::tuner

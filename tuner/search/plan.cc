@@ -1,0 +1,193 @@
+#include "tuner/search/plan.h"
+
+#include <algorithm>
+
+namespace redline::tuner {
+namespace {
+
+constexpr int kMostFinalists = 3;    ///< beside the defaults
+constexpr double kContender = 0.95;  ///< of the fastest: closer than this, noise may decide
+/// Of the fastest: what trials that still run may come to. First that they neither win nor close a
+/// direction; where that leaves nothing to ask, that they win, and the search goes on behind them.
+constexpr double kExpected[] = {0.98, 1.05};
+constexpr int kTrialsOfShortStudy = 10;
+constexpr int kTrialsOfLongStudy = 30;
+
+/// Trials kept for confirmation out of all that fit.
+int confirming_trials(int total) {
+  if (total < 5) return 0;
+  if (total <= kTrialsOfShortStudy) return 2;
+  return total <= kTrialsOfLongStudy ? 4 : 8;
+}
+
+struct Ranked {
+  Config config;
+  double first_rate;  ///< of the exploring run alone: confirming rules out, but does not reorder
+};
+
+std::vector<Ranked> by_first_rate(const History& history) {
+  std::vector<Ranked> ranked;
+  for (const Config& config : history.configs()) {
+    const auto runs = history.runs_of(config);
+    // One that ran once and then out of memory is too near to the limit for a long job.
+    if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) continue;
+    ranked.push_back({config, runs.front()->score().samples_per_s});
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.first_rate > b.first_rate; });
+  return ranked;
+}
+
+/// How often each finalist runs in all. Between rivals noise decides, so they run again while
+/// trials are left; that one is faster than the defaults is soon clear.
+int runs_of_each(size_t finalists) {
+  const int confirming = finalists > 2 ? 12 : 8;
+  return 1 + std::max(1, confirming / static_cast<int>(finalists));
+}
+
+/// The fastest, the defaults, then what comes close to the fastest.
+std::vector<Config> finalists(const History& history, int trials_for_them) {
+  const std::vector<Ranked> ranked = by_first_rate(history);
+  if (ranked.empty()) return {};
+  const Config first = history.canonical(history.trials().front().config);
+  std::vector<Config> result = {ranked.front().config};
+  if (ranked.front().config != first && history.trials().front().ok()) result.push_back(first);
+  const auto most = static_cast<size_t>(std::min(trials_for_them, kMostFinalists + 1));
+  for (const Ranked& entry : ranked) {
+    if (result.size() >= most || entry.first_rate < kContender * ranked.front().first_rate) break;
+    if (std::find(result.begin(), result.end(), entry.config) == result.end()) {
+      result.push_back(entry.config);
+    }
+  }
+  return result;
+}
+
+std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
+  const auto confirmed = static_cast<int>(
+      std::count_if(history.trials().begin(), history.trials().end(),
+                    [](const FinishedTrial& trial) { return trial.why == kConfirm; }));
+  const std::vector<Config> group = finalists(history, confirmed + trials_left);
+  if (group.size() < 2) return std::nullopt;
+  const auto least_run =
+      std::min_element(group.begin(), group.end(), [&](const Config& a, const Config& b) {
+        return history.runs_of(a).size() < history.runs_of(b).size();
+      });
+  if (static_cast<int>(history.runs_of(*least_run).size()) >= runs_of_each(group.size())) {
+    return std::nullopt;
+  }
+  return Proposal{*least_run, kConfirm};
+}
+
+/// `history` as it may be when what runs has ended; nothing where that says too little.
+std::optional<History> assume(const History& history, const std::vector<Proposal>& running,
+                              double expected) {
+  const FinishedTrial* best = nullptr;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (!trial.ok()) continue;
+    const auto rate = [](const FinishedTrial& t) { return t.score().samples_per_s; };
+    if (!best || rate(trial) > rate(*best)) best = &trial;
+  }
+  if (!best) return std::nullopt;
+  History assumed = history;
+  for (const Proposal& trial : running) {
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    const double rate = expected * best->score().samples_per_s;
+    result.throughput = {.samples_per_s = rate, .low = rate, .high = rate};
+    if (best->result.samples_per_joule) result.samples_per_joule = result.throughput;
+    result.wall = best->result.wall;
+    result.ranks = best->result.ranks;
+    result.neighbours = static_cast<int>(running.size());
+    assumed.add({.id = 0, .config = trial.config, .why = trial.why, .result = std::move(result)});
+  }
+  return assumed;
+}
+
+}  // namespace
+
+std::optional<int> Plan::trials_left(const History& history) const {
+  if (history.empty()) return std::nullopt;
+  std::vector<std::chrono::nanoseconds> walls;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (trial.ok()) walls.push_back(trial.result.wall);
+  }
+  if (walls.empty()) walls.push_back(history.trials().back().result.wall);
+  const auto middle = walls.begin() + static_cast<std::ptrdiff_t>(walls.size() / 2);
+  std::nth_element(walls.begin(), middle, walls.end());
+  const auto typical = std::max(*middle, std::chrono::nanoseconds(1));
+
+  const auto left = std::max(budget_.time - history.time_used(), std::chrono::nanoseconds(0));
+  int64_t trials = std::min<int64_t>(left / typical, 1'000'000);
+  if (budget_.max_trials > 0) {
+    trials = std::min<int64_t>(trials, budget_.max_trials - std::ssize(history.trials()));
+  }
+  return static_cast<int>(std::max<int64_t>(trials, 0));
+}
+
+std::optional<Proposal> Plan::next(const History& history) const {
+  if (history.empty()) return Proposal{space_.first, "default"};
+  const int left = *trials_left(history);
+  if (left == 0) return std::nullopt;
+  if (const FinishedTrial* crashed = history.crash_to_retry()) {
+    return Proposal{crashed->config, "once more after a crash"};
+  }
+  // The command itself is wrong: no configuration can tell more.
+  const FinishedTrial& last = history.trials().back();
+  const Config first = history.canonical(space_.first);
+  if (last.config == first && !last.ok() && !last.out_of_memory()) return std::nullopt;
+
+  const bool confirming =
+      std::any_of(history.trials().begin(), history.trials().end(),
+                  [](const FinishedTrial& trial) { return trial.why == kConfirm; });
+  const int total = left + static_cast<int>(history.trials().size());
+  std::optional<Proposal> confirmation = next_confirmation(history, left);
+  // Time is kept for confirmation only while there is something to confirm.
+  if (!confirming && (left > confirming_trials(total) || !confirmation)) {
+    if (std::optional<Proposal> proposal = strategy_.ask(history)) return proposal;
+  }
+  return confirmation;
+}
+
+std::optional<Proposal> Plan::next(const History& history,
+                                   const std::vector<Proposal>& running) const {
+  if (running.empty()) return next(history);
+  const Config first = history.canonical(space_.first);
+  for (const Proposal& trial : running) {
+    if (trial.why == kConfirm || history.canonical(trial.config) == first) return std::nullopt;
+  }
+  for (const double expected : kExpected) {
+    const std::optional<History> assumed = assume(history, running, expected);
+    if (!assumed) return std::nullopt;
+    std::optional<Proposal> proposal = next(*assumed);
+    if (proposal && proposal->why != kConfirm) return proposal;
+  }
+  return std::nullopt;
+}
+
+std::optional<Config> best_config(const History& history) {
+  if (history.empty()) return std::nullopt;
+  const RunSpread spread = spread_between_runs(history);
+  const Config first = history.canonical(history.trials().front().config);
+  std::optional<Config> fastest, fastest_confirmed;
+  double rate = 0, confirmed_rate = 0;
+  bool rival_confirmed = false;
+  for (const Config& config : history.configs()) {
+    const std::optional<Estimate> entry = estimate(history, config, spread);
+    if (!entry) continue;
+    const double its_rate = entry->score.samples_per_s;
+    if (its_rate > rate) {
+      fastest = config;
+      rate = its_rate;
+    }
+    if (history.runs_of(config).size() < 2) continue;
+    rival_confirmed |= config != first;
+    if (its_rate > confirmed_rate) {
+      fastest_confirmed = config;
+      confirmed_rate = its_rate;
+    }
+  }
+  // The defaults alone, run again beside rivals that then failed, have won against nobody.
+  return rival_confirmed ? fastest_confirmed : fastest;
+}
+
+}  // namespace redline::tuner

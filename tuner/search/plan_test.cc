@@ -1,0 +1,114 @@
+#include "tuner/search/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace redline::tuner {
+namespace {
+
+/// A strategy with nothing more to ask: what follows is confirmation.
+class Exhausted final : public Strategy {
+ public:
+  std::optional<Proposal> ask(const History&) const override { return std::nullopt; }
+  std::string description() const override { return "exhausted"; }
+};
+
+class PlanTest : public ::testing::Test {
+ protected:
+  void ran(const std::string& x, double rate, const std::string& why = "") {
+    rates_[x] = rate;
+    add(x, why, Outcome::kOk).throughput = Throughput{rate, rate * 0.99, rate * 1.01};
+  }
+  void ran_out_of_memory(const std::string& x) { add(x, kConfirm, Outcome::kHostOom); }
+
+  [[nodiscard]] std::string next() const {
+    const auto proposal =
+        Plan(space_, strategy_, {.time = std::chrono::seconds(60)}).next(history());
+    return proposal ? value(proposal->config) : "nothing";
+  }
+  /// Of all confirming trials, each as fast as its first run.
+  int confirm_to_the_end() {
+    for (int count = 0;; ++count) {
+      const std::string x = next();
+      if (x == "nothing") return count;
+      ran(x, rates_.at(x), kConfirm);
+    }
+  }
+  [[nodiscard]] std::string best() const { return value(*best_config(history())); }
+
+ private:
+  TrialResult& add(const std::string& x, const std::string& why, Outcome outcome) {
+    trials_.push_back(
+        {.id = std::ssize(trials_) + 1, .config = {{"x", x}}, .why = why, .result = {}});
+    TrialResult& result = trials_.back().result;
+    result.outcome = outcome;
+    result.wall = std::chrono::seconds(1);
+    return result;
+  }
+  [[nodiscard]] History history() const {
+    History history(space_);
+    for (const FinishedTrial& trial : trials_) history.add(trial);
+    return history;
+  }
+  static std::string value(const Config& config) { return config.at("x"); }
+
+  Space space_ = *make_space({"x=1..4096"}, {"train", "{x}"}, {});
+  Exhausted strategy_;
+  std::vector<FinishedTrial> trials_;
+  std::map<std::string, double> rates_;
+};
+
+TEST_F(PlanTest, TheFastestAndTheDefaultsAreConfirmed) {
+  ran("1", 100);
+  ran("8", 200);
+  EXPECT_EQ(next(), "8");
+  ran("8", 200, kConfirm);
+  EXPECT_EQ(next(), "1");
+}
+
+TEST_F(PlanTest, WhatBeatsTheDefaultsIsSoonClear) {
+  ran("1", 100);
+  ran("8", 200);
+  EXPECT_EQ(confirm_to_the_end(), 8);
+}
+
+TEST_F(PlanTest, RivalsRunAgainWhileTrialsAreLeft) {
+  ran("1", 100);
+  ran("4", 195);
+  ran("8", 200);
+  EXPECT_EQ(confirm_to_the_end(), 12);
+}
+
+TEST_F(PlanTest, OneThatRunsOutOfMemoryWhenConfirmedMakesWayForTheNext) {
+  ran("1", 100);
+  ran("4", 180);
+  ran("8", 250);
+  ran_out_of_memory("8");
+  EXPECT_EQ(next(), "4");
+  EXPECT_EQ(best(), "4");
+  ran("4", 180, kConfirm);
+  EXPECT_EQ(next(), "1");
+}
+
+TEST_F(PlanTest, DefaultsThatOnlyRanAgainHaveNotWon) {
+  ran("1", 100);
+  ran("4", 180);
+  ran("8", 250);
+  ran("1", 100, kConfirm);
+  ran_out_of_memory("8");
+  EXPECT_EQ(best(), "4");
+}
+
+TEST_F(PlanTest, WhatTheFinalistsShowTogetherDecides) {
+  ran("1", 100);
+  ran("4", 180);
+  ran("8", 190);
+  ran("4", 180, kConfirm);
+  ran("8", 150, kConfirm);
+  EXPECT_EQ(best(), "4");
+}
+
+}  // namespace
+}  // namespace redline::tuner

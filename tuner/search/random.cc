@@ -1,0 +1,59 @@
+// Random search: ranges by the logarithm, choices evenly. The yardstick that every other strategy
+// must beat.
+#include <cmath>
+#include <random>
+
+#include "tuner/search/strategy.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr int kDrawsUntilExhausted = 1000;
+
+class RandomSearch final : public Strategy {
+ public:
+  RandomSearch(const Space& space, uint64_t seed) : space_(space), seed_(seed) {}
+
+  std::optional<Proposal> ask(const History& history) const override {
+    // Drawn again from the start each time, so that the answer depends on nothing but the history.
+    std::mt19937_64 generator(seed_);
+    for (int draw = 0; draw < kDrawsUntilExhausted; ++draw) {
+      const Config config = history.canonical(pick(generator));
+      if (history.runs_of(config).empty()) return Proposal{config, "random"};
+    }
+    return std::nullopt;
+  }
+
+  std::string description() const override {
+    return "random: each trial draws every knob, ranges by the logarithm";
+  }
+
+ private:
+  Config pick(std::mt19937_64& generator) const {
+    Config config;
+    for (const Knob& knob : space_.knobs) {
+      if (!knob.is_range()) {
+        config[knob.name] = knob.values[generator() % knob.values.size()];
+        continue;
+      }
+      // +1 keeps ranges that begin at zero finite. std::uniform_real_distribution differs between
+      // standard libraries; this does not.
+      const double unit = static_cast<double>(generator() >> 11) * 0x1.0p-53;
+      const double low = std::log(static_cast<double>(knob.low) + 1);
+      const double high = std::log(static_cast<double>(knob.high) + 1);
+      config[knob.name] = std::to_string(knob.nearest(std::exp(low + unit * (high - low)) - 1));
+    }
+    return config;
+  }
+
+  const Space& space_;
+  uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_random(const Space& space, uint64_t seed) {
+  return std::make_unique<RandomSearch>(space, seed);
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,126 @@
+// Whole searches on synthetic machines: how far from the true best each strategy ends.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tuner/search/plan.h"
+#include "tuner/search/synthetic_machine.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr int kMachines = 200;
+constexpr int kTrials = 25;
+
+Space full_space() {
+  const auto space =
+      make_space({"batch_size=1..4096", "num_workers=0..16", "amp=off,bf16,fp16",
+                  "cudnn_benchmark=off,on", "channels_last=off,on", "pin_memory=off,on"},
+                 {"train"}, {.gpu = true, .cores = 16, .memory_available_bytes = {}});
+  return *space;
+}
+
+struct Replay {
+  History history;
+  double regret;  ///< of the reported winner, by its true rate
+};
+
+double true_best(uint64_t seed) {
+  static std::map<uint64_t, double> known;
+  const auto [entry, is_new] = known.try_emplace(seed);
+  if (is_new) entry->second = SyntheticMachine(seed).best_rate(4096, 16);
+  return entry->second;
+}
+
+Replay replay(const std::string& name, const Space& space, uint64_t seed, int trials) {
+  SyntheticMachine machine(seed);
+  const SearchSettings settings{
+      .machine = {.gpu = true, .cores = machine.cores(), .memory_available_bytes = {}},
+      .memory_limit_bytes = machine.limit_bytes(),
+      .seed = seed};
+  const auto strategy = make_strategy(name, space, settings);
+  const Plan plan(space, *strategy, {.time = std::chrono::hours(10), .max_trials = trials});
+  History history(space);
+  while (const auto proposal = plan.next(history)) {
+    history.add({.id = std::ssize(history.trials()) + 1,
+                 .config = proposal->config,
+                 .why = proposal->why,
+                 .result = machine.run(proposal->config)});
+  }
+  const double best = true_best(seed);
+  const double found = machine.rate(history.effective(*best_config(history)));
+  return {std::move(history), std::max(0.0, 1 - found / best)};
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+struct Summary {
+  double median, p90, worst, median_oom, median_trials;
+};
+
+Summary summarize(const std::string& name, int trials) {
+  const Space space = full_space();
+  std::vector<double> regrets, ooms, counts;
+  for (uint64_t seed = 1; seed <= kMachines; ++seed) {
+    const Replay one = replay(name, space, seed, trials);
+    regrets.push_back(one.regret);
+    ooms.push_back(static_cast<double>(one.history.out_of_memory_count()));
+    counts.push_back(static_cast<double>(one.history.trials().size()));
+  }
+  const Summary summary{quantile(regrets, 0.5), quantile(regrets, 0.9), quantile(regrets, 1),
+                        quantile(ooms, 0.5), quantile(counts, 0.5)};
+  fmt::print(
+      "{:>10} at {:>2} trials: regret median {:4.1f} % p90 {:4.1f} % worst {:4.1f} %  "
+      "OOM {:.0f}  trials {:.0f}\n",
+      name, trials, 100 * summary.median, 100 * summary.p90, 100 * summary.worst,
+      summary.median_oom, summary.median_trials);
+  return summary;
+}
+
+TEST(Replay, StagedIsNearTheBestWithFewTrials) {
+  const Summary summary = summarize("staged", kTrials);
+  EXPECT_LE(summary.p90, 0.05);
+  EXPECT_LE(summary.median_oom, 3);
+}
+
+TEST(Replay, StagedIsNeverBehindSimplerStrategies) {
+  for (const int trials : {10, 15, 20, 25}) {
+    const Summary staged = summarize("staged", trials);
+    for (const char* name : {"random", "coordinate"}) {
+      const Summary other = summarize(name, trials);
+      EXPECT_LE(staged.median, other.median) << name << " at " << trials;
+      EXPECT_LE(staged.p90, other.p90) << name << " at " << trials;
+    }
+  }
+}
+
+TEST(Replay, SameSeedSameTrials) {
+  const Space space = full_space();
+  for (const char* name : {"staged", "coordinate", "random", "grid"}) {
+    const Replay one = replay(name, space, 7, 20);
+    const Replay other = replay(name, space, 7, 20);
+    ASSERT_EQ(one.history.trials().size(), other.history.trials().size());
+    for (size_t i = 0; i < one.history.trials().size(); ++i) {
+      EXPECT_EQ(one.history.trials()[i].config, other.history.trials()[i].config) << name << i;
+    }
+  }
+}
+
+TEST(Replay, OnlyConfirmationRepeatsAConfiguration) {
+  const Space space = full_space();
+  for (const char* name : {"staged", "coordinate", "random", "grid"}) {
+    const Replay one = replay(name, space, 3, 25);
+    std::map<Config, int> seen;
+    for (const FinishedTrial& trial : one.history.trials()) {
+      if (trial.why == kConfirm) continue;
+      EXPECT_EQ(++seen[one.history.canonical(trial.config)], 1) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,119 @@
+#include "tuner/search/walk.h"
+
+#include <cmath>
+
+namespace redline::tuner {
+
+Walk::Walk(const Space& space, const History& history) : space_(space), history_(history) {
+  const FinishedTrial& first = history.trials().front();
+  best_ = history.canonical(first.config);
+  const auto runs = history.runs_of(best_);
+  if (!runs.empty() && runs.front()->ok()) {
+    best_rate_ = runs.front()->score().samples_per_s;
+  }
+}
+
+std::optional<double> Walk::measure(const Config& config, const std::string& why) {
+  const auto runs = history_.runs_of(config);
+  if (runs.empty()) {
+    wanted_ = Proposal{history_.canonical(config), why};
+    return std::nullopt;
+  }
+  const FinishedTrial& run = *runs.front();
+  return run.ok() ? run.score().samples_per_s : 0;
+}
+
+bool Walk::attempt(const Config& config, const std::string& why) {
+  const std::optional<double> rate = measure(config, why);
+  if (!rate) return false;
+  if (*rate > best_rate_) adopt(config, *rate);
+  return true;
+}
+
+void Walk::adopt(const Config& config, double rate) {
+  best_ = history_.canonical(config);
+  best_rate_ = rate;
+}
+
+bool Walk::attempt(const std::string& knob, const std::string& value, const std::string& why) {
+  return attempt(with(knob, value), why);
+}
+
+std::optional<std::string> Walk::value(const Knob& knob) const {
+  const Config all = history_.effective(best_);
+  const auto found = all.find(knob.name);
+  return found == all.end() ? std::nullopt : std::optional(found->second);
+}
+
+int64_t Walk::number(const Knob& knob, int64_t otherwise) const {
+  const std::optional<std::string> text = value(knob);
+  if (text) {
+    if (const auto known = parse_integer(*text)) return *known;
+  }
+  return knob.nearest(static_cast<double>(otherwise));
+}
+
+Config Walk::with(const std::string& knob, const std::string& value) const {
+  Config config = best_;
+  config[knob] = value;
+  return config;
+}
+
+namespace {
+
+int64_t step_up(const Knob& knob, int64_t value) {
+  return knob.nearest(value <= 0 ? static_cast<double>(value) + 1
+                                 : 2.0 * static_cast<double>(value));
+}
+
+int64_t step_down(const Knob& knob, int64_t value) {
+  return knob.nearest(value <= 1 ? static_cast<double>(value) - 1
+                                 : std::floor(static_cast<double>(value) / 2));
+}
+
+/// Walks in one direction while each step gains; false: stop walking.
+template <typename Step>
+bool climb_one_way(Walk& walk, const Knob& knob, int64_t otherwise, double worth, Step step) {
+  for (;;) {
+    const int64_t at = walk.number(knob, otherwise);
+    const int64_t next = step(knob, at);
+    if (next == at || lost_before(walk, knob, std::to_string(next))) return true;
+    const double before = walk.best_rate();
+    if (!walk.attempt(knob.name, std::to_string(next), knob.name)) return false;
+    if (walk.best_rate() <= before * (1 + worth)) return true;
+  }
+}
+
+}  // namespace
+
+bool lost_before(const Walk& walk, const Knob& knob, const std::string& value) {
+  constexpr double kClearly = 0.97;
+  const History& history = walk.history();
+  const std::optional<std::string> winner = walk.value(knob);
+  if (!winner) return false;
+  for (const FinishedTrial& loser : history.trials()) {
+    const Config config = history.effective(loser.config);
+    const auto own = config.find(knob.name);
+    if (!loser.ok() || own == config.end() || own->second != value) continue;
+    Config other = config;
+    other[knob.name] = *winner;
+    const auto runs = history.runs_of(other);
+    if (runs.empty() || !runs.front()->ok()) continue;
+    const double best = runs.front()->score().samples_per_s;
+    if (loser.score().samples_per_s < kClearly * best) return true;
+  }
+  return false;
+}
+
+int64_t next_up(const Walk& walk, const Knob& knob, int64_t otherwise) {
+  return step_up(knob, walk.number(knob, otherwise));
+}
+
+bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth) {
+  const int64_t start = walk.number(knob, otherwise);
+  if (!climb_one_way(walk, knob, otherwise, worth, step_up)) return false;
+  if (walk.number(knob, otherwise) != start) return true;
+  return climb_one_way(walk, knob, otherwise, worth, step_down);
+}
+
+}  // namespace redline::tuner

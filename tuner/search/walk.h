@@ -1,0 +1,63 @@
+// A search written as straight code over a history that may end in the middle of it.
+//
+// measure() looks a configuration up; where it was not measured yet the walk notes it as wanted
+// and stops, and the next ask() walks again from the start with one more answer. A walk over 30
+// trials takes microseconds, and the search needs no state of its own.
+#pragma once
+
+#include <optional>
+
+#include "tuner/search/history.h"
+
+namespace redline::tuner {
+
+class Walk {
+ public:
+  /// Begins at the first trial; its configuration is the incumbent even where it failed.
+  Walk(const Space& space, const History& history);
+
+  /// Samples per second, 0 where the configuration does not run; nothing: stop walking, the trial
+  /// is wanted first.
+  [[nodiscard]] std::optional<double> measure(const Config& config, const std::string& why);
+  /// measure(), and makes it the incumbent where it is faster. False: stop walking.
+  [[nodiscard]] bool attempt(const Config& config, const std::string& why);
+  /// attempt() with one knob of the incumbent changed.
+  [[nodiscard]] bool attempt(const std::string& knob, const std::string& value,
+                             const std::string& why);
+
+  /// Makes `config` the incumbent.
+  void adopt(const Config& config, double rate);
+
+  [[nodiscard]] const std::optional<Proposal>& wanted() const { return wanted_; }
+  [[nodiscard]] const Config& best() const { return best_; }
+  [[nodiscard]] double best_rate() const { return best_rate_; }
+  [[nodiscard]] bool best_works() const { return best_rate_ > 0; }
+  /// The incumbent's value of a knob: set, else the script's own; nothing where that is unknown.
+  [[nodiscard]] std::optional<std::string> value(const Knob& knob) const;
+  /// The same as a number (the script's own may lie outside the range); `otherwise` where unknown.
+  [[nodiscard]] int64_t number(const Knob& knob, int64_t otherwise) const;
+  [[nodiscard]] Config with(const std::string& knob, const std::string& value) const;
+
+  [[nodiscard]] const Space& space() const { return space_; }
+  [[nodiscard]] const History& history() const { return history_; }
+
+ private:
+  const Space& space_;
+  const History& history_;
+  Config best_;
+  double best_rate_ = 0;
+  std::optional<Proposal> wanted_;
+};
+
+/// Did `value` of the knob lose clearly against the incumbent's, all else being equal, at whatever
+/// setting of the rest? Then it need not be measured again.
+[[nodiscard]] bool lost_before(const Walk& walk, const Knob& knob, const std::string& value);
+
+/// The value that a climb would try next above the incumbent's; that value itself at the top.
+[[nodiscard]] int64_t next_up(const Walk& walk, const Knob& knob, int64_t otherwise);
+
+/// Climbs one numeric knob from the incumbent's value: doubling (or +1 from zero) while that gains
+/// at least `worth` (a share), else halving. False: stop walking.
+[[nodiscard]] bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth);
+
+}  // namespace redline::tuner

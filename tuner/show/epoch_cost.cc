@@ -1,0 +1,61 @@
+#include "tuner/show/epoch_cost.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tuner/trial/words.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr double kMillion = 1e6;
+constexpr double kSecondsAnHour = 3600;
+
+std::string seconds_text(double seconds) {
+  return duration_text(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
+}
+
+/// "A, with the defaults B" for what takes `unit` / rate.
+template <typename Text>
+std::string compared(const Best& best, double samples, Text text) {
+  std::string result = text(samples / best.estimate.throughput.samples_per_s);
+  if (!best.is_default && best.default_estimate) {
+    result +=
+        ", with the defaults " + text(samples / best.default_estimate->throughput.samples_per_s);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string energy_text(const Best& best, const std::string& indent) {
+  if (!best.estimate.joules_per_sample) return "";
+  std::string text = fmt::format("{}{} J a sample at {} samples/s", indent,
+                                 number_text(*best.estimate.joules_per_sample),
+                                 number_text(best.estimate.throughput.samples_per_s));
+  if (!best.is_default && best.default_estimate && best.default_estimate->joules_per_sample) {
+    text += fmt::format(", with the defaults {} J",
+                        number_text(*best.default_estimate->joules_per_sample));
+  }
+  return text + "\n";
+}
+
+std::string epoch_cost_text(const Best& best, std::optional<double> cost_per_hour,
+                            const std::string& indent) {
+  std::string text;
+  const double samples = static_cast<double>(best.epoch_samples.value_or(0));
+  if (samples > 0) {
+    text += fmt::format("{}an epoch of {} samples takes {}\n", indent, number_text(samples),
+                        compared(best, samples, seconds_text));
+  }
+  if (!cost_per_hour) return text;
+  const auto cost = [&](double seconds) {
+    return number_text(seconds / kSecondsAnHour * *cost_per_hour);
+  };
+  return text + fmt::format("{}{} {}\n", indent,
+                            samples > 0 ? "and costs" : "a million samples cost",
+                            compared(best, samples > 0 ? samples : kMillion, cost));
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,50 @@
+#include "tuner/show/live_line.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace redline::tuner {
+namespace {
+
+constexpr size_t kWidth = 79;
+
+}  // namespace
+
+LiveLine::LiveLine() : on_(isatty(STDERR_FILENO) != 0), style_(style_for(STDERR_FILENO)) {}
+
+void LiveLine::start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left) {
+  const auto now = std::chrono::steady_clock::now();
+  ends_ = now + time_left;
+  running_[id] = {what, now, {}};
+  show(id, {.phase = "starting", .steps = 0, .samples_per_s = {}});
+}
+
+void LiveLine::show(int64_t id, const TrialProgress& progress) {
+  running_[id].progress = progress;
+  if (!on_) return;
+  const std::string line = text();
+  fmt::print(stderr, "\r\x1b[K{}", width_of(line) > kWidth ? left(line, kWidth) : line);
+  std::fflush(stderr);
+}
+
+std::string LiveLine::text() const {
+  const auto now = std::chrono::steady_clock::now();
+  const std::string dot = style_.separator();
+  std::string text = running_.size() == 1 ? "trial " : "trials ";
+  for (const auto& [id, trial] : running_) {
+    const TrialProgress& progress = trial.progress;
+    text += fmt::format("{} {} {}", id, progress.phase, duration_text(now - trial.began));
+    if (progress.samples_per_s) text += " " + number_text(*progress.samples_per_s) + " samples/s";
+    text += dot;
+  }
+  if (ends_ > now) text += duration_text(ends_ - now) + " left" + dot;
+  return text + running_.rbegin()->second.what;
+}
+
+void LiveLine::clear() {
+  if (!on_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,176 @@
+#include "tuner/show/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "trace/report/html.h"
+#include "tuner/show/epoch_cost.h"
+#include "tuner/show/page_charts.h"
+#include "tuner/study/study_figures.h"
+#include "tuner/trial/words.h"
+
+namespace redline::trace {
+const char* page_style();  // compiled in: the report's page looks the same
+}
+
+namespace redline::tuner {
+namespace {
+
+using trace::html::escape;
+
+constexpr size_t kShownValues = 6;
+constexpr const char* kStyle = R"(
+.chart { width: 100%; height: auto; font-size: 11px; }
+.chart text { fill: var(--dim); }
+.chart .grid { stroke: var(--line); }
+.chart polyline { fill: none; stroke-width: 1.8; }
+.chart .frontier { stroke-dasharray: 3 4; opacity: 0.7; }
+.chart .failed { fill: none; stroke: var(--dataloader); stroke-width: 2; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 16px; }
+.key { display: flex; gap: 6px; align-items: center; }
+.scroll { overflow-x: auto; }
+.scroll table { width: 100%; border-collapse: collapse; }
+.scroll th, .scroll td { padding: 3px 8px; border-bottom: 1px solid var(--line); text-align: left; }
+.scroll .number { text-align: right; }
+tr.best { font-weight: 600; }
+pre { margin: 8px 0 0; padding: 8px; border-radius: 4px; background: var(--hover); overflow-x: auto; }
+)";
+
+std::string card(const std::string& title, const std::string& body) {
+  if (body.empty()) return "";
+  return fmt::format("<section class=card><h2>{}</h2>{}</section>\n", title, body);
+}
+
+std::string verdict_card(const std::optional<Best>& best, const std::vector<std::string>& command,
+                         const std::string& config_path, const char* unit) {
+  if (!best) return card("No trial succeeded", "<p>The table below says why.</p>");
+  const Throughput& rate = best->estimate.score;
+  std::string text =
+      fmt::format("<div class=step><b>{} {}</b><span class=dim>{}</span></div>",
+                  number_text(rate.samples_per_s), unit,
+                  best->has_interval()
+                      ? fmt::format("{} to {}, 95 %", number_text(rate.low), number_text(rate.high))
+                      : "one run");
+  if (best->is_default) {
+    text += "<p>the default itself</p>";
+  } else if (best->speedup) {
+    text += "<p>" + speedup_text(*best) + "</p>";
+  }
+  if (const std::string energy = energy_text(*best, ""); !energy.empty()) {
+    text += "<p>" + energy + "</p>";
+  }
+  text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
+  text += fmt::format("<pre>redline run --config {} -- {}</pre>", escape(shell_text({config_path})),
+                      escape(shell_text(command)));
+  return card("Best", text);
+}
+
+std::string profile_card(const BestProfile& profile) {
+  if (profile.diff.empty()) {
+    return card("Recorded", "<p><code>" + escape(profile.best_folder) + "</code></p>");
+  }
+  const std::string command =
+      "redline diff " + shell_text({profile.default_folder, profile.best_folder});
+  std::string lines = escape(command) + "\n\n";
+  std::istringstream diff(profile.diff);
+  for (std::string line; std::getline(diff, line);) lines += escape(line) + "\n";
+  return card("The default against the best", "<pre>" + lines + "</pre>");
+}
+
+std::string effect_rows(const std::vector<KnobEffect>& effects) {
+  std::string rows;
+  for (const KnobEffect& effect : effects) {
+    std::string values;
+    for (size_t i = 0; i < std::min(effect.rate_by_value.size(), kShownValues); ++i) {
+      const auto& [value, rate] = effect.rate_by_value[i];
+      values += fmt::format("{}<code>{}</code> {}", i == 0 ? "" : " · ", escape(value),
+                            rate > 0 ? number_text(rate) : "does not run");
+    }
+    if (effect.rate_by_value.size() > kShownValues) values += " …";
+    rows += fmt::format("<tr><td>{}</td><td class=number>{:.0f} %</td><td>{}</td></tr>",
+                        escape(effect.knob), 100 * effect.at_stake(), values);
+  }
+  if (rows.empty()) return "";
+  return "<p class=dim>trials that differ in this knob alone; at stake is what the worst value "
+         "that "
+         "runs lacks</p><div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
+         "<th>rate by value</th></tr>" +
+         rows + "</table></div>";
+}
+
+std::string trial_rows(const History& history, const Space& space,
+                       const std::optional<Best>& best) {
+  std::string head = "<tr><th class=number>#</th>";
+  for (const Knob& knob : space.knobs) head += "<th>" + escape(knob.name) + "</th>";
+  if (space.samples_a_step) head += "<th>accumulation</th>";
+  const bool metered = std::any_of(
+      history.trials().begin(), history.trials().end(),
+      [](const FinishedTrial& trial) { return trial.result.joules_per_sample.has_value(); });
+  head += "<th class=number>samples/s</th>";
+  if (metered) head += "<th class=number>J a sample</th>";
+  head +=
+      "<th class=number>memory</th><th class=number>data wait</th>"
+      "<th class=number>took</th><th>why</th><th>ended</th></tr>";
+  std::string rows;
+  for (const FinishedTrial& trial : history.trials()) {
+    const Config all = history.effective(trial.config);
+    const auto cell = [&](const std::string& name) {
+      const auto found = all.find(name);
+      return "<td>" + (found == all.end() ? "–" : escape(found->second)) + "</td>";
+    };
+    const TrialResult& result = trial.result;
+    rows += fmt::format(
+        "<tr{}><td class=number>{}</td>",
+        best && history.canonical(trial.config) == best->config ? " class=best" : "", trial.id);
+    for (const Knob& knob : space.knobs) rows += cell(knob.name);
+    if (space.samples_a_step) rows += cell("accumulation");
+    const auto number = [&rows](const std::string& text) {
+      rows += "<td class=number>" + text + "</td>";
+    };
+    number(trial.ok() ? number_text(result.throughput->samples_per_s) : "–");
+    if (metered) {
+      number(result.joules_per_sample ? number_text(*result.joules_per_sample) : "–");
+    }
+    rows += fmt::format(
+        "<td class=number>{}</td><td class=number>{}</td>"
+        "<td class=number>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>",
+        result.peak_memory_bytes ? size_text(*result.peak_memory_bytes) : "–",
+        result.data_wait_share ? fmt::format("{:.0f} %", 100 * *result.data_wait_share) : "–",
+        duration_text(result.wall), escape(trial.why), escape(result.stderr_tail),
+        escape(trial.ok() ? "ok" : result.message));
+  }
+  return "<div class=scroll><table>" + head + rows + "</table></div>";
+}
+
+}  // namespace
+
+std::string study_page(const History& history, const Space& space, const std::optional<Best>& best,
+                       const std::vector<std::string>& command, const std::string& study,
+                       const std::string& config_path) {
+  const std::chrono::nanoseconds used = history.time_used();
+  const int64_t failed = history.out_of_memory_count();
+  const char* const unit = unit_of(history.objective());
+  std::string page = fmt::format(
+      "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
+      "content=\"width=device-width\"><title>{0} – autotune</title>\n<style>{1}{2}</style>\n<main>"
+      "<div class=top><h1>{0}</h1><span class=dim>{3} trials · {4} out of memory · "
+      "{5}</span></div>\n",
+      escape(study), trace::page_style(), kStyle, history.trials().size(), failed,
+      duration_text(used));
+  page += verdict_card(best, command, config_path, unit);
+  if (best && best->profile) page += profile_card(*best->profile);
+  if (!history.empty()) {
+    page += "<div class=columns><div>" +
+            card("Throughput by batch size; × and dashes: out of memory", batch_chart(history)) +
+            "</div><div>" +
+            card("Search: each trial, and the best so far", convergence_chart(history)) +
+            "</div></div>\n";
+    page += card("What mattered", effect_rows(knob_effects(history, space)));
+    page += card("Trials", trial_rows(history, space, best));
+  }
+  return page + "</main></html>\n";
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,154 @@
+#include "tuner/show/page_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "trace/report/html.h"
+#include "tuner/study/study_figures.h"
+#include "tuner/trial/words.h"
+
+namespace redline::tuner {
+namespace {
+
+using trace::html::escape;
+
+constexpr double kChartWidth = 560, kChartHeight = 260;
+constexpr double kLeft = 64, kRight = 12, kTop = 12, kBottom = 34;
+constexpr std::array kColours = {"--kernel",  "--communication", "--memcpy",
+                                 "--overlap", "--dataloader",    "--runtime"};
+
+/// Maps values to the drawing; x by the logarithm where it is asked for.
+struct Axes {
+  double low_x, high_x, high_y;
+  bool log_x = false;
+
+  [[nodiscard]] double x(double value) const {
+    const auto scale = [&](double v) { return log_x ? std::log(v) : v; };
+    const double span = std::max(scale(high_x) - scale(low_x), 1e-9);
+    return kLeft + (kChartWidth - kLeft - kRight) * (scale(value) - scale(low_x)) / span;
+  }
+  [[nodiscard]] double y(double value) const {
+    return kChartHeight - kBottom - (kChartHeight - kTop - kBottom) * value / high_y;
+  }
+};
+
+/// A step of 1, 2 or 5 times a power of ten that gives about four lines.
+double grid_step(double high) {
+  const double power = std::pow(10, std::floor(std::log10(high / 4)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (high / (factor * power) <= 5) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::string frame(const Axes& axes, const std::string& x_title) {
+  std::string svg =
+      fmt::format("<svg class=chart viewBox=\"0 0 {} {}\" role=img>", kChartWidth, kChartHeight);
+  const double step = grid_step(axes.high_y);
+  for (double value = 0; value <= axes.high_y; value += step) {
+    svg += fmt::format(
+        "<line class=grid x1={0} x2={1} y1={2:.1f} y2={2:.1f} /><text x={3} y={4:.1f} "
+        "text-anchor=end>{5}</text>",
+        kLeft, kChartWidth - kRight, axes.y(value), kLeft - 6, axes.y(value) + 4,
+        value == 0 ? "0" : number_text(value));
+  }
+  return svg + fmt::format("<text x={} y={} text-anchor=middle>{}</text>",
+                           (kLeft + kChartWidth - kRight) / 2, kChartHeight - 2, x_title);
+}
+
+std::string tick(const Axes& axes, double value, const std::string& text) {
+  return fmt::format("<text x={:.1f} y={} text-anchor=middle>{}</text>", axes.x(value),
+                     kChartHeight - kBottom + 14, text);
+}
+
+/// A dot, or a cross at the bottom for a trial that failed.
+std::string shape(const Axes& axes, const TrialMark& mark, const char* colour) {
+  if (mark.rate) {
+    return fmt::format(
+        "<circle cx={:.1f} cy={:.1f} r=3.5 style=\"fill:var({})\"><title>{}</title></circle>",
+        axes.x(mark.x), axes.y(*mark.rate), colour, escape(mark.hint));
+  }
+  return fmt::format(
+      "<path class=failed d=\"M{0:.1f} {1:.1f}l8 8m0 -8l-8 8\"><title>{2}</title></path>",
+      axes.x(mark.x) - 4, axes.y(0) - 10, escape(mark.hint));
+}
+
+double highest_rate(const History& history) {
+  double highest = 1e-9;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (trial.ok()) highest = std::max(highest, trial.result.throughput->samples_per_s);
+  }
+  return highest;
+}
+
+/// The way between the largest batch that fits and the smallest that does not.
+std::string frontier_line(const Axes& axes, const Frontier& frontier, const char* colour) {
+  const std::optional<double> batch = frontier.middle();
+  if (!batch) return "";
+  return fmt::format(
+      "<line class=frontier x1={0:.1f} x2={0:.1f} y1={1} y2={2} "
+      "style=\"stroke:var({3})\" />",
+      axes.x(*batch), kTop, kChartHeight - kBottom, colour);
+}
+
+}  // namespace
+
+std::string batch_chart(const History& history) {
+  const std::vector<BatchSeries> all = batch_series(history);
+  if (all.empty()) return "";
+  Axes axes{.low_x = 1e9, .high_x = 1, .high_y = 1.08 * highest_rate(history), .log_x = true};
+  for (const BatchSeries& series : all) {
+    axes.low_x = std::min(axes.low_x, series.marks.front().x);
+    axes.high_x = std::max(axes.high_x, series.marks.back().x);
+  }
+  axes.low_x /= 1.3, axes.high_x *= 1.3;
+  std::string svg = frame(axes, "batch size of a rank");
+  for (double size = 1; size <= axes.high_x; size *= axes.high_x / axes.low_x > 300 ? 4 : 2) {
+    if (size >= axes.low_x) svg += tick(axes, size, fmt::format("{:.0f}", size));
+  }
+  std::string legend;
+  size_t index = 0;
+  for (const BatchSeries& series : all) {
+    const char* colour = kColours[index++ % kColours.size()];
+    std::string line;
+    std::string shapes = frontier_line(axes, series.frontier, colour);
+    for (const TrialMark& mark : series.marks) {
+      if (mark.is_best) line += fmt::format("{:.1f},{:.1f} ", axes.x(mark.x), axes.y(*mark.rate));
+      shapes += shape(axes, mark, colour);
+    }
+    svg +=
+        fmt::format("<polyline points=\"{}\" style=\"stroke:var({})\" />{}", line, colour, shapes);
+    legend +=
+        fmt::format("<span class=key><i class=swatch style=\"background:var({})\"></i>{}</span>",
+                    colour, escape(series.name));
+  }
+  return svg + "</svg><p class=legend>" + legend + "</p>";
+}
+
+std::string convergence_chart(const History& history) {
+  const std::vector<TrialMark> marks = convergence(history);
+  const auto count = static_cast<double>(marks.size());
+  const Axes axes{.low_x = 0.5, .high_x = count + 0.5, .high_y = 1.08 * highest_rate(history)};
+  std::string svg = frame(axes, "trial");
+  const double every = std::max(1.0, std::ceil(count / 10));
+  double best = 0;
+  std::string line;
+  std::string shapes;
+  for (const TrialMark& mark : marks) {
+    if (std::fmod(mark.x - 1, every) == 0) svg += tick(axes, mark.x, fmt::format("{:.0f}", mark.x));
+    const double before = best;
+    if (mark.is_best) best = *mark.rate;
+    line += fmt::format("{0:.1f},{1:.1f} {0:.1f},{2:.1f} ", axes.x(mark.x), axes.y(before),
+                        axes.y(best));
+    shapes += shape(axes, mark, "--kernel");
+  }
+  return svg +
+         fmt::format("<polyline points=\"{}\" style=\"stroke:var(--communication)\" />", line) +
+         shapes + "</svg>";
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,228 @@
+#include "tuner/show/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tuner/show/epoch_cost.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr size_t kNumberWidth = 2;
+constexpr size_t kRateWidth = 16;
+constexpr size_t kMemoryWidth = 10;
+constexpr size_t kLeastVerdict = 10;
+
+std::string short_title(const std::string& knob) {
+  static const std::map<std::string, std::string> kTitles = {
+      {"batch_size", "batch"},        {"num_workers", "work"},
+      {"cudnn_benchmark", "cudnn"},   {"channels_last", "cl"},
+      {"pin_memory", "pin"},          {"prefetch_factor", "pre"},
+      {"persistent_workers", "keep"}, {"compile", "comp"},
+      {"accumulation", "acc"},        {"num_threads", "thr"},
+      {"bucket_cap_mb", "bucket"},    {"gradient_as_bucket_view", "view"},
+      {"static_graph", "static"},     {"find_unused_parameters", "unused"}};
+  const auto found = kTitles.find(knob);
+  return found == kTitles.end() ? knob.substr(0, 8) : found->second;
+}
+
+/// The widest of the title and the values.
+size_t column_width(const Knob& knob, const std::string& title) {
+  size_t width = std::max(title.size(), std::to_string(knob.is_range() ? knob.high : 0).size());
+  for (const std::string& value : knob.values) width = std::max(width, value.size());
+  return std::min<size_t>(width, 8);
+}
+
+std::string join_wrapped(const std::vector<std::string>& parts, const std::string& separator,
+                         const std::string& indent) {
+  std::string text;
+  size_t column = indent.size();
+  for (const std::string& part : parts) {
+    const bool first = text.empty();
+    const size_t needed = width_of(part) + (first ? 0 : width_of(separator));
+    if (!first && column + needed > kLineWidth) {
+      text += "\n" + indent;
+      column = indent.size();
+    } else if (!first) {
+      text += separator;
+    }
+    column += needed;
+    text += part;
+  }
+  return text;
+}
+
+std::string plural(int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// The last one stands for the others: neighbours stay for a while.
+std::string disturbance_line(const History& history) {
+  int64_t count = 0;
+  std::string last;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (trial.result.disturbance.empty()) continue;
+    ++count;
+    last = trial.result.disturbance;
+  }
+  if (count == 0) return "";
+  return join_wrapped({plural(count, "trial") + " disturbed:", last}, " ", "  ") + "\n";
+}
+
+}  // namespace
+
+Table::Table(const Space& space, Style style, Objective objective)
+    : space_(space), style_(style), objective_(objective) {
+  size_t used = kNumberWidth + 2 + kRateWidth + 2 + kMemoryWidth + 2 + kLeastVerdict;
+  for (const Knob& knob : space.knobs) {
+    const std::string title = short_title(knob.name);
+    const size_t width = column_width(knob, title);
+    used += width + 1;
+    if (used > kLineWidth) break;  // the knobs named last; best.json and the study have them all
+    columns_.push_back({knob.name, title, width});
+  }
+}
+
+std::string Table::head(const Options& options) const {
+  std::vector<std::string> parts = {
+      "autotune",
+      options.metric_regex.empty()
+          ? std::string("objective ") + unit_of(options.objective) +
+                (options.objective == Objective::kSamplesPerSecond ? ", end to end"
+                                                                   : ", of all GPUs")
+          : "objective " + options.metric_regex,
+      "budget " + duration_text(options.budget.time)};
+  if (options.budget.max_trials > 0) {
+    parts.push_back("at most " + plural(options.budget.max_trials, "trial"));
+  }
+  if (options.global_batch) parts.push_back(fmt::format("global batch {}", *options.global_batch));
+  if (options.memory_limit_bytes) {
+    parts.push_back("memory limit " + size_text(*options.memory_limit_bytes));
+  }
+  std::vector<std::string> knobs;
+  for (const Knob& knob : space_.knobs) {
+    std::string values = knob.text();
+    std::replace(values.begin(), values.end(), ',', '|');
+    knobs.push_back(knob.name + " " + values);
+  }
+  std::string text = join_wrapped(parts, style_.separator(), "  ") + "\n";
+  text += "space: " + join_wrapped(knobs, ", ", "       ") + "\n";
+  for (const std::string& sentence : space_.left_out) text += "       (" + sentence + ")\n";
+  return text;
+}
+
+std::string Table::column_names() const {
+  std::string text = right("#", kNumberWidth) + " ";
+  for (const Column& column : columns_) text += " " + right(column.title, column.width);
+  text += " " + right(unit_of(objective_), kRateWidth) + "  " + right("memory", kMemoryWidth) +
+          "  ended";
+  return style_.bold(text) + "\n";
+}
+
+std::string Table::verdict(const History& history) const {
+  const FinishedTrial& trial = history.trials().back();
+  if (!trial.ok()) {
+    return trial.result.message.empty() ? to_string(trial.result.outcome) : trial.result.message;
+  }
+  if (trial.why == kConfirm) return "confirming";
+  if (history.trials().size() == 1) return "default";
+  const auto best = std::max_element(history.trials().begin(), history.trials().end(),
+                                     [](const FinishedTrial& a, const FinishedTrial& b) {
+                                       const auto rate = [](const FinishedTrial& t) {
+                                         return t.ok() ? t.score().samples_per_s : 0;
+                                       };
+                                       return rate(a) < rate(b);
+                                     });
+  std::string text = &*best == &trial               ? "best so far"
+                     : trial.result.message.empty() ? ""
+                                                    : "stopped early";
+  if (!trial.result.disturbance.empty()) text += text.empty() ? "disturbed" : ", disturbed";
+  return text;
+}
+
+std::string Table::line(const History& history) const {
+  const FinishedTrial& trial = history.trials().back();
+  const Config config = history.effective(trial.config);
+  std::string text = right(std::to_string(trial.id), kNumberWidth) + " ";
+  for (const Column& column : columns_) {
+    const auto found = config.find(column.knob);
+    text += " " + right(found == config.end() ? "-" : found->second, column.width);
+  }
+  std::string rate = "-";
+  if (trial.ok()) {
+    const Throughput& throughput = trial.score();
+    rate = number_text(throughput.samples_per_s);
+    if (throughput.high > throughput.low) {
+      rate += fmt::format(
+          " {} {}", style_.plus_minus(),
+          number_text_like((throughput.high - throughput.low) / 2, throughput.samples_per_s));
+    }
+  }
+  const auto& peak = trial.result.peak_memory_bytes;
+  text += " " + right(rate, kRateWidth) + "  " + right(peak ? size_text(*peak) : "-", kMemoryWidth);
+  text += "  ";
+  const std::string ended = verdict(history);
+  const size_t room = kLineWidth - width_of(text);
+  text += width_of(ended) > room ? left(ended, room) : ended;
+  while (text.ends_with(' ')) text.pop_back();
+  return text + "\n";
+}
+
+std::string Table::best_lines(const Best& best, const Options& options) const {
+  const Throughput& rate = best.estimate.score;
+  std::string text =
+      style_.bold(fmt::format("BEST  {} {}", number_text(rate.samples_per_s), unit_of(objective_)));
+  text += best.has_interval()
+              ? fmt::format(" ({} to {}, 95 %)", number_text(rate.low), number_text(rate.high))
+              : " (one run)";
+  if (best.is_default) {
+    text += "  the default itself\n";
+  } else if (best.speedup) {
+    text += "\n      " + speedup_text(best) + "\n";
+  } else {
+    text += "\n      the default does not run\n";
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);
+  if (best.peak_memory_bytes) {
+    std::string memory = "memory " + size_text(*best.peak_memory_bytes);
+    if (options.memory_limit_bytes) memory += " of " + size_text(*options.memory_limit_bytes);
+    parts.push_back(memory);
+  }
+  text += "      " + join_wrapped(parts, style_.separator(), "      ") + "\n";
+  text += energy_text(best, "      ");
+  text += epoch_cost_text(best, options.cost_per_hour, "      ");
+  return text + fmt::format("run it:  redline run --config {} -- {}\n", options.output,
+                            shell_text(options.command));
+}
+
+std::string Table::profile_lines(const BestProfile& profile) const {
+  if (profile.diff.empty()) {
+    return fmt::format("recorded: {} (no other run to compare it with)\n", profile.best_folder);
+  }
+  const std::string command =
+      "redline diff " + shell_text({profile.default_folder, profile.best_folder});
+  return "\n" + style_.bold(command) + "\n" + profile.diff + "\n";
+}
+
+std::string Table::summary(const History& history, const std::optional<Best>& best,
+                           const Options& options) const {
+  const std::chrono::nanoseconds used = history.time_used();
+  std::vector<std::string> parts = {plural(std::ssize(history.trials()), "trial")};
+  if (const int64_t count = history.out_of_memory_count()) {
+    parts.push_back(fmt::format("{} out of memory", count));
+  }
+  if (!history.empty() && history.trials().front().result.ranks > 0) {
+    parts.push_back(plural(history.trials().front().result.ranks, "rank"));
+  }
+  parts.push_back(duration_text(used));
+  std::string text = join_wrapped(parts, style_.separator(), "") + "\n";
+  text += disturbance_line(history);
+  if (best) text += "\n" + best_lines(*best, options);
+  if (best && best->profile) text += profile_lines(*best->profile);
+  return text;
+}
+
+}  // namespace redline::tuner

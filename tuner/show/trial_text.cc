@@ -1,0 +1,53 @@
+#include "tuner/show/trial_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tuner/trial/words.h"
+
+namespace redline::tuner {
+namespace {
+
+std::string text_of(const FinishedTrial& trial, const History& history) {
+  const TrialResult& result = trial.result;
+  std::string text = fmt::format("trial {}  {}  {}\n  {}\n", trial.id, to_string(result.outcome),
+                                 trial.why, config_text(history.effective(trial.config), ", "));
+  if (trial.ok()) {
+    text += fmt::format("  {} samples/s ({} to {}, 95 %) over {} steps\n",
+                        number_text(result.throughput->samples_per_s),
+                        number_text(result.throughput->low), number_text(result.throughput->high),
+                        result.steps);
+  }
+  if (result.peak_memory_bytes) text += "  memory " + size_text(*result.peak_memory_bytes) + "\n";
+  if (result.joules_per_sample) {
+    text += fmt::format("  {} J a sample\n", number_text(*result.joules_per_sample));
+  }
+  if (result.host_use) {
+    text += fmt::format("  host: {} of memory, {} of /dev/shm\n",
+                        size_text(result.host_use->memory_bytes),
+                        size_text(result.host_use->shm_bytes));
+  }
+  if (result.data_wait_share) {
+    text += fmt::format("  waits for data {:.0f} % of the time\n", 100 * *result.data_wait_share);
+  }
+  text += fmt::format("  took {}, {} of it start-up\n", duration_text(result.wall),
+                      duration_text(result.start_up));
+  if (!result.message.empty()) text += "  " + result.message + "\n";
+  if (!result.disturbance.empty()) text += "  disturbed: " + result.disturbance + "\n";
+  for (const std::string& note : result.notes) text += "  " + note + "\n";
+  if (!result.stderr_tail.empty()) text += result.stderr_tail + "\n";
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> trial_text(const StudyContent& study, int64_t id) {
+  const auto trial = std::find_if(study.trials.begin(), study.trials.end(),
+                                  [id](const FinishedTrial& one) { return one.id == id; });
+  if (trial != study.trials.end()) return text_of(*trial, study.history());
+  return tl::unexpected(
+      fmt::format("{}: no finished trial {}; it has {}", study.path, id, study.trials.size()));
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,212 @@
+#include "tuner/space/knob.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace redline::tuner {
+namespace {
+
+constexpr int64_t kWholeBatch = 8;
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+  });
+}
+
+std::string example_of(const std::string& name) {
+  const HookKnob* hook = find_hook_knob(name);
+  if (!hook && name.starts_with("batch")) hook = find_hook_knob("batch_size");
+  if (!hook && name.find("workers") != std::string::npos) hook = find_hook_knob("num_workers");
+  return fmt::format("Example: --knob {}", hook ? std::string(hook->example) : name + "=1,2,4");
+}
+
+tl::unexpected<std::string> error(const std::string& text, const std::string& name,
+                                  const std::string& why) {
+  return tl::unexpected(fmt::format("--knob {}: {}. {}", text, why, example_of(name)));
+}
+
+/// Fills low and high of choices that are all integers.
+void note_bounds(Knob& knob) {
+  knob.low = std::numeric_limits<int64_t>::max();
+  knob.high = std::numeric_limits<int64_t>::min();
+  for (const std::string& value : knob.values) {
+    const int64_t number = parse_integer(value).value_or(0);
+    knob.low = std::min(knob.low, number);
+    knob.high = std::max(knob.high, number);
+  }
+}
+
+std::string reason_not_for_hook(const Knob& knob, const HookKnob& hook) {
+  if (hook.values.empty()) {
+    if (!knob.is_numeric()) return fmt::format("{} takes integers", knob.name);
+    if (knob.low < hook.least) {
+      return fmt::format("{} cannot be less than {} (it begins at {})", knob.name, hook.least,
+                         knob.low);
+    }
+    return {};
+  }
+  if (knob.is_range()) return fmt::format("{} takes {}, not a range", knob.name, join(hook.values));
+  for (const std::string& value : knob.values) {
+    if (std::find(hook.values.begin(), hook.values.end(), value) == hook.values.end()) {
+      return fmt::format("{} cannot be '{}' (it takes {})", knob.name, value, join(hook.values));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<HookKnob>& hook_knobs() {
+  static const std::vector<std::string> kSwitch = {"off", "on"};
+  static const std::vector<HookKnob> kKnobs = {
+      {.name = "batch_size", .example = "batch_size=8..512", .values = {}, .least = 1},
+      {.name = "num_workers", .example = "num_workers=0..16", .values = {}, .least = 0},
+      {.name = "prefetch_factor", .example = "prefetch_factor=2,4,8", .values = {}, .least = 1},
+      {.name = "amp", .example = "amp=off,bf16,fp16", .values = {"off", "bf16", "fp16"}},
+      {.name = "cudnn_benchmark",
+       .example = "cudnn_benchmark=off,on",
+       .values = kSwitch,
+       .needs_gpu = true},
+      {.name = "tf32", .example = "tf32=off,on", .values = kSwitch, .needs_gpu = true},
+      {.name = "channels_last", .example = "channels_last=off,on", .values = kSwitch},
+      {.name = "pin_memory", .example = "pin_memory=off,on", .values = kSwitch, .needs_gpu = true},
+      {.name = "persistent_workers", .example = "persistent_workers=off,on", .values = kSwitch},
+      {.name = "compile", .example = "compile=off,on", .values = kSwitch},
+      {.name = "accumulation", .example = "accumulation=1,2,4", .values = {}, .least = 1},
+      {.name = "num_threads", .example = "num_threads=1..8", .values = {}, .least = 1},
+      {.name = "bucket_cap_mb",
+       .example = "bucket_cap_mb=10,25,100",
+       .values = {},
+       .least = 1,
+       .needs_ranks = true},
+      {.name = "gradient_as_bucket_view",
+       .example = "gradient_as_bucket_view=off,on",
+       .values = kSwitch,
+       .needs_ranks = true},
+      {.name = "static_graph",
+       .example = "static_graph=off,on",
+       .values = kSwitch,
+       .needs_ranks = true},
+      {.name = "find_unused_parameters",
+       .example = "find_unused_parameters=off,on",
+       .values = kSwitch,
+       .needs_ranks = true},
+  };
+  return kKnobs;
+}
+
+const HookKnob* find_hook_knob(std::string_view name) {
+  for (const HookKnob& knob : hook_knobs()) {
+    if (knob.name == name) return &knob;
+  }
+  return nullptr;
+}
+
+std::optional<int64_t> parse_integer(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool Knob::is_numeric() const {
+  return std::all_of(values.begin(), values.end(),
+                     [](const std::string& value) { return parse_integer(value).has_value(); });
+}
+
+bool Knob::contains(const std::string& value) const {
+  if (!is_range()) return std::find(values.begin(), values.end(), value) != values.end();
+  const std::optional<int64_t> number = parse_integer(value);
+  return number && *number >= low && *number <= high;
+}
+
+int64_t Knob::nearest(double value) const {
+  value = std::clamp(value, static_cast<double>(low), static_cast<double>(high));
+  if (is_range()) {
+    const int64_t rounded = std::llround(value);
+    if (name != "batch_size" || rounded < 2 * kWholeBatch || rounded == high) return rounded;
+    const int64_t whole = rounded / kWholeBatch * kWholeBatch;
+    return whole >= low ? whole : rounded;
+  }
+  int64_t best = low;
+  for (const std::string& text : values) {
+    const int64_t number = parse_integer(text).value_or(low);
+    const auto distance = [&](int64_t n) { return std::fabs(static_cast<double>(n) - value); };
+    if (distance(number) < distance(best)) best = number;
+  }
+  return best;
+}
+
+int64_t Knob::at_most(double value) const {
+  if (is_range()) return nearest(std::floor(value));
+  int64_t best = low;
+  for (const std::string& text : values) {
+    const int64_t number = parse_integer(text).value_or(low);
+    if (static_cast<double>(number) <= value) best = std::max(best, number);
+  }
+  return best;
+}
+
+std::string Knob::text() const {
+  return is_range() ? fmt::format("{}..{}", low, high) : join(values);
+}
+
+tl::expected<Knob, std::string> parse_knob(const std::string& text) {
+  const size_t equals = text.find('=');
+  Knob knob;
+  knob.name = text.substr(0, equals);
+  if (equals == std::string::npos) return error(text, knob.name, "it has no values");
+  if (!is_name(knob.name)) {
+    return error(text, "batch_size", "a name is letters, digits, '_' and '-'");
+  }
+  const std::string specification = text.substr(equals + 1);
+
+  if (const size_t dots = specification.find(".."); dots != std::string::npos) {
+    const auto low = parse_integer(std::string_view(specification).substr(0, dots));
+    const auto high = parse_integer(std::string_view(specification).substr(dots + 2));
+    if (!low || !high) return error(text, knob.name, "a range is LOW..HIGH, two integers");
+    knob.low = *low;
+    knob.high = *high;
+    if (knob.low > knob.high) {
+      return error(text, knob.name,
+                   fmt::format("the range is empty ({} > {})", knob.low, knob.high));
+    }
+  } else {
+    knob.values = split(specification, ',');
+    for (size_t i = 0; i < knob.values.size(); ++i) {
+      if (knob.values[i].empty()) return error(text, knob.name, "a value is empty");
+      if (std::find(knob.values.begin(), knob.values.begin() + static_cast<std::ptrdiff_t>(i),
+                    knob.values[i]) != knob.values.begin() + static_cast<std::ptrdiff_t>(i)) {
+        return error(text, knob.name, fmt::format("'{}' is there twice", knob.values[i]));
+      }
+    }
+    if (knob.is_numeric()) note_bounds(knob);
+  }
+  if (const HookKnob* hook = find_hook_knob(knob.name)) {
+    if (const std::string why = reason_not_for_hook(knob, *hook); !why.empty()) {
+      return error(text, knob.name, why);
+    }
+  }
+  return knob;
+}
+
+}  // namespace redline::tuner

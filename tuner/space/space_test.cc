@@ -1,0 +1,99 @@
+#include "tuner/space/space.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tuner_values.h"
+
+namespace redline::tuner {
+namespace {
+
+using redline::testing::kCpuMachine;
+using redline::testing::kGpuMachine;
+using redline::testing::names_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Space, LeavesOutWhatCannotMatterAndSaysSo) {
+  const std::vector<std::string> knobs = {"batch_size=8..64", "amp=off,bf16,fp16",
+                                          "cudnn_benchmark=off,on", "pin_memory=off,on"};
+  const Space cpu = *make_space(knobs, {"train"}, kCpuMachine);
+  EXPECT_THAT(names_of(cpu), ElementsAre("batch_size", "amp"));
+  EXPECT_EQ(cpu.find("amp")->text(), "off,bf16");
+  EXPECT_THAT(cpu.left_out,
+              ElementsAre("amp fp16 left out: no GPU here", "cudnn_benchmark left out: no GPU here",
+                          "pin_memory left out: no GPU here"));
+  const Space gpu = *make_space(knobs, {"train"}, kGpuMachine);
+  EXPECT_EQ(gpu.knobs.size(), 4);
+  EXPECT_TRUE(gpu.left_out.empty());
+}
+
+TEST(Space, WithoutKnobsSuitsPythonTraining) {
+  EXPECT_THAT(names_of(*make_space({}, {"train"}, kCpuMachine)),
+              ElementsAre("batch_size", "num_workers", "amp", "channels_last"));
+  EXPECT_THAT(names_of(*make_space({}, {"train"}, kGpuMachine)),
+              ::testing::Contains("cudnn_benchmark"));
+}
+
+TEST(Space, PlaceholdersNeedAFirstValue) {
+  const Space space =
+      *make_space({"batch_size=1..4096", "threads=2,1", "pin_memory=off,on", "n=3..9"},
+                  {"train", "-b{batch_size}", "{threads}", "--p={pin_memory}", "{n}"}, kCpuMachine);
+  EXPECT_EQ(space.first,
+            (Config{{"batch_size", "32"}, {"threads", "2"}, {"pin_memory", "off"}, {"n", "3"}}));
+  EXPECT_TRUE(space.left_out.empty()) << "the command needs its value";
+}
+
+TEST(Space, Errors) {
+  const auto error = [](const std::vector<std::string>& knobs) {
+    return make_space(knobs, {"train"}, kCpuMachine).error();
+  };
+  EXPECT_THAT(error({"threads=1,2"}),
+              HasSubstr("nothing sets threads: the command has no {threads}"));
+  EXPECT_THAT(error({"amp=off,bf16", "amp=off"}), HasSubstr("amp is there twice"));
+  EXPECT_THAT(error({"tf32=off,on"}),
+              HasSubstr("nothing is left to search (tf32 left out: no GPU here)"));
+}
+
+TEST(Space, OneConfigurationHasOneSpelling) {
+  const Space space = *make_space({"batch_size=8..64", "x=1,2"}, {"train", "{x}"}, kCpuMachine);
+  const Config defaults = {{"batch_size", "64"}, {"x", "1"}};
+  EXPECT_EQ(space.canonical({{"batch_size", "64"}, {"x", "1"}}, defaults), (Config{{"x", "1"}}));
+  EXPECT_EQ(space.canonical({{"batch_size", "32"}, {"x", "1"}}, defaults),
+            (Config{{"batch_size", "32"}, {"x", "1"}}));
+}
+
+TEST(Space, KnobsOfRanksNeedRanks) {
+  const std::vector<std::string> knobs = {"batch_size=8..64", "bucket_cap_mb=10,25"};
+  const Space one = *make_space(knobs, {"python", "train.py"}, kCpuMachine);
+  EXPECT_THAT(names_of(one), ElementsAre("batch_size"));
+  EXPECT_THAT(one.left_out, ElementsAre("bucket_cap_mb left out: the command runs one rank"));
+  const Space two =
+      *make_space(knobs, {"torchrun", "--nproc_per_node", "2", "train.py"}, kCpuMachine);
+  EXPECT_THAT(names_of(two), ElementsAre("batch_size", "bucket_cap_mb"));
+  EXPECT_EQ(make_space(knobs, {"./train"}, kCpuMachine)->knobs.size(), 2) << "unknown: kept";
+}
+
+TEST(Space, AGlobalBatchIsKeptExactlyByAccumulation) {
+  const std::vector<std::string> command = {"torchrun", "--nproc_per_node=2", "train.py"};
+  const Space space = *make_space({"batch_size=4..4096"}, command, kCpuMachine, 240);
+  EXPECT_EQ(space.find("batch_size")->text(), "4,5,6,8,10,12,15,20,24,30,40,60,120");
+  EXPECT_EQ(space.first, (Config{{"batch_size", "30"}, {"accumulation", "4"}}));
+  for (const std::string& batch : space.find("batch_size")->values) {
+    Config config = space.canonical({{"batch_size", batch}, {"accumulation", "7"}}, space.first);
+    EXPECT_EQ(2 * *parse_integer(config["batch_size"]) * *parse_integer(config["accumulation"]),
+              240);
+  }
+  EXPECT_EQ(make_space({"num_workers=0..2"}, {"python", "t.py"}, kCpuMachine, 6)
+                ->find("batch_size")
+                ->text(),
+            "1,2,3,6");
+  EXPECT_THAT(make_space({}, command, kCpuMachine, 9).error(), HasSubstr("Give a multiple of 2"));
+  EXPECT_THAT(make_space({"batch_size=7..8"}, command, kCpuMachine, 20).error(),
+              HasSubstr("no batch size of 7..8 divides the 10 samples of a rank"));
+  EXPECT_THAT(make_space({"accumulation=1,2"}, command, kCpuMachine, 20).error(),
+              HasSubstr("sets accumulation itself"));
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,130 @@
+#include "tuner/study/best_config.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tuner/search/plan.h"
+#include "tuner/space/knob.h"
+
+namespace redline::tuner {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson knobs_json(const Config& config) {
+  OrderedJson json = OrderedJson::object();
+  for (const auto& [name, value] : config) {
+    if (const auto number = parse_integer(value))
+      json[name] = *number;
+    else
+      json[name] = value;
+  }
+  return json;
+}
+
+OrderedJson throughput_json(const Throughput& throughput) {
+  return {{"samples_per_s", throughput.samples_per_s},
+          {"low", throughput.low},
+          {"high", throughput.high}};
+}
+
+OrderedJson joules_json(const Estimate& estimate) {
+  return estimate.joules_per_sample ? OrderedJson(*estimate.joules_per_sample) : OrderedJson();
+}
+
+OrderedJson profile_json(const BestProfile& profile) {
+  const auto path = [](const std::string& folder) {
+    return folder.empty() ? OrderedJson() : OrderedJson(std::filesystem::absolute(folder).string());
+  };
+  return {{"default", path(profile.default_folder)}, {"best", path(profile.best_folder)}};
+}
+
+bool write_all(int descriptor, const std::string& text) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t count = write(descriptor, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Best> find_best(const History& history) {
+  const std::optional<Config> config = best_config(history);
+  if (!config) return std::nullopt;
+  const RunSpread spread = spread_between_runs(history);
+  const Config first = history.canonical(history.trials().front().config);
+  Best best{.config = *config,
+            .effective = history.effective(*config),
+            .estimate = *estimate(history, *config, spread),
+            .peak_memory_bytes = {},
+            .is_default = *config == first,
+            .default_estimate = estimate(history, first, spread),
+            .speedup = {},
+            .epoch_samples = history.trials().front().result.epoch_samples};
+  for (const FinishedTrial* run : history.runs_of(*config)) {
+    const auto& peak = run->result.peak_memory_bytes;
+    if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
+  }
+  if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
+  if (best.is_default) best.speedup = Ratio{.value = 1, .low = 1, .high = 1};
+  return best;
+}
+
+std::string speedup_text(const Best& best) {
+  std::string text = fmt::format("{}{:.2f} x the default",
+                                 best.proven() ? "" : "not proven faster: ", best.speedup->value);
+  if (!best.has_interval()) return text;
+  return text + fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high);
+}
+
+std::string best_json(const Best& best, const History& history,
+                      const std::vector<std::string>& command) {
+  OrderedJson json;
+  json["schema"] = "redline.config/1";
+  json["knobs"] = knobs_json(best.config);
+  json["throughput"] = throughput_json(best.estimate.throughput);
+  json["joules_per_sample"] = joules_json(best.estimate);
+  json["default"]["knobs"] =
+      knobs_json(history.effective(history.canonical(history.trials().front().config)));
+  json["default"]["throughput"] =
+      best.default_estimate ? throughput_json(best.default_estimate->throughput) : OrderedJson();
+  json["default"]["joules_per_sample"] =
+      best.default_estimate ? joules_json(*best.default_estimate) : OrderedJson();
+  json["speedup"] = best.speedup ? OrderedJson(best.speedup->value) : OrderedJson();
+  json["speedup_interval"] =
+      best.speedup ? OrderedJson{{"low", best.speedup->low}, {"high", best.speedup->high}}
+                   : OrderedJson();
+  json["runs"] = best.estimate.runs;
+  json["peak_memory_bytes"] =
+      best.peak_memory_bytes ? OrderedJson(*best.peak_memory_bytes) : OrderedJson();
+  json["trials"] = history.trials().size();
+  json["oom_trials"] = history.out_of_memory_count();
+  json["command"] = command;
+  if (best.profile) json["profile"] = profile_json(*best.profile);
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+Result<void> write_atomically(const std::string& path, const std::string& text) {
+  const std::string partial = path + ".partial";
+  const int descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  bool written = descriptor >= 0 && write_all(descriptor, text) && fsync(descriptor) == 0;
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (written && std::rename(partial.c_str(), path.c_str()) == 0) return {};
+  const int shown = written ? errno : error;
+  unlink(partial.c_str());
+  return tl::unexpected(fmt::format("{}: {}. Give -o a file in a folder that can be written", path,
+                                    std::strerror(shown)));
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,55 @@
+// The outcome of a study, and best.json (schema redline.config/1), which `redline run` reads.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/search/estimate.h"
+#include "tuner/search/history.h"
+#include "tuner/study/database.h"
+
+namespace redline::tuner {
+
+/// What --profile-best recorded; best_profile.h makes it.
+struct BestProfile {
+  std::string default_folder;  ///< empty: the defaults do not run, or are the best
+  std::string best_folder;
+  std::string diff;  ///< as `redline diff` prints it; empty without default_folder
+};
+
+struct Best {
+  Config config;     ///< what was set; empty: the script's own values
+  Config effective;  ///< with the script's own values of the other knobs
+  Estimate estimate;
+  std::optional<uint64_t> peak_memory_bytes;
+  bool is_default = false;
+  std::optional<Estimate> default_estimate;             ///< nothing where the defaults do not run
+  std::optional<Ratio> speedup;                         ///< over the defaults
+  std::optional<int64_t> epoch_samples = std::nullopt;  ///< of all ranks, as the hook saw it
+  std::optional<BestProfile> profile = std::nullopt;
+
+  /// Not where a --metric told one figure, once.
+  [[nodiscard]] bool has_interval() const {
+    return estimate.runs > 1 || estimate.relative_error > 0;
+  }
+  /// The whole interval of the speed-up lies above 1.
+  [[nodiscard]] bool proven() const {
+    return speedup && !is_default && speedup->low > 1 && has_interval();
+  }
+};
+
+/// Nothing where no trial succeeded.
+[[nodiscard]] std::optional<Best> find_best(const History& history);
+
+/// "1.71 x the default (1.55 to 1.88)", where there is a speed-up.
+[[nodiscard]] std::string speedup_text(const Best& best);
+
+/// best.json as text.
+[[nodiscard]] std::string best_json(const Best& best, const History& history,
+                                    const std::vector<std::string>& command);
+
+/// Replaces `path` by `text` in one step: a reader sees the old file or the new one.
+[[nodiscard]] Result<void> write_atomically(const std::string& path, const std::string& text);
+
+}  // namespace redline::tuner

@@ -1,0 +1,81 @@
+#include "tuner/study/claims.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <sstream>
+
+#include "tuner/trial/process_tree.h"
+
+namespace redline::tuner {
+namespace {
+
+/// CLOCK_MONOTONIC: the same for all processes of the machine, which all have the file open.
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+/// Tells process ids of containers apart.
+uint64_t pid_namespace() {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+/// Certain: of this namespace, and its process id is free or another's.
+bool is_gone(const std::string& claimer) {
+  uint64_t space = 0;
+  pid_t pid = 0;
+  uint64_t start = 0;
+  if (!(std::istringstream(claimer) >> space >> pid >> start)) return false;
+  if (space == 0 || space != pid_namespace()) return false;
+  const auto process = read_process(pid);
+  return !process || process->dead() || process->start != start;
+}
+
+}  // namespace
+
+Claims::Claims() {
+  const auto self = read_process(getpid());
+  claimer_ = fmt::format("{} {} {}", pid_namespace(), getpid(), self ? self->start : 0);
+}
+
+Result<void> Claims::add(const Database& database, int64_t trial) const {
+  return database.prepare("INSERT INTO claims VALUES (?, ?, ?)")
+      .bind(1, trial)
+      .bind(2, claimer_)
+      .bind(3, now_ns())
+      .run();
+}
+
+Result<bool> Claims::holds(const Database& database, int64_t trial) const {
+  Statement row = database.prepare("SELECT 1 FROM claims WHERE trial=? AND claimer=?");
+  return row.bind(1, trial).bind(2, claimer_).step();
+}
+
+Result<void> Claims::remove(const Database& database, int64_t trial) const {
+  return database.prepare("DELETE FROM claims WHERE trial=?").bind(1, trial).run();
+}
+
+Result<void> Claims::beat(const Database& database) const {
+  return database.prepare("UPDATE claims SET heartbeat_ns=? WHERE claimer=?")
+      .bind(1, now_ns())
+      .bind(2, claimer_)
+      .run();
+}
+
+Result<std::vector<int64_t>> Claims::orphans(const Database& database) const {
+  std::vector<int64_t> trials;
+  Statement row = database.prepare("SELECT trial, claimer, heartbeat_ns FROM claims");
+  for (;;) {
+    const Result<bool> more = row.step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return trials;
+    const std::string claimer = row.text(1);
+    if (claimer == claimer_) continue;
+    if (is_gone(claimer) || now_ns() - row.integer(2) > kDeadAfterNs) {
+      trials.push_back(row.integer(0));
+    }
+  }
+}
+
+}  // namespace redline::tuner

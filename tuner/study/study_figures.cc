@@ -1,0 +1,174 @@
+#include "tuner/study/study_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "tuner/trial/words.h"
+
+namespace redline::tuner {
+namespace {
+
+bool varies(const History& history, const std::string& knob, const std::string& value) {
+  return std::any_of(history.trials().begin(), history.trials().end(),
+                     [&](const FinishedTrial& trial) {
+                       const Config all = history.effective(trial.config);
+                       const auto found = all.find(knob);
+                       return found != all.end() && found->second != value;
+                     });
+}
+
+/// What a legend needs to tell the strata apart: the knobs that have several values.
+std::string stratum_name(const History& history, const Config& stratum) {
+  std::string name;
+  for (const auto& [knob, value] : stratum) {
+    if (varies(history, knob, value)) name += (name.empty() ? "" : ", ") + knob + " " + value;
+  }
+  return name.empty() ? "all trials" : name;
+}
+
+std::optional<double> rate_of(const FinishedTrial& trial) {
+  return trial.ok() ? std::optional(trial.score().samples_per_s) : std::nullopt;
+}
+
+std::string hint_of(const FinishedTrial& trial) {
+  const char* unit = unit_of(trial.result.samples_per_joule ? Objective::kSamplesPerJoule
+                                                            : Objective::kSamplesPerSecond);
+  const std::string ended = trial.ok() ? number_text(*rate_of(trial)) + " " + unit
+                                       : std::string(to_string(trial.result.outcome));
+  return fmt::format("trial {}: {}", trial.id, ended);
+}
+
+void mark_best_of_each_batch(std::vector<TrialMark>& marks) {
+  std::map<double, TrialMark*> best;
+  for (TrialMark& mark : marks) {
+    TrialMark*& known = best[mark.x];
+    if (mark.rate && (!known || *mark.rate > *known->rate)) known = &mark;
+  }
+  for (const auto& [batch, mark] : best) {
+    if (mark) mark->is_best = true;
+  }
+}
+
+void finish(BatchSeries& series) {
+  std::stable_sort(series.marks.begin(), series.marks.end(),
+                   [](const TrialMark& a, const TrialMark& b) { return a.x < b.x; });
+  mark_best_of_each_batch(series.marks);
+  for (const TrialMark& mark : series.marks) {
+    series.best_rate = std::max(series.best_rate, mark.rate.value_or(0));
+  }
+}
+
+// Of each configuration, the mean of its runs; 0 where none ran to its end.
+std::map<Config, double> mean_rates(const History& history) {
+  std::map<Config, std::vector<double>> runs;
+  for (const FinishedTrial& trial : history.trials()) {
+    auto& of_one = runs[history.effective(trial.config)];
+    if (const auto rate = rate_of(trial)) of_one.push_back(*rate);
+  }
+  std::map<Config, double> means;
+  for (const auto& [config, rates] : runs) {
+    const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
+    means[config] = rates.empty() ? 0 : sum / static_cast<double>(rates.size());
+  }
+  return means;
+}
+
+using RateByValue = std::map<std::string, double>;
+
+double fastest(const RateByValue& rates) {
+  double best = 0;
+  for (const auto& [value, rate] : rates) best = std::max(best, rate);
+  return best;
+}
+
+int64_t how_many_ran(const RateByValue& rates) {
+  return std::ranges::count_if(rates, [](const auto& of_one) { return of_one.second > 0; });
+}
+
+// Configurations that differ in this knob alone: the set of KnobEffect.
+RateByValue changed_alone(const std::map<Config, double>& rates, const std::string& knob) {
+  std::map<Config, RateByValue> sets;  // by the other knobs
+  for (const auto& [config, rate] : rates) {
+    Config others = config;
+    if (const auto own = others.extract(knob)) sets[others][own.mapped()] = rate;
+  }
+  RateByValue best;
+  for (const auto& [others, set] : sets) {
+    const auto worth = std::pair(how_many_ran(set), fastest(set));
+    if (worth > std::pair(how_many_ran(best), fastest(best))) best = set;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<BatchSeries> batch_series(const History& history) {
+  std::map<Config, BatchSeries> strata;
+  for (const FinishedTrial& trial : history.trials()) {
+    const Config all = history.effective(trial.config);
+    const auto batch = all.find("batch_size");
+    const auto size = batch == all.end() ? std::nullopt : parse_integer(batch->second);
+    if (!size || *size <= 0 || (!trial.ok() && !trial.out_of_memory())) continue;
+    const Config stratum = memory_stratum(history, trial.config);
+    BatchSeries& series = strata[stratum];
+    if (series.marks.empty()) {
+      series.name = stratum_name(history, stratum);
+      series.frontier = find_frontier(history, trial.config);
+    }
+    series.marks.push_back({.trial = trial.id,
+                            .x = static_cast<double>(*size),
+                            .rate = rate_of(trial),
+                            .hint = fmt::format("batch size {}, {}", *size, hint_of(trial))});
+  }
+  std::vector<BatchSeries> result;
+  for (auto& [stratum, series] : strata) {
+    finish(series);
+    result.push_back(std::move(series));
+  }
+  std::stable_sort(result.begin(), result.end(), [](const BatchSeries& a, const BatchSeries& b) {
+    return a.best_rate > b.best_rate;
+  });
+  return result;
+}
+
+std::vector<TrialMark> convergence(const History& history) {
+  std::vector<TrialMark> marks;
+  double best = 0;
+  for (const FinishedTrial& trial : history.trials()) {
+    const std::optional<double> rate = rate_of(trial);
+    marks.push_back({.trial = trial.id,
+                     .x = static_cast<double>(marks.size() + 1),
+                     .rate = rate,
+                     .is_best = rate.value_or(0) > best,
+                     .hint = hint_of(trial)});
+    best = std::max(best, rate.value_or(0));
+  }
+  return marks;
+}
+
+double KnobEffect::at_stake() const {
+  double worst = rate_by_value.front().second;
+  for (const auto& [value, rate] : rate_by_value) worst = rate > 0 ? rate : worst;
+  return 1 - worst / rate_by_value.front().second;
+}
+
+std::vector<KnobEffect> knob_effects(const History& history, const Space& space) {
+  const std::map<Config, double> rates = mean_rates(history);
+  std::vector<KnobEffect> effects;
+  for (const Knob& knob : space.knobs) {
+    const RateByValue alone = changed_alone(rates, knob.name);
+    KnobEffect effect{knob.name, {alone.begin(), alone.end()}};
+    std::ranges::stable_sort(effect.rate_by_value, std::ranges::greater{},
+                             &std::pair<std::string, double>::second);
+    if (how_many_ran(alone) > 1) effects.push_back(effect);
+  }
+  std::stable_sort(effects.begin(), effects.end(), [](const KnobEffect& a, const KnobEffect& b) {
+    return a.at_stake() > b.at_stake();
+  });
+  return effects;
+}
+
+}  // namespace redline::tuner

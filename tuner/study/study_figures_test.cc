@@ -1,0 +1,113 @@
+#include "tuner/study/study_figures.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace redline::tuner {
+namespace {
+
+class StudyFigures : public ::testing::Test {
+ protected:
+  void add(const Config& config, std::optional<double> rate, Outcome outcome = Outcome::kGpuOom) {
+    TrialResult result;
+    result.outcome = rate ? Outcome::kOk : outcome;
+    if (rate) result.throughput = Throughput{*rate, *rate, *rate};
+    history_.add(
+        {.id = std::ssize(history_.trials()) + 1, .config = config, .why = "", .result = result});
+  }
+  void add(int batch, const std::string& amp, int workers, std::optional<double> rate) {
+    add({{"batch_size", std::to_string(batch)},
+         {"amp", amp},
+         {"num_workers", std::to_string(workers)}},
+        rate);
+  }
+
+  Space space_ = *make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"}, {"train"},
+                             {.gpu = true, .cores = 8, .memory_available_bytes = {}});
+  History history_{space_};
+};
+
+TEST_F(StudyFigures, AStratumIsALineOfBatchSizesWithItsFrontier) {
+  add(32, "off", 0, 100);
+  add(512, "bf16", 0, std::nullopt);
+  add(128, "bf16", 0, 300);
+  add(64, "bf16", 0, 200);
+  add(128, "bf16", 4, 350);  // workers make no stratum: both are on one line
+  const auto series = batch_series(history_);
+  ASSERT_EQ(series.size(), 2U);
+  EXPECT_EQ(series[0].name, "amp bf16") << "the fastest first";
+  EXPECT_EQ(series[0].best_rate, 350);
+  ASSERT_EQ(series[0].marks.size(), 4U);
+  EXPECT_EQ(series[0].marks[0].x, 64);
+  EXPECT_TRUE(series[0].marks[0].is_best);
+  EXPECT_FALSE(series[0].marks[1].is_best) << "350 is faster at 128";
+  EXPECT_TRUE(series[0].marks[2].is_best);
+  EXPECT_EQ(series[0].marks[3].rate, std::nullopt);
+  EXPECT_EQ(series[0].marks[3].hint, "batch size 512, trial 2: gpu_oom");
+  EXPECT_EQ(series[0].frontier.largest_ok, 128);
+  EXPECT_EQ(series[0].frontier.smallest_failed, 512);
+  EXPECT_EQ(series[0].frontier.middle(), 256);
+  EXPECT_EQ(series[1].frontier.middle(), std::nullopt);
+}
+
+TEST_F(StudyFigures, AHangBelowWhatFitsIsNoFrontier) {
+  add(64, "off", 0, 100);
+  add({{"batch_size", "32"}, {"amp", "off"}}, std::nullopt, Outcome::kHang);
+  EXPECT_EQ(batch_series(history_)[0].frontier.middle(), std::nullopt);
+}
+
+TEST_F(StudyFigures, CrashesSayNothingAboutABatchSize) {
+  add(32, "off", 0, 100);
+  add({{"batch_size", "64"}}, std::nullopt, Outcome::kCrash);
+  add({}, 50);
+  const auto series = batch_series(history_);
+  ASSERT_EQ(series.size(), 1U);
+  EXPECT_EQ(series[0].marks.size(), 1U);
+}
+
+TEST_F(StudyFigures, ConvergenceMarksEachNewBest) {
+  add(32, "off", 0, 100);
+  add(64, "off", 0, 90);
+  add(4096, "off", 0, std::nullopt);
+  add(48, "off", 0, 120);
+  const auto marks = convergence(history_);
+  ASSERT_EQ(marks.size(), 4U);
+  EXPECT_TRUE(marks[0].is_best);
+  EXPECT_FALSE(marks[1].is_best);
+  EXPECT_EQ(marks[2].rate, std::nullopt);
+  EXPECT_TRUE(marks[3].is_best);
+  EXPECT_EQ(marks[3].x, 4);
+}
+
+TEST_F(StudyFigures, AKnobMattersAsMuchAsItsWorstValueLacksWhereNothingElseDiffers) {
+  add(32, "off", 0, 100);
+  add(32, "bf16", 0, 350);
+  add(32, "bf16", 0, 450);  // again: their mean counts
+  add(32, "bf16", 2, 500);
+  const auto effects = knob_effects(history_, space_);
+  ASSERT_EQ(effects.size(), 2U) << "only one batch size ran";
+  EXPECT_EQ(effects[0].knob, "amp");
+  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.75);
+  EXPECT_EQ(effects[1].knob, "num_workers");
+  EXPECT_DOUBLE_EQ(effects[1].at_stake(), 0.2);
+}
+
+TEST_F(StudyFigures, WhatChangedBesideAKnobIsNotItsDoing) {
+  add(32, "off", 0, 100);
+  add(32, "off", 1, 90);
+  add(64, "off", 0, 200);
+  add(128, "off", 0, 400);
+  add(4096, "off", 0, std::nullopt);
+  add(128, "bf16", 2, 800);
+  const auto effects = knob_effects(history_, space_);
+  ASSERT_EQ(effects.size(), 2U) << "amp never changed alone";
+  EXPECT_EQ(effects[0].knob, "batch_size");
+  EXPECT_EQ(effects[0].rate_by_value.size(), 4U) << "with the one that does not run";
+  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.75);
+  EXPECT_EQ(effects[1].knob, "num_workers");
+  EXPECT_NEAR(effects[1].at_stake(), 0.1, 1e-9);
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,194 @@
+// How a study's file is opened: who may, whether it is one, and whose it is.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "tuner/study/study.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr int64_t kVersion = 1;
+constexpr int64_t kApplicationId = 0x52444c4e;  // "RDLN"
+
+constexpr const char* kSchema = R"(
+CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE trials (
+  id INTEGER PRIMARY KEY,
+  state TEXT NOT NULL CHECK (state IN ('started', 'finished', 'interrupted')),
+  config TEXT NOT NULL,
+  why TEXT NOT NULL,
+  started_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+  finish_order INTEGER UNIQUE,
+  outcome TEXT,
+  samples_per_s REAL,
+  samples_per_s_low REAL,
+  samples_per_s_high REAL,
+  peak_memory_bytes INTEGER,
+  wall_ns INTEGER,
+  steps INTEGER,
+  message TEXT,
+  result TEXT
+);
+)";
+
+}  // namespace
+
+Study::FileLock::~FileLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool Study::FileLock::share() const { return flock(descriptor_, LOCK_SH) == 0; }
+
+Result<Study::FileLock> Study::lock(const std::string& path, bool resume, bool& alone) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) {
+    return tl::unexpected(fmt::format("{}: {}. Give --study a file in a folder that can be written",
+                                      path, std::strerror(errno)));
+  }
+  FileLock lock(descriptor);
+  alone = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  if (alone || (resume && lock.share())) return lock;
+  return tl::unexpected(
+      fmt::format("{}: another autotune is using it. --resume shares its search; --study takes "
+                  "another file",
+                  path));
+}
+
+Result<Study> Study::open(const std::string& path, const StudyIdentity& identity, bool resume) {
+  bool alone = false;
+  Result<FileLock> file_lock = lock(path, resume, alone);
+  if (!file_lock) return tl::unexpected(file_lock.error());
+  Result<Database> database = Database::open(path);
+  if (!database) {
+    return tl::unexpected(fmt::format("{}: {}. Give --study another file", path, database.error()));
+  }
+  Study study(*std::move(file_lock), *std::move(database), path);
+  study.joined_ = !alone;
+  auto ready = alone ? study.prepare(identity, resume) : Result<void>();
+  if (ready) ready = study.share(identity);
+  if (!ready) return tl::unexpected(fmt::format("{}: {}", path, ready.error()));
+  return study;
+}
+
+/// Between the exclusive lock and the shared one somebody else may have been alone for a moment.
+Result<void> Study::share(const StudyIdentity& identity) {
+  if (!lock_.share()) return tl::unexpected(std::string(std::strerror(errno)));
+  bool empty = false;
+  if (auto known = check_version(empty); !known) return known;
+  return check_identity(identity);
+}
+
+Result<Study> Study::open_to_read(const std::string& path) {
+  if (access(path.c_str(), R_OK) != 0) {
+    return tl::unexpected(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  Result<Database> database = Database::open_to_read(path);
+  if (!database) return tl::unexpected(fmt::format("{}: {}", path, database.error()));
+  Study study(FileLock(-1), *std::move(database), path);
+  bool empty = false;
+  if (auto known = study.check_version(empty); !known) {
+    return tl::unexpected(fmt::format("{}: {}", path, known.error()));
+  }
+  if (empty) return tl::unexpected(path + ": it is empty, no study");
+  return study;
+}
+
+Result<StudyIdentity> Study::identity() const {
+  std::map<std::string, std::string> values;
+  Statement row = database_.prepare("SELECT key, value FROM study");
+  for (;;) {
+    const Result<bool> more = row.step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return identity_from(values);
+    values[row.text(0)] = row.text(1);
+  }
+}
+
+Result<void> Study::check_version(bool& empty) const {
+  Statement version = database_.prepare(
+      "SELECT user_version, application_id, "
+      "(SELECT count(*) FROM sqlite_master) "
+      "FROM pragma_user_version, pragma_application_id");
+  if (const auto row = version.step(); !row) return tl::unexpected(row.error());
+  empty = version.integer(2) == 0;
+  if (!empty && version.integer(1) != kApplicationId) {
+    return tl::unexpected(std::string("a database, but no study"));
+  }
+  if (!empty && version.integer(0) != kVersion) {
+    return tl::unexpected(fmt::format("a study of version {}, this program reads version {}",
+                                      version.integer(0), kVersion));
+  }
+  // A file that was cut off opens, and lacks its last trials without a word.
+  Statement check = database_.prepare("PRAGMA quick_check(1)");
+  if (const auto row = check.step(); !row) return tl::unexpected(row.error());
+  if (check.text(0) != "ok") return tl::unexpected("the file is damaged: " + check.text(0));
+  return {};
+}
+
+Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
+  bool empty = false;
+  if (auto known = check_version(empty); !known) {
+    return tl::unexpected(known.error() + ". Give --study another file");
+  }
+  if (empty) {
+    // One transaction: killed in the middle of it, the file is empty again.
+    std::string sql = "BEGIN IMMEDIATE;";
+    sql += kSchema;
+    sql += fmt::format("PRAGMA user_version={}; PRAGMA application_id={}; COMMIT", kVersion,
+                       kApplicationId);
+    if (auto made = database_.execute(sql); !made) return made;
+  }
+  if (auto made = database_.execute(kClaimsSchema); !made) return made;
+  if (auto freed = database_.execute("DELETE FROM claims"); !freed) return freed;
+
+  const Result<int64_t> trials = count("1");
+  const Result<int64_t> successes = count("outcome='ok'");
+  if (!trials || !successes) return tl::unexpected(trials ? successes.error() : trials.error());
+  if (*trials > 0 && !resume && *successes == 0) {
+    if (auto dropped = database_.execute("DELETE FROM trials"); !dropped) return dropped;
+    dropped_failures_ = *trials;
+  } else if (*trials > 0) {
+    if (!resume) {
+      return tl::unexpected(
+          fmt::format("has {} trial{} already. --resume goes on with them; "
+                      "--study takes another file",
+                      *trials, *trials == 1 ? "" : "s"));
+    }
+    if (auto same = check_identity(identity); !same) return same;
+    return database_.execute("UPDATE trials SET state='interrupted' WHERE state='started'");
+  }
+  return write_identity(identity);
+}
+
+Result<void> Study::write_identity(const StudyIdentity& identity) {
+  for (const IdentityPart& part : parts_of(identity)) {
+    auto written = database_.prepare("INSERT OR REPLACE INTO study VALUES (?, ?)")
+                       .bind(1, std::string(part.key))
+                       .bind(2, part.value)
+                       .run();
+    if (!written) return written;
+  }
+  return {};
+}
+
+Result<void> Study::check_identity(const StudyIdentity& identity) const {
+  for (const IdentityPart& part : parts_of(identity)) {
+    Statement stored = database_.prepare("SELECT value FROM study WHERE key=?");
+    const Result<bool> row = stored.bind(1, std::string(part.key)).step();
+    if (!row) return tl::unexpected(row.error());
+    if ((*row ? stored.text(0) : "") == part.value) continue;
+    return tl::unexpected(
+        fmt::format("its trials had another {} ({}), so they say nothing about this one. Give the "
+                    "same again, or --study another file",
+                    part.name, *row ? stored.text(0) : "none"));
+  }
+  return {};
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,122 @@
+#include "tuner/study/trial_row.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace redline::tuner {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <typename T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+template <typename T>
+std::optional<T> optional_of(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() ? std::nullopt
+                                                 : std::optional<T>(found->template get<T>());
+}
+
+Json interval_json(const std::optional<Throughput>& interval) {
+  return interval ? Json{interval->samples_per_s, interval->low, interval->high} : Json();
+}
+
+Json host_use_json(const std::optional<HostUse>& use) {
+  if (!use) return {};
+  return {{"memory_bytes", use->memory_bytes}, {"shm_bytes", use->shm_bytes}};
+}
+
+/// What has no column of its own: read back by finished(), of little use in a query.
+Json result_json(const TrialResult& result) {
+  return {{"memory_capacity_bytes", optional_json(result.memory_capacity_bytes)},
+          {"data_wait_share", optional_json(result.data_wait_share)},
+          {"epoch_samples", optional_json(result.epoch_samples)},
+          {"joules_per_sample", optional_json(result.joules_per_sample)},
+          {"samples_per_joule", interval_json(result.samples_per_joule)},
+          {"host_use", host_use_json(result.host_use)},
+          {"not_started", result.not_started},
+          {"ranks", result.ranks},
+          {"neighbours", result.neighbours},
+          {"observed", result.observed},
+          {"failed_rank", result.failed_rank},
+          {"start_up_ns", result.start_up.count()},
+          {"disturbance", result.disturbance},
+          {"stderr_tail", result.stderr_tail},
+          {"notes", result.notes}};
+}
+
+void read_result_json(const Json& json, TrialResult& result) {
+  result.memory_capacity_bytes = optional_of<uint64_t>(json, "memory_capacity_bytes");
+  result.data_wait_share = optional_of<double>(json, "data_wait_share");
+  result.epoch_samples = optional_of<int64_t>(json, "epoch_samples");
+  result.joules_per_sample = optional_of<double>(json, "joules_per_sample");
+  if (const Json& energy = json.value("samples_per_joule", Json()); energy.is_array()) {
+    result.samples_per_joule = Throughput{energy.at(0), energy.at(1), energy.at(2)};
+  }
+  if (const Json& use = json.value("host_use", Json()); use.is_object()) {
+    result.host_use = HostUse{.memory_bytes = use.value("memory_bytes", uint64_t{0}),
+                              .shm_bytes = use.value("shm_bytes", uint64_t{0})};
+  }
+  result.not_started = json.value("not_started", false);
+  result.ranks = json.value("ranks", 0);
+  result.neighbours = json.value("neighbours", 0);
+  result.observed = json.value("observed", Config{});
+  result.failed_rank = json.value("failed_rank", -1);
+  result.start_up = std::chrono::nanoseconds(json.value("start_up_ns", int64_t{0}));
+  result.disturbance = json.value("disturbance", std::string());
+  result.stderr_tail = json.value("stderr_tail", std::string());
+  result.notes = json.value("notes", std::vector<std::string>());
+}
+
+}  // namespace
+
+std::string config_column(const Config& config) { return dump(config); }
+
+std::optional<Config> read_config_column(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? std::optional(json.get<Config>()) : std::nullopt;
+}
+
+Result<FinishedTrial> read_trial(Statement& row) {
+  FinishedTrial trial{.id = row.integer(0), .config = {}, .why = row.text(2), .result = {}};
+  const Json config = Json::parse(row.text(1), nullptr, false);
+  const Json rest = Json::parse(row.text(11), nullptr, false);
+  const std::optional<Outcome> outcome = outcome_from_string(row.text(3));
+  if (!config.is_object() || !rest.is_object() || !outcome) {
+    return tl::unexpected(fmt::format("trial {} cannot be read: the file is damaged", trial.id));
+  }
+  trial.config = config.get<Config>();
+  read_result_json(rest, trial.result);
+  trial.result.outcome = *outcome;
+  if (!row.is_null(4)) {
+    trial.result.throughput =
+        Throughput{.samples_per_s = row.real(4), .low = row.real(5), .high = row.real(6)};
+  }
+  if (!row.is_null(7)) trial.result.peak_memory_bytes = static_cast<uint64_t>(row.integer(7));
+  trial.result.wall = std::chrono::nanoseconds(row.integer(8));
+  trial.result.steps = row.integer(9);
+  trial.result.message = row.text(10);
+  return trial;
+}
+
+void bind_result(Statement& update, const TrialResult& result) {
+  update.bind(2, std::string(to_string(result.outcome)));
+  if (const auto& rate = result.throughput) {
+    update.bind(3, rate->samples_per_s).bind(4, rate->low).bind(5, rate->high);
+  }
+  if (const auto& peak = result.peak_memory_bytes) update.bind(6, static_cast<int64_t>(*peak));
+  update.bind(7, int64_t{result.wall.count()})
+      .bind(8, result.steps)
+      .bind(9, result.message)
+      .bind(10, dump(result_json(result)));
+}
+
+}  // namespace redline::tuner

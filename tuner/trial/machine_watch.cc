@@ -1,0 +1,100 @@
+#include "tuner/trial/machine_watch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tuner/trial/trial_files.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr double kNoticedSteal = 0.03;   ///< share of all processors
+constexpr double kNoticedOthers = 0.15;  ///< the same, where little was left idle
+constexpr double kLittleIdle = 0.1;
+constexpr double kLeastSeconds = 0.1;  ///< the kernel counts in hundredths
+
+double ticks_per_second() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
+
+/// Of a process and its children that ended: fields 14 to 17 of /proc/PID/stat.
+double seconds_of(pid_t pid) {
+  const std::string stat = whole_file("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(name_end + 2));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  double sum = 0;
+  double ticks = 0;
+  for (int field = 14; field <= 17 && fields >> ticks; ++field) sum += ticks;
+  return sum / ticks_per_second();
+}
+
+double seconds_of_all(const std::vector<pid_t>& members) {
+  double sum = 0;
+  for (const pid_t pid : members) sum += seconds_of(pid);
+  return sum;
+}
+
+}  // namespace
+
+std::optional<ProcessorTime> parse_processor_time(const std::string& stat,
+                                                  const std::vector<int>& processors) {
+  const double second = ticks_per_second();
+  std::optional<ProcessorTime> sum;
+  std::istringstream lines(stat);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    double user = 0, nice = 0, system = 0, idle = 0, wait = 0, hard = 0, soft = 0, steal = 0;
+    fields >> name >> user >> nice >> system >> idle >> wait >> hard >> soft >> steal;
+    const bool wanted = std::any_of(processors.begin(), processors.end(), [&](int processor) {
+      return name == "cpu" + std::to_string(processor);
+    });
+    if (!fields || !wanted) continue;
+    if (!sum) sum.emplace();
+    const double busy = user + nice + system + hard + soft;
+    sum->busy += busy / second;
+    sum->stolen += steal / second;
+    sum->all += (busy + idle + wait + steal) / second;
+  }
+  return sum;
+}
+
+std::string disturbance_between(const ProcessorTime& before, const ProcessorTime& after, double own,
+                                int processors) {
+  const double all = after.all - before.all;
+  if (all < kLeastSeconds * processors) return "";
+  const double stolen = (after.stolen - before.stolen) / all;
+  const double busy = (after.busy - before.busy) / all;
+  const double others = std::max(busy - own / all, 0.0);
+  if (stolen > kNoticedSteal) {
+    return fmt::format("the host kept {:.0f} % of the processors for others (steal)", 100 * stolen);
+  }
+  // A neighbour on processors that would have been idle takes nothing away.
+  if (others > kNoticedOthers && busy + stolen > 1 - kLittleIdle) {
+    return fmt::format("other programs used {:.1f} of {} processors", others * processors,
+                       processors);
+  }
+  return "";
+}
+
+ProcessorTime MachineWatch::now() const {
+  return parse_processor_time(whole_file("/proc/stat"), processors_).value_or(ProcessorTime{});
+}
+
+void MachineWatch::begin(const std::vector<pid_t>& members) {
+  begun_ = true;
+  before_ = now();
+  own_before_ = seconds_of_all(members);
+}
+
+std::string MachineWatch::disturbance(const std::vector<pid_t>& members) const {
+  if (!begun_) return "";
+  return disturbance_between(before_, now(), seconds_of_all(members) - own_before_,
+                             static_cast<int>(processors_.size()));
+}
+
+}  // namespace redline::tuner

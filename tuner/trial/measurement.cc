@@ -1,0 +1,269 @@
+#include "tuner/trial/measurement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace redline::tuner {
+
+namespace {
+
+constexpr size_t kAlwaysDropped = 2;  // lazy initialisation, loader start
+constexpr size_t kMostBlocks = 20;
+constexpr size_t kFewestBlocks = 4;
+constexpr double kManyLooks = 1.5;          // times the interval
+constexpr double kLeastOfTimeBehind = 0.1;  // of measure_for
+constexpr double kNoticedDrift = 0.1;
+
+double mean_of(const std::vector<double>& values, size_t from) {
+  return std::accumulate(values.begin() + static_cast<ptrdiff_t>(from), values.end(), 0.0) /
+         static_cast<double>(values.size() - from);
+}
+
+double squares_about_mean(const std::vector<double>& values, size_t from) {
+  const double mean = mean_of(values, from);
+  double sum = 0;
+  for (size_t i = from; i < values.size(); ++i) sum += (values[i] - mean) * (values[i] - mean);
+  return sum;
+}
+
+/// MSER: how many leading values to drop.
+size_t warm_up_values(const std::vector<double>& values) {
+  size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t cut = 0; cut <= values.size() / 2; ++cut) {
+    const double left = static_cast<double>(values.size() - cut);
+    const double score = squares_about_mean(values, cut) / (left * left);
+    if (score < least) {
+      least = score;
+      best = cut;
+    }
+  }
+  return best;
+}
+
+/// First point of each of `blocks` runs of nearly equal numbers of points, and the last point.
+std::vector<size_t> block_edges(size_t first, size_t last, size_t blocks) {
+  std::vector<size_t> edges;
+  for (size_t i = 0; i <= blocks; ++i) edges.push_back(first + (last - first) * i / blocks);
+  return edges;
+}
+
+}  // namespace
+
+double student_t95(int64_t degrees) {
+  constexpr double kTable[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                               2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                               2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+  if (degrees < 1) return std::numeric_limits<double>::infinity();
+  if (degrees <= 20) return kTable[degrees - 1];
+  return 1.96 + 2.5 / static_cast<double>(degrees);  // within 0.2 % of the table
+}
+
+/// What is left after warm-up.
+struct Measurement::Steady {
+  int64_t steps = 0;
+  int64_t time_ns = 0;
+  Window window;
+  Throughput throughput;
+  double half_width = 0;       ///< relative
+  std::vector<double> blocks;  ///< seconds a sample
+};
+
+void Measurement::add(const StepReport& report) {
+  world_size_ = std::max(world_size_, report.world_size);
+  first_ns_ = first_ns_ == 0 ? report.time_ns : std::min(first_ns_, report.time_ns);
+  latest_ns_ = std::max(latest_ns_, report.time_ns);
+  Series& series = ranks_[report.rank];
+  const Point point{report.time_ns, report.steps, static_cast<double>(report.samples),
+                    report.evaluation_ns, report.data_wait_ns};
+  // Totals and clocks only grow; a report that says otherwise is from a second process that calls
+  // itself the same rank, such as a launcher's retry.
+  if (series.empty() ||
+      (point.steps > series.back().steps && point.time_ns > series.back().time_ns &&
+       point.samples > series.back().samples)) {
+    series.push_back(point);
+  }
+}
+
+int64_t Measurement::steps() const {
+  if (ranks_.empty() || std::cmp_less(ranks_.size(), world_size_)) return 0;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const auto& [rank, series] : ranks_) least = std::min(least, series.back().steps);
+  return least;
+}
+
+/// `of(before, after)` for each two reports of a rank that follow each other.
+template <typename Value>
+int64_t Measurement::median(Value of) const {
+  std::vector<int64_t> values;
+  for (const auto& [rank, series] : ranks_) {
+    for (size_t i = 1; i < series.size(); ++i) values.push_back(of(series[i - 1], series[i]));
+  }
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+int64_t Measurement::median_step_ns() const {
+  return median([](const Point& before, const Point& after) {
+    return (after.time_ns - before.time_ns) / (after.steps - before.steps);
+  });
+}
+
+int64_t Measurement::median_step_samples() const {
+  return world_size_ * median([](const Point& before, const Point& after) {
+           return std::llround((after.samples - before.samples) /
+                               static_cast<double>(after.steps - before.steps));
+         });
+}
+
+std::optional<double> Measurement::data_wait_share() const {
+  int64_t waited = 0;
+  int64_t time = 0;
+  for (const auto& [rank, series] : ranks_) {
+    const Point& first = series.front();
+    const Point& last = series.back();
+    if (!first.data_wait_ns || !last.data_wait_ns) continue;
+    waited += *last.data_wait_ns - *first.data_wait_ns;
+    time += last.time_ns - first.time_ns - (last.evaluation_ns - first.evaluation_ns);
+  }
+  if (time <= 0) return std::nullopt;
+  return std::clamp(static_cast<double>(waited) / static_cast<double>(time), 0.0, 1.0);
+}
+
+/// A rank's totals between two of its reports; `right`, the later of them, only moves on.
+Measurement::Point Measurement::totals_at(int64_t time_ns, const Series& series, size_t& right) {
+  while (series[right].time_ns < time_ns) ++right;
+  const Point& after = series[right];
+  const Point& before = series[right == 0 ? 0 : right - 1];
+  const double share = after.time_ns == before.time_ns
+                           ? 1
+                           : static_cast<double>(time_ns - before.time_ns) /
+                                 static_cast<double>(after.time_ns - before.time_ns);
+  const auto evaluation = static_cast<double>(after.evaluation_ns - before.evaluation_ns);
+  return {.time_ns = time_ns,
+          .steps = after.steps,
+          .samples = before.samples + share * (after.samples - before.samples),
+          .evaluation_ns = before.evaluation_ns + std::llround(share * evaluation)};
+}
+
+/// All ranks' samples at the times of the first rank's reports, as far as every rank has reported.
+/// Where only some ranks evaluate, the others wait for them.
+Measurement::Series Measurement::combined() const {
+  Series sum;
+  if (steps() == 0) return sum;
+  int64_t begin = 0;
+  int64_t end = std::numeric_limits<int64_t>::max();
+  for (const auto& [rank, series] : ranks_) {
+    begin = std::max(begin, series.front().time_ns);
+    end = std::min(end, series.back().time_ns);
+  }
+  std::map<int, size_t> next;
+  for (const Point& point : ranks_.begin()->second) {
+    if (point.time_ns < begin || point.time_ns > end) continue;
+    Point all{.time_ns = point.time_ns, .steps = point.steps, .samples = 0};
+    for (const auto& [rank, series] : ranks_) {
+      const Point own = totals_at(point.time_ns, series, next[rank]);
+      all.samples += own.samples;
+      all.evaluation_ns = std::max(all.evaluation_ns, own.evaluation_ns);
+    }
+    sum.push_back(all);
+  }
+  return sum;
+}
+
+std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) const {
+  const Series all = combined();
+  if (all.size() < kAlwaysDropped + kFewestBlocks + 1) return std::nullopt;
+  const size_t last = all.size() - 1;
+  const auto training_ns = [&](size_t from, size_t to) {
+    return all[to].time_ns - all[from].time_ns - (all[to].evaluation_ns - all[from].evaluation_ns);
+  };
+  const auto seconds_per_sample = [&](size_t from, size_t to) {
+    return static_cast<double>(training_ns(from, to)) * 1e-9 /
+           (all[to].samples - all[from].samples);
+  };
+  const auto values_of = [&](const std::vector<size_t>& edges) {
+    std::vector<double> values;
+    for (size_t i = 1; i < edges.size(); ++i) {
+      values.push_back(seconds_per_sample(edges[i - 1], edges[i]));
+    }
+    return values;
+  };
+  const auto fine = block_edges(kAlwaysDropped, last, std::min(last - kAlwaysDropped, size_t{64}));
+  const size_t first = fine[warm_up_values(values_of(fine))];
+  const size_t blocks = std::clamp((last - first) / 2, kFewestBlocks, kMostBlocks);
+  if (last - first < blocks || all[last].steps - all[first].steps < least_steps ||
+      training_ns(first, last) <= 0) {
+    return std::nullopt;
+  }
+  const auto values = values_of(block_edges(first, last, blocks));
+  const double mean = mean_of(values, 0);
+  const double count = static_cast<double>(blocks);
+  const double error = std::sqrt(squares_about_mean(values, 0) / (count - 1) / count);
+  Steady result;
+  result.steps = all[last].steps - all[first].steps;
+  result.time_ns = training_ns(first, last);
+  result.window = {all[first].time_ns, all[last].time_ns, all[last].samples - all[first].samples};
+  result.half_width = student_t95(static_cast<int64_t>(blocks) - 1) * error / mean;
+  result.blocks = values;
+  const double rate = 1 / seconds_per_sample(first, last);
+  result.throughput = {rate, rate / (1 + result.half_width),
+                       rate * (1 + std::min(result.half_width, 1.0))};
+  return result;
+}
+
+std::optional<Throughput> Measurement::estimate(int64_t least_steps) const {
+  const auto result = steady(least_steps);
+  if (!result) return std::nullopt;
+  return result->throughput;
+}
+
+std::optional<Measurement::Window> Measurement::window(int64_t least_steps) const {
+  const auto result = steady(least_steps);
+  if (!result) return std::nullopt;
+  return result->window;
+}
+
+bool Measurement::complete() const {
+  const auto result = steady(plan_.min_steps);
+  if (!result) return false;
+  const double whole = static_cast<double>(plan_.measure_for.count());
+  const double measured = static_cast<double>(result->time_ns);
+  return measured >= whole ||
+         (result->half_width <= plan_.enough && measured >= whole * plan_.least_of_time);
+}
+
+bool Measurement::behind() const {
+  if (plan_.rate_to_beat <= 0) return false;
+  const auto result = steady(plan_.min_steps);
+  if (!result) return false;
+  const double whole = static_cast<double>(plan_.measure_for.count());
+  const double rate = result->throughput.samples_per_s;
+  return static_cast<double>(result->time_ns) >= whole * kLeastOfTimeBehind &&
+         rate * (1 + kManyLooks * result->half_width) < plan_.rate_to_beat;
+}
+
+double Measurement::drift() const {
+  const auto result = steady(plan_.min_steps);
+  if (!result || result->blocks.size() < 2 * kFewestBlocks) return 0;
+  const std::vector<double>& blocks = result->blocks;
+  const size_t middle = blocks.size() / 2;
+  const std::vector<double> early(blocks.begin(), blocks.begin() + static_cast<ptrdiff_t>(middle));
+  const std::vector<double> late(blocks.begin() + static_cast<ptrdiff_t>(middle), blocks.end());
+  const double before = mean_of(early, 0);
+  const double after = mean_of(late, 0);
+  const double degrees = static_cast<double>(blocks.size() - 2);
+  const double variance = (squares_about_mean(early, 0) + squares_about_mean(late, 0)) / degrees;
+  const double error = std::sqrt(
+      variance * (1 / static_cast<double>(early.size()) + 1 / static_cast<double>(late.size())));
+  const double change = before / after - 1;
+  const bool chance =
+      std::abs(after - before) <= student_t95(static_cast<int64_t>(degrees)) * error;
+  return chance || std::abs(change) < kNoticedDrift ? 0 : change;
+}
+
+}  // namespace redline::tuner

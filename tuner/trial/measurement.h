@@ -1,0 +1,109 @@
+// Turns the ranks' step reports into end-to-end samples per second with an interval, and says when
+// enough was measured.
+//
+// End to end means: samples that all ranks together took, divided by wall time, with everything
+// between two steps in it (loader stalls, logging) but evaluations: how many of them fall into a
+// short trial is chance. Ranks are put on one clock (CLOCK_MONOTONIC of
+// one machine) and a rank's totals are read between its reports by linear interpolation, so ranks
+// need not run in lockstep.
+//
+// Warm-up is cut by MSER (White 1997): of all cuts in the first half, the one that gives the
+// smallest standard error of the mean of what follows. The interval is Student's t over the means
+// of equal blocks of steps.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "tuner/trial/report_channel.h"
+#include "tuner/trial/trial.h"
+
+namespace redline::tuner {
+
+class Measurement {
+ public:
+  struct Plan {
+    std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up
+    int64_t min_steps = 10;                                           ///< that a result needs
+    double enough = 0.01;         ///< half-width of the interval, relative, that ends it earlier
+    double least_of_time = 0.25;  ///< share of measure_for before an early end
+    double rate_to_beat = 0;      ///< samples/s
+  };
+
+  explicit Measurement(const Plan& plan) : plan_(plan) {}
+
+  void add(const StepReport& report);
+
+  /// Steps that every rank has made; 0 until every rank has reported.
+  [[nodiscard]] int64_t steps() const;
+  [[nodiscard]] int world_size() const { return world_size_; }
+
+  /// Time of the first and of the latest report of any rank (CLOCK_MONOTONIC), 0 before.
+  [[nodiscard]] int64_t first_ns() const { return first_ns_; }
+  [[nodiscard]] int64_t latest_ns() const { return latest_ns_; }
+
+  /// Median time between two steps of a rank, 0 before there are two.
+  [[nodiscard]] int64_t median_step_ns() const;
+
+  /// Median of the samples that all ranks together take in a step, 0 before there are two reports.
+  [[nodiscard]] int64_t median_step_samples() const;
+
+  /// Share of the time between the ranks' first and last reports that their training loops waited
+  /// for data; nothing where no rank said.
+  [[nodiscard]] std::optional<double> data_wait_share() const;
+
+  /// What was measured after warm-up; none with fewer than `least_steps` steps after it or where
+  /// no sample was counted.
+  [[nodiscard]] std::optional<Throughput> estimate(int64_t least_steps) const;
+  [[nodiscard]] std::optional<Throughput> estimate() const { return estimate(plan_.min_steps); }
+
+  /// What the estimate is of; CLOCK_MONOTONIC.
+  struct Window {
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
+    double samples = 0;
+  };
+  [[nodiscard]] std::optional<Window> window(int64_t least_steps) const;
+
+  /// Enough: min_steps, and measure_for is over or the interval is narrow.
+  [[nodiscard]] bool complete() const;
+
+  /// Surely slower than rate_to_beat. Who looks often sees chance differences too: the interval is
+  /// taken half as wide again.
+  [[nodiscard]] bool behind() const;
+
+  /// Rate of the second half of what was measured over that of the first, less 1; 0 where the
+  /// difference may be chance.
+  [[nodiscard]] double drift() const;
+
+ private:
+  struct Point {
+    int64_t time_ns;
+    int64_t steps;
+    double samples;
+    int64_t evaluation_ns = 0;
+    std::optional<int64_t> data_wait_ns = std::nullopt;
+  };
+  using Series = std::vector<Point>;
+  struct Steady;
+
+  [[nodiscard]] static Point totals_at(int64_t time_ns, const Series& series, size_t& right);
+  template <typename Value>
+  [[nodiscard]] int64_t median(Value of) const;
+  [[nodiscard]] Series combined() const;
+  [[nodiscard]] std::optional<Steady> steady(int64_t least_steps) const;
+
+  Plan plan_;
+  std::map<int, Series> ranks_;
+  int world_size_ = 1;
+  int64_t first_ns_ = 0;
+  int64_t latest_ns_ = 0;
+};
+
+/// The factor of a two-sided 95 % interval with `degrees` degrees of freedom (Student's t).
+[[nodiscard]] double student_t95(int64_t degrees);
+
+}  // namespace redline::tuner

@@ -1,0 +1,223 @@
+#include "tuner/trial/measurement.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace redline::tuner {
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+
+Measurement::Plan plan() {
+  return {.measure_for = std::chrono::seconds(10), .min_steps = 10, .enough = 0.01};
+}
+
+/// Reports `steps` steps of a rank, each lasting what `duration_ns(step)` says.
+template <typename Duration>
+void train(Measurement& measurement, int rank, int world_size, int64_t steps, int64_t batch,
+           Duration duration_ns, int64_t begin_ns = 1) {
+  int64_t now = begin_ns;
+  for (int64_t step = 1; step <= steps; ++step) {
+    now += duration_ns(step);
+    measurement.add({rank, world_size, now, step, step * batch, std::nullopt});
+  }
+}
+
+int64_t ten_milliseconds(int64_t) { return 10 * kMillisecond; }
+
+TEST(Measurement, NothingIsNothing) {
+  Measurement measurement(plan());
+  EXPECT_EQ(measurement.steps(), 0);
+  EXPECT_EQ(measurement.estimate(), std::nullopt);
+  EXPECT_FALSE(measurement.complete());
+  EXPECT_EQ(measurement.median_step_ns(), 0);
+}
+
+TEST(Measurement, ASteadyTrainingIsExact) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 100, 32, ten_milliseconds);
+  const auto estimate = measurement.estimate();
+  ASSERT_TRUE(estimate);
+  EXPECT_NEAR(estimate->samples_per_s, 3200, 1e-6);
+  EXPECT_NEAR(estimate->low, 3200, 1e-6);
+  EXPECT_NEAR(estimate->high, 3200, 1e-6);
+  EXPECT_EQ(measurement.median_step_ns(), 10 * kMillisecond);
+}
+
+TEST(Measurement, RanksAddUpAndTheSlowestCountsTheSteps) {
+  Measurement measurement(plan());
+  train(measurement, 0, 2, 100, 32, ten_milliseconds);
+  EXPECT_EQ(measurement.steps(), 0) << "rank 1 has not spoken yet";
+  train(measurement, 1, 2, 90, 16, ten_milliseconds, 3 * kMillisecond);
+  EXPECT_EQ(measurement.steps(), 90);
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200 + 1600, 1);
+}
+
+TEST(Measurement, StepSizeIsOfAllRanksAndForgivesTheLastBatchOfAnEpoch) {
+  Measurement measurement(plan());
+  for (int rank = 0; rank < 2; ++rank) {
+    int64_t samples = 0;
+    for (int64_t step = 1; step <= 30; ++step) {
+      samples += step % 5 == 0 ? 3 : 32;
+      measurement.add({rank, 2, step * kMillisecond, step, samples, std::nullopt});
+    }
+  }
+  EXPECT_EQ(measurement.median_step_samples(), 64);
+}
+
+TEST(Measurement, DataWaitIsAShareOfTheRanksTime) {
+  Measurement measurement(plan());
+  EXPECT_EQ(measurement.data_wait_share(), std::nullopt);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int64_t step = 1; step <= 5; ++step) {
+      StepReport report{rank, 2, step * 10 * kMillisecond, step, step * 32, std::nullopt};
+      report.data_wait_ns = 7 + step * (rank == 0 ? 2 : 4) * kMillisecond;
+      measurement.add(report);
+    }
+  }
+  EXPECT_DOUBLE_EQ(measurement.data_wait_share().value(), 0.3);
+}
+
+/// Steps of 10 ms; after every tenth the rank evaluates for 200 ms or, where another does, waits.
+void train_and_evaluate(Measurement& measurement, int rank, int world_size, bool evaluates) {
+  int64_t now = 1;
+  int64_t evaluation = 0;
+  for (int64_t step = 1; step <= 100; ++step) {
+    now += 10 * kMillisecond;
+    StepReport report{rank, world_size, now, step, step * 32, std::nullopt};
+    report.evaluation_ns = evaluates ? evaluation : 0;
+    measurement.add(report);
+    if (step % 10 != 0) continue;
+    now += 200 * kMillisecond;
+    evaluation += 200 * kMillisecond;
+  }
+}
+
+TEST(Measurement, EvaluationIsNoTimeOfTheSamples) {
+  Measurement alone(plan());
+  train_and_evaluate(alone, 0, 1, true);
+  EXPECT_NEAR(alone.estimate()->samples_per_s, 3200, 1e-6);
+  EXPECT_NEAR(alone.estimate()->low, 3200, 1e-6);
+
+  Measurement second_of_two(plan());
+  train_and_evaluate(second_of_two, 0, 2, false);
+  train_and_evaluate(second_of_two, 1, 2, true);
+  EXPECT_NEAR(second_of_two.estimate()->samples_per_s, 6400, 1e-6);
+}
+
+TEST(Measurement, ASignOfLifeBetweenStepsIsNoStep) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 100, 32, ten_milliseconds);
+  const int64_t before = measurement.latest_ns();
+  measurement.add({0, 1, before + 1000 * kMillisecond, 100, 3200, std::nullopt});
+  EXPECT_EQ(measurement.latest_ns(), before + 1000 * kMillisecond);
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
+}
+
+TEST(Measurement, WarmUpIsCut) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 200, 32, [](int64_t step) {
+    return (step <= 40 ? 100 - 2 * step : 10) * kMillisecond;  // settles from 98 to 10 ms
+  });
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 60);
+}
+
+TEST(Measurement, TheIntervalHoldsTheTruthAboutAsOftenAsItSays) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise(10e6, 1e6);
+  int held = 0;
+  constexpr int kRuns = 200;
+  for (int run = 0; run < kRuns; ++run) {
+    Measurement measurement(plan());
+    train(measurement, 0, 1, 150, 32,
+          [&](int64_t) { return static_cast<int64_t>(std::max(1e6, noise(random))); });
+    const auto estimate = measurement.estimate();
+    held += estimate->low <= 3200 && 3200 <= estimate->high ? 1 : 0;
+  }
+  EXPECT_GE(held, kRuns * 88 / 100);
+}
+
+TEST(Measurement, ANarrowIntervalEndsItEarlyAWideOneAtTheEndOfThePlan) {
+  Measurement steady(plan());
+  train(steady, 0, 1, 200, 32, ten_milliseconds);
+  EXPECT_FALSE(steady.complete()) << "two of ten seconds";
+  train(steady, 0, 1, 400, 32, ten_milliseconds);
+  EXPECT_TRUE(steady.complete()) << "four of ten seconds, no noise";
+
+  const auto wild = [](int64_t step) { return (step * step % 17 + 1) * kMillisecond; };
+  Measurement noisy(plan());
+  train(noisy, 0, 1, 500, 32, wild);
+  EXPECT_FALSE(noisy.complete());
+  train(noisy, 0, 1, 2500, 32, wild);
+  EXPECT_TRUE(noisy.complete());
+}
+
+TEST(Measurement, WhatIsSurelySlowerIsBehindWhatMightNotIsNot) {
+  Measurement::Plan against = plan();
+  against.rate_to_beat = 3000;
+  const auto noisy = [](int64_t slow) {
+    return [slow](int64_t step) { return (slow + (step * 7 % 5)) * kMillisecond; };
+  };
+  Measurement slower(against);
+  train(slower, 0, 1, 60, 32, noisy(13));
+  EXPECT_FALSE(slower.behind()) << "0.9 s: too early to say";
+  train(slower, 0, 1, 120, 32, noisy(13));
+  EXPECT_TRUE(slower.behind());
+  EXPECT_FALSE(slower.complete());
+  Measurement near(against);
+  train(near, 0, 1, 120, 32, noisy(8));
+  EXPECT_FALSE(near.behind());
+  Measurement alone(plan());
+  train(alone, 0, 1, 120, 32, noisy(13));
+  EXPECT_FALSE(alone.behind()) << "nobody to beat";
+}
+
+TEST(Measurement, DriftIsNoticedAndNoiseIsNot) {
+  Measurement throttled(plan());
+  train(throttled, 0, 1, 200, 32,
+        [](int64_t step) { return (step < 150 ? 10 : 13) * kMillisecond + step % 3; });
+  EXPECT_LT(throttled.drift(), -0.1);
+  Measurement noisy(plan());
+  train(noisy, 0, 1, 200, 32, [](int64_t step) { return (8 + step * 7 % 5) * kMillisecond; });
+  EXPECT_EQ(noisy.drift(), 0);
+}
+
+TEST(Measurement, FewStepsAreNoResultHoweverLongTheyTook) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 9, 32, [](int64_t) { return int64_t{5'000'000'000}; });
+  EXPECT_EQ(measurement.estimate(), std::nullopt);
+  EXPECT_FALSE(measurement.complete());
+  EXPECT_TRUE(measurement.estimate(4));
+}
+
+TEST(Measurement, LostLinesLoseNoSample) {
+  Measurement measurement(plan());
+  for (int64_t step = 1; step <= 300; ++step) {
+    if (step % 3 == 0) {
+      measurement.add({0, 1, step * 10 * kMillisecond, step, step * 32, std::nullopt});
+    }
+  }
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
+}
+
+TEST(Measurement, ReportsThatRunBackwardsAreLeftOut) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 50, 32, ten_milliseconds);
+  measurement.add({0, 1, 5, 60, 0, std::nullopt});
+  measurement.add({0, 1, 60 * 10 * kMillisecond, 3, 96, std::nullopt});
+  EXPECT_EQ(measurement.steps(), 50);
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
+}
+
+TEST(StudentT, FallsTowardsTheNormalDistribution) {
+  EXPECT_NEAR(student_t95(1), 12.706, 1e-3);
+  EXPECT_NEAR(student_t95(30), 2.042, 0.005);
+  EXPECT_NEAR(student_t95(1000), 1.962, 0.005);
+  for (int64_t degrees = 1; degrees < 100; ++degrees) {
+    EXPECT_GT(student_t95(degrees), student_t95(degrees + 1)) << degrees;
+  }
+}
+
+}  // namespace
+}  // namespace redline::tuner

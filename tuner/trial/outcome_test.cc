@@ -1,0 +1,227 @@
+#include "tuner/trial/outcome.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace redline::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int exited(int code) { return code << 8; }
+
+std::string name(Outcome outcome) { return to_string(outcome); }
+
+TEST(Outcome, NamesGoBothWays) {
+  for (int value = 0; value <= static_cast<int>(Outcome::kCancelled); ++value) {
+    const auto outcome = static_cast<Outcome>(value);
+    EXPECT_EQ(outcome_from_string(to_string(outcome)), outcome);
+  }
+  EXPECT_EQ(outcome_from_string("error"), std::nullopt);
+}
+
+struct TextCase {
+  const char* text;
+  Outcome outcome;
+};
+
+// What the programs themselves print, shortened in the middle at most.
+constexpr TextCase kTexts[] = {
+    {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total "
+     "capacity of 79.15 GiB of which 6.88 MiB is free.",
+     Outcome::kGpuOom},
+    {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+     Outcome::kGpuOom},
+    {"[rank1]: torch.OutOfMemoryError: CUDA out of memory.", Outcome::kGpuOom},
+    {"RuntimeError: CUDA error: out of memory", Outcome::kGpuOom},
+    {"torch.OutOfMemoryError: HIP out of memory. Tried to allocate", Outcome::kGpuOom},
+    {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+     Outcome::kGpuOom},
+    {"RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", Outcome::kGpuOom},
+    {"host:7:99 [0] NCCL WARN Failed to CUDA calloc async 608 bytes", Outcome::kGpuOom},
+    {"RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
+     "allocate memory: you tried to allocate 4294967296 bytes. Error code 12 (Cannot allocate "
+     "memory)",
+     Outcome::kHostOom},
+    {"RuntimeError: could not create a primitive\n", Outcome::kHostOom},
+    {"RuntimeError: [enforce fail at alloc_cpu.cpp:117] data. DefaultCPUAllocator: not enough "
+     "memory: you tried to allocate 8 bytes.",
+     Outcome::kHostOom},
+    {"MemoryError", Outcome::kHostOom},
+    {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array",
+     Outcome::kHostOom},
+    {"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc",
+     Outcome::kHostOom},
+    {"OSError: [Errno 12] Cannot allocate memory", Outcome::kHostOom},
+    {"RuntimeError: DataLoader worker (pid 4242) is killed by signal: Killed. ", Outcome::kHostOom},
+    {"  exitcode  : -9 (pid: 77)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received "
+     "by PID 77",
+     Outcome::kHostOom},
+    {"RuntimeError: DataLoader worker (pid 9) is killed by signal: Bus error. It is possible that "
+     "dataloader's workers are out of shared memory.",
+     Outcome::kShmFull},
+    {"ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient "
+     "shared memory (shm).",
+     Outcome::kShmFull},
+    {"RuntimeError: unable to write to file </torch_123_1>: No space left on device (28)",
+     Outcome::kShmFull},
+    {"RuntimeError: unable to allocate shared memory(shm) for file </torch_77>: No space left on "
+     "device (28)",
+     Outcome::kShmFull},
+    {"  exitcode  : -7 (pid: 77)", Outcome::kShmFull},
+    {"RuntimeError: CUDA error: invalid configuration argument", Outcome::kInvalid},
+    {"ValueError: batch_size should be a positive integer value, but got batch_size=0",
+     Outcome::kInvalid},
+    {"usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --x", Outcome::kInvalid},
+    {"train.py: error: argument --amp: invalid choice: 'x'", Outcome::kInvalid},
+    {"python3: can't open file '/x/train.py': [Errno 2] No such file or directory",
+     Outcome::kInvalid},
+    {"ModuleNotFoundError: No module named 'timm'", Outcome::kInvalid},
+};
+
+TEST(Outcome, KnowsTheTextsOfRealFailures) {
+  for (const TextCase& c : kTexts) {
+    const auto found = judge_text(c.text);
+    ASSERT_TRUE(found) << c.text;
+    EXPECT_EQ(name(found->outcome), name(c.outcome)) << c.text;
+  }
+}
+
+TEST(Outcome, TheWordErrorAloneSaysNothing) {
+  const char* const harmless[] = {
+      "step 10 mean squared error 0.5 error rate 3 %",
+      "W1121 torch/distributed/run.py:774] Setting OMP_NUM_THREADS environment variable",
+      "UserWarning: An error occurred while reading the cache, it is rebuilt",
+      "INFO out of 1000 images, memory pinned",
+      "[W socket.cpp:752] [c10d] The client socket has failed to connect (errno: 97)",
+      "",
+  };
+  for (const char* text : harmless) {
+    EXPECT_EQ(judge_text(text), std::nullopt) << text;
+    Evidence evidence;
+    evidence.stderr_text = text;
+    evidence.wait_status = exited(0);
+    EXPECT_EQ(name(judge(evidence).outcome), "ok") << text;
+  }
+}
+
+TEST(Outcome, AnyRanksOutOfMemoryIsTheTrials) {
+  Evidence evidence;
+  evidence.failures = {
+      {0, "exception", "torch.distributed.DistBackendError", "NCCL error: remote process exited"},
+      {2, "exception", "RuntimeError", "Connection closed by peer [127.0.0.1]:4242"},
+      {1, "gpu_oom", "torch.OutOfMemoryError", "CUDA out of memory."},
+  };
+  evidence.wait_status = exited(1);
+  const Verdict found = judge(evidence);
+  EXPECT_EQ(name(found.outcome), "gpu_oom");
+  EXPECT_EQ(found.rank, 1);
+  EXPECT_EQ(found.message, "out of memory (rank 1)");
+}
+
+TEST(Outcome, ARanksCpuOutOfMemoryIsKnownByItsText) {
+  Evidence evidence;
+  evidence.failures = {
+      {0, "exception", "RuntimeError", "Connection reset by peer"},
+      {1, "exception", "RuntimeError", "DefaultCPUAllocator: can't allocate memory: you tried"},
+  };
+  const Verdict found = judge(evidence);
+  EXPECT_EQ(name(found.outcome), "host_oom");
+  EXPECT_EQ(found.rank, 1);
+}
+
+TEST(Outcome, TheCauseIsNotARankThatLostItsPeer) {
+  Evidence evidence;
+  evidence.failures = {
+      {0, "exception", "RuntimeError", "Connection closed by peer"},
+      {1, "exception", "KeyError", "'label'"},
+  };
+  evidence.stepped = true;
+  const Verdict found = judge(evidence);
+  EXPECT_EQ(name(found.outcome), "crash");
+  EXPECT_EQ(found.message, "KeyError: 'label' (rank 1)");
+}
+
+TEST(Outcome, AWrongArgumentIsInvalidOnlyBeforeTheFirstStep) {
+  Evidence evidence;
+  evidence.failures = {{0, "exception", "TypeError", "f() got an unexpected keyword argument"}};
+  EXPECT_EQ(name(judge(evidence).outcome), "invalid");
+  evidence.stepped = true;
+  EXPECT_EQ(name(judge(evidence).outcome), "crash");
+}
+
+TEST(Outcome, ReadsTheErrorFilesOfTorchelastic) {
+  Evidence evidence;
+  evidence.wait_status = exited(1);
+  evidence.error_files = {
+      "not json", R"({"message": 5})",
+      R"({"message": {"message": "OutOfMemoryError: CUDA out of memory. Tried", "extraInfo": {}}})"};
+  EXPECT_EQ(name(judge(evidence).outcome), "gpu_oom");
+}
+
+TEST(Outcome, FindsTheRankInTorchrunsTable) {
+  Evidence evidence;
+  evidence.wait_status = exited(1);
+  evidence.stderr_text =
+      "Failures:\n[1]:\n  rank      : 0 (local_rank: 0)\n  exitcode  : -15 (pid: 5)\n"
+      "Root Cause (first observed failure):\n[0]:\n  time      : now\n"
+      "  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 6)\n";
+  const Verdict found = judge(evidence);
+  EXPECT_EQ(name(found.outcome), "host_oom");
+  EXPECT_EQ(found.rank, 3);
+}
+
+TEST(Outcome, TellsWaitStatusesApart) {
+  const struct {
+    int status;
+    const char* outcome;
+    const char* message;
+  } cases[] = {
+      {exited(0), "ok", ""},
+      {exited(1), "crash", "exit status 1"},
+      {exited(2), "invalid", "exit status 2"},
+      {exited(126), "invalid", "not executable"},
+      {exited(127), "invalid", "not found"},
+      {exited(128 + SIGKILL), "host_oom", "SIGKILL"},
+      {SIGKILL, "host_oom", "SIGKILL"},
+      {SIGBUS, "shm_full", "/dev/shm"},
+      {SIGSEGV, "crash", "signal 11"},
+      {exited(128 + SIGSEGV), "crash", "signal 11"},
+  };
+  for (const auto& c : cases) {
+    Evidence evidence;
+    evidence.wait_status = c.status;
+    const Verdict found = judge(evidence);
+    EXPECT_EQ(name(found.outcome), c.outcome) << c.status;
+    EXPECT_THAT(found.message, HasSubstr(c.message));
+  }
+}
+
+TEST(Outcome, TheKernelsCounterMakesAKillCertain) {
+  Evidence evidence;
+  evidence.wait_status = SIGKILL;
+  evidence.oom_killer_ran = true;
+  EXPECT_THAT(judge(evidence).message, HasSubstr("killed by the kernel"));
+}
+
+TEST(Outcome, ShowsTheScriptsLastException) {
+  EXPECT_EQ(failure_line("Traceback (most recent call last):\n  File \"x\", line 1\n"
+                         "mypackage.errors.DataError: no file\n"
+                         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+                         "====\n"),
+            "mypackage.errors.DataError: no file");
+  EXPECT_EQ(failure_line("[rank1]: KeyError: 'x'\n"), "KeyError: 'x'");
+  EXPECT_EQ(failure_line("segment is broken\n\n====\n"), "segment is broken");
+  EXPECT_EQ(failure_line(""), "");
+}
+
+TEST(Outcome, ALongLineIsNoStackOverflow) {
+  const std::string text(4 << 20, 'x');
+  EXPECT_EQ(judge_text(text), std::nullopt);
+  EXPECT_EQ(judge_text("usage: " + text + "\n" + text), std::nullopt);
+}
+
+}  // namespace
+}  // namespace redline::tuner

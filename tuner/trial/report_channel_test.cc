@@ -1,0 +1,137 @@
+#include "tuner/trial/report_channel.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+namespace redline::tuner {
+namespace {
+
+class Channel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/redline_channel_XXXXXX";
+    folder_ = mkdtemp(name);
+    auto channel = ReportChannel::create(folder_ + "/reports");
+    ASSERT_TRUE(channel) << channel.error();
+    channel_.emplace(std::move(*channel));
+    rank_ = open((folder_ + "/reports").c_str(), O_WRONLY | O_NONBLOCK);
+    ASSERT_GE(rank_, 0);
+  }
+  ~Channel() override {
+    close(rank_);
+    std::filesystem::remove_all(folder_);
+  }
+  void write(const std::string& text) {
+    ASSERT_EQ(::write(rank_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+
+  std::string folder_;
+  std::optional<ReportChannel> channel_;
+  int rank_ = -1;
+};
+
+constexpr const char* kStep =
+    R"({"type":"step","rank":1,"world":2,"t":123456789012,"steps":7,"samples":448,"memory":99})";
+
+TEST_F(Channel, ReadsEveryKind) {
+  write(std::string(kStep) + "\n" +
+        R"({"type":"failure","rank":0,"kind":"gpu_oom","error":"E","message":"m"})"
+        "\n"
+        R"({"type":"seen","rank":0,"knobs":{"batch_size":64,"amp":"off"}})"
+        "\n"
+        R"({"type":"note","rank":1,"text":"no"})"
+        "\n");
+  const auto reports = channel_->read();
+  ASSERT_EQ(reports.size(), 4U);
+  const auto& step = std::get<StepReport>(reports[0]);
+  EXPECT_EQ(step.rank, 1);
+  EXPECT_EQ(step.world_size, 2);
+  EXPECT_EQ(step.time_ns, 123456789012);
+  EXPECT_EQ(step.steps, 7);
+  EXPECT_EQ(step.samples, 448);
+  EXPECT_EQ(step.peak_memory_bytes, 99U);
+  EXPECT_EQ(std::get<FailureReport>(reports[1]).kind, "gpu_oom");
+  EXPECT_EQ(std::get<SeenReport>(reports[2]).knobs.at("batch_size"), "64");
+  EXPECT_EQ(std::get<NoteReport>(reports[3]).text, "no");
+  EXPECT_EQ(channel_->garbage(), 0);
+}
+
+TEST_F(Channel, ALineMayComeInPieces) {
+  const std::string line = std::string(kStep) + "\n";
+  for (size_t cut = 1; cut < line.size(); ++cut) {
+    write(line.substr(0, cut));
+    EXPECT_TRUE(channel_->read().empty()) << cut;
+    write(line.substr(cut));
+    EXPECT_EQ(channel_->read().size(), 1U) << cut;
+  }
+  EXPECT_EQ(channel_->garbage(), 0);
+}
+
+TEST_F(Channel, RanksOfOtherMachinesReportIntoFilesByTheirOwnClock) {
+  auto channel = ReportChannel::create(folder_ + "/shared", true);
+  ASSERT_TRUE(channel) << channel.error();
+  EXPECT_TRUE(channel->read().empty());
+  const auto append = [this](const char* file, const std::string& text) {
+    std::ofstream(folder_ + "/shared.d/" + file, std::ios::app) << text;
+  };
+  const int64_t realtime = std::chrono::system_clock::now().time_since_epoch().count();
+  const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  // Booted an hour later than this machine: its monotonic clock is an hour behind.
+  const int64_t hour = 3'600'000'000'000;
+  const std::string line =
+      fmt::format(R"({{"type":"step","rank":1,"world":2,"t":{},"clock":{},"steps":7,"samples":9}})",
+                  now - hour, realtime - (now - hour));
+  append("b.7", line.substr(0, 30));
+  append("a.9", line + "\n" + line + "\n");
+  EXPECT_EQ(channel->read().size(), 2U);
+  append("b.7", line.substr(30) + "\n");
+  const auto reports = channel->read();
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(std::get<StepReport>(reports[0]).time_ns - now), 0, 5e9);
+  EXPECT_EQ(channel->garbage(), 0);
+}
+
+TEST_F(Channel, GarbageIsCountedAndSkipped) {
+  const char* const garbage[] = {"",
+                                 "x",
+                                 "{",
+                                 "[1]",
+                                 "7",
+                                 R"({"type":"step"})",
+                                 R"({"type":"step","rank":"one"})",
+                                 R"({"type":"other","rank":0})",
+                                 R"({"type":7})",
+                                 "\xff\xfe\x01",
+                                 R"({"type":"seen","rank":0,"knobs":[]})",
+                                 R"({"type":"note","rank":0,"text":5})"};
+  for (const char* line : garbage) {
+    write(std::string(line) + "\n" + kStep + "\n");
+    EXPECT_EQ(channel_->read().size(), 1U) << line;
+  }
+  EXPECT_EQ(channel_->garbage(), static_cast<int64_t>(std::size(garbage)));
+}
+
+TEST_F(Channel, AnEndlessLineIsForgotten) {
+  const std::string block(60'000, 'x');
+  for (int i = 0; i < 40; ++i) {
+    write(block);
+    EXPECT_TRUE(channel_->read().empty());
+  }
+  write(std::string("\n") + kStep + "\n");
+  EXPECT_EQ(channel_->read().size(), 1U);
+  EXPECT_GT(channel_->garbage(), 1);
+}
+
+TEST(ReportChannel, SaysWhyItCannotBeMade) {
+  EXPECT_FALSE(ReportChannel::create("/no/such/folder/reports"));
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,295 @@
+#include "tuner/trial/runner.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace redline::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+/// What a rank of a training would do, without PyTorch: `train(...)` reports steps over the FIFO.
+constexpr const char* kPrelude = R"(
+import json, os, signal, subprocess, sys, time
+def say(**line):
+    with open(os.environ["REDLINE_TRIAL"], "w") as channel:
+        channel.write(json.dumps(line) + "\n")
+def train(steps, rank=0, world=1, batch=10, seconds=0.002):
+    for step in range(1, steps + 1):
+        time.sleep(seconds)
+        say(type="step", rank=rank, world=world, t=time.monotonic_ns(), steps=step, samples=step * batch)
+)";
+
+class RunTrial : public ::testing::Test {
+ protected:
+  RunTrial() {
+    char name[] = "/tmp/redline_trial_XXXXXX";
+    spec_.directory = mkdtemp(name);
+    spec_.measure_for = std::chrono::milliseconds(200);
+    spec_.timeout = std::chrono::seconds(60);
+  }
+  ~RunTrial() override { fs::remove_all(spec_.directory); }
+
+  TrialResult python(const std::string& body) {
+    spec_.command = {"python3", "-c", kPrelude + body};
+    return run_trial(spec_, stop_, {});
+  }
+
+  [[nodiscard]] std::string file(const std::string& name) const {
+    std::stringstream text;
+    text << std::ifstream(fs::path(spec_.directory) / name).rdbuf();
+    return text.str();
+  }
+
+  /// Whether the process that wrote its pid into `name` is gone.
+  [[nodiscard]] bool gone(const std::string& name) const {
+    const pid_t pid = std::stoi(file(name));
+    return kill(pid, 0) != 0 && errno == ESRCH;
+  }
+
+  TrialSpec spec_;
+  std::atomic<StopRequest> stop_ = StopRequest::kNone;
+};
+
+TEST_F(RunTrial, MeasuresAndStopsWithoutWaitingForTheWholeTraining) {
+  const TrialResult result = python("train(1000000)");
+  ASSERT_EQ(result.outcome, Outcome::kOk) << result.message << result.stderr_tail;
+  ASSERT_TRUE(result.throughput);
+  EXPECT_GT(result.throughput->samples_per_s, 0);
+  EXPECT_LE(result.throughput->low, result.throughput->samples_per_s);
+  EXPECT_GE(result.throughput->high, result.throughput->samples_per_s);
+  EXPECT_LT(result.steps, 1000000);
+  EXPECT_GT(result.peak_memory_bytes.value_or(0), 0U);
+  EXPECT_EQ(result.ranks, 1);
+}
+
+TEST_F(RunTrial, ASurelySlowerTrainingIsEndedEarlyAndStillCounts) {
+  spec_.rate_to_beat = 1e9;
+  spec_.measure_for = std::chrono::seconds(2);
+  const TrialResult result = python("train(1000000)");
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  ASSERT_TRUE(result.throughput);
+  EXPECT_EQ(result.message, "stopped early: slower than the best");
+}
+
+TEST_F(RunTrial, FillsPlaceholdersAndLeavesTheOtherKnobsToTheHook) {
+  spec_.config = {{"batch_size", "32"}, {"amp", "bf16"}};
+  setenv("REDLINE_TEST_BATCH", "b={batch_size}", 1);
+  spec_.command = {"python3", "-c", std::string(kPrelude) + R"(
+print(sys.argv[1], os.environ["REDLINE_TEST_BATCH"], os.environ["REDLINE_KNOBS"])
+train(20))",
+                   "{batch_size}"};
+  const TrialResult result = run_trial(spec_, stop_, {});
+  unsetenv("REDLINE_TEST_BATCH");
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  EXPECT_EQ(file("stdout"), "32 b=32 {\"amp\":\"bf16\"}\n");
+}
+
+TEST_F(RunTrial, EachTrialHasItsOwnPortAndTemporaryFolder) {
+  const char* body = R"(
+import tempfile
+print(os.environ["MASTER_PORT"], os.environ["PET_MASTER_PORT"], tempfile.gettempdir())
+)";
+  (void)python(body);
+  const std::string first = file("stdout");
+  (void)python(body);
+  EXPECT_NE(first, file("stdout"));
+  EXPECT_THAT(first, HasSubstr(spec_.directory + "/tmp"));
+  EXPECT_FALSE(fs::exists(spec_.directory + "/tmp"));
+}
+
+TEST_F(RunTrial, NothingStaysOfAProcessThatHides) {
+  // A session of its own, orphaned by a double fork, deaf to SIGTERM, without our environment.
+  const TrialResult result = python(R"(
+folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
+ready = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        open(folder + "/hidden", "w").write(str(os.getpid()))
+        os.write(ready[1], b"x")
+        while True: time.sleep(60)
+    os._exit(0)
+subprocess.Popen(["setsid", "sleep", "1000"], env={"PATH": os.environ["PATH"]})
+os.read(ready[0], 1)
+os.wait()
+train(1000000))");
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  EXPECT_TRUE(gone("hidden"));
+  // Nothing is left to reap either: this process has adopted no zombie.
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST_F(RunTrial, NothingStaysThatWasOrphanedUnseenWithoutItsEnvironment) {
+  // Orphaned before the first look through /proc can have seen it.
+  const TrialResult result = python(R"(
+folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True, env={"PATH": os.environ["PATH"]})
+open(folder + "/hidden", "w").write(str(child.pid))
+os._exit(3))");
+  EXPECT_EQ(result.outcome, Outcome::kCrash) << result.message;
+  EXPECT_TRUE(gone("hidden"));
+}
+
+TEST_F(RunTrial, NothingStaysAfterACommandThatEndsBeforeItsChildren) {
+  const TrialResult result = python(R"(
+folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+open(folder + "/hidden", "w").write(str(child.pid))
+train(20))");
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  EXPECT_TRUE(gone("hidden"));
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST_F(RunTrial, ATypedReportTellsWhoRanOutOfMemoryThoughPeersHang) {
+  const TrialResult result = python(R"(
+say(type="failure", rank=1, kind="gpu_oom", error="torch.OutOfMemoryError", message="CUDA out of memory")
+time.sleep(1000))");
+  EXPECT_EQ(result.outcome, Outcome::kGpuOom);
+  EXPECT_EQ(result.failed_rank, 1);
+  EXPECT_EQ(result.message, "out of memory (rank 1)");
+}
+
+TEST_F(RunTrial, TellsDeathsApart) {
+  const struct {
+    const char* body;
+    Outcome outcome;
+    const char* message;
+  } cases[] = {
+      {"train(5); sys.exit(3)", Outcome::kCrash, "exit status 3"},
+      {"train(5); os.abort()", Outcome::kCrash, "signal 6"},
+      {"os.kill(os.getpid(), signal.SIGKILL)", Outcome::kHostOom, "killed"},
+      {"os.kill(os.getpid(), signal.SIGBUS)", Outcome::kShmFull, "/dev/shm"},
+      {"import argparse; argparse.ArgumentParser().parse_args(['--x'])", Outcome::kInvalid, ""},
+      {"train(2)", Outcome::kInvalid, "too few"},
+      {"pass", Outcome::kInvalid, "--metric"},
+      {"raise RuntimeError('boom')", Outcome::kCrash, "RuntimeError: boom"},
+      {"open(os.environ['REDLINE_TRIAL'], 'w').write('garbage\\n{\"type\":1}\\n'); train(20)",
+       Outcome::kOk, ""},
+  };
+  for (const auto& c : cases) {
+    const TrialResult result = python(c.body);
+    EXPECT_EQ(to_string(result.outcome), std::string(to_string(c.outcome))) << c.body;
+    EXPECT_THAT(result.message, HasSubstr(c.message));
+  }
+}
+
+TEST_F(RunTrial, ADataLimitIsARealOutOfMemory) {
+  spec_.memory_limit_bytes = uint64_t{256} << 20;
+  const TrialResult result = python("x = bytearray(1 << 30)");
+  EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message;
+}
+
+TEST_F(RunTrial, WhatIsExpectedNotToFitIsNotStarted) {
+  spec_.expected_use = HostUse{.memory_bytes = uint64_t{1} << 60, .shm_bytes = 0};
+  const TrialResult result = python("open(os.environ['REDLINE_TRIAL'] + '.ran', 'w'); train(20)");
+  EXPECT_EQ(result.outcome, Outcome::kHostOom);
+  EXPECT_TRUE(result.not_started);
+  EXPECT_THAT(result.message, HasSubstr("not started: needs 1073741824.0 GiB of host memory"));
+  EXPECT_TRUE(fs::is_empty(spec_.directory));
+  spec_.expected_use = HostUse{.memory_bytes = 1, .shm_bytes = 1};
+  EXPECT_EQ(python("train(20)").outcome, Outcome::kOk);
+}
+
+TEST_F(RunTrial, WithoutEnergyASearchForItRunsItOnceMore) {
+  spec_.objective = Objective::kSamplesPerJoule;
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  const TrialResult result = python("train(20)");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(result.outcome, Outcome::kCrash);
+  EXPECT_EQ(result.message, "NVML told no energy of the measured steps");
+  EXPECT_FALSE(result.throughput);
+}
+
+TEST_F(RunTrial, TellsWhatItTookOfTheHost) {
+  const TrialResult result = python(R"(
+with open("/dev/shm/redline_test." + str(os.getpid()), "wb") as file:
+    os.unlink(file.name)
+    file.write(b"x" * (64 << 20))
+    file.flush()
+    train(1000000))");
+  ASSERT_TRUE(result.host_use);
+  EXPECT_GE(result.host_use->shm_bytes, uint64_t{64} << 20);
+  // Its own pages and the file's, whatever else runs here.
+  EXPECT_LT(result.host_use->memory_bytes, result.host_use->shm_bytes + (uint64_t{256} << 20));
+}
+
+TEST_F(RunTrial, TheReadingIsOnTheScaleOfTheLimit) {
+  const TrialResult result = python("x = bytearray(300 << 20); train(1000000)");
+  ASSERT_TRUE(result.peak_memory_bytes);
+  const uint64_t peak = *result.peak_memory_bytes;
+  EXPECT_GT(peak, uint64_t{300} << 20);
+  spec_.memory_limit_bytes = peak + (uint64_t{4} << 20);
+  EXPECT_EQ(python("x = bytearray(300 << 20); train(1000000)").outcome, Outcome::kOk);
+  spec_.memory_limit_bytes = peak - (uint64_t{32} << 20);
+  EXPECT_EQ(python("x = bytearray(300 << 20); train(1000000)").outcome, Outcome::kHostOom);
+}
+
+TEST_F(RunTrial, ASilentTrainingEndsAtTheTimeout) {
+  spec_.timeout = std::chrono::milliseconds(500);
+  const TrialResult result = python("time.sleep(1000)");
+  EXPECT_EQ(result.outcome, Outcome::kHang);
+  EXPECT_THAT(result.message, HasSubstr("no result within"));
+}
+
+TEST_F(RunTrial, CancelEndsItAtOnce) {
+  spec_.measure_for = std::chrono::hours(1);
+  spec_.command = {"python3", "-c", std::string(kPrelude) + "train(1000000)"};
+  const TrialResult result = run_trial(spec_, stop_, [this](const TrialProgress& progress) {
+    if (progress.steps > 0) stop_ = StopRequest::kEnd;
+  });
+  EXPECT_EQ(result.outcome, Outcome::kCancelled);
+}
+
+TEST_F(RunTrial, TakesTheLastMetricOnStdout) {
+  spec_.metric_regex = "([0-9.]+) img/s";
+  spec_.memory_metric_regex = "peak ([0-9]+)";
+  const TrialResult result = python("print('1.5 img/s'); print('2.5 img/s'); print('peak 77')");
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  EXPECT_DOUBLE_EQ(result.throughput->samples_per_s, 2.5);
+  EXPECT_EQ(result.peak_memory_bytes, 77U);
+  EXPECT_EQ(python("print('nan img/s')").outcome, Outcome::kInvalid);
+}
+
+TEST_F(RunTrial, ACommandThatCannotStartIsInvalid) {
+  spec_.command = {"/no/such/program"};
+  const TrialResult result = run_trial(spec_, stop_, {});
+  EXPECT_EQ(result.outcome, Outcome::kInvalid);
+  EXPECT_THAT(result.message, HasSubstr("No such file"));
+}
+
+TEST_F(RunTrial, AKilledRunnerLeavesNothingBehind) {
+  spec_.command = {"python3", "-c", std::string(kPrelude) + R"(
+folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
+open(folder + "/hidden.new", "w").write(str(os.getpid()))
+os.rename(folder + "/hidden.new", folder + "/hidden")
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(1000))"};
+  // As the subreaper of what the runner leaves, this process sees the end of all of it.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+  const pid_t runner = fork();
+  if (runner == 0) {
+    (void)run_trial(spec_, stop_, {});
+    _exit(0);
+  }
+  while (!fs::exists(spec_.directory + "/hidden")) std::this_thread::yield();
+  kill(runner, SIGKILL);
+  while (waitpid(-1, nullptr, 0) > 0) continue;
+  EXPECT_TRUE(gone("hidden"));
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,137 @@
+// run_trial with real PyTorch jobs under torchrun. Skipped where the repository has no .venv.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "tuner/trial/hang_stacks.h"
+#include "tuner/trial/runner.h"
+#include "tuner/trial/trial_environment.h"
+#include "tuner/trial/trial_process.h"
+
+namespace redline::tuner {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class TorchTrial : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string source = REDLINE_SOURCE_DIR;
+    if (!fs::exists(source + "/.venv/bin/torchrun")) {
+      GTEST_SKIP() << "no .venv with torch: run ./scripts/setup";
+    }
+    setenv("OMP_NUM_THREADS", "1", 1);
+    command_ = {source + "/.venv/bin/torchrun",
+                "--nproc_per_node",
+                "2",
+                source + "/samples/python/train_cifar.py",
+                "--steps",
+                "100000"};
+  }
+
+  [[nodiscard]] TrialSpec spec(const std::string& name, Config config) const {
+    TrialSpec spec;
+    spec.config = std::move(config);
+    spec.command = command_;
+    spec.directory = fmt::format("/tmp/redline_torch_trial_{}_{}", getpid(), name);
+    spec.measure_for = std::chrono::seconds(1);
+    spec.min_steps = 4;
+    spec.timeout = std::chrono::seconds(110);
+    return spec;
+  }
+
+  static TrialResult run(const TrialSpec& spec) {
+    const std::atomic<StopRequest> stop = StopRequest::kNone;
+    const TrialResult result = run_trial(spec, stop, {});
+    fs::remove_all(spec.directory);
+    return result;
+  }
+
+  std::vector<std::string> command_;
+};
+
+TEST_F(TorchTrial, TwoTrialsSideBySideAreMeasuredAndLeaveNothing) {
+  // Side by side they would meet in torchrun's default port if each had not one of its own.
+  TrialResult left;
+  std::thread other([&] { left = run(spec("left", {{"num_workers", "1"}})); });
+  const TrialResult right = run(spec("right", {{"batch_size", "8"}, {"amp", "bf16"}}));
+  other.join();
+  for (const TrialResult* result : {&std::as_const(left), &right}) {
+    ASSERT_EQ(result->outcome, Outcome::kOk) << result->message << "\n" << result->stderr_tail;
+    EXPECT_EQ(result->ranks, 2);
+    EXPECT_GT(result->throughput->samples_per_s, 0);
+    EXPECT_GT(result->peak_memory_bytes.value_or(0), uint64_t{100} << 20);
+    EXPECT_THAT(result->notes, ::testing::IsEmpty());
+  }
+  EXPECT_EQ(left.observed.at("num_workers"), "1");
+  EXPECT_EQ(left.observed.at("batch_size"), "32");
+  EXPECT_EQ(right.observed.at("amp"), "bf16");
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "children were left";
+}
+
+TEST_F(TorchTrial, ABatchBeyondTheLimitRunsOutOfMemoryAndTheReadingSaysSo) {
+  const TrialResult small = run(spec("small", {{"batch_size", "8"}}));
+  ASSERT_EQ(small.outcome, Outcome::kOk) << small.message << "\n" << small.stderr_tail;
+  TrialSpec large = spec("large", {{"batch_size", "2048"}});
+  large.memory_limit_bytes = *small.peak_memory_bytes + (uint64_t{256} << 20);
+  const TrialResult result = run(large);
+  EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;
+  EXPECT_GE(result.failed_rank, 0);
+  EXPECT_THAT(result.message, HasSubstr("out of host memory (rank"));
+}
+
+TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
+  const std::string folder = fmt::format("/tmp/redline_stuck_rank_{}", getpid());
+  fs::create_directories(folder + "/tmp");
+  const std::string body =
+      "import threading, torch\n"
+      "def waits_for_a_peer():\n"
+      "  print('ready', flush=True)\n"
+      "  threading.Event().wait()\n"
+      "waits_for_a_peer()\n";
+  StartOptions options;
+  options.argv = {fs::path(command_[0]).replace_filename("python"), "-c", body};
+  options.environment =
+      trial_environment({{}, {}, folder + "/reports", folder + "/tmp", folder, "stuck", {}})
+          .strings();
+  options.environment.emplace_back("RANK=1");
+  options.environment.emplace_back("WORLD_SIZE=2");
+  options.stdout_path = folder + "/stdout";
+  options.stderr_path = folder + "/stderr";
+  const auto pid = start_command(options);
+  ASSERT_TRUE(pid) << pid.error();
+  while (fs::file_size(options.stdout_path) == 0 && waitpid(*pid, nullptr, WNOHANG) == 0) {
+    std::this_thread::yield();
+  }
+  const std::string stacks = hang_stacks({*pid}, folder + "/tmp");
+  kill(*pid, SIGKILL);
+  waitpid(*pid, nullptr, 0);
+  fs::remove_all(folder);
+  EXPECT_THAT(stacks, HasSubstr(fmt::format("rank 1, pid {} hung, innermost call first", *pid)));
+  EXPECT_THAT(stacks, HasSubstr("in waits_for_a_peer"));
+}
+
+TEST_F(TorchTrial, ARankThatIsKilledIsNamedThoughTorchrunEndsTheOthers) {
+  const std::string script = fmt::format("/tmp/redline_killed_rank_{}.py", getpid());
+  std::ofstream(script) << "import os, signal, time\n"
+                           "if os.environ['RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
+                           "time.sleep(1000)\n";
+  command_ = {command_[0], "--nproc_per_node", "2", script};
+  const TrialResult result = run(spec("killed", {}));
+  fs::remove(script);
+  EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;
+  EXPECT_EQ(result.failed_rank, 1);
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,46 @@
+#include "tuner/trial/trial_files.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace redline::tuner {
+namespace {
+
+constexpr size_t kErrorBytes = 64 * 1024;
+
+}  // namespace
+
+std::string whole_file(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+std::string tail_of(const std::string& path, size_t bytes) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<size_t>(file.tellg());
+  file.seekg(static_cast<std::streamoff>(size > bytes ? size - bytes : 0));
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string last_lines(const std::string& text, size_t count) {
+  size_t begin = text.size();
+  while (begin > 0 && text[begin - 1] == '\n') --begin;
+  const size_t end = begin;
+  while (begin > 0 && (text[begin - 1] != '\n' || --count > 0)) --begin;
+  return text.substr(begin, end - begin);
+}
+
+std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
+  std::vector<std::string> errors;
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder, ignored)) {
+    if (file.path().filename() == "error.json") errors.push_back(tail_of(file.path(), kErrorBytes));
+  }
+  return errors;
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,116 @@
+// With the stub of NVML, which the loader finds by its path: each test opens it itself.
+#include "tuner/trial/trial_gpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "tuner/trial/gpu_memory_return.h"
+
+namespace redline::tuner {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class StubGpus : public ::testing::Test {
+ protected:
+  StubGpus() {
+    set("REDLINE_STUB_GPUS", "4");
+    set("REDLINE_STUB_USED_FILE", used_path_);
+    use(703);
+  }
+  ~StubGpus() override {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+    unlink(used_path_.c_str());
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    set_.push_back(name);
+  }
+  void use(int mib) const { std::ofstream(used_path_) << mib; }
+  [[nodiscard]] static TrialGpus gpus(const std::optional<std::string>& visible) {
+    return TrialGpus(visible, REDLINE_STUB_NVML);
+  }
+
+  const std::string used_path_ = ::testing::TempDir() + "gpu_used." + std::to_string(getpid());
+  std::atomic<StopRequest> stop_{StopRequest::kNone};
+
+ private:
+  std::vector<std::string> set_;
+};
+
+TEST_F(StubGpus, AreThoseThatTheTrialSees) {
+  EXPECT_EQ(gpus(std::nullopt).count(), 4U);
+  const TrialGpus some = gpus("2,GPU-1,7");
+  ASSERT_EQ(some.count(), 2U) << "there is no seventh";
+  EXPECT_EQ(some.name(0), "2");
+  EXPECT_EQ(some.name(1), "GPU-1");
+  EXPECT_EQ(gpus("0,-1,1").count(), 1U) << "CUDA looks no further";
+  EXPECT_EQ(gpus("").count(), 0U);
+  EXPECT_EQ(TrialGpus(std::nullopt, "/no/such/library").count(), 0U);
+}
+
+TEST_F(StubGpus, TellEnergyOrAtLeastPower) {
+  const auto counted = gpus("0,1").power();
+  ASSERT_TRUE(counted);
+  EXPECT_GT(counted->joules, 0);
+  EXPECT_EQ(counted->watts, 0);
+  set("REDLINE_STUB_OLD", "1");
+  EXPECT_NEAR(gpus("0,1").power()->watts, 2 * 512.3, 0.01);
+  set("REDLINE_STUB_DENIED", "1");
+  EXPECT_FALSE(gpus("0,1").power());
+  EXPECT_FALSE(gpus("").power());
+}
+
+TEST_F(StubGpus, ACounterThatFailsIsNotTakenForPower) {
+  const TrialGpus both = gpus("0,1");
+  ASSERT_TRUE(both.power());
+  set("REDLINE_STUB_OLD", "1");
+  EXPECT_FALSE(both.power()) << "what they counted so far would be missing from the sum";
+}
+
+TEST_F(StubGpus, MemoryThatWasNotToldBeforeIsNotAwaited) {
+  const TrialGpus one = gpus("0");
+  use(-1);
+  const GpuMemoryReturn back(one);
+  use(5000);
+  EXPECT_THAT(back.wait(std::chrono::nanoseconds(0), stop_), IsEmpty());
+}
+
+TEST_F(StubGpus, MemoryThatComesBackIsAwaited) {
+  const TrialGpus one = gpus("0");
+  const GpuMemoryReturn back(one);
+  use(5000);
+  std::jthread driver([this] { use(710); });
+  EXPECT_THAT(back.wait(std::chrono::hours(1), stop_), IsEmpty());
+}
+
+TEST_F(StubGpus, WhoKeepsMemoryIsNamed) {
+  const TrialGpus one = gpus("3");
+  const GpuMemoryReturn back(one);
+  use(5000);
+  EXPECT_THAT(back.wait(std::chrono::nanoseconds(0), stop_),
+              ElementsAre("GPU 3 holds 4.2 GiB more than before the trial: by no process that is "
+                          "visible here"));
+  set("REDLINE_STUB_HOLDER", std::to_string(getpid()));
+  EXPECT_THAT(back.wait(std::chrono::nanoseconds(0), stop_),
+              ElementsAre(HasSubstr("by process " + std::to_string(getpid()) + " (tuner_test)")));
+}
+
+TEST_F(StubGpus, NobodyWaitsWhoWantsToGoAtOnce) {
+  const TrialGpus one = gpus("0");
+  const GpuMemoryReturn back(one);
+  use(5000);
+  stop_ = StopRequest::kKill;
+  EXPECT_THAT(back.wait(std::chrono::hours(1), stop_), ::testing::SizeIs(1));
+}
+
+}  // namespace
+}  // namespace redline::tuner

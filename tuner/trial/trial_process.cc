@@ -1,0 +1,141 @@
+#include "tuner/trial/trial_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tuner/trial/process_tree.h"
+
+namespace redline::tuner {
+
+namespace {
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+bool redirect(const char* path, int flags, int target) {
+  const int file = open(path, flags, 0644);
+  return file >= 0 && dup2(file, target) >= 0 && (file == target || close(file) == 0);
+}
+
+void reset_signals() {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Ignored signals stay ignored over exec: the command shall not notice who started it.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) {
+    signal(number, SIG_DFL);
+  }
+}
+
+bool limit_data(const std::optional<uint64_t>& bytes) {
+  if (!bytes) return true;
+  const rlimit limit{*bytes, *bytes};
+  return setrlimit(RLIMIT_DATA, &limit) == 0;
+}
+
+bool pin_to(const std::vector<int>& cores) {
+  if (cores.empty()) return true;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
+  return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+/// In the child, between fork and exec: only async-signal-safe calls. Returns on failure alone.
+void become_command(const StartOptions& options, uint64_t limit_mark, char* const* argv,
+                    char** environment) {
+  setsid();
+  mark_by_limit(limit_mark);
+  reset_signals();
+  if (!redirect("/dev/null", O_RDONLY, STDIN_FILENO) ||
+      !redirect(options.stdout_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO) ||
+      !redirect(options.stderr_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO) ||
+      !pin_to(options.cores) || !limit_data(options.data_limit_bytes)) {
+    return;
+  }
+  execvpe(argv[0], argv, environment);
+}
+
+}  // namespace
+
+tl::expected<pid_t, std::string> start_command(const StartOptions& options) {
+  const auto argv = pointers(options.argv);
+  auto environment = pointers(options.environment);
+  const uint64_t limit_mark = options.mark.empty() ? 0 : limit_of(options.mark);
+  int failure[2];  // closed by a successful exec, else it carries errno
+  if (pipe2(failure, O_CLOEXEC) != 0) return tl::unexpected(std::string(std::strerror(errno)));
+  const pid_t pid = fork();
+  if (pid == 0) {
+    become_command(options, limit_mark, argv.data(), environment.data());
+    const int error = errno;
+    (void)!write(failure[1], &error, sizeof error);
+    _exit(127);
+  }
+  int error = pid < 0 ? errno : 0;
+  close(failure[1]);
+  if (pid > 0 && read(failure[0], &error, sizeof error) > 0) waitpid(pid, nullptr, 0);
+  close(failure[0]);
+  if (error == 0) return pid;
+  return tl::unexpected(options.argv[0] + ": " + std::strerror(error));
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kGuardGrace{500};
+
+/// Waits for the dismissal; an end of file instead means that the runner died.
+[[noreturn]] void stand_guard(int dismissal, pid_t root, const std::string& mark,
+                              const std::function<void()>& first) {
+  setsid();
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  // Descriptors of the runner's other pipes would keep their readers waiting for ever.
+  if (dismissal > 0) close_range(0, static_cast<unsigned>(dismissal) - 1, 0);
+  close_range(static_cast<unsigned>(dismissal) + 1, ~0U, 0);
+  char byte = 0;
+  ssize_t count = 0;
+  do {
+    count = read(dismissal, &byte, 1);
+  } while (count < 0 && errno == EINTR);
+  if (count == 0) {
+    first();
+    ProcessTree(root, mark).stop(kGuardGrace);
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+TrialGuard::TrialGuard(pid_t root, const std::string& mark, const std::function<void()>& first) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  pid_ = fork();
+  if (pid_ == 0) {
+    close(ends[1]);
+    stand_guard(ends[0], root, mark, first);
+  }
+  close(ends[0]);
+  dismissal_ = ends[1];
+}
+
+TrialGuard::~TrialGuard() {
+  if (dismissal_ < 0) return;
+  (void)send(dismissal_, "q", 1, MSG_NOSIGNAL);
+  close(dismissal_);
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,73 @@
+#include "tuner/trial/trial_resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "profiler/log/monotonic_clock.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr std::chrono::seconds kGpuMemoryPatience{30};
+
+}  // namespace
+
+TrialResources::TrialResources(const TrialSpec& spec, const launch::Environment& variables)
+    : machine_(spec.share.cores.empty() ? detect_devices().cores : spec.share.cores) {
+  if (spec.slurm) return;
+  gpus_.emplace(variables.get("CUDA_VISIBLE_DEVICES"));
+  gpu_memory_.emplace(*gpus_);
+  host_.emplace();
+}
+
+void TrialResources::sample(const std::vector<pid_t>& processes, bool stepped) {
+  memory_.sample(processes);
+  if (host_ && !machine_.begun() && stepped) machine_.begin(processes);
+}
+
+void TrialResources::sample_slowly() {
+  if (host_) host_->sample();
+  const auto power = gpus_ ? gpus_->power() : std::nullopt;
+  if (power) energy_.add(profiler::monotonic_ns(), *power);
+}
+
+std::string TrialResources::disturbance(const std::vector<pid_t>& processes, double drift) const {
+  std::string text = machine_.disturbance(processes);
+  if (drift == 0) return text;
+  if (!text.empty()) text += ", and ";
+  return text + fmt::format("it became {:.0f} % {} while it was measured", 100 * std::abs(drift),
+                            drift < 0 ? "slower" : "faster");
+}
+
+std::vector<std::string> TrialResources::wait_for_gpu_memory(
+    const std::atomic<StopRequest>& stop) const {
+  return gpu_memory_ ? gpu_memory_->wait(kGpuMemoryPatience, stop) : std::vector<std::string>();
+}
+
+std::optional<HostUse> TrialResources::host_use() const {
+  if (!host_) return std::nullopt;
+  HostUse use = host_->most();
+  // More than its own processes hold is what others took meanwhile.
+  use.memory_bytes = std::min(use.memory_bytes, memory_.resident_bytes() + use.shm_bytes);
+  return use;
+}
+
+void TrialResources::add_energy(const std::optional<Measurement::Window>& window,
+                                Objective objective, TrialResult& result) const {
+  const auto joules = window ? energy_.between(window->begin_ns, window->end_ns) : std::nullopt;
+  if (joules && *joules > 0) result.joules_per_sample = *joules / window->samples;
+  if (objective != Objective::kSamplesPerJoule) return;
+  if (result.joules_per_sample) {
+    const double seconds = 1e-9 * static_cast<double>(window->end_ns - window->begin_ns);
+    result.samples_per_joule =
+        samples_per_joule(*result.joules_per_sample, *result.throughput, seconds);
+    return;
+  }
+  result.throughput.reset();
+  result.outcome = Outcome::kCrash;  // which is run once more
+  result.message = "NVML told no energy of the measured steps";
+}
+
+}  // namespace redline::tuner

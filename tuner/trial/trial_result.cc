@@ -1,0 +1,103 @@
+#include "tuner/trial/trial_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tuner/trial/metric.h"
+#include "tuner/trial/trial_files.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr int64_t kFewestStepsAtEnd = 4;  // of a command that ended before min_steps
+constexpr size_t kTailBytes = 64 * 1024;
+constexpr size_t kShownTailLines = 20;
+
+std::optional<Throughput> throughput_of(const EndedTrial& trial) {
+  if (!trial.spec.metric_regex.empty()) {
+    const auto value = last_match(tail_of(trial.paths.output(), SIZE_MAX), trial.spec.metric_regex);
+    if (!value) return std::nullopt;
+    return Throughput{*value, *value, *value};
+  }
+  const Measurement& measurement = trial.reports.measurement();
+  if (auto estimate = measurement.estimate()) return estimate;
+  // A training that is shorter than the plan is measured as far as it went.
+  return measurement.estimate(kFewestStepsAtEnd);
+}
+
+Evidence evidence_of(const EndedTrial& trial) {
+  return {.failures = trial.reports.failures(),
+          .error_files = elastic_errors(trial.paths.temporary()),
+          .wait_status = trial.wait_status,
+          .stderr_text = tail_of(trial.paths.errors(), kTailBytes),
+          .oom_killer_ran = trial.oom_killer_ran,
+          .stepped = trial.reports.measurement().latest_ns() != 0};
+}
+
+std::optional<uint64_t> peak_memory_of(const EndedTrial& trial) {
+  if (const std::string& regex = trial.spec.memory_metric_regex; !regex.empty()) {
+    const auto value = last_match(tail_of(trial.paths.output(), SIZE_MAX), regex);
+    if (value && *value >= 0) return static_cast<uint64_t>(*value);
+  }
+  if (trial.reports.device_memory() > 0) return trial.reports.device_memory();
+  const uint64_t peak = trial.resources.peak_memory();
+  if (peak == 0) return std::nullopt;
+  // Address space that was asked for and refused shows in the kernel's peak.
+  return std::min(peak, trial.data_limit.value_or(UINT64_MAX));
+}
+
+std::string last_words(const EndedTrial& trial) {
+  std::string text = last_lines(tail_of(trial.paths.errors(), kTailBytes), kShownTailLines);
+  if (!text.empty() && !trial.stacks.empty()) text += "\n";
+  return text + trial.stacks;
+}
+
+std::vector<std::string> notes_of(const EndedTrial& trial) {
+  std::vector<std::string> notes = trial.reports.notes();
+  if (trial.garbage > 0) notes.push_back(fmt::format("{} lines were no reports", trial.garbage));
+  if (!trial.record_notes) return notes;
+  const std::string& folder = trial.spec.record_to;
+  for (auto& line : launch::summarise_recording(folder, launch::list_traces(folder),
+                                                trial.record_notes->read())) {
+    notes.push_back(std::move(line));
+  }
+  return notes;
+}
+
+}  // namespace
+
+TrialResult result_of(const EndedTrial& trial) {
+  const Measurement& measurement = trial.reports.measurement();
+  const std::optional<Throughput> throughput = throughput_of(trial);
+  const Verdict found = verdict_on({.spec = trial.spec,
+                                    .end = trial.end,
+                                    .measurement = measurement,
+                                    .throughput = throughput,
+                                    .evidence = evidence_of(trial),
+                                    .silence = trial.silence});
+  TrialResult result;
+  result.outcome = found.outcome;
+  result.failed_rank = found.rank;
+  result.message = found.message;
+  if (found.outcome == Outcome::kOk) {
+    result.throughput = throughput;
+    trial.resources.add_energy(measurement.window(kFewestStepsAtEnd), trial.spec.objective, result);
+    result.disturbance = trial.disturbance;
+    if (trial.end == TrialEnd::kBehind) result.message = "stopped early: slower than the best";
+  } else {
+    result.stderr_tail = last_words(trial);
+  }
+  result.peak_memory_bytes = peak_memory_of(trial);
+  result.memory_capacity_bytes = trial.reports.memory_capacity();
+  result.epoch_samples = trial.reports.epoch_samples();
+  result.host_use = trial.resources.host_use();
+  result.data_wait_share = measurement.data_wait_share();
+  result.steps = measurement.steps();
+  result.ranks = measurement.latest_ns() == 0 ? 0 : measurement.world_size();
+  result.observed = trial.reports.observed();
+  result.notes = notes_of(trial);
+  return result;
+}
+
+}  // namespace redline::tuner

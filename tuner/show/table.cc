@@ -126,8 +126,6 @@ std::string Table::verdict(const History& history) const {
   if (!trial.ok()) {
     return trial.result.message.empty() ? to_string(trial.result.outcome) : trial.result.message;
   }
-  if (trial.why == kConfirm) return "confirming";
-  if (history.trials().size() == 1) return "default";
   const auto best = std::max_element(history.trials().begin(), history.trials().end(),
                                      [](const FinishedTrial& a, const FinishedTrial& b) {
                                        const auto rate = [](const FinishedTrial& t) {
@@ -135,7 +133,9 @@ std::string Table::verdict(const History& history) const {
                                        };
                                        return rate(a) < rate(b);
                                      });
-  std::string text = &*best == &trial               ? "best so far"
+  std::string text = trial.why == kConfirm          ? "confirming"
+                     : history.trials().size() == 1 ? "default"
+                     : &*best == &trial             ? "best so far"
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
   if (!trial.result.disturbance.empty()) text += text.empty() ? "disturbed" : ", disturbed";

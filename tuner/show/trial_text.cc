@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "trace/base/format.h"
 #include "tuner/trial/words.h"
 
 namespace redline::tuner {
@@ -14,10 +15,12 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
   std::string text = fmt::format("trial {}  {}  {}\n  {}\n", trial.id, to_string(result.outcome),
                                  trial.why, config_text(history.effective(trial.config), ", "));
   if (trial.ok()) {
-    text += fmt::format("  {} samples/s ({} to {}, 95 %) over {} steps\n",
+    text += fmt::format("  {} samples/s ({} to {}, 95 %)",
                         number_text(result.throughput->samples_per_s),
-                        number_text(result.throughput->low), number_text(result.throughput->high),
-                        result.steps);
+                        number_text(result.throughput->low), number_text(result.throughput->high));
+    // What a job's own metric says has none.
+    if (result.steps > 0) text += " over " + trace::format_plural(result.steps, "step");
+    text += "\n";
   }
   if (result.peak_memory_bytes) text += "  memory " + size_text(*result.peak_memory_bytes) + "\n";
   if (result.joules_per_sample) {

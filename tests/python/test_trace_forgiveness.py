@@ -80,7 +80,7 @@ def test_edge_cases_say_what_was_wrong(report, shared, name, skipped, repaired):
 
 def test_the_documentation_names_every_issue(repo_root):
     names = set()
-    for path in (repo_root / "trace").glob("*.[ch]*"):
+    for path in (repo_root / "trace").rglob("*.[ch]*"):
         if not path.stem.endswith("_test"):
             code = path.read_text()
             for call in re.findall(r"\b(?:lost|repaired)\((.*?);", code, re.S):

@@ -141,6 +141,7 @@ std::optional<std::string> Trial::start() {
   if (!start) return start.error();
   data_limit_ = start->options.data_limit_bytes;
   resources_.emplace(spec_, start->variables);
+  resources_->sample_slowly();  // before the first step, as energy is counted between readings
 
   // Orphans of the trial become children of this process, where the tree finds and reaps them.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -226,12 +227,12 @@ void Trial::show(const char* phase) {
 void Trial::stop() {
   show("ending");
   disturbance_ = resources_->disturbance(tree_->living(), measurement_.drift());
-  resources_->sample_slowly();
   if (end_ == TrialEnd::kHang || end_ == TrialEnd::kTimeout) {
     stacks_ = hang_stacks(tree_->scan(), paths_.temporary());
   }
   // What ranks had to say is read before they are told to go: their dying words would blame peers.
   read_reports();
+  resources_->sample_slowly();  // behind the last step: its energy is between two readings
   const bool by_itself = tree_->root_status().has_value();
   const bool at_once = end_ == TrialEnd::kHang || stop_request_ == StopRequest::kKill;
   if (step_ && !step_->stop(at_once ? nanoseconds(0) : nanoseconds(kStopGrace))) {

@@ -12,14 +12,17 @@
 namespace redline::trace {
 namespace {
 
-// A number out of one of the top-level objects that we write ourselves.
-std::optional<double> recorder_number(const Trace& trace, const char* object, const char* key) {
+// A value out of one of the top-level objects that we write ourselves; null where it has none.
+nlohmann::json recorder_value(const Trace& trace, const char* object, const char* key) {
   using nlohmann::json;
   const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  if (!top.is_object() || !top.contains(object) || !top[object].is_object()) return std::nullopt;
-  const json& ours = top[object];
-  if (!ours.contains(key) || !ours[key].is_number()) return std::nullopt;
-  return ours[key].get<double>();
+  if (!top.is_object() || !top.contains(object) || !top[object].is_object()) return {};
+  return top[object].value(key, json());
+}
+
+std::optional<double> recorder_number(const Trace& trace, const char* object, const char* key) {
+  const auto value = recorder_value(trace, object, key);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
 // Reads the args of all items, in blocks that the threads which call it take in turn.
@@ -131,11 +134,7 @@ int64_t dropped_events(const Trace& trace) {
 }
 
 int64_t merged_ranks(const Trace& trace) {
-  using nlohmann::json;
-  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  const auto merge = top.is_object() ? top.find("redline_merge") : top.end();
-  if (merge == top.end() || !merge->is_object() || !merge->contains("ranks")) return 0;
-  return static_cast<int64_t>((*merge)["ranks"].size());
+  return static_cast<int64_t>(recorder_value(trace, "redline_merge", "ranks").size());
 }
 
 }  // namespace redline::trace

@@ -106,7 +106,7 @@ std::string steps_html(const Report& report) {
       stack, parts, gauges_html(report));
 }
 
-// Forward, backward and optimizer of the first trace that has them.
+// Forward, backward and optimizer.
 std::string phases_html(const Report& report) {
   const auto phases = mean_phases(report);
   if (!phases) return {};

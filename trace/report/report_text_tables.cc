@@ -7,32 +7,34 @@
 
 namespace redline::trace {
 
-void write_kernels(TextPage& page) {
-  const auto kernels = merged_kernels(page.report.traces);
-  if (kernels.empty()) return;
+namespace {
+
+// One line a row, with its part of the time of all rows.
+template <typename Row>
+void write_shares(TextPage& page, const std::string& title, const std::vector<Row>& rows,
+                  int64_t Row::*time_ns, std::string (*shorten)(std::string_view, size_t)) {
+  if (rows.empty()) return;
   int64_t all_ns = 0;
-  for (const KernelRow& row : kernels) all_ns += row.total_ns;
-  page.write_table_head("KERNELS" + of_ranks(page.report), kernels.size(), "share");
-  for (size_t i = 0; i < page.shown(kernels.size()); ++i) {
-    const KernelRow& row = kernels[i];
-    page.write_row(short_kernel_name(row.name, kNameColumns), row.count, row.total_ns,
-                   share_text(row.total_ns, all_ns));
+  for (const Row& row : rows) all_ns += row.*time_ns;
+  page.write_table_head(title, rows.size(), "share");
+  for (size_t i = 0; i < page.shown(rows.size()); ++i) {
+    const Row& row = rows[i];
+    page.write_row(shorten(row.name, kNameColumns), row.count, row.*time_ns,
+                   share_text(row.*time_ns, all_ns));
   }
   page.canvas.end_line();
 }
 
+}  // namespace
+
+void write_kernels(TextPage& page) {
+  write_shares(page, "KERNELS" + of_ranks(page.report), merged_kernels(page.report.traces),
+               &KernelRow::total_ns, short_kernel_name);
+}
+
 void write_operators(TextPage& page) {
-  const auto operators = merged_operators(page.report.traces);
-  if (operators.empty()) return;
-  int64_t all_ns = 0;
-  for (const OperatorRow& row : operators) all_ns += row.self_ns;
-  page.write_table_head("OPERATORS by own host time", operators.size(), "share");
-  for (size_t i = 0; i < page.shown(operators.size()); ++i) {
-    const OperatorRow& row = operators[i];
-    page.write_row(elide_middle(row.name, kNameColumns), row.count, row.self_ns,
-                   share_text(row.self_ns, all_ns));
-  }
-  page.canvas.end_line();
+  write_shares(page, "OPERATORS by own host time", merged_operators(page.report.traces),
+               &OperatorRow::self_ns, elide_middle);
 }
 
 void write_collectives(TextPage& page) {

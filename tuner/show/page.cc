@@ -94,8 +94,8 @@ std::string effect_rows(const std::vector<KnobEffect>& effects) {
   }
   if (rows.empty()) return "";
   return "<p class=dim>trials that differ in this knob alone; at stake is what the worst value "
-         "that "
-         "runs lacks</p><div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
+         "that runs lacks</p>"
+         "<div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
          "<th>rate by value</th></tr>" +
          rows + "</table></div>";
 }

@@ -41,8 +41,9 @@ def check_partial(path):
     if '"traceEvents": [' not in text:
         return 0
     head, _, events = text.partition('"traceEvents": [')
-    whole = events.partition("\n]")[0].rpartition("}")[0]
-    return len(json.loads(f"[{whole}}}]" if whole else "[]"))
+    # An event is a line; the last line may be torn at any byte.
+    lines = events.partition("\n]")[0].rpartition("\n")[0]
+    return len(json.loads(f"[{lines.rstrip(',')}]"))
 
 
 def kill_once(library, generator):

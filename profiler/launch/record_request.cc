@@ -66,6 +66,7 @@ const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
 
 /// Why the command left no trace, as far as its processes told.
 std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
+  if (find_note(notes, "gone")) return "what was in the folder was removed while the command ran";
   for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
   }
@@ -175,6 +176,7 @@ RecordNotes::~RecordNotes() { unlink(path_.c_str()); }
 std::vector<RecordNotes::Note> RecordNotes::read() const {
   std::vector<Note> notes;
   std::ifstream file(path_);
+  if (!file) notes.push_back({"gone", ""});
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("what") || !json["what"].is_string()) continue;

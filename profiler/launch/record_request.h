@@ -57,7 +57,7 @@ class RecordNotes {
     std::string what;  ///< python/redline/_automatic.py has the words
     std::string text;
   };
-  /// What was noted so far; lines that are no notes are left out.
+  /// What was noted so far; lines that are no notes are left out. "gone" where the file is.
   [[nodiscard]] std::vector<Note> read() const;
 
  private:

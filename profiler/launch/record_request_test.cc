@@ -105,6 +105,15 @@ TEST_F(Folder, NotesAreReadAndTornLinesLeftOut) {
   EXPECT_TRUE(std::filesystem::is_empty(path_));
 }
 
+TEST_F(Folder, NotesThatTheCommandRemovedAreMissed) {
+  ASSERT_TRUE(prepare_directory(path_));
+  const RecordNotes notes(path_);
+  EXPECT_TRUE(notes.read().empty());
+  std::filesystem::remove_all(path_);
+  ASSERT_EQ(notes.read().size(), 1U);
+  EXPECT_EQ(notes.read()[0].what, "gone");
+}
+
 TEST(Summary, CountsTheTracesAndNamesTheNextCommand) {
   EXPECT_THAT(summarise_recording("t", {{"t/a"}, {}}, {}),
               ElementsAre("1 trace in t", "next: redline report t"));
@@ -122,6 +131,7 @@ TEST(Summary, SaysWhyThereIsNone) {
   };
   EXPECT_THAT(why({}), HasSubstr("no trace in t: no process of the command loaded torch"));
   EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
+  EXPECT_THAT(why({{"gone", ""}}), HasSubstr("was removed while the command ran"));
   EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("was killed before"));
   EXPECT_EQ(why({{"torch", ""}, {"nothing", "too short"}}), "no trace in t: too short");
   EXPECT_EQ(why({{"nothing", "too short"}, {"forked", "of ranks"}}), "no trace in t: of ranks");

@@ -224,6 +224,15 @@ TEST(Copies, PageableAndPinnedApartWithTheRecordersRates) {
   EXPECT_DOUBLE_EQ(analysis.copies[1].single_bandwidth.mean, 10e9);
 }
 
+TEST(Copies, BytesBeyondTheirTypeStayAtItsLimit) {
+  const auto args = on_stream(7, 0, fmt::format(R"("bytes": {})", INT64_MAX));
+  const Analysis analysis = analysis_of(TraceText()
+                                            .slice("gpu_memcpy", "Memcpy HtoD", 0, 1000, args)
+                                            .slice("gpu_memcpy", "Memcpy HtoD", 1000, 2000, args));
+  ASSERT_EQ(analysis.copies.size(), 1U);
+  EXPECT_EQ(analysis.copies[0].bytes, INT64_MAX);
+}
+
 TEST(Steps, TimesHaveTheirSpread) {
   const StepTimes times =
       analysis_of(TraceText().step(0, 0, 100).step(1, 100, 300).step(2, 300, 900)).step_times;

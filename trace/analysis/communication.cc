@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "trace/base/saturating.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -80,7 +81,7 @@ void add_call(Collective& row, const CollectiveCall& call, Interval interval, in
   row.last_seq = call.seq;
   row.seq_recorded = call.seq_recorded;
   row.ranks = std::max(row.ranks, call.ranks);
-  if (call.bytes >= 0) row.bytes = row.bytes.value_or(0) + call.bytes;
+  if (call.bytes >= 0) row.bytes = saturating_sum(row.bytes.value_or(0), call.bytes);
   ++row.count;
   row.total_ns += interval.length_ns();
   row.exposed_ns += exposed_ns;

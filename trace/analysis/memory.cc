@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/base/saturating.h"
 #include "trace/read/args_scan.h"
 
 namespace redline::trace {
@@ -53,7 +54,7 @@ class DeviceMemory {
       : peak_(peak), begin_ns_(begin_ns), piece_ns_((end_ns - begin_ns) / kTimelinePoints + 1) {}
 
   void add(const MemoryEvent& event) {
-    growth_ += event.bytes;
+    growth_ = saturating_sum(growth_, event.bytes);
     const MemoryPoint point{event.time_ns, event.allocated >= 0 ? event.allocated : growth_,
                             std::max<int64_t>(0, event.reserved)};
     peak_.points.push_back(point);
@@ -116,7 +117,7 @@ std::vector<MemoryHolder> holders_of(const Trace& trace, const Living& living,
     const StringId name = around ? trace.slices().name[around.value] : StringId::none();
     MemoryHolder& holder = by_name[name];
     holder.name = std::string(trace.string(name));
-    holder.bytes += event->bytes;
+    holder.bytes = saturating_sum(holder.bytes, event->bytes);
     ++holder.count;
   }
   std::vector<MemoryHolder> holders;

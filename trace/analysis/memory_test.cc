@@ -77,6 +77,15 @@ TEST(Memory, TimelineKeepsEachPeakOfManyEvents) {
                             ::testing::Field(&MemoryPoint::reserved_bytes, 26'666))));
 }
 
+TEST(Memory, SumsBeyondTheirTypeStayAtItsLimit) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::empty", 0, 100'000)
+                                            .event(instant({20, INT64_MAX, 0xA}))
+                                            .event(instant({30, INT64_MAX, 0xB})));
+  ASSERT_EQ(analysis.memory.size(), 1U);
+  EXPECT_EQ(analysis.memory[0].allocated_bytes, INT64_MAX);
+}
+
 TEST(Memory, NoEventsNoEntry) {
   EXPECT_TRUE(analysis_of(TraceText().cpu_op("a", 0, 1)).memory.empty());
 }

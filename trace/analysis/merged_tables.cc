@@ -5,6 +5,8 @@
 #include <optional>
 #include <tuple>
 
+#include "trace/base/saturating.h"
+
 namespace redline::trace {
 namespace {
 
@@ -73,7 +75,7 @@ std::vector<CopyRow> merged_copies(const std::vector<Analysis>& traces) {
       [](const CopyRow& row) { return row.kind; },
       [](CopyRow& sum, const CopyRow& row) {
         sum.count += row.count;
-        sum.bytes += row.bytes;
+        sum.bytes = saturating_sum(sum.bytes, row.bytes);
         sum.total_ns += row.total_ns;
       },
       [](const CopyRow& row) { return row.total_ns; });
@@ -91,7 +93,7 @@ std::vector<Collective> merged_collectives(const std::vector<Analysis>& traces) 
             mean_rate(sum.bus_bandwidth, sum.total_ns, row.bus_bandwidth, row.total_ns);
         sum.algorithm_bandwidth =
             mean_rate(sum.algorithm_bandwidth, sum.total_ns, row.algorithm_bandwidth, row.total_ns);
-        if (sum.bytes) *sum.bytes += row.bytes.value_or(0);
+        if (sum.bytes) sum.bytes = saturating_sum(*sum.bytes, row.bytes.value_or(0));
         sum.count += row.count;
         sum.total_ns += row.total_ns;
         sum.exposed_ns += row.exposed_ns;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/analysis/communication.h"
+#include "trace/base/saturating.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -203,7 +204,7 @@ std::vector<CopyRow> copy_table(const Trace& trace, const DeviceTable& device) {
     CopySums& row = rows.row(work.name);
     ++row.count;
     row.total_ns += work.interval.length_ns();
-    row.bytes += work.bytes;
+    row.bytes = saturating_sum(row.bytes, work.bytes);
     if (const double bandwidth = bandwidth_of(work); bandwidth > 0) {
       row.bandwidths.push_back(bandwidth);
     }

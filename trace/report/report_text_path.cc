@@ -55,7 +55,7 @@ void write_critical_path(TextPage& page) {
   if (!analysis.critical_path || analysis.critical_path->steps == 0) return;
   const CriticalPath& path = *analysis.critical_path;
   const int64_t step_ns = std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0});
-  if (step_ns == 0) return;
+  if (step_ns == 0 || path.names.empty()) return;
   page.write_title("CRITICAL PATH" + of_rank(page.report, analysis), path.names.size(), 52);
   page.canvas.right("parts", 8, Hue::kDim)
       .right("a step", 10, Hue::kDim)

@@ -175,6 +175,27 @@ Measurement::Series Measurement::combined() const {
   return sum;
 }
 
+double Measurement::Window::seconds() const {
+  int64_t sum = 0;
+  for (const Span& span : spans) sum += span.end_ns - span.begin_ns;
+  return 1e-9 * static_cast<double>(sum);
+}
+
+Measurement::Window Measurement::trained(const Series& all, size_t first) {
+  Window window;
+  for (size_t i = first + 1; i < all.size(); ++i) {
+    const Point& before = all[i - 1];
+    const Point& after = all[i];
+    if (after.evaluation_ns > before.evaluation_ns) continue;
+    if (window.spans.empty() || window.spans.back().end_ns != before.time_ns) {
+      window.spans.push_back({before.time_ns, before.time_ns});
+    }
+    window.spans.back().end_ns = after.time_ns;
+    window.samples += after.samples - before.samples;
+  }
+  return window;
+}
+
 std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) const {
   const Series all = combined();
   if (all.size() < kAlwaysDropped + kFewestBlocks + 1) return std::nullopt;
@@ -207,7 +228,7 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   Steady result;
   result.steps = all[last].steps - all[first].steps;
   result.time_ns = training_ns(first, last);
-  result.window = {all[first].time_ns, all[last].time_ns, all[last].samples - all[first].samples};
+  result.window = trained(all, first);
   result.half_width = student_t95(static_cast<int64_t>(blocks) - 1) * error / mean;
   result.blocks = values;
   const double rate = 1 / seconds_per_sample(first, last);

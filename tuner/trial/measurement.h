@@ -60,11 +60,16 @@ class Measurement {
   [[nodiscard]] std::optional<Throughput> estimate(int64_t least_steps) const;
   [[nodiscard]] std::optional<Throughput> estimate() const { return estimate(plan_.min_steps); }
 
-  /// What the estimate is of; CLOCK_MONOTONIC.
+  /// What the estimate is of, less the reports between which some rank evaluated; CLOCK_MONOTONIC.
   struct Window {
-    int64_t begin_ns = 0;
-    int64_t end_ns = 0;
+    struct Span {
+      int64_t begin_ns;
+      int64_t end_ns;
+    };
+    std::vector<Span> spans;  ///< in order, apart from each other
     double samples = 0;
+
+    [[nodiscard]] double seconds() const;
   };
   [[nodiscard]] std::optional<Window> window(int64_t least_steps) const;
 
@@ -94,6 +99,7 @@ class Measurement {
   template <typename Value>
   [[nodiscard]] int64_t median(Value of) const;
   [[nodiscard]] Series combined() const;
+  [[nodiscard]] static Window trained(const Series& all, size_t first);
   [[nodiscard]] std::optional<Steady> steady(int64_t least_steps) const;
 
   Plan plan_;

@@ -106,6 +106,20 @@ TEST(Measurement, EvaluationIsNoTimeOfTheSamples) {
   EXPECT_NEAR(second_of_two.estimate()->samples_per_s, 6400, 1e-6);
 }
 
+TEST(Measurement, EvaluationIsNotInTheWindowWhoseEnergyCounts) {
+  Measurement measurement(plan());
+  train_and_evaluate(measurement, 0, 2, false);
+  train_and_evaluate(measurement, 1, 2, true);
+  const auto window = measurement.window(10);
+  ASSERT_TRUE(window);
+  // Up to the report before each evaluation, and from the one after it.
+  ASSERT_EQ(window->spans.size(), 8U) << "less warm-up";
+  for (const auto& span : window->spans) EXPECT_LE(span.end_ns - span.begin_ns, 90 * kMillisecond);
+  EXPECT_EQ(window->spans[1].end_ns - window->spans[1].begin_ns, 90 * kMillisecond);
+  EXPECT_EQ(window->spans[2].begin_ns - window->spans[1].end_ns, 210 * kMillisecond);
+  EXPECT_NEAR(window->samples / window->seconds(), 6400, 1e-6);
+}
+
 TEST(Measurement, ASignOfLifeBetweenStepsIsNoStep) {
   Measurement measurement(plan());
   train(measurement, 0, 1, 100, 32, ten_milliseconds);

@@ -54,15 +54,24 @@ std::optional<HostUse> TrialResources::host_use() const {
   return use;
 }
 
+std::optional<double> TrialResources::joules_of(const Measurement::Window& window) const {
+  double sum = 0;
+  for (const Measurement::Window::Span& span : window.spans) {
+    const auto joules = energy_.between(span.begin_ns, span.end_ns);
+    if (!joules) return std::nullopt;
+    sum += *joules;
+  }
+  return sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
 void TrialResources::add_energy(const std::optional<Measurement::Window>& window,
                                 Objective objective, TrialResult& result) const {
-  const auto joules = window ? energy_.between(window->begin_ns, window->end_ns) : std::nullopt;
-  if (joules && *joules > 0) result.joules_per_sample = *joules / window->samples;
+  const auto joules = window ? joules_of(*window) : std::nullopt;
+  if (joules) result.joules_per_sample = *joules / window->samples;
   if (objective != Objective::kSamplesPerJoule) return;
   if (result.joules_per_sample) {
-    const double seconds = 1e-9 * static_cast<double>(window->end_ns - window->begin_ns);
     result.samples_per_joule =
-        samples_per_joule(*result.joules_per_sample, *result.throughput, seconds);
+        samples_per_joule(*result.joules_per_sample, *result.throughput, window->seconds());
     return;
   }
   result.throughput.reset();

@@ -38,6 +38,8 @@ class TrialResources {
                   TrialResult& result) const;
 
  private:
+  [[nodiscard]] std::optional<double> joules_of(const Measurement::Window& window) const;
+
   MemoryWatch memory_;
   MachineWatch machine_;
   std::optional<TrialGpus> gpus_;

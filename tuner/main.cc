@@ -248,7 +248,7 @@ int run(const Options& options) {
     fmt::print(stderr, "autotune: {}: none of its {} trial{} succeeded; started over\n",
                options.study, dropped, dropped == 1 ? "" : "s");
   }
-  History history(*space);
+  History history(*space, options.objective);
   Result<std::vector<FinishedTrial>> finished = study->finished();
   if (!finished) return fail(options.study + ": " + finished.error());
 

@@ -194,6 +194,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   options.budget.time = *parse_duration(budget);
   options.json = format == "json";
   options.slurm = launcher == "slurm";
+  if (!options.metric_regex.empty()) options.objective = Objective::kMetric;
   if (objective == "energy") options.objective = Objective::kSamplesPerJoule;
   if (options.slurm) options.command = under_srun(options.command);
   if (!memory_limit.empty()) options.memory_limit_bytes = *parse_size(memory_limit);

@@ -32,14 +32,14 @@ Options options_of(const StudyContent& study) {
   options.command = study.identity.command;
   options.memory_limit_bytes = study.identity.memory_limit_bytes;
   options.metric_regex = study.identity.metric_regex;
-  if (study.identity.objective == "energy") options.objective = Objective::kSamplesPerJoule;
+  options.objective = study.identity.searched_for();
   return options;
 }
 
 std::string table_text(const StudyContent& study, const Style& style) {
   const Table table(study.space, style, options_of(study).objective);
   std::string text = table.column_names();
-  History history(study.space);
+  History history(study.space, study.identity.searched_for());
   for (const FinishedTrial& trial : study.trials) {
     history.add(trial);
     text += table.line(history);

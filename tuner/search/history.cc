@@ -64,11 +64,8 @@ std::chrono::nanoseconds History::time_used() const {
   return used;
 }
 
-Objective History::objective() const {
-  const bool energy = std::any_of(trials_.begin(), trials_.end(), [](const FinishedTrial& trial) {
-    return trial.result.samples_per_joule.has_value();
-  });
-  return energy ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;
+Objective History::rate() const {
+  return objective_ == Objective::kMetric ? objective_ : Objective::kSamplesPerSecond;
 }
 
 bool History::ran_side_by_side() const {

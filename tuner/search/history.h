@@ -30,7 +30,7 @@ struct FinishedTrial {
   [[nodiscard]] bool ok() const {
     return result.outcome == Outcome::kOk && result.throughput.has_value();
   }
-  /// What the search compares, where ok(): samples/s, or samples per joule.
+  /// What the search compares, where ok(): of the objective.
   [[nodiscard]] const Throughput& score() const {
     return result.samples_per_joule ? *result.samples_per_joule : *result.throughput;
   }
@@ -40,7 +40,8 @@ struct FinishedTrial {
 
 class History {
  public:
-  explicit History(const Space& space) : space_(&space) {}
+  explicit History(const Space& space, Objective objective = Objective::kSamplesPerSecond)
+      : space_(&space), objective_(objective) {}
 
   void add(FinishedTrial trial);
   [[nodiscard]] const std::vector<FinishedTrial>& trials() const { return trials_; }
@@ -64,12 +65,15 @@ class History {
   [[nodiscard]] int64_t out_of_memory_count() const;
   /// The time of all trials; of those that ran side by side each counts for its part.
   [[nodiscard]] std::chrono::nanoseconds time_used() const;
-  [[nodiscard]] Objective objective() const;
+  [[nodiscard]] Objective objective() const { return objective_; }
+  /// What TrialResult::throughput is: of a search for samples per joule still samples/s.
+  [[nodiscard]] Objective rate() const;
   /// Some trials had others beside them; the confirming ones never have.
   [[nodiscard]] bool ran_side_by_side() const;
 
  private:
   const Space* space_;
+  Objective objective_;
   std::vector<FinishedTrial> trials_;
   std::vector<Config> canonical_;  // of each trial: asked for again and again
 };

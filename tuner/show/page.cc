@@ -108,7 +108,7 @@ std::string trial_rows(const History& history, const Space& space,
   const bool metered = std::any_of(
       history.trials().begin(), history.trials().end(),
       [](const FinishedTrial& trial) { return trial.result.joules_per_sample.has_value(); });
-  head += "<th class=number>samples/s</th>";
+  head += fmt::format("<th class=number>{}</th>", unit_of(history.rate()));
   if (metered) head += "<th class=number>J a sample</th>";
   head +=
       "<th class=number>memory</th><th class=number>data wait</th>"

@@ -58,6 +58,12 @@ std::string plural(int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string objective_text(const Options& options) {
+  if (!options.metric_regex.empty()) return options.metric_regex;
+  const bool by_time = options.objective == Objective::kSamplesPerSecond;
+  return std::string(unit_of(options.objective)) + (by_time ? ", end to end" : ", of all GPUs");
+}
+
 /// The last one stands for the others: neighbours stay for a while.
 std::string disturbance_line(const History& history) {
   int64_t count = 0;
@@ -86,14 +92,8 @@ Table::Table(const Space& space, Style style, Objective objective)
 }
 
 std::string Table::head(const Options& options) const {
-  std::vector<std::string> parts = {
-      "autotune",
-      options.metric_regex.empty()
-          ? std::string("objective ") + unit_of(options.objective) +
-                (options.objective == Objective::kSamplesPerSecond ? ", end to end"
-                                                                   : ", of all GPUs")
-          : "objective " + options.metric_regex,
-      "budget " + duration_text(options.budget.time)};
+  std::vector<std::string> parts = {"autotune", "objective " + objective_text(options),
+                                    "budget " + duration_text(options.budget.time)};
   if (options.budget.max_trials > 0) {
     parts.push_back("at most " + plural(options.budget.max_trials, "trial"));
   }

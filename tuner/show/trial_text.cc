@@ -15,9 +15,9 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
   std::string text = fmt::format("trial {}  {}  {}\n  {}\n", trial.id, to_string(result.outcome),
                                  trial.why, config_text(history.effective(trial.config), ", "));
   if (trial.ok()) {
-    text += fmt::format("  {} samples/s ({} to {}, 95 %)",
-                        number_text(result.throughput->samples_per_s),
-                        number_text(result.throughput->low), number_text(result.throughput->high));
+    text += fmt::format("  {} {} ({} to {}, 95 %)", number_text(result.throughput->samples_per_s),
+                        unit_of(history.rate()), number_text(result.throughput->low),
+                        number_text(result.throughput->high));
     // What a job's own metric says has none.
     if (result.steps > 0) text += " over " + trace::format_plural(result.steps, "step");
     text += "\n";
@@ -26,7 +26,7 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
   if (result.joules_per_sample) {
     text += fmt::format("  {} J a sample\n", number_text(*result.joules_per_sample));
   }
-  if (result.host_use) {
+  if (result.host_use && result.host_use->memory_bytes > 0) {
     text += fmt::format("  host: {} of memory, {} of /dev/shm\n",
                         size_text(result.host_use->memory_bytes),
                         size_text(result.host_use->shm_bytes));

@@ -54,7 +54,7 @@ std::string tune_json(const History& history, const std::optional<Best>& best,
   json["study"] = options.study;
   json["stopped"] = stopped;
   json["oom_trials"] = history.out_of_memory_count();
-  json["objective"] = unit_of(options.objective);
+  json["objective"] = options.metric_regex.empty() ? unit_of(options.objective) : "metric";
   json["trials"] = OrderedJson::array();
   for (const FinishedTrial& trial : history.trials()) {
     json["trials"].push_back(trial_json(trial, history));

@@ -169,7 +169,7 @@ std::string Study::trial_directory(int64_t id) const {
 }
 
 History StudyContent::history() const {
-  History history(space);
+  History history(space, identity.searched_for());
   for (const FinishedTrial& trial : trials) history.add(trial);
   return history;
 }

@@ -33,10 +33,8 @@ std::optional<double> rate_of(const FinishedTrial& trial) {
   return trial.ok() ? std::optional(trial.score().samples_per_s) : std::nullopt;
 }
 
-std::string hint_of(const FinishedTrial& trial) {
-  const char* unit = unit_of(trial.result.samples_per_joule ? Objective::kSamplesPerJoule
-                                                            : Objective::kSamplesPerSecond);
-  const std::string ended = trial.ok() ? number_text(*rate_of(trial)) + " " + unit
+std::string hint_of(const FinishedTrial& trial, Objective objective) {
+  const std::string ended = trial.ok() ? number_text(*rate_of(trial)) + " " + unit_of(objective)
                                        : std::string(to_string(trial.result.outcome));
   return fmt::format("trial {}: {}", trial.id, ended);
 }
@@ -118,10 +116,11 @@ std::vector<BatchSeries> batch_series(const History& history) {
       series.name = stratum_name(history, stratum);
       series.frontier = find_frontier(history, trial.config);
     }
-    series.marks.push_back({.trial = trial.id,
-                            .x = static_cast<double>(*size),
-                            .rate = rate_of(trial),
-                            .hint = fmt::format("batch size {}, {}", *size, hint_of(trial))});
+    series.marks.push_back(
+        {.trial = trial.id,
+         .x = static_cast<double>(*size),
+         .rate = rate_of(trial),
+         .hint = fmt::format("batch size {}, {}", *size, hint_of(trial, history.objective()))});
   }
   std::vector<BatchSeries> result;
   for (auto& [stratum, series] : strata) {
@@ -143,7 +142,7 @@ std::vector<TrialMark> convergence(const History& history) {
                      .x = static_cast<double>(marks.size() + 1),
                      .rate = rate,
                      .is_best = rate.value_or(0) > best,
-                     .hint = hint_of(trial)});
+                     .hint = hint_of(trial, history.objective())});
     best = std::max(best, rate.value_or(0));
   }
   return marks;

@@ -5,6 +5,11 @@
 namespace redline::tuner {
 using Json = nlohmann::json;
 
+Objective StudyIdentity::searched_for() const {
+  if (!metric_regex.empty()) return Objective::kMetric;
+  return objective == "energy" ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;
+}
+
 std::vector<IdentityPart> parts_of(const StudyIdentity& identity) {
   return {{"command", "command",
            Json(identity.command).dump(-1, ' ', false, Json::error_handler_t::replace)},

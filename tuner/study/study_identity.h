@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tuner/study/database.h"
+#include "tuner/trial/trial.h"
 
 namespace redline::tuner {
 
@@ -17,8 +18,10 @@ struct StudyIdentity {
   std::optional<uint64_t> memory_limit_bytes;
   std::string metric_regex;
   std::string memory_metric_regex;
-  std::string objective = {};  ///< empty: samples/s
+  std::string objective = {};  ///< "energy" or empty
   std::string share = {};      ///< what a trial has of the machine; empty: all of it
+
+  [[nodiscard]] Objective searched_for() const;
 };
 
 /// A row of the study's table, and what users call it.

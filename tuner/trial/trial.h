@@ -45,6 +45,7 @@ struct Throughput {
 enum class Objective : uint8_t {
   kSamplesPerSecond,
   kSamplesPerJoule,
+  kMetric,  ///< what the command says itself: its unit is not known
 };
 
 /// Of the host, by all processes of a trial.

@@ -112,7 +112,15 @@ std::string config_text(const Config& config, const std::string& separator) {
 }
 
 const char* unit_of(Objective objective) {
-  return objective == Objective::kSamplesPerJoule ? "samples/J" : "samples/s";
+  switch (objective) {
+    case Objective::kSamplesPerJoule:
+      return "samples/J";
+    case Objective::kMetric:
+      return "by --metric";
+    case Objective::kSamplesPerSecond:
+      break;
+  }
+  return "samples/s";
 }
 
 std::string shell_text(const std::vector<std::string>& command) {

@@ -31,7 +31,7 @@ namespace redline::tuner {
 /// The command as a POSIX shell would read it back.
 [[nodiscard]] std::string shell_text(const std::vector<std::string>& command);
 
-/// "samples/s" or "samples/J".
+/// "samples/s", "samples/J" or "by --metric".
 [[nodiscard]] const char* unit_of(Objective objective);
 
 /// Symbols and control sequences for where the output goes.

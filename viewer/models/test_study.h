@@ -13,13 +13,17 @@ namespace redline::viewer {
 
 class TestStudy {
  public:
-  explicit TestStudy(const std::string& path)
+  /// As with --objective and --metric.
+  explicit TestStudy(const std::string& path, const std::string& objective = "",
+                     const std::string& metric = "")
       : space_(*tuner::make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"},
                                   {"python", "train.py"},
                                   {.gpu = true, .cores = 8, .memory_available_bytes = {}})) {
     tuner::StudyIdentity identity;
     identity.command = {"python", "train.py"};
     identity.space = space_.signature();
+    identity.objective = objective;
+    identity.metric_regex = metric;
     auto study = tuner::Study::open(path, identity, false);
     EXPECT_TRUE(study.has_value()) << study.error();
     if (study) study_.emplace(*std::move(study));

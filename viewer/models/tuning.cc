@@ -114,12 +114,16 @@ void drop_empty_columns(Table& table) {
   }
 }
 
+const char* rate_name(const History& history) {
+  return history.objective() == tuner::Objective::kMetric ? "By --metric" : "Samples/s";
+}
+
 Table trial_table(const tuner::StudyContent& study, const History& history,
                   const std::vector<TrialDetails>& details) {
   const std::vector<std::string> knobs = knob_names(study.space);
   Table table{"Trials", {{"Trial", Unit::kCount}}, {}};
   for (const std::string& knob : knobs) table.columns.push_back({knob, unit_of(study.space, knob)});
-  table.columns.insert(table.columns.end(), {{"Samples/s", Unit::kRate},
+  table.columns.insert(table.columns.end(), {{rate_name(history), Unit::kRate},
                                              {"J a sample", Unit::kRate},
                                              {"Memory", Unit::kBytes},
                                              {"Data wait", Unit::kShare},

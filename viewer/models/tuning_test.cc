@@ -74,7 +74,7 @@ TEST_F(TuningOf, AKnobMattersByWhatItChangesAlone) {
 }
 
 TEST_F(TuningOf, ASearchForEnergyIsNotMeasuredInSamplesASecond) {
-  TestStudy study(path());
+  TestStudy study(path(), "energy");
   study.trial({}, 1000, "default", 0.5);
   study.trial({{"batch_size", "64"}}, 800, "batch", 0.0625);
   const auto tuning = load_tuning(path());
@@ -83,6 +83,14 @@ TEST_F(TuningOf, ASearchForEnergyIsNotMeasuredInSamplesASecond) {
   EXPECT_EQ(tuning->batches.title, "Samples/J by batch size");
   EXPECT_EQ(tuning->trials.columns[5].title, "J a sample");
   EXPECT_EQ(cells(tuning->trials, 1)[5], "0.0625");
+}
+
+TEST_F(TuningOf, AMetricIsInNoUnitThatWeKnow) {
+  TestStudy study(path(), "", "loss ([0-9.]+)");
+  study.trial({}, 1000, "default");
+  const auto tuning = load_tuning(path());
+  EXPECT_EQ(tuning->rate, "1,000 by --metric");
+  EXPECT_EQ(tuning->trials.columns[4].title, "By --metric");
 }
 
 TEST_F(TuningOf, EveryTrialIsARow) {

@@ -130,6 +130,7 @@ class TrialReporter:
         self.loader_batches = 0
         self.data_wait_ns = 0
         self.evaluation = EvaluationTime()
+        self.times_at_step = (0, 0)  # of waits and evaluations; a step may be sent later, at exit
         self.last_line = 0.0
         self.last_check = 0.0
         self.loss = None
@@ -188,6 +189,7 @@ class TrialReporter:
             return
         self.step_ns = time.monotonic_ns()
         self.evaluation.step_ended(self.step_ns)
+        self.times_at_step = (self.data_wait_ns, self.evaluation.total_ns)
         self.steps += 1
         self.samples += self.new_samples
         self.new_samples = 0
@@ -213,10 +215,11 @@ class TrialReporter:
 
     def _send_totals(self, t, steps, samples):
         fields = {} if self.memory is None else {"memory": self.memory, "capacity": self.capacity}
+        data_wait_ns, evaluation_ns = self.times_at_step
         if self.loader_batches:
-            fields["wait"] = self.data_wait_ns
-        if self.evaluation.total_ns:
-            fields["evaluation"] = self.evaluation.total_ns
+            fields["wait"] = data_wait_ns
+        if evaluation_ns:
+            fields["evaluation"] = evaluation_ns
         if self.epoch:
             fields["epoch"] = self.epoch
         _, world_size = rank_and_world_size()

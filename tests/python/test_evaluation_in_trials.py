@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import sys
+import time
 
 import pytest
 from knob_runs import of_type
@@ -33,7 +34,9 @@ def test_a_teacher_and_unlabelled_data_are_training(with_knobs):
     assert "evaluation" not in last
 
 
-def test_a_long_evaluation_shows_life(repo_root, tmp_path, monkeypatch):
+@pytest.fixture
+def reporter(repo_root, tmp_path, monkeypatch):
+    """A TrialReporter, and lines(): what it has sent."""
     monkeypatch.syspath_prepend(repo_root / "python")
     for name in [name for name in sys.modules if name.partition(".")[0] == "redline"]:
         monkeypatch.delitem(sys.modules, name)
@@ -43,17 +46,37 @@ def test_a_long_evaluation_shows_life(repo_root, tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     os.mkfifo(path)
     keeper = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-    try:
-        reporter = TrialReporter(str(path))
-        reporter.add_batch(8, 0)
-        reporter.add_step()
-        for _ in range(2):
-            reporter.last_line = 0.0  # long ago
-            reporter.forward(gradients=False)
-            reporter.forward(gradients=False)
-        lines = [json.loads(line) for line in os.read(keeper, 65536).splitlines()]
-    finally:
-        os.close(keeper)
+    yield TrialReporter(str(path)), lambda: [json.loads(line) for line in os.read(keeper, 65536).splitlines()]
+    os.close(keeper)
+
+
+def test_a_long_evaluation_shows_life(reporter):
+    reporter, read_lines = reporter
+    reporter.add_batch(8, 0)
+    reporter.add_step()
+    for _ in range(2):
+        reporter.last_line = 0.0  # long ago
+        reporter.forward(gradients=False)
+        reporter.forward(gradients=False)
+    lines = read_lines()
     assert [(line["steps"], line["samples"]) for line in lines] == [(1, 8)] * 3
     times = [line["t"] for line in lines]
     assert times == sorted(set(times))
+
+
+def test_a_step_that_is_sent_at_exit_tells_the_times_up_to_itself(reporter):
+    reporter, read_lines = reporter
+    reporter.add_batch(8, 3)
+    reporter.add_step()
+    reporter.last_line = time.monotonic() + 1000  # no line for the next step
+    reporter.add_batch(8, 4)
+    reporter.add_step()
+    reporter.evaluation.other_batch()
+    reporter.forward(gradients=False)
+    reporter.ask_for_batch(time.monotonic_ns())
+    reporter.add_batch(8, 5)
+    reporter._flush()
+    last = read_lines()[-1]
+    assert (last["steps"], last["samples"], last["wait"]) == (2, 16, 7)
+    assert "evaluation" not in last
+    assert reporter.evaluation.total_ns > 0

@@ -65,6 +65,11 @@ TEST(AdviceGpu, TensorCoresUnused) {
   EXPECT_EQ(finding.knob, "amp=off,fp16");
   EXPECT_EQ(finding.events[0].name, "volta_sgemm_128x64_nn");
   EXPECT_THAT(rules("volta_fp16_s884gemm"), Not(HasRule("tensor_cores_unused")));
+  EXPECT_THAT(rules("sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x32_cublas"),
+              Not(HasRule("tensor_cores_unused")));
+  EXPECT_THAT(rules("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_"
+                    "warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas"),
+              HasRule("tensor_cores_unused"));
   EXPECT_THAT(rules("elementwise_kernel"), Not(HasRule("tensor_cores_unused")));
   EXPECT_THAT(rules("fbgemm_gpu::permute_kernel"), Not(HasRule("tensor_cores_unused")));
   EXPECT_THAT(advice_on(gpu_step(60 * kMs, "sgemm", gpu("P100", 6, 0))),

@@ -114,6 +114,8 @@ void add_device_time(const Trace& trace, const NameKinds& names, const DeviceTab
 }  // namespace
 
 bool uses_tensor_cores(std::string_view kernel_name) {
+  // cuBLAS's products in FP32 have names like those for the Tensor Cores, but for this.
+  if (kernel_name.find("_ffma_") != std::string_view::npos) return false;
   // https://github.com/NVIDIA/PyProf/blob/fd1b2902/pyprof/prof/tc.py, with the names of Hopper's
   // and later libraries.
   constexpr std::array kParts = {"h884",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -25,9 +26,25 @@ std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
     collectives.push_back(find_collective_calls(*trace, find_device_work(*trace, names),
                                                 build_host_tree(*trace, names)));
   }
+  // A rank has one clock for all its recordings; the last one with collectives tells it.
   std::vector<RankTrace> ranks;
-  for (size_t i = 0; i < traces.size(); ++i) ranks.push_back({traces[i].get(), &collectives[i]});
-  return align_clocks(ranks.size(), match_collectives(ranks));
+  std::vector<size_t> rank_of;
+  std::map<int, size_t> known;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const auto number = traces[i]->metadata().rank;
+    const size_t rank = number ? known.emplace(*number, ranks.size()).first->second : ranks.size();
+    rank_of.push_back(rank);
+    const RankTrace trace{traces[i].get(), &collectives[i]};
+    if (rank == ranks.size()) {
+      ranks.push_back(trace);
+    } else if (!collectives[i].calls.empty()) {
+      ranks[rank] = trace;
+    }
+  }
+  const auto of_ranks = align_clocks(ranks.size(), match_collectives(ranks));
+  std::vector<std::optional<ClockOffset>> clocks;
+  for (const size_t rank : rank_of) clocks.push_back(of_ranks[rank]);
+  return clocks;
 }
 
 std::string label_of(const Trace& trace) {

@@ -107,6 +107,25 @@ TEST_F(Merge, KeepsProcessesAndLaunchesOfRanksApart) {
   EXPECT_EQ(counters.size(), 2U);
 }
 
+TEST_F(Merge, ALaterRecordingOfARankKeepsItsPlace) {
+  constexpr int64_t kLater = 12'000'000'000;
+  const auto done =
+      merge_traces(Traces{rank(0, 0), rank(0, kLater), rank(1, 123'000), rank(1, kLater + 123'000)},
+                   path("all.json"));
+  ASSERT_TRUE(done) << done.error();
+  EXPECT_EQ((*done)[1].clock->offset_ns, 0);
+  EXPECT_EQ((*done)[2].clock->offset_ns, -123'000);
+  EXPECT_EQ((*done)[3].clock->offset_ns, -123'000);
+  const auto trace = *read_trace(path("all.json"));
+  std::map<int64_t, int> ends;
+  for_each_slice(*trace, [&](SliceId slice, Category category) {
+    if (category == Category::kKernel) ++ends[interval_of(*trace, slice).end_ns];
+  });
+  ASSERT_EQ(ends.size(), 10U);
+  EXPECT_EQ(ends.rbegin()->first - ends.begin()->first, kLater + 4'000'000);
+  for (const auto& [end_ns, count] : ends) EXPECT_EQ(count, 2) << end_ns;
+}
+
 TEST_F(Merge, WhatCannotBeAlignedKeepsItsClock) {
   TraceText alone;
   alone.rank(1, 2).cpu_op("aten::mm", 5'000, 6'000);

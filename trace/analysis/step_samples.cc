@@ -1,26 +1,37 @@
 #include "trace/analysis/step_samples.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 
 #include "trace/analysis/collective_names.h"
+#include "trace/analysis/rank_weights.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
 namespace {
 
+// Of one recording. The sample of its step i is i + `shift`; those below 0 count for means only.
 class Sampler {
  public:
-  Sampler(const Analysis& analysis, size_t step_count, double weight, RunSamples& samples)
+  struct Weights {
+    double rank;  ///< in a sample
+    double step;  ///< in a mean
+  };
+  Sampler(const Analysis& analysis, std::ptrdiff_t shift, Weights weights, RunSamples& samples)
       : analysis_(analysis),
         trace_(*analysis.trace),
-        step_count_(step_count),
-        weight_(weight),
+        shift_(shift),
+        weights_(weights),
         samples_(samples) {}
 
   void add_all() {
-    for (size_t i = 0; i < step_count_; ++i) {
-      samples_.step_ns[i] += weight_ * static_cast<double>(analysis_.steps[i].window.length_ns());
+    for (size_t i = 0; i < analysis_.steps.size(); ++i) {
+      const auto sample = sample_of(i);
+      if (sample < 0) continue;
+      samples_.step_ns[static_cast<size_t>(sample)] +=
+          weights_.rank * static_cast<double>(analysis_.steps[i].window.length_ns());
     }
     add_device_work();
     add_operators();
@@ -28,40 +39,46 @@ class Sampler {
   }
 
  private:
-  // The step in whose window `time_ns` lies; step_count_ if none.
-  [[nodiscard]] size_t step_at(int64_t time_ns) const {
-    const auto end = analysis_.steps.begin() + static_cast<std::ptrdiff_t>(step_count_);
-    const auto step = std::partition_point(analysis_.steps.begin(), end, [&](const Step& each) {
+  [[nodiscard]] std::ptrdiff_t sample_of(size_t step) const {
+    return static_cast<std::ptrdiff_t>(step) + shift_;
+  }
+
+  // The step in whose window `time_ns` lies.
+  [[nodiscard]] std::optional<size_t> step_at(int64_t time_ns) const {
+    const std::vector<Step>& steps = analysis_.steps;
+    const auto step = std::partition_point(steps.begin(), steps.end(), [&](const Step& each) {
       return each.window.end_ns <= time_ns;
     });
-    if (step == end || step->window.begin_ns > time_ns) return step_count_;
-    return static_cast<size_t>(step - analysis_.steps.begin());
+    if (step == steps.end() || step->window.begin_ns > time_ns) return std::nullopt;
+    return static_cast<size_t>(step - steps.begin());
   }
 
   NameSamples& samples_of(SamplesByName& table, std::string_view name) {
     NameSamples& samples = table[std::string(name)];
     samples.ns.resize(samples_.step_ns.size());
-    samples.count.resize(samples_.step_ns.size());
     return samples;
   }
 
   void add(NameSamples& samples, size_t step, int64_t length_ns) const {
-    samples.ns[step] += weight_ * static_cast<double>(length_ns);
-    samples.count[step] += weight_;
+    samples.mean_ns += weights_.step * static_cast<double>(length_ns);
+    samples.mean_count += weights_.step;
+    const auto sample = sample_of(step);
+    if (sample < 0) return;
+    samples.ns[static_cast<size_t>(sample)] += weights_.rank * static_cast<double>(length_ns);
   }
 
   void add_device_work() {
     std::array<std::vector<NameSamples*>, 2> known;  // by StringId
     for (auto& table : known) table.resize(trace_.string_count());
     for (const DeviceWork& work : analysis_.device_work.rows) {
-      const size_t step = step_at(work.interval.begin_ns);
-      if (step == step_count_) continue;
+      const auto step = step_at(work.interval.begin_ns);
+      if (!step) continue;
       NameSamples*& samples = known[work.is_kernel() ? 0 : 1][work.name.value];
       if (samples == nullptr) {
         samples = &samples_of(work.is_kernel() ? samples_.kernels : samples_.copies,
                               trace_.string(work.name));
       }
-      add(*samples, step, work.interval.length_ns());
+      add(*samples, *step, work.interval.length_ns());
     }
   }
 
@@ -71,31 +88,31 @@ class Sampler {
     const auto& names = trace_.slices().name;
     for_each_slice(trace_, [&](SliceId slice, Category category) {
       if (!is_host_node(category)) return;
-      const size_t step = step_at(interval_of(trace_, slice).begin_ns);
-      if (step == step_count_) return;
+      const auto step = step_at(interval_of(trace_, slice).begin_ns);
+      if (!step) return;
       NameSamples*& samples = known[names[slice.value].value];
       if (samples == nullptr) {
         const std::string_view name = name_of(trace_, slice);
         if (is_step_name(name) || is_communication_op(name)) return;
         samples = &samples_of(samples_.operators, name);
       }
-      add(*samples, step, self_ns[slice.value]);
+      add(*samples, *step, self_ns[slice.value]);
     });
   }
 
   void add_collectives() {
     for (const CollectiveCall& call : analysis_.communication.collectives.calls) {
       const Interval interval = interval_of(trace_, call.slice);
-      const size_t step = step_at(interval.begin_ns);
-      if (step == step_count_) continue;
-      add(samples_of(samples_.collectives, kind_name(call.kind)), step, interval.length_ns());
+      const auto step = step_at(interval.begin_ns);
+      if (!step) continue;
+      add(samples_of(samples_.collectives, kind_name(call.kind)), *step, interval.length_ns());
     }
   }
 
   const Analysis& analysis_;
   const Trace& trace_;
-  const size_t step_count_;
-  const double weight_;
+  const std::ptrdiff_t shift_;
+  const Weights weights_;
   RunSamples& samples_;
 };
 
@@ -103,12 +120,24 @@ class Sampler {
 
 RunSamples sample_steps(const std::vector<Analysis>& traces) {
   RunSamples samples;
-  if (traces.empty()) return samples;
-  size_t steps = traces.front().steps.size();
-  for (const Analysis& analysis : traces) steps = std::min(steps, analysis.steps.size());
+  const auto ranks = recordings_of_ranks(traces);
+  if (ranks.empty()) return samples;
+  std::vector<size_t> rank_steps;
+  for (const std::vector<size_t>& recordings : ranks) {
+    rank_steps.push_back(0);
+    for (const size_t i : recordings) rank_steps.back() += traces[i].steps.size();
+  }
+  const size_t steps = *std::min_element(rank_steps.begin(), rank_steps.end());
   samples.step_ns.resize(steps);
-  const double weight = 1 / static_cast<double>(traces.size());
-  for (const Analysis& analysis : traces) Sampler(analysis, steps, weight, samples).add_all();
+  const double weight = 1 / static_cast<double>(ranks.size());
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const Sampler::Weights weights{weight, weight / static_cast<double>(rank_steps[rank])};
+    auto shift = static_cast<std::ptrdiff_t>(steps) - static_cast<std::ptrdiff_t>(rank_steps[rank]);
+    for (const size_t i : ranks[rank]) {
+      Sampler(traces[i], shift, weights, samples).add_all();
+      shift += static_cast<std::ptrdiff_t>(traces[i].steps.size());
+    }
+  }
   return samples;
 }
 

@@ -10,10 +10,11 @@
 
 namespace redline::trace {
 
-/// One entry a step, means over the ranks.
+/// One entry a step, means over the ranks; `mean_ns` and `mean_count` of all steps.
 struct NameSamples {
   std::vector<double> ns;
-  std::vector<double> count;
+  double mean_ns = 0;
+  double mean_count = 0;
 };
 using SamplesByName = std::map<std::string, NameSamples>;
 
@@ -25,8 +26,8 @@ struct RunSamples {
   SamplesByName copies;       ///< by kind, memsets too
 };
 
-/// The steps that all traces have. Work counts for the step in whose window it begins; what lies
-/// outside all steps does not count.
+/// The last steps, as many as all ranks have; a rank's recordings follow each other. Work counts
+/// for the step in whose window it begins; what lies outside all steps does not count.
 [[nodiscard]] RunSamples sample_steps(const std::vector<Analysis>& traces);
 
 }  // namespace redline::trace

@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
 #include <set>
 
 #include "trace/analysis/analysis.h"
+#include "trace/analysis/rank_weights.h"
 #include "trace/analysis/step_samples.h"
 
 namespace redline::trace {
@@ -19,27 +19,25 @@ struct Run {
   std::array<double, kStepPartCount> part_ns{};
 };
 
-double mean_of(const std::vector<double>& values) {
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 Run measure(const Report& report) {
   Run run;
   run.samples = sample_steps(report.traces);
   DiffSide& side = run.side;
   side.rank_count = report.rank_count;
   side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
-  side.step_ns = std::llround(mean_of(run.samples.step_ns));
   side.samples_per_step = samples_per_step(*report.traces.front().trace);
   if (!report.traces.front().gpus.empty()) side.gpu = report.traces.front().gpus.front().name;
-  const double weight = 1 / static_cast<double>(report.traces.size());
-  for (const Analysis& analysis : report.traces) {
+  const std::vector<double> weights = rank_weights(report.traces);
+  double step_ns = 0;
+  for (size_t trace = 0; trace < report.traces.size(); ++trace) {
+    const Analysis& analysis = report.traces[trace];
     side.paths.push_back(analysis.trace->path());
+    step_ns += static_cast<double>(analysis.step_times.mean_ns) * weights[trace];
     for (size_t i = 0; i < kStepPartCount; ++i) {
-      run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weight;
+      run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weights[trace];
     }
   }
+  side.step_ns = std::llround(step_ns);
   if (side.samples_per_step && side.step_ns > 0) {
     side.samples_per_second = *side.samples_per_step * 1e9 / static_cast<double>(side.step_ns);
   }
@@ -67,18 +65,17 @@ DiffRow compare(const std::string& name, const NameSamples* before, const NameSa
   const auto difference = welch_test(was.ns, after_ns);
   DiffRow row;
   row.name = name;
-  row.before_ns = std::llround(mean_of(was.ns));
-  row.after_ns = std::llround(mean_of(after_ns));
-  row.before_count = mean_of(was.count);
-  row.after_count = scale * mean_of(is.count);
+  row.before_ns = std::llround(was.mean_ns);
+  row.after_ns = std::llround(scale * is.mean_ns);
+  row.before_count = was.mean_count;
+  row.after_count = scale * is.mean_count;
   row.verdict = judge(difference, before != nullptr, after != nullptr);
   if (difference) row.p = difference->p;
   return row;
 }
 
 NameSamples none_of(const Run& run) {
-  const std::vector<double> zeros(run.samples.step_ns.size());
-  return {zeros, zeros};
+  return {.ns = std::vector<double>(run.samples.step_ns.size())};
 }
 
 std::vector<DiffRow> compare_tables(const Run& before, const Run& after,

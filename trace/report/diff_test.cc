@@ -9,6 +9,7 @@
 
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
+#include "trace/report/mean_step.h"
 #include "trace/report/text_canvas.h"
 
 namespace redline::trace {
@@ -75,6 +76,37 @@ TEST(Diff, AChangeBeyondTheNoiseOfTheStepsIsClear) {
   EXPECT_LT(diff.step->high, 0);
   EXPECT_EQ(diff.step_delta_ns(), -20 * kMs);
   EXPECT_THAT(diff_text(diff, {}), HasSubstr("1.25 x faster"));
+}
+
+TEST(Diff, EveryStepOfEveryRecordingIsInTheMeans) {
+  const auto recording = [](int rank, int64_t begin_ns, const std::vector<int64_t>& step_ns) {
+    TraceText text;
+    text.rank(rank, 2);
+    for (const int64_t length_ns : step_ns) {
+      text.step(0, begin_ns, begin_ns + length_ns);
+      text.cpu_op("aten::mm", begin_ns, begin_ns + length_ns / 2);
+      begin_ns += length_ns;
+    }
+    return *parse_trace("test.json", text.str());
+  };
+  const Traces before = {recording(0, 0, {40 * kMs, 10 * kMs, 10 * kMs, 10 * kMs, 10 * kMs}),
+                         recording(0, kMs * 1000, {10 * kMs}),
+                         recording(1, 0, {40 * kMs, 10 * kMs})};
+  const Traces after = {recording(0, 0, {}), recording(1, 0, {10 * kMs})};
+  EXPECT_EQ(mean_step(make_report(before)).mean_ns, 20 * kMs);
+  EXPECT_EQ(mean_step(make_report(after)).mean_ns, 10 * kMs);
+  const Diff diff = compare_runs(before, after);
+  EXPECT_EQ(diff.before.step_ns, 20 * kMs) << "rank 0 takes 15 ms, rank 1 25 ms";
+  EXPECT_EQ(diff.before.step_count, 2) << "as many as each rank has";
+  EXPECT_EQ(diff.after.step_ns, 10 * kMs) << "a rank without a step says nothing of steps";
+  int64_t parts_ns = 0;
+  for (const DiffRow& row : diff.breakdown) parts_ns += row.before_ns;
+  EXPECT_NEAR(static_cast<double>(parts_ns), static_cast<double>(diff.before.step_ns), 8);
+  EXPECT_EQ(row_of(diff.operators, "aten::mm").before_ns, 10 * kMs);
+
+  const Traces windows = {recording(0, 0, {kMs, kMs, kMs}), recording(0, kMs * 10, {kMs, kMs, kMs}),
+                          recording(0, kMs * 20, {kMs})};
+  EXPECT_EQ(compare_runs(windows, windows).before.step_count, 7);
 }
 
 TEST(Diff, AChangeWithinTheNoiseOfTheStepsIsNot) {

@@ -1,19 +1,28 @@
 #include "trace/report/mean_step.h"
 
+#include <cmath>
+#include <vector>
+
+#include "trace/analysis/rank_weights.h"
+
 namespace redline::trace {
 
 MeanStep mean_step(const Report& report) {
+  const std::vector<double> weights = rank_weights(report.traces);
+  const auto mean_of = [&](auto value_of) {
+    double sum = 0;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      sum += weights[i] * static_cast<double>(value_of(report.traces[i]));
+    }
+    return std::llround(sum);
+  };
   MeanStep mean;
-  for (const Analysis& analysis : report.traces) {
-    mean.mean_ns += analysis.step_times.mean_ns;
-    mean.deviation_ns += analysis.step_times.deviation_ns;
-    for (size_t i = 0; i < kStepPartCount; ++i) mean.part_ns[i] += analysis.breakdown.part_ns[i];
+  mean.mean_ns = mean_of([](const Analysis& each) { return each.step_times.mean_ns; });
+  mean.deviation_ns = mean_of([](const Analysis& each) { return each.step_times.deviation_ns; });
+  for (size_t part = 0; part < kStepPartCount; ++part) {
+    mean.part_ns[part] =
+        mean_of([part](const Analysis& each) { return each.breakdown.part_ns[part]; });
   }
-  const auto traces = static_cast<int64_t>(report.traces.size());
-  if (traces == 0) return mean;
-  mean.mean_ns /= traces;
-  mean.deviation_ns /= traces;
-  for (int64_t& part_ns : mean.part_ns) part_ns /= traces;
   return mean;
 }
 

@@ -9,7 +9,7 @@
 
 namespace redline::trace {
 
-/// Means over the traces of what is a mean over the steps of each.
+/// Means over the ranks (rank_weights.h) of what is a mean over the steps of each.
 struct MeanStep {
   int64_t mean_ns = 0;
   int64_t deviation_ns = 0;

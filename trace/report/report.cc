@@ -17,7 +17,7 @@ std::vector<const Analysis*> last_of_each_rank(const std::vector<Analysis>& trac
     const auto rank = analysis.trace->metadata().rank;
     const auto known = rank ? index.find(*rank) : index.end();
     if (known != index.end()) {
-      ranks[known->second] = &analysis;
+      if (!analysis.steps.empty()) ranks[known->second] = &analysis;
       continue;
     }
     if (rank) index[*rank] = ranks.size();

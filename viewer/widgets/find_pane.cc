@@ -116,12 +116,10 @@ void FindPane::showEvent(QShowEvent*) {
 
 // Only who looks at the results pays for them.
 void FindPane::search() {
+  task_.cancel();  // its hits may be of a session that is gone
   is_stale_ = !isVisible();
   if (is_stale_) return;
-  if (state_.search().is_pending()) {
-    task_.cancel();
-    return show_nothing();
-  }
+  if (state_.search().is_pending()) return show_nothing();
   task_.start(
       [session = state_.shared_session(),
        search = state_.search()](const std::atomic<bool>& cancelled) {

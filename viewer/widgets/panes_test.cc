@@ -284,5 +284,16 @@ TEST_F(Panes, ATableThatScrollsBeginsWithColumnsThatAreNotCut) {
   }
 }
 
+TEST_F(Panes, WhatWasFoundInATraceIsNotShownAgainstTheNextOne) {
+  open_two_ranks();
+  show_tab("Find");
+  state().find("gemm");
+  tables().find().wait();  // found, but not shown yet
+  show_tab("Kernels");
+  state().open(loaded({TestTrace(0).kernel("k", 7, 0, 5).read()}).session);
+  QCoreApplication::processEvents();
+  EXPECT_EQ(tables().find().table().hits().rowCount(), 0);
+}
+
 }  // namespace
 }  // namespace redline::viewer

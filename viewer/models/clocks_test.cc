@@ -45,5 +45,19 @@ TEST(Clocks, OfOneRankOrWithoutCollectivesAreLeftAlone) {
   EXPECT_FALSE(clock_shifts(alone, *analyse_session(alone).report));
 }
 
+TEST(Clocks, OfARankAreSetRightInAllItsRecordings) {
+  const Session session(
+      {rank_of(0, 0).read(), rank_of(0, 0).read(), rank_of(1, 40).read(), rank_of(1, 40).read()});
+  const auto shifts = clock_shifts(session, *analyse_session(session).report);
+  ASSERT_TRUE(shifts);
+  ASSERT_EQ(shifts->shift_ns.size(), 4U);
+  const std::vector<double> expected{0, 0, -40'000, -40'000};
+  for (size_t t = 0; t < expected.size(); ++t) {
+    EXPECT_NEAR(static_cast<double>(shifts->shift_ns[t]), expected[t], 100) << t;
+  }
+  EXPECT_EQ(shifts->text.find("rank 1 by -40.0 µs ±"), 0U) << shifts->text;
+  EXPECT_EQ(shifts->text.find(','), std::string::npos) << "a rank is named once: " << shifts->text;
+}
+
 }  // namespace
 }  // namespace redline::viewer

@@ -53,11 +53,15 @@ int64_t mean(int64_t total, int64_t count) { return total / std::max<int64_t>(co
 // The longest call of those that the row sums up.
 SliceRef longest_call(const Analysis& analysis, uint32_t trace, const trace::Collective& row) {
   const auto& slices = analysis.trace->slices();
+  // A row's calls are of one size.
+  const int64_t bytes = row.bytes ? *row.bytes / std::max<int64_t>(row.count, 1) : -1;
   SliceRef longest;
   int64_t longest_ns = -1;
   for (const trace::CollectiveCall& call : analysis.communication.collectives.calls) {
     const auto& group = analysis.communication.collectives.groups[call.group];
+    const std::string_view name = analysis.trace->string(slices.name[call.slice.value]);
     if (call.kind != row.kind || group.name != row.group) continue;
+    if (call.bytes != bytes || name != row.name) continue;
     const int64_t ns = slices.end_ns[call.slice.value] - slices.begin_ns[call.slice.value];
     if (ns <= longest_ns) continue;
     longest_ns = ns;

@@ -94,5 +94,27 @@ TEST_F(ReportTables, MemoryIsOfThePeak) {
   EXPECT_EQ(cell(table, "aten::addmm", "Share"), "50.0 %");
 }
 
+TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {
+  TestTrace trace(0);
+  const auto call = [&](int elements, double begin_us, double length_us) {
+    trace.slice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, begin_us, length_us,
+                fmt::format(R"({{"device":0,"stream":20,"Collective name":"allreduce",)"
+                            R"("In msg nelems":{0},"Out msg nelems":{0},"Group size":2,)"
+                            R"("dtype":"Float","Process Group Name":"0"}})",
+                            elements));
+  };
+  call(6'250'000, 0, 100);
+  call(250'000, 200, 10);
+  call(6'250'000, 300, 90);
+  call(250'000, 500, 12);
+  const Session session({trace.read()});
+  const Table table = collective_rows(session, *analyse_session(session).report);
+  ASSERT_EQ(table.rows.size(), 2U) << "one a size";
+  EXPECT_EQ(table.rows[0].values[5].whole(), 50'000'000);
+  EXPECT_EQ(session.range_of(table.rows[0].slice).span_ns(), 100'000);
+  EXPECT_EQ(table.rows[1].values[5].whole(), 2'000'000);
+  EXPECT_EQ(session.range_of(table.rows[1].slice).span_ns(), 12'000);
+}
+
 }  // namespace
 }  // namespace redline::viewer

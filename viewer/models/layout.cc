@@ -45,7 +45,7 @@ Layout::Layout(const Session& session, int height) : groups_(track_groups(sessio
 
 void Layout::add(const Session& session, const DerivedTracks& derived) {
   add_derived(groups_, session, derived);
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
+  for (uint32_t g = 0; !is_arranged_ && g < groups_.size(); ++g) {
     if (groups_[g].only_graphs && groups_[g].tracks.size() > kManyGraphs) {
       arrangement_.folded.insert(key_of({g, -1}));
     }
@@ -252,6 +252,7 @@ void Layout::set_filter(const std::string& text) {
 
 void Layout::arrange(Arrangement arrangement) {
   arrangement_ = std::move(arrangement);
+  is_arranged_ = true;
   sort_groups();
   place();
 }

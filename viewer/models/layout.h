@@ -104,6 +104,7 @@ class Layout {
 
   std::vector<TrackGroup> groups_;
   Arrangement arrangement_;
+  bool is_arranged_ = false;  ///< by arrange(): it says what is folded
   std::string filter_;
   std::vector<Row> rows_;
   int height_ = 0;

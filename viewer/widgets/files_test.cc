@@ -125,5 +125,55 @@ TEST_F(Files, MarksAreSetAndTakenAway) {
   EXPECT_TRUE(state().marks().empty());
 }
 
+TEST_F(Files, UnfoldedCountersAndTheScrollComeBackWithTheView) {
+  TestTrace counted = training_trace(0);
+  for (int i = 0; i < 12; ++i) {
+    counted.raw(
+        fmt::format(R"({{"ph":"C","name":"load {}","pid":100,"ts":1000001,"args":{{"n":1}}}})", i));
+  }
+  const std::string trace = path("rank0.pt.trace.json");
+  std::ofstream(trace) << counted.json();
+  const auto show = [&trace](MainWindow& window) {
+    window.resize(1200, 420);
+    window.show();
+    QCoreApplication::processEvents();
+    const LoadedSession session = *load_session({trace});
+    window.show_session(session);
+    window.show_analysis(analyse_session(*session.session));
+  };
+  show(window_);
+  const Row counters = state().layout().rows().back();
+  ASSERT_TRUE(counters.is_header() && counters.folded) << "so many are folded at first";
+  state().toggle(counters.id);
+  state().set_scroll(state().layout().height());
+  window_.save_view();
+
+  MainWindow other(Theme::light());
+  show(other);
+  EXPECT_EQ(other.state().layout().height(), state().layout().height());
+  EXPECT_EQ(other.state().scroll(), state().scroll());
+}
+
+TEST_F(Files, ASavedViewComesBackToWhatWasMadeOfTheFirstLanes) {
+  const std::string trace = write_trace();
+  SavedView saved;
+  saved.range = {0, 50'000};
+  saved.search = "gemm";
+  saved.marks = {{7'000, "saved"}};
+  ASSERT_EQ(write_view(trace + ".view", saved), std::nullopt);
+  LoadedSession first = *load_session({trace});
+  first.is_whole = false;
+  window_.show_session(first);
+  QTest::keyClick(&lanes(), Qt::Key_W);
+  state().set_mark(9'000, "made");
+  const TimeRange range = state().axis().range();
+  window_.show_session(*load_session({trace}));
+  EXPECT_EQ(state().axis().range(), range) << "the zoom made meanwhile stays";
+  EXPECT_EQ(state().search().text(), "gemm");
+  ASSERT_EQ(state().marks().size(), 2U);
+  EXPECT_EQ(state().marks()[0].note, "saved");
+  EXPECT_EQ(state().marks()[1].note, "made");
+}
+
 }  // namespace
 }  // namespace redline::viewer

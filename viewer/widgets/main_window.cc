@@ -7,6 +7,7 @@
 #include <QShortcut>
 #include <QTabWidget>
 #include <filesystem>
+#include <utility>
 
 #include "viewer/models/comparison.h"
 #include "viewer/models/format.h"
@@ -87,16 +88,17 @@ QString MainWindow::status_of(const LoadedSession& loaded_session) const {
 }
 
 void MainWindow::show_session(const LoadedSession& loaded_session) {
-  const auto view = view_of_first_lanes(*loaded_session.session);
+  const auto made = view_of_first_lanes(*loaded_session.session);
   put_session(loaded_session);
-  first_view_.reset();
+  const auto first = std::exchange(first_view_, std::nullopt);
   if (!loaded_session.is_whole) {
     first_view_ = state_.saved_view();
     return;
   }
   opened_ = {paths_, before_, kTimelinePage, loaded_session,
              false,  {},      name_->text(), loaded_text_->text()};
-  view ? state_.restore(*view) : restore_view();
+  restore_view();
+  if (made && first) take_over(*made, *first);
   emit loaded();
 }
 

@@ -101,6 +101,8 @@ class MainWindow : public QMainWindow {
   void restore_view();
   /// What the user has made of the first lanes, on the session's axis; none where that is nothing.
   [[nodiscard]] std::optional<SavedView> view_of_first_lanes(const Session& session) const;
+  /// What was made of the first lanes joins what was saved.
+  void take_over(const SavedView& made, const SavedView& first);
   [[nodiscard]] QString status_of(const LoadedSession& loaded) const;
   void say(const QString& sentence);
   void show_message(const QString& text, bool loading);

@@ -147,6 +147,19 @@ std::optional<SavedView> MainWindow::view_of_first_lanes(const Session& session)
   return view;
 }
 
+void MainWindow::take_over(const SavedView& made, const SavedView& first) {
+  for (const Mark& mark : made.marks) state_.set_mark(mark.time_ns, mark.note);
+  if (made.arrangement != first.arrangement) {
+    state_.rearrange([&made](Layout& layout) { layout.arrange(made.arrangement); });
+  }
+  if (made.scroll != first.scroll) state_.set_scroll(made.scroll);
+  if (made.colours_by_name != first.colours_by_name) {
+    state_.set_colours_by_name(made.colours_by_name);
+  }
+  if (made.search != first.search) state_.find(text(made.search));
+  state_.set_range(made.range);
+}
+
 void MainWindow::restore_view() {
   const auto view = read_view(view_path(state_.session()));
   if (!view) {

@@ -44,7 +44,7 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   area_ = {};
   marks_.clear();
   search_ = {};
-  scroll_ = 0;
+  scroll_ = wanted_scroll_ = 0;
   axis_ = axis_.showing(first_view(*session_, axis_.width));
   emit session_changed();
   emit colours_changed();
@@ -61,7 +61,10 @@ void ViewState::add(const AnalysedSession& analysed) {
   colours_ = analysed.colours;
   emit colours_changed();
   collectives_ = analysed.collectives;
+  const bool is_at_end = scroll_ == max_scroll();
   rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
+  const int wanted = std::exchange(wanted_scroll_, 0);
+  if (is_at_end && wanted > scroll_) set_scroll(wanted);
   if (!selection_) return;
   links_ = links_of(*session_, *collectives_, selection_);
   emit selection_changed();
@@ -187,6 +190,7 @@ void ViewState::restore(const SavedView& view) {
   set_colours_by_name(view.colours_by_name);
   if (view.range.span_ns() > 0) set_range(view.range);
   set_scroll(view.scroll);
+  wanted_scroll_ = view.scroll;
   if (!view.search.empty()) find(QString::fromStdString(view.search));
   emit marks_changed();
 }

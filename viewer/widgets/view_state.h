@@ -141,6 +141,7 @@ class ViewState : public QObject {
   TimeAxis axis_;
   int height_ = 1;
   int scroll_ = 0;
+  int wanted_scroll_ = 0;  ///< of a restored view: may lie beyond the end until add() has come
   SliceRef selection_;
   std::vector<Link> links_;
   std::shared_ptr<const CollectiveLinks> collectives_;

@@ -137,14 +137,7 @@ int run_offscreen(const Options& options, MainWindow& window) {
 }
 
 int run_window(const Options& options, MainWindow& window) {
-  const auto apply = [&window](const View& view) {
-    if (const auto problem = apply_view(window, view)) std::cerr << *problem << "\n";
-  };
-  View place = view_of(options);
-  const View tab{.at_ns = {}, .span_ns = {}, .select = {}, .find = {}, .tab = place.tab};
-  place.tab.clear();
-  QObject::connect(&window, &MainWindow::loaded, &window, [=] { apply(place); });
-  QObject::connect(&window, &MainWindow::summed_up, &window, [=] { apply(tab); });
+  apply_to_first(window, view_of(options));
   window.show();
   if (!options.paths.empty()) {
     options.before.empty() ? window.open(options.paths)

@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 #include <QFile>
 #include <QRegularExpression>
+#include <iostream>
 
 #include "viewer/models/search.h"
 
@@ -42,6 +43,20 @@ std::optional<std::string> apply_view(MainWindow& window, const View& view) {
     state.set_range({begin, saturating_add(begin, span)});
   }
   return std::nullopt;
+}
+
+void apply_to_first(MainWindow& window, const View& view) {
+  const auto apply = [&window](const View& part) {
+    if (const auto problem = apply_view(window, part)) std::cerr << *problem << "\n";
+  };
+  View place = view;
+  place.tab.clear();
+  View tab;
+  tab.tab = view.tab;
+  QObject::connect(
+      &window, &MainWindow::loaded, &window, [=] { apply(place); }, Qt::SingleShotConnection);
+  QObject::connect(
+      &window, &MainWindow::summed_up, &window, [=] { apply(tab); }, Qt::SingleShotConnection);
 }
 
 std::optional<std::string> save_screenshot(MainWindow& window, const std::string& path) {

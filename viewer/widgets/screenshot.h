@@ -21,6 +21,10 @@ struct View {
 /// A sentence where it cannot be done: the name is not in the trace, or there is no such tab.
 [[nodiscard]] std::optional<std::string> apply_view(MainWindow& window, const View& view);
 
+/// Once what is loaded next is there; its tab, once that is summed up. What cannot be done is said
+/// on the standard error.
+void apply_to_first(MainWindow& window, const View& view);
+
 [[nodiscard]] std::optional<std::string> save_screenshot(MainWindow& window,
                                                          const std::string& path);
 

@@ -12,6 +12,7 @@
 
 #include "viewer/widgets/recent_files.h"
 #include "viewer/widgets/ruler_view.h"
+#include "viewer/widgets/screenshot.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
@@ -258,6 +259,20 @@ TEST_F(User, ZoomsFromANanosecondToAYear) {
   for (int i = 0; i < 400; ++i) QTest::keyClick(&lanes(), Qt::Key_S);
   QTest::keyClick(&lanes(), Qt::Key_Home);
   EXPECT_FALSE(window_.grab().isNull());
+}
+
+TEST_F(User, WhatTheCommandLineAsksForIsDoneToTheFirstTraceOnly) {
+  std::ofstream(path("a.json")) << training_trace(0).json();
+  std::ofstream(path("b.json")) << training_trace(1).json();
+  apply_to_first(window_,
+                 {.at_ns = 10'000, .span_ns = 30'000, .select = {}, .find = {}, .tab = {}});
+  QSignalSpy failed(&window_, &MainWindow::failed);
+  window_.open({path("none.json")});
+  ASSERT_TRUE(failed.wait(kLoadLimitMs));
+  ASSERT_TRUE(open({path("a.json")}));
+  EXPECT_EQ(state().axis().range(), (TimeRange{10'000, 40'000})) << "a failed load is no trace";
+  ASSERT_TRUE(open({path("b.json")}));
+  EXPECT_EQ(state().axis().range(), state().session().range());
 }
 
 }  // namespace

@@ -216,5 +216,20 @@ TEST_F(ArrangedLayout, MovedTracksKeepTheirPlaceWhenOthersJoin) {
   EXPECT_EQ(again.rows().back().height, Layout::kGraphHeight);
 }
 
+TEST(Layout, TellsTwoRecordingsOfOneRankApart) {
+  const Session session({training_trace(0).read(), training_trace(0, 1'000'300).read()});
+  EXPECT_EQ(session.traces()[0].title, "rank 0");
+  EXPECT_EQ(session.traces()[1].title, "rank 0 · 2");
+  Layout layout(session, 100'000);
+  const size_t all = layout.rows().size();
+  const SliceRef slice = slice_named(session, 1, "aten::addmm");
+  layout.set_pinned(layout.row_of(session, slice)->id, true);
+  EXPECT_EQ(layout.rows()[0].trace, 1U);
+  EXPECT_EQ(layout.rows().size(), all) << "the other recording's row is still there";
+  ASSERT_NE(layout.row_of(session, slice), nullptr);
+  EXPECT_TRUE(layout.row_of(session, slice)->pinned);
+  EXPECT_FALSE(layout.row_of(session, slice_named(session, 0, "aten::addmm"))->pinned);
+}
+
 }  // namespace
 }  // namespace redline::viewer

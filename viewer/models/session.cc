@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <span>
 
 #include "trace/model/category.h"
@@ -162,6 +163,7 @@ Session::Session(std::vector<std::shared_ptr<const Trace>> traces, size_t before
   }
   if (first == INT64_MAX) first = 0;
   const bool alone = traces.size() == 1;
+  std::map<std::string, size_t> titles;  // of several recordings of a rank
   for (auto& trace : traces) {
     const TimeRange work = work_range(*trace);
     int64_t origin = aligned_at_start_ ? work.begin_ns : first;
@@ -170,6 +172,8 @@ Session::Session(std::vector<std::shared_ptr<const Trace>> traces, size_t before
     range_.end_ns = std::max(range_.end_ns, saturating_sub(work.end_ns, origin));
     traces_.push_back(prepare(std::move(trace), origin, alone));
     if (comparing) name_side(traces_.back(), traces_.size() <= before_count);
+    const size_t same = ++titles[traces_.back().title];
+    if (same > 1) traces_.back().title += fmt::format(" · {}", same);
   }
 }
 

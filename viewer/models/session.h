@@ -36,7 +36,8 @@ struct SessionTrace {
   std::vector<uint8_t> classes;
   std::vector<LanePyramid> pyramids;  ///< by LaneId
   std::vector<Step> steps;            ///< by begin, in session time
-  std::string title;                  ///< "rank 0", else the file's name; empty for a lone file
+  std::string title;                  ///< "rank 0" ("rank 0 · 2" of a second trace), else the
+                                      ///< file's name; empty for a lone file
 
   [[nodiscard]] LaneColumns lane_columns(const trace::Lane& lane) const;
   /// The axis in this trace's own unix time.

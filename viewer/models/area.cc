@@ -114,13 +114,16 @@ class Summer {
 }  // namespace
 
 std::vector<LaneHit> lanes_between(const Session& session, const Layout& layout, int top,
-                                   int bottom) {
+                                   int bottom, int scroll) {
   std::vector<LaneHit> lanes;
   for (const Row& row : layout.rows()) {
     for (uint32_t depth = 0; depth < row.lanes; ++depth) {
-      const int y = row.top + static_cast<int>(depth) * Layout::kLaneHeight;
-      if (y >= bottom || y + Layout::kLaneHeight <= top) continue;
-      if (const auto hit = layout.lane_at(session, y)) lanes.push_back(*hit);
+      const int below = static_cast<int>(depth) * Layout::kLaneHeight;
+      const int y = row.view_top(scroll) + below;
+      const int y_end = y + Layout::kLaneHeight;
+      if (y >= bottom || y_end <= top) continue;
+      if (!row.pinned && y_end <= layout.pinned_height()) continue;
+      if (const auto hit = layout.lane_at(session, row.top + below)) lanes.push_back(*hit);
     }
   }
   return lanes;

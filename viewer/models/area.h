@@ -17,9 +17,10 @@ struct Area {
   [[nodiscard]] bool empty() const { return lanes.empty() || range.span_ns() <= 0; }
 };
 
-/// The lanes that are shown between two heights of the layout.
+/// The lanes between two heights of a view that is scrolled by so much; what has gone behind the
+/// pinned tracks is not among them.
 [[nodiscard]] std::vector<LaneHit> lanes_between(const Session& session, const Layout& layout,
-                                                 int top, int bottom);
+                                                 int top, int bottom, int scroll = 0);
 
 struct AreaSummary {
   uint64_t slices = 0;

@@ -101,5 +101,33 @@ TEST_F(Tracks, OverlapLaneIsPainted) {
   FAIL() << "no overlap lane";
 }
 
+TEST_F(Tracks, AnAreaFromAPinnedTrackDownHasOnlyLanesInSight) {
+  const RowId id = row_of(nccl_of_rank_1()).id;
+  state().rearrange([id](Layout& layout) { layout.set_pinned(id, true); });
+  window_.resize(1200, 420);
+  QCoreApplication::processEvents();
+  state().set_scroll(1000);
+  const int pinned = state().layout().pinned_height();
+  ASSERT_GT(state().scroll(), pinned + Layout::kLaneHeight);
+  state().select_area({10, 5}, {300, pinned + 40.0});
+  const auto tops = [this] {
+    std::vector<int> found;
+    for (const LaneHit& hit : state().area().lanes) {
+      const auto lanes = state().session().traces()[hit.trace].trace->lanes();
+      const SliceRef first{hit.trace, lanes[hit.lane.value].first};
+      found.push_back(*state().layout().top_of(state().session(), first));
+    }
+    return found;
+  };
+  ASSERT_FALSE(tops().empty());
+  EXPECT_EQ(tops().front(), 0) << "the pinned one";
+  for (const int top : tops()) {
+    EXPECT_TRUE(top < pinned || top + Layout::kLaneHeight - state().scroll() > pinned) << top;
+  }
+  state().rearrange([id](Layout& layout) { layout.set_pinned(id, false); });
+  state().select_area({10, -500}, {300, 60});
+  for (const int top : tops()) EXPECT_GT(top + Layout::kLaneHeight, state().scroll());
+}
+
 }  // namespace
 }  // namespace redline::viewer

@@ -137,11 +137,11 @@ void ViewState::select(SliceRef ref) {
 }
 
 void ViewState::select_area(QPointF from, QPointF to) {
-  const auto y = [&](double value) { return layout_.content_y(static_cast<int>(value), scroll_); };
+  const auto y = [&](double value) { return std::clamp(static_cast<int>(value), 0, height_ - 1); };
   area_.range = {axis_.time_at(std::min(from.x(), to.x())),
                  axis_.time_at(std::max(from.x(), to.x()))};
   area_.lanes = lanes_between(*session_, layout_, std::min(y(from.y()), y(to.y())),
-                              std::max(y(from.y()), y(to.y())) + 1);
+                              std::max(y(from.y()), y(to.y())) + 1, scroll_);
   emit area_changed();
 }
 

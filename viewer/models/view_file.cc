@@ -45,7 +45,22 @@ std::string view_path(const Session& session) {
   if (session.traces().empty()) return {};
   const std::string path = session.traces().front().trace->path();
   if (session.traces().size() == 1) return path + ".view";
-  return (std::filesystem::path(path).parent_path() / "redline.view").string();
+  const char* name = session.before_count() > 0 ? "redline.compare.view" : "redline.view";
+  return (std::filesystem::path(path).parent_path() / name).string();
+}
+
+std::optional<int64_t> origin_of(const Session& session) {
+  if (session.traces().empty() || session.aligned_at_start() || session.before_count() > 0) {
+    return std::nullopt;
+  }
+  return session.traces().front().origin_ns;
+}
+
+SavedView moved(SavedView view, int64_t by_ns) {
+  view.range = {saturating_add(view.range.begin_ns, by_ns),
+                saturating_add(view.range.end_ns, by_ns)};
+  for (Mark& mark : view.marks) mark.time_ns = saturating_add(mark.time_ns, by_ns);
+  return view;
 }
 
 std::string view_json(const SavedView& view) {
@@ -53,17 +68,18 @@ std::string view_json(const SavedView& view) {
   for (const Mark& mark : view.marks) {
     marks.push_back({{"time_ns", mark.time_ns}, {"note", mark.note}});
   }
-  const json all = {{"schema", kSchema},
-                    {"begin_ns", view.range.begin_ns},
-                    {"end_ns", view.range.end_ns},
-                    {"scroll", view.scroll},
-                    {"search", view.search},
-                    {"pinned", view.arrangement.pinned},
-                    {"folded", view.arrangement.folded},
-                    {"hidden", view.arrangement.hidden},
-                    {"order", view.arrangement.order},
-                    {"colours", view.colours_by_name ? "name" : "class"},
-                    {"marks", std::move(marks)}};
+  json all = {{"schema", kSchema},
+              {"begin_ns", view.range.begin_ns},
+              {"end_ns", view.range.end_ns},
+              {"scroll", view.scroll},
+              {"search", view.search},
+              {"pinned", view.arrangement.pinned},
+              {"folded", view.arrangement.folded},
+              {"hidden", view.arrangement.hidden},
+              {"order", view.arrangement.order},
+              {"colours", view.colours_by_name ? "name" : "class"},
+              {"marks", std::move(marks)}};
+  if (view.origin_ns) all["origin_ns"] = *view.origin_ns;
   return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -76,6 +92,10 @@ tl::expected<SavedView, std::string> parse_view(const std::string& source) {
   view.range = {whole(all, "begin_ns"), whole(all, "end_ns")};
   view.scroll = static_cast<int>(std::clamp<int64_t>(whole(all, "scroll"), 0, INT32_MAX));
   view.search = text(all, "search");
+  if (const auto origin = all.find("origin_ns");
+      origin != all.end() && origin->is_number_integer()) {
+    view.origin_ns = origin->get<int64_t>();
+  }
   view.colours_by_name = text(all, "colours") == "name";
   view.arrangement = {set_of(strings(all, "folded")), set_of(strings(all, "hidden")),
                       strings(all, "pinned"), strings(all, "order")};

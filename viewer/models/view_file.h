@@ -2,6 +2,7 @@
 // hand on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -25,12 +26,19 @@ struct SavedView {
   Arrangement arrangement;
   std::vector<Mark> marks;
   bool colours_by_name = false;
+  std::optional<int64_t> origin_ns = std::nullopt;  ///< unix time of the axis' 0 when it was saved
 
   bool operator==(const SavedView&) const = default;
 };
 
-/// "trace.json.gz.view" beside a lone trace, "redline.view" in the folder of several.
+/// "trace.json.gz.view" beside a lone trace, "redline.view" in the folder of several,
+/// "redline.compare.view" of two runs: in the folder of the one before.
 [[nodiscard]] std::string view_path(const Session& session);
+
+/// The unix time of the axis' 0; none where traces do not stand on one clock.
+[[nodiscard]] std::optional<int64_t> origin_of(const Session& session);
+/// The same with its times moved by so much.
+[[nodiscard]] SavedView moved(SavedView view, int64_t by_ns);
 
 [[nodiscard]] std::string view_json(const SavedView& view);  ///< schema "redline.view/1"
 /// The error is a sentence. What a newer version added is left out.

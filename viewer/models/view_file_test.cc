@@ -18,11 +18,17 @@ SavedView saved_view() {
 TEST(ViewFile, KeepsWhatWasSaved) {
   EXPECT_EQ(*parse_view(view_json(saved_view())), saved_view());
   EXPECT_EQ(*parse_view(view_json({})), SavedView());
+  SavedView timed = saved_view();
+  timed.origin_ns = 1'790'857'026'000'000'001;
+  EXPECT_EQ(*parse_view(view_json(timed)), timed);
 }
 
 TEST(ViewFile, StandsBesideTheTraceOrInTheFolderOfSeveral) {
   EXPECT_EQ(view_path(Session({training_trace(0).read()})), "/data/run/rank0.pt.trace.json.view");
   EXPECT_EQ(view_path(two_ranks()), "/data/run/redline.view");
+  EXPECT_EQ(view_path(Session({training_trace(0).read(), training_trace(1).read()}, 1)),
+            "/data/run/redline.compare.view")
+      << "a comparison has its own";
   EXPECT_EQ(view_path(Session(std::vector<std::shared_ptr<const trace::Trace>>{})), "");
 }
 

@@ -175,5 +175,23 @@ TEST_F(Files, ASavedViewComesBackToWhatWasMadeOfTheFirstLanes) {
   EXPECT_EQ(state().marks()[1].note, "made");
 }
 
+TEST_F(Files, MarksOfAFolderStandAtTheirTimesInAPartOfIt) {
+  std::vector<std::string> ranks;
+  for (const int rank : {0, 1, 2}) {
+    ranks.push_back(path(("rank" + std::to_string(rank) + ".pt.trace.json").c_str()));
+    std::ofstream(ranks.back()) << training_trace(rank, 1'000'000 + rank * 10).json();
+  }
+  window_.show_session(*load_session(ranks));
+  state().set_mark(state().session().range_of(slice_named(state().session(), 1, "gemm")).begin_ns,
+                   "gemm");
+  state().set_range({20'000, 90'000});
+  window_.save_view();
+  window_.show_session(*load_session({ranks[1], ranks[2]}));
+  ASSERT_EQ(state().marks().size(), 1U);
+  EXPECT_EQ(state().marks()[0].time_ns,
+            state().session().range_of(slice_named(state().session(), 0, "gemm")).begin_ns);
+  EXPECT_EQ(state().axis().range(), (TimeRange{10'000, 80'000}));
+}
+
 }  // namespace
 }  // namespace redline::viewer

@@ -131,20 +131,18 @@ void MainWindow::save_view() {
   const std::string path = view_path(state_.session());
   if (path.empty()) return;
   if (first_view_) return say(tr("not saved: the trace is still being read"));
-  const auto problem = write_view(path, state_.saved_view());
+  SavedView view = state_.saved_view();
+  view.origin_ns = origin_of(state_.session());
+  const auto problem = write_view(path, view);
   say(problem ? text(*problem) : tr("view saved as %1").arg(text(path)));
 }
 
 std::optional<SavedView> MainWindow::view_of_first_lanes(const Session& session) const {
   if (!first_view_ || session.traces().empty()) return std::nullopt;
-  SavedView view = state_.saved_view();
+  const SavedView view = state_.saved_view();
   if (view == *first_view_) return std::nullopt;
-  const int64_t moved = saturating_sub(state_.session().traces().front().origin_ns,
-                                       session.traces().front().origin_ns);
-  view.range = {saturating_add(view.range.begin_ns, moved),
-                saturating_add(view.range.end_ns, moved)};
-  for (Mark& mark : view.marks) mark.time_ns = saturating_add(mark.time_ns, moved);
-  return view;
+  return moved(view, saturating_sub(state_.session().traces().front().origin_ns,
+                                    session.traces().front().origin_ns));
 }
 
 void MainWindow::take_over(const SavedView& made, const SavedView& first) {
@@ -165,7 +163,10 @@ void MainWindow::restore_view() {
   if (!view) {
     say(text(view.error()));
   } else if (*view) {
-    state_.restore(**view);
+    // Of another choice of the folder's files the axis begins elsewhere.
+    const auto saved = (*view)->origin_ns;
+    const auto shown = origin_of(state_.session());
+    state_.restore(saved && shown ? moved(**view, saturating_sub(*saved, *shown)) : **view);
   }
 }
 

@@ -5,6 +5,7 @@ each trial of `autotune` set it. Where REDLINE_TRIAL names a FIFO, the process i
 and reports its steps, samples and failures there. What cannot be applied is said, never guessed.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -238,7 +239,8 @@ class Knobs:
         values["accumulation"] = self.reporter.new_batches or None
         values["num_threads"] = torch.get_num_threads()
         values["cudnn_benchmark"] = torch.backends.cudnn.benchmark
-        values["tf32"] = torch.backends.cuda.matmul.allow_tf32
+        with contextlib.suppress(RuntimeError, AttributeError):  # not told where the script sets fp32_precision
+            values["tf32"] = torch.backends.cuda.matmul.allow_tf32
         return {name: _text(value) for name, value in values.items() if value is not None}
 
 

@@ -12,6 +12,7 @@ import sys
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from redline._accumulation_knob import AccumulationKnob
@@ -170,7 +171,7 @@ class Knobs:
             weight.is_contiguous(memory_format=torch.channels_last)
             and not weight.is_contiguous()
             for weight in module.parameters()
-            if weight.dim() == 4
+            if not is_lazy(weight) and weight.dim() == 4
         )
 
     def _lay_out_before_ddp(self):
@@ -185,7 +186,8 @@ class Knobs:
         nn.parallel.DistributedDataParallel.__init__ = init
 
     def _lay_out(self, module):
-        if id(module) not in self.laid_out:
+        # A lazy layer has no shape before its first forward; the next call lays it out.
+        if id(module) not in self.laid_out and not any(map(is_lazy, module.parameters())):
             self.laid_out.add(id(module))
             module.to(memory_format=self._memory_format())
 

@@ -67,8 +67,16 @@ class AmpKnob:
 
     def _before_step(self, optimizer, args, kwargs):
         self.leave_region()
-        if self.scaling is not None:
+        if self.scaling is None:
+            return None
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")
+        if closure is None:
             self.scaling.before_step(optimizer)
+            return None
+        closure = self.scaling.unscaling(closure, optimizer)
+        if len(args) > 1:
+            return (args[0], closure, *args[2:]), kwargs
+        return args, {**kwargs, "closure": closure}
 
     def _override_autocast(self):
         knob = self
@@ -147,6 +155,17 @@ class OwnScaling:
         found = self.scaler._found_inf_per_device(optimizer).values()
         if any(bool(overflow) for overflow in found):
             optimizer.zero_grad(set_to_none=True)  # without gradients the step changes nothing
+
+    def unscaling(self, closure, optimizer):
+        """The closure of a step, whose gradients exist only once it has run."""
+
+        @functools.wraps(closure)
+        def unscaled():
+            loss = closure()
+            self.before_step(optimizer)
+            return loss
+
+        return unscaled
 
     def _unscale(self, optimizer):
         if all(p.grad is None for group in optimizer.param_groups for p in group["params"]):

@@ -35,6 +35,7 @@ class AmpKnob:
         self.type = TYPES[mode]
         self.note = note
         self.region = None  # ours, entered and not left yet
+        self.opener = None  # id of the model that it began with
         self.script_regions = 0
         self.script_scales = False
         self.scaling = None
@@ -53,11 +54,12 @@ class AmpKnob:
         device = next(module.parameters()).device.type
         if torch.is_autocast_enabled(device):  # the script's own region, already set to the knob
             return
+        self.opener = id(module)
         self.region = autocast(device, dtype=self.type)
         _enter_autocast(self.region)
 
     def leave_model(self, module):
-        if not (torch.is_grad_enabled() and module.training):
+        if self.opener == id(module) and not (torch.is_grad_enabled() and module.training):
             self.leave_region()
 
     def leave_region(self):

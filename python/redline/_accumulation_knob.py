@@ -87,7 +87,7 @@ class AccumulationKnob:
 
             @functools.wraps(hooked)
             def held_back(optimizer, *args, **kwargs):
-                if not self._is_due(optimizer, args or kwargs):
+                if not self._is_due(optimizer, (*args, *kwargs.values())):
                     return None
                 try:
                     return hooked(optimizer, *args, **kwargs)
@@ -103,7 +103,7 @@ class AccumulationKnob:
 
         @functools.wraps(original)
         def step(scaler, optimizer, *args, **kwargs):
-            if not self._is_due(optimizer, args or kwargs):
+            if not self._is_due(optimizer, (*args, *kwargs.values())):
                 return None
             try:
                 return original(scaler, optimizer, *args, **kwargs)
@@ -115,7 +115,7 @@ class AccumulationKnob:
     def _is_due(self, optimizer, arguments):
         if self.optimizer is None:
             self.optimizer = id(optimizer)
-            if arguments:
+            if any(argument is not None for argument in arguments):
                 self._give_up("the optimizer steps with a closure", optimizer)
             elif self.done > 1:
                 self._give_up(f"the script accumulates {self.done} batches itself", optimizer)

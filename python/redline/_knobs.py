@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 
 import torch
 from torch import nn
@@ -255,7 +256,9 @@ def _keep_losses(reporter):
 
     def backward(tensors, *args, **kwargs):
         reporter.note_loss(tensors)
-        return original(tensors, *args, **kwargs)
+        result = original(tensors, *args, **kwargs)
+        reporter.evaluation.step_ended(time.monotonic_ns())
+        return result
 
     torch.autograd.backward = backward
 

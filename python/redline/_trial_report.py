@@ -185,10 +185,11 @@ class TrialReporter:
             self.process = os.getpid()
             self._begin()
         self._keep_last_batch()
-        if self.new_samples == 0:
+        now_ns = time.monotonic_ns()
+        self.evaluation.step_ended(now_ns)
+        if self.new_samples == 0:  # where batches are fetched ahead: the last of an epoch
             return
-        self.step_ns = time.monotonic_ns()
-        self.evaluation.step_ended(self.step_ns)
+        self.step_ns = now_ns
         self.times_at_step = (self.data_wait_ns, self.evaluation.total_ns)
         self.steps += 1
         self.samples += self.new_samples

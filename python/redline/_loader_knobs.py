@@ -109,8 +109,9 @@ class LoaderKnobs:
         if "batch_size" in values:
             self._set_batch_size(arguments, values.pop("batch_size"))
         iterable = isinstance(arguments["dataset"], IterableDataset)
-        if iterable and arguments["num_workers"] == 0 and values.get("num_workers"):
-            self.note("num_workers stays 0: each worker of an IterableDataset may yield all of it")
+        own = arguments["num_workers"]
+        if iterable and own < 2 and values.get("num_workers", 0) > 1:
+            self.note(f"num_workers stays {own}: each worker of an IterableDataset may yield all of it")
             del values["num_workers"]
         arguments.update(values)
         if arguments["num_workers"] == 0:

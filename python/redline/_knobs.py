@@ -238,17 +238,13 @@ class Knobs:
         return [] if self.trained_model else [name for name, on in asked.items() if on]
 
     def _effective(self):
-        values = {**self.loader.effective, **self.ddp.effective, **self.seen}
-        values["accumulation"] = self.reporter.new_batches or None
+        values = {**self.ddp.effective, **self.seen}  # the loader's are told already
+        values["accumulation"] = self.reporter.batches_a_step() or None
         values["num_threads"] = torch.get_num_threads()
         values["cudnn_benchmark"] = torch.backends.cudnn.benchmark
         with contextlib.suppress(RuntimeError, AttributeError):  # not told where the script sets fp32_precision
             values["tf32"] = torch.backends.cuda.matmul.allow_tf32
-        return {name: _text(value) for name, value in values.items() if value is not None}
-
-
-def _text(value):
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+        return values
 
 
 def _keep_losses(reporter):

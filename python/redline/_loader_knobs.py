@@ -143,6 +143,8 @@ class LoaderKnobs:
             "prefetch_factor": loader.prefetch_factor,
             "persistent_workers": loader.persistent_workers,
         }
+        if self.reporter is not None:  # now: where a default takes too much memory, no step follows
+            self.reporter.seen(self.effective)
 
     def _count_batches(self):
         original_init = _BaseDataLoaderIter.__init__

@@ -125,6 +125,7 @@ class TrialReporter:
         self.samples = 0
         self.new_samples = 0
         self.new_batches = 0
+        self.backwards = 0  # since the last step
         self.last_batch = None  # its samples, until a forward with gradients or a step
         self.only_evaluated = False  # a model ran on it, without gradients
         self.loader_batches = 0
@@ -157,6 +158,10 @@ class TrialReporter:
         self.new_batches += 1
         self.new_samples += samples
         self.data_wait_ns += waited_ns
+
+    def batches_a_step(self):
+        """Of the step that ends now; a batch may have been fetched ahead, for the next."""
+        return min(self.new_batches, self.backwards or self.new_batches)
 
     def add_forward(self, samples):
         """A training forward; counts only in scripts without a DataLoader."""
@@ -195,6 +200,7 @@ class TrialReporter:
         self.samples += self.new_samples
         self.new_samples = 0
         self.new_batches = 0
+        self.backwards = 0
         now = time.monotonic()
         if now - self.last_check >= SECONDS_BETWEEN_CHECKS:
             self.last_check = now
@@ -257,6 +263,7 @@ class TrialReporter:
     def note_loss(self, loss):
         """Keeps what backward() was called on, for the next check."""
         self._keep_last_batch()
+        self.backwards += 1
         if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():
             self.loss = loss.detach()
 
@@ -270,8 +277,9 @@ class TrialReporter:
         self.channel.send("note", patience=1.0, text=text)
 
     def seen(self, knobs):
-        """Knob values that the job really runs with."""
-        self.channel.send("seen", patience=1.0, knobs=knobs)
+        """Knob values that the job really runs with; those that are None are not told."""
+        texts = {name: _text(value) for name, value in knobs.items() if value is not None}
+        self.channel.send("seen", patience=1.0, knobs=texts)
 
     def watch_exceptions(self):
         """Reports the exception that ends this process, then lets the hook before go on."""
@@ -305,6 +313,10 @@ class TrialReporter:
             str(error)[-1500:],
             **fields,
         )
+
+
+def _text(value):
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def samples_in(batch, expected):

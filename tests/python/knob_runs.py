@@ -39,5 +39,11 @@ def run_with_knobs(python, startup, folder, knobs, command, trial, check):
     return done
 
 
+def seen_knobs(done):
+    """What rank 0 has told of its knobs."""
+    return {name: value for report in of_type(done, "seen") if report["rank"] == 0
+            for name, value in report["knobs"].items()}
+
+
 def of_type(done, kind):
     return [report for report in done.reports if report["type"] == kind]

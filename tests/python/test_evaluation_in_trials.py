@@ -80,3 +80,24 @@ def test_a_step_that_is_sent_at_exit_tells_the_times_up_to_itself(reporter):
     assert (last["steps"], last["samples"], last["wait"]) == (2, 16, 7)
     assert "evaluation" not in last
     assert reporter.evaluation.total_ns > 0
+
+
+def fetch_one_ahead(reporter):
+    """An epoch of two batches as accelerate takes them: the second before the first is trained on."""
+    for _ in range(2):
+        reporter.ask_for_batch(time.monotonic_ns())
+        reporter.add_batch(8, 0)
+    reporter.forward(gradients=True)
+    reporter.add_step()
+    reporter.forward(gradients=True)
+
+
+def test_an_evaluation_after_a_batch_that_was_fetched_ahead(reporter):
+    reporter, _ = reporter
+    fetch_one_ahead(reporter)
+    reporter.add_step()
+    reporter.evaluation.other_batch()
+    reporter.forward(gradients=False)
+    reporter.ask_for_batch(time.monotonic_ns())
+    assert reporter.evaluation.total_ns > 0
+    assert (reporter.steps, reporter.samples) == (1, 16)

@@ -3,7 +3,7 @@
 import pathlib
 
 import pytest
-from knob_runs import of_type
+from knob_runs import of_type, seen_knobs
 
 SCRIPTS = pathlib.Path(__file__).with_name("scripts")
 PLAIN = SCRIPTS / "plain_loop.py"
@@ -40,9 +40,9 @@ def test_workers_can_be_added_and_taken_away(with_knobs):
     alone = with_knobs({"num_workers": 0, "prefetch_factor": 4}, PLAIN).stdout
     helped = with_knobs({"num_workers": 1, "prefetch_factor": 4}, PLAIN, trial=True)
     assert helped.stdout == alone
-    (seen,) = of_type(helped, "seen")
-    assert seen["knobs"]["num_workers"] == "1"
-    assert seen["knobs"]["prefetch_factor"] == "4"
+    seen = seen_knobs(helped)
+    assert seen["num_workers"] == "1"
+    assert seen["prefetch_factor"] == "4"
 
 
 def test_a_trial_without_knobs_is_measured_and_shows_the_scripts_own_values(with_knobs):
@@ -50,10 +50,10 @@ def test_a_trial_without_knobs_is_measured_and_shows_the_scripts_own_values(with
     last = of_type(done, "step")[-1]
     assert (last["rank"], last["world"]) == (0, 1)
     assert (last["steps"], last["samples"]) == (6, 48)
-    (seen,) = of_type(done, "seen")
-    assert seen["knobs"]["batch_size"] == "8"
-    assert seen["knobs"]["num_workers"] == "0"
-    assert seen["knobs"]["amp"] == "bf16"
+    seen = seen_knobs(done)
+    assert seen["batch_size"] == "8"
+    assert seen["num_workers"] == "0"
+    assert seen["amp"] == "bf16"
     assert not of_type(done, "note")
 
 
@@ -84,7 +84,7 @@ def test_a_model_within_a_compiled_function_is_said(with_knobs):
     done = with_knobs(knobs, PLAIN, "--compiled", trial=True)
     (note,) = of_type(done, "note")
     assert note["text"].startswith("amp, channels_last not applied: no call of a model was seen")
-    assert of_type(done, "seen")[0]["knobs"]["amp"] == "off"
+    assert seen_knobs(done)["amp"] == "off"
 
 
 def test_outside_a_trial_the_note_goes_to_stderr(with_knobs):
@@ -135,7 +135,7 @@ def test_ranks_of_a_ddp_job_report_one_by_one(with_knobs, train_cifar):
         assert {report["world"] for report in steps} == {2}
         last = {report["rank"]: report["samples"] for report in steps}
         assert last == {0: 48, 1: 48}
-        seen = of_type(done, "seen")[0]["knobs"]
+        seen = seen_knobs(done)
         assert (seen["batch_size"], seen["amp"], seen["channels_last"]) == ("8", "bf16", "on")
     bits = [line for line in tuned.stdout.splitlines() if "loss bits" in line]
     assert bits and bits[0] in flagged.stdout

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import pytest
-from knob_runs import of_type
+from knob_runs import of_type, seen_knobs
 
 SCRIPTS = pathlib.Path(__file__).with_name("scripts")
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
@@ -38,8 +38,8 @@ def test_two_half_batches_a_step_train_to_the_same(with_knobs, script, steps, ba
         assert losses(halves) == pytest.approx(losses(whole), rel=1e-4)
     last = of_type(halves, "step")[-1]
     assert (last["steps"], last["samples"]) == (6, 6 * 16)
-    (seen,) = of_type(halves, "seen")
-    assert (seen["knobs"]["batch_size"], seen["knobs"]["accumulation"]) == ("8", "2")
+    seen = seen_knobs(halves)
+    assert (seen["batch_size"], seen["accumulation"]) == ("8", "2")
     assert not of_type(halves, "note")
 
 
@@ -67,7 +67,7 @@ def test_a_script_that_accumulates_keeps_its_own_count(with_knobs):
     assert losses(done) == pytest.approx(losses(own), rel=1e-3)
     (note,) = of_type(done, "note")
     assert note["text"] == "accumulation is not applied: the script accumulates 3 batches itself"
-    assert of_type(done, "seen")[0]["knobs"]["accumulation"] == "3"
+    assert seen_knobs(done)["accumulation"] == "3"
 
 
 def test_ranks_reduce_their_gradients_once_a_step(with_knobs):
@@ -80,7 +80,7 @@ def test_ranks_reduce_their_gradients_once_a_step(with_knobs):
     assert losses(halves) == pytest.approx(losses(whole), rel=1e-4)
     last = {report["rank"]: report["samples"] for report in of_type(halves, "step")}
     assert last == {0: 6 * 16, 1: 6 * 16}
-    seen = of_type(halves, "seen")[0]["knobs"]
+    seen = seen_knobs(halves)
     assert seen["bucket_cap_mb"] == "1"
     assert (seen["gradient_as_bucket_view"], seen["static_graph"]) == ("on", "off")
     # Of 12 batches the first is reduced as well: only its step shows that the script does not accumulate.
@@ -93,14 +93,14 @@ def test_knobs_that_met_nothing_are_said(with_knobs):
     done = with_knobs(knobs, SCRIPTS / "iterable_stream.py", trial=True)
     (note,) = of_type(done, "note")
     assert note["text"] == "static_graph not applied: no DistributedDataParallel was made"
-    assert of_type(done, "seen")[0]["knobs"]["num_threads"] == "2"
+    assert seen_knobs(done)["num_threads"] == "2"
 
 
 def test_batches_that_ranks_share_are_training(with_knobs):
     done = with_knobs({"batch_size": 16}, SCRIPTS / "shared_batches.py", trial=True)
     last = of_type(done, "step")[-1]
     assert (last["steps"], last["samples"], last["epoch"]) == (2, 32, 32)
-    assert of_type(done, "seen")[0]["knobs"]["batch_size"] == "16"
+    assert seen_knobs(done)["batch_size"] == "16"
     assert not of_type(done, "note")
 
 

@@ -80,7 +80,7 @@ std::string shape(const Axes& axes, const TrialMark& mark, const char* colour) {
 double highest_rate(const History& history) {
   double highest = 1e-9;
   for (const FinishedTrial& trial : history.trials()) {
-    if (trial.ok()) highest = std::max(highest, trial.result.throughput->samples_per_s);
+    if (trial.ok()) highest = std::max(highest, trial.score().samples_per_s);
   }
   return highest;
 }

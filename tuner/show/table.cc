@@ -58,6 +58,12 @@ std::string plural(int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+/// Never cut: people ask for a trial by it.
+std::string id_text(int64_t id) {
+  const std::string text = std::to_string(id);
+  return text.size() > kNumberWidth ? text : right(text, kNumberWidth);
+}
+
 std::string objective_text(const Options& options) {
   if (!options.metric_regex.empty()) return options.metric_regex;
   const bool by_time = options.objective == Objective::kSamplesPerSecond;
@@ -145,7 +151,7 @@ std::string Table::verdict(const History& history) const {
 std::string Table::line(const History& history) const {
   const FinishedTrial& trial = history.trials().back();
   const Config config = history.effective(trial.config);
-  std::string text = right(std::to_string(trial.id), kNumberWidth) + " ";
+  std::string text = id_text(trial.id) + " ";
   for (const Column& column : columns_) {
     const auto found = config.find(column.knob);
     text += " " + right(found == config.end() ? "-" : found->second, column.width);

@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class TableOf : public ::testing::Test {
  protected:
@@ -32,6 +33,11 @@ TEST_F(TableOf, ATrialsLineSaysWhatItWasFor) {
   EXPECT_THAT(line_of("batch", 2000), HasSubstr("best so far"));
   EXPECT_THAT(line_of("batch", 1500), Not(HasSubstr("best so far")));
   EXPECT_THAT(line_of(kConfirm, 2500), EndsWith("  confirming\n"));
+}
+
+TEST_F(TableOf, TheNumberOfATrialIsWhole) {
+  for (int trial = 1; trial < 100; ++trial) (void)line_of("batch", 1000);
+  EXPECT_THAT(line_of("batch", 1000), StartsWith("100 "));
 }
 
 TEST_F(TableOf, WhatDisturbedATrialIsSaidOfEveryKind) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace redline {
@@ -28,13 +29,26 @@ std::optional<int64_t> integer_of(std::string_view text) {
   return value;
 }
 
-/// Of the first variable that is a number.
-int64_t first_number(std::initializer_list<const char*> variables, int64_t otherwise) {
-  for (const char* name : variables) {
-    const char* value = std::getenv(name);
-    if (const auto number = value ? integer_of(value) : std::nullopt) return *number;
+// profiler/host/job_rank.cc and python/redline/_rank.py have the same list.
+constexpr std::pair<const char*, const char*> kRankVariables[] = {
+    {"RANK", "WORLD_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // an allocation has SLURM_NTASKS without a step
+    {"PMI_RANK", "PMI_SIZE"},
+};
+
+std::optional<int64_t> number_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? integer_of(value) : std::nullopt;
+}
+
+/// Rank and world size by the first launcher that tells both.
+std::pair<int64_t, int64_t> launched_rank() {
+  for (const auto& [rank_name, size_name] : kRankVariables) {
+    const auto rank = number_of(rank_name), size = number_of(size_name);
+    if (rank && size) return {*rank, *size};
   }
-  return otherwise;
+  return {0, 1};
 }
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
@@ -43,8 +57,7 @@ int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().co
 
 Trial Trial::from_environment() {
   Trial trial;
-  trial.rank_ = first_number({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
-  trial.world_size_ = first_number({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"}, 1);
+  std::tie(trial.rank_, trial.world_size_) = launched_rank();
   if (const char* text = std::getenv("REDLINE_KNOBS")) {
     const Json knobs = Json::parse(text, nullptr, false);
     if (knobs.is_object()) {
@@ -114,16 +127,18 @@ void Trial::step(int64_t samples) {
   samples_ += samples;
   last_step_ns_ = now_ns();
   if (descriptor_ < 0 || last_step_ns_ - last_sent_ns_ < kBetweenLines_ns) return;
-  if (steps_ == 1) {
-    (void)send(Json{{"type", "seen"}, {"rank", rank_}, {"knobs", seen_}}.dump(
-        -1, ' ', false, Json::error_handler_t::replace));
-  }
+  if (steps_ == 1) send_seen();
   send_step(last_step_ns_);
 }
 
 void Trial::memory(uint64_t peak_bytes, uint64_t capacity_bytes) {
   peak_bytes_ = peak_bytes;
   capacity_bytes_ = capacity_bytes;
+}
+
+void Trial::send_seen() const {
+  (void)send(Json{{"type", "seen"}, {"rank", rank_}, {"knobs", seen_}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace));
 }
 
 void Trial::send_step(int64_t now) {
@@ -137,6 +152,8 @@ void Trial::send_step(int64_t now) {
 
 void Trial::fail(const char* kind, const std::string& message) {
   if (descriptor_ < 0) return;
+  if (steps_ == 0 && !seen_.empty())
+    send_seen();  // so that the search knows which batch was too large
   const Json line = {{"type", "failure"},
                      {"rank", rank_},
                      {"kind", kind},

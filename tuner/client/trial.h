@@ -20,7 +20,7 @@ namespace redline {
 class Trial {
  public:
   /// Reads REDLINE_KNOBS and REDLINE_TRIAL, and this process's place in the job from the variables
-  /// of torchrun, Open MPI or Slurm. Never throws; knobs that cannot be read are none.
+  /// of torchrun, Open MPI, Slurm or MPICH. Never throws; knobs that cannot be read are none.
   [[nodiscard]] static Trial from_environment();
 
   Trial(Trial&& other) noexcept;
@@ -55,6 +55,7 @@ class Trial {
   [[nodiscard]] int64_t integer_knob(std::string_view name, int64_t otherwise);
   [[nodiscard]] const std::string* find(std::string_view name) const;
   void note_seen(std::string_view name, const std::string& value);
+  void send_seen() const;
   void send_step(int64_t now_ns);
   bool send(std::string line) const;
 

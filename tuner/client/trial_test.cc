@@ -95,6 +95,25 @@ TEST_F(TrialClient, AFailureIsSaidWholeAndMovingKeepsTheChannel) {
   EXPECT_EQ(channel_->garbage(), 0);
 }
 
+TEST_F(TrialClient, AFailureBeforeTheFirstStepTellsWhichBatchWasTooLarge) {
+  Trial trial = measured();
+  (void)trial.knob("batch_size", 64);
+  trial.out_of_memory("too large");
+  const auto reports = channel_->read();
+  ASSERT_EQ(reports.size(), 2);
+  EXPECT_EQ(std::get<tuner::SeenReport>(reports[0]).knobs.at("batch_size"), "64");
+  EXPECT_EQ(std::get<tuner::FailureReport>(reports[1]).kind, "gpu_oom");
+}
+
+TEST_F(TrialClient, AnAllocationWithoutAStepIsOneRank) {
+  set("SLURM_PROCID", "0");
+  set("SLURM_NTASKS", "4");
+  Trial trial = measured();
+  trial.step(64);
+  const auto step = std::get<tuner::StepReport>(channel_->read().back());
+  EXPECT_EQ(step.world_size, 1);
+}
+
 TEST_F(TrialClient, GarbageInTheEnvironmentIsNoKnob) {
   for (const char* text : {"", "{", "[1]", "null", R"({"batch_size": [1]})"}) {
     set("REDLINE_KNOBS", text);

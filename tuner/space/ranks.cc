@@ -22,10 +22,12 @@ const std::vector<Launcher>& launchers() {
   static const std::vector<Launcher> kLaunchers = {
       {"torchrun", {"--nproc_per_node", "--nproc-per-node"}, {"--nnodes"}},
       {"torch.distributed.run", {"--nproc_per_node", "--nproc-per-node"}, {"--nnodes"}},
+      {"torch.distributed.launch", {"--nproc_per_node", "--nproc-per-node"}, {"--nnodes"}},
       {"mpirun", {"-np", "-n", "--np"}, {}, 0},
       {"mpiexec", {"-np", "-n", "--np"}, {}, 0},
       {"srun", {"--ntasks", "-n"}, {}, 0},
       {"accelerate", {"--num_processes"}, {}, 0},
+      {"accelerate.commands.launch", {"--num_processes"}, {}, 0},
   };
   return kLaunchers;
 }

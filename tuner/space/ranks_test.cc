@@ -21,6 +21,8 @@ TEST(Ranks, OfEachLauncher) {
   EXPECT_EQ(ranks("/venv/bin/torchrun --nproc_per_node 2 train.py"), 2);
   EXPECT_EQ(ranks("torchrun --nnodes=2 --nproc-per-node=8 train.py"), 16);
   EXPECT_EQ(ranks("python -m torch.distributed.run --standalone --nproc_per_node=4 t.py"), 4);
+  EXPECT_EQ(ranks("python -m torch.distributed.launch --nproc_per_node 4 t.py"), 4);
+  EXPECT_EQ(ranks("python -m accelerate.commands.launch --num_processes 2 t.py"), 2);
   EXPECT_EQ(ranks("torchrun --nproc_per_node gpu train.py", 8), 8);
   EXPECT_EQ(ranks("mpirun -np 4 ./train"), 4);
   EXPECT_EQ(ranks("srun --ntasks=6 ./train"), 6);

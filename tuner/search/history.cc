@@ -11,10 +11,17 @@ bool FinishedTrial::out_of_memory() const {
 
 void History::add(FinishedTrial trial) {
   trials_.push_back(std::move(trial));
-  canonical_.push_back(canonical(trials_.back().config));
+  const FinishedTrial& added = trials_.back();
+  const size_t known = defaults_.size();
+  // Of the defaults: a run that failed early told little, and a later one tells the rest.
+  if (added.config == trials_.front().config) {
+    defaults_.insert(added.result.observed.begin(), added.result.observed.end());
+  }
+  if (defaults_.size() != known) canonical_.clear();
+  while (canonical_.size() < trials_.size()) {
+    canonical_.push_back(canonical(trials_[canonical_.size()].config));
+  }
 }
-
-Config History::defaults() const { return trials_.empty() ? Config{} : trials_[0].result.observed; }
 
 Config History::effective(const Config& config) const {
   Config all = config;

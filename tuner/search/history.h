@@ -48,7 +48,7 @@ class History {
   [[nodiscard]] bool empty() const { return trials_.empty(); }
 
   /// The knob values the script itself uses, as the hook saw them; empty where it saw none.
-  [[nodiscard]] Config defaults() const;
+  [[nodiscard]] const Config& defaults() const { return defaults_; }
   [[nodiscard]] Config canonical(const Config& config) const {
     return space_->canonical(config, defaults());
   }
@@ -75,6 +75,7 @@ class History {
   const Space* space_;
   Objective objective_;
   std::vector<FinishedTrial> trials_;
+  Config defaults_;
   std::vector<Config> canonical_;  // of each trial: asked for again and again
 };
 

@@ -39,5 +39,22 @@ TEST(History, ABatchThatWasTooLargeIsFollowedByASmallerOne) {
   EXPECT_EQ(next->config, (Config{{"batch_size", "16"}}));
 }
 
+/// What a climb from `value` of x tries first.
+std::string first_step(const std::string& values, const std::string& value) {
+  const Space space = *make_space({"x=" + values}, {"train", "{x}"}, {});
+  History history(space);
+  history.add(ended({{"x", value}}, Outcome::kOk, {}));
+  const auto next = make_coordinate(space)->ask(history);
+  return next ? next->config.at("x") : "nothing";
+}
+
+TEST(History, AClimbReachesValuesThatAreFarApart) {
+  EXPECT_EQ(first_step("1,16", "1"), "16");
+  EXPECT_EQ(first_step("0,4", "0"), "4");
+  EXPECT_EQ(first_step("100,5,25", "25"), "100");
+  EXPECT_EQ(first_step("5,25,100", "100"), "25");
+  EXPECT_EQ(first_step("16,256", "256"), "16");
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -1,6 +1,7 @@
 #include "tuner/search/walk.h"
 
 #include <cmath>
+#include <functional>
 
 namespace redline::tuner {
 
@@ -61,14 +62,30 @@ Config Walk::with(const std::string& knob, const std::string& value) const {
 
 namespace {
 
+/// The listed value next to `value` on one side; `value` where it is the last there.
+template <typename Before>
+int64_t neighbour(const Knob& knob, int64_t value, Before before) {
+  int64_t found = value;
+  for (const std::string& text : knob.values) {
+    const auto number = parse_integer(text);
+    if (!number || !before(value, *number)) continue;
+    if (found == value || before(*number, found)) found = *number;
+  }
+  return found;
+}
+
 int64_t step_up(const Knob& knob, int64_t value) {
-  return knob.nearest(value <= 0 ? static_cast<double>(value) + 1
-                                 : 2.0 * static_cast<double>(value));
+  const int64_t next =
+      knob.nearest(value <= 0 ? static_cast<double>(value) + 1 : 2.0 * static_cast<double>(value));
+  if (next > value || knob.is_range()) return next;
+  return neighbour(knob, value, std::less<>{});  // more than three times as much
 }
 
 int64_t step_down(const Knob& knob, int64_t value) {
-  return knob.nearest(value <= 1 ? static_cast<double>(value) - 1
-                                 : std::floor(static_cast<double>(value) / 2));
+  const int64_t next = knob.nearest(value <= 1 ? static_cast<double>(value) - 1
+                                               : std::floor(static_cast<double>(value) / 2));
+  if (next < value || knob.is_range()) return next;
+  return neighbour(knob, value, std::greater<>{});
 }
 
 /// Walks in one direction while each step gains; false: stop walking.

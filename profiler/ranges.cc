@@ -1,6 +1,8 @@
 #include "profiler/ranges.h"
 
 #include <cstdint>
+#include <exception>
+#include <string>
 
 #include "profiler/log/per_thread.h"
 #include "profiler/source.h"
@@ -12,6 +14,8 @@ namespace {
 struct OpenRange {
   int64_t begin_ns = 0;  ///< 0 where nothing was recorded then
   BegunSlice begun;
+  uint32_t name_generation = 0;
+  std::string name;  ///< for a range that outlives what was interned; its memory is used again
 };
 
 /// Deeper ranges are counted, so that pops still match, and not recorded.
@@ -20,6 +24,15 @@ struct OpenRanges {
   OpenRange open[kMostOpen];
   uint32_t depth = 0;
 };
+
+/// Without memory for it a range is as one whose name is not kept.
+void keep(std::string_view name, std::string& kept) noexcept {
+  try {
+    kept = name;
+  } catch (const std::exception&) {
+    kept.clear();
+  }
+}
 
 }  // namespace
 
@@ -30,10 +43,12 @@ void push_range(std::string_view name) {
   const uint32_t depth = ranges->depth++;
   if (depth >= kMostOpen) return;
   OpenRange& open = ranges->open[depth];
-  open = {};
+  open.begin_ns = 0;
   if (!is_recording()) return;
   // The time comes first: a name is of the window that was prepared before its range began.
   open.begin_ns = monotonic_ns();
+  keep(name, open.name);
+  open.name_generation = name_generation();
   open.begun = begin_slice(open.begin_ns, RecordKind::kAnnotation, name, {}, 0);
 }
 
@@ -47,7 +62,8 @@ void pop_range() {
   Record record;
   record.begin_ns = open.begin_ns;
   record.of.op.end_ns = monotonic_ns();
-  record.name = open.begun.name;
+  const bool is_known = open.name_generation == name_generation() || open.name.empty();
+  record.name = is_known ? open.begun.name : intern_name(open.name);
   record.kind = RecordKind::kAnnotation;
   end_slice(open.begun.slice, record);
 }

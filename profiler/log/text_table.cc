@@ -107,21 +107,20 @@ TextId TextTable::intern(uint64_t hash, std::string_view text, TextForm form) {
   return id_of(generation_, index);
 }
 
-std::string_view TextReader::text(TextId id) {
-  constexpr std::string_view kNotKept = "\"(name not kept)\"";
-  if (!id) return kNotKept;
+std::string_view TextReader::text(TextId id, std::string_view not_kept) {
+  if (!id) return not_kept;
   const uint32_t now = table_.generation();
   const uint32_t age = (now - (id.value >> kIndexBits)) % kGenerations;
   const uint32_t generation = now - age;
   if (age > 1 || generation < table_.released_) {
     ++lost_;
-    return kNotKept;
+    return not_kept;
   }
   const uint32_t index = id.value & kMostTexts;
   const Known& known = known_[generation % 2];
   if (known.generation == generation && index < known.texts.size()) return known.texts[index];
   const std::string_view learnt = learn(generation, index);
-  return learnt.data() != nullptr ? learnt : kNotKept;
+  return learnt.data() != nullptr ? learnt : not_kept;
 }
 
 std::string_view TextReader::learn(uint32_t generation, uint32_t index) {

@@ -69,9 +69,9 @@ class TextTable {
 class TextReader {
  public:
   explicit TextReader(const TextTable& table) : table_(table) {}
-  /// A name with its quotes or members of an object; "(name not kept)" for no id or one that has
-  /// outlived its text. Valid until the text's generation is released.
-  [[nodiscard]] std::string_view text(TextId id);
+  /// A name with its quotes or members of an object; `not_kept` for no id or one that has outlived
+  /// its text. Valid until the text's generation is released.
+  [[nodiscard]] std::string_view text(TextId id, std::string_view not_kept = "\"(name not kept)\"");
   /// Ids that had outlived their text.
   [[nodiscard]] uint64_t lost() const { return lost_; }
 

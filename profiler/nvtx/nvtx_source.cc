@@ -27,6 +27,10 @@ struct OpenNvtxRange {
   int32_t level = 0;  ///< of its domain's open ranges on this thread
   Record record;      ///< begin_ns is 0 where nothing was recorded then
   OpenSlice* slice = nullptr;
+  // For a range that outlives what was interned; the name's memory is used again.
+  uint32_t name_generation = 0;
+  uint32_t category = 0;
+  std::string name;
 };
 struct OpenNvtxRanges {
   OpenNvtxRange open[kDeepest];
@@ -89,19 +93,41 @@ TextId args_of(NvtxDomain& domain, const EventAttributes& attributes) {
   return intern_args(std::string(members) + payload_members(&domain, payloads, count));
 }
 
-Record describe(NvtxDomain& domain, const EventAttributes& attributes, NvtxPhase phase) {
+Record describe(NvtxDomain& domain, const EventAttributes& attributes, std::string_view text,
+                NvtxPhase phase) {
   Record record;
   record.begin_ns = monotonic_ns();
   record.kind = RecordKind::kNvtx;
-  Message message;
-  read_message(attributes, message);
-  record.name = intern_name(message.text);
+  record.name = intern_name(text);
   NvtxFields fields;
   fields.phase = phase;
   fields.args = args_of(domain, attributes);
   read_payload(attributes, fields);
   record.of = fields;
   return record;
+}
+
+Record describe(NvtxDomain& domain, const EventAttributes& attributes, NvtxPhase phase) {
+  Message message;
+  read_message(attributes, message);
+  return describe(domain, attributes, message.text, phase);
+}
+
+void begin(OpenNvtxRange& open, NvtxDomain& domain, const EventAttributes& attributes) {
+  Message message;
+  read_message(attributes, message);
+  open.name = message.text;
+  open.category = attributes.category;
+  open.name_generation = name_generation();
+  open.record = describe(domain, attributes, message.text, NvtxPhase::kSlice);
+  open.slice = Recorder::instance().begin_slice(open.record);
+}
+
+/// What was interned at its begin may be forgotten; payloads of a schema then are.
+void refresh(OpenNvtxRange& open, NvtxDomain& domain) {
+  if (open.name_generation == name_generation()) return;
+  open.record.name = intern_name(open.name);
+  open.record.of.nvtx.args = intern_args(domain.members(open.category));
 }
 
 EventAttributes with_message(const char* text) {
@@ -160,18 +186,19 @@ int push(const void* handle, const EventAttributes* attributes) noexcept {
     const int32_t level = level_in(domain, *ranges);
     const uint32_t depth = ranges->depth++;
     if (depth >= kDeepest) return level;
-    OpenNvtxRange& open = ranges->open[depth] = {&domain, level, {}, nullptr};
-    if (attributes != nullptr && is_recording()) {
-      open.record = describe(domain, *attributes, NvtxPhase::kSlice);
-      open.slice = Recorder::instance().begin_slice(open.record);
-    }
+    OpenNvtxRange& open = ranges->open[depth];
+    open.domain = &domain;
+    open.level = level;
+    open.record.begin_ns = 0;
+    open.slice = nullptr;
+    if (attributes != nullptr && is_recording()) begin(open, domain, *attributes);
     return level;
   });
 }
 
 /// NVTX wants the level of the range that ends, or a negative number where there is none.
 int pop(const void* handle) noexcept {
-  const NvtxDomain& domain = NvtxDomain::of(handle);
+  NvtxDomain& domain = NvtxDomain::of(handle);
   OpenNvtxRanges* const ranges = PerThread<OpenNvtxRanges>::get();
   if (ranges == nullptr) return -1;
   auto& [open, depth] = *ranges;
@@ -179,11 +206,11 @@ int pop(const void* handle) noexcept {
   uint32_t at = depth;
   while (at > 0 && open[at - 1].domain != &domain) --at;
   if (at == 0) return -1;
-  OpenNvtxRange ended = open[at - 1];
   // Ranges of other domains may be open above it.
-  for (; at < depth; ++at) open[at - 1] = open[at];
-  --depth;
+  std::rotate(open + at - 1, open + at, open + depth);
+  OpenNvtxRange& ended = open[--depth];
   if (ended.record.begin_ns != 0) {
+    without_exceptions([&] { refresh(ended, domain); });
     ended.record.of.nvtx.end_ns = monotonic_ns();
     end_slice(ended.slice, ended.record);
   }

@@ -18,6 +18,7 @@
 #include "profiler/nvtx/nvtx_abi.h"
 #include "profiler/nvtx/nvtx_payload.h"
 #include "profiler/redline.h"
+#include "profiler/source.h"
 
 namespace {
 
@@ -174,6 +175,20 @@ TEST(Nvtx, DomainsCategoriesRegisteredStringsAndPayloadsAreInArgs) {
   EXPECT_EQ(events[0]["ph"], "i");
   EXPECT_EQ(events[0]["args"], Json({{"Domain", "loader"}, {"Category", 8}, {"Payload", 0.5}}));
   EXPECT_EQ(events[1]["args"], Json({{"Domain", "loader"}, {"Category", "disk"}, {"Payload", -5}}));
+}
+
+TEST(Nvtx, ARangeThatOutlivesTheNamesKeepsItsOwn) {
+  const auto events = record([] {
+    nvtxRangePushA("an epoch of many steps");
+    const uint32_t first = redline::profiler::name_generation();
+    for (int i = 0; redline::profiler::name_generation() < first + 3; ++i) {
+      static_cast<void>(
+          redline::profiler::intern_name(std::to_string(i) + std::string(10'000, 'x')));
+    }
+    nvtxRangePop();
+  });
+  EXPECT_EQ(names(events), std::vector<std::string>{"an epoch of many steps"});
+  EXPECT_EQ(events.at(0)["args"], Json({{"Domain", "default"}}));
 }
 
 TEST(Nvtx, EachDomainPopsItsOwnRanges) {

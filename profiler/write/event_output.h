@@ -27,8 +27,12 @@ class EventOutput {
   [[nodiscard]] int64_t pid() const { return pid_; }
   [[nodiscard]] int64_t unix_ns(int64_t monotonic) const { return monotonic + unix_offset_ns_; }
 
-  /// A name with its quotes, or members of an object; valid until the next round of the writer.
+  /// A name with its quotes; valid until the next round of the writer.
   [[nodiscard]] std::string_view text(TextId id) { return texts_.text(id); }
+  /// The same of members of an object: what was open for long may have outlived their text.
+  [[nodiscard]] std::string_view members(TextId id) {
+    return texts_.text(id, "\"not kept\": true");
+  }
   [[nodiscard]] uint64_t lost_texts() const { return texts_.lost(); }
 
   /// Begins an event that is no slice: `head` and `more` follow "ph", up to the next comma. Its

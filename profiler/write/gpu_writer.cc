@@ -100,7 +100,7 @@ void GpuWriter::write_work(const Record& record) {
   }
   if (record.kind != RecordKind::kGpuAnnotation) {
     if (cuda.external != 0) text.literal(", ");
-    text.text(cuda.args ? out_.text(cuda.args) : "\"stream\": " + std::to_string(cuda.lane));
+    text.text(cuda.args ? out_.members(cuda.args) : "\"stream\": " + std::to_string(cuda.lane));
     if (cuda.correlation != 0 || record.kind != RecordKind::kMigration) {
       text.literal(", \"correlation\": ");
       text.integer(cuda.correlation);
@@ -137,7 +137,7 @@ void GpuWriter::write_instant(const Record& record) {
     text.integer(cuda.external);
     text.literal(", ");
   }
-  text.text(cuda.args ? out_.text(cuda.args) : "\"stream\": " + std::to_string(cuda.lane));
+  text.text(cuda.args ? out_.members(cuda.args) : "\"stream\": " + std::to_string(cuda.lane));
   text.literal(", \"correlation\": ");
   text.integer(cuda.correlation);
   end_slice(text);

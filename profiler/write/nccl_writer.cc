@@ -30,7 +30,7 @@ void write_args(trace::TextBuffer& text, EventOutput& out, const Record& record,
   if ((type & kTransfers) == 0 && fields.step != 0) {
     write_number(text, ", \"External id\": ", fields.step);
   }
-  const std::string_view members = fields.args ? out.text(fields.args) : std::string_view();
+  const std::string_view members = fields.args ? out.members(fields.args) : std::string_view();
   if (!members.empty()) {
     text.literal(", ");
     text.text(members);

@@ -71,7 +71,7 @@ void NvtxWriter::write_event(std::string_view head, const Record& record, uint64
 
 void NvtxWriter::write_args(trace::TextBuffer& text, const Record& record) {
   const NvtxFields& fields = record.of.nvtx;
-  text.text(fields.args ? out_.text(fields.args) : "\"Domain\": \"(name not kept)\"");
+  text.text(fields.args ? out_.members(fields.args) : "\"Domain\": \"(name not kept)\"");
   if (fields.payload_form == PayloadForm::kNone) return;
   text.literal(", \"Payload\": ");
   switch (fields.payload_form) {

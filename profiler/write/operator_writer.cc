@@ -118,7 +118,7 @@ void OperatorWriter::write_args(trace::TextBuffer& args, const Record& record, u
   args.integer(record.kind == RecordKind::kStep ? 0 : record.of.op.function_id);
   if (record.of.op.args) {
     args.literal(", ");
-    args.text(out_.text(record.of.op.args));
+    args.text(out_.members(record.of.op.args));
   }
   write_stack(args, record, tid);
 }

@@ -21,7 +21,9 @@ using nlohmann::json;
 class RecordWriters : public ::testing::Test {
  protected:
   RecordWriters() {
-    const json options{{"directory", ::testing::TempDir()}, {"max_bytes", 1 << 20}};
+    const json options{{"directory", ::testing::TempDir()},
+                       {"max_bytes", 1 << 20},
+                       {"memory_budget_bytes", 1 << 20}};
     EXPECT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
     EXPECT_EQ(redline_start(), 0) << redline_last_error();
   }
@@ -149,6 +151,45 @@ TEST_F(RecordWriters, ASourceMaySayAtTheEndWhatItLost) {
 }
 
 TEST_F(RecordWriters, ATraceKeepsToItsSize) {
+/// Generations of names are released two rounds of the writer thread after they were left behind.
+class LongRecording : public RecordWriters {
+ protected:
+  static void outlive_the_names() {
+    const uint32_t first = name_generation();
+    for (int i = 0; name_generation() < first + 3; ++i) {
+      static_cast<void>(intern_name(std::to_string(i) + std::string(1000, 'x')));
+    }
+  }
+  [[nodiscard]] json annotation() const {
+    const json trace = stopped();
+    for (const json& event : trace["traceEvents"]) {
+      if (event.value("cat", "") == "user_annotation") return event;
+    }
+    return nullptr;
+  }
+};
+
+TEST_F(LongRecording, WhatWasOpenForLongIsValidWithoutItsArgs) {
+  Record record = {.begin_ns = monotonic_ns(), .kind = RecordKind::kAnnotation};
+  record.of.op.args = intern_args(R"("a": 1)");
+  const BegunSlice begun =
+      begin_slice(record.begin_ns, record.kind, "open for long", record.of.op.args, 0);
+  outlive_the_names();
+  record.name = intern_name("open for long");
+  record.of.op.end_ns = monotonic_ns();
+  end_slice(begun.slice, record);
+  const json event = annotation();
+  EXPECT_EQ(event["name"], "open for long");
+  EXPECT_EQ(event["args"]["not kept"], true);
+}
+
+TEST_F(LongRecording, ARangeKeepsItsName) {
+  redline_range_push("an epoch of many steps");
+  outlive_the_names();
+  redline_range_pop();
+  EXPECT_EQ(annotation()["name"], "an epoch of many steps");
+}
+
   const TextId name = intern_name(std::string(1000, 'x'));
   for (int i = 0; i < 2000; ++i) submit({.begin_ns = monotonic_ns(), .name = name});
   const json trace = stopped();

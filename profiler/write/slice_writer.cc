@@ -17,7 +17,7 @@ void write_slice(EventOutput& out, const Record& record, uint64_t tid) {
                               .tid = tid,
                               .begin_ns = out.unix_ns(record.begin_ns),
                               .end_ns = out.unix_ns(record.of.slice.end_ns)});
-  if (record.of.slice.args) args.text(out.text(record.of.slice.args));
+  if (record.of.slice.args) args.text(out.members(record.of.slice.args));
   out.file().end_slice();
   out.count_event();
 }
@@ -25,7 +25,7 @@ void write_slice(EventOutput& out, const Record& record, uint64_t tid) {
 void write_mark(EventOutput& out, const Record& record, uint64_t tid) {
   auto& text = out.begin_event("\"i\", \"s\": \"t\", \"cat\": ", out.text(record.name), tid,
                                record.begin_ns, out.text(record.of.slice.category));
-  if (record.of.slice.args) text.text(out.text(record.of.slice.args));
+  if (record.of.slice.args) text.text(out.members(record.of.slice.args));
   out.end_event(text);
 }
 

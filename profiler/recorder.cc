@@ -21,6 +21,9 @@ namespace {
 // The writer thread looks every 20 ms whether memory gets scarce.
 constexpr auto kWaitForWriter = std::chrono::milliseconds(5);
 constexpr int kMostWaits = 200;
+// Together 4 s.
+constexpr auto kLookAtEnd = std::chrono::milliseconds(10);
+constexpr int kMostLooksAtEnd = 400;
 
 REDLINE_THREAD_LOCAL ThreadLog* t_log = nullptr;
 pthread_key_t g_log_key;
@@ -437,13 +440,27 @@ void Recorder::flush_gpu() noexcept {
   const std::lock_guard lock(mutex_);
   gpu_.flush_before_exit();
 }
+/// False where a thread that ends a window waits for its GPUs, and does so for seconds more.
+bool Recorder::lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock) {
+  for (int looks = 0; !lock.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
+    if (looks == kMostLooksAtEnd) return false;
+    std::this_thread::sleep_for(kLookAtEnd);
+  }
+  return true;
+}
+
 
 /// The sources stay enabled: their LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {
   if (is_child_) return;
   const int64_t end_ns = monotonic_ns();
   want_no_more_records();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (reason.empty()) {
+    lock.lock();
+  } else if (!lock_unless_gpus_hang(lock)) {
+    return;  // whoever ended the process must not wait for ever; a .partial file is left
+  }
   is_over_ = true;
   gpu_sampler_.disable();  // NVML goes with the process
   gpu_.let_go();

@@ -134,6 +134,7 @@ class Recorder {
   void disable_sources();
 
   /// Records are wanted: prepared or recording.
+  [[nodiscard]] bool lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock);
   alignas(64) std::atomic<bool> recording_ = false;
   std::atomic<bool> is_stopped_ = false;  ///< what is open stays to be seen by the writer thread
   std::atomic<bool> is_child_ = false;

@@ -297,7 +297,9 @@ void CuptiSource::end() {
   stop_thread();
   // What was launched within the window is part of it; that we wait for it is not.
   static_cast<void>(library_->disable(Kind::kSynchronization));
+  waits_for_gpus_ = true;
   synchronize_devices();
+  waits_for_gpus_ = false;
   disable_kinds();
   // It may write to disk, where a limit raises SIGXFSZ.
   const auto rest = [this] { collect_rest(); };

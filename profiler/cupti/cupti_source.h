@@ -30,6 +30,9 @@ class CuptiSource final : public profiler::Source {
   /// has handed over is recorded.
   void let_go() noexcept;
 
+  /// The window's end waits for work that may never end, such as a collective whose peer is gone.
+  [[nodiscard]] bool waits_for_gpus() const { return waits_for_gpus_; }
+
   /// Where records wait that come too fast, from the next window on.
   void spool_into(std::string folder) { folder_ = std::move(folder); }
 
@@ -70,6 +73,7 @@ class CuptiSource final : public profiler::Source {
   std::binary_semaphore is_over_{0};   ///< the thread has left its loop
   std::atomic<bool> wants_flush_ = false;
   std::binary_semaphore is_flushed_{0};
+  std::atomic<bool> waits_for_gpus_ = false;
 };
 
 }  // namespace redline::cupti

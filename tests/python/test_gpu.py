@@ -2,6 +2,7 @@
 operator has its id, and lies inside the user's annotation on the GPU."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -39,15 +40,19 @@ profile.export_chrome_trace(sys.argv[2])
 """
 
 
-def run_stubbed(script, *arguments):
+def stubbed_environment():
     stubs = [str(need(BUILD / "tests/stubs" / name, CURE)) for name in ("libcuda.so.1", "libcupti.so.13")]
-    environment = dict(
+    return dict(
         os.environ,
         LD_PRELOAD=":".join(stubs),
         PYTHONPATH=str(ROOT / "python"),
         REDLINE_LIBRARY=str(need(BUILD / "lib/libredline.so", CURE)),
         REDLINE_TORCH_LIBRARY=str(need(BUILD / "lib/libredline_torch.so", CURE)),
     )
+
+
+def run_stubbed(script, *arguments):
+    environment = stubbed_environment()
     command = [sys.executable, "-c", script, *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -162,3 +167,28 @@ def test_no_gpu_and_no_cpu(run, tmp_path, program, python):
     [trace] = traces(tmp_path)
     assert not slices(trace, "cpu_op")
     assert [event["name"] for event in slices(trace, "user_annotation")] == ["mine"]
+
+
+ENDS_A_WINDOW = """
+import ctypes, os, signal, sys, threading
+library = ctypes.CDLL(os.environ["REDLINE_LIBRARY"])
+assert library.redline_finish_on_termination() == 0
+assert library.redline_prepare(b'{"host_samples_hz": 0}') == 0
+assert library.redline_start() == 0
+threading.Thread(target=library.redline_stop, daemon=True).start()
+while True:
+    signal.pause()
+"""
+
+
+def test_sigterm_ends_a_job_whose_gpu_hangs():
+    """A collective whose peer is gone never ends, and the window's end waits for it."""
+    environment = dict(stubbed_environment(), REDLINE_STUB_HANGS="1")
+    command = [sys.executable, "-c", ENDS_A_WINDOW]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            assert job.stdout.readline() == "hangs\n"
+            job.terminate()
+            assert job.wait(timeout=60) == -signal.SIGTERM
+        finally:
+            job.kill()

@@ -1,9 +1,10 @@
 // libcuda.so.1 of the same machine as stub_nvml.cc's. REDLINE_STUB_CUDA_STATUS and
 // REDLINE_STUB_VISIBLE change what cuInit and cuDeviceGetCount say, _ACTIVE whether the process
-// uses them; add_device() makes other GPUs.
+// uses them, _HANGS whether their work ends; add_device() makes other GPUs.
 #include "tests/stubs/stub_cuda.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -83,6 +84,28 @@ int cuDevicePrimaryCtxGetState(int, unsigned int* flags, int* is_active) {
   *flags = 0;
   *is_active = redline::stub::number("REDLINE_STUB_ACTIVE", 1);
   return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  *context = reinterpret_cast<void*>(static_cast<uintptr_t>(device) + 1);
+  return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+
+int cuCtxPushCurrent_v2(void*) { return 0; }
+
+int cuCtxPopCurrent_v2(void** context) {
+  *context = nullptr;
+  return 0;
+}
+
+/// That it waits for ever is said on stdout.
+int cuCtxSynchronize() {
+  if (redline::stub::number("REDLINE_STUB_HANGS", 0) == 0) return 0;
+  std::puts("hangs");
+  std::fflush(stdout);
+  for (;;) pause();
 }
 
 int cuDeviceGetPCIBusId(char* bus, int size, int device) {

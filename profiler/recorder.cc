@@ -321,20 +321,17 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
   }
   if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
   const std::lock_guard lock(mutex_);
-  Session& own = session(Owner::kProgram);
-  if (key == kOwnEntry) {
-    if (own.state != State::kRecording) {
-      return misuse("metadata redline: no window is being recorded");
-    }
-    if (!is_json_object(json)) return misuse("metadata redline: not a JSON object");
-    put(own.new_metadata, {key, json});
-    return {};
-  }
-  put(metadata_, {key, json});
+  const bool is_own = key == kOwnEntry;  // of the window alone, be it a capture's
+  if (is_own && !is_json_object(json)) return misuse("metadata redline: not a JSON object");
+  if (!is_own) put(metadata_, {key, json});
+  bool is_recorded = false;
   for (Session& each : sessions_) {
-    if (each.state == State::kRecording) put(each.new_metadata, {key, json});
+    if (each.state != State::kRecording) continue;
+    put(each.new_metadata, {key, json});
+    is_recorded = true;
   }
   return {};
+  if (is_own && !is_recorded) return misuse("metadata redline: no window is being recorded");
 }
 
 Window::Counts Recorder::counts() {

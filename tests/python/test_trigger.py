@@ -282,3 +282,20 @@ def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python
     calls = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "python_function"]
     assert calls.count("nn.Module: Linear_0") == 2
     assert any(call.endswith(": <module>") for call in calls)  # open all along
+
+
+def test_a_job_that_sets_a_profile_function_within_a_captured_step_goes_on(
+    start, program, python, trigger, tmp_path
+):
+    own = TRAIN.replace("    step += 1\n", "    sys.setprofile(lambda *_: None)\n"
+                                            "    sys.setprofile(None)\n    step += 1\n")
+    command = [program("redline"), "record", "-o", "traces", "--stacks", "--schedule",
+               "skip_first=1000000000", "--", python, "-c", own]
+    with start(command, cwd=tmp_path) as process:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        done = trigger(str(process.pid), "--steps", "1")
+        (tmp_path / "end").touch()
+        assert process.wait(timeout=30) == 0
+        assert "recording ended early" not in process.stderr.read()
+    assert done.returncode == 0, done.stderr
+    assert load(done.stdout.strip())["redline"]["threads_without_python_frames"] == 1

@@ -77,6 +77,7 @@ class AutomaticRecording:
         self._works = False
         self._told_of_fork = False
         self._exporter = None
+        self._ending = False
         self._traces = 0
         self._samples = SampleCount()
 
@@ -144,6 +145,7 @@ class AutomaticRecording:
     def finish(self):
         """The process ends: what was recorded is written."""
         self._wait_for_export()
+        self._ending = True
         if self._whole_run:
             self._finish_whole_run()
         elif records(self._action):
@@ -192,6 +194,9 @@ class AutomaticRecording:
     def _ready(self):
         """Compressing and writing take a while: training does not wait for them."""
         self._traces += 1
+        if self._ending:  # no thread starts any more, and nobody trains
+            self._export()
+            return
         self._exporter = threading.Thread(target=self._export, name="redline-export", daemon=True)
         self._exporter.start()
 

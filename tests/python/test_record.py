@@ -125,6 +125,18 @@ def test_a_job_that_ends_before_the_window_says_so(record, python, script):
     assert "made 1 optimizer steps, the schedule records from the 3th on" in recorded.stderr
 
 
+def test_a_window_that_the_end_cuts_needs_no_further_thread(record, python, script):
+    """Python 3.12.0 to 3.12.2 start none while the interpreter ends."""
+    ends = """
+import atexit, threading
+def start(self):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+atexit.register(setattr, threading.Thread, "start", start)
+"""
+    _, traces = record([python, script(TRAIN + ends), "3", "return"], "--schedule", "active=100")
+    assert len(traces) == 1
+
+
 def test_each_cycle_is_a_trace(record, python, script):
     schedule = "skip_first=1,wait=1,warmup=0,active=2,repeat=2"
     _, cycles = record([python, script(TRAIN), "8", "return"], "--schedule", schedule)

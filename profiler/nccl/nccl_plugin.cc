@@ -101,7 +101,8 @@ uint32_t NcclPlugin::expected_parts(const Event& event) const {
 void NcclPlugin::join_parent(Event& event) {
   if (!open_.add_end(event.parent)) return;
   OpenEvent* parent = open_.find(event.parent);
-  if (event.type != kKernelCh) return;
+  // Where the window has just ended, or all places were taken, it was recorded without this part.
+  if (parent == nullptr || event.type != kKernelCh) return;
   event.function = parent->event.function;
   event.number = parent->event.number;
   if (parent->expected.fetch_sub(1) > 0) leave(event.parent, *parent);  // it waits already

@@ -138,6 +138,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   if (auto clear = clear_the_way(owner); !clear) return clear;
   own.window.reset();
   own.flight.reset();
+  own.state = State::kIdle;  // there is nothing to export, should what follows fail
   own.options = options;
   own.reason.clear();
   own.new_metadata.clear();

@@ -225,3 +225,22 @@ finally:
     recorded, dropped = int(counts[-3]), int(counts[-1])
     assert dropped > 0
     assert recorded + dropped == 100000
+
+
+def test_without_a_thread_for_the_next_window_there_is_nothing_to_export(job):
+    """The last window is given up before, and an export must not look for it."""
+    done, _ = job("""
+begin()
+call("redline_stop")
+call("redline_export", (folder + "/first.json").encode())
+for _ in range(4):  # they take what the recorder's thread has left
+    threading.Thread(target=signal.pause, daemon=True).start()
+size = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+resource.setrlimit(resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
+assert library.redline_prepare(b'{"host_samples_hz": 0}') == -1
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(library.redline_export((folder + "/second.json").encode()), flush=True)
+print(library.redline_last_error().decode(), flush=True)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "-1\nexport: no stopped window\n"

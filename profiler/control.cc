@@ -125,6 +125,7 @@ class Control {
         remove_socket();
         return crash_is_recorded();
       case Bell::kCapture:
+        if (g_client >= 0) return;  // a capture is under way, and its client waits for it
         return start_capture("{}", "SIGUSR2");
       case Bell::kSlowStep:
         return Recorder::instance().write_slow_step();

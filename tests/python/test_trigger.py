@@ -166,6 +166,22 @@ def test_one_capture_at_a_time(job, trigger, start, program):
             assert "the process ended before its trace" in first.stderr.read()
 
 
+def test_sigusr2_leaves_the_client_that_waits_alone(job, start, program):
+    with job(LISTEN + "sys.stdin.readline()\ntrain()") as process:
+        assert process.stdout.readline() == "ready\n"
+        with start([program("redline"), "trigger", str(process.pid)]) as first:
+            assert "waiting for the next step" in first.stderr.readline()
+            process.send_signal(signal.SIGUSR2)
+            # Its bell is answered before the next caller is.
+            with start([program("redline"), "trigger", str(process.pid)]) as second:
+                assert second.wait(timeout=10) == 1
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            assert first.wait(timeout=10) == 0, first.stderr.read()
+            assert first.stdout.read().strip().endswith(".pt.trace.json.gz")
+        end(process)
+
+
 def test_who_waits_may_leave_and_another_may_ask(job, start, trigger, program):
     text = LISTEN + "sys.stdin.readline()\ntrain()"
     with job(text) as process:

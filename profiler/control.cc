@@ -135,9 +135,9 @@ class Control {
     }
   }
 
-  void write_ring(const char* reason) {
+  void write_ring(const char* reason, const std::string& directory) {
     say(g_client, "progress", "writing what the flight recorder has");
-    const auto path = Recorder::instance().write_ring(reason);
+    const auto path = Recorder::instance().write_ring(reason, directory);
     path ? say(g_client, "path", *path) : say(g_client, "error", path.error());
     close_file(g_client);
   }
@@ -158,20 +158,21 @@ class Control {
   }
 
   void start_capture(const std::string& line, const char* reason) {
+    const Json request = Json::parse(line, nullptr, false);
+    if (!request.is_object()) return fail("the request is not understood");
+    const auto folder = request.find("directory");
+    const bool has_folder = folder != request.end() && folder->is_string();
+    const std::string directory = has_folder ? folder->get<std::string>() : "";
+    if (Recorder::instance().has_ring()) return write_ring(reason, directory);
     CaptureDefaults wanted;
     {
       const std::lock_guard lock(mutex_);
       wanted = defaults_;
     }
-    if (Recorder::instance().has_ring()) return write_ring(reason);
-    const Json request = Json::parse(line, nullptr, false);
-    if (!request.is_object()) return fail("the request is not understood");
     if (const auto steps = request.find("steps"); steps != request.end() && steps->is_number()) {
       if (steps->get<int64_t>() > 0) wanted.steps = steps->get<int64_t>();
     }
-    if (const auto folder = request.find("directory"); folder != request.end()) {
-      if (folder->is_string()) wanted.options.directory = folder->get<std::string>();
-    }
+    if (has_folder) wanted.options.directory = directory;
     const auto armed = capture().arm(wanted.options, wanted.steps, reason);
     if (!armed) return fail(armed.error());
     say(g_client, "progress", "waiting for the next step");

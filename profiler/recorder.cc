@@ -42,13 +42,6 @@ std::string host_name() {
   return name[0] != '\0' ? name : "localhost";
 }
 
-Result make_directory(const std::string& directory) {
-  std::error_code failure;
-  std::filesystem::create_directories(directory, failure);
-  if (failure) return tl::unexpected("cannot create " + directory + ": " + failure.message());
-  return {};
-}
-
 /// Of the trace while it is written.
 std::string folder_of(const Options& options) {
   return options.directory.empty() ? std::filesystem::temp_directory_path().string()
@@ -76,6 +69,13 @@ void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
 }
 
 }  // namespace
+
+Result make_directory(const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure) return tl::unexpected("cannot create " + directory + ": " + failure.message());
+  return {};
+}
 
 std::string default_trace_name() {
   return host_name() + "_" + std::to_string(getpid()) + "." +

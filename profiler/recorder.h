@@ -63,8 +63,10 @@ class Recorder {
   /// Before CUDA ends in this process: what CUPTI holds is taken from it.
   void flush_gpu() noexcept;
   void add_source_entry(const std::string& key, const std::string& json);
-  /// A trace of the flight recorder's last seconds, into the window's directory: its path.
-  [[nodiscard]] tl::expected<std::string, std::string> write_ring(const std::string& reason);
+  /// A trace of the flight recorder's last seconds, into `directory` or else the window's: its
+  /// path.
+  [[nodiscard]] tl::expected<std::string, std::string> write_ring(
+      const std::string& reason, const std::string& directory = "");
   /// The same for a slow step that nobody has written yet, if there is one.
   void write_slow_step();
   [[nodiscard]] bool has_ring();
@@ -124,17 +126,17 @@ class Recorder {
   [[nodiscard]] Result begin_ring(Session& session);
   [[nodiscard]] AssemblerOptions assembler_options(const Session& session) const;
   [[nodiscard]] std::vector<trace::Entry> last_words(Session& session);
-  [[nodiscard]] tl::expected<std::string, std::string> write_ring_of(Session& own,
-                                                                     const std::string& reason);
+  [[nodiscard]] tl::expected<std::string, std::string> write_ring_of(
+      Session& own, const std::string& reason, const std::string& directory = "");
   [[nodiscard]] Result write_ring_to(Session& session, const std::string& path);
   void write_slow_step_of(Session& own);
   void discard_window(Session& session);
   [[nodiscard]] Result write_window(Session& session, const std::string& path);
   void enable_sources(const SourceOptions& options);
   void disable_sources();
+  [[nodiscard]] bool lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock);
 
   /// Records are wanted: prepared or recording.
-  [[nodiscard]] bool lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock);
   alignas(64) std::atomic<bool> recording_ = false;
   std::atomic<bool> is_stopped_ = false;  ///< what is open stays to be seen by the writer thread
   std::atomic<bool> is_child_ = false;
@@ -162,5 +164,7 @@ class Recorder {
 
 /// "{host}_{pid}.{unix ns}.pt.trace.json.gz", the name that TensorBoard's plugin looks for.
 [[nodiscard]] std::string default_trace_name();
+
+[[nodiscard]] Result make_directory(const std::string& directory);
 
 }  // namespace redline::profiler

@@ -23,10 +23,11 @@ bool Recorder::has_ring() {
   return session(Owner::kProgram).flight && session(Owner::kProgram).state == State::kRecording;
 }
 
-tl::expected<std::string, std::string> Recorder::write_ring(const std::string& reason) {
+tl::expected<std::string, std::string> Recorder::write_ring(const std::string& reason,
+                                                            const std::string& directory) {
   if (auto alive = check_alive(); !alive) return tl::unexpected(alive.error());
   const std::lock_guard lock(mutex_);
-  return write_ring_of(session(Owner::kProgram), reason);
+  return write_ring_of(session(Owner::kProgram), reason, directory);
 }
 
 void Recorder::write_slow_step() {
@@ -43,12 +44,17 @@ void Recorder::write_slow_step_of(Session& own) {
 }
 
 tl::expected<std::string, std::string> Recorder::write_ring_of(Session& own,
-                                                               const std::string& reason) {
+                                                               const std::string& reason,
+                                                               const std::string& directory) {
   if (!own.flight || own.state != State::kRecording) {
     return tl::unexpected(std::string("no flight recorder is running"));
   }
+  std::string folder = own.options.directory.empty() ? "." : own.options.directory;
+  if (!directory.empty()) {
+    if (auto made = make_directory(directory); !made) return tl::unexpected(made.error());
+    folder = directory;
+  }
   own.reason = reason;
-  const std::string folder = own.options.directory.empty() ? "." : own.options.directory;
   const std::string path = folder + "/" + default_trace_name();
   const auto written = write_ring_to(own, path);
   own.reason.clear();

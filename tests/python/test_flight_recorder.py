@@ -236,7 +236,11 @@ def test_trigger_writes_the_ring(start, run, program, library, tmp_path):
     with start([sys.executable, script, library("libredline.so")], cwd=tmp_path) as process:
         assert process.stdout.readline() == "ready\n"
         done = run([program("redline"), "trigger", str(process.pid)], cwd=tmp_path, timeout=30)
-    assert done.returncode == 0, done.stderr
+        words = [program("redline"), "trigger", str(process.pid), "-o", "elsewhere"]
+        own = run(words, cwd=tmp_path, timeout=30)
+    assert done.returncode == own.returncode == 0, done.stderr + own.stderr
+    path = pathlib.Path(own.stdout.strip())
+    assert path.parent == tmp_path / "elsewhere" and path.is_file()
     trace = load(tmp_path / done.stdout.strip())
     assert trace["redline"]["reason"] == "redline trigger"
     assert names(trace, "user_annotation") == {"work": 1000}

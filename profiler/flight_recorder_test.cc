@@ -85,6 +85,18 @@ class FlightRecorderTest : public ::testing::Test {
   fs::path folder_;
 };
 
+TEST_F(FlightRecorderTest, ASlowStepBetweenTwoIsOfNeither) {
+  begin(60, 8 << 20, 2);
+  steps(0, 10);
+  ASSERT_EQ(redline_discard(), 0);
+  redline_begin_step(10);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // is what makes it slow
+  redline_end_step();
+  begin(60, 8 << 20, 2);
+  ASSERT_EQ(redline_discard(), 0);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
 TEST_F(FlightRecorderTest, HoldsAllThreadsAndThoseThatAreGone) {
   record("before");
   begin(60);

@@ -64,6 +64,7 @@ void JobSteps::write_ring(std::optional<std::string> reason) {
 void JobSteps::watch_slow_steps(double factor, int64_t pause_ns) {
   const std::lock_guard lock(mutex_);
   slow_steps_.emplace(factor, pause_ns);
+  slow_step_.clear();
 }
 
 uint64_t JobSteps::slow_steps_not_told() {

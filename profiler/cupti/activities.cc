@@ -25,6 +25,8 @@ constexpr int64_t kFarAheadNs = 3'600'000'000'000;
 // than a flight recorder keeps; where the call is hidden, one that it may be within can still come.
 constexpr int kMostFlushes = 40;
 constexpr int kMostFlushesOfHidden = 2;
+// A flight recorder runs for days: an annotation without work for that long is written.
+constexpr int64_t kAnnotationIsOverNs = 10'000'000'000;
 constexpr size_t kMostWaiting = size_t{1} << 18;
 
 int8_t lane_of_device(uint32_t device) {
@@ -91,12 +93,17 @@ void Activities::add_round(std::span<const BufferPool::Filled> buffers, NextReco
   launches_.forget_old();
   if (!is_flushed) return;
   for (Waiting& each : waiting_) ++each.flushes;
+  deliver_annotations(now_ns_ - kAnnotationIsOverNs);
 }
 
 void Activities::finish() {
   see_generation();
   give_up_waiting();
-  for (const GpuAnnotations::Span& span : annotations_.take()) {
+  deliver_annotations(std::numeric_limits<int64_t>::max());
+}
+
+void Activities::deliver_annotations(int64_t before_ns) {
+  for (const GpuAnnotations::Span& span : annotations_.take(before_ns)) {
     Record record = work(RecordKind::kGpuAnnotation, span.device, span.stream, 0);
     record.begin_ns = span.begin_ns;
     record.of.cuda.end_ns = span.end_ns;

@@ -99,6 +99,7 @@ class Activities {
   void submit_with(const ExternalIds& ids, profiler::Record& record);
   void retry_waiting();
   void give_up_waiting();
+  void deliver_annotations(int64_t before_ns);
 
   [[nodiscard]] profiler::TextId launch_args(const KernelRecord& record);
   [[nodiscard]] profiler::TextId kernel_id(const char* symbol);

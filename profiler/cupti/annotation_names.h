@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace redline::cupti {
 
@@ -16,7 +16,8 @@ class AnnotationNames {
 
   void add(uint32_t id, std::string_view name) {
     const std::lock_guard lock(mutex_);
-    if (names_.size() < kMost) names_.insert_or_assign(id, std::string(name));
+    names_.insert_or_assign(id, std::string(name));
+    if (names_.size() > kMost) names_.erase(names_.begin());  // the oldest: ids count up
   }
   [[nodiscard]] std::string find(uint32_t id) const {
     const std::lock_guard lock(mutex_);
@@ -30,7 +31,7 @@ class AnnotationNames {
 
  private:
   mutable std::mutex mutex_;
-  std::unordered_map<uint32_t, std::string> names_;
+  std::map<uint32_t, std::string> names_;
 };
 
 }  // namespace redline::cupti

@@ -32,10 +32,17 @@ class GpuAnnotations {
     span->second.end_ns = std::max(span->second.end_ns, end_ns);
   }
 
-  [[nodiscard]] std::vector<Span> take() {
+  /// Those that ended before `time_ns`.
+  [[nodiscard]] std::vector<Span> take(int64_t time_ns) {
     std::vector<Span> taken;
-    for (const auto& [key, span] : spans_) taken.push_back(span);
-    spans_.clear();
+    for (auto at = spans_.begin(); at != spans_.end();) {
+      if (at->second.end_ns >= time_ns) {
+        ++at;
+      } else {
+        taken.push_back(at->second);
+        at = spans_.erase(at);
+      }
+    }
     return taken;
   }
 

@@ -50,7 +50,7 @@ class Assembler {
     return out_.file().save(path);
   }
 
-  [[nodiscard]] uint64_t written() const { return out_.events(); }
+  [[nodiscard]] uint64_t written() const { return out_.kept(); }
   [[nodiscard]] uint64_t lost_texts() const { return out_.lost_texts(); }
   [[nodiscard]] uint64_t bytes_written() const { return out_.file().bytes_written(); }
   [[nodiscard]] const std::string& error() const { return out_.file().error(); }

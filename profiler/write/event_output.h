@@ -61,9 +61,13 @@ class EventOutput {
     count_event();
   }
 
-  /// Events so far, each of which has called count_event().
+  /// Events so far, each of which has called count_event(); with those that found no room.
   [[nodiscard]] uint64_t events() const { return events_; }
-  void count_event() { ++events_; }
+  void count_event() {
+    ++events_;
+    if (file_.dropped_events() == 0) ++kept_;
+  }
+  [[nodiscard]] uint64_t kept() const { return kept_; }
 
  private:
   TextReader texts_;
@@ -71,6 +75,7 @@ class EventOutput {
   const int64_t pid_;
   trace::TraceWriter file_;
   uint64_t events_ = 0;
+  uint64_t kept_ = 0;
 };
 
 }  // namespace redline::profiler

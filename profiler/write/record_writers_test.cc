@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -150,7 +151,6 @@ TEST_F(RecordWriters, ASourceMaySayAtTheEndWhatItLost) {
   EXPECT_EQ(stopped()["lost"], 7);
 }
 
-TEST_F(RecordWriters, ATraceKeepsToItsSize) {
 /// Generations of names are released two rounds of the writer thread after they were left behind.
 class LongRecording : public RecordWriters {
  protected:
@@ -190,10 +190,15 @@ TEST_F(LongRecording, ARangeKeepsItsName) {
   EXPECT_EQ(annotation()["name"], "an epoch of many steps");
 }
 
+TEST_F(RecordWriters, ATraceKeepsToItsSize) {
   const TextId name = intern_name(std::string(1000, 'x'));
   for (int i = 0; i < 2000; ++i) submit({.begin_ns = monotonic_ns(), .name = name});
   const json trace = stopped();
   EXPECT_EQ(trace["redline_size_limit"]["max_bytes"], 1 << 20);
+  const auto& events = trace["traceEvents"];
+  EXPECT_EQ(trace["redline"]["events"], std::ranges::count(events, "cpu_op", [](const json& event) {
+              return event.value("cat", "");
+            }));
   EXPECT_LT(fs::file_size(path_), (1 << 20) + 10'000u);
   EXPECT_GT(fs::file_size(path_), 1'000'000u);
 }

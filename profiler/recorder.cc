@@ -331,8 +331,8 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
     put(each.new_metadata, {key, json});
     is_recorded = true;
   }
-  return {};
   if (is_own && !is_recorded) return misuse("metadata redline: no window is being recorded");
+  return {};
 }
 
 Window::Counts Recorder::counts() {
@@ -426,10 +426,11 @@ void Recorder::drop_slice(OpenSlice* slice) {
 }
 
 void Recorder::deliver(const Record& record) {
-  for (int round = 0; is_drained_ && pool_.is_three_quarters_used() && round < kMostWaits;
-       ++round) {
+  int round = 0;
+  for (; is_drained_ && pool_.is_three_quarters_used() && round < kMostWaits; ++round) {
     std::this_thread::sleep_for(kWaitForWriter);
   }
+  if (round == kMostWaits) is_drained_ = false;  // a writer thread that found no memory is gone
   if (!is_child_) this_thread_log().push(record);
 }
 
@@ -438,6 +439,7 @@ void Recorder::flush_gpu() noexcept {
   const std::lock_guard lock(mutex_);
   gpu_.flush_before_exit();
 }
+
 /// False where a thread that ends a window waits for its GPUs, and does so for seconds more.
 bool Recorder::lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock) {
   for (int looks = 0; !lock.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
@@ -446,7 +448,6 @@ bool Recorder::lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock) {
   }
   return true;
 }
-
 
 /// The sources stay enabled: their LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {

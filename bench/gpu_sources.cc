@@ -15,11 +15,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/monotonic_clock.h"
+#include "machine/nvml/gpu_reading.h"
 #include "profiler/c_api.h"
 #include "profiler/host/gpu_samples.h"
-#include "profiler/log/monotonic_clock.h"
 #include "profiler/nccl/nccl_abi.h"
-#include "profiler/nvml/gpu_reading.h"
 #include "tests/stubs/stub_cuda.h"
 #include "tests/stubs/stub_cupti.h"
 #include "tests/stubs/stub_launch.h"
@@ -28,7 +28,6 @@ namespace {
 
 using namespace redline;
 using nlohmann::json;
-using profiler::monotonic_ns;
 
 double seconds_since(int64_t begin_ns) { return 1e-9 * double(monotonic_ns() - begin_ns); }
 

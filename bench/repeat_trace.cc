@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/emit/json_scan.h"
 #include "trace/model/text.h"
-#include "trace/read/json_scan.h"
 
 namespace {
 

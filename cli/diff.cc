@@ -1,8 +1,8 @@
 // redline diff BEFORE AFTER: what became faster or slower.
 #include <memory>
 
+#include "base/number_checks.h"
 #include "cli/command.h"
-#include "cli/number_checks.h"
 #include "trace/read/reader.h"
 #include "trace/report/diff.h"
 

@@ -1,7 +1,7 @@
 #include <cstdio>
 
+#include "base/help_formatter.h"
 #include "cli/command.h"
-#include "cli/help_formatter.h"
 
 namespace redline::cli {
 

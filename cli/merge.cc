@@ -5,12 +5,12 @@
 
 #include <memory>
 
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "trace/base/format.h"
+#include "trace/emit/output_file.h"
 #include "trace/read/reader.h"
-#include "trace/write/output_file.h"
 
 namespace redline::cli {
 namespace {
@@ -28,10 +28,10 @@ std::string describe(const trace::MergedRank& rank, bool is_first, bool keep_clo
     return rank.label + "  its own clock: no collective in common with the others\n";
   }
   const trace::ClockOffset& clock = *rank.clock;
-  std::string line = fmt::format("{}  {}{} ± {} by {}", rank.label, clock.offset_ns < 0 ? "-" : "+",
-                                 trace::format_ns(std::abs(clock.offset_ns)),
-                                 trace::format_ns(clock.uncertainty_ns),
-                                 trace::format_plural(clock.pairs, "collective"));
+  std::string line =
+      fmt::format("{}  {}{} ± {} by {}", rank.label, clock.offset_ns < 0 ? "-" : "+",
+                  format_ns(std::abs(clock.offset_ns)), format_ns(clock.uncertainty_ns),
+                  format_plural(clock.pairs, "collective"));
   if (clock.outliers > 0) line += fmt::format(" ({} left out)", clock.outliers);
   if (clock.drift != 0) line += fmt::format(", drift {:+.2f} ppm", clock.drift * 1e6);
   return line + "\n";

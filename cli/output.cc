@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "trace/emit/output_file.h"
 #include "trace/read/reader.h"
-#include "trace/write/output_file.h"
 
 namespace redline::cli {
 namespace {

@@ -4,10 +4,10 @@
 #include <map>
 #include <memory>
 
+#include "base/number_checks.h"
 #include "cli/command.h"
-#include "cli/number_checks.h"
-#include "profiler/launch/record_request.h"
-#include "profiler/launch/run_command.h"
+#include "machine/launch/run_command.h"
+#include "profiler/request/record_request.h"
 
 namespace redline::cli {
 

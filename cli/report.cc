@@ -7,8 +7,8 @@
 #include <fstream>
 #include <memory>
 
+#include "base/number_checks.h"
 #include "cli/command.h"
-#include "cli/number_checks.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 
@@ -32,9 +32,9 @@ void print_timings(const trace::Report& report, double analyses_seconds) {
   line("load", report.load_seconds);
   line("all analyses", analyses_seconds);
   for (const trace::Analysis& analysis : report.traces) {
-    for (const trace::AnalysisTime& time : analysis.times) line(time.name, time.seconds);
+    for (const AnalysisTime& time : analysis.times) line(time.name, time.seconds);
   }
-  for (const trace::AnalysisTime& time : report.times) line(time.name, time.seconds);
+  for (const AnalysisTime& time : report.times) line(time.name, time.seconds);
 }
 
 std::string render(const trace::Report& report, const ReportOptions& options) {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cli/command.h"
-#include "profiler/launch/run_command.h"
+#include "machine/launch/run_command.h"
 #include "tuner/space/config_file.h"
 #include "tuner/space/placeholders.h"
 

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "profiler/launch/trigger.h"
+#include "profiler/request/trigger.h"
 
 namespace redline::cli {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "profiler/launch/environment.h"
+#include "machine/launch/environment.h"
 
 namespace redline::cli {
 

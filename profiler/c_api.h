@@ -123,7 +123,8 @@ typedef struct redline_request {
   int32_t no_cpu, no_gpu; /* at most one of them */
 } redline_request;
 /* Fills `request` and hands the recording over to the caller: a window that the injected library
- * began for the whole run (profiler/inject.cc) is given up. Fails where nothing is asked for. */
+ * began for the whole run (profiler/api/inject.cc) is given up. Fails where nothing is asked for.
+ */
 REDLINE_API int redline_take_request(redline_request* request);
 
 /* What torch.profiler.schedule(...) returns for `step`: 0 none, 1 warmup, 2 record, 3

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/emit/json_scan.h"
 #include "trace/model/model.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::testing {
 

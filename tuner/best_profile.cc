@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "profiler/launch/record_request.h"
+#include "profiler/request/record_request.h"
 #include "trace/read/reader.h"
 #include "trace/report/diff.h"
 #include "tuner/trial/runner.h"

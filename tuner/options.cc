@@ -1,6 +1,6 @@
 #include "tuner/options.h"
-#include "cli/help_formatter.h"
-#include "cli/number_checks.h"
+#include "base/help_formatter.h"
+#include "base/number_checks.h"
 
 #include <fmt/format.h>
 
@@ -118,7 +118,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       "Finds the fastest configuration of a training command that does not run out of "
       "memory: each trial runs the command for a few seconds under other knobs.",
       "autotune");
-  cli::format_help(app);
+  format_help(app);
   app.set_version_flag("--version", "autotune " REDLINE_VERSION);
   app.add_option("--knob", options.knobs,
                  "NAME=LOW..HIGH or NAME=A,B,C; default: what suits Python")
@@ -128,19 +128,19 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->capture_default_str()
       ->check(checked(parse_duration));
   app.add_option("--max-trials", options.budget.max_trials, "At most so many trials")
-      ->check(cli::above_zero);
+      ->check(above_zero);
   app.add_option("--strategy", options.strategy, "staged, coordinate, random or grid")
       ->capture_default_str()
       ->check(CLI::IsMember({"staged", "coordinate", "random", "grid"}));
   app.add_option("--global-batch", options.global_batch,
                  "Samples of a step over all ranks, kept by accumulation")
-      ->check(cli::above_zero);
+      ->check(above_zero);
   app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
       ->check(checked(parse_size));
   app.add_option("--parallel", options.parallel,
                  "Trials at a time, each with its part of the GPUs or cores")
       ->capture_default_str()
-      ->check(cli::above_zero);
+      ->check(above_zero);
   app.add_option("--launcher", launcher, "local, or slurm: each trial is a job step (srun)")
       ->capture_default_str()
       ->check(CLI::IsMember({"local", "slurm"}));
@@ -159,13 +159,13 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->check(check_regex);
   app.add_option("--cost-per-hour", options.cost_per_hour,
                  "Price of the job's machines, to say what an epoch costs")
-      ->check(cli::above_zero);
+      ->check(above_zero);
   app.add_option("--trial-timeout", timeout, "Longest trial; default 120s, less in small budgets")
       ->check(checked(parse_duration));
   app.add_option("--seed", options.seed, "For --strategy random")
       ->capture_default_str()
       ->check([](const std::string& seed) -> std::string {
-        return cli::number_in(seed) >= 0 ? "" : "must be 0 or more, not '" + seed + "'";
+        return number_in(seed) >= 0 ? "" : "must be 0 or more, not '" + seed + "'";
       });
   app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
   app.add_flag("--profile-best", options.profile_best,

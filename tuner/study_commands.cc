@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "cli/help_formatter.h"
-#include "cli/number_checks.h"
+#include "base/help_formatter.h"
+#include "base/number_checks.h"
 #include "tuner/options.h"
 #include "tuner/show/page.h"
 #include "tuner/show/table.h"
@@ -139,10 +139,10 @@ std::optional<int> run_study_command(int argc, char** argv) {
   if (word != "show" && word != "export" && word != "apply") return std::nullopt;
   Request request;
   CLI::App app("Work with the trials that a study holds; nothing is run.", "autotune");
-  cli::format_help(app);
+  format_help(app);
   app.require_subcommand(1);
   CLI::App* show = app.add_subcommand("show", "Print a study's trials and the best of them");
-  show->add_option("--trial", request.trial, "Everything about one trial")->check(cli::above_zero);
+  show->add_option("--trial", request.trial, "Everything about one trial")->check(above_zero);
   show->footer("Examples:\n  autotune show autotune.study.db\n  autotune show study.db --trial 4");
   CLI::App* write = app.add_subcommand("export", "Write a study as a page, JSON or CSV");
   write->add_option("--format", request.format, "html, json or csv")

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "cli/help_formatter.h"
-#include "cli/number_checks.h"
+#include "base/help_formatter.h"
+#include "base/number_checks.h"
 #include "viewer/widgets/frame_bench.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/screenshot.h"
@@ -43,8 +43,7 @@ void add_options(CLI::App& app, Options& options) {
                  "An earlier run: show both on aligned steps, and what changed");
   app.add_option("--at", options.at_ns,
                  "Left edge of the view, in ns after the first event, or in unix time");
-  app.add_option("--span", options.span_ns, "Width of the view in ns")
-      ->check(redline::cli::above_zero);
+  app.add_option("--span", options.span_ns, "Width of the view in ns")->check(redline::above_zero);
   app.add_option("--select", options.select, "Select the longest slice of this name");
   app.add_option("--find", options.find, "Search names, or with args: before it arguments");
   app.add_option("--tab", options.tab, "Show this tab: Kernels, Ranks, Find, Selection …");
@@ -151,7 +150,7 @@ int run_window(const Options& options, MainWindow& window) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Shows the timelines of training traces", "redline-viewer");
-  redline::cli::format_help(app);
+  redline::format_help(app);
   add_options(app, options);
   try {
     app.parse(argc, argv);

@@ -5,7 +5,7 @@
 // this file too.
 #pragma once
 
-#include "profiler/nvml/nvml_abi.h"
+#include "machine/nvml/nvml_abi.h"
 
 extern "C" {
 

@@ -1,6 +1,6 @@
 #include "cli/doctor/probe.h"
 
-#include "profiler/launch/environment.h"
+#include "machine/launch/environment.h"
 
 namespace redline::doctor {
 

@@ -2,7 +2,7 @@
 
 #include "cli/doctor/nvidia.h"
 #include "cli/doctor/probe.h"
-#include "profiler/nvml/nvml_library.h"
+#include "machine/nvml/nvml_library.h"
 
 namespace redline::doctor {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "cli/monitor/print.h"
-#include "trace/base/format.h"
 #include "trace/report/text_canvas.h"
 
 namespace redline::monitor {
@@ -26,7 +26,7 @@ std::string percent(const std::optional<double>& share) {
 /// "703.0 MiB of 140.4 GiB"
 std::string of_all(const std::optional<int64_t>& used, const std::optional<int64_t>& all) {
   if (!all) return kUnknown;
-  return (used ? trace::format_bytes(*used) : kUnknown) + " of " + trace::format_bytes(*all);
+  return (used ? format_bytes(*used) : kUnknown) + " of " + format_bytes(*all);
 }
 
 std::optional<double> share_of(const std::optional<int64_t>& used,
@@ -68,16 +68,16 @@ void put_host(TextCanvas& canvas, const Snapshot& snapshot, bool utf8) {
     canvas.right("driver " + trace::elide(snapshot.driver, 20), 34, Hue::kDim);
   canvas.end_line();
   const auto cores = static_cast<int64_t>(host.cores.size());
-  put_share(canvas, "CPU", host.busy,
-            trace::format_plural(cores, "core") +
-                (host.load ? fmt::format(", load {:.2f}", *host.load) : ""));
+  put_share(
+      canvas, "CPU", host.busy,
+      format_plural(cores, "core") + (host.load ? fmt::format(", load {:.2f}", *host.load) : ""));
   put_cores(canvas, host.cores, utf8);
   put_share(canvas, "memory", share_of(host.memory_used_bytes, host.memory_bytes),
             of_all(host.memory_used_bytes, host.memory_bytes));
   put_share(canvas, "/dev/shm", share_of(host.shm_used_bytes, host.shm_bytes),
             of_all(host.shm_used_bytes, host.shm_bytes));
   const auto rate = [](const std::optional<double>& bytes) {
-    return bytes ? trace::format_bandwidth(*bytes) : std::string(kUnknown);
+    return bytes ? format_bandwidth(*bytes) : std::string(kUnknown);
   };
   canvas.left("disk", kLabel + 8).left("read " + rate(host.disk_read) + ", ");
   canvas.left("written " + rate(host.disk_written)).end_line();
@@ -150,8 +150,7 @@ void put_gpu(TextCanvas& canvas, const Gpu& gpu) {
   canvas.right(percent(now.busy), 6, now.busy ? hue_of(*now.busy) : Hue::kNone).left("  ");
   const auto full = share_of(now.memory_used_bytes, now.memory_bytes);
   canvas.right(percent(full), 6, full ? hue_of(*full) : Hue::kNone);
-  canvas.left(" of ").left(now.memory_bytes ? trace::format_bytes(*now.memory_bytes) : kUnknown,
-                           10);
+  canvas.left(" of ").left(now.memory_bytes ? format_bytes(*now.memory_bytes) : kUnknown, 10);
   canvas.right(power_of(now), 14).right(number_of(now.sm_clock_mhz, "MHz"), 9);
   canvas.end_line();
   canvas.left("", 4).left(number_of(now.temperature_c, "°C")).left(" · memory bus ");

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "profiler/host/host_reading.h"
-#include "profiler/nvml/xid_watch.h"
+#include "machine/host_reading.h"
+#include "machine/nvml/xid_watch.h"
 
 namespace redline::monitor {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/nvml/gpu_reading.h"
+#include "machine/nvml/gpu_reading.h"
 
 namespace redline::monitor {
 

@@ -7,8 +7,8 @@
 #include "profiler/cupti/activity_args.h"
 #include "profiler/cupti/activity_names.h"
 #include "profiler/log/text_table.h"
-#include "profiler/source.h"
-#include "trace/analysis/collective_names.h"
+#include "profiler/source/source.h"
+#include "trace/emit/collective_names.h"
 
 namespace redline::cupti {
 
@@ -82,7 +82,7 @@ DecodeCounts Activities::read(std::span<const BufferPool::Filled> buffers, NextR
 
 void Activities::add_round(std::span<const BufferPool::Filled> buffers, NextRecord next,
                            bool is_flushed) {
-  now_ns_ = profiler::monotonic_ns();
+  now_ns_ = monotonic_ns();
   see_generation();
   FirstPass first{*this};
   counts_.decoded += read(buffers, next, first);

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/nvml/gpu_reading.h"
 #include "profiler/cupti/activity_args.h"
 #include "profiler/cupti/annotation_names.h"
 #include "profiler/cupti/buffer_pool.h"
@@ -26,7 +27,6 @@
 #include "profiler/cupti/gpu_annotations.h"
 #include "profiler/cupti/launches.h"
 #include "profiler/log/record.h"
-#include "profiler/nvml/gpu_reading.h"
 
 namespace redline::cupti {
 

@@ -3,7 +3,7 @@
 
 #include "profiler/cupti/activities.h"
 #include "profiler/cupti/activity_names.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 

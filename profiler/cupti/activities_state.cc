@@ -1,7 +1,7 @@
 // What is told of GPUs and streams rather than of work: counters, and what streams are.
 #include "profiler/cupti/activities.h"
 #include "profiler/host/gpu_samples.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 

@@ -1,9 +1,9 @@
 // Clocks, power and temperature as CUPTI samples them, where NVML is absent.
 #include <algorithm>
 
+#include "machine/nvml/nvml_library.h"
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/cupti/testing_window.h"
-#include "profiler/nvml/nvml_library.h"
 
 namespace redline::cupti {
 namespace {

@@ -2,7 +2,7 @@
 #include "profiler/cupti/activities.h"
 
 #include "profiler/cupti/testing_window.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "trace/analysis/collective_names.h"
-#include "trace/model/element_bytes.h"
+#include "trace/emit/collective_names.h"
+#include "trace/emit/element_bytes.h"
 
 namespace redline::cupti {
 namespace {

@@ -1,8 +1,8 @@
 #include "profiler/cupti/collective_notes.h"
 
-#include "profiler/collectives.h"
 #include "profiler/cupti/testing_window.h"
-#include "profiler/source.h"
+#include "profiler/source/collectives.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/monotonic_clock.h"
 #include "profiler/host/clock_pair.h"
-#include "profiler/log/monotonic_clock.h"
 
 namespace redline::cupti {
 namespace {
@@ -29,10 +29,10 @@ ClockReading read_clocks(const Library& library) {
   ClockReading best;
   int64_t best_gap_ns = std::numeric_limits<int64_t>::max();
   for (int i = 0; i < kTries; ++i) {
-    const int64_t before_ns = profiler::monotonic_ns();
+    const int64_t before_ns = monotonic_ns();
     uint64_t cupti = 0;
     if (library.get_timestamp(&cupti) != kSuccess) break;
-    const int64_t gap_ns = profiler::monotonic_ns() - before_ns;
+    const int64_t gap_ns = monotonic_ns() - before_ns;
     if (gap_ns >= best_gap_ns) continue;
     best_gap_ns = gap_ns;
     // It may be the same clock.

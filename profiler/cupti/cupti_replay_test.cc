@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "profiler/collectives.h"
 #include "profiler/cupti/testing_replay.h"
-#include "profiler/source.h"
+#include "profiler/source/collectives.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 namespace {
@@ -51,7 +51,7 @@ class CuptiReplay : public GpuWindow {
     add_devices(original);
     const auto before = activities_of(original);
     begin();
-    Replay(before, profiler::monotonic_ns()).run();
+    Replay(before, monotonic_ns()).run();
     static_cast<void>(end());
     const auto again = trace::read_trace(path_);
     ASSERT_TRUE(again);
@@ -176,7 +176,7 @@ TEST_F(CuptiReplay, KernelsOfCollectivesSayWhatKinetosDo) {
                               members);
   }
   const auto activities = activities_of(**original);  // CUPTI keeps their names
-  Replay(activities, profiler::monotonic_ns()).run();
+  Replay(activities, monotonic_ns()).run();
   static_cast<void>(end());
   const auto again = trace::read_trace(path_);
   ASSERT_TRUE(again);

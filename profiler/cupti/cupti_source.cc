@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include "machine/nvml/nvml_library.h"
 #include "profiler/cupti/activity_names.h"
 #include "profiler/cupti/shared_state.h"
 #include "profiler/cupti/stream_names.h"
 #include "profiler/log/quiet_thread.h"
-#include "profiler/nvml/nvml_library.h"
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::cupti {
 namespace {

@@ -16,7 +16,7 @@
 #include "profiler/cupti/cupti_library.h"
 #include "profiler/cupti/device_table.h"
 #include "profiler/cupti/other_tools.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 

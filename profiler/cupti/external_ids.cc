@@ -2,9 +2,9 @@
 // these ids, for their kernels.
 #include <exception>
 
-#include "profiler/collectives.h"
 #include "profiler/cupti/shared_state.h"
-#include "profiler/source.h"
+#include "profiler/source/collectives.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 

@@ -1,7 +1,7 @@
 #include "profiler/cupti/stream_names.h"
 
 #include "profiler/cupti/device_table.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::cupti {
 
@@ -35,7 +35,7 @@ void StreamNames::deliver_all() {
   for (const auto& [place, name] : names_) {
     profiler::Record record;
     record.kind = profiler::RecordKind::kStreamName;
-    record.begin_ns = profiler::monotonic_ns();
+    record.begin_ns = monotonic_ns();
     record.device_index = static_cast<int8_t>(place.first);
     record.name = profiler::intern_name(name);
     profiler::CudaFields fields;

@@ -81,7 +81,7 @@ class GpuWindow : public ::testing::Test {
   const std::string path_;
 };
 
-inline uint64_t now() { return static_cast<uint64_t>(profiler::monotonic_ns()); }
+inline uint64_t now() { return static_cast<uint64_t>(monotonic_ns()); }
 
 inline ApiRecord launch_call(uint32_t correlation, uint64_t begin, uint32_t function = 211) {
   return {.kind = Kind::kRuntime,

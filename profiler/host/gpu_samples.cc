@@ -10,11 +10,11 @@
 #include <string>
 #include <utility>
 
+#include "machine/nvml/xid_watch.h"
 #include "profiler/cupti/cupti_library.h"
 #include "profiler/cupti/device_table.h"
 #include "profiler/log/quiet_thread.h"
-#include "profiler/nvml/xid_watch.h"
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

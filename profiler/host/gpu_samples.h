@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "machine/nvml/gpu_reading.h"
 #include "profiler/host/host_samples.h"
-#include "profiler/nvml/gpu_reading.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "profiler/host/host_reading.h"
-#include "profiler/source.h"
+#include "machine/host_reading.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 

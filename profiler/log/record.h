@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "profiler/log/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 
 namespace redline::profiler {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

@@ -5,7 +5,7 @@
 #include "profiler/log/text_table.h"
 #include "profiler/nccl/communicator.h"
 #include "profiler/nccl/nccl_event.h"
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::nccl {
 namespace {

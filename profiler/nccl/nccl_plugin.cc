@@ -6,7 +6,7 @@
 #include <exception>
 #include <string>
 
-#include "profiler/collectives.h"
+#include "profiler/source/collectives.h"
 namespace redline::nccl {
 namespace {
 
@@ -55,7 +55,7 @@ void NcclPlugin::enable(const profiler::SourceOptions&) noexcept {
 }
 
 void NcclPlugin::disable() noexcept {
-  const int64_t now = profiler::monotonic_ns();
+  const int64_t now = monotonic_ns();
   uint64_t unfinished = 0;
   try {
     open_.visit([&](uint64_t handle, OpenEvent& open) {
@@ -116,7 +116,7 @@ uint64_t NcclPlugin::begin(const Event& event) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return 0;
   }
-  const int64_t now = profiler::monotonic_ns();
+  const int64_t now = monotonic_ns();
   open->event = event;
   Event& kept = open->event;
   if ((event.type & kParts) != 0) join_parent(kept);
@@ -142,7 +142,7 @@ uint64_t NcclPlugin::begin(const Event& event) {
 void NcclPlugin::end(uint64_t handle) {
   OpenEvent* open = open_.find(handle);
   if (open == nullptr) return;
-  const int64_t now = profiler::monotonic_ns();
+  const int64_t now = monotonic_ns();
   const bool has_own_end = open->event.type == kKernelCh && open->end_ns > open->begin_ns;
   if (!has_own_end) raise(open->end_ns, now);
   record_phase(*open, handle, now);
@@ -172,7 +172,7 @@ void NcclPlugin::change(uint64_t handle, EventState state, const StateArgs* args
                         bool with_stamps) {
   OpenEvent* open = open_.find(handle);
   if (open == nullptr) return;
-  const int64_t now = profiler::monotonic_ns();
+  const int64_t now = monotonic_ns();
   const Event& event = open->event;
   const bool is_transfer = with_stamps ? event.type == kProxyStep : event.type == kProxyOp;
   if (is_transfer && args != nullptr && args->transferred_bytes > open->bytes) {

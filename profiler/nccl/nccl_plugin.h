@@ -10,7 +10,7 @@
 
 #include "profiler/nccl/communicator.h"
 #include "profiler/nccl/open_events.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::nccl {
 

@@ -272,7 +272,7 @@ TEST_F(NcclWindow, CallsNameTheOperatorThatMadeThem) {
   begin();
   int mask = 0;
   void* context = init(ncclProfiler_v5, mask);
-  const auto op = profiler::begin_slice(profiler::monotonic_ns(), profiler::RecordKind::kOperator,
+  const auto op = profiler::begin_slice(monotonic_ns(), profiler::RecordKind::kOperator,
                                         "record_param_comms", {}, 4711);
   DescrV5 call = descr<DescrV5>(kCollApi);
   call.coll_api = {"Broadcast", 7, "ncclFloat32", 2, nullptr, true};

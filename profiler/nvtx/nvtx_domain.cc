@@ -1,6 +1,6 @@
 #include "profiler/nvtx/nvtx_domain.h"
 
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 

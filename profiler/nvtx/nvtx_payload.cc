@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "profiler/nvtx/nvtx_domain.h"
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

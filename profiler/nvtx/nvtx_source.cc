@@ -12,8 +12,8 @@
 #include "profiler/nvtx/nvtx_domain.h"
 #include "profiler/nvtx/nvtx_module.h"
 #include "profiler/nvtx/nvtx_payload.h"
-#include "profiler/recorder.h"
-#include "profiler/step_marker.h"
+#include "profiler/session/recorder.h"
+#include "profiler/session/step_marker.h"
 
 namespace redline::profiler {
 namespace {

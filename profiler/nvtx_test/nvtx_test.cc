@@ -18,7 +18,7 @@
 #include "profiler/nvtx/nvtx_abi.h"
 #include "profiler/nvtx/nvtx_payload.h"
 #include "profiler/redline.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "profiler/python/thread_frames.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 // After Python.h, whose object type it names.
 #include "profiler/python/python_frames.h"

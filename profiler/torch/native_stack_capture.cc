@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 

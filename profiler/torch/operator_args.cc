@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "profiler/source.h"
-#include "profiler/step_marker.h"
+#include "profiler/session/step_marker.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 namespace {

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdio>
 
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 #include "profiler/torch/call_redirect.h"
 
 namespace redline::profiler {

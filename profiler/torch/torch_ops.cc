@@ -12,9 +12,9 @@
 #include <new>
 #include <unordered_set>
 
-#include "profiler/collectives.h"
 #include "profiler/log/per_thread.h"
-#include "profiler/source.h"
+#include "profiler/source/collectives.h"
+#include "profiler/source/source.h"
 #include "profiler/torch/input_key.h"
 #include "profiler/torch/native_stack_capture.h"
 #include "profiler/torch/operator_args.h"

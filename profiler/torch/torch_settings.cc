@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 

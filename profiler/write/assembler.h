@@ -12,7 +12,7 @@
 #include "profiler/write/gpu_writer.h"
 #include "profiler/write/nvtx_writer.h"
 #include "profiler/write/operator_writer.h"
-#include "trace/write/writer.h"
+#include "trace/emit/writer.h"
 
 namespace redline::profiler {
 

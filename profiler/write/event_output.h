@@ -9,7 +9,7 @@
 
 #include "profiler/log/record.h"
 #include "profiler/log/text_table.h"
-#include "trace/write/writer.h"
+#include "trace/emit/writer.h"
 
 namespace redline::profiler {
 

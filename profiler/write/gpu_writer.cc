@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

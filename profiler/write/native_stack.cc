@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "profiler/log/text_table.h"
-#include "trace/write/text_buffer.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace {
 
@@ -40,7 +40,7 @@ using ::testing::HasSubstr;
 /// The "args" of two operators: one with `stack`, and one after another's was dropped.
 std::pair<nlohmann::json, nlohmann::json> args_with(TextId stack) {
   namespace profiler = redline::profiler;
-  const int64_t now_ns = profiler::monotonic_ns();
+  const int64_t now_ns = redline::monotonic_ns();
   profiler::Record of_first;
   of_first.kind = profiler::RecordKind::kStack;
   of_first.begin_ns = now_ns;
@@ -77,13 +77,13 @@ TEST_F(NativeStack, NamesTheCallersInnermostFirst) {
 }
 
 TEST_F(NativeStack, LeavesOutHowItWasTaken) {
-  const auto of_recorder = reinterpret_cast<uintptr_t>(&redline::profiler::monotonic_ns);
+  const auto of_recorder = reinterpret_cast<uintptr_t>(&redline::profiler::is_recording);
   const auto of_program = reinterpret_cast<uintptr_t>(&outer_function);
   const uintptr_t addresses[] = {of_recorder + 1, of_program + 1, of_recorder + 1};
   const auto [args, without] = args_with(redline::profiler::intern_args(
       {reinterpret_cast<const char*>(addresses), sizeof(addresses)}));
   EXPECT_EQ(args["Call stack"],
-            "(anonymous namespace)::outer_function();redline::profiler::monotonic_ns();");
+            "(anonymous namespace)::outer_function();redline::profiler::is_recording();");
 }
 
 TEST_F(NativeStack, WhatHasNoNameIsItsPlace) {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/c_api.h"
-#include "profiler/source.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/write/writer.h"
+#include "trace/emit/writer.h"
 
 namespace redline::profiler {
 

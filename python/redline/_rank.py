@@ -2,7 +2,7 @@
 
 import os
 
-# profiler/host/job_rank.cc has the same list.
+# profiler/request/job_rank.cc has the same list.
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),

@@ -12,14 +12,14 @@
 #include <string>
 #include <utility>
 
-#include "profiler/log/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 
 namespace redline::stub {
 namespace {
 
 using cupti::Kind;
 
-uint64_t monotonic() { return static_cast<uint64_t>(profiler::monotonic_ns()); }
+uint64_t monotonic() { return static_cast<uint64_t>(monotonic_ns()); }
 
 struct Open {
   uint8_t* buffer = nullptr;

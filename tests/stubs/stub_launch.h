@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "profiler/log/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 #include "tests/stubs/stub_cupti.h"
 
 namespace redline::stub {
@@ -12,7 +12,7 @@ constexpr uint32_t kLaunchKernel = 211;  ///< of the runtime's functions
 
 /// The kernel's record comes in the buffer of `gpu_thread`.
 inline void launch(uint32_t correlation, int gpu_thread = 0) {
-  const auto begin = static_cast<uint64_t>(profiler::monotonic_ns());
+  const auto begin = static_cast<uint64_t>(monotonic_ns());
   cupti::ApiRecord launched;
   launched.kind = cupti::Kind::kRuntime;
   launched.function = kLaunchKernel;

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "profiler/nvml/nvml_abi.h"
+#include "machine/nvml/nvml_abi.h"
 #include "tests/stubs/stub_number.h"
 
 using namespace redline::nvml;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/parallel.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/base/parallel.h"
 
 namespace redline::trace {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "base/format.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/base/format.h"
 #include "trace/model/args.h"
 #include "trace/model/slice_view.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/base/format.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/format.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/base/format.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/contains.h"
+#include "base/format.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/base/contains.h"
-#include "trace/base/format.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 

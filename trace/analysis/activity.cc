@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
+#include "base/parallel.h"
 #include "trace/analysis/communication.h"
-#include "trace/base/contains.h"
-#include "trace/base/parallel.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 

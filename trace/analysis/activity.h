@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/analysis/analysis.h"
-#include "trace/base/intervals.h"
 
 namespace redline::trace {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "trace/base/stop_watch.h"
+#include "base/stop_watch.h"
 
 namespace redline::trace {
 namespace {

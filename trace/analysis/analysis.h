@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/stop_watch.h"
 #include "trace/analysis/breakdown.h"
 #include "trace/analysis/communication.h"
 #include "trace/analysis/critical_path.h"
@@ -18,7 +19,6 @@
 #include "trace/analysis/steps.h"
 #include "trace/analysis/streams.h"
 #include "trace/analysis/tables.h"
-#include "trace/base/stop_watch.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

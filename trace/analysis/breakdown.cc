@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "trace/base/intervals.h"
+#include "base/intervals.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 

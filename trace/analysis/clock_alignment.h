@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/analysis/matched_collectives.h"
-#include "trace/base/intervals.h"
 
 namespace redline::trace {
 

@@ -7,11 +7,11 @@
 #include <optional>
 #include <tuple>
 
-#include "trace/model/element_bytes.h"
+#include "trace/emit/element_bytes.h"
+#include "trace/emit/json_scan.h"
 #include "trace/model/slice_view.h"
 #include "trace/model/text_cursor.h"
 #include "trace/read/args_scan.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 namespace {

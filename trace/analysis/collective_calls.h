@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "trace/analysis/collective_names.h"
 #include "trace/analysis/device_work.h"
 #include "trace/analysis/host_tree.h"
+#include "trace/emit/collective_names.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "trace/base/saturating.h"
+#include "base/saturating.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/steps.h"
-#include "trace/base/intervals.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

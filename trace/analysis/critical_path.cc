@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/natural_sort.h"
 #include "trace/analysis/host_tree.h"
-#include "trace/base/natural_sort.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 #include "trace/model/thread_cursor.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "trace/base/natural_sort.h"
+#include "base/natural_sort.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/args_scan.h"
 

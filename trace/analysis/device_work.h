@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/analysis/name_kinds.h"
-#include "trace/base/intervals.h"
 #include "trace/model/model.h"
 #include "trace/model/text_cursor.h"
 

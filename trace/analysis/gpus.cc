@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/natural_sort.h"
 #include "trace/analysis/tables.h"
-#include "trace/base/natural_sort.h"
 
 namespace redline::trace {
 namespace {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trace/base/saturating.h"
+#include "base/saturating.h"
 #include "trace/read/args_scan.h"
 
 namespace redline::trace {

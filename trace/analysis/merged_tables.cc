@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "trace/base/saturating.h"
+#include "base/saturating.h"
 
 namespace redline::trace {
 namespace {

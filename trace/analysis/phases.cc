@@ -1,6 +1,6 @@
 #include "trace/analysis/phases.h"
 
-#include "trace/base/intervals.h"
+#include "base/intervals.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

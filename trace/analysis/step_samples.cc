@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <optional>
 
-#include "trace/analysis/collective_names.h"
 #include "trace/analysis/rank_weights.h"
+#include "trace/emit/collective_names.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "trace/base/distribution.h"
+#include "base/distribution.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/analysis/device_work.h"
-#include "trace/base/intervals.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

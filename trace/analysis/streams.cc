@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "trace/base/natural_sort.h"
+#include "base/natural_sort.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/distribution.h"
 #include "trace/analysis/device_work.h"
-#include "trace/base/distribution.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/saturating.h"
 #include "trace/analysis/communication.h"
-#include "trace/base/saturating.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/distribution.h"
 #include "trace/analysis/device_work.h"
 #include "trace/analysis/host_tree.h"
-#include "trace/base/distribution.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
+#include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 

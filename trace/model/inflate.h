@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "trace/model/gzip_stream.h"
+#include "trace/emit/gzip_stream.h"
 #include "trace/model/inflate_buffer.h"
 #include "trace/model/issues.h"
 

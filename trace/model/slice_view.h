@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/base/intervals.h"
+#include "base/intervals.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

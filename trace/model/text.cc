@@ -11,7 +11,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "trace/base/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace redline::trace {
 namespace {

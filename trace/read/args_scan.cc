@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "trace/base/byte_set.h"
-#include "trace/base/simd_block.h"
-#include "trace/read/json_scan.h"
+#include "base/byte_set.h"
+#include "trace/emit/json_scan.h"
+#include "trace/read/simd_block.h"
 
 namespace redline::trace {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "trace/emit/json_scan.h"
 #include "trace/read/event.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 

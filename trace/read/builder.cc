@@ -6,8 +6,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "trace/base/natural_sort.h"
-#include "trace/base/parallel.h"
+#include "base/natural_sort.h"
+#include "base/parallel.h"
 #include "trace/read/edges.h"
 #include "trace/read/flows.h"
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "trace/base/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace redline::trace {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/base/byte_stream.h"
+#include "base/byte_stream.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "trace/emit/json_scan.h"
 #include "trace/read/event_array.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "trace/base/parallel.h"
+#include "base/parallel.h"
+#include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <functional>
 
+#include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
 #include "trace/read/async_events.h"
-#include "trace/read/json_scan.h"
 #include "trace/read/phases_not_shown.h"
 
 namespace redline::trace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/base/parallel.h"
+#include "base/parallel.h"
 #include "trace/model/string_table.h"
 #include "trace/read/event_parser.h"
 #include "trace/read/event_rows.h"

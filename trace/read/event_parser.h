@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/base/parallel.h"
+#include "base/parallel.h"
 #include "trace/model/issues.h"
 #include "trace/read/event.h"
 #include "trace/read/event_shapes.h"

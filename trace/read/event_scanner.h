@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trace/base/simd_block.h"
 #include "trace/read/event.h"
+#include "trace/read/simd_block.h"
 
 namespace redline::trace::REDLINE_SIMD {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/json_scan.h"
 #include "trace/read/sound_events.h"
 
 namespace redline::trace {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trace/base/natural_sort.h"
-#include "trace/base/parallel.h"
+#include "base/natural_sort.h"
+#include "base/parallel.h"
 #include "trace/model/category.h"
 #include "trace/model/correlation_table.h"
 

@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "trace/emit/json_scan.h"
 #include "trace/model/args.h"
-#include "trace/read/json_scan.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <tuple>
 
-#include "trace/base/parallel.h"
+#include "base/parallel.h"
 
 namespace redline::trace {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "trace/read/json_scan.h"
+#include "trace/emit/json_scan.h"
 
 namespace redline::trace {
 namespace {

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <tuple>
 
-#include "trace/base/parallel.h"
+#include "base/parallel.h"
 #include "trace/model/text.h"
 #include "trace/read/builder.h"
 #include "trace/read/cache.h"

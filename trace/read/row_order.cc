@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/base/natural_sort.h"
+#include "base/natural_sort.h"
 
 namespace redline::trace {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/json_scan.h"
 #include "trace/read/tolerant_scan.h"
 
 namespace redline::trace {

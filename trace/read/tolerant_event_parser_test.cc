@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "trace/base/byte_set.h"
+#include "base/byte_set.h"
+#include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 namespace {

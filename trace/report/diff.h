@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/welch.h"
 #include "trace/analysis/breakdown.h"
-#include "trace/base/welch.h"
 #include "trace/model/model.h"
 #include "trace/report/report.h"
 

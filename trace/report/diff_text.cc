@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/diff.h"
 #include "trace/report/kernel_name.h"
 #include "trace/report/text_canvas.h"

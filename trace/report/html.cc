@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 
 namespace redline::trace::html {
 namespace {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <vector>
 
-#include "trace/base/contains.h"
+#include "base/contains.h"
 #include "trace/report/text_canvas.h"
 
 namespace redline::trace {

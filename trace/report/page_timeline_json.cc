@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "trace/analysis/breakdown.h"
-#include "trace/analysis/collective_names.h"
+#include "trace/emit/collective_names.h"
 #include "trace/model/slice_view.h"
 #include "trace/report/page_timeline.h"
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <map>
 
-#include "trace/base/stop_watch.h"
+#include "base/stop_watch.h"
 
 namespace redline::trace {
 namespace {

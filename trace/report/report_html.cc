@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/report_html_sections.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/report_html_sections.h"
 

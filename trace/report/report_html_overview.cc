@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/mean_step.h"
 #include "trace/report/report_html_sections.h"

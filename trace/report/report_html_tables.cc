@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "trace/analysis/merged_tables.h"
-#include "trace/base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/kernel_name.h"
 #include "trace/report/report_html_sections.h"

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/report_text_page.h"
 
 namespace redline::trace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/report_text_page.h"
 
 namespace redline::trace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/mean_step.h"
 #include "trace/report/report_text_page.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "trace/report/report_text_page.h"
 
 namespace redline::trace {

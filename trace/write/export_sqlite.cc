@@ -8,10 +8,10 @@
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/device_work.h"
 #include "trace/analysis/steps.h"
+#include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 #include "trace/model/text_cursor.h"
-#include "trace/read/json_scan.h"
 #include "trace/write/sqlite_file.h"
 
 namespace redline::trace {

@@ -10,7 +10,7 @@
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/matched_collectives.h"
-#include "trace/write/output_file.h"
+#include "trace/emit/output_file.h"
 #include "trace/write/rewrite.h"
 
 namespace redline::trace {

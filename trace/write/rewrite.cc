@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "trace/emit/json_scan.h"
 #include "trace/model/text_cursor.h"
 #include "trace/read/async_events.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/json_scan.h"
 
 namespace redline::trace {
 namespace {

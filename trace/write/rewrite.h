@@ -13,8 +13,8 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "trace/emit/writer.h"
 #include "trace/model/model.h"
-#include "trace/write/writer.h"
 
 namespace redline::trace {
 

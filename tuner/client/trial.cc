@@ -29,7 +29,7 @@ std::optional<int64_t> integer_of(std::string_view text) {
   return value;
 }
 
-// profiler/host/job_rank.cc and python/redline/_rank.py have the same list.
+// profiler/request/job_rank.cc and python/redline/_rank.py have the same list.
 constexpr std::pair<const char*, const char*> kRankVariables[] = {
     {"RANK", "WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

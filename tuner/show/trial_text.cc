@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "trace/base/format.h"
+#include "base/format.h"
 #include "tuner/trial/words.h"
 
 namespace redline::tuner {
@@ -19,7 +19,7 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
                         unit_of(history.rate()), number_text(result.throughput->low),
                         number_text(result.throughput->high));
     // What a job's own metric says has none.
-    if (result.steps > 0) text += " over " + trace::format_plural(result.steps, "step");
+    if (result.steps > 0) text += " over " + format_plural(result.steps, "step");
     text += "\n";
   }
   if (result.peak_memory_bytes) text += "  memory " + size_text(*result.peak_memory_bytes) + "\n";

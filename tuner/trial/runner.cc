@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "profiler/launch/record_request.h"
+#include "profiler/request/record_request.h"
 #include "tuner/trial/hang_stacks.h"
 #include "tuner/trial/process_tree.h"
 #include "tuner/trial/trial_result.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "profiler/launch/environment.h"
+#include "machine/launch/environment.h"
 #include "tuner/trial/trial.h"
 
 namespace redline::tuner {

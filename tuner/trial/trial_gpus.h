@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/nvml/nvml_library.h"
+#include "machine/nvml/nvml_library.h"
 
 namespace redline::tuner {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profiler/log/monotonic_clock.h"
+#include "base/monotonic_clock.h"
 
 namespace redline::tuner {
 namespace {
@@ -30,7 +30,7 @@ void TrialResources::sample(const std::vector<pid_t>& processes, bool stepped) {
 void TrialResources::sample_slowly() {
   if (host_) host_->sample();
   const auto power = gpus_ ? gpus_->power() : std::nullopt;
-  if (power) energy_.add(profiler::monotonic_ns(), *power);
+  if (power) energy_.add(monotonic_ns(), *power);
 }
 
 std::string TrialResources::disturbance(const std::vector<pid_t>& processes, double drift) const {

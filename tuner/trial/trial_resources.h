@@ -3,7 +3,7 @@
 // Under Slurm the ranks may run on other machines: then only processes that are visible here count.
 #pragma once
 
-#include "profiler/launch/environment.h"
+#include "machine/launch/environment.h"
 #include "tuner/trial/energy_meter.h"
 #include "tuner/trial/gpu_memory_return.h"
 #include "tuner/trial/host_room.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "profiler/launch/record_request.h"
+#include "profiler/request/record_request.h"
 #include "tuner/trial/rank_reports.h"
 #include "tuner/trial/trial_resources.h"
 #include "tuner/trial/trial_start.h"

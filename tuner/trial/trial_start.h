@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "profiler/launch/environment.h"
-#include "profiler/launch/record_request.h"
+#include "machine/launch/environment.h"
+#include "profiler/request/record_request.h"
 #include "tuner/trial/slurm.h"
 #include "tuner/trial/trial.h"
 #include "tuner/trial/trial_process.h"

@@ -104,7 +104,7 @@ void add_counter(DerivedTracks& derived, uint32_t index, const trace::Trace& tra
 }  // namespace
 
 DeviceLane::DeviceLane(uint32_t trace, int32_t device, const trace::DeviceTable& table,
-                       trace::Interval window)
+                       Interval window)
     : trace_(trace), device_(device) {
   for (const trace::DeviceSpan& span : trace::device_states(table, device, window)) {
     begin_ns_.push_back(span.interval.begin_ns);
@@ -138,7 +138,7 @@ DerivedTracks derive_tracks(const Session& session, const trace::Report& report)
     const auto index = trace_of(session, analysis);
     if (!index) continue;
     const trace::Trace& trace = *analysis.trace;
-    const trace::Interval window{trace.begin_ns(), trace.end_ns()};
+    const Interval window{trace.begin_ns(), trace.end_ns()};
     for (const trace::GpuUse& gpu : analysis.gpus) {
       derived.devices.emplace_back(*index, gpu.device, analysis.device_work, window);
     }

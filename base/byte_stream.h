@@ -1,0 +1,81 @@
+// Values as they lie in memory, written one behind the other and read back with bounds checked.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace redline {
+
+class ByteWriter {
+ public:
+  template <typename Value>
+  void put(const Value& value) {
+    put_raw(&value, sizeof value);
+  }
+  void put_text(std::string_view text) {
+    put<uint64_t>(text.size());
+    bytes_.append(text);
+  }
+  template <typename Value>
+  void put_array(std::span<const Value> values) {
+    put<uint64_t>(values.size());
+    put_raw(values.data(), values.size_bytes());
+  }
+  [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+ private:
+  void put_raw(const void* value, size_t size) {
+    if (size > 0) bytes_.append(static_cast<const char*>(value), size);
+  }
+
+  std::string bytes_;
+};
+
+/// Once something did not fit, ok() is false and everything is zero or empty.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : left_(bytes) {}
+
+  template <typename Value>
+  [[nodiscard]] Value take() {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    Value value{};
+    const std::string_view raw = take_raw(1, sizeof value);
+    if (!raw.empty()) std::memcpy(&value, raw.data(), sizeof value);
+    return value;
+  }
+  [[nodiscard]] std::string_view take_text() { return take_raw(take<uint64_t>(), 1); }
+  template <typename Value>
+  [[nodiscard]] std::vector<Value> take_array() {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    const std::string_view raw = take_raw(take<uint64_t>(), sizeof(Value));
+    std::vector<Value> values(raw.size() / sizeof(Value));
+    if (!raw.empty()) std::memcpy(static_cast<void*>(values.data()), raw.data(), raw.size());
+    return values;
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool at_end() const { return ok_ && left_.empty(); }
+
+ private:
+  std::string_view take_raw(uint64_t count, size_t size) {
+    if (count > left_.size() / size) {
+      ok_ = false;
+      left_ = {};
+      return {};
+    }
+    const std::string_view raw = left_.substr(0, count * size);
+    left_.remove_prefix(raw.size());
+    return raw;
+  }
+
+  std::string_view left_;
+  bool ok_ = true;
+};
+
+}  // namespace redline

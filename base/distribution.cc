@@ -1,0 +1,141 @@
+#include "base/distribution.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+namespace redline {
+namespace {
+
+constexpr std::array<double, 3> kQuartiles = {0.25, 0.5, 0.75};
+
+// Between the two neighbours of the place `share` of the way from the first to the last value.
+template <typename ValueAt>
+double quantile(int64_t count, double share, ValueAt value_at) {
+  const double place = share * static_cast<double>(count - 1);
+  const auto below = static_cast<int64_t>(place);
+  const double rest = place - static_cast<double>(below);
+  const double low = value_at(below);
+  return rest == 0 ? low : low + rest * (value_at(below + 1) - low);
+}
+
+// In the order of the values.
+uint64_t order_of(int64_t value) { return static_cast<uint64_t>(value) ^ (uint64_t{1} << 63); }
+uint64_t order_of(double value) {
+  const auto bits = std::bit_cast<uint64_t>(value);
+  return (bits >> 63) != 0 ? ~bits : bits | (uint64_t{1} << 63);
+}
+
+// The values at some places of the sorted list. Sorting, and even std::nth_element, waits for
+// comparisons that nobody can foresee: so values are counted by their leading bits, and only those
+// that share them with the wanted one are compared.
+template <typename Value>
+class SortedPlaces {
+ public:
+  SortedPlaces(const std::vector<Value>& values, Value min)
+      : values_(values), least_(order_of(min)), counts_(kBuckets) {
+    for (const Value value : values) ++counts_[bucket_of(value)];
+  }
+
+  double operator()(int64_t place) {
+    size_t bucket = 0;
+    while (place >= counts_[bucket]) place -= counts_[bucket++];
+    if (bucket != alike_bucket_) gather(bucket);
+    const auto at = alike_.begin() + place;
+    std::nth_element(alike_.begin(), at, alike_.end());
+    return static_cast<double>(*at);
+  }
+
+ private:
+  static constexpr int kBits = 6;  // behind the leading one
+  static constexpr size_t kBuckets = size_t{64 - kBits + 1} << kBits;
+
+  [[nodiscard]] size_t bucket_of(Value value) const {
+    const uint64_t above = order_of(value) - least_;
+    const int shift = std::max(0, static_cast<int>(std::bit_width(above)) - kBits - 1);
+    return (static_cast<size_t>(shift) << kBits) + (above >> shift);
+  }
+
+  void gather(size_t bucket) {
+    alike_bucket_ = bucket;
+    alike_.clear();
+    alike_.reserve(static_cast<size_t>(counts_[bucket]));
+    const int shift = std::max(0, static_cast<int>(bucket >> kBits) - 1);
+    const uint64_t first = (bucket - (static_cast<uint64_t>(shift) << kBits)) << shift;
+    for (const Value value : values_) {
+      if ((order_of(value) - least_ - first) >> shift == 0) alike_.push_back(value);
+    }
+  }
+
+  const std::vector<Value>& values_;
+  uint64_t least_;
+  std::vector<int64_t> counts_;  // by bucket
+  size_t alike_bucket_ = SIZE_MAX;
+  std::vector<Value> alike_;
+};
+
+template <typename Value>
+Distribution describe(const std::vector<Value>& values) {
+  Distribution all;
+  all.count = static_cast<int64_t>(values.size());
+  if (values.empty()) return all;
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  all.min = static_cast<double>(*min);
+  all.max = static_cast<double>(*max);
+  double sum = 0, squares = 0;
+  for (const Value value : values) sum += static_cast<double>(value);
+  all.mean = sum / static_cast<double>(all.count);
+  for (const Value value : values) {
+    const double off = static_cast<double>(value) - all.mean;
+    squares += off * off;
+  }
+  if (all.count > 1) all.deviation = std::sqrt(squares / static_cast<double>(all.count - 1));
+
+  SortedPlaces<Value> value_at(values, *min);
+  std::array<double, kQuartiles.size()> quartiles{};
+  for (size_t i = 0; i < kQuartiles.size(); ++i) {
+    quartiles[i] = quantile(all.count, kQuartiles[i], std::ref(value_at));
+  }
+  all.p25 = quartiles[0];
+  all.p50 = quartiles[1];
+  all.p75 = quartiles[2];
+  return all;
+}
+
+}  // namespace
+
+Distribution distribution_of(std::vector<int64_t> values) { return describe(values); }
+
+Distribution distribution_of(std::vector<double> values) { return describe(values); }
+
+Distribution distribution_of_counts(const std::vector<int64_t>& counts) {
+  Distribution all;
+  double sum = 0, squares = 0;
+  for (size_t value = 0; value < counts.size(); ++value) {
+    if (counts[value] == 0) continue;
+    if (all.count == 0) all.min = static_cast<double>(value);
+    all.max = static_cast<double>(value);
+    all.count += counts[value];
+    sum += static_cast<double>(value) * static_cast<double>(counts[value]);
+  }
+  if (all.count == 0) return all;
+  all.mean = sum / static_cast<double>(all.count);
+  for (size_t value = 0; value < counts.size(); ++value) {
+    const double off = static_cast<double>(value) - all.mean;
+    squares += off * off * static_cast<double>(counts[value]);
+  }
+  if (all.count > 1) all.deviation = std::sqrt(squares / static_cast<double>(all.count - 1));
+  const auto value_at = [&](int64_t index) {
+    size_t value = 0;
+    while (index >= counts[value]) index -= counts[value++];
+    return static_cast<double>(value);
+  };
+  all.p25 = quantile(all.count, kQuartiles[0], value_at);
+  all.p50 = quantile(all.count, kQuartiles[1], value_at);
+  all.p75 = quantile(all.count, kQuartiles[2], value_at);
+  return all;
+}
+
+}  // namespace redline

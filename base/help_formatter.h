@@ -1,0 +1,87 @@
+// --help of all our programs: nothing wider than 80 columns.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+namespace redline {
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(kFirstColumn); }
+
+  // The text of a positional, such as PID|all, begins with its name, which CLI11 has put before it.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string name = option->get_name(true), text = option->get_option_text();
+    const bool repeats = option->get_positional() && text.starts_with(name);
+    return repeats ? text.substr(name.size()) : CLI::Formatter::make_option_opts(option);
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(CLI::Formatter::make_option_desc(option), kColumns - kFirstColumn);
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::stringstream out;
+    CLI::detail::format_help(out, command->get_name(),
+                             wrapped(command->get_description(), kColumns - kFirstColumn),
+                             kFirstColumn);
+    return out.str();
+  }
+  std::string make_description(const CLI::App* app) const override {
+    return wrapped(app->get_description(), kColumns) + "\n";
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return paragraphs(app->get_footer());
+  }
+
+ private:
+  static constexpr size_t kFirstColumn = 26;
+  static constexpr size_t kColumns = 80;
+
+  // Lines end where the last word fits.
+  static std::string wrapped(const std::string& text, size_t columns) {
+    std::string lines;
+    size_t used = 0;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find(' ', at), text.size());
+      const size_t word = end - at;
+      if (used > 0 && used + 1 + word > columns) {
+        lines += '\n';
+        used = 0;
+      } else if (used > 0) {
+        lines += ' ';
+        ++used;
+      }
+      lines.append(text, at, word);
+      used += word;
+      at = end + 1;
+    }
+    return lines;
+  }
+
+  // Examples, which are indented, and headings stay as they are.
+  static std::string paragraphs(const std::string& text) {
+    std::stringstream lines(text);
+    std::string line, paragraph, out;
+    const auto end_paragraph = [&] {
+      if (!paragraph.empty()) out += wrapped(paragraph, kColumns) + "\n";
+      paragraph.clear();
+    };
+    while (std::getline(lines, line)) {
+      const bool is_fixed = line.empty() || line.front() == ' ' || line.back() == ':';
+      if (is_fixed) {
+        end_paragraph();
+        out += line + "\n";
+      } else {
+        paragraph += (paragraph.empty() ? "" : " ") + line;
+      }
+    }
+    end_paragraph();
+    return out;
+  }
+};
+
+/// To be called before subcommands are added, which inherit it.
+inline void format_help(CLI::App& app) { app.formatter(std::make_shared<HelpFormatter>()); }
+
+}  // namespace redline

@@ -1,0 +1,78 @@
+// Sets of time, so that overlapping slices are never counted twice.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace redline {
+
+/// [begin, end) in nanoseconds.
+struct Interval {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+
+  [[nodiscard]] int64_t length_ns() const { return end_ns - begin_ns; }
+  bool operator==(const Interval&) const = default;
+};
+
+/// Sorted, not empty each, neither overlapping nor touching. merge() makes one from any list; the
+/// other functions take and give such lists, in linear time.
+using Intervals = std::vector<Interval>;
+
+[[nodiscard]] Intervals merge(std::vector<Interval> any);
+[[nodiscard]] Intervals unite(const Intervals& left, const Intervals& right);
+[[nodiscard]] Intervals intersect(const Intervals& left, const Intervals& right);
+[[nodiscard]] Intervals subtract(const Intervals& from, const Intervals& what);
+[[nodiscard]] int64_t total_ns(const Intervals& intervals);
+
+/// total_ns(intersect(intervals, {window})), but in logarithmic time to find the place.
+[[nodiscard]] int64_t total_within_ns(const Intervals& intervals, Interval window);
+
+/// Finds places in a list for times that mostly ascend: from one to the next in constant time.
+class IntervalCursor {
+ public:
+  explicit IntervalCursor(const Intervals& intervals) : all_(intervals), at_(intervals.begin()) {}
+
+  /// The first interval that ends behind the time.
+  [[nodiscard]] Intervals::const_iterator behind(int64_t time_ns) {
+    constexpr int kNear = 32;
+    if (at_ != all_.begin() && std::prev(at_)->end_ns > time_ns) at_ = search(time_ns);
+    for (int passed = 0; at_ != all_.end() && at_->end_ns <= time_ns; ++at_) {
+      if (++passed > kNear) return at_ = search(time_ns);
+    }
+    return at_;
+  }
+  /// total_within_ns(intervals, window) > 0.
+  [[nodiscard]] bool touches(Interval window) {
+    const auto at = behind(window.begin_ns);
+    return window.length_ns() > 0 && at != all_.end() && at->begin_ns < window.end_ns;
+  }
+
+ private:
+  [[nodiscard]] Intervals::const_iterator search(int64_t time_ns) const;
+
+  const Intervals& all_;
+  Intervals::const_iterator at_;
+};
+
+/// intersect(within, merge(all that was added)), of which only the parts inside `within` take
+/// memory. Quick where what is added is a few sorted runs.
+class Coverage {
+ public:
+  /// `within` must outlive it.
+  explicit Coverage(const Intervals& within) : within_(&within), cursor_(within) {}
+
+  void add(Interval interval);
+  [[nodiscard]] Intervals take() { return merge(std::move(parts_)); }
+
+ private:
+  void keep(Interval part);
+
+  const Intervals* within_;
+  IntervalCursor cursor_;
+  std::vector<Interval> parts_;
+};
+
+}  // namespace redline

@@ -1,0 +1,41 @@
+// Sorting what is nearly sorted: a trace's events come as a few runs, each in order.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace redline {
+
+/// Sorts by merging the runs that are there; linear for sorted rows, and for runs that overlap only
+/// their neighbours. Stable.
+template <typename Row, typename Before>
+void natural_sort(std::span<Row> rows, Before before) {
+  std::vector<size_t> ends;  // of the runs
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (before(rows[i], rows[i - 1])) ends.push_back(i);
+  }
+  if (ends.empty()) return;
+  ends.push_back(rows.size());
+  if (ends.size() > rows.size() / 4) {
+    std::stable_sort(rows.begin(), rows.end(), before);
+    return;
+  }
+  const auto at = [&](size_t index) { return rows.begin() + static_cast<ptrdiff_t>(index); };
+  const auto merge = [&](size_t from, size_t middle, size_t to) {
+    const auto first = std::upper_bound(at(from), at(middle), rows[middle], before);
+    const auto last = std::lower_bound(at(middle), at(to), rows[middle - 1], before);
+    std::inplace_merge(first, at(middle), last, before);
+  };
+  while (ends.size() > 1) {
+    size_t merged = 0, from = 0;
+    for (size_t i = 0; i < ends.size(); i += 2) {
+      const size_t to = i + 1 < ends.size() ? ends[i + 1] : ends[i];
+      if (to != ends[i]) merge(from, ends[i], to);
+      ends[merged++] = from = to;
+    }
+    ends.resize(merged);
+  }
+}
+
+}  // namespace redline

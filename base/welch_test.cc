@@ -1,0 +1,47 @@
+#include "base/welch.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace redline {
+namespace {
+
+TEST(Welch, StudentsTailsAreThoseOfTheTables) {
+  EXPECT_NEAR(student_p(12.706, 1), 0.05, 1e-4);
+  EXPECT_NEAR(student_p(2.228, 10), 0.05, 1e-4);
+  EXPECT_NEAR(student_p(3.169, 10), 0.01, 1e-4);
+  EXPECT_NEAR(student_p(1.960, 1e6), 0.05, 1e-4);
+  EXPECT_NEAR(student_p(-2.228, 10), 0.05, 1e-4);
+  EXPECT_DOUBLE_EQ(student_p(0, 5), 1);
+}
+
+// By numerical integration of the density: p = 0.021378 for t = 2.4554 and 24.9885 degrees, whose 5
+// % lie beyond 2.0596.
+TEST(Welch, EqualsWhatOthersCompute) {
+  const std::vector<double> earlier = {27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1,
+                                       21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4};
+  const std::vector<double> later = {27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0,
+                                     24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4};
+  const auto result = welch_test(earlier, later);
+  ASSERT_TRUE(result);
+  EXPECT_NEAR(result->p, 0.021378, 1e-5);
+  EXPECT_NEAR(result->low, 2.16667 - 2.0596 * 0.882425, 1e-3);
+  EXPECT_NEAR(result->high, 2.16667 + 2.0596 * 0.882425, 1e-3);
+  EXPECT_TRUE(result->is_clear());
+}
+
+TEST(Welch, NoNoiseMakesAnyDifferenceClear) {
+  const std::vector<double> same = {5, 5, 5}, other = {6, 6, 6};
+  EXPECT_TRUE(welch_test(same, other)->is_clear());
+  EXPECT_FALSE(welch_test(same, same)->is_clear());
+}
+
+TEST(Welch, OneValueHasNoKnownNoise) {
+  const std::vector<double> one = {5}, two = {5, 6};
+  EXPECT_FALSE(welch_test(one, two));
+  EXPECT_FALSE(welch_test(two, {}));
+}
+
+}  // namespace
+}  // namespace redline

@@ -1,0 +1,142 @@
+#include "machine/host_reading.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace redline::profiler {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder like /proc with what a test puts there.
+class FakeProc : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void put(const std::string& file, const std::string& text) const {
+    const fs::path path = folder_ + "/" + file;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  [[nodiscard]] HostReading read() const { return HostReader({.proc = folder_}).read(); }
+
+  const std::string folder_ =
+      ::testing::TempDir() + "host_reading_test." + std::to_string(getpid());
+};
+
+TEST_F(FakeProc, CoresAreBusyButForIdleAndIoWait) {
+  put("stat",
+      "cpu  30 0 6 160 4 0 0 0 0 0\ncpu0 10 1 2 80 4 1 1 1 7 7\ncpu1 20 0 4 80 0 0 0 0 0 0\n"
+      "intr 999 1 2\nctxt 5\n");
+  const HostReading reading = read();
+  ASSERT_TRUE(reading.machine);
+  EXPECT_EQ(reading.machine->busy, 36U);
+  EXPECT_EQ(reading.machine->total, 200U);
+  ASSERT_EQ(reading.cores.size(), 2U);
+  EXPECT_EQ(reading.cores[0].busy, 16U);
+  EXPECT_EQ(reading.cores[0].total, 100U);
+  EXPECT_EQ(reading.cores[1].core, 1);
+}
+
+TEST_F(FakeProc, TheMachinesMemoryAndDisks) {
+  put("meminfo", "MemTotal:       2048 kB\nMemFree:  1 kB\nMemAvailable:    512 kB\n");
+  put("vmstat", "nr_free_pages 5\npgpgin 10\npgpgout 20\n");
+  const MachineReading reading = HostReader({.proc = folder_}).read_machine();
+  EXPECT_EQ(reading.memory_bytes, 2048 * 1024);
+  EXPECT_EQ(reading.memory_available_bytes, 512 * 1024);
+  EXPECT_EQ(reading.disk_read_bytes, 10 * 1024);
+  EXPECT_EQ(reading.disk_written_bytes, 20 * 1024);
+  EXPECT_FALSE(HostReader({.proc = folder_ + "/none"}).read_machine().memory_bytes);
+}
+
+TEST_F(FakeProc, OnlyCoresThatTheProcessMayUse) {
+  put("stat", "cpu  1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\ncpu3 1 1 1 1 1 1 1 1\n");
+  put("self/status", "Name:\tx\nCpus_allowed:\t8\nCpus_allowed_list:\t2-3\n");
+  const HostReading reading = read();
+  ASSERT_EQ(reading.cores.size(), 1U);
+  EXPECT_EQ(reading.cores[0].core, 3);
+}
+
+TEST_F(FakeProc, TheProgramsNameMayHoldAnything) {
+  put("self/stat", "7 (a) b ( 1) S 1 7 7 0 -1 4194304 101 5 3 6 40 10 0 0 20 0 2 0 99 4096 25 1\n");
+  const HostReading reading = read();
+  EXPECT_EQ(reading.page_faults, 101);
+  EXPECT_EQ(reading.major_page_faults, 3);
+  EXPECT_EQ(reading.resident_bytes, 25 * sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(FakeProc, DiskReadsAreKibibytesPagedIn) {
+  put("vmstat", "nr_free_pages 5\npgpgin 3\npgpgout 9\n");
+  EXPECT_EQ(read().disk_read_bytes, 3072);
+}
+
+TEST_F(FakeProc, WhatIsMissingOrTornIsAbsent) {
+  const HostReading none = read();
+  EXPECT_FALSE(none.machine || none.resident_bytes || none.disk_read_bytes || none.page_faults);
+  EXPECT_TRUE(none.cores.empty());
+  put("stat", "cpu  1 2 x\ncpu0\ncpuX 1 2 3 4 5 6 7 8\ncpu1 1 1 1 1 1 1 1 1");
+  put("self/stat", "7 (torn");
+  put("vmstat", "pgpgin\n");
+  const HostReading torn = read();
+  EXPECT_FALSE(torn.machine || torn.resident_bytes || torn.disk_read_bytes || torn.page_faults);
+  EXPECT_EQ(torn.cores.size(), 1U);
+}
+
+TEST_F(FakeProc, WorkersAreTheChildrenThatTorchNamedSo) {
+  const std::string own = std::to_string(getpid());
+  put("self/task/7/children", own + " 12 ");
+  put("self/task/8/children", "");
+  put("12/comm", "python\n");
+  put(own + "/comm", "pt_data_worker\n");
+  HostReader reader({.proc = folder_});
+  EXPECT_TRUE(reader.read().workers.empty());
+  reader.find_workers();
+  const HostReading reading = reader.read();
+  ASSERT_EQ(reading.workers.size(), 1U);
+  EXPECT_EQ(reading.workers[0].pid, getpid());
+  EXPECT_GT(reading.workers[0].cpu_ns, 0);
+}
+
+TEST(HostReading, OfThisProcessAndARealWorker) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t worker = fork();
+  if (worker == 0) {
+    prctl(PR_SET_NAME, "pt_data_worker");
+    static_cast<void>(write(ready[1], "", 1));
+    pause();
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  HostReader reader;
+  reader.find_workers();
+  const HostReading reading = reader.read();
+  EXPECT_GT(reading.cpu_ns, 0);
+  EXPECT_GT(reading.resident_bytes, 1 << 20);
+  if (fs::exists("/proc/self/task/" + std::to_string(getpid()) + "/children")) {
+    ASSERT_EQ(reading.workers.size(), 1U);
+    EXPECT_EQ(reading.workers[0].pid, worker);
+  }
+  kill(worker, SIGKILL);
+  waitpid(worker, nullptr, 0);
+  EXPECT_TRUE(reader.read().workers.empty());  // one that ended is forgotten
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST(ListHolds, NumbersAndRanges) {
+  for (const int core : {0, 1, 2, 5, 63}) EXPECT_TRUE(list_holds("0-2,5,60-63", core)) << core;
+  for (const int core : {3, 6, 64}) EXPECT_FALSE(list_holds("0-2,5,60-63", core)) << core;
+  EXPECT_TRUE(list_holds("", 7));
+  EXPECT_FALSE(list_holds("x-,-", 7));
+}
+
+}  // namespace
+}  // namespace redline::profiler

@@ -1,0 +1,77 @@
+#include "machine/launch/environment.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+extern char** environ;
+
+namespace redline::launch {
+
+namespace fs = std::filesystem;
+
+Environment Environment::current() {
+  Environment result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos) result.set(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return result;
+}
+
+std::optional<std::string> Environment::get(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Environment::prepend(const std::string& name, const std::string& entry) {
+  const std::string old = get(name).value_or("");
+  if (old == entry || old.starts_with(entry + ":")) return;
+  set(name, old.empty() ? entry : entry + ":" + old);
+}
+
+bool Environment::add_python_startup() {
+  const auto folder = python_folder();
+  if (!folder) return false;
+  prepend("PYTHONPATH", *folder + "/redline/startup");
+  if (const auto core = library_path("libredline.so")) set("REDLINE_LIBRARY", *core);
+  if (const auto torch = library_path("libredline_torch.so")) set("REDLINE_TORCH_LIBRARY", *torch);
+  return true;
+}
+
+std::vector<std::string> Environment::strings() const {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : values_) result.push_back(name + "=" + value);
+  return result;
+}
+
+std::string program_folder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return error ? std::string(".") : program.parent_path().string();
+}
+
+std::optional<std::string> python_folder() {
+  const fs::path programs = program_folder();
+  // build/PRESET/bin in a source tree, bin in an installed one, redline/bin in a wheel.
+  for (const char* relative : {"../../../python", "../share/redline/python", "../.."}) {
+    std::error_code error;
+    const fs::path folder = fs::weakly_canonical(programs / relative, error);
+    if (!error && fs::exists(folder / "redline/startup/sitecustomize.py", error)) {
+      return folder.string();
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> library_path(const std::string& file_name) {
+  std::error_code error;
+  const fs::path path =
+      fs::weakly_canonical(fs::path(program_folder()) / "../lib" / file_name, error);
+  if (error || !fs::exists(path, error)) return std::nullopt;
+  return path.string();
+}
+
+}  // namespace redline::launch

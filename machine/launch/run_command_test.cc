@@ -1,0 +1,59 @@
+#include "machine/launch/run_command.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace redline::launch {
+namespace {
+
+tl::expected<int, std::string> shell(const std::string& script) {
+  return run_command({"sh", "-c", script}, Environment::current());
+}
+
+TEST(RunCommand, GivesTheExitStatus) {
+  EXPECT_EQ(shell("exit 0"), 0);
+  EXPECT_EQ(shell("exit 3"), 3);
+}
+
+TEST(RunCommand, ASignalIsOneHundredTwentyEightAndItsNumber) {
+  EXPECT_EQ(shell("kill -TERM $$"), 128 + SIGTERM);
+  EXPECT_EQ(shell("kill -KILL $$"), 128 + SIGKILL);
+}
+
+TEST(RunCommand, SaysWhyACommandCannotStart) {
+  const auto result = run_command({"/no/such/program"}, Environment::current());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error(), "No such file or directory");
+}
+
+TEST(RunCommand, HandsOverTheEnvironmentAlone) {
+  Environment environment;
+  environment.set("PATH", "/usr/bin:/bin");
+  environment.set("REDLINE_TEST_VALUE", "7");
+  EXPECT_EQ(run_command({"sh", "-c", "exit $REDLINE_TEST_VALUE"}, environment), 7);
+}
+
+TEST(RunCommand, PassesOnASignalThatWasSentToUsAlone) {
+  EXPECT_EQ(shell("trap 'exit 5' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"), 5);
+}
+
+TEST(RunCommand, LeavesTheCallersSignalsAsTheyWere) {
+  sigset_t before;
+  sigset_t after;
+  sigprocmask(SIG_SETMASK, nullptr, &before);
+  ASSERT_EQ(shell("exit 0"), 0);
+  sigprocmask(SIG_SETMASK, nullptr, &after);
+  EXPECT_EQ(sigismember(&before, SIGINT), sigismember(&after, SIGINT));
+  EXPECT_EQ(sigismember(&after, SIGCHLD), 0);
+}
+
+TEST(RunCommand, AnIgnoredChildSignalDoesNotSwallowTheStatus) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(shell("exit 4"), 4);
+  std::signal(SIGCHLD, before);
+}
+
+}  // namespace
+}  // namespace redline::launch

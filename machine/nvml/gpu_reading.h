@@ -1,0 +1,84 @@
+// What NVML tells of one GPU at one moment. What it does not tell, or not to us (an older driver or
+// GPU, a part of a GPU, no permission), is absent.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/nvml/nvml_library.h"
+
+namespace redline::nvml {
+
+struct GpuReading {
+  int64_t time_ns = 0;              ///< of CLOCK_MONOTONIC
+  bool is_lost = false;             ///< fell off the bus: it tells nothing any more
+  uint64_t failures = 0;            ///< calls that failed though this GPU has answered them before
+  std::optional<double> busy = {};  ///< 0..1 of the last sample period: a kernel ran
+  std::optional<double> memory_busy = {};  ///< 0..1: its memory was read or written
+  std::optional<int64_t> memory_bytes = {};
+  std::optional<int64_t> memory_used_bytes = {};
+  std::optional<double> power_w = {};
+  std::optional<double> power_limit_w = {};
+  std::optional<int64_t> sm_clock_mhz = {};
+  std::optional<int64_t> memory_clock_mhz = {};
+  std::optional<int64_t> temperature_c = {};
+  std::optional<uint64_t> throttle_reasons = {};  ///< nvmlClocksThrottleReasons
+  std::optional<uint64_t> ecc_corrected = {};     ///< since the driver was loaded
+  std::optional<uint64_t> ecc_uncorrected = {};
+  // Counted up since the driver was loaded.
+  std::optional<uint64_t> pcie_received_bytes = {};
+  std::optional<uint64_t> pcie_sent_bytes = {};
+  std::optional<uint64_t> nvlink_received_bytes = {};
+  std::optional<uint64_t> nvlink_sent_bytes = {};
+  // A second; where the above are not told.
+  std::optional<double> pcie_received_rate = {};
+  std::optional<double> pcie_sent_rate = {};
+};
+
+/// Bytes a second between two readings.
+struct GpuTraffic {
+  std::optional<double> pcie_received = {};
+  std::optional<double> pcie_sent = {};
+  std::optional<double> nvlink_received = {};
+  std::optional<double> nvlink_sent = {};
+};
+[[nodiscard]] GpuTraffic traffic_between(const GpuReading& before, const GpuReading& now);
+
+/// Why the clocks are lower than they could be, in words; an idle GPU's, or those that somebody
+/// set, are no reason.
+struct ThrottleReason {
+  uint64_t bits;
+  const char* name;
+};
+inline constexpr ThrottleReason kThrottleReasons[] = {
+    {kPowerCap, "power cap"},
+    {kSoftwareThermal | kHardwareThermal, "heat"},
+    {kPowerBrake, "power brake"},
+    {kSyncBoost, "sync boost"},
+    {kHardwareSlowdown, "hardware slowdown"},
+};
+[[nodiscard]] std::vector<std::string> throttle_names(uint64_t reasons);
+
+class GpuReader {
+ public:
+  GpuReader(const Library& library, nvmlDevice_t device) : library_(library), device_(device) {}
+
+  /// With `may_wait`, PCIe traffic is measured for 40 ms where the GPU does not count it.
+  [[nodiscard]] GpuReading read(bool may_wait);
+
+ private:
+  [[nodiscard]] bool ask(unsigned figure, int status);
+  void read_load();
+  void read_state();
+  void read_traffic(bool may_wait);
+  void read_errors();
+
+  const Library& library_;
+  nvmlDevice_t device_;
+  GpuReading now_;
+  uint32_t answered_ = 0;  ///< a bit for each figure that was told once
+};
+
+}  // namespace redline::nvml

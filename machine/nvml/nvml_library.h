@@ -1,0 +1,47 @@
+// NVML, reached at run time by name: a function that this driver does not have fails like any
+// other.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+#include <type_traits>
+
+#include "machine/nvml/nvml_abi.h"
+
+namespace redline::nvml {
+
+class Library {
+ public:
+  /// Never unloaded: NVIDIA's libraries keep threads and exit handlers that do not survive it.
+  explicit Library(const std::string& path = "libnvidia-ml.so.1")
+      : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+
+  [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
+
+  template <typename... Parameters>
+  [[nodiscard]] int call(const char* name, int (*)(Parameters...),
+                         std::type_identity_t<Parameters>... arguments) const {
+    auto* function = find<int(Parameters...)>(name);
+    return function == nullptr ? kFunctionNotFound : function(arguments...);
+  }
+
+  [[nodiscard]] std::string error_text(int status) const {
+    auto* function = find<const char*(int)>("nvmlErrorString");
+    return function == nullptr ? "NVML error " + std::to_string(status) : function(status);
+  }
+
+ private:
+  template <typename Function>
+  [[nodiscard]] Function* find(const char* name) const {
+    return handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, name));
+  }
+
+  void* handle_;
+};
+
+}  // namespace redline::nvml
+
+// The declared function gives only its type; the one that is called comes from the library.
+#define REDLINE_NVML(library, function, ...) \
+  (library).call(#function, static_cast<decltype(&function)>(nullptr) __VA_OPT__(, ) __VA_ARGS__)

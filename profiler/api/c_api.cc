@@ -1,0 +1,241 @@
+#include "profiler/c_api.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "profiler/log/per_thread.h"
+#include "profiler/nvtx/nvtx_tool.h"
+#include "profiler/schedule.h"
+#include "profiler/session/adapter.h"
+#include "profiler/session/control.h"
+#include "profiler/session/ranges.h"
+#include "profiler/session/recorder.h"
+#include "profiler/session/signals.h"
+#include "profiler/session/step_marker.h"
+
+namespace redline::profiler {
+namespace {
+
+struct LastError {
+  char text[1024] = "";
+};
+
+int failure(std::string_view why) {
+  LastError* const error = PerThread<LastError>::get();
+  if (error == nullptr) return -1;
+  const size_t size = std::min(why.size(), sizeof(error->text) - 1);
+  std::memcpy(error->text, why.data(), size);
+  error->text[size] = '\0';
+  return -1;
+}
+
+void copy_path(const std::string& path, char* out, uint64_t out_size) {
+  if (out == nullptr || out_size == 0) return;
+  const size_t size = std::min<size_t>(path.size(), out_size - 1);
+  std::memcpy(out, path.data(), size);
+  out[size] = '\0';
+}
+
+/// No exception crosses the C boundary: out of memory is the only one to be expected.
+template <typename Body>
+int guarded(Body body) noexcept {
+  try {
+    const auto result = body(Recorder::instance());
+    return result ? 0 : failure(result.error());
+  } catch (const std::exception& exception) {
+    return failure(exception.what());
+  } catch (...) {
+    return failure("unknown exception");
+  }
+}
+
+}  // namespace
+
+}  // namespace redline::profiler
+
+using redline::profiler::copy_path;
+using redline::profiler::failure;
+using redline::profiler::guarded;
+using redline::profiler::Recorder;
+using redline::profiler::Result;
+
+const char* redline_version(void) { return REDLINE_VERSION; }
+
+const char* redline_last_error(void) {
+  const auto* error = redline::profiler::PerThread<redline::profiler::LastError>::get();
+  return error != nullptr ? error->text : "out of memory";
+}
+
+int redline_prepare(const char* options_json) {
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto options = redline::profiler::parse_options(options_json ? options_json : "{}");
+    if (!options) return tl::unexpected(options.error());
+    return recorder.prepare(*options);
+  });
+}
+
+int redline_start(void) {
+  return guarded([](Recorder& recorder) { return recorder.start(); });
+}
+
+int redline_stop(void) {
+  return guarded([](Recorder& recorder) { return recorder.stop(); });
+}
+
+int redline_set_paused(int paused) {
+  return guarded([&](Recorder& recorder) -> Result {
+    recorder.set_paused(paused != 0);
+    return {};
+  });
+}
+
+int redline_discard(void) {
+  return guarded([](Recorder& recorder) { return recorder.discard(); });
+}
+
+int redline_finish_on_termination(void) {
+  return guarded([](Recorder&) { return redline::profiler::finish_on_signals(); });
+}
+
+int redline_export(const char* path) {
+  if (path == nullptr) return failure("export: no path");
+  return guarded([&](Recorder& recorder) { return recorder.save(path); });
+}
+
+int redline_export_to_directory(const char* directory, char* path_out, uint64_t path_out_size) {
+  if (directory == nullptr) return failure("export: no directory");
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto path = recorder.save_in(directory);
+    if (!path) return tl::unexpected(path.error());
+    copy_path(*path, path_out, path_out_size);
+    return {};
+  });
+}
+
+int redline_add_metadata_json(const char* key, const char* json) {
+  if (key == nullptr || json == nullptr) return failure("metadata: no key or no value");
+  return guarded([&](Recorder& recorder) { return recorder.add_metadata(key, json); });
+}
+
+int redline_write_ring(const char* reason, char* path_out, uint64_t path_out_size) {
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto path = recorder.write_ring(reason != nullptr ? reason : "");
+    if (!path) return tl::unexpected(path.error());
+    copy_path(*path, path_out, path_out_size);
+    return {};
+  });
+}
+
+void redline_begin_step(int64_t number) {
+  guarded([&](Recorder& recorder) -> Result {
+    recorder.steps().begin(number, false);
+    return {};
+  });
+}
+
+void redline_begin_drawn_step(int64_t number) {
+  guarded([&](Recorder& recorder) -> Result {
+    recorder.steps().begin(number, true);
+    return {};
+  });
+}
+
+void redline_end_step(void) {
+  guarded([](Recorder& recorder) -> Result {
+    recorder.steps().end();
+    return {};
+  });
+}
+
+int redline_watch_marker(const char* name, void (*step_begins)(void)) {
+  return guarded([&](Recorder&) -> Result {
+    redline::profiler::step_marker().watch(name != nullptr ? name : "", step_begins);
+    return {};
+  });
+}
+
+int redline_listen(const char* options_json, int64_t steps) {
+  return guarded([&](Recorder& recorder) -> Result {
+    if (auto alive = recorder.check_alive(); !alive) return alive;
+    const auto options = redline::profiler::parse_options(options_json ? options_json : "{}");
+    if (!options) return tl::unexpected(options.error());
+    if (steps < 1) return tl::unexpected(std::string("listen: steps must be at least 1"));
+    return redline::profiler::listen_for_captures({*options, steps});
+  });
+}
+
+int redline_capture_of_stacks(void) {
+  return static_cast<int>(Recorder::instance().capture().stacks());
+}
+
+void redline_range_push(const char* name) {
+  if (name == nullptr) name = "";
+  redline::profiler::push_range(name);
+  if (const auto& tool = redline::profiler::other_nvtx_tool(); tool.push != nullptr) {
+    tool.push(name);
+  }
+}
+
+void redline_range_pop(void) {
+  redline::profiler::pop_range();
+  if (const auto& tool = redline::profiler::other_nvtx_tool(); tool.pop != nullptr) tool.pop();
+}
+
+int redline_get_stats(redline_stats* stats) {
+  if (stats == nullptr) return failure("stats: no structure");
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto counts = recorder.counts();
+    redline_stats full = {sizeof(redline_stats), counts.recorded, counts.dropped, counts.bytes,
+                          counts.threads};
+    full.struct_size = std::min<uint64_t>(stats->struct_size, sizeof(full));
+    std::memcpy(stats, &full, full.struct_size);
+    return {};
+  });
+}
+
+int redline_attach_torch(void) {
+  return guarded([](Recorder&) { return redline::profiler::attach_torch(); });
+}
+
+int redline_take_request(redline_request* request) {
+  if (request == nullptr) return failure("request: no structure");
+  return guarded([&](Recorder& recorder) -> Result {
+    const auto wanted = redline::profiler::record_request_from_environment();
+    if (!wanted) return tl::unexpected(wanted.error());
+    redline::profiler::step_marker().watch("", nullptr);
+    static_cast<void>(recorder.discard());  // fails where there is nothing to give up
+    const auto schedule = wanted->schedule.value_or(redline::Schedule{.active = 0});
+    redline_request full = {};
+    full.skip_first = schedule.skip_first;
+    full.wait = schedule.wait;
+    full.warmup = schedule.warmup;
+    full.active = schedule.active;
+    full.repeat = schedule.repeat;
+    const auto& sources = wanted->options.sources;
+    full.record_shapes = sources.record_shapes ? 1 : 0;
+    full.profile_memory = sources.profile_memory ? 1 : 0;
+    full.with_stack = sources.with_stack ? 1 : 0;
+    full.with_flops = sources.with_flops ? 1 : 0;
+    full.with_modules = sources.with_modules ? 1 : 0;
+    full.memory_budget_bytes = wanted->options.memory_budget_bytes;
+    full.max_bytes = wanted->options.max_bytes;
+    full.host_samples_hz = wanted->options.sources.host_samples_hz;
+    full.ring_seconds = static_cast<double>(wanted->options.ring_ns) / 1e9;
+    full.slow_step = wanted->options.slow_step;
+    full.no_cpu = sources.record_cpu ? 0 : 1;
+    full.no_gpu = sources.record_gpu ? 0 : 1;
+    full.is_excluded = redline::profiler::is_excluded(*wanted) ? 1 : 0;
+    wanted->options.directory.copy(full.directory, sizeof(full.directory) - 1);
+    full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
+    std::memcpy(request, &full, full.struct_size);
+    return {};
+  });
+}
+
+int redline_schedule_action(int64_t skip_first, int64_t wait, int64_t warmup, int64_t active,
+                            int64_t repeat, int64_t step) {
+  const redline::Schedule schedule = {skip_first, wait, warmup, active, repeat};
+  return static_cast<int>(schedule.action(step));
+}

@@ -1,0 +1,122 @@
+// What libredline.so does by itself when it is loaded, by LD_PRELOAD or otherwise, and when CUDA's
+// driver starts in a process whose CUDA_INJECTION64_PATH names it.
+//
+// The contract with `redline record`:
+//   REDLINE_RECORD not set                  nothing
+//   a Python process                        nothing: the start-up hook in Python is responsible
+//   no libtorch_cpu.so at start-up          nothing: shells, launchers and everything else
+//   a rank that --ranks leaves alone        nothing
+//   a step marker is asked for              recorded by the command line's schedule
+//   a program that links LibTorch           recorded from here to exit() as one window; then
+//                                           DIR/{host}_{pid}.{time ns}.pt.trace.json.gz is written
+// CUDA's driver calls InitializeInjection(): then a program without LibTorch is recorded, too, from
+// here to exit(). Without REDLINE_RECORD it is as by `redline record -o traces`, in Python as well.
+// A redline::Profiler in the program takes over (redline_take_request) and follows the command
+// line's schedule. SIGTERM completes the window, too; a program that is killed leaves the .partial
+// file. Nothing is ever printed but one line on stderr where recording is impossible.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "profiler/c_api.h"
+#include "profiler/redline.h"
+#include "profiler/request/job_rank.h"
+#include "profiler/request/options.h"
+#include "profiler/session/adapter.h"
+#include "profiler/session/control.h"
+#include "profiler/session/recorder.h"
+#include "profiler/session/signals.h"
+#include "profiler/session/step_marker.h"
+
+namespace redline::profiler {
+namespace {
+
+bool is_python() {
+  const auto is_initialized = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
+  return is_initialized != nullptr && is_initialized() != 0;
+}
+
+void add_rank(Recorder& recorder) {
+  const auto own = job_rank();
+  if (!own) return;
+  static_cast<void>(recorder.add_metadata(
+      "distributedInfo", "{\"rank\": " + std::to_string(own->rank) +
+                             ", \"world_size\": " + std::to_string(own->world_size) + "}"));
+}
+
+Result record_whole_run(const Options& options) {
+  Recorder& recorder = Recorder::instance();
+  if (auto prepared = recorder.prepare(options); !prepared) return prepared;
+  return recorder.start();
+}
+
+/// By the command line's schedule, as if the program had a redline::Profiler.
+void record_by_marker(const std::string& name) {
+  static auto* const profiler = new Profiler;  // exit() completes its window
+  step_marker().watch(name, [] { profiler->step(); });
+}
+
+bool is_requested() {
+  const char* request = std::getenv("REDLINE_RECORD");
+  return request != nullptr && *request != '\0';
+}
+
+/// From load or from CUDA's start on.
+bool g_is_begun = false;
+
+Result record_process() {
+  RecordRequest unasked;
+  unasked.options.directory = std::filesystem::absolute("traces");
+  const auto request = is_requested() ? record_request_from_environment()
+                                      : tl::expected<RecordRequest, std::string>(unasked);
+  if (!request) return tl::unexpected(request.error());
+  if (is_excluded(*request)) return {};
+  g_is_begun = true;
+  // LibTorch's static objects must be there before the recorder registers its exit handler.
+  if (has_torch()) {
+    if (auto attached = attach_torch(); !attached) return attached;
+  }
+  add_rank(Recorder::instance());
+  if (auto heard = finish_on_signals(); !heard) return heard;
+  if (!request->step_marker.empty()) {
+    record_by_marker(request->step_marker);
+    return {};
+  }
+  static_cast<void>(listen_for_captures({.options = request->options}));
+  return record_whole_run(request->options);
+}
+
+void try_to_record_process() noexcept {
+  try {
+    if (auto started = record_process(); !started) {
+      std::fprintf(stderr, "redline: recording is off: %s\n", started.error().c_str());
+    }
+  } catch (...) {
+    // Out of memory before main(): the program will say so itself.
+  }
+}
+
+__attribute__((constructor)) void on_load() {
+  if (is_requested() && !is_python() && has_torch()) try_to_record_process();
+}
+
+/// Within the first cuInit() of the process.
+void on_cuda() noexcept {
+  if (is_requested() && is_python()) return;
+  if (!g_is_begun) try_to_record_process();
+  // Registered now, so that it is called before CUDA's own ends: what CUPTI still holds is asked
+  // for while it can be.
+  if (g_is_begun) std::atexit([] { Recorder::instance().flush_gpu(); });
+}
+
+}  // namespace
+}  // namespace redline::profiler
+
+/// 1: the library stays.
+extern "C" REDLINE_API int InitializeInjection() {
+  redline::profiler::on_cuda();
+  return 1;
+}

@@ -1,0 +1,39 @@
+#include "profiler/request/job_rank.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace redline::profiler {
+namespace {
+
+// python/redline/_rank.py has the same list.
+constexpr std::pair<const char*, const char*> kVariables[] = {
+    {"RANK", "WORLD_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // a batch script has SLURM_NTASKS without a step
+    {"PMI_RANK", "PMI_SIZE"},
+};
+
+std::optional<int64_t> number_of(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  int64_t number = 0;
+  const char* end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, number);
+  if (error != std::errc() || rest != end || number < 0) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::optional<JobRank> job_rank() {
+  for (const auto& [rank_name, size_name] : kVariables) {
+    const auto rank = number_of(rank_name), size = number_of(size_name);
+    if (rank && size) return JobRank{*rank, *size};
+  }
+  return std::nullopt;
+}
+
+}  // namespace redline::profiler

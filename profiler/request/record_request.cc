@@ -1,0 +1,232 @@
+#include "profiler/request/record_request.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace redline::launch {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kTraceEnding = ".pt.trace.json.gz";
+constexpr const char* kNvtxTool = "NVTX_INJECTION64_PATH";
+constexpr const char* kCudaTool = "CUDA_INJECTION64_PATH";
+constexpr const char* kScheduleExample =
+    ". Example: --schedule skip_first=0,wait=1,warmup=1,active=3,repeat=1";
+
+int64_t* find_field(Schedule& schedule, std::string_view name) {
+  if (name == "skip_first") return &schedule.skip_first;
+  if (name == "wait") return &schedule.wait;
+  if (name == "warmup") return &schedule.warmup;
+  if (name == "active") return &schedule.active;
+  if (name == "repeat") return &schedule.repeat;
+  return nullptr;
+}
+
+bool parse_number(std::string_view text, int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+tl::unexpected<std::string> schedule_error(const std::string& why) {
+  return tl::unexpected(why + kScheduleExample);
+}
+
+/// "" or why `part`, one NAME=N, cannot be.
+std::string set_field(Schedule& schedule, std::string_view part) {
+  const size_t equals = part.find('=');
+  const std::string name(part.substr(0, equals));
+  int64_t* field = find_field(schedule, name);
+  if (field == nullptr) return "no such part '" + name + "'";
+  if (equals == std::string_view::npos) return name + " needs a number";
+  const std::string_view number = part.substr(equals + 1);
+  if (!parse_number(number, *field)) return name + "=" + std::string(number) + " is no number";
+  return "";
+}
+
+std::string plural(size_t count, const char* thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
+                                   std::string_view what) {
+  const auto found = std::ranges::find(notes, what, &RecordNotes::Note::what);
+  return found == notes.end() ? nullptr : &*found;
+}
+
+/// Why the command left no trace, as far as its processes told.
+std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
+  if (find_note(notes, "gone")) return "what was in the folder was removed while the command ran";
+  for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
+    if (const auto* note = find_note(notes, what)) return note->text;
+  }
+  const auto count = [&](std::string_view what) {
+    return std::ranges::count(notes, what, &RecordNotes::Note::what);
+  };
+  if (count("watching") > count("finished")) return "the command was killed before its trace began";
+  if (count("excluded") > 0) return "every rank was left out by --ranks";
+  if (count("torch") > 0) return "the command ran no operator of torch";
+  return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
+         "hide it, and so do an emptied environment and a statically linked LibTorch)";
+}
+
+}  // namespace
+
+tl::expected<Schedule, std::string> parse_schedule(std::string_view text) {
+  Schedule schedule = RecordRequest().schedule;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    if (const std::string why = set_field(schedule, text.substr(0, comma)); !why.empty()) {
+      return schedule_error(why);
+    }
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  if (!schedule.is_valid()) {
+    return schedule_error("active must be at least 1, and each number from 0 to 10^15");
+  }
+  return schedule;
+}
+
+tl::expected<void, std::string> prepare_directory(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return tl::unexpected(error.message());
+  // Permission bits say nothing about a read-only file system, so a file is made.
+  const std::string probe = directory + "/.redline." + std::to_string(getpid());
+  const int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return tl::unexpected(std::string(std::strerror(errno)));
+  close(file);
+  unlink(probe.c_str());
+  return {};
+}
+
+namespace {
+
+nlohmann::json json_of(const RecordRequest& request) {
+  const Schedule& schedule = request.schedule;
+  nlohmann::json json{{"directory", request.directory},
+                      {"record_shapes", request.sources.record_shapes},
+                      {"profile_memory", request.sources.profile_memory},
+                      {"with_stack", request.sources.with_stack},
+                      {"with_flops", request.sources.with_flops},
+                      {"with_modules", request.sources.with_modules},
+                      {"cpu", request.sources.record_cpu},
+                      {"gpu", request.sources.record_gpu},
+                      {"host_samples_hz", request.sources.host_samples_hz},
+                      {"memory_budget_bytes", request.memory_budget_bytes},
+                      {"max_bytes", request.max_bytes},
+                      {"schedule",
+                       {{"skip_first", schedule.skip_first},
+                        {"wait", schedule.wait},
+                        {"warmup", schedule.warmup},
+                        {"active", schedule.active},
+                        {"repeat", schedule.repeat}}}};
+  if (request.ring_seconds > 0) {
+    json["schedule"] = nullptr;
+    json["ring_seconds"] = request.ring_seconds;
+    json["slow_step"] = request.slow_step;
+  }
+  if (!request.ranks.empty()) json["ranks"] = request.ranks;
+  if (!request.step_marker.empty()) json["step_marker"] = request.step_marker;
+  return json;
+}
+
+}  // namespace
+
+tl::expected<void, std::string> add_record_request(const RecordRequest& request,
+                                                   Environment& environment) {
+  const auto core = library_path("libredline.so");
+  if (!core || !library_path("libredline_torch.so")) {
+    return tl::unexpected(std::string("libredline.so and libredline_torch.so are not in ../lib"));
+  }
+  if (!environment.add_python_startup()) {
+    return tl::unexpected(std::string("the Python package of Redline is not there"));
+  }
+  environment.prepend("LD_PRELOAD", *core);
+  if (!environment.get(kNvtxTool)) environment.set(kNvtxTool, *core);
+  if (request.sources.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
+  const nlohmann::json json = json_of(request);
+  environment.set("REDLINE_RECORD",
+                  json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return {};
+}
+
+std::optional<std::string> other_nvtx_tool(const Environment& environment) {
+  const auto tool = environment.get(kNvtxTool);
+  return tool == library_path("libredline.so") ? std::nullopt : tool;
+}
+
+RecordNotes::RecordNotes(const std::string& directory)
+    : path_(directory + "/.redline." + std::to_string(getpid()) + ".notes") {
+  std::ofstream(path_, std::ios::trunc);
+}
+
+RecordNotes::~RecordNotes() { unlink(path_.c_str()); }
+
+std::vector<RecordNotes::Note> RecordNotes::read() const {
+  std::vector<Note> notes;
+  std::ifstream file(path_);
+  if (!file) notes.push_back({"gone", ""});
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("what") || !json["what"].is_string()) continue;
+    const auto text = json.find("text");
+    const bool has_text = text != json.end() && text->is_string();
+    notes.push_back({json["what"], has_text ? text->get<std::string>() : ""});
+  }
+  return notes;
+}
+
+TraceFiles list_traces(const std::string& directory) {
+  TraceFiles files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(kTraceEnding)) files.whole.push_back(entry.path().string());
+    if (name.ends_with(std::string(kTraceEnding) + ".partial")) {
+      files.partial.push_back(entry.path().string());
+    }
+  }
+  std::ranges::sort(files.whole);
+  std::ranges::sort(files.partial);
+  return files;
+}
+
+TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now) {
+  TraceFiles files;
+  std::ranges::set_difference(now.whole, before.whole, std::back_inserter(files.whole));
+  std::ranges::set_difference(now.partial, before.partial, std::back_inserter(files.partial));
+  return files;
+}
+
+std::vector<std::string> summarise_recording(const std::string& folder, const TraceFiles& traces,
+                                             const std::vector<RecordNotes::Note>& notes) {
+  if (traces.whole.empty() && traces.partial.empty()) {
+    return {"no trace in " + folder + ": " + why_nothing(notes)};
+  }
+  std::vector<std::string> lines;
+  if (!traces.whole.empty()) {
+    lines.push_back(plural(traces.whole.size(), "trace") + " in " + folder);
+  }
+  if (!traces.partial.empty()) {
+    lines.push_back(plural(traces.partial.size(), "unfinished trace") + " (.partial) in " + folder +
+                    ": what had reached the disk can be read");
+  }
+  for (const char* what : {"failed", "cut", "whole_run", "forked"}) {
+    if (const auto* note = find_note(notes, what)) lines.push_back(note->text);
+  }
+  lines.push_back("next: redline report " + folder);
+  return lines;
+}
+
+}  // namespace redline::launch

@@ -1,0 +1,81 @@
+// What `redline record` asks of the processes it starts, and what they tell it in return.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "machine/launch/environment.h"
+#include "profiler/schedule.h"
+#include "profiler/source/source.h"
+
+namespace redline::launch {
+
+struct RecordRequest {
+  std::string directory;  ///< absolute: the command may change its own
+  Schedule schedule{.skip_first = 0, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
+  profiler::SourceOptions sources;  ///< shapes, memory, stacks …
+  uint64_t memory_budget_bytes = uint64_t{64} << 20;
+  double ring_seconds = 0;  ///< > 0: a flight recorder, and no schedule
+  double slow_step = 3;
+  std::vector<int64_t> ranks;  ///< only these; empty: all
+  std::string step_marker;     ///< "": steps are the optimizer's
+  uint64_t max_bytes = 0;      ///< of each trace's text before compression; 0: any
+};
+
+/// "wait=1,active=5": what is not named keeps RecordRequest's value. The error is one line.
+[[nodiscard]] tl::expected<Schedule, std::string> parse_schedule(std::string_view text);
+
+/// Makes the request's folder and tries to write there; the error is the reason why not.
+[[nodiscard]] tl::expected<void, std::string> prepare_directory(const std::string& directory);
+
+/// Puts the request where Python processes (start-up hook) and LibTorch programs (LD_PRELOAD) find
+/// it. The error names what of Redline is missing.
+[[nodiscard]] tl::expected<void, std::string> add_record_request(const RecordRequest& request,
+                                                                 Environment& environment);
+
+/// The tool that the user gives NVTX's ranges to, where it is another: a process has only one, and
+/// the user's stays.
+[[nodiscard]] std::optional<std::string> other_nvtx_tool(const Environment& environment);
+
+/// The file in which the command's Python processes note what became of their recording, one JSON
+/// line a fact; gone with this object.
+class RecordNotes {
+ public:
+  /// An empty file in `directory`, which all ranks of this machine can write.
+  explicit RecordNotes(const std::string& directory);
+  ~RecordNotes();
+  RecordNotes(const RecordNotes&) = delete;
+  RecordNotes& operator=(const RecordNotes&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  struct Note {
+    std::string what;  ///< python/redline/_automatic.py has the words
+    std::string text;
+  };
+  /// What was noted so far; lines that are no notes are left out. "gone" where the file is.
+  [[nodiscard]] std::vector<Note> read() const;
+
+ private:
+  std::string path_;
+};
+
+struct TraceFiles {
+  std::vector<std::string> whole;    ///< paths, sorted
+  std::vector<std::string> partial;  ///< what was on the disk of others when they were killed
+};
+[[nodiscard]] TraceFiles list_traces(const std::string& directory);
+/// Those of `now` that were not there `before`.
+[[nodiscard]] TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now);
+
+/// What a user wants to know after the command has ended, as lines for stderr: `traces` are the new
+/// ones, `folder` is what the user called the directory.
+[[nodiscard]] std::vector<std::string> summarise_recording(
+    const std::string& folder, const TraceFiles& traces,
+    const std::vector<RecordNotes::Note>& notes);
+
+}  // namespace redline::launch

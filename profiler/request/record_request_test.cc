@@ -1,0 +1,141 @@
+#include "profiler/request/record_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace redline::launch {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string text_of(const Schedule& schedule) {
+  std::string text;
+  for (const int64_t number :
+       {schedule.skip_first, schedule.wait, schedule.warmup, schedule.active, schedule.repeat}) {
+    text += std::to_string(number) + " ";
+  }
+  return text;
+}
+
+TEST(ParseSchedule, WhatIsNotNamedKeepsItsDefault) {
+  EXPECT_EQ(text_of(parse_schedule("").value()), "0 1 1 3 1 ");
+  EXPECT_EQ(text_of(parse_schedule("active=5").value()), "0 1 1 5 1 ");
+  EXPECT_EQ(text_of(parse_schedule("skip_first=9,wait=8,warmup=7,active=6,repeat=0").value()),
+            "9 8 7 6 0 ");
+}
+
+TEST(ParseSchedule, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"activ=5", "no such part 'activ'"},
+      {"active", "active needs a number"},
+      {"active=", "active= is no number"},
+      {"active=3x", "active=3x is no number"},
+      {"active=99999999999999999999", "active=99999999999999999999 is no number"},
+      {"active=0", "active must be at least 1"},
+      {"wait=-1", "each number from 0"},
+      {"wait=9223372036854775807", "each number from 0 to 10^15"},
+      {",", "no such part ''"},
+  };
+  for (const auto& [text, why] : cases) {
+    const auto schedule = parse_schedule(text);
+    ASSERT_FALSE(schedule) << text;
+    EXPECT_THAT(schedule.error(), HasSubstr(why));
+    EXPECT_THAT(schedule.error(), HasSubstr("Example: --schedule "));
+  }
+}
+
+class Folder : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove_all(path_); }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  const std::string path_ =
+      ::testing::TempDir() + "record_request_test." + std::to_string(getpid());
+};
+
+TEST_F(Folder, IsMadeWithItsParents) {
+  EXPECT_TRUE(prepare_directory(path_ + "/a/b"));
+  EXPECT_TRUE(std::filesystem::is_empty(path_ + "/a/b"));
+}
+
+TEST_F(Folder, ThatCannotBeMadeIsAnError) {
+  std::ofstream file(path_);
+  const auto result = prepare_directory(path_ + "/a");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error(), "Not a directory");
+}
+
+TEST_F(Folder, ListsWholeAndPartialTraces) {
+  ASSERT_TRUE(prepare_directory(path_));
+  for (const char* name : {"b_2.1.pt.trace.json.gz", "a_1.1.pt.trace.json.gz",
+                           "c_3.1.pt.trace.json.gz.partial", "notes.txt"}) {
+    std::ofstream(path_ + "/" + name) << "x";
+  }
+  const TraceFiles files = list_traces(path_);
+  EXPECT_THAT(files.whole,
+              ElementsAre(path_ + "/a_1.1.pt.trace.json.gz", path_ + "/b_2.1.pt.trace.json.gz"));
+  EXPECT_THAT(files.partial, ElementsAre(path_ + "/c_3.1.pt.trace.json.gz.partial"));
+  EXPECT_THAT(list_traces(path_ + "/absent").whole, ElementsAre());
+}
+
+TEST(NewTraces, AreThoseThatWereNotThere) {
+  const TraceFiles files = new_traces({{"a", "c"}, {"p"}}, {{"a", "b", "c", "d"}, {"p", "q"}});
+  EXPECT_THAT(files.whole, ElementsAre("b", "d"));
+  EXPECT_THAT(files.partial, ElementsAre("q"));
+}
+
+TEST_F(Folder, NotesAreReadAndTornLinesLeftOut) {
+  ASSERT_TRUE(prepare_directory(path_));
+  {
+    const RecordNotes notes(path_);
+    std::ofstream(notes.path()) << R"({"what": "torch", "text": null})"
+                                << "\n[]\n\n"
+                                << R"({"what": "cut", "text": "early"})"
+                                << "\n{\"what\": \"tr";
+    const auto read = notes.read();
+    ASSERT_EQ(read.size(), 2U);
+    EXPECT_EQ(read[0].what, "torch");
+    EXPECT_EQ(read[1].text, "early");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(path_));
+}
+
+TEST_F(Folder, NotesThatTheCommandRemovedAreMissed) {
+  ASSERT_TRUE(prepare_directory(path_));
+  const RecordNotes notes(path_);
+  EXPECT_TRUE(notes.read().empty());
+  std::filesystem::remove_all(path_);
+  ASSERT_EQ(notes.read().size(), 1U);
+  EXPECT_EQ(notes.read()[0].what, "gone");
+}
+
+TEST(Summary, CountsTheTracesAndNamesTheNextCommand) {
+  EXPECT_THAT(summarise_recording("t", {{"t/a"}, {}}, {}),
+              ElementsAre("1 trace in t", "next: redline report t"));
+  EXPECT_THAT(summarise_recording("t", {{"t/a", "t/b"}, {}}, {{"cut", "early"}, {"cut", "early"}}),
+              ElementsAre("2 traces in t", "early", "next: redline report t"));
+  EXPECT_THAT(summarise_recording("t", {{}, {"t/a"}}, {}),
+              ElementsAre(HasSubstr("1 unfinished trace (.partial) in t: what had"),
+                          "next: redline report t"));
+}
+
+TEST(Summary, SaysWhyThereIsNone) {
+  const auto why = [](const std::vector<RecordNotes::Note>& notes) {
+    const auto lines = summarise_recording("t", {}, notes);
+    return lines.size() == 1 ? lines[0] : "";
+  };
+  EXPECT_THAT(why({}), HasSubstr("no trace in t: no process of the command loaded torch"));
+  EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
+  EXPECT_THAT(why({{"gone", ""}}), HasSubstr("was removed while the command ran"));
+  EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("was killed before"));
+  EXPECT_EQ(why({{"torch", ""}, {"nothing", "too short"}}), "no trace in t: too short");
+  EXPECT_EQ(why({{"nothing", "too short"}, {"forked", "of ranks"}}), "no trace in t: of ranks");
+}
+
+}  // namespace
+}  // namespace redline::launch

@@ -1,0 +1,181 @@
+#include "profiler/request/trigger.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "profiler/request/control_address.h"
+
+namespace redline::launch {
+namespace {
+
+using Json = nlohmann::json;
+
+uid_t user_of(pid_t process) {
+  struct stat facts {};
+  return stat(("/proc/" + std::to_string(process)).c_str(), &facts) == 0 ? facts.st_uid : geteuid();
+}
+
+pid_t parent_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string facts = text.str();  // "PID (NAME) STATE PPID …": the name may hold anything
+  const size_t name_end = facts.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 >= facts.size()) return 0;
+  return std::atoi(facts.c_str() + name_end + 4);
+}
+
+bool is_below(pid_t process, pid_t ancestor) {
+  while (process > 1 && process != ancestor) process = parent_of(process);
+  return process == ancestor;
+}
+
+/// A connection to the process itself, not to one that has its number by now; -1 if there is none.
+int connect_to(pid_t process, const std::string& folder) {
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
+  const std::string path = control_socket(folder, process);
+  if (path.size() >= sizeof(address.sun_path)) return -1;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (file < 0) return -1;
+  if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    ucred peer = {};
+    socklen_t size = sizeof(peer);
+    getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    if (peer.pid == process) return file;
+  } else if (errno == ECONNREFUSED) {
+    unlink(path.c_str());  // its process is dead
+  }
+  close(file);
+  return -1;
+}
+
+int connect_to(pid_t process) {
+  for (const std::string& folder : control_folders(user_of(process))) {
+    if (const int file = connect_to(process, folder); file >= 0) return file;
+  }
+  return -1;
+}
+
+bool is_recorded(pid_t process) {
+  const int file = connect_to(process);
+  if (file >= 0) close(file);
+  return file >= 0;
+}
+
+/// One process and what it has said of its next line.
+class Conversation {
+ public:
+  Conversation(pid_t process, const TriggerRequest& request)
+      : process_(process), file_(connect_to(process)) {
+    Json json = {{"steps", request.steps}};
+    if (!request.directory.empty()) json["directory"] = request.directory;
+    const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    if (file_ >= 0 && send(file_, line.data(), line.size(), MSG_NOSIGNAL) < 0) hang_up();
+  }
+  ~Conversation() { hang_up(); }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  [[nodiscard]] int file() const { return file_; }
+
+  /// What came, as far as it is whole lines.
+  std::vector<TriggerReport> hear() {
+    std::vector<TriggerReport> reports;
+    char bytes[4096];
+    const ssize_t size = file_ >= 0 ? recv(file_, bytes, sizeof(bytes), 0) : 0;
+    if (size < 0 && errno == EINTR) return reports;
+    if (size <= 0) {
+      hang_up();
+      if (!is_done_) reports.push_back({process_, "", "", "the process ended before its trace"});
+      return reports;
+    }
+    text_.append(bytes, static_cast<size_t>(size));
+    for (size_t end = 0; (end = text_.find('\n')) != std::string::npos; text_.erase(0, end + 1)) {
+      if (auto report = parse(text_.substr(0, end))) reports.push_back(*report);
+    }
+    return reports;
+  }
+
+ private:
+  std::optional<TriggerReport> parse(const std::string& line) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) return std::nullopt;
+    const auto text = [&](const char* key) {
+      const auto found = json.find(key);
+      return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+    };
+    TriggerReport report = {process_, text("progress"), text("path"), text("error")};
+    is_done_ = is_done_ || !report.path.empty() || !report.error.empty();
+    return report;
+  }
+  void hang_up() {
+    if (file_ >= 0) close(file_);
+    file_ = -1;
+  }
+
+  pid_t process_;
+  int file_;
+  std::string text_;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+tl::expected<std::vector<pid_t>, std::string> recorded_processes(pid_t process) {
+  const std::string name = "process " + std::to_string(process);
+  if (kill(process, 0) != 0 && errno == ESRCH) return tl::unexpected("no " + name);
+  if (is_recorded(process)) return std::vector{process};
+  const uid_t user = user_of(process);
+  if (user != geteuid() && geteuid() != 0) {
+    return tl::unexpected(name + " belongs to another user (" + std::to_string(user) + ")");
+  }
+  std::vector<pid_t> below;
+  for (const pid_t candidate : listening_processes(control_folders(user))) {
+    if (is_below(candidate, process) && is_recorded(candidate)) below.push_back(candidate);
+  }
+  if (!below.empty()) return below;
+  return tl::unexpected(name +
+                        " is not recorded. Start it under `redline record --`, or have it use "
+                        "redline.profile or redline::Profiler");
+}
+
+std::vector<pid_t> all_recorded_processes() {
+  auto processes = listening_processes(control_folders(geteuid()));
+  std::erase_if(processes, [](pid_t process) { return !is_recorded(process); });
+  return processes;
+}
+
+void trigger(const std::vector<pid_t>& processes, const TriggerRequest& request,
+             const std::function<void(const TriggerReport&)>& report,
+             const std::atomic<bool>& cancelled) {
+  std::vector<std::unique_ptr<Conversation>> open;
+  for (const pid_t process : processes) {
+    open.push_back(std::make_unique<Conversation>(process, request));
+  }
+  while (!open.empty() && !cancelled) {
+    std::vector<pollfd> files;
+    for (const auto& conversation : open) files.push_back({conversation->file(), POLLIN, 0});
+    constexpr int kLookMs = 200;  // at `cancelled`
+    if (poll(files.data(), files.size(), kLookMs) < 0 && errno != EINTR) return;
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (files[i].fd >= 0 && files[i].revents == 0) continue;
+      for (const auto& said : open[i]->hear()) report(said);
+    }
+    std::erase_if(open, [](const auto& conversation) { return conversation->file() < 0; });
+  }
+}
+
+}  // namespace redline::launch

@@ -1,0 +1,277 @@
+#include "profiler/session/control.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "profiler/log/quiet_thread.h"
+#include "profiler/request/control_address.h"
+#include "profiler/session/capture.h"
+#include "profiler/session/recorder.h"
+#include "profiler/session/signals.h"
+
+namespace redline::profiler {
+namespace {
+
+using Json = nlohmann::json;
+using Phase = Capture::Progress::Phase;
+
+// What signal handlers and forked children need, so no members.
+std::atomic<pid_t> g_process = 0;
+std::atomic<int> g_wake[2] = {-1, -1};  ///< a pipe
+std::atomic<int> g_listener = -1;
+std::atomic<int> g_client = -1;
+char g_socket_path[sizeof(sockaddr_un::sun_path)] = "";
+
+void close_file(std::atomic<int>& file) {
+  if (const int number = file.exchange(-1); number >= 0) close(number);
+}
+
+void leave_in_child() {
+  g_process = 0;
+  for (auto* file : {&g_wake[0], &g_wake[1], &g_listener, &g_client}) close_file(*file);
+}
+
+void remove_socket() {
+  if (has_control_thread() && g_socket_path[0] != '\0') unlink(g_socket_path);
+}
+
+tl::unexpected<std::string> system_error(const char* what) {
+  return tl::unexpected(std::string(what) + ": " + std::strerror(errno));
+}
+
+bool is_own_user(int file) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  return getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/// A client sends its line at once or not at all.
+std::string read_line(int file) {
+  const timeval patience = {.tv_sec = 1, .tv_usec = 0};
+  setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  std::string line;
+  char bytes[4096];
+  while (line.find('\n') == std::string::npos && line.size() < 2 * sizeof(bytes)) {
+    const ssize_t size = recv(file, bytes, sizeof(bytes), 0);
+    if (size <= 0) return "";
+    line.append(bytes, static_cast<size_t>(size));
+  }
+  return line.substr(0, line.find('\n'));
+}
+
+void say(int file, const char* key, const std::string& text) {
+  if (file < 0) return;
+  const std::string line = Json{{key, text}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // A client that is gone, or that does not read, is no reason to wait.
+  static_cast<void>(send(file, (line + "\n").data(), line.size() + 1, MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+class Control {
+ public:
+  void run() {
+    for (;;) {
+      pollfd files[] = {{g_wake[0], POLLIN, 0}, {g_listener, POLLIN, 0}, {g_client, 0, 0}};
+      if (poll(files, 3, -1) < 0) continue;
+      try {
+        if (files[0].revents != 0) answer_bells();
+        // Whoever calls now may have waited for the one before to leave.
+        if ((files[2].revents & (POLLHUP | POLLERR)) != 0) client_left();
+        if (files[1].revents != 0) answer_call();
+      } catch (const std::exception& exception) {
+        fail(exception.what());  // the job's memory is full
+      }
+    }
+  }
+
+  void set_defaults(const CaptureDefaults& defaults) {
+    const std::lock_guard lock(mutex_);
+    defaults_ = defaults;
+  }
+
+ private:
+  void answer_bells() {
+    char bells[64];
+    const ssize_t count = read(g_wake[0], bells, sizeof(bells));
+    for (ssize_t i = 0; i < count; ++i) {
+      answer(static_cast<Bell>(bells[i]));
+    }
+    report_progress();
+  }
+
+  void answer(Bell bell) {
+    switch (bell) {
+      case Bell::kTerminate:
+        Recorder::instance().finish("SIGTERM");
+        remove_socket();
+        return die_of(SIGTERM);
+      case Bell::kCrash:
+        Recorder::instance().finish(crash_name());
+        remove_socket();
+        return crash_is_recorded();
+      case Bell::kCapture:
+        if (g_client >= 0) return;  // a capture is under way, and its client waits for it
+        return start_capture("{}", "SIGUSR2");
+      case Bell::kSlowStep:
+        return Recorder::instance().write_slow_step();
+      case Bell::kProgress:
+      case Bell::kListen:
+        return;
+    }
+  }
+
+  void write_ring(const char* reason, const std::string& directory) {
+    say(g_client, "progress", "writing what the flight recorder has");
+    const auto path = Recorder::instance().write_ring(reason, directory);
+    path ? say(g_client, "path", *path) : say(g_client, "error", path.error());
+    close_file(g_client);
+  }
+
+  void answer_call() {
+    const int file = accept4(g_listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (file < 0) return;
+    const std::string line = is_own_user(file) ? read_line(file) : "";
+    if (line.empty()) {
+      close(file);  // only looked whether somebody is here
+    } else if (g_client >= 0) {
+      say(file, "error", "a capture is under way already");
+      close(file);
+    } else {
+      g_client = file;
+      start_capture(line, "redline trigger");
+    }
+  }
+
+  void start_capture(const std::string& line, const char* reason) {
+    const Json request = Json::parse(line, nullptr, false);
+    if (!request.is_object()) return fail("the request is not understood");
+    const auto folder = request.find("directory");
+    const bool has_folder = folder != request.end() && folder->is_string();
+    const std::string directory = has_folder ? folder->get<std::string>() : "";
+    if (Recorder::instance().has_ring()) return write_ring(reason, directory);
+    CaptureDefaults wanted;
+    {
+      const std::lock_guard lock(mutex_);
+      wanted = defaults_;
+    }
+    if (const auto steps = request.find("steps"); steps != request.end() && steps->is_number()) {
+      if (steps->get<int64_t>() > 0) wanted.steps = steps->get<int64_t>();
+    }
+    if (has_folder) wanted.options.directory = directory;
+    const auto armed = capture().arm(wanted.options, wanted.steps, reason);
+    if (!armed) return fail(armed.error());
+    say(g_client, "progress", "waiting for the next step");
+  }
+
+  void report_progress() {
+    const auto progress = capture().progress();
+    if (progress.phase == Phase::kRecording) {
+      say(g_client, "progress",
+          std::to_string(progress.done) + " of " + std::to_string(progress.steps) + " steps");
+    } else if (progress.phase == Phase::kRecorded) {
+      say(g_client, "progress", "writing");
+      const auto path = capture().write();
+      path ? say(g_client, "path", *path) : say(g_client, "error", path.error());
+      close_file(g_client);
+    } else if (progress.phase == Phase::kFailed) {
+      fail(progress.why);
+    }
+  }
+
+  void fail(const std::string& why) {
+    say(g_client, "error", why);
+    close_file(g_client);
+  }
+
+  void client_left() {
+    close_file(g_client);
+    capture().give_up();
+  }
+
+  static Capture& capture() { return Recorder::instance().capture(); }
+
+  std::mutex mutex_;
+  CaptureDefaults defaults_;
+};
+
+Control& control() {
+  static Control* const control = new Control;  // lives as long as its thread
+  return *control;
+}
+
+tl::expected<void, std::string> open_socket() {
+  const auto folder = launch::make_control_folder();
+  if (!folder) return tl::unexpected(folder.error());
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
+  const std::string path = launch::control_socket(*folder, getpid());
+  if (path.size() >= sizeof(address.sun_path)) return tl::unexpected(path + ": too long");
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  unlink(path.c_str());  // a dead process had our number
+  const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (file < 0) return system_error("socket");
+  if (bind(file, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(file, 16) != 0) {
+    const auto error = system_error(path.c_str());
+    close(file);
+    return error;
+  }
+  std::strcpy(g_socket_path, address.sun_path);
+  g_listener = file;
+  std::atexit(remove_socket);
+  ring(Bell::kListen);
+  return {};
+}
+
+}  // namespace
+
+void ring(Bell bell) noexcept {
+  const char byte = static_cast<char>(bell);
+  if (has_control_thread()) [[maybe_unused]]
+    const ssize_t size = write(g_wake[1], &byte, 1);
+}
+
+bool has_control_thread() noexcept { return g_process == getpid(); }
+
+tl::expected<void, std::string> start_control_thread() {
+  if (has_control_thread()) return {};
+  int wake[2];
+  if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) return system_error("pipe");
+  g_wake[0] = wake[0];
+  g_wake[1] = wake[1];
+  auto thread = start_quiet_thread([] { control().run(); });
+  if (!thread) {
+    for (auto& file : g_wake) close_file(file);
+    return tl::unexpected(std::string("the system has no thread left"));
+  }
+  thread->detach();
+  g_process = getpid();
+  static const int registered = pthread_atfork(nullptr, nullptr, leave_in_child);
+  static_cast<void>(registered);
+  return {};
+}
+
+tl::expected<void, std::string> listen_for_captures(const CaptureDefaults& defaults) {
+  control().set_defaults(defaults);
+  if (g_listener >= 0) return {};
+  if (auto started = start_control_thread(); !started) return started;
+  if (auto opened = open_socket(); !opened) return opened;
+  capture_on_signal();
+  return {};
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,252 @@
+// The flight recorder through the C ABI: what its traces hold and how far back they reach.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "profiler/c_api.h"
+#include "profiler/source/source.h"
+
+namespace redline {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+class FlightRecorderTest : public ::testing::Test {
+ protected:
+  FlightRecorderTest()
+      : folder_(fs::path(::testing::TempDir()) / ("flight_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~FlightRecorderTest() override {
+    redline_discard();
+    fs::remove_all(folder_);
+  }
+
+  void begin(double seconds, uint64_t budget = 8 << 20, double slow_step = 0) {
+    const json options = {{"directory", folder_.string()},
+                          {"memory_budget_bytes", budget},
+                          {"ring_seconds", seconds},
+                          {"slow_step", slow_step},
+                          {"host_samples_hz", 0}};
+    ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
+    ASSERT_EQ(redline_start(), 0) << redline_last_error();
+  }
+  static json read(const std::string& path) {
+    const gzFile file = gzopen(path.c_str(), "rb");
+    std::string text, part(1 << 16, '\0');
+    for (int size = 0; (size = gzread(file, part.data(), 1 << 16)) > 0;) {
+      text.append(part, 0, static_cast<size_t>(size));
+    }
+    gzclose(file);
+    return json::parse(text);
+  }
+  [[nodiscard]] json stopped() const {
+    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
+    const std::string path = folder_ / "trace.json";
+    EXPECT_EQ(redline_export(path.c_str()), 0) << redline_last_error();
+    std::ifstream file(path);
+    return json::parse(file);
+  }
+  static void steps(int64_t from, int64_t to) {
+    for (int64_t step = from; step < to; ++step) {
+      redline_begin_step(step);
+      redline_end_step();
+    }
+  }
+  static void record(const char* name) {
+    redline_range_push(name);
+    redline_range_pop();
+  }
+  static std::vector<std::string> names(const json& trace) {
+    std::vector<std::string> names;
+    for (const auto& event : trace["traceEvents"]) {
+      if (event["cat"] == "user_annotation") names.push_back(event["name"]);
+    }
+    return names;
+  }
+  [[nodiscard]] size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(FlightRecorderTest, ASlowStepBetweenTwoIsOfNeither) {
+  begin(60, 8 << 20, 2);
+  steps(0, 10);
+  ASSERT_EQ(redline_discard(), 0);
+  redline_begin_step(10);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // is what makes it slow
+  redline_end_step();
+  begin(60, 8 << 20, 2);
+  ASSERT_EQ(redline_discard(), 0);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(FlightRecorderTest, HoldsAllThreadsAndThoseThatAreGone) {
+  record("before");
+  begin(60);
+  record("first");
+  std::jthread([] { record("second, on a thread that ends"); }).join();
+  record("third");
+  const json trace = stopped();
+  EXPECT_THAT(names(trace), ElementsAre("first", "second, on a thread that ends", "third"));
+  EXPECT_EQ(trace["redline"]["threads"], 2);
+  EXPECT_EQ(trace["redline"]["events"], 3);
+  EXPECT_EQ(trace["redline"]["ring"]["limited_by"], "begin of recording");
+  EXPECT_EQ(trace["redline"]["ring"]["asked_ns"], 60'000'000'000);
+  EXPECT_EQ(trace["redline"]["clocks"].size(), 2u);
+}
+
+TEST_F(FlightRecorderTest, KeepsTheNewestWithinItsMemoryAndSaysHowFarItReaches) {
+  constexpr int64_t kSteps = 600'000, kBatch = 10'000;
+  begin(3600, 4 << 20);
+  for (int64_t step = 0; step < kSteps; step += kBatch) {
+    steps(step, step + kBatch);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // no job is faster for long
+  }
+  const json trace = stopped();
+  const auto kept = names(trace);
+  ASSERT_GT(kept.size(), 10'000u);
+  ASSERT_LT(kept.size(), 100'000u);  // of 48 bytes each in 3 MiB
+  const uint64_t dropped = trace["redline"]["dropped"];
+  if (dropped == 0) {
+    for (size_t i = 0; i < kept.size(); ++i) {
+      ASSERT_EQ(kept[i],
+                "ProfilerStep#" + std::to_string(kSteps - static_cast<int64_t>(kept.size() - i)));
+    }
+  }
+  EXPECT_EQ(trace["redline"]["ring"]["limited_by"], "memory_budget_bytes");
+  // Nothing is there from before the time that the trace claims to be complete for.
+  const double reach_us = trace["redline"]["ring"]["kept_ns"].get<double>() / 1000;
+  const auto& events = trace["traceEvents"];
+  const double first_end_us =
+      events.front()["ts"].get<double>() + events.front()["dur"].get<double>();
+  EXPECT_LE(events.back()["ts"].get<double>() - first_end_us, reach_us + 1);
+}
+
+TEST_F(FlightRecorderTest, ForgetsWhatIsOlderThanItsLength) {
+  constexpr int64_t kLengthNs = 2'000'000;
+  begin(kLengthNs / 1e9);
+  record("old");
+  for (const int64_t old_ns = monotonic_ns(); monotonic_ns() <= old_ns + kLengthNs;) {
+  }
+  std::jthread([] {  // whose log the ring takes with it
+    profiler::submit(
+        {.begin_ns = monotonic_ns(),
+         .of = profiler::OperatorFields{.end_ns = INT64_MAX / 2},  // however late it is
+         .name = profiler::intern_name("new"),
+         .kind = profiler::RecordKind::kAnnotation});
+  })
+      .join();
+  const json trace = stopped();
+  EXPECT_THAT(names(trace), ElementsAre("new"));
+  EXPECT_EQ(trace["redline"]["ring"]["limited_by"], "ring_seconds");
+  EXPECT_EQ(trace["redline"]["ring"]["kept_ns"], kLengthNs);
+}
+
+TEST_F(FlightRecorderTest, WritesAsOftenAsAskedAndGoesOn) {
+  begin(60);
+  char path[512] = "";
+  for (int i = 0; i < 3; ++i) {
+    record("more");
+    ASSERT_EQ(redline_write_ring("somebody asked", path, sizeof(path)), 0) << redline_last_error();
+    const json trace = read(path);
+    EXPECT_EQ(names(trace).size(), static_cast<size_t>(i + 1));
+    EXPECT_EQ(trace["redline"]["reason"], "somebody asked");
+  }
+  EXPECT_EQ(files(), 3u);
+  const json trace = stopped();
+  EXPECT_EQ(names(trace).size(), 3u);
+  EXPECT_FALSE(trace["redline"].contains("reason"));
+  EXPECT_EQ(redline_write_ring("late", nullptr, 0), -1);
+}
+
+TEST_F(FlightRecorderTest, WritesASlowStep) {
+  begin(60, 8 << 20, 3);
+  for (int i = 0; i < 20; ++i) {
+    redline_begin_step(i);
+    record("work");
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(i == 15 ? 60 : 2);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    redline_end_step();
+  }
+  std::string path;
+  while (path.empty()) {  // the control thread writes it
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().extension() == ".gz") path = entry.path();
+    }
+  }
+  EXPECT_THAT(std::string(read(path)["redline"]["reason"]), StartsWith("step "));
+}
+
+TEST_F(FlightRecorderTest, HoldsWhatIsOpenOnEveryThread) {
+  begin(60);
+  redline_begin_step(3);
+  redline_range_push("main waits");
+  std::binary_semaphore is_open(0), may_end(0);
+  std::jthread other([&] {
+    record("ended");
+    redline_range_push("other waits");
+    is_open.release();
+    may_end.acquire();
+    redline_range_pop();
+  });
+  is_open.acquire();
+  char path[512] = "";
+  ASSERT_EQ(redline_write_ring("a look", path, sizeof(path)), 0) << redline_last_error();
+  may_end.release();
+  other.join();
+  redline_range_pop();
+  redline_end_step();
+  const json during = read(path), after = stopped();
+  EXPECT_THAT(names(during), UnorderedElementsAre("ended", "unfinished ProfilerStep#3",
+                                                  "main waits", "other waits"));
+  EXPECT_EQ(during["redline"]["unfinished"], 3);
+  EXPECT_THAT(names(after),
+              UnorderedElementsAre("ended", "ProfilerStep#3", "main waits", "other waits"));
+  EXPECT_EQ(after["redline"]["unfinished"], 0);
+}
+
+TEST_F(FlightRecorderTest, RecordsWhileItIsWritten) {
+  constexpr int kThreads = 3, kEach = 20'000;
+  begin(60, 64 << 20);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([] {
+        for (int n = 0; n < kEach; ++n) record("burst");
+      });
+    }
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(redline_write_ring("meanwhile", nullptr, 0), 0) << redline_last_error();
+    }
+  }
+  const json trace = stopped();
+  EXPECT_EQ(names(trace).size() + trace["redline"]["dropped"].get<uint64_t>(),
+            static_cast<size_t>(kThreads * kEach));
+}
+
+TEST_F(FlightRecorderTest, LeavesNothingBehindWhenNobodyWantsIt) {
+  begin(60);
+  record("unseen");
+  EXPECT_EQ(redline_discard(), 0);
+  EXPECT_EQ(files(), 0u);
+}
+
+}  // namespace
+}  // namespace redline

@@ -1,0 +1,71 @@
+#include "profiler/session/ranges.h"
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "profiler/log/per_thread.h"
+#include "profiler/session/step_marker.h"
+#include "profiler/source/source.h"
+
+namespace redline::profiler {
+namespace {
+
+struct OpenRange {
+  int64_t begin_ns = 0;  ///< 0 where nothing was recorded then
+  BegunSlice begun;
+  uint32_t name_generation = 0;
+  std::string name;  ///< for a range that outlives what was interned; its memory is used again
+};
+
+/// Deeper ranges are counted, so that pops still match, and not recorded.
+constexpr uint32_t kMostOpen = 256;
+struct OpenRanges {
+  OpenRange open[kMostOpen];
+  uint32_t depth = 0;
+};
+
+/// Without memory for it a range is as one whose name is not kept.
+void keep(std::string_view name, std::string& kept) noexcept {
+  try {
+    kept = name;
+  } catch (const std::exception&) {
+    kept.clear();
+  }
+}
+
+}  // namespace
+
+void push_range(std::string_view name) {
+  step_marker().see(name);
+  OpenRanges* const ranges = PerThread<OpenRanges>::get();
+  if (ranges == nullptr) return;
+  const uint32_t depth = ranges->depth++;
+  if (depth >= kMostOpen) return;
+  OpenRange& open = ranges->open[depth];
+  open.begin_ns = 0;
+  if (!is_recording()) return;
+  // The time comes first: a name is of the window that was prepared before its range began.
+  open.begin_ns = monotonic_ns();
+  keep(name, open.name);
+  open.name_generation = name_generation();
+  open.begun = begin_slice(open.begin_ns, RecordKind::kAnnotation, name, {}, 0);
+}
+
+void pop_range() {
+  OpenRanges* const ranges = PerThread<OpenRanges>::get();
+  if (ranges == nullptr || ranges->depth == 0) return;
+  const uint32_t depth = --ranges->depth;
+  if (depth >= kMostOpen) return;
+  const OpenRange& open = ranges->open[depth];
+  if (open.begin_ns == 0) return;
+  Record record;
+  record.begin_ns = open.begin_ns;
+  record.of.op.end_ns = monotonic_ns();
+  const bool is_known = open.name_generation == name_generation() || open.name.empty();
+  record.name = is_known ? open.begun.name : intern_name(open.name);
+  record.kind = RecordKind::kAnnotation;
+  end_slice(open.begun.slice, record);
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,482 @@
+#include "profiler/session/recorder.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "profiler/cupti/cupti_source.h"
+#include "profiler/host/run_metadata.h"
+#include "profiler/log/per_thread.h"
+#include "profiler/log/quiet_thread.h"
+
+namespace redline::profiler {
+namespace {
+
+// The writer thread looks every 20 ms whether memory gets scarce.
+constexpr auto kWaitForWriter = std::chrono::milliseconds(5);
+constexpr int kMostWaits = 200;
+// Together 4 s.
+constexpr auto kLookAtEnd = std::chrono::milliseconds(10);
+constexpr int kMostLooksAtEnd = 400;
+
+REDLINE_THREAD_LOCAL ThreadLog* t_log = nullptr;
+pthread_key_t g_log_key;
+
+std::string random_trace_id() {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::random_device random;
+  std::string id(32, '0');
+  for (char& digit : id) digit = kHex[random() % 16];
+  return id;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name[0] != '\0' ? name : "localhost";
+}
+
+/// Of the trace while it is written.
+std::string folder_of(const Options& options) {
+  return options.directory.empty() ? std::filesystem::temp_directory_path().string()
+                                   : options.directory;
+}
+
+Result misuse(const char* what) { return tl::unexpected(std::string(what)); }
+
+void put(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
+  const auto known = std::ranges::find(entries, entry.first, &trace::Entry::first);
+  if (known != entries.end()) {
+    known->second = entry.second;
+  } else {
+    entries.push_back(entry);
+  }
+}
+
+/// put(), but what others said under our own key stays.
+void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
+  if (entry.first == kOwnEntry) {
+    entries.push_back(entry);
+  } else {
+    put(entries, entry);
+  }
+}
+
+}  // namespace
+
+Result make_directory(const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure) return tl::unexpected("cannot create " + directory + ": " + failure.message());
+  return {};
+}
+
+std::string default_trace_name() {
+  return host_name() + "_" + std::to_string(getpid()) + "." +
+         std::to_string(read_clocks().realtime_ns) + ".pt.trace.json.gz";
+}
+
+Recorder& Recorder::instance() {
+  static Recorder* const recorder = new Recorder;  // never destroyed, on purpose
+  return *recorder;
+}
+
+Recorder::Recorder()
+    : gpu_(*new cupti::CuptiSource), sources_{&host_sampler_, &gpu_sampler_, &gpu_} {
+  pthread_key_create(&g_log_key, [](void* log) {
+    t_log = nullptr;
+    ThreadRegistry::leave(static_cast<ThreadLog*>(log));
+  });
+  pthread_atfork(nullptr, nullptr, [] {
+    instance().is_child_ = true;
+    instance().recording_ = false;
+  });
+  for (auto* at_end : {&std::atexit, &std::at_quick_exit}) at_end([] { instance().finish(); });
+}
+
+Result Recorder::check_alive() const {
+  if (is_child_) return misuse("this process was forked from a recorded one and is not recorded");
+  if (is_over_) return misuse("the process is ending");
+  return {};
+}
+
+/// The other owner's window must not be live, and no longer need the texts.
+Result Recorder::clear_the_way(Owner owner) {
+  Session& other = session(owner == Owner::kProgram ? Owner::kDemand : Owner::kProgram);
+  if (owner == Owner::kDemand && other.is_live()) {
+    return misuse("the job is being recorded already");
+  }
+  if (other.state == State::kRecording) {
+    stop_recording(other);
+    capture_.cut_short(true);
+  } else if (other.state == State::kPrepared) {
+    discard_window(other);
+    capture_.cut_short(false);
+  }
+  if (other.window) other.window->wait();
+  return {};
+}
+
+Result Recorder::prepare(const Options& options, Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  Session& own = session(owner);
+  if (own.state == State::kPrepared) {
+    if (options == own.options) return {};
+    return misuse("prepare: already prepared with other options");
+  }
+  if (own.state == State::kRecording) return misuse("prepare: a window is being recorded");
+  if (!options.directory.empty()) {
+    if (auto made = make_directory(options.directory); !made) return made;
+  }
+  if (auto clear = clear_the_way(owner); !clear) return clear;
+  own.window.reset();
+  own.flight.reset();
+  own.state = State::kIdle;  // there is nothing to export, should what follows fail
+  own.options = options;
+  own.reason.clear();
+  own.new_metadata.clear();
+  const uint64_t text_budget = options.memory_budget_bytes / 4;
+  texts_.reset(text_budget);
+  pool_.set_limit(options.memory_budget_bytes - text_budget);
+  pool_.warm_up();
+  {
+    const std::lock_guard source_lock(source_entries_mutex_);
+    source_entries_.clear();
+  }
+  if (auto begun = begin_warmup(own); !begun) return begun;
+  own.state = State::kPrepared;
+  is_stopped_ = false;
+  recording_ = true;
+  gpu_.spool_into(folder_of(options));
+  enable_sources(options.sources);
+  return {};
+}
+
+Result Recorder::begin_warmup(Session& session) {
+  is_drained_ = session.options.ring_ns == 0;
+  if (session.options.ring_ns > 0) {
+    session.flight =
+        std::make_unique<FlightRecorder>(threads_, pool_, texts_, session.options.ring_ns);
+    return {};
+  }
+  auto window = std::make_unique<Window>(threads_, pool_, texts_);
+  if (!window->begin_warmup()) return misuse("prepare: the system has no thread left");
+  session.window = std::move(window);
+  return {};
+}
+
+std::vector<trace::Entry> Recorder::header(const Session& session) const {
+  std::vector<trace::Entry> entries = {{"trace_id", trace::json_string(random_trace_id())}};
+  for (const auto& [name, field] : kSourceOptions) {
+    if (session.options.sources.*field) entries.emplace_back(name, "1");
+  }
+  for (const auto& entry : metadata_) put(entries, entry);
+  put(entries, {"host_name", trace::json_string(host_name())});
+  put(entries, {"run", run_metadata()});
+  return entries;
+}
+
+Result Recorder::start(Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  Session& own = session(owner);
+  if (own.state == State::kRecording) return misuse("start: already started");
+  if (own.state != State::kPrepared) return misuse("start: not prepared");
+  own.new_metadata.clear();
+  own.clock_at_begin = read_clocks();
+  if (own.flight) {
+    if (auto begun = begin_ring(own); !begun) return begun;
+  } else {
+    AssemblerOptions options = assembler_options(own);
+    options.begin_ns = monotonic_ns();
+    own.window->begin(std::move(options));
+  }
+  own.state = State::kRecording;
+  return {};
+}
+
+AssemblerOptions Recorder::assembler_options(const Session& session) const {
+  return {.spool_path = folder_of(session.options) + "/" + default_trace_name() + ".partial",
+          .begin_ns = 0,
+          .unix_offset_ns = session.clock_at_begin.offset_ns(),
+          .header = header(session),
+          .max_bytes = session.options.max_bytes};
+}
+
+Result Recorder::stop(Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  Session& own = session(owner);
+  if (own.state != State::kRecording) return misuse("stop: not started");
+  stop_recording(own);
+  return {};
+}
+
+void Recorder::stop_recording(Session& session) {
+  const int64_t end_ns = monotonic_ns();
+  want_no_more_records();
+  disable_sources();
+  end_window(session, end_ns);
+}
+
+void Recorder::want_no_more_records() {
+  is_stopped_ = true;
+  recording_ = false;
+}
+
+void Recorder::end_window(Session& session, int64_t end_ns) {
+  if (session.flight) {
+    session.flight->end();
+  } else {
+    session.window->end(end_ns, last_words(session));
+    session.new_metadata.clear();
+    const std::lock_guard lock(source_entries_mutex_);
+    source_entries_.clear();
+  }
+  session.state = State::kStopped;
+  session.saved = false;
+}
+
+std::vector<trace::Entry> Recorder::last_words(Session& session) {
+  // Known at the end only: the job may begin to use its GPUs within the window.
+  std::vector<trace::Entry> entries = {{"deviceProperties", "[]"}};
+  for (const auto& entry : session.new_metadata) put(entries, entry);
+  {
+    const std::lock_guard lock(source_entries_mutex_);
+    for (const auto& entry : source_entries_) join(entries, entry);
+  }
+  entries.emplace_back(kOwnEntry, clock_members(session.clock_at_begin, read_clocks()));
+  if (const uint64_t slow = session.flight ? steps_.slow_steps_not_told() : 0; slow > 0) {
+    entries.emplace_back(kOwnEntry, "{\"slow_steps_not_written\": " + std::to_string(slow) + "}");
+  }
+  if (!session.reason.empty()) {
+    entries.emplace_back(kOwnEntry, "{\"reason\": " + trace::json_string(session.reason) + "}");
+  }
+  return entries;
+}
+
+Result Recorder::discard(Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  Session& own = session(owner);
+  if (own.state == State::kIdle) return misuse("discard: not prepared");
+  write_slow_step_of(own);
+  discard_window(own);
+  return {};
+}
+
+void Recorder::discard_window(Session& session) {
+  if (session.is_live()) {
+    recording_ = false;
+    disable_sources();
+  }
+  session.window.reset();
+  session.flight.reset();
+  session.state = State::kIdle;
+  pool_.trim();
+}
+
+void Recorder::set_reason(const std::string& reason, Owner owner) {
+  const std::lock_guard lock(mutex_);
+  session(owner).reason = reason;
+}
+
+Result Recorder::save(const std::string& path, Owner owner) {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  if (session(owner).state != State::kStopped) return misuse("export: no stopped window");
+  return write_window(session(owner), path);
+}
+
+Result Recorder::write_window(Session& session, const std::string& path) {
+  if (session.flight) return write_ring_to(session, path);
+  Result result;
+  if (!run_quietly([&] { result = session.window->save(path); })) {
+    return misuse("export: the system has no thread left");
+  }
+  session.saved = session.saved || result.has_value();
+  return result;
+}
+
+tl::expected<std::string, std::string> Recorder::save_in(const std::string& directory,
+                                                         Owner owner) {
+  if (auto made = make_directory(directory); !made) return tl::unexpected(made.error());
+  const std::string path = directory + "/" + default_trace_name();
+  if (auto saved = save(path, owner); !saved) return tl::unexpected(saved.error());
+  return path;
+}
+
+Result Recorder::add_metadata(const std::string& key, const std::string& json) {
+  if (auto alive = check_alive(); !alive) return alive;
+  static constexpr std::string_view kOwn[] = {"traceEvents", "traceName", "schemaVersion",
+                                              "displayTimeUnit", "baseTimeNanoseconds"};
+  if (std::ranges::find(kOwn, key) != std::end(kOwn)) {
+    return tl::unexpected("metadata " + key + ": the trace has this key already");
+  }
+  if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
+  const std::lock_guard lock(mutex_);
+  const bool is_own = key == kOwnEntry;  // of the window alone, be it a capture's
+  if (is_own && !is_json_object(json)) return misuse("metadata redline: not a JSON object");
+  if (!is_own) put(metadata_, {key, json});
+  bool is_recorded = false;
+  for (Session& each : sessions_) {
+    if (each.state != State::kRecording) continue;
+    put(each.new_metadata, {key, json});
+    is_recorded = true;
+  }
+  if (is_own && !is_recorded) return misuse("metadata redline: no window is being recorded");
+  return {};
+}
+
+Window::Counts Recorder::counts() {
+  if (is_child_) return {};
+  const std::lock_guard lock(mutex_);
+  const Session& own = session(Owner::kProgram);
+  if (!own.window) return {};
+  if (own.state == State::kStopped) own.window->wait();
+  return own.window->counts();
+}
+
+void Recorder::set_paused(bool paused) {
+  const std::lock_guard lock(mutex_);
+  const bool is_live = std::ranges::any_of(sessions_, &Session::is_live);
+  recording_ = is_alive() && is_live && !paused;
+}
+
+void Recorder::add_source(Source* source) {
+  if (is_child_) return;
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(sources_, source) != sources_.end()) return;
+  sources_.push_back(source);
+  for (const Session& each : sessions_) {
+    if (each.is_live()) source->enable(each.options.sources);
+  }
+}
+
+void Recorder::add_source_entry(const std::string& key, const std::string& json) {
+  // Also while the process ends: then a source's totals are known.
+  if (is_child_ || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
+  const std::lock_guard lock(source_entries_mutex_);
+  join(source_entries_, {key, json});
+}
+
+void Recorder::enable_sources(const SourceOptions& options) {
+  for (Source* source : sources_) source->enable(options);
+}
+
+void Recorder::disable_sources() {
+  for (Source* source : sources_) source->disable();
+}
+
+ThreadLog& Recorder::this_thread_log() {
+  if (t_log == nullptr) {
+    ThreadLog* log = threads_.enter();
+    pthread_setspecific(g_log_key, log);
+    t_log = log;
+  }
+  return *t_log;
+}
+
+TextId Recorder::intern(std::string_view text, TextForm form) {
+  return this_thread_log().texts().intern(texts_, text, form);
+}
+
+TextId Recorder::intern_as(uint64_t key, std::string_view json) {
+  return this_thread_log().texts().intern_as(texts_, key, json, TextForm::kJson);
+}
+
+TextId Recorder::known(uint64_t key) { return this_thread_log().texts().find(texts_, key); }
+
+void Recorder::submit(const Record& record) {
+  if (recording()) this_thread_log().push(record);
+}
+
+OpenSlice* Recorder::begin_slice(const Record& record) {
+  return this_thread_log().open_slices().begin(fields_of(record));
+}
+
+BegunSlice Recorder::begin_slice(OpenSlice::Fields fields, std::string_view name) {
+  ThreadLog& log = this_thread_log();
+  fields.name = log.texts().intern(texts_, name, TextForm::kName);
+  return {log.open_slices().begin(fields), fields.name};
+}
+
+void Recorder::end_slice(OpenSlice* slice, const Record& record) {
+  if (!recording()) return drop_slice(slice);
+  this_thread_log().push(record);
+  if (slice != nullptr) slice->end(false);
+}
+
+uint64_t Recorder::current_operator() {
+  return this_thread_log().open_slices().innermost_operator();
+}
+
+void Recorder::drop_slice(OpenSlice* slice) {
+  if (slice == nullptr) return;
+  // Set before recording_ is cleared.
+  const bool is_recording = recording_.load(std::memory_order_acquire);
+  slice->end(!is_recording && is_stopped_.load(std::memory_order_relaxed));
+}
+
+void Recorder::deliver(const Record& record) {
+  int round = 0;
+  for (; is_drained_ && pool_.is_three_quarters_used() && round < kMostWaits; ++round) {
+    std::this_thread::sleep_for(kWaitForWriter);
+  }
+  if (round == kMostWaits) is_drained_ = false;  // a writer thread that found no memory is gone
+  if (!is_child_) this_thread_log().push(record);
+}
+
+void Recorder::flush_gpu() noexcept {
+  if (is_child_) return;
+  const std::lock_guard lock(mutex_);
+  gpu_.flush_before_exit();
+}
+
+/// False where a thread that ends a window waits for its GPUs, and does so for seconds more.
+bool Recorder::lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock) {
+  for (int looks = 0; !lock.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
+    if (looks == kMostLooksAtEnd) return false;
+    std::this_thread::sleep_for(kLookAtEnd);
+  }
+  return true;
+}
+
+/// The sources stay enabled: their LibTorch may be half destroyed by now.
+void Recorder::finish(const std::string& reason) {
+  if (is_child_) return;
+  const int64_t end_ns = monotonic_ns();
+  want_no_more_records();
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (reason.empty()) {
+    lock.lock();
+  } else if (!lock_unless_gpus_hang(lock)) {
+    return;  // whoever ended the process must not wait for ever; a .partial file is left
+  }
+  is_over_ = true;
+  gpu_sampler_.disable();  // NVML goes with the process
+  gpu_.let_go();
+  if (reason.empty()) write_slow_step_of(session(Owner::kProgram));
+  for (Session& each : sessions_) {
+    const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();
+    if (!reason.empty()) each.reason = reason;
+    if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
+    if (each.state == State::kStopped && !each.saved && is_wanted) {
+      // Nobody is left to hear of an error; a .partial file tells.
+      const std::string folder = each.options.directory.empty() ? "." : each.options.directory;
+      static_cast<void>(write_window(each, folder + "/" + default_trace_name()));
+    }
+    each.window.reset();
+    each.flight.reset();
+    each.state = State::kIdle;
+  }
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,79 @@
+// The recorder as a flight recorder: options.ring_ns > 0.
+#include <exception>
+
+#include "profiler/log/quiet_thread.h"
+#include "profiler/session/control.h"
+#include "profiler/session/recorder.h"
+#include "profiler/session/signals.h"
+
+namespace redline::profiler {
+
+Result Recorder::begin_ring(Session& session) {
+  // What the ring is for may come as a signal; without the thread that hears it, the rest works.
+  static_cast<void>(finish_on_signals());
+  steps_.watch_slow_steps(session.options.slow_step, session.options.ring_ns);
+  if (!session.flight->begin([this](int64_t now_ns) { steps_.look(now_ns); })) {
+    return tl::unexpected(std::string("start: the system has no thread left"));
+  }
+  return {};
+}
+
+bool Recorder::has_ring() {
+  const std::lock_guard lock(mutex_);
+  return session(Owner::kProgram).flight && session(Owner::kProgram).state == State::kRecording;
+}
+
+tl::expected<std::string, std::string> Recorder::write_ring(const std::string& reason,
+                                                            const std::string& directory) {
+  if (auto alive = check_alive(); !alive) return tl::unexpected(alive.error());
+  const std::lock_guard lock(mutex_);
+  return write_ring_of(session(Owner::kProgram), reason, directory);
+}
+
+void Recorder::write_slow_step() {
+  const std::lock_guard lock(mutex_);
+  write_slow_step_of(session(Owner::kProgram));
+}
+
+/// Also before the ring is given up: the job may end sooner than the control thread wakes.
+void Recorder::write_slow_step_of(Session& own) {
+  if (!own.flight || own.state != State::kRecording) return;
+  const std::string reason = steps_.take_slow_step();
+  // Nobody hears of an error, and the next slow step is tried again.
+  if (!reason.empty()) static_cast<void>(write_ring_of(own, reason));
+}
+
+tl::expected<std::string, std::string> Recorder::write_ring_of(Session& own,
+                                                               const std::string& reason,
+                                                               const std::string& directory) {
+  if (!own.flight || own.state != State::kRecording) {
+    return tl::unexpected(std::string("no flight recorder is running"));
+  }
+  std::string folder = own.options.directory.empty() ? "." : own.options.directory;
+  if (!directory.empty()) {
+    if (auto made = make_directory(directory); !made) return tl::unexpected(made.error());
+    folder = directory;
+  }
+  own.reason = reason;
+  const std::string path = folder + "/" + default_trace_name();
+  const auto written = write_ring_to(own, path);
+  own.reason.clear();
+  if (!written) return tl::unexpected(written.error());
+  return path;
+}
+
+Result Recorder::write_ring_to(Session& session, const std::string& path) {
+  Result result;
+  const bool ran = run_quietly([&] {
+    try {
+      result = session.flight->write(assembler_options(session), path, last_words(session));
+    } catch (const std::exception& exception) {
+      result = tl::unexpected(std::string(exception.what()));
+    }
+  });
+  if (!ran) return tl::unexpected(std::string("export: the system has no thread left"));
+  session.saved = session.saved || result.has_value();
+  return result;
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,114 @@
+#include "profiler/session/signals.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+
+#include "profiler/session/control.h"
+
+namespace redline::profiler {
+namespace {
+
+struct Crash {
+  int signal;
+  const char* name;
+  struct sigaction job_action;  ///< what the job had for it
+};
+Crash g_crashes[] = {{SIGSEGV, "SIGSEGV", {}},
+                     {SIGBUS, "SIGBUS", {}},
+                     {SIGFPE, "SIGFPE", {}},
+                     {SIGILL, "SIGILL", {}},
+                     {SIGABRT, "SIGABRT", {}}};
+std::atomic<const Crash*> g_crash = nullptr;  ///< that came first
+std::atomic<bool> g_is_recorded = false;
+bool g_hears_crashes = false;
+
+constexpr int kMostWaitMs = 4000;  // a process that has crashed may hold any lock
+
+void restore_default(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+}
+
+void on_signal(int signal) {
+  const int saved_errno = errno;
+  if (has_control_thread()) {
+    ring(signal == SIGTERM ? Bell::kTerminate : Bell::kCapture);
+  } else {
+    restore_default(signal);
+    raise(signal);  // blocked until this handler returns
+  }
+  errno = saved_errno;
+}
+
+void wait_until_recorded() {
+  const timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int i = 0; i < kMostWaitMs && !g_is_recorded; ++i) nanosleep(&pause, nullptr);
+}
+
+void on_crash(int signal, siginfo_t* info, void*) {
+  const int saved_errno = errno;
+  for (const Crash& crash : g_crashes) {
+    if (crash.signal != signal) continue;
+    const Crash* none = nullptr;
+    if (has_control_thread()) {
+      if (g_crash.compare_exchange_strong(none, &crash)) ring(Bell::kCrash);
+      wait_until_recorded();  // other threads that crash meanwhile wait, too
+    }
+    sigaction(signal, &crash.job_action, nullptr);
+  }
+  // A fault comes again when its instruction is tried again; what was sent must be sent again.
+  const bool was_sent = info == nullptr || info->si_code <= 0;
+  if (was_sent) raise(signal);
+  errno = saved_errno;
+}
+
+bool is_default(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+         action.sa_handler == SIG_DFL;
+}
+
+void handle(int signal) {
+  if (!is_default(signal)) return;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+tl::expected<void, std::string> finish_on_signals() {
+  if (auto started = start_control_thread(); !started) return started;
+  handle(SIGTERM);
+  if (g_hears_crashes) return {};
+  g_hears_crashes = true;
+  for (Crash& crash : g_crashes) {
+    struct sigaction action {};
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(crash.signal, &action, &crash.job_action);
+  }
+  return {};
+}
+
+void capture_on_signal() { handle(SIGUSR2); }
+
+void die_of(int signal) {
+  restore_default(signal);
+  kill(getpid(), signal);
+}
+
+const char* crash_name() {
+  const Crash* crash = g_crash;
+  return crash != nullptr ? crash->name : "";
+}
+
+void crash_is_recorded() { g_is_recorded = true; }
+
+}  // namespace redline::profiler

@@ -1,0 +1,118 @@
+// What sources call (source.h), handed to the recorder of this process. No exception crosses to a
+// source: it may be called from CUPTI's, NCCL's or LibTorch's own threads.
+#include "profiler/source/source.h"
+
+#include <string>
+
+#include "profiler/session/recorder.h"
+#include "profiler/session/step_marker.h"
+
+namespace redline::profiler {
+
+void add_source(Source* source) noexcept {
+  try {
+    Recorder::instance().add_source(source);
+  } catch (...) {
+    // Without memory for its place in the list, the source stays silent.
+  }
+}
+
+void add_marker_source(MarkerSource* source) noexcept {
+  try {
+    step_marker().add_source(source);
+  } catch (...) {
+    // As in add_source().
+  }
+}
+
+void see_marker(std::string_view name) noexcept { step_marker().see(name); }
+
+bool is_recording() noexcept { return Recorder::instance().recording(); }
+
+TextId intern_name(std::string_view name) noexcept {
+  try {
+    return Recorder::instance().intern(name, TextForm::kName);
+  } catch (...) {
+    return {};
+  }
+}
+
+TextId intern_args(std::string_view members) noexcept {
+  try {
+    return Recorder::instance().intern(members, TextForm::kJson);
+  } catch (...) {
+    return {};
+  }
+}
+
+TextId intern_args_as(uint64_t key, std::string_view members) noexcept {
+  try {
+    return Recorder::instance().intern_as(key, members);
+  } catch (...) {
+    return {};
+  }
+}
+
+TextId known_args(uint64_t key) noexcept {
+  try {
+    return Recorder::instance().known(key);
+  } catch (...) {
+    return {};
+  }
+}
+
+void add_entry(std::string_view key, std::string_view json) noexcept {
+  try {
+    Recorder::instance().add_source_entry(std::string(key), std::string(json));
+  } catch (...) {
+    // Without memory for it the trace lacks this entry.
+  }
+}
+
+uint32_t name_generation() noexcept { return Recorder::instance().name_generation(); }
+
+void submit(const Record& record) noexcept {
+  try {
+    Recorder::instance().submit(record);
+  } catch (...) {
+    // A thread's first record found no memory for its log.
+  }
+}
+
+BegunSlice begin_slice(int64_t begin_ns, RecordKind kind, std::string_view name, TextId args,
+                       uint64_t function_id) noexcept {
+  try {
+    return Recorder::instance().begin_slice(
+        {.begin_ns = begin_ns, .number = function_id, .args = args, .kind = kind}, name);
+  } catch (...) {
+    return {};
+  }
+}
+
+void end_slice(OpenSlice* slice, const Record& record) noexcept {
+  try {
+    Recorder::instance().end_slice(slice, record);
+  } catch (...) {
+    // As in submit().
+  }
+}
+
+uint64_t current_operator() noexcept {
+  try {
+    return Recorder::instance().current_operator();
+  } catch (...) {
+    return 0;
+  }
+}
+
+void drop_slice(OpenSlice* slice) noexcept { Recorder::instance().drop_slice(slice); }
+
+void deliver(const Record& record) noexcept {
+  try {
+    Recorder::instance().deliver(record);
+  } catch (...) {
+    // As in submit().
+  }
+}
+
+}  // namespace redline::profiler

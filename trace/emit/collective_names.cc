@@ -1,0 +1,124 @@
+#include "trace/emit/collective_names.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace redline::trace {
+namespace {
+
+// Lower case, letters only, without what follows the kernel's own name.
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  for (const char c : name.substr(0, name.find('('))) {
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') letters += c;
+  }
+  return letters;
+}
+
+// Whether `word` stands between underscores (or at the end) in the kernel's own name.
+bool has_word(std::string_view name, std::string_view word) {
+  name = name.substr(0, name.find('('));
+  for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool begins = at > 0 && name[at - 1] == '_';
+    if (begins && (end == name.size() || name[end] == '_')) return true;
+  }
+  return false;
+}
+
+using Word = std::pair<std::string_view, std::string_view>;  // in the name, as we say it
+
+template <size_t N>
+std::string_view first_word(std::string_view name, const std::array<Word, N>& words) {
+  if (!is_communication_kernel(name)) return {};
+  for (const auto& [word, said] : words) {
+    if (has_word(name, word)) return said;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_communication_kernel(std::string_view name) {
+  return name.starts_with("nccl") && name.find("Kernel") != std::string_view::npos;
+}
+
+bool is_communication_op(std::string_view name) {
+  constexpr std::array kPrefixes = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+CollectiveKind collective_kind(std::string_view name) {
+  // Longer words first where one holds another: "reduce" is in "allreduce".
+  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 13> kKinds = {{
+      {"allreduce", CollectiveKind::kAllReduce},
+      {"allgather", CollectiveKind::kAllGather},
+      {"reducescatter", CollectiveKind::kReduceScatter},
+      {"alltoall", CollectiveKind::kAllToAll},
+      {"barrier", CollectiveKind::kBarrier},
+      {"broadcast", CollectiveKind::kBroadcast},
+      {"sendrecv", CollectiveKind::kSendReceive},
+      {"send", CollectiveKind::kSendReceive},
+      {"recv", CollectiveKind::kSendReceive},
+      {"scatter", CollectiveKind::kScatter},
+      {"gather", CollectiveKind::kGather},
+      {"reduce", CollectiveKind::kReduce},
+      {"coalesced", CollectiveKind::kOther},
+  }};
+  const std::string letters = letters_of(name);
+  for (const auto& [word, kind] : kKinds) {
+    if (letters.find(word) != std::string::npos) return kind;
+  }
+  return CollectiveKind::kOther;
+}
+
+std::string_view kind_name(CollectiveKind kind) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "all_reduce", "all_gather", "reduce_scatter", "all_to_all",   "barrier", "broadcast",
+      "reduce",     "gather",     "scatter",        "send_receive", "other"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+bool holds_all_ranks(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllToAll ||
+         kind == CollectiveKind::kBarrier;
+}
+
+double bus_factor(CollectiveKind kind, int ranks) {
+  const auto n = static_cast<double>(ranks);
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (n - 1) / n;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kGather:
+    case CollectiveKind::kScatter:
+      return (n - 1) / n;
+    default:
+      return 1;
+  }
+}
+
+std::string_view kernel_algorithm(std::string_view name) {
+  constexpr std::array<Word, 7> kAlgorithms = {{{"NVLS_TREE", "nvls_tree"},
+                                                {"NVLS", "nvls"},
+                                                {"COLLNET_DIRECT", "collnet_direct"},
+                                                {"COLLNET_CHAIN", "collnet_chain"},
+                                                {"PAT", "pat"},
+                                                {"RING", "ring"},
+                                                {"TREE", "tree"}}};
+  return first_word(name, kAlgorithms);
+}
+
+std::string_view kernel_protocol(std::string_view name) {
+  constexpr std::array<Word, 3> kProtocols = {
+      {{"LL128", "LL128"}, {"LL", "LL"}, {"SIMPLE", "Simple"}}};
+  return first_word(name, kProtocols);
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,74 @@
+#include "trace/emit/deflate_piece.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <random>
+
+namespace redline::trace {
+namespace {
+
+/// What an inflater that knows nothing of pieces reads; `status` is zlib's last.
+std::string inflated(std::string_view deflated, size_t most, int& status) {
+  std::string out(most, '\0');
+  z_stream stream{};
+  inflateInit2(&stream, -MAX_WBITS);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(deflated.data()));
+  stream.avail_in = static_cast<uInt>(deflated.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  status = inflate(&stream, Z_SYNC_FLUSH);
+  out.resize(stream.total_out);
+  inflateEnd(&stream);
+  return out;
+}
+
+// From text that shrinks to a hundredth to bytes that do not shrink at all.
+std::string some_bytes(std::mt19937& random, size_t size) {
+  const auto letters = 1 + random() % 255;
+  std::string bytes;
+  while (bytes.size() < size) {
+    if (random() % 4 == 0 && !bytes.empty()) {
+      bytes += bytes.substr(random() % bytes.size(), random() % 300);
+    } else {
+      bytes.push_back(static_cast<char>(random() % letters));
+    }
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+// Each piece is followed by others, so each is left at its very last bit; the streams end at any
+// bit of a byte.
+TEST(DeflatePieceTest, PiecesOfAnySizeAreOneStreamThatIsReadableAfterEach) {
+  std::mt19937 random(11);
+  PieceDeflater deflater;
+  std::string text, stream;
+  for (int i = 0; i < 400; ++i) {
+    const std::string piece = some_bytes(random, 1 + random() % (i % 20 == 0 ? 400'000 : 600));
+    const auto effort = i % 3 == 0 ? DeflateEffort::kFast : DeflateEffort::kSmall;
+    deflater.append(piece, effort, stream);
+    text += piece;
+    if (i % 10 != 0) continue;
+    int status = Z_STREAM_END;
+    ASSERT_EQ(inflated(stream, text.size() + 1, status), text) << i;
+    ASSERT_EQ(status, Z_OK) << i << ": more may follow";
+  }
+  stream += {'\1', '\0', '\0', '\xff', '\xff'};  // a last, empty stored block
+  int status = Z_OK;
+  EXPECT_EQ(inflated(stream, text.size() + 1, status), text);
+  EXPECT_EQ(status, Z_STREAM_END);
+}
+
+TEST(DeflatePieceTest, SmallIsSmallerThanFast) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "{\"ts\": " + std::to_string(i * 7919 % 10'007) + "},\n";
+  PieceDeflater deflater;
+  std::string fast, small;
+  deflater.append(text, DeflateEffort::kFast, fast);
+  deflater.append(text, DeflateEffort::kSmall, small);
+  EXPECT_LT(small.size(), fast.size());
+}
+
+}  // namespace
+}  // namespace redline::trace

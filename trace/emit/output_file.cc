@@ -1,0 +1,119 @@
+#include "trace/emit/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace redline::trace {
+namespace {
+
+template <typename Call>
+auto retried(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+}  // namespace
+
+bool may_become_file(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) < 0 || S_ISREG(status.st_mode);
+}
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  descriptor_ =
+      retried([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); });
+  if (descriptor_ < 0) fail("cannot create");
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void OutputFile::swap(OutputFile& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(error_, other.error_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(size_, other.size_);
+  std::swap(begun_, other.begun_);
+}
+
+void OutputFile::fail(const char* what) {
+  if (error_.empty()) error_ = std::string(what) + " " + path_ + ": " + std::strerror(errno);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  while (ok() && !bytes.empty()) {
+    const auto written = retried([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
+    if (written < 0) return fail("cannot write");
+    bytes.remove_prefix(static_cast<size_t>(written));
+    size_ += static_cast<uint64_t>(written);
+  }
+}
+
+void OutputFile::sync() {
+  // EINVAL and EROFS: pipes and special files such as /dev/null cannot be synchronised.
+  if (ok() && retried([&] { return ::fsync(descriptor_); }) < 0 && errno != EINVAL &&
+      errno != EROFS) {
+    fail("cannot write");
+  }
+}
+
+void OutputFile::begin_sync() {
+  if (!ok() || size_ == begun_) return;
+  // A hint: sync() tells of errors.
+  ::sync_file_range(descriptor_, static_cast<off_t>(begun_), static_cast<off_t>(size_ - begun_),
+                    SYNC_FILE_RANGE_WRITE);
+  begun_ = size_;
+}
+
+void OutputFile::truncate(uint64_t size) {
+  if (!ok() || size == size_) return;
+  const auto offset = static_cast<off_t>(size);
+  if (::ftruncate(descriptor_, offset) < 0 || ::lseek(descriptor_, offset, SEEK_SET) < 0) {
+    return fail("cannot shorten");
+  }
+  size_ = size;
+  begun_ = std::min(begun_, size);
+}
+
+bool OutputFile::rename(const std::string& final_path) {
+  if (!ok()) return false;
+  if (!may_become_file(final_path)) {
+    error_ = final_path + ": is not a file";
+    return false;
+  }
+  if (::rename(path_.c_str(), final_path.c_str()) < 0) {
+    if (errno != EXDEV) {
+      error_ = "cannot rename " + path_ + " to " + final_path + ": " + std::strerror(errno);
+    }
+    return false;
+  }
+  path_ = final_path;
+  return true;
+}
+
+void OutputFile::remove() {
+  struct stat status = {};
+  const bool is_file = descriptor_ >= 0 && ::fstat(descriptor_, &status) == 0 &&
+                       S_ISREG(status.st_mode);  // not a device such as /dev/full
+  if (is_file) ::unlink(path_.c_str());
+}
+
+std::string OutputFile::read(uint64_t offset, size_t size) {
+  std::string bytes(size, '\0');
+  const auto count =
+      retried([&] { return ::pread(descriptor_, bytes.data(), size, static_cast<off_t>(offset)); });
+  if (count < 0) fail("cannot read");
+  bytes.resize(count < 0 ? 0 : static_cast<size_t>(count));
+  return bytes;
+}
+
+}  // namespace redline::trace

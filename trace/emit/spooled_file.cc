@@ -1,0 +1,96 @@
+#include "trace/emit/spooled_file.h"
+
+#include <isa-l/igzip_lib.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kWriteStep = 64 * 1024;
+constexpr size_t kCopyStep = 1024 * 1024;
+
+}  // namespace
+
+SpooledFile::~SpooledFile() {
+  // What the disk refused to take whole stays as far as it came: it is readable.
+  const bool is_worth_keeping = !file_.error().empty() && file_.size() > 0;
+  if (!saved_ && !is_worth_keeping) file_.remove();
+}
+
+void SpooledFile::append(std::string_view text) {
+  encoder_.append(text, compressed_);
+  if (compressed_.size() >= kWriteStep) write_out();
+}
+
+void SpooledFile::flush() {
+  encoder_.flush(compressed_);
+  write_out();
+}
+
+void SpooledFile::write_out() {
+  file_.write(compressed_);
+  compressed_.clear();
+  body_size_ = file_.size();
+}
+
+tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::string_view tail) {
+  if (!file_.error().empty()) return tl::unexpected(file_.error());
+  const bool gzip = path.ends_with(".gz");
+  if (gzip && !saved_ && move_to(path, tail)) return {};
+  if (!file_.error().empty()) return tl::unexpected(file_.error());
+
+  OutputFile out(path + ".partial");
+  const bool is_whole = gzip ? copy_compressed(out) : copy_plain(out);
+  out.write(gzip ? encoder_.ending(tail) : std::string(tail));
+  out.sync();
+  if (is_whole && out.rename(path)) return {};
+  out.remove();
+  if (!out.error().empty()) return tl::unexpected(out.error());
+  return tl::unexpected("cannot read " + file_.path() + " back: it was changed or damaged");
+}
+
+/// False where the final name is on another file system, or the disk refused, which error() tells.
+bool SpooledFile::move_to(const std::string& path, std::string_view tail) {
+  file_.truncate(body_size_);
+  file_.write(encoder_.ending(tail));
+  file_.sync();
+  saved_ = file_.rename(path);
+  return saved_;
+}
+
+bool SpooledFile::copy_compressed(OutputFile& out) {
+  for (uint64_t at = 0; at < body_size_ && out.ok();) {
+    const std::string bytes = file_.read(at, std::min<uint64_t>(kCopyStep, body_size_ - at));
+    if (bytes.empty()) return false;
+    out.write(bytes);
+    at += bytes.size();
+  }
+  return true;
+}
+
+bool SpooledFile::copy_plain(OutputFile& out) {
+  const auto state = std::make_unique<inflate_state>();  // 85 kB
+  isal_inflate_init(state.get());
+  state->crc_flag = ISAL_GZIP;
+  std::vector<char> plain(kCopyStep);
+  for (uint64_t at = 0; at < body_size_ && out.ok();) {
+    std::string bytes = file_.read(at, std::min<uint64_t>(kCopyStep, body_size_ - at));
+    if (bytes.empty()) return false;
+    at += bytes.size();
+    state->next_in = reinterpret_cast<uint8_t*>(bytes.data());
+    state->avail_in = static_cast<uint32_t>(bytes.size());
+    do {
+      state->next_out = reinterpret_cast<uint8_t*>(plain.data());
+      state->avail_out = static_cast<uint32_t>(plain.size());
+      if (isal_inflate(state.get()) != ISAL_DECOMP_OK) return false;
+      out.write({plain.data(), plain.size() - state->avail_out});
+      out.begin_sync();
+    } while (state->avail_out == 0);
+  }
+  return true;
+}
+
+}  // namespace redline::trace

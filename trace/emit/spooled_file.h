@@ -1,0 +1,56 @@
+// A compressed file that is written while a job trains and gets its name, and its last words, at
+// the end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "trace/emit/gzip_encoder.h"
+#include "trace/emit/output_file.h"
+
+namespace redline::trace {
+
+class SpooledFile {
+ public:
+  SpooledFile() = default;
+  /// Spools into `path`, a name of its own such as NAME.partial.
+  explicit SpooledFile(std::string path) : file_(std::move(path)) {}
+  /// Removes what was never saved, unless an error cut it short.
+  ~SpooledFile();
+  SpooledFile(const SpooledFile&) = delete;
+  SpooledFile& operator=(const SpooledFile&) = delete;
+
+  void append(std::string_view text);
+  /// For the text from here on.
+  void set_effort(DeflateEffort effort) { encoder_.set_effort(effort); }
+  /// All text so far is in the file: a kill -9 leaves it readable.
+  void flush();
+
+  /// Writes the text and `tail` (at most 65,535 bytes) to `path`, complete and synchronised or not
+  /// at all; gzip where the name ends in ".gz", else plain. The first gzip save on the spool's own
+  /// file system moves the spool there; later ones copy. flush() comes first.
+  [[nodiscard]] tl::expected<void, std::string> save(const std::string& path,
+                                                     std::string_view tail);
+
+  /// "" or why nothing more is written.
+  [[nodiscard]] const std::string& error() const { return file_.error(); }
+  [[nodiscard]] uint64_t bytes_written() const { return file_.size(); }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+
+ private:
+  void write_out();
+  [[nodiscard]] bool move_to(const std::string& path, std::string_view tail);
+  /// False where the spool is not what was written: somebody else has changed it.
+  [[nodiscard]] bool copy_compressed(OutputFile& out);
+  [[nodiscard]] bool copy_plain(OutputFile& out);
+
+  OutputFile file_;
+  GzipEncoder encoder_;
+  std::string compressed_;
+  uint64_t body_size_ = 0;  ///< compressed bytes before any tail
+  bool saved_ = false;      ///< the spool has a final name
+};
+
+}  // namespace redline::trace

@@ -154,7 +154,7 @@ TEST_F(Rewrite, ReadsEqualForEveryRealTrace) {
       ++files;
     }
   }
-  EXPECT_EQ(files, 40U);
+  EXPECT_GE(files, 40U);  // at least; the folders gain traces
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "trace/model/text.h"
 #include "viewer/models/details.h"
 #include "viewer/models/layout.h"
 #include "viewer/models/overview.h"
@@ -25,6 +26,16 @@ std::vector<fs::path> files_in(const std::string& folder) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
   return files;
+}
+
+// How many events the file has, by its text alone: in a trace each event has the key "ph" once.
+size_t events_in(const fs::path& file) {
+  const auto text = trace::Text::load(file.string(), {});
+  EXPECT_TRUE(text) << file;
+  const std::string_view whole = text ? (*text)->at_least(SIZE_MAX).text : "";
+  size_t count = 0;
+  for (size_t at = 0; (at = whole.find(R"("ph")", at)) != std::string_view::npos; ++at) ++count;
+  return count;
 }
 
 // All that the window asks of a session.
@@ -54,7 +65,8 @@ TEST(Load, EveryRealTraceOpens) {
   for (const fs::path& file : files) {
     const auto loaded = load_session({file.string()});
     ASSERT_TRUE(loaded) << file << ": " << loaded.error();
-    EXPECT_GT(loaded->session->event_count(), 1000U) << file;
+    EXPECT_GT(loaded->session->event_count(), 0U) << file;
+    EXPECT_EQ(loaded->session->event_count(), events_in(file)) << file;
     EXPECT_EQ(loaded->session->lost_count(), 0U) << file;
     EXPECT_GE(Layout(*loaded->session, 500).groups().size(), 2U) << file;
     use(*loaded->session);

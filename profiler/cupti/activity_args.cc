@@ -11,11 +11,12 @@
 namespace redline::cupti {
 namespace {
 
-/// The shortest text that reads back as this float, as Kineto prints it.
-std::string shortest(float value) {
-  char text[32];
-  const auto end = std::to_chars(std::begin(text), std::end(text), value).ptr;
-  return {text, end};
+/// As Kineto prints a ratio today, but with a point whatever the program's locale.
+std::string six_decimals(float value) {
+  char text[64];
+  const auto end =
+      std::to_chars(std::begin(text), std::end(text), value, std::chars_format::fixed, 6);
+  return {text, end.ptr};
 }
 
 std::string lane_members(uint32_t device, uint32_t context, uint32_t stream) {
@@ -61,8 +62,8 @@ std::string args_of(const KernelRecord& kernel, const DeviceProperties* device) 
   const Occupancy occupancy = device == nullptr ? Occupancy{} : estimate_occupancy(*device, launch);
   const bool is_known = device != nullptr && occupancy.active_blocks > 0;
   if (is_known) {
-    members += ", \"blocks per SM\": " + shortest(occupancy.blocks_per_sm) +
-               ", \"warps per SM\": " + shortest(occupancy.warps_per_sm);
+    members += ", \"blocks per SM\": " + six_decimals(occupancy.blocks_per_sm) +
+               ", \"warps per SM\": " + six_decimals(occupancy.warps_per_sm);
   }
   members += triple("grid", kernel.grid) + triple("block", kernel.block);
   if (is_known) members += occupancy_members(occupancy);

@@ -109,16 +109,28 @@ TEST_F(CuptiReplay, OurOwnSmallTrace) {
   expect_same(**small);
 }
 
+/// Whether a trace's GPU activity comes from AMD's roctracer, which CUPTI cannot give.
+bool is_of_amd(const std::vector<Activity>& activities) {
+  return std::ranges::any_of(activities, [](const Activity& each) {
+    return is_call(each.category) && each.name.starts_with("hip");
+  });
+}
+
+/// Every one whose GPU activity CUPTI gave: all but those of AMD GPUs.
 TEST_F(CuptiReplay, EveryRealTrace) {
   const fs::path folder = fs::path(REDLINE_SHARED_DIR) / "traces";
   if (!fs::exists(folder)) GTEST_SKIP() << "needs the traces in " << folder;
+  int replayed = 0;
   for (const auto& file : fs::directory_iterator(folder)) {
     SCOPED_TRACE(file.path().filename());
     const auto original = trace::read_trace(file.path());
     ASSERT_TRUE(original);
+    if (is_of_amd(activities_of(**original))) continue;
     expect_same(**original);
     redline_discard();
+    ++replayed;
   }
+  EXPECT_GT(replayed, 0);
 }
 
 constexpr std::array<std::string_view, 12> kCollectiveKeys = {"External id",

@@ -69,12 +69,10 @@ struct Activity {
   }
   /// Kineto then says 0.
   [[nodiscard]] bool opts_in_to_shared_memory() const { return number(kShared) > 49152; }
-  /// In four digits: some traces print no more.
+  /// Older Kinetos print as many digits as the float needs, newer ones six decimals.
   [[nodiscard]] std::string ratio(Key key) const {
     if (args[key].empty()) return "";
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.4g", trace::to_number(args[key]).value_or(-1));
-    return text;
+    return std::to_string(static_cast<float>(trace::to_number(args[key]).value_or(-1)));
   }
   [[nodiscard]] std::string line(int64_t origin_ns) const {
     std::string line = std::to_string(begin_ns - origin_ns) + " +" +

@@ -33,7 +33,7 @@ def events_of(path):
 
 def test_counts_of_each_phase_equal_pythons(report, shared):
     paths = sorted((shared / "traces").glob("*.gz")) + sorted((shared / EDGE_CASES).glob("*.json"))
-    assert len(paths) == 40
+    assert len(paths) >= 40
     for path in paths:
         counts = collections.Counter(event.get("ph", "none") for event in events_of(path))
         trace = report(path)

@@ -9,7 +9,7 @@
 
 #include "base/help_formatter.h"
 #include "base/number_checks.h"
-#include "viewer/widgets/frame_bench.h"
+#include "viewer/frame_bench.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/screenshot.h"
 

@@ -1,4 +1,4 @@
-#include "viewer/widgets/frame_bench.h"
+#include "viewer/frame_bench.h"
 
 #include <sys/resource.h>
 

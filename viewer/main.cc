@@ -47,8 +47,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--select", options.select, "Select the longest slice of this name");
   app.add_option("--find", options.find, "Search names, or with args: before it arguments");
   app.add_option("--tab", options.tab, "Show this tab: Kernels, Ranks, Find, Selection …");
-  app.add_option("--screenshot", options.screenshot,
-                 "Write the window to this PNG, or the timeline to this SVG, and exit");
+  app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit");
   app.add_option("--bench-frames", options.bench_frames,
                  "Zoom and pan by a script, write frame times to this JSON file and exit");
   app.add_option("--size", options.size, "Size of the window, WIDTHxHEIGHT")->capture_default_str();
@@ -126,11 +125,7 @@ int run_offscreen(const Options& options, MainWindow& window) {
     }
   }
   if (!options.screenshot.empty()) {
-    window.settle();
-    const bool is_svg = options.screenshot.ends_with(".svg");
-    const auto problem =
-        window.export_to(options.screenshot, is_svg ? ExportKind::kSvg : ExportKind::kPng);
-    if (problem) return fail(*problem);
+    if (const auto problem = save_screenshot(window, options.screenshot)) return fail(*problem);
   }
   return 0;
 }

@@ -2,11 +2,9 @@
 #include <QFile>
 #include <QImage>
 #include <QTemporaryDir>
-#include <QXmlStreamReader>
 #include <fstream>
 
 #include "viewer/models/view_file.h"
-#include "viewer/widgets/svg_surface.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/window_fixture.h"
 
@@ -43,41 +41,10 @@ TEST_F(Files, TheTableThatIsShownIsExported) {
   EXPECT_NE(problem->find("/no/such/folder/t.csv"), std::string::npos);
 }
 
-TEST_F(Files, PicturesOfTheWindowAndOfTheTimeline) {
+TEST_F(Files, APictureOfTheWindow) {
   open_two_ranks();
   EXPECT_EQ(window_.export_to(path("w.png"), ExportKind::kPng), std::nullopt);
   EXPECT_EQ(QImage(folder_.filePath("w.png")).size(), window_.size());
-  EXPECT_EQ(window_.export_to(path("t.svg"), ExportKind::kSvg), std::nullopt);
-  QXmlStreamReader reader(content(path("t.svg")));
-  int rectangles = 0;
-  QStringList words;
-  while (!reader.atEnd()) {
-    reader.readNext();
-    if (reader.isStartElement() && reader.name() == QLatin1String("rect")) ++rectangles;
-    if (reader.isCharacters()) words += reader.text().trimmed().toString();
-  }
-  EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString();
-  EXPECT_GT(rectangles, 36) << "the slices of both ranks";
-  EXPECT_TRUE(words.contains("stream 20")) << "the track's name";
-  EXPECT_TRUE(words.contains("gemm")) << "the slice's";
-}
-
-TEST_F(Files, AnSvgJoinsNeighboursOfOneColourAndDrawsNothingOverPinnedTracks) {
-  SvgSurface surface({4, 9}, Qt::white, QFontMetrics(ui_font(11)));
-  const uint32_t red = qRgb(255, 0, 0), white = qRgb(255, 255, 255);
-  surface.lines(0, 3, std::vector{white, red, red, white});
-  surface.clip_above(3);
-  for (int x = 0; x < 4; ++x) {  // a graph's line, and its tint
-    surface.fill({x, 5, 1, 1}, Qt::blue);
-    surface.fill({x, 6, 1, 2}, QColor(0, 0, 255, 51));
-  }
-  EXPECT_EQ(surface.take(), R"svg(<rect x="1" y="0" width="2" height="3" fill="#ff0000"/>
-<clipPath id="below"><rect y="3" width="4" height="6"/></clipPath>
-<g clip-path="url(#below)">
-<rect x="0" y="5" width="4" height="1" fill="#0000ff"/>
-<rect x="0" y="6" width="4" height="2" fill="#0000ff" fill-opacity="0.20"/>
-</g>
-)svg");
 }
 
 TEST_F(Files, AViewComesBackWithItsTrace) {

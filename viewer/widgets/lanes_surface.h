@@ -1,5 +1,5 @@
-// What the lanes are painted onto, in device pixels: a picture, an SVG drawing, or in a test a list
-// of what was painted where. All that LanesPainter decides goes through here.
+// What the lanes are painted onto, in device pixels: a picture, or in a test a list of what was
+// painted where. All that LanesPainter decides goes through here.
 #pragma once
 
 #include <QColor>

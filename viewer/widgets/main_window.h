@@ -27,7 +27,7 @@ class SelectionPane;
 class TablesPane;
 class TuningPage;
 
-enum class ExportKind : uint8_t { kCsv, kJson, kPng, kSvg };
+enum class ExportKind : uint8_t { kCsv, kJson, kPng };
 
 class MainWindow : public QMainWindow {
   Q_OBJECT

@@ -138,7 +138,6 @@ QMenu* MainWindow::make_export_menu() {
   add(tr("Table as JSON …"), "json", ExportKind::kJson);
   menu->addSeparator();
   add(tr("Window as PNG …"), "png", ExportKind::kPng);
-  add(tr("Timeline as SVG …"), "svg", ExportKind::kSvg);
   menu->addSeparator();
   connect(menu->addAction(tr("Save the view beside the trace (Ctrl + S)")), &QAction::triggered,
           this, &MainWindow::save_view);

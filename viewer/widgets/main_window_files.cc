@@ -16,7 +16,6 @@
 #include "viewer/widgets/recent_files.h"
 #include "viewer/widgets/screenshot.h"
 #include "viewer/widgets/tables_pane.h"
-#include "viewer/widgets/timeline_svg.h"
 #include "viewer/widgets/tuning_page.h"
 
 namespace redline::viewer {
@@ -178,9 +177,6 @@ std::optional<std::string> MainWindow::export_to(const std::string& path, Export
       return write_text_file(path, table_csv(table));
     case ExportKind::kJson:
       return write_text_file(path, table_json(table));
-    case ExportKind::kSvg:
-      if (pages_->currentIndex() != kTimelinePage) return "no timeline is shown";
-      return write_text_file(path, timeline_svg(state_, timeline_->lanes().size()));
     case ExportKind::kPng:
       break;
   }

@@ -7,8 +7,8 @@
 
 #include "cli/command.h"
 #include "machine/launch/run_command.h"
-#include "tuner/space/config_file.h"
-#include "tuner/space/placeholders.h"
+#include "tuner/space/config.h"
+#include "tuner/space/knob.h"
 
 namespace redline::cli {
 

@@ -1,4 +1,4 @@
-#include "tuner/show/epoch_cost.h"
+#include "tuner/show/study_texts.h"
 
 #include <fmt/format.h>
 

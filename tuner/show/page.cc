@@ -1,4 +1,4 @@
-#include "tuner/show/page.h"
+#include "tuner/show/study_texts.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,6 @@
 #include <sstream>
 
 #include "trace/report/html.h"
-#include "tuner/show/epoch_cost.h"
-#include "tuner/show/page_charts.h"
 #include "tuner/study/study_figures.h"
 #include "tuner/trial/words.h"
 
@@ -147,8 +145,7 @@ std::string trial_rows(const History& history, const Space& space,
 }  // namespace
 
 std::string study_page(const History& history, const Space& space, const std::optional<Best>& best,
-                       const std::vector<std::string>& command, const std::string& study,
-                       const std::string& config_path) {
+                       const StudyTerms& terms) {
   const std::chrono::nanoseconds used = history.time_used();
   const int64_t failed = history.out_of_memory_count();
   const char* const unit = unit_of(history.objective());
@@ -157,16 +154,17 @@ std::string study_page(const History& history, const Space& space, const std::op
       "content=\"width=device-width\"><title>{0} – autotune</title>\n<style>{1}{2}</style>\n<main>"
       "<div class=top><h1>{0}</h1><span class=dim>{3} trials · {4} out of memory · "
       "{5}</span></div>\n",
-      escape(study), trace::page_style(), kStyle, history.trials().size(), failed,
+      escape(terms.study), trace::page_style(), kStyle, history.trials().size(), failed,
       duration_text(used));
-  page += verdict_card(best, command, config_path, unit);
+  page += verdict_card(best, terms.command, terms.output, unit);
   if (best && best->profile) page += profile_card(*best->profile);
   if (!history.empty()) {
-    page += "<div class=columns><div>" +
-            card("Throughput by batch size; × and dashes: out of memory", batch_chart(history)) +
-            "</div><div>" +
-            card("Search: each trial, and the best so far", convergence_chart(history)) +
-            "</div></div>\n";
+    page +=
+        "<div class=columns><div>" +
+        card("Throughput by batch size; × and dashes: out of memory", batch_chart_svg(history)) +
+        "</div><div>" +
+        card("Search: each trial, and the best so far", convergence_chart_svg(history)) +
+        "</div></div>\n";
     page += card("What mattered", effect_rows(knob_effects(history, space)));
     page += card("Trials", trial_rows(history, space, best));
   }

@@ -1,4 +1,4 @@
-#include "tuner/show/page_charts.h"
+#include "tuner/show/study_texts.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +97,7 @@ std::string frontier_line(const Axes& axes, const Frontier& frontier, const char
 
 }  // namespace
 
-std::string batch_chart(const History& history) {
+std::string batch_chart_svg(const History& history) {
   const std::vector<BatchSeries> all = batch_series(history);
   if (all.empty()) return "";
   Axes axes{.low_x = 1e9, .high_x = 1, .high_y = 1.08 * highest_rate(history), .log_x = true};
@@ -129,7 +129,7 @@ std::string batch_chart(const History& history) {
   return svg + "</svg><p class=legend>" + legend + "</p>";
 }
 
-std::string convergence_chart(const History& history) {
+std::string convergence_chart_svg(const History& history) {
   const std::vector<TrialMark> marks = convergence(history);
   const auto count = static_cast<double>(marks.size());
   const Axes axes{.low_x = 0.5, .high_x = count + 0.5, .high_y = 1.08 * highest_rate(history)};

@@ -1,4 +1,4 @@
-#include "tuner/show/page_charts.h"
+#include "tuner/show/study_texts.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ TEST(PageCharts, AreScaledByWhatWasSearchedFor) {
     trial.result.samples_per_joule = Throughput{per_joule, per_joule, per_joule};
     history.add(trial);
   }
-  for (const std::string& svg : {batch_chart(history), convergence_chart(history)}) {
+  for (const std::string& svg : {batch_chart_svg(history), convergence_chart_svg(history)}) {
     const std::regex dot("cy=([-0-9.]+)");
     auto found = std::sregex_iterator(svg.begin(), svg.end(), dot);
     ASSERT_EQ(std::distance(found, {}), 2);

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "tuner/show/epoch_cost.h"
-
 namespace redline::tuner {
 namespace {
 
@@ -64,10 +62,10 @@ std::string id_text(int64_t id) {
   return text.size() > kNumberWidth ? text : right(text, kNumberWidth);
 }
 
-std::string objective_text(const Options& options) {
-  if (!options.metric_regex.empty()) return options.metric_regex;
-  const bool by_time = options.objective == Objective::kSamplesPerSecond;
-  return std::string(unit_of(options.objective)) + (by_time ? ", end to end" : ", of all GPUs");
+std::string objective_text(const StudyTerms& terms) {
+  if (!terms.metric_regex.empty()) return terms.metric_regex;
+  const bool by_time = terms.objective == Objective::kSamplesPerSecond;
+  return std::string(unit_of(terms.objective)) + (by_time ? ", end to end" : ", of all GPUs");
 }
 
 /// The last one stands for the others: neighbours stay for a while.
@@ -97,15 +95,15 @@ Table::Table(const Space& space, Style style, Objective objective)
   }
 }
 
-std::string Table::head(const Options& options) const {
-  std::vector<std::string> parts = {"autotune", "objective " + objective_text(options),
-                                    "budget " + duration_text(options.budget.time)};
-  if (options.budget.max_trials > 0) {
-    parts.push_back("at most " + plural(options.budget.max_trials, "trial"));
+std::string Table::head(const StudyTerms& terms) const {
+  std::vector<std::string> parts = {"autotune", "objective " + objective_text(terms),
+                                    "budget " + duration_text(terms.budget.time)};
+  if (terms.budget.max_trials > 0) {
+    parts.push_back("at most " + plural(terms.budget.max_trials, "trial"));
   }
-  if (options.global_batch) parts.push_back(fmt::format("global batch {}", *options.global_batch));
-  if (options.memory_limit_bytes) {
-    parts.push_back("memory limit " + size_text(*options.memory_limit_bytes));
+  if (terms.global_batch) parts.push_back(fmt::format("global batch {}", *terms.global_batch));
+  if (terms.memory_limit_bytes) {
+    parts.push_back("memory limit " + size_text(*terms.memory_limit_bytes));
   }
   std::vector<std::string> knobs;
   for (const Knob& knob : space_.knobs) {
@@ -176,7 +174,7 @@ std::string Table::line(const History& history) const {
   return text + "\n";
 }
 
-std::string Table::best_lines(const Best& best, const Options& options) const {
+std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   const Throughput& rate = best.estimate.score;
   std::string text =
       style_.bold(fmt::format("BEST  {} {}", number_text(rate.samples_per_s), unit_of(objective_)));
@@ -194,14 +192,14 @@ std::string Table::best_lines(const Best& best, const Options& options) const {
   for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);
   if (best.peak_memory_bytes) {
     std::string memory = "memory " + size_text(*best.peak_memory_bytes);
-    if (options.memory_limit_bytes) memory += " of " + size_text(*options.memory_limit_bytes);
+    if (terms.memory_limit_bytes) memory += " of " + size_text(*terms.memory_limit_bytes);
     parts.push_back(memory);
   }
   text += "      " + join_wrapped(parts, style_.separator(), "      ") + "\n";
   text += energy_text(best, "      ");
-  text += epoch_cost_text(best, options.cost_per_hour, "      ");
-  return text + fmt::format("run it:  redline run --config {} -- {}\n", options.output,
-                            shell_text(options.command));
+  text += epoch_cost_text(best, terms.cost_per_hour, "      ");
+  return text + fmt::format("run it:  redline run --config {} -- {}\n", terms.output,
+                            shell_text(terms.command));
 }
 
 std::string Table::profile_lines(const BestProfile& profile) const {
@@ -214,7 +212,7 @@ std::string Table::profile_lines(const BestProfile& profile) const {
 }
 
 std::string Table::summary(const History& history, const std::optional<Best>& best,
-                           const Options& options) const {
+                           const StudyTerms& terms) const {
   const std::chrono::nanoseconds used = history.time_used();
   std::vector<std::string> parts = {plural(std::ssize(history.trials()), "trial")};
   if (const int64_t count = history.out_of_memory_count()) {
@@ -226,7 +224,7 @@ std::string Table::summary(const History& history, const std::optional<Best>& be
   parts.push_back(duration_text(used));
   std::string text = join_wrapped(parts, style_.separator(), "") + "\n";
   text += disturbance_line(history);
-  if (best) text += "\n" + best_lines(*best, options);
+  if (best) text += "\n" + best_lines(*best, terms);
   if (best && best->profile) text += profile_lines(*best->profile);
   return text;
 }

@@ -1,4 +1,4 @@
-#include "tuner/show/trial_text.h"
+#include "tuner/show/study_texts.h"
 
 #include <fmt/format.h>
 

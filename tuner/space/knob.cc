@@ -209,4 +209,21 @@ tl::expected<Knob, std::string> parse_knob(const std::string& text) {
   return knob;
 }
 
+tl::expected<void, std::string> check_hook_knob(const std::string& name, const std::string& value) {
+  const HookKnob* knob = find_hook_knob(name);
+  if (knob == nullptr) {
+    return tl::unexpected(fmt::format(
+        "knob {} has no {{{}}} in the command and cannot be set from outside", name, name));
+  }
+  if (knob->values.empty()) {
+    const auto number = parse_integer(value);
+    if (number && *number >= knob->least) return {};
+    return tl::unexpected(
+        fmt::format("{} = {} is not a whole number of at least {}", name, value, knob->least));
+  }
+  if (std::find(knob->values.begin(), knob->values.end(), value) != knob->values.end()) return {};
+  return tl::unexpected(
+      fmt::format("{} = {} is not one of {}", name, value, fmt::join(knob->values, ", ")));
+}
+
 }  // namespace redline::tuner

@@ -47,6 +47,10 @@ struct HookKnob {
 [[nodiscard]] const std::vector<HookKnob>& hook_knobs();
 [[nodiscard]] const HookKnob* find_hook_knob(std::string_view name);
 
+/// Whether the start-up hook can set `name` to `value` from outside; the error says why not.
+[[nodiscard]] tl::expected<void, std::string> check_hook_knob(const std::string& name,
+                                                              const std::string& value);
+
 /// A whole decimal integer, or nothing.
 [[nodiscard]] std::optional<int64_t> parse_integer(std::string_view text);
 

@@ -10,9 +10,9 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "tuner/space/config.h"
 #include "tuner/space/knob.h"
 #include "tuner/space/machine.h"
-#include "tuner/trial/trial.h"
 
 namespace redline::tuner {
 

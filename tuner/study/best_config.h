@@ -11,7 +11,7 @@
 
 namespace redline::tuner {
 
-/// What --profile-best recorded; best_profile.h makes it.
+/// What --profile-best recorded; traces.h of command/ makes it.
 struct BestProfile {
   std::string default_folder;  ///< empty: the defaults do not run, or are the best
   std::string best_folder;

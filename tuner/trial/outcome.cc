@@ -200,6 +200,18 @@ Verdict of_exit(int code, const Evidence& evidence) {
 
 }  // namespace
 
+const char* unit_of(Objective objective) {
+  switch (objective) {
+    case Objective::kSamplesPerJoule:
+      return "samples/J";
+    case Objective::kMetric:
+      return "by --metric";
+    case Objective::kSamplesPerSecond:
+      break;
+  }
+  return "samples/s";
+}
+
 const char* to_string(Outcome outcome) {
   for (const auto& [value, name] : kNames) {
     if (value == outcome) return name;

@@ -5,17 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tuner/space/config.h"
 #include "tuner/trial/share.h"
 
 namespace redline::tuner {
-
-/// Knob values as their users write them: {"batch_size": "256", "amp": "bf16"}.
-using Config = std::map<std::string, std::string>;
 
 /// How a trial ended. Only kGpuOom and kThrash (and kHostOom under a memory limit) shape the
 /// frontier of batch sizes; kCrash is retried once, kInvalid never.
@@ -47,6 +44,8 @@ enum class Objective : uint8_t {
   kSamplesPerJoule,
   kMetric,  ///< what the command says itself: its unit is not known
 };
+/// "samples/s", "samples/J" or "by --metric".
+[[nodiscard]] const char* unit_of(Objective objective);
 
 /// Of the host, by all processes of a trial.
 struct HostUse {

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tuner/space/placeholders.h"
+#include "tuner/space/config.h"
 #include "tuner/trial/process_tree.h"
 
 namespace redline::tuner {

@@ -1,6 +1,6 @@
 #include "tuner/trial/trial_start.h"
 
-#include "tuner/space/placeholders.h"
+#include "tuner/space/config.h"
 #include "tuner/space/ranks.h"
 #include "tuner/trial/trial_environment.h"
 

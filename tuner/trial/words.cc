@@ -105,24 +105,6 @@ tl::expected<uint64_t, std::string> parse_size(const std::string& text) {
   return tl::unexpected(fmt::format("'{}' is no size. Example: 1500MB, 1.5GiB", text));
 }
 
-std::string config_text(const Config& config, const std::string& separator) {
-  std::vector<std::string> parts;
-  for (const auto& [name, value] : config) parts.push_back(name + " " + value);
-  return fmt::format("{}", fmt::join(parts, separator));
-}
-
-const char* unit_of(Objective objective) {
-  switch (objective) {
-    case Objective::kSamplesPerJoule:
-      return "samples/J";
-    case Objective::kMetric:
-      return "by --metric";
-    case Objective::kSamplesPerSecond:
-      break;
-  }
-  return "samples/s";
-}
-
 std::string shell_text(const std::vector<std::string>& command) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) ||

@@ -7,8 +7,6 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "tuner/trial/trial.h"
-
 namespace redline::tuner {
 
 /// "8.2 s", "7 min 12 s", "3 h 5 min".
@@ -26,13 +24,8 @@ namespace redline::tuner {
 /// "1500MB" (decimal), "1.5GiB", "2G" (binary, as ulimit and Slurm mean it), bytes without a unit.
 [[nodiscard]] tl::expected<uint64_t, std::string> parse_size(const std::string& text);
 
-/// "batch_size 256 · amp bf16"; `separator` goes between.
-[[nodiscard]] std::string config_text(const Config& config, const std::string& separator);
 /// The command as a POSIX shell would read it back.
 [[nodiscard]] std::string shell_text(const std::vector<std::string>& command);
-
-/// "samples/s", "samples/J" or "by --metric".
-[[nodiscard]] const char* unit_of(Objective objective);
 
 /// Symbols and control sequences for where the output goes.
 struct Style {

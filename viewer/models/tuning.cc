@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "tuner/show/trial_text.h"
+#include "tuner/show/study_texts.h"
 #include "tuner/study/best_config.h"
 #include "tuner/study/study.h"
 #include "tuner/study/study_figures.h"

@@ -1,4 +1,4 @@
-#include "tuner/controller.h"
+#include "tuner/study/run_study.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "tuner/study_commands.h"
+#include "tuner/command/command_line.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,11 +9,7 @@
 
 #include "base/help_formatter.h"
 #include "base/number_checks.h"
-#include "tuner/options.h"
-#include "tuner/show/page.h"
 #include "tuner/show/table.h"
-#include "tuner/show/trial_text.h"
-#include "tuner/study/study.h"
 
 namespace redline::tuner {
 namespace {
@@ -25,69 +21,34 @@ struct Request {
   int64_t trial = 0;
 };
 
-/// As the tables and pages of a search want it.
-Options options_of(const StudyContent& study) {
-  Options options;
-  options.study = study.path;
-  options.command = study.identity.command;
-  options.memory_limit_bytes = study.identity.memory_limit_bytes;
-  options.metric_regex = study.identity.metric_regex;
-  options.objective = study.identity.searched_for();
-  return options;
+StudyTerms terms_of(const StudyContent& study) {
+  StudyTerms terms;
+  terms.study = study.path;
+  terms.command = study.identity.command;
+  terms.memory_limit_bytes = study.identity.memory_limit_bytes;
+  terms.metric_regex = study.identity.metric_regex;
+  terms.objective = study.identity.searched_for();
+  return terms;
 }
 
 std::string table_text(const StudyContent& study, const Style& style) {
-  const Table table(study.space, style, options_of(study).objective);
+  const Table table(study.space, style, study.identity.searched_for());
   std::string text = table.column_names();
   History history(study.space, study.identity.searched_for());
   for (const FinishedTrial& trial : study.trials) {
     history.add(trial);
     text += table.line(history);
   }
-  return text + table.summary(history, find_best(history), options_of(study));
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string csv_text(const StudyContent& study, const History& history) {
-  std::string text = "trial";
-  for (const Knob& knob : study.space.knobs) text += "," + csv_field(knob.name);
-  text +=
-      ",outcome,samples_per_s,low,high,peak_memory_bytes,data_wait_share,joules_per_sample,wall_ns,"
-      "why,message\n";
-  for (const FinishedTrial& trial : study.trials) {
-    const TrialResult& result = trial.result;
-    const Config all = history.effective(trial.config);
-    text += std::to_string(trial.id);
-    for (const Knob& knob : study.space.knobs) {
-      const auto found = all.find(knob.name);
-      text += "," + (found == all.end() ? "" : csv_field(found->second));
-    }
-    text += fmt::format(",{}", to_string(result.outcome));
-    text += result.throughput ? fmt::format(",{},{},{}", result.throughput->samples_per_s,
-                                            result.throughput->low, result.throughput->high)
-                              : ",,,";
-    text += result.peak_memory_bytes ? fmt::format(",{}", *result.peak_memory_bytes) : ",";
-    text += result.data_wait_share ? fmt::format(",{:.4f}", *result.data_wait_share) : ",";
-    text += result.joules_per_sample ? fmt::format(",{}", *result.joules_per_sample) : ",";
-    text += fmt::format(",{},{},{}\n", result.wall.count(), csv_field(trial.why),
-                        csv_field(result.message));
-  }
-  return text;
+  return text + table.summary(history, find_best(history), terms_of(study));
 }
 
 Result<std::string> exported(const StudyContent& study, const Request& request) {
   const History history = study.history();
   const std::optional<Best> best = find_best(history);
-  const Options options = options_of(study);
-  if (request.format == "csv") return csv_text(study, history);
-  if (request.format == "json") return tune_json(history, best, options, false);
-  return study_page(history, study.space, best, options.command, options.study, options.output);
+  const StudyTerms terms = terms_of(study);
+  if (request.format == "csv") return study_csv(history, study.space);
+  if (request.format == "json") return tune_json(history, best, terms, false);
+  return study_page(history, study.space, best, terms);
 }
 
 Result<std::string> shown(const StudyContent& study, const Request& request) {

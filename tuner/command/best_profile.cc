@@ -1,4 +1,4 @@
-#include "tuner/best_profile.h"
+#include "tuner/command/traces.h"
 
 #include <fmt/format.h>
 

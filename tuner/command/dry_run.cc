@@ -1,11 +1,9 @@
-#include "tuner/dry_run.h"
-
 #include <fmt/format.h>
 
 #include <sstream>
 
-#include "tuner/best_profile.h"
-#include "tuner/space/placeholders.h"
+#include "tuner/command/command_line.h"
+#include "tuner/command/traces.h"
 #include "tuner/trial/words.h"
 
 namespace redline::tuner {

@@ -1,4 +1,4 @@
-#include "tuner/advised_knobs.h"
+#include "tuner/command/traces.h"
 
 #include <algorithm>
 

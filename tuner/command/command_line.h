@@ -1,4 +1,4 @@
-// The command line of autotune, and the settings that follow from it.
+// The command line of autotune: its options, the settings that follow from them, and its commands.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tuner/search/plan.h"
-#include "tuner/study/database.h"
+#include "tuner/search/strategy.h"
+#include "tuner/show/study_texts.h"
+#include "tuner/space/space.h"
 #include "tuner/trial/trial.h"
 
 namespace redline::tuner {
@@ -16,18 +17,11 @@ namespace redline::tuner {
 /// The exit status of a command line that makes no sense.
 constexpr int kUsage = 2;
 
-struct Options {
+struct Options : StudyTerms {
   std::vector<std::string> knobs;
-  Budget budget;
   std::string strategy = "staged";
-  std::optional<int64_t> global_batch;
-  std::optional<uint64_t> memory_limit_bytes;
-  std::string study = "autotune.study.db";
-  Objective objective = Objective::kSamplesPerSecond;
   std::string from_trace;
-  std::string metric_regex;
   std::string memory_metric_regex;
-  std::optional<double> cost_per_hour;
   std::chrono::nanoseconds trial_timeout{0};
   uint64_t seed = 0;
   int parallel = 1;
@@ -36,8 +30,6 @@ struct Options {
   bool dry_run = false;
   bool profile_best = false;
   bool json = false;
-  std::string output = "best.json";
-  std::vector<std::string> command;
 
   /// Where the page about the study goes: the study's name with .html.
   [[nodiscard]] std::string page_path() const;
@@ -53,5 +45,17 @@ struct Options {
 /// Reads the command line. Help, the version and usage errors are printed here: then nothing is
 /// returned and `exit_status` is what the program ends with (0 or 2).
 [[nodiscard]] std::optional<Options> parse_options(int argc, char** argv, int& exit_status);
+
+/// What --dry-run prints: space, plan and first command.
+[[nodiscard]] std::string dry_run_text(const Options& options, const Space& space,
+                                       const Strategy& strategy, const Machine& machine,
+                                       const std::vector<Share>& shares);
+
+/// autotune [OPTIONS] -- CMD: searches, and prints what it found. Returns the exit status.
+[[nodiscard]] int run_search_command(const Options& options);
+
+/// autotune show | export | apply FILE: what a study holds, without running anything. The exit
+/// status where the first word is one of these commands; nothing for a search.
+[[nodiscard]] std::optional<int> run_study_command(int argc, char** argv);
 
 }  // namespace redline::tuner

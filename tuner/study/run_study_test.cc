@@ -1,5 +1,5 @@
 // The study with its controller: every trial kept, none twice, whatever ends the process.
-#include "tuner/controller.h"
+#include "tuner/study/run_study.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,9 @@
-// The whole study as JSON (schema redline.tune/1).
+#include "tuner/show/study_texts.h"
+
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
-#include "tuner/show/table.h"
 #include "tuner/trial/words.h"
 
 namespace redline::tuner {
@@ -44,24 +46,58 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   return json;
 }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
 }  // namespace
 
 std::string tune_json(const History& history, const std::optional<Best>& best,
-                      const Options& options, bool stopped) {
+                      const StudyTerms& terms, bool stopped) {
   OrderedJson json;
   json["schema"] = "redline.tune/1";
-  json["command"] = options.command;
-  json["study"] = options.study;
+  json["command"] = terms.command;
+  json["study"] = terms.study;
   json["stopped"] = stopped;
   json["oom_trials"] = history.out_of_memory_count();
-  json["objective"] = options.metric_regex.empty() ? unit_of(options.objective) : "metric";
+  json["objective"] = terms.metric_regex.empty() ? unit_of(terms.objective) : "metric";
   json["trials"] = OrderedJson::array();
   for (const FinishedTrial& trial : history.trials()) {
     json["trials"].push_back(trial_json(trial, history));
   }
   json["best"] =
-      best ? OrderedJson::parse(best_json(*best, history, options.command)) : OrderedJson();
+      best ? OrderedJson::parse(best_json(*best, history, terms.command)) : OrderedJson();
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+std::string study_csv(const History& history, const Space& space) {
+  std::string text = "trial";
+  for (const Knob& knob : space.knobs) text += "," + csv_field(knob.name);
+  text +=
+      ",outcome,samples_per_s,low,high,peak_memory_bytes,data_wait_share,joules_per_sample,wall_ns,"
+      "why,message\n";
+  for (const FinishedTrial& trial : history.trials()) {
+    const TrialResult& result = trial.result;
+    const Config all = history.effective(trial.config);
+    text += std::to_string(trial.id);
+    for (const Knob& knob : space.knobs) {
+      const auto found = all.find(knob.name);
+      text += "," + (found == all.end() ? "" : csv_field(found->second));
+    }
+    text += fmt::format(",{}", to_string(result.outcome));
+    text += result.throughput ? fmt::format(",{},{},{}", result.throughput->samples_per_s,
+                                            result.throughput->low, result.throughput->high)
+                              : ",,,";
+    text += result.peak_memory_bytes ? fmt::format(",{}", *result.peak_memory_bytes) : ",";
+    text += result.data_wait_share ? fmt::format(",{:.4f}", *result.data_wait_share) : ",";
+    text += result.joules_per_sample ? fmt::format(",{}", *result.joules_per_sample) : ",";
+    text += fmt::format(",{},{},{}\n", result.wall.count(), csv_field(trial.why),
+                        csv_field(result.message));
+  }
+  return text;
 }
 
 }  // namespace redline::tuner

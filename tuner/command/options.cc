@@ -1,6 +1,4 @@
-#include "tuner/options.h"
-#include "base/help_formatter.h"
-#include "base/number_checks.h"
+#include "tuner/command/command_line.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +8,8 @@
 #include <filesystem>
 #include <regex>
 
+#include "base/help_formatter.h"
+#include "base/number_checks.h"
 #include "tuner/space/knob.h"
 #include "tuner/trial/slurm.h"
 #include "tuner/trial/words.h"

@@ -1,0 +1,265 @@
+// One search from its command line to its last line of output.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "tuner/command/command_line.h"
+#include "tuner/command/traces.h"
+#include "tuner/show/live_line.h"
+#include "tuner/show/table.h"
+#include "tuner/study/run_study.h"
+#include "tuner/trial/runner.h"
+#include "tuner/trial/slurm.h"
+#include "tuner/trial/trial_gpus.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+
+std::atomic<StopRequest> stop_request{StopRequest::kNone};
+static_assert(std::atomic<StopRequest>::is_always_lock_free, "written by a signal handler");
+
+void on_signal(int) {
+  const StopRequest before = stop_request.load();
+  stop_request.store(before == StopRequest::kNone ? StopRequest::kEnd : StopRequest::kKill);
+}
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+  // A reader that went away (autotune | head) must not leave a trial without its keeper; a handler,
+  // unlike SIG_IGN, is not inherited by the trial.
+  action.sa_handler = [](int) {};
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
+int fail(const std::string& message, int status = kFailed) {
+  fmt::print(stderr, "autotune: {}\n", message);
+  return status;
+}
+
+/// Prints lines as trials end and keeps best.json up to date.
+class Screen final : public Observer {
+ public:
+  Screen(const Options& options, const Table& table, const History& history)
+      : options_(options),
+        table_(table),
+        history_(history),
+        stream_(options.json ? stderr : stdout) {}
+
+  void say(const std::string& text) { std::fputs(text.c_str(), stream_), std::fflush(stream_); }
+
+  void trial_started(int64_t id, const Proposal& proposal) override {
+    live_.start(id, proposal.why, time_left());
+  }
+  void trial_progress(int64_t id, const TrialProgress& progress) override {
+    live_.show(id, progress);
+  }
+  void trial_finished(const History& history) override {
+    live_.clear();
+    live_.finish(history.trials().back().id);
+    say(table_.line(history));
+    for (const std::string& note : history.trials().back().result.notes) {
+      if (notes_.emplace(note).second) say("    " + note + "\n");
+    }
+    write_best(history, find_best(history));
+  }
+  void clear() { live_.clear(); }
+
+  void write_best(const History& history, const std::optional<Best>& best) {
+    if (!best) return;
+    const auto written =
+        write_atomically(options_.output, best_json(*best, history, options_.command));
+    write_error_ = written ? "" : written.error();
+  }
+
+  [[nodiscard]] const std::string& write_error() const { return write_error_; }
+
+ private:
+  /// Of the budget; less where --max-trials ends the search before.
+  [[nodiscard]] std::chrono::nanoseconds time_left() const {
+    const std::chrono::nanoseconds used = history_.time_used();
+    const auto left = std::max(options_.budget.time - used, std::chrono::nanoseconds(0));
+    const auto done = std::ssize(history_.trials());
+    if (options_.budget.max_trials == 0 || done == 0) return left;
+    return std::min(left, used / done * std::max(options_.budget.max_trials - done, 0L));
+  }
+
+  const Options& options_;
+  const Table& table_;
+  const History& history_;
+  std::FILE* stream_;
+  LiveLine live_;
+  std::set<std::string> notes_;
+  std::string write_error_;
+};
+
+std::string why_nothing_worked(const History& history) {
+  if (history.empty()) return "no trial ran. Give it a larger --budget";
+  const FinishedTrial& first = history.trials().front();
+  std::string text = fmt::format(
+      "no trial succeeded; the first ended with: {}",
+      first.result.message.empty() ? to_string(first.result.outcome) : first.result.message);
+  if (!first.result.stderr_tail.empty()) text += "\n" + first.result.stderr_tail;
+  return text;
+}
+
+Result<void> write_page(const History& history, const Space& space, const std::optional<Best>& best,
+                        const Options& options) {
+  return write_atomically(options.page_path(), study_page(history, space, best, options));
+}
+
+/// The error, empty where there is none.
+std::string add_profile(std::optional<Best>& best, const History& history, const Options& options,
+                        const Share& share, Screen& screen) {
+  if (!options.profile_best || !best) return "";
+  Result<BestProfile> profile = profile_best(history, *best, options, share, stop_request,
+                                             [&](const std::string& text) { screen.say(text); });
+  if (!profile) return profile.error();
+  best->profile = *std::move(profile);
+  screen.write_best(history, best);
+  return "";
+}
+
+int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const History& history,
+        const Space& space, const Options& options, const Share& share) {
+  screen.clear();
+  if (!ended) return fail(ended.error());
+  const bool stopped = *ended == StudyEnd::kStopped;
+  std::optional<Best> best = find_best(history);
+  const std::string profile_error =
+      stopped ? "" : add_profile(best, history, options, share, screen);
+  if (stopped) fmt::print(stderr, "stopped; the same command with --resume goes on\n");
+  screen.say(table.summary(history, best, options));
+  const Result<void> page = write_page(history, space, best, options);
+  if (page) screen.say("see why: " + options.page_path() + "\n");
+  if (options.json) fmt::print("{}", tune_json(history, best, options, stopped));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    return fail("stdout: the output could not be written; the study and best.json are complete");
+  }
+  if (!screen.write_error().empty()) return fail(screen.write_error());
+  if (!page) return fail(page.error());
+  if (!profile_error.empty()) return fail(profile_error);
+  return best ? kDone : fail(why_nothing_worked(history));
+}
+
+/// For the study's identity: what all shares have in common.
+std::string share_text(const std::vector<Share>& shares) {
+  const Share& share = shares.front();
+  if (share.whole()) return "";
+  return fmt::format("{} GPUs and {} cores a trial", share.gpus.size(), share.cores.size());
+}
+
+/// Why this machine cannot search for energy; empty where it can, or is not asked to.
+std::string why_no_energy(const Options& options) {
+  if (options.objective != Objective::kSamplesPerJoule) return "";
+  if (!options.metric_regex.empty()) return "it needs the steps that the hook counts, not --metric";
+  if (options.slurm) return "the GPUs of other nodes cannot be asked from here";
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const TrialGpus gpus(visible ? std::optional<std::string>(visible) : std::nullopt);
+  if (gpus.count() == 0) return "NVML shows no GPU here, and nothing else tells their energy";
+  if (!gpus.power()) return "NVML tells neither energy nor power of these GPUs";
+  return "";
+}
+
+/// Nobody else runs this study: steps in its name are a crashed host's.
+void end_steps_left(const Options& options, const Study& study) {
+  LeftSteps left;
+  for (const std::string& folder : {study.trials_directory(), profile_folder(options.study)}) {
+    const LeftSteps here = end_left_steps(std::filesystem::absolute(folder).string());
+    left.count += here.count;
+    left.ended = left.ended && here.ended;
+  }
+  if (left.count == 0) return;
+  fmt::print(
+      stderr, "autotune: {}: {} job step{} of an earlier run {} still there, and {}\n",
+      options.study, left.count, left.count == 1 ? "" : "s", left.count == 1 ? "was" : "were",
+      left.ended ? "ended" : "Slurm lists some of them a minute after it was told to end them");
+}
+
+}  // namespace
+
+int run_search_command(const Options& options) {
+  if (const std::string why = why_no_energy(options); !why.empty()) {
+    return fail("--objective energy: " + why, kUsage);
+  }
+  if (options.slurm && options.parallel > 1) {
+    return fail(
+        "--parallel: Slurm shares out its nodes itself. Start an autotune --resume in each "
+        "allocation; they share the study",
+        kUsage);
+  }
+  const auto shares = split(detect_devices(), options.parallel);
+  if (!shares) return fail(shares.error(), kUsage);
+  const Machine machine = machine_of(shares->front(), detect_machine());
+  auto space = make_space(options.knobs, options.command, machine, options.global_batch);
+  if (!space) return fail(space.error(), kUsage);
+  if (!options.from_trace.empty()) {
+    const auto advised = advised_knobs(options.from_trace);
+    if (!advised) return fail(advised.error());
+    put_advised_first(*space, *advised, options.knobs.empty(), machine);
+  }
+  const auto strategy = make_strategy(options.strategy, *space,
+                                      {.machine = machine,
+                                       .memory_limit_bytes = options.memory_limit_bytes,
+                                       .longest_measurement = options.longest_measurement(),
+                                       .steps_a_trial = options.steps_a_trial(),
+                                       .seed = options.seed});
+  if (options.dry_run) {
+    fmt::print("{}", dry_run_text(options, *space, *strategy, machine, *shares));
+    return kDone;
+  }
+
+  catch_signals();
+  Result<Study> study =
+      Study::open(options.study,
+                  {.command = options.command,
+                   .space = space->signature(),
+                   .memory_limit_bytes = options.memory_limit_bytes,
+                   .metric_regex = options.metric_regex,
+                   .memory_metric_regex = options.memory_metric_regex,
+                   .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
+                   .share = share_text(*shares)},
+                  options.resume);
+  if (!study) return fail(study.error());
+  if (study->joined()) {
+    fmt::print(stderr,
+               "autotune: {}: another autotune is using it; both search together. Give each GPUs "
+               "or cores of its own (CUDA_VISIBLE_DEVICES, taskset)\n",
+               options.study);
+  }
+  if (options.slurm && !study->joined()) end_steps_left(options, *study);
+  if (const int64_t dropped = study->dropped_failures()) {
+    fmt::print(stderr, "autotune: {}: none of its {} trial{} succeeded; started over\n",
+               options.study, dropped, dropped == 1 ? "" : "s");
+  }
+  History history(*space, options.objective);
+  Result<std::vector<FinishedTrial>> finished = study->finished();
+  if (!finished) return fail(options.study + ": " + finished.error());
+
+  const Plan plan(*space, *strategy, options.budget);
+  const Table table(*space, style_for(options.json ? STDERR_FILENO : STDOUT_FILENO),
+                    options.objective);
+  Screen screen(options, table, history);
+  screen.say(table.head(options) + "\n" + table.column_names());
+  for (FinishedTrial& trial : *finished) {
+    history.add(std::move(trial));
+    screen.trial_finished(history);
+  }
+  const Result<StudyEnd> ended = run_study(plan, *study, history, options.prototype(), run_trial,
+                                           stop_request, screen, *shares);
+  return end(ended, screen, table, history, *space, options, shares->front());
+}
+
+}  // namespace redline::tuner

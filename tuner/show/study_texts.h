@@ -1,0 +1,62 @@
+// A study as text: the HTML page, JSON and CSV, one trial in full, and the sentences that several
+// of them share. The table that autotune prints while it searches is in table.h.
+//
+// All of it is made from values, so that `autotune show` and `export` say of a study in a file what
+// the search itself said.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/search/plan.h"
+#include "tuner/study/best_config.h"
+#include "tuner/study/study.h"
+
+namespace redline::tuner {
+
+/// What was searched for and within what limits, as far as a text about the study says it.
+struct StudyTerms {
+  std::vector<std::string> command;
+  Objective objective = Objective::kSamplesPerSecond;
+  std::string metric_regex;  ///< --metric; empty: the hook reports
+  Budget budget;
+  std::optional<int64_t> global_batch;
+  std::optional<uint64_t> memory_limit_bytes;
+  std::optional<double> cost_per_hour;  ///< of all machines of the job
+  std::string study = "autotune.study.db";
+  std::string output = "best.json";  ///< where the best configuration is written
+};
+
+/// One HTML page without references to anything outside.
+[[nodiscard]] std::string study_page(const History& history, const Space& space,
+                                     const std::optional<Best>& best, const StudyTerms& terms);
+
+/// The page's two drawings, as SVG that takes its colours from the page's style.
+/// Throughput against batch size, one line a stratum (the knobs that move memory and speed most),
+/// with a cross where a trial ran out of memory. Empty where no trial has a batch size.
+[[nodiscard]] std::string batch_chart_svg(const History& history);
+/// Every trial's throughput in the order of the search, and the best so far.
+[[nodiscard]] std::string convergence_chart_svg(const History& history);
+
+/// Everything known, for `--format json` (schema redline.tune/1).
+[[nodiscard]] std::string tune_json(const History& history, const std::optional<Best>& best,
+                                    const StudyTerms& terms, bool stopped);
+
+/// One row a trial, for spreadsheets.
+[[nodiscard]] std::string study_csv(const History& history, const Space& space);
+
+/// Everything that a study knows about one trial. The error names the study and how many trials it
+/// has.
+[[nodiscard]] Result<std::string> trial_text(const StudyContent& study, int64_t id);
+
+/// "0.082 J a sample at 512 samples/s, with the defaults 0.11 J"; empty where NVML told none.
+[[nodiscard]] std::string energy_text(const Best& best, const std::string& indent);
+
+/// "an epoch of 50,000 samples takes 26 s, with the defaults 35 s" where the hook has seen how many
+/// samples an epoch has; with a price (of an hour of the whole job) also what an epoch, else a
+/// million samples, costs. Each line ends with a newline; empty where nothing is known.
+[[nodiscard]] std::string epoch_cost_text(const Best& best, std::optional<double> cost_per_hour,
+                                          const std::string& indent);
+
+}  // namespace redline::tuner

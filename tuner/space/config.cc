@@ -1,0 +1,110 @@
+#include "tuner/space/config.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace redline::tuner {
+namespace {
+
+using nlohmann::json;
+
+std::string text_of(const json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
+std::string config_text(const Config& config, const std::string& separator) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : config) parts.push_back(name + " " + value);
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string fill_placeholders(const std::string& text, const Config& config,
+                              std::set<std::string>* used) {
+  std::string result;
+  size_t position = 0;
+  while (position < text.size()) {
+    const size_t open = text.find('{', position);
+    const size_t close = open == std::string::npos ? open : text.find('}', open);
+    if (close == std::string::npos) break;
+    const auto knob = config.find(text.substr(open + 1, close - open - 1));
+    if (knob == config.end()) {  // not ours: keep the brace, look again right behind it
+      result += text.substr(position, open + 1 - position);
+      position = open + 1;
+      continue;
+    }
+    result += text.substr(position, open - position) + knob->second;
+    position = close + 1;
+    if (used != nullptr) used->insert(knob->first);
+  }
+  return result + text.substr(position);
+}
+
+std::set<std::string> placeholders_in(const std::vector<std::string>& words, const Config& config) {
+  std::set<std::string> used;
+  for (const std::string& word : words) (void)fill_placeholders(word, config, &used);
+  return used;
+}
+
+std::string knobs_json(const Config& config, const std::set<std::string>& without) {
+  json object = json::object();
+  for (const auto& [name, value] : config) {
+    if (without.contains(name)) continue;
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error == std::errc() && end == value.data() + value.size()) {
+      object[name] = number;
+    } else {
+      object[name] = value;
+    }
+  }
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+tl::expected<Config, std::string> parse_config(const std::string& json_text) {
+  const json file = json::parse(json_text, nullptr, false);
+  if (file.is_discarded()) return tl::unexpected(std::string("it is no JSON"));
+  if (!file.is_object() || !file.contains("schema")) {
+    return tl::unexpected(fmt::format("it has no \"schema\": \"{}\"", kConfigSchema));
+  }
+  const std::string schema = text_of(file["schema"]);
+  if (schema != kConfigSchema) {
+    return tl::unexpected(fmt::format("its schema is {}, not {}", schema, kConfigSchema));
+  }
+  const auto knobs = file.find("knobs");
+  if (knobs == file.end() || !knobs->is_object()) {
+    return tl::unexpected(std::string("it has no \"knobs\" object"));
+  }
+  Config config;
+  for (const auto& [name, value] : knobs->items()) {
+    if (value.is_structured() || value.is_null()) {
+      return tl::unexpected(fmt::format("knob {} is neither a number nor a word", name));
+    }
+    config[name] = text_of(value);
+  }
+  return config;
+}
+
+tl::expected<Config, std::string> read_config(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return tl::unexpected(
+        fmt::format("{}: {}", path, errno ? std::strerror(errno) : "it is empty"));
+  }
+  return parse_config(text.str()).map_error([&](const std::string& error) {
+    return path + ": " + error;
+  });
+}
+
+}  // namespace redline::tuner

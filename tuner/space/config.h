@@ -1,0 +1,47 @@
+// A configuration: the knob values of one trial, and every text it is written as.
+//
+// Values stay the text that users write. They go into command lines, tables, JSON and the study's
+// file unchanged, and a placeholder knob may hold anything; whoever calculates with one parses it
+// (parse_integer of knob.h). A variant of numbers and words was rejected: "1" and "01" would be
+// one value in the search and two in the user's command.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace redline::tuner {
+
+/// Value by knob: {"batch_size": "256", "amp": "bf16"}. A knob that is absent keeps the value that
+/// the script itself chose.
+using Config = std::map<std::string, std::string>;
+
+/// "batch_size 256 · amp bf16"; `separator` goes between.
+[[nodiscard]] std::string config_text(const Config& config, const std::string& separator);
+
+/// `text` with every {name} that `config` knows replaced by its value. Other braces stay: JSON and
+/// shell text pass through. Names that were replaced are added to `used`.
+[[nodiscard]] std::string fill_placeholders(const std::string& text, const Config& config,
+                                            std::set<std::string>* used = nullptr);
+
+/// The knobs of `config` whose placeholder occurs in one of `words`.
+[[nodiscard]] std::set<std::string> placeholders_in(const std::vector<std::string>& words,
+                                                    const Config& config);
+
+/// {"batch_size": 256, "amp": "bf16"}: the text of REDLINE_KNOBS. Whole numbers become JSON
+/// numbers. Knobs in `without` are left out: what a placeholder already set is not set twice.
+[[nodiscard]] std::string knobs_json(const Config& config, const std::set<std::string>& without);
+
+/// Of the file that `autotune` writes and `redline run` reads, best.json.
+constexpr const char* kConfigSchema = "redline.config/1";
+
+/// The knobs of such a file's text: numbers become their digits, true and false on and off. The
+/// error says what is wrong with the text.
+[[nodiscard]] tl::expected<Config, std::string> parse_config(const std::string& json_text);
+
+/// The same from a file; the error begins with the path.
+[[nodiscard]] tl::expected<Config, std::string> read_config(const std::string& path);
+
+}  // namespace redline::tuner

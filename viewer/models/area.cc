@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "viewer/models/quantiles.h"
+#include "viewer/models/find_results.h"
 
 namespace redline::viewer {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "viewer/models/quantiles.h"
+#include "viewer/models/find_results.h"
 #include "viewer/models/test_trace.h"
 
 namespace redline::viewer {

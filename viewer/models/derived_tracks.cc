@@ -125,13 +125,6 @@ std::string DeviceLane::text_at(int64_t time_ns) const {
   return i == 0 ? std::string() : "idle " + format_duration(begin_ns_[i] - end_ns_[i - 1]);
 }
 
-std::optional<uint32_t> trace_of(const Session& session, const Analysis& analysis) {
-  for (uint32_t t = 0; t < session.traces().size(); ++t) {
-    if (session.traces()[t].trace == analysis.trace) return t;
-  }
-  return std::nullopt;
-}
-
 DerivedTracks derive_tracks(const Session& session, const trace::Report& report) {
   DerivedTracks derived;
   for (const Analysis& analysis : report.traces) {

@@ -53,8 +53,4 @@ struct DerivedTracks {
 void add_derived(std::vector<TrackGroup>& groups, const Session& session,
                  const DerivedTracks& derived);
 
-/// The session's trace that the analysis is of; none where it is of another session.
-[[nodiscard]] std::optional<uint32_t> trace_of(const Session& session,
-                                               const trace::Analysis& analysis);
-
 }  // namespace redline::viewer

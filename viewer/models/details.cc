@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "trace/model/category.h"
+#include "viewer/models/derived_tracks.h"
 #include "viewer/models/format.h"
 #include "viewer/models/search.h"
 
@@ -99,6 +101,158 @@ SliceDetails slice_details(const Session& session, SliceRef ref) {
   };
   details.arguments = event_arguments(trace.event_text(ref.slice));
   return details;
+}
+
+namespace {
+
+LinkKind kind_of(trace::FlowKind kind) {
+  switch (kind) {
+    case trace::FlowKind::kLaunch:
+      return LinkKind::kLaunch;
+    case trace::FlowKind::kForwardBackward:
+      return LinkKind::kForwardBackward;
+    case trace::FlowKind::kOther:
+      break;
+  }
+  return LinkKind::kOther;
+}
+
+class LinkFinder {
+ public:
+  LinkFinder(const Session& session, SliceRef ref, size_t most)
+      : trace_(*session.traces()[ref.trace].trace), ref_(ref), most_(most) {}
+
+  void add_into() {
+    for (const trace::Flow& flow : trace_.flows()) {
+      if (flow.to == ref_.slice) add(flow);
+    }
+  }
+  void add_out_of(uint32_t first, uint32_t end) {
+    const auto flows = trace_.flows();
+    auto flow = std::lower_bound(
+        flows.begin(), flows.end(), first,
+        [](const trace::Flow& left, uint32_t slice) { return left.from.value < slice; });
+    for (; flow != flows.end() && flow->from.value < end; ++flow) add(*flow);
+  }
+  // What a slice of a thread called lies below it: in the deeper lanes, inside its time.
+  void add_of_called() {
+    const trace::Slices& slices = trace_.slices();
+    const trace::Lane& own = trace_.lanes()[slices.lane[ref_.slice.value].value];
+    const trace::Track& track = trace_.tracks()[own.track.value];
+    if (track.kind == trace::TrackKind::kGpuStream) return;
+    const int64_t begin = slices.begin_ns[ref_.slice.value];
+    const int64_t end = slices.end_ns[ref_.slice.value];
+    for (uint32_t depth = own.depth + 1; depth < track.lane_count; ++depth) {
+      const trace::Lane& lane = trace_.lanes()[track.first_lane.value + depth];
+      const auto begins = slices.begin_ns.subspan(lane.count ? lane.first.value : 0, lane.count);
+      const auto first = std::lower_bound(begins.begin(), begins.end(), begin);
+      const auto last = std::lower_bound(first, begins.end(), end);
+      add_out_of(lane.first.value + static_cast<uint32_t>(first - begins.begin()),
+                 lane.first.value + static_cast<uint32_t>(last - begins.begin()));
+    }
+  }
+  std::vector<Link> take() { return std::move(links_); }
+
+ private:
+  void add(const trace::Flow& flow) {
+    if (links_.size() >= most_ || !flow.from || !flow.to) return;
+    links_.push_back({{ref_.trace, flow.from}, {ref_.trace, flow.to}, kind_of(flow.kind)});
+  }
+
+  const trace::Trace& trace_;
+  SliceRef ref_;
+  size_t most_;
+  std::vector<Link> links_;
+};
+
+// The rank's trace: of several recordings of it the last, as the comparison has it.
+std::optional<uint32_t> trace_of_rank(const Session& session, const trace::Report& report,
+                                      size_t rank) {
+  const auto& times = report.comparison->times;
+  if (times.size() == report.traces.size()) return trace_of(session, report.traces[rank]);
+  for (size_t t = report.traces.size(); t-- > 0;) {
+    if (report.traces[t].trace->metadata().rank == times[rank].rank) {
+      return trace_of(session, report.traces[t]);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+CollectiveLinks::CollectiveLinks(const Session& session, const trace::Report& report) {
+  if (!report.comparison) return;
+  std::vector<std::optional<uint32_t>> traces;
+  for (size_t rank = 0; rank < report.comparison->times.size(); ++rank) {
+    traces.push_back(trace_of_rank(session, report, rank));
+  }
+  const auto& collectives = report.comparison->matched.collectives;
+  for (uint32_t c = 0; c < collectives.size(); ++c) {
+    for (const auto& call : collectives[c].calls) {
+      if (traces[call.rank]) by_collective_.push_back({{*traces[call.rank], call.slice}, c});
+    }
+  }
+  calls_ = by_collective_;
+  std::sort(calls_.begin(), calls_.end(),
+            [](const Call& left, const Call& right) { return left.ref < right.ref; });
+}
+
+std::vector<SliceRef> CollectiveLinks::calls_of(SliceRef ref) const {
+  const auto found =
+      std::lower_bound(calls_.begin(), calls_.end(), ref,
+                       [](const Call& call, SliceRef wanted) { return call.ref < wanted; });
+  std::vector<SliceRef> refs;
+  if (!ref || found == calls_.end() || found->ref != ref) return refs;
+  auto call = std::lower_bound(
+      by_collective_.begin(), by_collective_.end(), found->collective,
+      [](const Call& left, uint32_t collective) { return left.collective < collective; });
+  for (; call != by_collective_.end() && call->collective == found->collective; ++call) {
+    refs.push_back(call->ref);
+  }
+  return refs;
+}
+
+std::vector<Link> links_of(const Session& session, const CollectiveLinks& collectives, SliceRef ref,
+                           size_t most) {
+  if (!ref) return {};
+  LinkFinder finder(session, ref, most);
+  finder.add_into();
+  finder.add_out_of(ref.slice.value, ref.slice.value + 1);
+  finder.add_of_called();
+  std::vector<Link> links = finder.take();
+  for (const SliceRef call : collectives.calls_of(ref)) {
+    if (call != ref && links.size() < most) links.push_back({ref, call, LinkKind::kCollective});
+  }
+  return links;
+}
+
+std::string link_text(const Link& link, SliceRef of) {
+  const bool into = link.to == of;
+  switch (link.kind) {
+    case LinkKind::kLaunch:
+      return into ? "launched by" : "launches";
+    case LinkKind::kForwardBackward:
+      return into ? "backward of" : "backward pass";
+    case LinkKind::kCollective:
+      return "the same collective";
+    case LinkKind::kOther:
+      break;
+  }
+  return into ? "follows" : "leads to";
+}
+
+Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of) {
+  Table table{"Links", {{"Slice", Unit::kText}, {"Link", Unit::kText}, {"After", Unit::kText}}, {}};
+  for (const Link& link : links) {
+    const SliceRef other = link.to == of ? link.from : link.to;
+    const int64_t after =
+        saturating_sub(session.range_of(other).begin_ns, session.range_of(of).begin_ns);
+    table.rows.push_back({{std::string(session.name_of(other)), link_text(link, of),
+                           (after < 0 ? "" : "+") + format_duration(after)},
+                          other,
+                          {}});
+  }
+  return table;
 }
 
 }  // namespace redline::viewer

@@ -1,10 +1,14 @@
-// All that the file says of one slice, for the Details pane. Parsed when asked for.
+// All that is known of one slice: its fields, its arguments, and the slices that it is linked to. A
+// link leads from a launch to its kernel, from forward to backward, or between the ranks of one
+// collective.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "trace/report/report.h"
 #include "viewer/models/session.h"
+#include "viewer/models/table.h"
 
 namespace redline::viewer {
 
@@ -23,5 +27,45 @@ struct SliceDetails {
 
 /// The "args" of an event's JSON text. Text that is not JSON comes back whole as one argument.
 [[nodiscard]] std::vector<DetailField> event_arguments(std::string_view event_text);
+
+enum class LinkKind : uint8_t { kLaunch, kForwardBackward, kCollective, kOther };
+
+struct Link {
+  SliceRef from;
+  SliceRef to;
+  LinkKind kind = LinkKind::kOther;
+};
+
+/// Which slices are one and the same collective, over the ranks of a session.
+class CollectiveLinks {
+ public:
+  CollectiveLinks() = default;
+  CollectiveLinks(const Session& session, const trace::Report& report);
+
+  /// All calls of the slice's collective, itself among them; empty where it is of none.
+  [[nodiscard]] std::vector<SliceRef> calls_of(SliceRef ref) const;
+  [[nodiscard]] size_t size() const { return calls_.size(); }
+
+ private:
+  struct Call {
+    SliceRef ref;
+    uint32_t collective = 0;
+  };
+  std::vector<Call> calls_;  ///< by slice
+  std::vector<Call> by_collective_;
+};
+
+/// More arrows than that say nothing.
+constexpr size_t kMostLinks = 2000;
+
+/// Of the slice, and of what it called: an operator leads to the kernels that it launched.
+[[nodiscard]] std::vector<Link> links_of(const Session& session, const CollectiveLinks& collectives,
+                                         SliceRef ref, size_t most = kMostLinks);
+
+/// "launched by", "launches", …: what the other end is to the slice.
+[[nodiscard]] std::string link_text(const Link& link, SliceRef of);
+
+/// A row each: what it is, the other slice, when it begins after (or before) the one.
+[[nodiscard]] Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of);
 
 }  // namespace redline::viewer

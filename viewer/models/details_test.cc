@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "viewer/models/load.h"
 #include "viewer/models/test_trace.h"
 
 namespace redline::viewer {
@@ -54,5 +55,66 @@ TEST(Details, StacksAreReadFrameByFrame) {
   EXPECT_EQ(fields[0].value, "a.py(1): f\nb.py(2): g");
 }
 
+TestTrace launching_trace() {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::linear", 1, 1, 0, 20)
+      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 5, 2, R"({"correlation":7})")
+      .slice("cpu_op", "aten::relu", 1, 1, 30, 5)
+      .kernel("gemm", 7, 40, 5);
+  for (const auto& [phase, at, tid] : {std::tuple("s", 0, 1), std::tuple("f", 30, 1)}) {
+    trace.raw(fmt::format(
+        R"({{"ph":"{}","id":3,"cat":"fwdbwd","name":"fwdbwd","pid":1,"tid":{},"ts":{},"bp":"e"}})",
+        phase, tid, 1'000'000 + at));
+  }
+  return trace;
+}
+
+class Links : public ::testing::Test {
+ protected:
+  Session session_{{launching_trace().read()}};
+
+  std::vector<std::string> texts(std::string_view name) {
+    const SliceRef ref = slice_named(session_, 0, name);
+    std::vector<std::string> result;
+    for (const Link& link : links_of(session_, {}, ref)) {
+      const SliceRef other = link.to == ref ? link.from : link.to;
+      result.push_back(link_text(link, ref) + " " + std::string(session_.name_of(other)));
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+};
+
+using Texts = std::vector<std::string>;
+
+TEST_F(Links, LeadFromTheKernelToItsLaunchAndBack) {
+  EXPECT_EQ(texts("gemm"), Texts{"launched by cudaLaunchKernel"});
+  EXPECT_EQ(texts("cudaLaunchKernel"), Texts{"launches gemm"});
+}
+
+TEST_F(Links, AnOperatorLeadsToWhatItLaunchedAndToItsBackward) {
+  EXPECT_EQ(texts("aten::linear"), (Texts{"backward pass aten::relu", "launches gemm"}));
+  EXPECT_EQ(texts("aten::relu"), Texts{"backward of aten::linear"});
+  EXPECT_TRUE(links_of(session_, {}, {}).empty());
+  EXPECT_EQ(links_of(session_, {}, slice_named(session_, 0, "aten::linear"), 1).size(), 1U);
+}
+
+TEST(CollectiveLinks, LeadToTheSameCallOnOtherRanks) {
+  const Session session = two_ranks();
+  const AnalysedSession analysed = analyse_session(session);
+  const CollectiveLinks collectives(session, *analysed.report);
+  EXPECT_EQ(collectives.size(), 4U);
+  const SliceRef first = slice_named(session, 0, "ncclDevKernel_AllReduce");
+  const std::vector<SliceRef> calls = collectives.calls_of(first);
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0], first);
+  EXPECT_EQ(calls[1], slice_named(session, 1, "ncclDevKernel_AllReduce"));
+  const auto links = links_of(session, collectives, first);
+  ASSERT_FALSE(links.empty());
+  EXPECT_EQ(link_text(links.back(), first), "the same collective");
+  EXPECT_TRUE(collectives.calls_of(slice_named(session, 0, "gemm")).empty());
+}
+
 }  // namespace
+
 }  // namespace redline::viewer

@@ -1,15 +1,49 @@
 // What a search has found, in figures: how long the hits are, and the longest of them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "viewer/models/quantiles.h"
 #include "viewer/models/search.h"
 #include "viewer/models/table.h"
+#include "viewer/models/time_axis.h"
 
 namespace redline::viewer {
+
+/// How durations are spread. A percentile is the nearest rank: always one of the values.
+struct Quantiles {
+  int64_t count = 0;
+  int64_t sum = 0;
+  int64_t min = 0;
+  int64_t p50 = 0;
+  int64_t p99 = 0;
+  int64_t max = 0;
+
+  [[nodiscard]] int64_t mean() const { return sum / std::max<int64_t>(count, 1); }
+};
+
+/// Without sorting all of them; reorders the values.
+[[nodiscard]] inline Quantiles quantiles_of(std::vector<int64_t>& values) {
+  Quantiles result;
+  if (values.empty()) return result;
+  const auto at = [&values](size_t percent) {
+    const size_t rank = (values.size() * percent + 99) / 100;
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+  };
+  result.count = static_cast<int64_t>(values.size());
+  for (const int64_t value : values) result.sum = saturating_add(result.sum, value);
+  result.p50 = at(50);
+  result.p99 = at(99);
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  result.min = *min;
+  result.max = *max;
+  return result;
+}
 
 /// Durations from `from_ns` up to (not with) `to_ns`; each bin is as wide by ratio as the others.
 struct HistogramBin {
@@ -19,7 +53,7 @@ struct HistogramBin {
   int64_t total_ns = 0;
 };
 
-/// Shared, as the window's thread could not copy or free ten million within a frame.
+/// Shared: to copy or free ten million of them takes the window's thread longer than a frame.
 using Hits = std::shared_ptr<const std::vector<SliceRef>>;
 
 struct FindResults {
@@ -34,15 +68,15 @@ constexpr size_t kHistogramBins = 48;
 [[nodiscard]] FindResults find_results(const Session& session, const Search& search,
                                        const std::atomic<bool>* cancel = nullptr);
 
-/// Name, duration, begin, track: what is told of each hit.
+/// The columns of the table of hits: name, duration, begin, track.
 [[nodiscard]] const std::vector<TableColumn>& hit_columns();
 [[nodiscard]] TableValue hit_value(const Session& session, SliceRef ref, size_t column);
-/// By one of these columns; equal ones as they lie in the file.
+/// Sorted by one of these columns; equal ones stay in the order of the file.
 [[nodiscard]] Hits sort_hits(const Session& session, const std::vector<SliceRef>& hits,
                              size_t column, bool ascending,
                              const std::atomic<bool>* cancel = nullptr);
 
-/// Of hits with the longest first the longest that a bin counts; none where it counts none.
+/// The longest hit that a bin counts; none where it counts none. `hits` has the longest first.
 [[nodiscard]] SliceRef longest_of(const Session& session, const std::vector<SliceRef>& hits,
                                   const HistogramBin& bin);
 

@@ -1,6 +1,7 @@
-// Figures as people read them: a unit on each, thousands apart, no more digits than help.
+// Figures and names as people read them, and text as people search for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,5 +28,16 @@ namespace redline::viewer {
 
 /// Broken UTF-8 becomes U+FFFD, control characters spaces: trace names hold anything.
 [[nodiscard]] std::string printable(std::string_view text);
+
+/// ASCII letters only: names in traces are code.
+[[nodiscard]] inline char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Whether a text has another in it, whatever the case of its letters.
+[[nodiscard]] inline bool contains_text(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) { return lower(a) == lower(b); }) != text.end();
+}
 
 }  // namespace redline::viewer

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/models/lane_test_data.h"
+#include "viewer/models/test_trace.h"
 
 namespace redline::viewer {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "viewer/models/lane_test_data.h"
+#include "viewer/models/test_trace.h"
 
 namespace redline::viewer {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "viewer/models/match_text.h"
+#include "viewer/models/format.h"
 
 namespace redline::viewer {
 namespace {

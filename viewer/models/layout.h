@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "viewer/models/arrangement.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/tracks.h"
 

@@ -1,4 +1,4 @@
-// From paths to a Session, on whatever thread calls it.
+// From paths to a Session, and what reading them has found.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "trace/report/report.h"
 #include "viewer/models/colours.h"
 #include "viewer/models/derived_tracks.h"
-#include "viewer/models/links.h"
+#include "viewer/models/details.h"
 #include "viewer/models/session.h"
 
 namespace redline::viewer {
@@ -59,5 +59,9 @@ struct AnalysedSession {
 /// Incomplete where `cancel` was set meanwhile.
 [[nodiscard]] AnalysedSession analyse_session(const Session& session,
                                               const std::atomic<bool>* cancel = nullptr);
+
+/// What came out of reading, as lines for people: files, events, and each kind of repair or loss
+/// with the place of the first.
+[[nodiscard]] std::string load_report(const Session& session);
 
 }  // namespace redline::viewer

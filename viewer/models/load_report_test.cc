@@ -1,4 +1,4 @@
-#include "viewer/models/load_report.h"
+#include "viewer/models/load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,6 @@
 #include "trace/model/text.h"
 #include "viewer/models/details.h"
 #include "viewer/models/layout.h"
-#include "viewer/models/overview.h"
 #include "viewer/models/report_tables.h"
 #include "viewer/models/search.h"
 #include "viewer/models/summary.h"

@@ -1,6 +1,8 @@
-// The tables under the timeline, out of the report: nothing is computed here.
+// The tables under the timeline. All figures come from the report or the comparison of two runs;
+// nothing is computed here.
 #pragma once
 
+#include "trace/report/diff.h"
 #include "trace/report/report.h"
 #include "viewer/models/table.h"
 
@@ -17,5 +19,12 @@ namespace redline::viewer {
 [[nodiscard]] Table rank_rows(const Session& session, const trace::Report& report);
 /// Who holds the memory of each device at its peak.
 [[nodiscard]] Table memory_rows(const trace::Report& report);
+
+/// Parts of the step first, then kernels, collectives, copies and operators, each by its change; a
+/// row leads to the slices of its name.
+[[nodiscard]] Table diff_rows(const trace::Diff& diff);
+
+/// "177.6 ms → 118.2 ms a step, 1.50 × faster".
+[[nodiscard]] std::string diff_headline(const trace::Diff& diff);
 
 }  // namespace redline::viewer

@@ -5,7 +5,7 @@
 
 #include "trace/model/category.h"
 #include "trace/model/text_cursor.h"
-#include "viewer/models/match_text.h"
+#include "viewer/models/format.h"
 
 namespace redline::viewer {
 namespace {

@@ -1,16 +1,23 @@
 // The traces of one window on one time axis, with all that painting needs computed once.
 //
-// A Session does not change once built; the loading thread makes it, the window shares it.
+// A Session never changes once it is built: the loading thread makes it and the window reads it, so
+// neither needs a lock. To move a trace's times (clocks that differ), a new Session is made.
 #pragma once
 
 #include <compare>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "trace/model/model.h"
 #include "viewer/models/lane_pyramid.h"
 #include "viewer/models/time_axis.h"
+
+namespace redline::trace {
+struct Analysis;
+struct Report;
+}  // namespace redline::trace
 
 namespace redline::viewer {
 
@@ -92,5 +99,19 @@ class Session {
 /// What the window shows first: a recording of one or two steps whole where names can be read, else
 /// the first complete step, or as much of it as leaves a few slices wide enough for their names.
 [[nodiscard]] TimeRange first_view(const Session& session, int width);
+
+/// The session's trace that the analysis is of; none where it is of another session.
+[[nodiscard]] std::optional<uint32_t> trace_of(const Session& session,
+                                               const trace::Analysis& analysis);
+
+/// How to set the ranks' clocks right by the collectives that they ended together.
+struct ClockShifts {
+  std::vector<int64_t> shift_ns;  ///< by trace of the session: to be added to its times
+  std::string text;               ///< "rank 1 by +12.3 µs ± 1.2 µs"
+};
+
+/// None where no rank's clock is known to differ, or the traces do not stand on unix time.
+[[nodiscard]] std::optional<ClockShifts> clock_shifts(const Session& session,
+                                                      const trace::Report& report);
 
 }  // namespace redline::viewer

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "viewer/models/load.h"
 #include "viewer/models/test_trace.h"
 
 namespace redline::viewer {
@@ -65,5 +66,57 @@ TEST(FirstView, ElseTheFirstCompleteStep) {
   EXPECT_EQ(first_view(session, 1000), (TimeRange{100'000, 199'000}));
 }
 
+// Ten collectives that end together; the second rank's clock is ahead.
+TestTrace rank_of(int rank, double ahead_us) {
+  TestTrace trace(rank);
+  for (int i = 0; i < 10; ++i) {
+    const double end = 100.0 * (i + 1) + ahead_us;
+    const double begin = end - 20 - 3 * ((i + rank) % 4);
+    trace.slice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, begin, end - begin,
+                fmt::format(R"({{"device":0,"stream":20,"Collective name":"allreduce",)"
+                            R"("Process Group Name":"0","Seq":{}}})",
+                            i));
+  }
+  return trace;
+}
+
+TEST(Clocks, AreSetRightByCollectives) {
+  const Session session({rank_of(0, 0).read(), rank_of(1, 40).read()});
+  const AnalysedSession analysed = analyse_session(session);
+  const auto shifts = clock_shifts(session, *analysed.report);
+  ASSERT_TRUE(shifts);
+  ASSERT_EQ(shifts->shift_ns.size(), 2U);
+  EXPECT_EQ(shifts->shift_ns[0], 0);
+  EXPECT_NEAR(static_cast<double>(shifts->shift_ns[1]), -40'000, 100);
+  EXPECT_NE(shifts->text.find("rank 1 by -40.0 µs ±"), std::string::npos) << shifts->text;
+
+  const Session aligned = session.shifted(shifts->shift_ns);
+  const SliceRef last{1, {9}};
+  EXPECT_NEAR(static_cast<double>(aligned.range_of(last).end_ns),
+              static_cast<double>(aligned.range_of({0, {9}}).end_ns), 100);
+  EXPECT_EQ(aligned.range_of({0, {9}}), session.range_of({0, {9}}));
+  EXPECT_LT(aligned.range().end_ns, session.range().end_ns);
+}
+
+TEST(Clocks, OfOneRankOrWithoutCollectivesAreLeftAlone) {
+  const Session alone({rank_of(0, 0).read()});
+  EXPECT_FALSE(clock_shifts(alone, *analyse_session(alone).report));
+}
+
+TEST(Clocks, OfARankAreSetRightInAllItsRecordings) {
+  const Session session(
+      {rank_of(0, 0).read(), rank_of(0, 0).read(), rank_of(1, 40).read(), rank_of(1, 40).read()});
+  const auto shifts = clock_shifts(session, *analyse_session(session).report);
+  ASSERT_TRUE(shifts);
+  ASSERT_EQ(shifts->shift_ns.size(), 4U);
+  const std::vector<double> expected{0, 0, -40'000, -40'000};
+  for (size_t t = 0; t < expected.size(); ++t) {
+    EXPECT_NEAR(static_cast<double>(shifts->shift_ns[t]), expected[t], 100) << t;
+  }
+  EXPECT_EQ(shifts->text.find("rank 1 by -40.0 µs ±"), 0U) << shifts->text;
+  EXPECT_EQ(shifts->text.find(','), std::string::npos) << "a rank is named once: " << shifts->text;
+}
+
 }  // namespace
+
 }  // namespace redline::viewer

@@ -1,10 +1,12 @@
-// The report on a session as the Overview pane shows it: words and shares, nothing to compute.
+// The recording at a glance: what the Overview pane says, and the strip over the lanes. Each is
+// drawn from these values alone; all figures come from the report.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "trace/report/report.h"
+#include "viewer/models/session.h"
 #include "viewer/models/slice_class.h"
 
 namespace redline::viewer {
@@ -41,5 +43,15 @@ struct Summary {
 
 /// Means over the ranks where there are several.
 [[nodiscard]] Summary summarize(const trace::Report& report);
+
+/// One column of the strip over the lanes: how busy the recording was in that part of its time.
+struct OverviewColumn {
+  double busy = 0;        ///< 0..1: GPUs, or without one the host's operators; mean over traces
+  double dataloader = 0;  ///< 0..1: waiting for the next batch
+  SliceClass main_class = SliceClass::kCompute;  ///< of what keeps it busy
+};
+
+/// `width` columns that share session.range() evenly.
+[[nodiscard]] std::vector<OverviewColumn> overview_columns(const Session& session, int width);
 
 }  // namespace redline::viewer

@@ -44,5 +44,33 @@ TEST(Summary, NothingGivesNothing) {
   EXPECT_TRUE(summary.cards.empty());
 }
 
+TEST(Overview, ShowsBusyGpusAndWaitingForData) {
+  const Session session({training_trace(0).read()});
+  const auto columns = overview_columns(session, 199);  // 1 us a column
+  ASSERT_EQ(columns.size(), 199U);
+  EXPECT_EQ(columns[60].busy, 1);
+  EXPECT_EQ(columns[60].main_class, SliceClass::kCompute);
+  EXPECT_EQ(columns[85].main_class, SliceClass::kCommunication);
+  EXPECT_EQ(columns[40].busy, 0) << "operators do not count where there is a GPU";
+  EXPECT_EQ(columns[10].dataloader, 1);
+  EXPECT_EQ(columns[40].dataloader, 0);
+}
+
+TEST(Overview, WithoutAGpuOperatorsCount) {
+  TestTrace trace(0);
+  trace.slice("user_annotation", "ProfilerStep#1", 1, 1, 0, 100);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 50, 50);
+  const auto columns = overview_columns(Session({trace.read()}), 100);
+  EXPECT_EQ(columns[20].busy, 0);
+  EXPECT_EQ(columns[70].busy, 1);
+  EXPECT_EQ(columns[70].main_class, SliceClass::kOperator);
+}
+
+TEST(Overview, NothingToShow) {
+  EXPECT_TRUE(overview_columns(Session({}), 0).empty());
+  EXPECT_EQ(overview_columns(Session({}), 5).size(), 5U);
+}
+
 }  // namespace
+
 }  // namespace redline::viewer

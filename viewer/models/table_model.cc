@@ -1,10 +1,20 @@
 #include "viewer/models/table_model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
+namespace {
+
+// Words to the left, figures to the right.
+int alignment(Unit unit) {
+  return static_cast<int>(unit == Unit::kText ? Qt::AlignLeft : Qt::AlignRight) |
+         static_cast<int>(Qt::AlignVCenter);
+}
+
+}  // namespace
 
 void TableModel::set_table(Table table) {
   beginResetModel();
@@ -42,13 +52,6 @@ int TableModel::columnCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : static_cast<int>(table_.columns.size());
 }
 
-// Words to the left, figures to the right.
-int TableModel::alignment(int column) const {
-  const bool words = table_.columns[static_cast<size_t>(column)].unit == Unit::kText;
-  return static_cast<int>(words ? Qt::AlignLeft : Qt::AlignRight) |
-         static_cast<int>(Qt::AlignVCenter);
-}
-
 QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
   const auto column = static_cast<size_t>(index.column());
@@ -61,7 +64,7 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
       return unit == Unit::kText ? QString::fromStdString(value_text(value, unit)).left(1000)
                                  : QVariant();
     case Qt::TextAlignmentRole:
-      return alignment(index.column());
+      return alignment(unit);
     default:
       return {};
   }
@@ -70,10 +73,71 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
 QVariant TableModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
   const TableColumn& column = table_.columns[static_cast<size_t>(section)];
-  if (role == Qt::TextAlignmentRole) return alignment(section);
+  if (role == Qt::TextAlignmentRole) return alignment(column.unit);
   if (role == Qt::ToolTipRole && !column.meaning.empty()) {
     return QString::fromStdString(column.meaning);
   }
+  return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
+}
+
+void HitsModel::set_hits(std::shared_ptr<const Session> session, Hits hits) {
+  task_.cancel();
+  beginResetModel();
+  session_ = std::move(session);
+  hits_.swap(hits);
+  endResetModel();
+  task_.let_go(std::move(hits));
+}
+
+Table HitsModel::table() const {
+  Table table{"Find", hit_columns(), {}};
+  for (size_t i = 0; i < shown_count(); ++i) {
+    const SliceRef ref = (*hits_)[i];
+    TableRow row{{}, ref, {}};
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      row.values.push_back(hit_value(*session_, ref, c));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+void HitsModel::sort(int column, Qt::SortOrder order) {
+  if (column < 0 || column >= columnCount() || !session_) return;
+  task_.start(
+      [session = session_, hits = hits_, column = static_cast<size_t>(column),
+       ascending = order == Qt::AscendingOrder](const std::atomic<bool>& cancelled) {
+        return sort_hits(*session, *hits, column, ascending, &cancelled);
+      },
+      [this](const Hits& hits) {
+        task_.let_go(std::exchange(hits_, hits));
+        // The layout stays as it is: told of a new one, a view looks at each row.
+        emit dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
+        emit sorted();
+      });
+}
+
+int HitsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(shown_count());
+}
+
+int HitsModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(hit_columns().size());
+}
+
+QVariant HitsModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
+  const auto column = static_cast<size_t>(index.column());
+  const Unit unit = hit_columns()[column].unit;
+  if (role == Qt::TextAlignmentRole) return alignment(unit);
+  if (role != Qt::DisplayRole && !(role == Qt::ToolTipRole && unit == Unit::kText)) return {};
+  return QString::fromStdString(value_text(hit_value(*session_, hit(index.row()), column), unit));
+}
+
+QVariant HitsModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
+  const TableColumn& column = hit_columns()[static_cast<size_t>(section)];
+  if (role == Qt::TextAlignmentRole) return alignment(column.unit);
   return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
 }
 

@@ -1,8 +1,12 @@
-// A Table as Qt's views want it, sorted by any column.
+// Tables as Qt's views want them: a Table sorted by any column, and the hits of a search.
 #pragma once
 
 #include <QAbstractTableModel>
+#include <algorithm>
+#include <memory>
 
+#include "viewer/models/find_results.h"
+#include "viewer/models/latest_task.h"
 #include "viewer/models/table.h"
 
 namespace redline::viewer {
@@ -29,11 +33,44 @@ class TableModel : public QAbstractTableModel {
 
  private:
   void sort_rows();
-  [[nodiscard]] int alignment(int column) const;
 
   Table table_;
   int sort_column_ = -1;
   Qt::SortOrder sort_order_ = Qt::DescendingOrder;
+};
+
+/// The hits of a search. A row holds a reference only; its words are made when it is shown. Ten
+/// million hits are sorted on a thread of their own, and the old order is shown meanwhile.
+class HitsModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  explicit HitsModel(QObject* parent = nullptr) : QAbstractTableModel(parent), task_(this) {}
+
+  void set_hits(std::shared_ptr<const Session> session, Hits hits);
+  [[nodiscard]] size_t size() const { return hits_->size(); }
+  /// Views look at each row they are given, so they get those that anybody would scroll to.
+  static constexpr size_t kMostShown = 1'000'000;
+  [[nodiscard]] size_t shown_count() const { return std::min(size(), kMostShown); }
+  [[nodiscard]] SliceRef hit(int row) const { return (*hits_)[static_cast<size_t>(row)]; }
+  /// What is shown.
+  [[nodiscard]] Table table() const;
+  /// Returns at once; sorted() follows.
+  void sort(int column, Qt::SortOrder order) override;
+
+  [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
+                                    int role) const override;
+
+ signals:
+  void sorted();
+
+ private:
+  std::shared_ptr<const Session> session_;
+  Hits hits_ = std::make_shared<const std::vector<SliceRef>>();
+  LatestTask task_;
 };
 
 }  // namespace redline::viewer

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>
+#include <QCoreApplication>
+#include <QSignalSpy>
+
+#include "viewer/models/test_trace.h"
 
 namespace redline::viewer {
 namespace {
@@ -44,5 +48,65 @@ TEST(TableModel, WordsStandLeftAndFiguresRight) {
   EXPECT_FALSE(model.headerData(2, Qt::Horizontal, Qt::DisplayRole).isValid());
 }
 
+class Hits : public ::testing::Test {
+ protected:
+  Hits() {
+    const FindResults found = find_results(*session_, Search(*session_, "gemm"));
+    model_.set_hits(session_, found.hits);
+  }
+  std::string cell(int row, int column) {
+    return model_.data(model_.index(row, column), Qt::DisplayRole).toString().toStdString();
+  }
+  void sort(int column, Qt::SortOrder order) {
+    QSignalSpy sorted(&model_, &HitsModel::sorted);
+    model_.sort(column, order);
+    EXPECT_TRUE(sorted.wait(20'000));
+  }
+
+  int argc_ = 1;
+  char name_[5] = "test";
+  char* argv_[2] = {name_, nullptr};
+  QCoreApplication qt_{argc_, argv_};
+  std::shared_ptr<const Session> session_ = std::make_shared<const Session>(two_ranks());
+  HitsModel model_;
+  QAbstractItemModelTester tester_{&model_, QAbstractItemModelTester::FailureReportingMode::Fatal};
+};
+
+TEST_F(Hits, SortBesideTheWindow) {
+  ASSERT_EQ(model_.rowCount(), 4);
+  sort(2, Qt::AscendingOrder);
+  EXPECT_EQ(cell(0, 2), "+50.000 µs");
+  EXPECT_EQ(cell(3, 2), "+160.000 µs");
+  const SliceRef first = model_.hit(0);
+  sort(2, Qt::DescendingOrder);
+  EXPECT_EQ(model_.hit(3), first);
+  sort(3, Qt::AscendingOrder);
+  EXPECT_EQ(cell(0, 3), "rank 0 · GPU 0 stream 7");
+  EXPECT_EQ(cell(3, 3), "rank 1 · GPU 0 stream 7");
+  EXPECT_EQ(model_.table().rows.size(), 4U);
+}
+
+TEST_F(Hits, TheFirstMillionIsShown) {
+  const size_t beyond = 7;
+  auto many = std::make_shared<std::vector<SliceRef>>(HitsModel::kMostShown + beyond,
+                                                      slice_named(*session_, 0, "gemm"));
+  many->back() = slice_named(*session_, 1, "gemm");
+  model_.set_hits(session_, many);
+  EXPECT_EQ(model_.rowCount(), static_cast<int>(HitsModel::kMostShown));
+  EXPECT_EQ(model_.size() - model_.shown_count(), beyond);
+  EXPECT_EQ(model_.hit(0).trace, 0U);
+  sort(3, Qt::DescendingOrder);
+  EXPECT_EQ(model_.hit(0).trace, 1U) << "all are sorted";
+}
+
+TEST_F(Hits, NewHitsEndASort) {
+  QSignalSpy sorted(&model_, &HitsModel::sorted);
+  model_.sort(1, Qt::AscendingOrder);
+  model_.set_hits(session_, std::make_shared<const std::vector<SliceRef>>());
+  EXPECT_FALSE(sorted.wait(50)) << "what was sorted is no longer there";
+  EXPECT_EQ(model_.rowCount(), 0);
+}
+
 }  // namespace
+
 }  // namespace redline::viewer

@@ -1,11 +1,13 @@
-// Which nanoseconds lie under which pixel.
+// Which nanoseconds lie under which pixel, and where the ruler's marks stand.
 //
-// Times are int64 nanoseconds because a double cannot tell neighbouring nanoseconds of unix time
-// apart; so the difference to the left edge is taken in integers first and only then scaled. Zoom
-// reaches from 1 ns to kMaxSpanNs over the width of the window.
+// Times are int64 nanoseconds: a double cannot tell neighbouring nanoseconds of unix time apart. So
+// the difference to the left edge is taken in integers first, and only then scaled to pixels. The
+// view can be zoomed from 1 ns to a year (kMaxSpanNs).
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace redline::viewer {
 
@@ -55,5 +57,17 @@ struct TimeAxis {
   /// Moved so that the middle of the view stays inside `bounds`: a user cannot get lost.
   [[nodiscard]] TimeAxis kept_near(TimeRange bounds) const;
 };
+
+/// A mark of the ruler.
+struct Tick {
+  int64_t time_ns = 0;
+  std::string label;  ///< empty for the small marks between
+};
+
+/// Marks at round distances (1, 2 or 5 times a power of ten). Labels are at least `label_pixels`
+/// apart and count from `zero_ns`: "+4 ms". They have as many digits as it takes for neighbours to
+/// differ at any zoom.
+[[nodiscard]] std::vector<Tick> ruler_ticks(const TimeAxis& axis, int64_t zero_ns,
+                                            int label_pixels);
 
 }  // namespace redline::viewer

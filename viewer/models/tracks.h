@@ -1,6 +1,8 @@
-// The left column: processes of each rank, and in them threads and streams, in reading order.
+// The left column: the processes of each rank, in them threads and streams, in reading order; and
+// what the user has changed about them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,5 +40,16 @@ struct TrackGroup {
 
 /// Names of the GPUs by index, from the JSON text of "deviceProperties"; empty where unknown.
 [[nodiscard]] std::vector<std::string> gpu_names(const std::string& device_properties_json);
+
+/// What the user has folded, hidden, pinned and moved. Groups and tracks stand here by keys that
+/// stay the same when tracks are added later, and from one run of the viewer to the next.
+struct Arrangement {
+  std::set<std::string> folded;
+  std::set<std::string> hidden;
+  std::vector<std::string> pinned;  ///< in the order of pinning
+  std::vector<std::string> order;   ///< of all groups and tracks; empty: as they come
+
+  bool operator==(const Arrangement&) const = default;
+};
 
 }  // namespace redline::viewer

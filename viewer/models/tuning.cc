@@ -12,7 +12,7 @@
 #include "tuner/study/study.h"
 #include "tuner/study/study_figures.h"
 #include "tuner/trial/words.h"
-#include "viewer/models/match_text.h"
+#include "viewer/models/format.h"
 
 namespace redline::viewer {
 namespace {

@@ -7,8 +7,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "viewer/models/arrangement.h"
 #include "viewer/models/session.h"
+#include "viewer/models/tracks.h"
 
 namespace redline::viewer {
 

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "viewer/models/comparison.h"
 #include "viewer/models/format.h"
+#include "viewer/models/report_tables.h"
 #include "viewer/widgets/details_pane.h"
 #include "viewer/widgets/help_dialog.h"
 #include "viewer/widgets/overview_pane.h"

@@ -5,7 +5,7 @@
 #include <QMainWindow>
 #include <QStackedWidget>
 
-#include "viewer/models/clocks.h"
+#include "viewer/models/session.h"
 #include "viewer/widgets/elided_label.h"
 #include "viewer/widgets/load_progress.h"
 #include "viewer/widgets/loader.h"

@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 
 #include "viewer/models/format.h"
-#include "viewer/models/load_report.h"
+#include "viewer/models/load.h"
 #include "viewer/models/view_file.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/qt_text.h"

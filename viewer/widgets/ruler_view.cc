@@ -6,7 +6,7 @@
 #include <QPainter>
 #include <cmath>
 
-#include "viewer/models/ruler.h"
+#include "viewer/models/time_axis.h"
 #include "viewer/widgets/note_dialog.h"
 
 namespace redline::viewer {

@@ -3,7 +3,6 @@
 
 #include <QTableView>
 
-#include "viewer/models/hits_model.h"
 #include "viewer/models/table_model.h"
 
 namespace redline::viewer {

@@ -1,6 +1,5 @@
 #include "viewer/widgets/tables_pane.h"
 
-#include "viewer/models/comparison.h"
 #include "viewer/models/report_tables.h"
 
 namespace redline::viewer {

@@ -10,11 +10,12 @@ namespace redline::trace {
 namespace {
 
 constexpr std::array kRules = {
-    dataloader_wait,         pageable_copies,   tensor_cores_unused, tf32_off,
-    float32_on_cpu,          layout_transposes, cudnn_benchmark_off, launch_bound,
-    synchronizing_calls,     tiny_operators,    cpu_oversubscribed,  low_gpu_utilization,
-    optimizer_per_parameter, memory_unused,     device_memory_full,  allocator_retries,
-    communication,
+    dataloader_wait,         pageable_copies,      tensor_cores_unused, tf32_off,
+    float32_on_cpu,          layout_transposes,    cudnn_benchmark_off, launch_bound,
+    synchronizing_calls,     tiny_operators,       cpu_oversubscribed,  low_gpu_utilization,
+    optimizer_per_parameter, memory_unused,        device_memory_full,  allocator_retries,
+    communication,           accumulation_reduces, data_parallel,       gpus_take_turns,
+    gpu_throttled,
 };
 
 constexpr double kHighSpeedup = 1.25;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "trace/advice/advice_rules.h"
@@ -7,6 +9,8 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kMostEvents = 5;
+constexpr int64_t kFewWorkers = 4;
+constexpr int64_t kManyWorkers = 16;
 
 }  // namespace
 
@@ -60,6 +64,11 @@ std::vector<EvidenceEvent> longest_idle_gaps(const Activity& activity) {
     events.push_back({SliceId::none(), gaps[i].begin_ns, gaps[i].end_ns, "GPU idle"});
   }
   return events;
+}
+
+std::string workers_knob(const Activity& activity) {
+  const int64_t cores = usable_cores(activity.trace()).value_or(kFewWorkers);
+  return fmt::format("num_workers=0..{}", std::clamp<int64_t>(cores, 1, kManyWorkers));
 }
 
 const DeviceProperties* properties_of(const Analysis& analysis, int32_t device) {

@@ -14,8 +14,10 @@ using redline::testing::kMs;
 using redline::testing::kUs;
 using redline::testing::on_stream;
 using redline::testing::TraceText;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -314,7 +316,67 @@ TEST(AdviceGpu, ManySmallCollectivesWantBuckets) {
               ::testing::HasSubstr("bucket_cap_mb"));
   EXPECT_THAT(detail(99, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
               ::testing::HasSubstr("no_sync"));
-  EXPECT_THAT(detail(99, "ncclDevKernel_AllGather_RING_LL"), ::testing::HasSubstr("prefetch"));
+  EXPECT_THAT(detail(99, "ncclDevKernel_AllGather_RING_LL"),
+              AllOf(HasSubstr("gather metrics"), Not(HasSubstr("prefetch"))));
+}
+
+TEST(AdviceGpu, OnlyAShardedModelIsToldToPrefetchShards) {
+  const auto detail = [](const char* beside) {
+    return only(advice_on(gpu_step(50 * kMs)
+                              .kernel("ncclDevKernel_AllGather_RING_LL", 60 * kMs, 80 * kMs,
+                                      on_stream(20))
+                              .kernel(beside, 80 * kMs, 95 * kMs, on_stream(20))),
+                "communication")
+        .detail;
+  };
+  EXPECT_THAT(detail("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), Not(HasSubstr("shard (")));
+  EXPECT_THAT(detail("ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"), HasSubstr("next shard"));
+  EXPECT_THAT(only(advice_on(gpu_step(50 * kMs)
+                                 .annotation("FSDP::all_gather (layers.0)", 10, 20)
+                                 .kernel("ncclDevKernel_AllGather_RING_LL", 60 * kMs, 95 * kMs,
+                                         on_stream(20))),
+                   "communication")
+                  .detail,
+              HasSubstr("next shard"));
+}
+
+TEST(AdviceGpu, DataParallelCopiesTheModelInEachStep) {
+  const auto text = [](const char* around, int64_t copy_ns) {
+    return gpu_step(50 * kMs)
+        .annotation(around, 10 * kMs, 90 * kMs)
+        .cpu_op("Broadcast", 11 * kMs, 11 * kMs + copy_ns);
+  };
+  const auto findings = advice_on(text("DataParallel.forward", 20 * kMs));
+  EXPECT_DOUBLE_EQ(*only(findings, "data_parallel").estimated_speedup, 1.25);
+  EXPECT_THAT(only(findings, "data_parallel").detail, HasSubstr("DistributedDataParallel"));
+  EXPECT_THAT(advice_on(text("DataParallel.forward", kMs)), Not(HasRule("data_parallel")));
+  EXPECT_THAT(advice_on(text("MyModel.forward", 20 * kMs)), Not(HasRule("data_parallel")));
+}
+
+TEST(AdviceGpu, GpusThatTakeTurns) {
+  const auto second_from = [](int64_t begin_ns) {
+    return gpu_step(40 * kMs).kernel("k", begin_ns, begin_ns + 40 * kMs, {.pid = "1", .tid = "9"});
+  };
+  const auto findings = advice_on(second_from(50 * kMs));
+  EXPECT_NEAR(*only(findings, "gpus_take_turns").estimated_speedup, 100.0 / 60, 0.001);
+  EXPECT_THAT(advice_on(second_from(20 * kMs)), Not(HasRule("gpus_take_turns")));
+  EXPECT_THAT(advice_on(gpu_step(40 * kMs)), Not(HasRule("gpus_take_turns")));
+}
+
+TEST(AdviceGpu, AGpuThatIsThrottled) {
+  const auto heat = [](const char* values) {
+    TraceText text = gpu_step(99 * kMs);
+    for (int i = 0; i < 4; ++i) {
+      text.event(
+          fmt::format(R"({{"ph": "C", "cat": "counter", "name": "GPU 0 throttled", "pid": 1, )"
+                      R"("tid": 0, "ts": {}, "args": {{"heat": {}}}}})",
+                      i * 25'000, values[i]));
+    }
+    return advice_on(text);
+  };
+  EXPECT_EQ(only(heat("0110"), "gpu_throttled").headline, "GPU 0 is slowed by heat");
+  EXPECT_THAT(only(heat("0110"), "gpu_throttled").detail, HasSubstr("50.0 % of the steps"));
+  EXPECT_THAT(heat("0000"), Not(HasRule("gpu_throttled")));
 }
 
 TEST(AdviceGpu, AStartUpIsNotJudgedAsTraining) {

@@ -108,10 +108,11 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
   Finding finding = finding_on("synchronizing_calls", activity, won_ns);
   finding.headline =
       fmt::format("The host waits for the GPU {} a step", format_ns(spent.per_step_ns));
-  finding.detail =
-      fmt::format("{} a step, most in {}: without waiting the host would launch ahead",
-                  format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
-                  reasons_of(activity, calls));
+  finding.detail = fmt::format(
+      "{} a step, most in {}: keep losses and metrics on the GPU (loss.detach()) and read "
+      "them every some steps",
+      format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
+      reasons_of(activity, calls));
   finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
   finding.events = longest(activity.trace(), calls);
@@ -169,7 +170,7 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
       format_count(count), format_ns(kStalledLaunchNs));
   finding.evidence.emplace_back("launches", static_cast<double>(count));
   finding.events = longest(trace, stalled);
-  finding.knob = "num_workers=0..16";
+  finding.knob = workers_knob(activity);
   return finding;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/format.h"
 #include "trace/advice/advice_rules.h"
@@ -14,6 +15,7 @@ constexpr double kCopyShare = 0.005;
 constexpr double kBusyShare = 0.8;
 constexpr double kWaitingShare = 0.5;  // of a worker that more often waits than computes
 constexpr double kFullMachine = 0.9;
+constexpr size_t kEnoughWaits = 8;  // of which one is few
 
 /// Mean of the samples of all "busy %" tracks whose names begin so (profiler/host/host_samples.h),
 /// as a share; none in traces without them.
@@ -54,6 +56,27 @@ void explain_workers(const Trace& trace, double share, Finding& finding) {
   }
 }
 
+// Few long waits among many short ones: an epoch begins with new workers, and nothing fetched
+// ahead.
+void explain_epoch_begins(const Activity& activity, std::span<const SliceId> waits,
+                          Finding& finding) {
+  if (waits.size() < kEnoughWaits) return;
+  std::vector<int64_t> lengths;
+  for (const SliceId wait : waits) lengths.push_back(duration_ns(activity.trace(), wait));
+  std::sort(lengths.rbegin(), lengths.rend());
+  const auto few = static_cast<std::ptrdiff_t>(waits.size() / kEnoughWaits);
+  const int64_t long_ns = std::accumulate(lengths.begin(), lengths.begin() + few, int64_t{0});
+  const int64_t all_ns = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+  if (static_cast<double>(long_ns) < kBusyShare * static_cast<double>(all_ns)) return;
+  finding.detail = fmt::format(
+      "{} of it in {} of {} waits, as where an epoch begins: persistent_workers=True keeps the "
+      "workers "
+      "from one epoch to the next",
+      format_percent(static_cast<double>(long_ns) / static_cast<double>(all_ns)), few,
+      waits.size());
+  finding.knob = "persistent_workers=off,on";
+}
+
 // Each copy with the call that made it: from pageable memory the host waits for it.
 std::vector<SliceId> with_launchers(const Activity& activity, std::span<const SliceId> copies) {
   std::vector<SliceId> all(copies.begin(), copies.end());
@@ -85,7 +108,8 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
     explain_workers(activity.trace(), part.share, finding);
   }
   finding.events = longest(activity.trace(), waits);
-  finding.knob = "num_workers=0..16";
+  finding.knob = workers_knob(activity);
+  if (!single) explain_epoch_begins(activity, waits, finding);
   return finding;
 }
 

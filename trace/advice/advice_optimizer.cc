@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "base/contains.h"
 #include "base/format.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
@@ -12,6 +14,19 @@ namespace {
 constexpr double kOptimizerShare = 0.02;
 constexpr int64_t kManyOperators = 50;  // a step
 
+// Those of torch.optim that can do all tensors at once. None: LBFGS and SparseAdam cannot.
+std::string cure_of(std::string_view annotation) {
+  const std::string_view of_class = annotation.substr(std::string_view("Optimizer.step#").size());
+  const std::string_view name = of_class.substr(0, of_class.find('.'));
+  constexpr std::array<std::string_view, 4> kFused = {"Adam", "AdamW", "SGD", "Adagrad"};
+  constexpr std::array<std::string_view, 8> kForeach = {
+      "Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"};
+  if (is_any(name, kFused)) return "give the optimizer fused=True, or foreach=True";
+  if (is_any(name, kForeach)) return "give the optimizer foreach=True";
+  if (name == "LBFGS" || name == "SparseAdam") return "";
+  return fmt::format("torch._foreach_add_ and its like in {} update all tensors in one call", name);
+}
+
 struct OptimizerCalls {
   int64_t operators = 0;
   bool many_tensors_at_once = false;
@@ -20,9 +35,11 @@ struct OptimizerCalls {
 OptimizerCalls calls_of(const Activity& activity) {
   const Trace& trace = activity.trace();
   const auto& parents = activity.analysis().host_tree.parent;
+  const auto& kinds = activity.analysis().host_tree.kinds_around;
   OptimizerCalls calls;
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category != Category::kCpuOp || !parents[slice.value]) return;
+    if ((kinds[slice.value] & kOptimizerName) == 0) return;  // in a closure
     if (deed_of(Category::kUserAnnotation, name_of(trace, parents[slice.value])) !=
         Deed::kOptimizer) {
       return;
@@ -54,11 +71,14 @@ std::pair<std::vector<SliceId>, std::vector<SliceId>> device_work(const Activity
 
 std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
   const auto annotations = activity.of(Deed::kOptimizer);
-  const Intervals host = activity.time_of(annotations);
+  const Intervals host =
+      subtract(activity.time_of(annotations), activity.analysis().host_tree.closures);
   if (StepShare(activity, total_ns(host)).share < kOptimizerShare) return std::nullopt;
   const OptimizerCalls calls = calls_of(activity);
   const int64_t operators = calls.operators / activity.step_count();
   if (operators < kManyOperators || calls.many_tensors_at_once) return std::nullopt;
+  const std::string cure = cure_of(name_of(activity.trace(), annotations.front()));
+  if (cure.empty()) return std::nullopt;
   const auto [own, others] = device_work(activity, host);
   const int64_t exposed_ns =
       total_ns(subtract(unite(host, activity.time_of(own)), activity.time_of(others)));
@@ -67,10 +87,8 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
   Finding finding = finding_on("optimizer_per_parameter", activity, exposed_ns);
   finding.headline =
       fmt::format("Optimizer: {} a step, one tensor at a time", format_ns(part.per_step_ns));
-  finding.detail = fmt::format(
-      "{} operators a step, {} of it: give the optimizer fused=True, or "
-      "foreach=True",
-      format_count(operators), format_percent(part.share));
+  finding.detail = fmt::format("{} operators a step, {} of it: {}", format_count(operators),
+                               format_percent(part.share), cure);
   finding.evidence.emplace_back("operators", static_cast<double>(operators));
   finding.events = longest(activity.trace(), annotations);
   return finding;

@@ -17,15 +17,38 @@ constexpr double kSkewShare = 0.10;
 constexpr int64_t kManyCalls = 100;        // a step
 constexpr int64_t kShortCallNs = 500'000;  // too short to reach the link's rate
 
+// FSDP's own ranges, or what it does in each step: gathers parameters and scatters gradients, most
+// of all that is communicated. A gather alone is a program's own, as of a metric.
+bool shards_parameters(const Analysis& analysis) {
+  const Trace& trace = *analysis.trace;
+  for (uint32_t i = 0; i < trace.string_count(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    if (name.starts_with("FSDP::") || name.starts_with("FullyShardedDataParallel.")) return true;
+  }
+  int64_t gather_ns = 0, scatter_ns = 0, all_ns = 0;
+  for (const Collective& row : analysis.communication.table) {
+    all_ns += row.total_ns;
+    if (row.kind == CollectiveKind::kAllGather) gather_ns += row.total_ns;
+    if (row.kind == CollectiveKind::kReduceScatter) scatter_ns += row.total_ns;
+  }
+  return gather_ns > 0 && scatter_ns > 0 && 2 * (gather_ns + scatter_ns) > all_ns;
+}
+
 // What cures it depends on which collective waits.
-std::string cure_of(const Collective& longest, int64_t calls_a_step, int64_t mean_ns) {
+std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean_ns) {
+  const Collective& longest = analysis.communication.table.front();
   const std::string_view name = longest.name;
   if (contains(name, "SendRecv") || contains(name, "AllToAll") || contains(name, "all_to_all")) {
     return "exchange the next batch's data while this one is computed";
   }
-  if (contains(name, "AllGather") || contains(name, "ReduceScatter") ||
-      contains(name, "all_gather") || contains(name, "reduce_scatter")) {
+  const bool gathers = longest.kind == CollectiveKind::kAllGather;
+  if ((gathers || longest.kind == CollectiveKind::kReduceScatter) && shards_parameters(analysis)) {
     return "prefetch the next shard (backward_prefetch, forward_prefetch), or shard less";
+  }
+  if (gathers) {
+    return "most in all_gather, of no sharded model: gather metrics and counts less often than "
+           "each "
+           "step, or keep ranks equally busy (who comes first waits here)";
   }
   if (calls_a_step >= kManyCalls && mean_ns < kShortCallNs) {
     return fmt::format(
@@ -34,6 +57,46 @@ std::string cure_of(const Collective& longest, int64_t calls_a_step, int64_t mea
         format_count(calls_a_step));
   }
   return "larger batches, or accumulation under no_sync(), need it less often";
+}
+
+// How often DistributedDataParallel ran forward in the step, if each time as many all-reduces
+// followed as the last time: then no_sync() is missing. An optimizer's step between them begins
+// another update, as of a GAN, and 0 is given.
+int64_t reduced_forwards(const Activity& activity, Interval step, std::span<const SliceId> forwards,
+                         std::span<const int64_t> reductions_ns) {
+  const Trace& trace = activity.trace();
+  std::vector<int64_t> begins;
+  for (const SliceId forward : forwards) {
+    const int64_t begin_ns = interval_of(trace, forward).begin_ns;
+    if (begin_ns >= step.begin_ns && begin_ns < step.end_ns) begins.push_back(begin_ns);
+  }
+  if (begins.size() < 2) return 0;
+  std::sort(begins.begin(), begins.end());
+  for (const SliceId update : activity.of(Deed::kOptimizer)) {
+    const int64_t begin_ns = interval_of(trace, update).begin_ns;
+    if (begin_ns > begins.front() && begin_ns < begins.back()) return 0;
+  }
+  const auto count = [&](int64_t begin_ns, int64_t end_ns) {
+    return std::lower_bound(reductions_ns.begin(), reductions_ns.end(), end_ns) -
+           std::lower_bound(reductions_ns.begin(), reductions_ns.end(), begin_ns);
+  };
+  const auto of_last = count(begins.back(), step.end_ns);
+  for (size_t i = 0; i + 1 < begins.size(); ++i) {
+    if (of_last == 0 || count(begins[i], begins[i + 1]) != of_last) return 0;
+  }
+  return static_cast<int64_t>(begins.size());
+}
+
+// When the process asked for each all-reduce, in order.
+std::vector<int64_t> reductions_of(const Activity& activity) {
+  std::vector<int64_t> times_ns;
+  for (const CollectiveCall& call : activity.analysis().communication.collectives.calls) {
+    if (call.kind != CollectiveKind::kAllReduce) continue;
+    const SliceId asked = call.launch ? call.launch : call.slice;
+    times_ns.push_back(interval_of(activity.trace(), asked).begin_ns);
+  }
+  std::sort(times_ns.begin(), times_ns.end());
+  return times_ns;
 }
 
 // The slices of the collective that took the most time.
@@ -67,14 +130,47 @@ std::optional<Finding> communication(const Activity& activity) {
   Finding finding = finding_on("communication", activity, exposed_ns);
   finding.headline =
       fmt::format("Communication: {} a step with nothing beside", format_ns(part.per_step_ns));
-  finding.detail = cure_of(analysis.communication.table.front(), count / activity.step_count(),
-                           count == 0 ? 0 : time_ns / count);
+  finding.detail =
+      cure_of(analysis, count / activity.step_count(), count == 0 ? 0 : time_ns / count);
   const int64_t step_part_ns = time_ns / activity.step_count();
   finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
   finding.knob = "batch_size=1..4096";
+  return finding;
+}
+
+std::optional<Finding> accumulation_reduces(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const StringId name = activity.trace().find_string("DistributedDataParallel.forward");
+  if (!name || analysis.communication.table.empty()) return std::nullopt;
+  std::vector<SliceId> forwards;
+  for_each_slice(activity.trace(), [&](SliceId slice, Category category) {
+    if (is_host_node(category) && activity.trace().slices().name[slice.value] == name) {
+      forwards.push_back(slice);
+    }
+  });
+  const std::vector<int64_t> reductions_ns = reductions_of(activity);
+  int64_t least = 0;
+  for (const Step& step : analysis.steps) {
+    const int64_t forwards_reduced = reduced_forwards(activity, step.host, forwards, reductions_ns);
+    if (forwards_reduced < 2) return std::nullopt;
+    least = least == 0 ? forwards_reduced : std::min(least, forwards_reduced);
+  }
+  const int64_t exposed_ns =
+      mean_exposed_ns(analysis.communication, analysis.steps) * activity.step_count();
+  const int64_t removable_ns = exposed_ns * (least - 1) / least;
+  const StepShare part(activity, removable_ns);
+  if (part.share <= kExposedShare) return std::nullopt;
+  Finding finding = finding_on("accumulation_reduces", activity, removable_ns);
+  finding.headline = fmt::format("Gradients are reduced {} times a step", least);
+  finding.detail = fmt::format(
+      "{} of the step; once is enough: all but the last backward pass of a step under `with "
+      "model.no_sync():`",
+      format_percent(part.share));
+  finding.evidence.emplace_back("reductions_a_step", static_cast<double>(least));
+  finding.events = longest(activity.trace(), forwards);
   return finding;
 }
 
@@ -96,8 +192,10 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   finding.estimated_speedup = speedup_without(late_ns, step_ns);
   finding.headline = fmt::format("Rank {} is late: others wait {} a step", *comparison.straggler,
                                  format_ns(late_ns));
-  finding.detail = fmt::format("{} of the step; look for uneven data, or a busier machine",
-                               format_percent(late_share));
+  finding.detail = fmt::format(
+      "{} of the step: give each rank as much data of the same lengths (DistributedSampler), or "
+      "look for a busier machine",
+      format_percent(late_share));
   finding.evidence = {{"rank", static_cast<double>(*comparison.straggler)},
                       {"removable_ns", static_cast<double>(late_ns)},
                       {"skew_ns", static_cast<double>(comparison.skew_ns)},

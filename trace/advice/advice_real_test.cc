@@ -27,9 +27,10 @@ class AdviceOnRealTraces : public ::testing::TestWithParam<Judged> {
   }
 };
 
-const std::vector<std::string> kKnobs = {"",       "batch_size",      "num_workers",   "amp",
-                                         "tf32",   "cudnn_benchmark", "channels_last", "pin_memory",
-                                         "compile"};
+const std::vector<std::string> kKnobs = {
+    "",        "batch_size",        "num_workers",   "amp",
+    "tf32",    "cudnn_benchmark",   "channels_last", "pin_memory",
+    "compile", "persistent_workers"};
 
 TEST_P(AdviceOnRealTraces, FindsWhatAnExpertWouldSay) {
   const std::string path = path_of(GetParam().trace);

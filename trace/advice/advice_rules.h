@@ -37,6 +37,11 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 // advice_optimizer.cc
 [[nodiscard]] std::optional<Finding> optimizer_per_parameter(const Activity& activity);
 
+// advice_devices.cc
+[[nodiscard]] std::optional<Finding> data_parallel(const Activity& activity);
+[[nodiscard]] std::optional<Finding> gpus_take_turns(const Activity& activity);
+[[nodiscard]] std::optional<Finding> gpu_throttled(const Activity& activity);
+
 // advice_memory.cc
 [[nodiscard]] std::optional<Finding> memory_unused(const Activity& activity);
 [[nodiscard]] std::optional<Finding> device_memory_full(const Activity& activity);
@@ -44,6 +49,7 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 
 // advice_ranks.cc
 [[nodiscard]] std::optional<Finding> communication(const Activity& activity);
+[[nodiscard]] std::optional<Finding> accumulation_reduces(const Activity& activity);
 [[nodiscard]] std::optional<Finding> straggler(const RankComparison& comparison,
                                                std::span<const Analysis* const> ranks);
 
@@ -70,6 +76,9 @@ struct StepShare {
 
 /// The longest times in the steps in which no device works, at most five.
 [[nodiscard]] std::vector<EvidenceEvent> longest_idle_gaps(const Activity& activity);
+
+/// "num_workers=0..8": up to the cores that the trace's machine has; where it does not say, few.
+[[nodiscard]] std::string workers_knob(const Activity& activity);
 
 /// What the trace says of the device; null where it does not.
 [[nodiscard]] const DeviceProperties* properties_of(const Analysis& analysis, int32_t device);

@@ -1,5 +1,6 @@
 #include "trace/advice/advice.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ TEST(Advice, DataLoaderWait) {
   ASSERT_THAT(findings, HasRule("dataloader_wait"));
   EXPECT_DOUBLE_EQ(*findings[0].estimated_speedup, 1.25);
   EXPECT_EQ(findings[0].severity, Severity::kHigh);
-  EXPECT_EQ(findings[0].knob, "num_workers=0..16");
+  EXPECT_EQ(findings[0].knob, "num_workers=0..4");
   EXPECT_EQ(findings[0].headline, "DataLoader: training waits 20.0 ms a step");
   ASSERT_EQ(findings[0].events.size(), 1);
   EXPECT_EQ(findings[0].events[0].name,
@@ -65,6 +66,55 @@ TEST(Advice, DataLoaderWaitTellsWhatTheWorkersDo) {
       "each sample");
   EXPECT_EQ(detail_with("40", "60"),
             "the workers compute 40.0 % of the time and wait else, as for the disk: more of them");
+}
+
+TEST(Advice, WorkersAreAsManyAsTheMachineHasCores) {
+  const auto knob = [](int cores) {
+    return advice_on(one_step()
+                         .top(fmt::format(R"("run": {{"machine": {{"usable_cores": {}}}}})", cores))
+                         .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                                     0, 20 * kMs))
+        .at(0)
+        .knob;
+  };
+  EXPECT_EQ(knob(2), "num_workers=0..2");
+  EXPECT_EQ(knob(64), "num_workers=0..16");
+}
+
+TEST(Advice, WaitsWhereAnEpochBegins) {
+  const auto knob = [](int64_t first_ns, int64_t other_ns) {
+    TraceText text = one_step();
+    for (int i = 0; i < 10; ++i) {
+      const int64_t begin_ns = i * 10 * kMs;
+      text.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", begin_ns,
+                      begin_ns + (i == 4 ? first_ns : other_ns));
+    }
+    return advice_on(text).at(0).knob;
+  };
+  EXPECT_EQ(knob(9 * kMs, kMs / 20), "persistent_workers=off,on");
+  EXPECT_EQ(knob(2 * kMs, 2 * kMs), "num_workers=0..4");
+}
+
+TEST(Advice, AccumulationThatReducesEachTime) {
+  const auto accumulating = [](bool each_time, bool updates_between) {
+    TraceText text = one_step().rank(0, 2);
+    for (int i = 0; i < 2; ++i) {
+      const int64_t begin_ns = i * 50 * kMs;
+      text.annotation("DistributedDataParallel.forward", begin_ns, begin_ns + 10 * kMs);
+      if (updates_between) {
+        text.annotation("Optimizer.step#SGD.step", begin_ns + 45 * kMs, begin_ns + 46 * kMs);
+      }
+      if (i == 0 && !each_time) continue;
+      text.slice("user_annotation", "gloo:all_reduce", begin_ns + 20 * kMs, begin_ns + 40 * kMs,
+                 {.tid = "2"});
+    }
+    return advice_on(text);
+  };
+  const auto findings = accumulating(true, false);
+  EXPECT_THAT(findings, Contains(AllOf(Field(&Finding::rule, "accumulation_reduces"),
+                                       Field(&Finding::detail, HasSubstr("no_sync()")))));
+  EXPECT_THAT(accumulating(false, false), Not(HasRule("accumulation_reduces")));
+  EXPECT_THAT(accumulating(true, true), Not(HasRule("accumulation_reduces")));
 }
 
 TEST(Advice, Communication) {
@@ -122,6 +172,45 @@ TEST(Advice, OptimizerPerParameter) {
   EXPECT_THAT(advice_on(optimizer(10, "aten::mul_")), Not(HasRule("optimizer_per_parameter")));
   EXPECT_THAT(advice_on(optimizer(100, "aten::_foreach_mul_")),
               Not(HasRule("optimizer_per_parameter")));
+}
+
+TEST(Advice, OptimizersAreToldWhatTheyCanDo) {
+  const auto advice = [](const std::string& name) {
+    TraceText text = one_step().annotation("Optimizer.step#" + name, 50 * kMs, 70 * kMs);
+    for (int i = 0; i < 100; ++i) {
+      text.cpu_op("aten::mul_", 50 * kMs + i * 100'000, 50 * kMs + i * 100'000 + 90'000);
+    }
+    return advice_on(text);
+  };
+  const auto cure = [](const std::string& text) {
+    return Contains(AllOf(Field(&Finding::rule, "optimizer_per_parameter"),
+                          Field(&Finding::detail, HasSubstr(text))));
+  };
+  EXPECT_THAT(advice("SGD.step"), cure("fused=True, or foreach=True"));
+  EXPECT_THAT(advice("RMSprop.step"), cure("give the optimizer foreach=True"));
+  EXPECT_THAT(advice("Lion.step"), cure("torch._foreach_add_ and its like in Lion"));
+  EXPECT_THAT(advice("LBFGS.step"), Not(HasRule("optimizer_per_parameter")));
+}
+
+TEST(Advice, WhatAClosureDoesIsNoUpdate) {
+  const auto with_closure = [](int updates) {
+    TraceText text = one_step().annotation("Optimizer.step#AdamW.step", 0, 90 * kMs);
+    for (int i = 0; i < 100; ++i) {
+      const int64_t begin_ns = i * 400'000;
+      text.cpu_op("aten::linear", begin_ns, begin_ns + 390'000, {.args = "\"Sequence number\": 7"});
+    }
+    text.cpu_op("AddmmBackward0", 40 * kMs, 70 * kMs);
+    for (int i = 0; i < updates; ++i) {
+      text.cpu_op("aten::mul_", 70 * kMs + i * 100'000, 70 * kMs + i * 100'000 + 90'000);
+    }
+    return text;
+  };
+  EXPECT_THAT(advice_on(with_closure(10)), Not(HasRule("optimizer_per_parameter")));
+  const auto findings = advice_on(with_closure(100));
+  EXPECT_THAT(findings,
+              Contains(AllOf(Field(&Finding::rule, "optimizer_per_parameter"),
+                             Field(&Finding::headline, HasSubstr("20.0 ms a step")),
+                             Field(&Finding::detail, HasSubstr("100 operators a step")))));
 }
 
 TEST(Advice, StragglerIsTheRankThatWaitsLeast) {

@@ -126,6 +126,14 @@ std::optional<double> samples_per_step(const Trace& trace) {
   return samples && *samples > 0 ? samples : std::nullopt;
 }
 
+std::optional<int64_t> usable_cores(const Trace& trace) {
+  const auto machine = recorder_value(trace, "run", "machine");
+  if (!machine.is_object()) return std::nullopt;
+  const auto cores = machine.find("usable_cores");
+  if (cores == machine.end() || !cores->is_number_integer()) return std::nullopt;
+  return cores->get<int64_t>();
+}
+
 int64_t dropped_events(const Trace& trace) {
   const double lost = recorder_number(trace, "redline", "dropped").value_or(0);
   const double beyond_limit =

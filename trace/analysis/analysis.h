@@ -56,6 +56,9 @@ struct Analysis {
 /// N}).
 [[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
 
+/// Cores that the recorded process could run on ("run": {"machine": {"usable_cores": N}}).
+[[nodiscard]] std::optional<int64_t> usable_cores(const Trace& trace);
+
 /// Events that the recorder or the writer's size limit dropped, as the trace says itself
 /// ("redline":
 /// {"dropped": N}, "redline_size_limit": {"dropped_events": N}).

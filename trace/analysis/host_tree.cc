@@ -64,10 +64,42 @@ class Builder {
   HostTree tree_;
 };
 
+bool is_inside(Interval inner, Interval outer) {
+  return outer.begin_ns <= inner.begin_ns && inner.end_ns <= outer.end_ns;
+}
+
+// Takes the optimizer's step from around what its closure did.
+void leave_closures(const Trace& trace, const NameKinds& names, HostTree& tree) {
+  IntervalCursor closures(tree.closures);
+  for_each_slice(trace, [&](SliceId slice, Category) {
+    uint8_t& kinds = tree.kinds_around[slice.value];
+    const Interval interval = interval_of(trace, slice);
+    if ((kinds & kOptimizerName) == 0) return;
+    const auto closure = closures.behind(interval.begin_ns);
+    if (closure == tree.closures.end() || closure->begin_ns > interval.begin_ns) return;
+    SliceId at =
+        is_host_node(trace.slices().category[slice.value]) ? slice : tree.parent[slice.value];
+    while (at && !names.is(trace.slices().name[at.value], kOptimizerName))
+      at = tree.parent[at.value];
+    const bool is_within = at && is_inside(interval_of(trace, at), *closure);
+    if (!is_within) kinds = static_cast<uint8_t>(kinds & ~kOptimizerName);
+  });
+}
+
 }  // namespace
 
+Intervals HostTree::without_closures(Interval annotation) const {
+  IntervalCursor cursor(closures);
+  const auto closure = cursor.behind(annotation.begin_ns);
+  const bool is_within = closure != closures.end() && is_inside(annotation, *closure);
+  return is_within ? Intervals{annotation} : subtract({annotation}, closures);
+}
+
 HostTree build_host_tree(const Trace& trace, const NameKinds& names) {
-  return Builder(trace, names).build();
+  HostTree tree = Builder(trace, names).build();
+  tree.closures = find_optimizer_closures(trace, names, tree);
+  if (!tree.closures.empty()) leave_closures(trace, names, tree);
+  return tree;
 }
 
 std::vector<int64_t> self_times_ns(const Trace& trace, const HostTree& tree) {

@@ -28,7 +28,14 @@ Gathered gather_host(const Trace& trace, const HostTree& tree, const Intervals& 
     const SliceId parent = tree.parent[slice.value];
     const bool is_inside = parent && categories[parent.value] == Category::kCpuOp &&
                            phase_of(tree.kinds_around[parent.value]) == phase;
-    if (!is_inside) host[static_cast<size_t>(*phase)].add(interval_of(trace, slice));
+    if (is_inside) return;
+    if (*phase != Phase::kOptimizer || tree.closures.empty()) {
+      host[static_cast<size_t>(*phase)].add(interval_of(trace, slice));
+      return;
+    }
+    for (const Interval& part : tree.without_closures(interval_of(trace, slice))) {
+      host[static_cast<size_t>(*phase)].add(part);
+    }
   });
   return host;
 }

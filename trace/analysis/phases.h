@@ -27,10 +27,10 @@ struct PhaseTime {
 using PhaseTimes = std::array<PhaseTime, kPhaseCount>;
 
 /// An operator belongs to the optimizer inside an "Optimizer.step#…" or "Optimizer.zero_grad#…"
-/// annotation, else to the backward pass inside a node of autograd's graph, else to the forward
-/// pass (not so the DataLoader's and collectives' own). While the backward pass runs on autograd's
-/// threads, the thread that waits for it counts for no phase. None where neither a backward pass
-/// nor an optimizer is in the steps.
+/// annotation but not in the closure that the step was given, else to the backward pass inside a
+/// node of autograd's graph, else to the forward pass (not so the DataLoader's and collectives'
+/// own). While the backward pass runs on autograd's threads, the thread that waits for it counts
+/// for no phase. None where neither a backward pass nor an optimizer is in the steps.
 [[nodiscard]] std::optional<PhaseTimes> phase_times(const Trace& trace, const DeviceTable& table,
                                                     const HostTree& tree,
                                                     const std::vector<Step>& steps);

@@ -1,5 +1,6 @@
 #include "trace/analysis/phases.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/parsed_trace.h"
@@ -69,6 +70,61 @@ TEST(Phases, AreMeansOfTheSteps) {
                                     .cpu_op("MulBackward0", 3000, 4000));  // after the steps
   ASSERT_TRUE(phases);
   EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, (100 + 300) / 2);
+}
+
+// Autograd numbers the operators that it records: those of the forward pass, not those of the
+// update.
+Row recorded(int number) { return {.args = fmt::format("\"Sequence number\": {}", number)}; }
+
+TEST(Phases, AClosureIsForwardAndBackwardWithinTheOptimizersStep) {
+  const auto phases = phases_of(
+      TraceText()
+          .step(0, 0, 4000)
+          .annotation("Optimizer.step#LBFGS.step", 0, 3000)
+          .annotation("Optimizer.zero_grad#LBFGS.zero_grad", 50, 90)
+          .cpu_op("aten::linear", 100, 400, recorded(1))
+          .cpu_op("aten::addmm", 150, 350, recorded(2))
+          .cpu_op("aten::ones_like", 410, 420)
+          .cpu_op("autograd::engine::evaluate_function: AddmmBackward0", 500, 900, recorded(2))
+          .cpu_op("aten::mm", 520, 800)
+          .cpu_op("aten::add_", 1000, 1200)
+          .cpu_op("aten::linear", 1300, 1500, recorded(3))
+          .cpu_op("autograd::engine::evaluate_function: AddmmBackward0", 1600, 1900, recorded(3))
+          .cpu_op("aten::add_", 2000, 2900));
+  ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kForward).host_ns, 300 + 10 + 200);
+  EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, 400 + 300);
+  EXPECT_EQ(of(*phases, Phase::kOptimizer).host_ns, 3000 - (900 - 100) - (1900 - 1300));
+}
+
+TEST(Phases, AClosuresBackwardPassMayRunOnAnotherThread) {
+  const auto phases = phases_of(
+      TraceText()
+          .step(0, 0, 3000)
+          .annotation("Optimizer.step#AdamW.step", 0, 2000)
+          .cpu_op("aten::linear", 100, 400, recorded(1))
+          .runtime("cudaLaunchKernel", 200, 210, 1)
+          .cpu_op("autograd::engine::evaluate_function: AddmmBackward0", 500, 900, {.tid = "2"})
+          .cpu_op("aten::_foreach_add_", 1000, 1900)
+          .runtime("cudaLaunchKernel", 1100, 1110, 2)
+          .kernel("gemm", 300, 600, on_stream(7, 1))
+          .kernel("add", 1200, 1250, on_stream(7, 2)));
+  ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kForward).host_ns, 300);
+  EXPECT_EQ(of(*phases, Phase::kForward).device_ns, 300);
+  EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, 400);
+  EXPECT_EQ(of(*phases, Phase::kOptimizer).host_ns, 2000 - 800);
+  EXPECT_EQ(of(*phases, Phase::kOptimizer).device_ns, 50);
+}
+
+TEST(Phases, AnOptimizerInBackwardHooksHasNoClosure) {
+  const auto phases = phases_of(TraceText()
+                                    .step(0, 0, 1000)
+                                    .cpu_op("torch::autograd::AccumulateGrad", 100, 900)
+                                    .annotation("Optimizer.step#SGD.step", 200, 800)
+                                    .cpu_op("aten::add_", 300, 400, recorded(4)));
+  ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kOptimizer).host_ns, 600);
 }
 
 TEST(Phases, InferenceHasNone) {

@@ -1,0 +1,155 @@
+// What goes on between several GPUs of one process, and what slows a GPU down from outside.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/contains.h"
+#include "base/format.h"
+#include "trace/advice/advice_rules.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kReplicationShare = 0.02;
+constexpr double kWorkingShare = 0.10;  // of the step: a GPU that does less takes no turn
+constexpr double kTogetherShare = 0.10;
+constexpr double kThrottledShare = 0.10;
+
+// What torch.nn.DataParallel does in each step: the model to all GPUs, the batch in parts, and
+// back.
+std::vector<SliceId> replication_calls(const Activity& activity) {
+  constexpr std::array<std::string_view, 6> kCalls = {
+      "Broadcast", "BroadcastBackward", "Scatter", "ScatterBackward", "Gather", "GatherBackward"};
+  const Trace& trace = activity.trace();
+  const StringId forward = trace.find_string("DataParallel.forward");
+  bool is_data_parallel = false;
+  std::vector<SliceId> calls;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_host_node(category)) return;
+    if (forward && trace.slices().name[slice.value] == forward) is_data_parallel = true;
+    if (is_any(name_of(trace, slice), kCalls)) calls.push_back(slice);
+  });
+  return is_data_parallel ? calls : std::vector<SliceId>();
+}
+
+struct DeviceTime {
+  int32_t device = 0;
+  Intervals busy;  // in the steps
+};
+
+std::vector<DeviceTime> times_of_devices(const Activity& activity) {
+  std::vector<DeviceTime> times;
+  const DeviceTable& table = activity.analysis().device_work;
+  for (size_t i = 0; i < table.streams.size();) {
+    const int32_t device = table.streams[i].device;
+    Coverage busy(activity.steps());
+    for (; i < table.streams.size() && table.streams[i].device == device; ++i) {
+      for (const DeviceWork& work : table.of(table.streams[i])) busy.add(work.interval);
+    }
+    times.push_back({device, busy.take()});
+    const double worked = StepShare(activity, total_ns(times.back().busy)).share;
+    if (worked < kWorkingShare) times.pop_back();
+  }
+  return times;
+}
+
+// The share of the steps in which a track of the recorder's counters is above 0; each value holds
+// to the next one.
+int64_t time_above_zero_ns(const Activity& activity, const Counter& counter) {
+  std::vector<Interval> above;
+  for (size_t i = 0; i < counter.value.size(); ++i) {
+    if (counter.value[i] <= 0) continue;
+    const bool is_last = i + 1 == counter.value.size();
+    above.push_back(
+        {counter.time_ns[i], is_last ? activity.trace().end_ns() : counter.time_ns[i + 1]});
+  }
+  return total_ns(intersect(activity.steps(), merge(std::move(above))));
+}
+
+}  // namespace
+
+std::optional<Finding> data_parallel(const Activity& activity) {
+  const std::vector<SliceId> calls = replication_calls(activity);
+  if (calls.empty()) return std::nullopt;
+  const int64_t time_ns = total_ns(activity.time_of(calls));
+  const StepShare part(activity, time_ns);
+  if (part.share < kReplicationShare) return std::nullopt;
+  Finding finding = finding_on("data_parallel", activity, time_ns);
+  finding.headline =
+      fmt::format("DataParallel copies the model: {} a step", format_ns(part.per_step_ns));
+  finding.detail = fmt::format(
+      "{} of the step, in one process for all GPUs: DistributedDataParallel under torchrun has a "
+      "process a GPU and copies nothing",
+      format_percent(part.share));
+  finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
+  finding.events = longest(activity.trace(), calls);
+  return finding;
+}
+
+// One process, two GPUs and more, of which each waits for the other: layers on different GPUs.
+std::optional<Finding> gpus_take_turns(const Activity& activity) {
+  const std::vector<DeviceTime> times = times_of_devices(activity);
+  if (times.size() < 2) return std::nullopt;
+  Intervals any, together;
+  int64_t longest_ns = 0;
+  for (const DeviceTime& time : times) {
+    together = unite(together, intersect(any, time.busy));
+    any = unite(any, time.busy);
+    longest_ns = std::max(longest_ns, total_ns(time.busy));
+  }
+  const auto any_ns = static_cast<double>(total_ns(any));
+  const auto together_share = static_cast<double>(total_ns(together)) / any_ns;
+  if (together_share > kTogetherShare) return std::nullopt;
+  Finding finding = finding_on("gpus_take_turns", activity, total_ns(any) - longest_ns);
+  finding.headline = fmt::format("{} GPUs work in turn, not together", times.size());
+  finding.detail = fmt::format(
+      "two of them work at once for {} of their time: cut the batch into micro-batches "
+      "(torch.distributed.pipelining), or have each GPU train the whole model (DDP, FSDP)",
+      format_percent(together_share));
+  finding.evidence.emplace_back("gpus", static_cast<double>(times.size()));
+  finding.evidence.emplace_back("together_share", together_share);
+  finding.events = longest_idle_gaps(activity);
+  if (finding.events.empty()) {
+    const Interval first = times.front().busy.front();
+    finding.events.push_back({SliceId::none(), first.begin_ns, first.end_ns,
+                              fmt::format("GPU {} alone", times.front().device)});
+  }
+  return finding;
+}
+
+// By the counters "GPU 0 throttled: heat" (profiler/host/gpu_samples.h).
+std::optional<Finding> gpu_throttled(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  const Counter* worst = nullptr;
+  int64_t worst_ns = 0;
+  for (const Counter& counter : trace.counters()) {
+    const std::string_view name = trace.string(counter.name);
+    if (!name.starts_with("GPU ") || !contains(name, " throttled: ")) continue;
+    const int64_t time_ns = time_above_zero_ns(activity, counter);
+    if (time_ns <= worst_ns) continue;
+    worst = &counter;
+    worst_ns = time_ns;
+  }
+  const StepShare part(activity, worst_ns);
+  if (worst == nullptr || part.share < kThrottledShare) return std::nullopt;
+  const std::string_view name = trace.string(worst->name);
+  const size_t at = name.find(" throttled: ");
+  Finding finding;
+  finding.rule = "gpu_throttled";
+  finding.headline = fmt::format("{} is slowed by {}", name.substr(0, at), name.substr(at + 12));
+  finding.detail = fmt::format(
+      "for {} of the steps its clocks were lowered: look at cooling and the power limit "
+      "(nvidia-smi -q "
+      "-d PERFORMANCE); autotune --objective energy finds what does more per joule",
+      format_percent(part.share));
+  finding.evidence = {{"throttled_share", part.share}};
+  const auto first = std::find_if(worst->value.begin(), worst->value.end(),
+                                  [](double value) { return value > 0; });
+  const int64_t since_ns = worst->time_ns[static_cast<size_t>(first - worst->value.begin())];
+  finding.events = {{SliceId::none(), since_ns, since_ns, std::string(name)}};
+  return finding;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <map>
+
+#include "trace/analysis/host_tree.h"
+#include "trace/model/args.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+enum class Part : uint8_t { kForward, kBackward, kUpdate };
+
+struct Piece {
+  Interval interval;
+  Part part = Part::kUpdate;
+};
+
+class Finder {
+ public:
+  Finder(const Trace& trace, const NameKinds& names, const HostTree& tree)
+      : trace_(trace), names_(names), tree_(tree) {}
+
+  Intervals find() {
+    collect_backward();
+    if (backward_.empty()) return {};
+    collect_steps();
+    if (steps_.empty()) return {};
+    collect_pieces();
+    std::vector<Interval> closures;
+    for (const auto& [step, pieces] : steps_) add_closures(pieces, closures);
+    return merge(std::move(closures));
+  }
+
+ private:
+  [[nodiscard]] bool is(SliceId slice, NameKind kind) const {
+    return names_.is(trace_.slices().name[slice.value], kind);
+  }
+
+  [[nodiscard]] bool is_around(SliceId slice, uint8_t kinds) const {
+    const SliceId parent = tree_.parent[slice.value];
+    return parent && (tree_.kinds_around[parent.value] & kinds) != 0;
+  }
+
+  // On all threads: a backward pass on a GPU has one of its own, for which the step waits.
+  void collect_backward() {
+    std::vector<Interval> nodes;
+    for_each_slice(trace_, [&](SliceId slice, Category category) {
+      if (is_host_node(category) && is(slice, kBackwardName)) {
+        nodes.push_back(interval_of(trace_, slice));
+      }
+    });
+    backward_ = merge(std::move(nodes));
+  }
+
+  void collect_steps() {
+    for_each_slice(trace_, [&](SliceId slice, Category category) {
+      if (!is_host_node(category) || !is(slice, kOptimizerName)) return;
+      // A step within a backward pass is that of an optimizer in backward hooks.
+      if (is_around(slice, kOptimizerName | kBackwardName)) return;
+      const Interval interval = interval_of(trace_, slice);
+      if (total_within_ns(backward_, interval) > 0) steps_[slice];
+    });
+  }
+
+  // The outermost operators within each step, and the backward passes beside them.
+  void collect_pieces() {
+    for_each_slice(trace_, [&](SliceId slice, Category category) {
+      if (category != Category::kCpuOp || is(slice, kBackwardName)) return;
+      if ((tree_.kinds_around[slice.value] & kOptimizerName) == 0) return;
+      if (is_around(slice, kBackwardName)) return;
+      const auto step = steps_.find(step_around(slice));
+      if (step == steps_.end()) return;
+      const bool recorded_by_autograd = Args(trace_, slice).integer("Sequence number").has_value();
+      step->second.push_back(
+          {interval_of(trace_, slice), recorded_by_autograd ? Part::kForward : Part::kUpdate});
+    });
+    for (auto& [step, pieces] : steps_) {
+      for (const Interval& part : intersect(backward_, {interval_of(trace_, step)})) {
+        pieces.push_back({part, Part::kBackward});
+      }
+      std::sort(pieces.begin(), pieces.end(), [](const Piece& left, const Piece& right) {
+        return left.interval.begin_ns < right.interval.begin_ns;
+      });
+    }
+  }
+
+  // None where an operator or another of the optimizer's annotations lies between.
+  [[nodiscard]] SliceId step_around(SliceId slice) const {
+    SliceId at = tree_.parent[slice.value];
+    while (at && !is(at, kOptimizerName)) {
+      if (trace_.slices().category[at.value] == Category::kCpuOp) return {};
+      at = tree_.parent[at.value];
+    }
+    return at;
+  }
+
+  // From the first forward operator to the end of the backward pass. Operators that autograd does
+  // not record lie between these two (the gradient of the loss), but none between two nodes of
+  // autograd.
+  static void add_closures(const std::vector<Piece>& pieces, std::vector<Interval>& closures) {
+    std::optional<int64_t> forward_ns;
+    bool is_open = false;
+    for (const Piece& piece : pieces) {
+      if (piece.part == Part::kForward) {
+        if (!forward_ns) forward_ns = piece.interval.begin_ns;
+      } else if (piece.part == Part::kUpdate) {
+        is_open = is_open && forward_ns;
+      } else {
+        if (!is_open) closures.push_back({forward_ns.value_or(piece.interval.begin_ns), 0});
+        closures.back().end_ns = piece.interval.end_ns;
+        is_open = true;
+        forward_ns.reset();
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const NameKinds& names_;
+  const HostTree& tree_;
+  Intervals backward_;
+  std::map<SliceId, std::vector<Piece>> steps_;
+};
+
+}  // namespace
+
+Intervals find_optimizer_closures(const Trace& trace, const NameKinds& names,
+                                  const HostTree& tree) {
+  return Finder(trace, names, tree).find();
+}
+
+}  // namespace redline::trace

@@ -27,6 +27,7 @@ from redline._torch_settings import note_autocast
 
 # Keys of REDLINE_RECORD that are no options of redline_prepare().
 _NOT_THE_RECORDERS = {"schedule", "ranks", "step_marker"}
+_USAGE_ERROR = 2  # the exit status of argparse and click
 _UNSCHEDULED = {"skip_first": 0, "wait": 0, "warmup": 0, "active": 1, "repeat": 0}
 
 
@@ -73,8 +74,11 @@ class AutomaticRecording:
         self._step = 0
         self._action = self._action_of(0)
         self._script_marks_steps = False
+        self._unmarked_steps = None  # of the optimizer since the script's profiler started, until its step()
         self._whole_run = False
+        self.exit_status = None
         self._works = False
+        self._first_step_is_open = False
         self._told_of_fork = False
         self._exporter = None
         self._ending = False
@@ -93,7 +97,7 @@ class AutomaticRecording:
             watch_script_profiler(
                 self.profiler_started, self.profiler_stepped, self.profiler_stopped
             )
-        watch_data_loaders(self._samples)
+        watch_data_loaders(self._samples, self.batch_fetched)
         self._model_calls = ModelCalls(self.model_called)
         if not is_spawned:
             self._begin_whole_run()
@@ -108,8 +112,15 @@ class AutomaticRecording:
         note_autocast()
         if self._whole_run:
             describe_job(self._recorder)
+            self._open_first_step()
         elif self._step == 0:
             self._begin_whole_run()
+            self._open_first_step()
+
+    @never_harm
+    def batch_fetched(self):
+        """A DataLoader is asked for its next batch."""
+        self._open_first_step()
 
     def optimizer_stepped(self):
         if os.getpid() == self.process:
@@ -121,6 +132,11 @@ class AutomaticRecording:
 
     @never_harm
     def _optimizer_stepped(self):
+        if self._unmarked_steps is not None:
+            self._unmarked_steps += 1
+            if self._unmarked_steps == 1:  # its step() may follow
+                return
+            self._unmarked_steps = None
         if not self._script_marks_steps:
             self._next_step()
 
@@ -130,15 +146,19 @@ class AutomaticRecording:
 
     @never_harm
     def profiler_started(self):
+        """Its step() marks the steps from now on, unless two steps of the optimizer show that nobody calls it."""
         self._close_step()
-        self._script_marks_steps = True
+        self._unmarked_steps = 0
 
     @never_harm
     def profiler_stepped(self):
+        self._unmarked_steps = None
+        self._script_marks_steps = True
         self._next_step()
 
     @never_harm
     def profiler_stopped(self):
+        self._unmarked_steps = None
         self._script_marks_steps = False
 
     @never_harm
@@ -215,7 +235,11 @@ class AutomaticRecording:
         self._prepare()
         self._start()
         self._whole_run = True
-        if records(self._action):
+
+    def _open_first_step(self):
+        """Not before the first batch or call of a model: imports and set-up are no part of the step."""
+        if self._whole_run and self._step == 0 and not self._first_step_is_open and records(self._action):
+            self._first_step_is_open = True
             self._open_step()
 
     def _leave_whole_run(self):
@@ -241,7 +265,8 @@ class AutomaticRecording:
         describe_job(self._recorder)
         self._stop()
         only_launched_others = not self._works and self.notes.another_process_recorded()
-        if only_launched_others or self._recorder.stats().events_recorded == 0:
+        refused_its_arguments = not self._works and self.exit_status == _USAGE_ERROR
+        if only_launched_others or refused_its_arguments or self._recorder.stats().events_recorded == 0:
             self._recorder.discard()
             return
         self._ready()
@@ -273,6 +298,14 @@ class AutomaticRecording:
 
     def _open_step(self):
         self._recorder.begin_step(self._step, is_drawn=self._script_marks_steps)
+        self._tell_samples_to_a_capture()
+
+    def _tell_samples_to_a_capture(self):
+        """`redline trigger` may record right now, which nobody tells us."""
+        samples = self._samples.typical()
+        if samples and not records(self._action):
+            with contextlib.suppress(RecorderError):
+                self._recorder.add_metadata("redline", {"samples_per_step": samples * world_size()})
 
     def _close_step(self):
         self._recorder.end_step()

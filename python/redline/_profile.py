@@ -83,6 +83,7 @@ class profile:
         self._marks_steps = schedule is not None
         self._preset_metadata = {}
         self._failed = False
+        self._told_of_step = False
         self._events = None  # of the stopped window, once somebody asked
         self._earlier_events = ()  # of the windows before, where acc_events keeps them
         self._recorder = recorder()
@@ -113,8 +114,14 @@ class profile:
         self._open_step()
 
     def step(self):
-        """The next step of the training loop begins."""
-        self._require_running("step")
+        """The next step of the training loop begins. Outside the running profile, as after its `with`
+        block, it does nothing but warn once."""
+        if not self._is_running():
+            if not self._told_of_step:
+                self._told_of_step = True
+                warnings.warn("redline: profile.step() outside the running profile records nothing: call it "
+                              "once in each iteration within the `with` block", stacklevel=2)
+            return
         self._close_step()
         previous = self.current_action
         self.step_num += 1
@@ -218,8 +225,11 @@ class profile:
             raise ValueError("profile: a schedule cannot return DEVICE_STOPPED, torch.profiler's own mark")
         return action
 
+    def _is_running(self):
+        return _running is not None and _running() is self
+
     def _require_running(self, call):
-        if _running is None or _running() is not self:
+        if not self._is_running():
             raise RecorderError(f"profile.{call}: this profile is not running. Call start() first.")
 
     def _transit(self, previous, current):

@@ -42,6 +42,7 @@ def install():
         return
     _recording.watch(is_spawned(sys.orig_argv))
     atexit.register(_recording.finish)
+    _note_exit_status(_recording)
     _finish_before_hard_exit(_recording.finish)
 
 
@@ -65,6 +66,18 @@ def is_spawned(command):
     """Whether multiprocessing started this process afresh. Its own parent_process() does not know
     yet when the main module, and with it torch, is imported."""
     return any("multiprocessing." in word for word in command[1:4] if "import" in word)
+
+
+def _note_exit_status(recording):
+    """Handlers of atexit are not told it."""
+    leave = sys.exit
+
+    @functools.wraps(leave)
+    def note_and_exit(status=None, /):
+        recording.exit_status = status
+        leave(status)
+
+    sys.exit = note_and_exit
 
 
 def _finish_before_hard_exit(finish):

@@ -1,9 +1,13 @@
 """How many samples a training step takes, seen from outside: the batches that DataLoaders hand out."""
 
+import collections
 import functools
 import statistics
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+
+_TYPICAL_OF = 16  # steps
 
 
 class SampleCount:
@@ -12,11 +16,13 @@ class SampleCount:
     def __init__(self):
         self._this_step = 0
         self._steps = []
+        self._latest = collections.deque(maxlen=_TYPICAL_OF)
 
     def add(self, samples):
         self._this_step += samples
 
     def end_step(self, recorded):
+        self._latest.append(self._this_step)
         if recorded:
             self._steps.append(self._this_step)
         self._this_step = 0
@@ -27,14 +33,19 @@ class SampleCount:
         steps, self._steps = self._steps, []
         return statistics.median_low(steps) if steps else 0
 
+    def typical(self):
+        """The median of the latest steps, recorded or not; 0 as above."""
+        return statistics.median_low(self._latest) if self._latest else 0
 
-def watch_data_loaders(count):
-    """Adds the size of each batch to `count`. The iterator's class is the one place that every
+
+def watch_data_loaders(count, asked=lambda: None):
+    """Adds the size of each batch to `count`, and calls `asked` before each. The iterator's class is the one place that every
     DataLoader and subclass of it passes, whatever its arguments were."""
     fetch = _BaseDataLoaderIter.__next__
 
     @functools.wraps(fetch)
     def watched(iterator):
+        asked()
         batch = fetch(iterator)
         count.add(_batch_size(iterator))
         return batch

@@ -150,6 +150,41 @@ def test_without_wait_the_first_step_is_recorded(record, python, script):
     assert trace["record_shapes"] == 1
 
 
+def test_set_up_is_no_part_of_a_first_step_that_is_recorded(record, python, script):
+    set_up = """
+import torch, torch.utils.data
+for i in range(100):
+    with torch.profiler.record_function("set-up"):
+        torch.ones(1000).sum()
+loader = torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=2, shuffle=True)
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in loader:
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+    _, (trace,) = record([python, script(set_up)], "--schedule", "wait=0,warmup=0,active=2")
+    assert step_numbers(trace) == [0, 1]
+    (first,) = [event for event in slices(trace) if event["name"] == "ProfilerStep#0"]
+    before = [event for event in slices(trace) if event["name"] == "set-up"]
+    assert len(before) == 100
+    assert max(event["ts"] + event["dur"] for event in before) <= first["ts"]
+    fetches = [event for event in slices(trace) if "DataLoader" in event["name"]]
+    assert first["ts"] <= min(event["ts"] for event in fetches)
+
+
+def test_a_command_that_refuses_its_arguments_leaves_no_trace(record, python, script):
+    text = """
+import argparse, torch
+torch.ones(3).sum()
+argparse.ArgumentParser().parse_args()
+"""
+    recorded, none = record([python, script(text), "--nonsense"])
+    assert recorded.returncode == 2
+    assert none == []
+    assert "next:" not in recorded.stderr
+
+
 def test_a_job_without_optimizer_is_recorded_whole(record, python, script):
     text = """
 import torch
@@ -265,6 +300,17 @@ def test_a_script_with_torch_profiler_keeps_it_and_its_steps(record, python, scr
     assert step_numbers(trace) == [2, 3, 4]
     own = json.loads((tmp_path / "own.json").read_text())
     assert step_numbers(own) == list(range(1, 9))
+
+
+def test_a_profiler_that_is_never_stepped_leaves_the_optimizer_in_charge(record, python, script):
+    """As tutorials print it, with step() behind the block."""
+    text = OWN_PROFILER.replace("        profiler.step()\n", "").replace("wait=0, warmup=1, active=20", "wait=1")
+    text = text.replace('profiler.export_chrome_trace("own.json")', "profiler.step()")
+    text = text.replace("wait=1", "wait=1, warmup=1, active=2")
+    recorded, (trace,) = record([python, script(text)])
+    assert recorded.returncode == 0, recorded.stderr
+    assert step_numbers(trace) == [2, 3, 4]
+    assert names(trace, "user_annotation")["Optimizer.step#SGD.step"] == 3
 
 
 def test_a_script_with_redline_profile_has_the_recorder_to_itself(record, python, script, tmp_path):

@@ -315,3 +315,36 @@ def test_a_job_that_sets_a_profile_function_within_a_captured_step_goes_on(
         assert "recording ended early" not in process.stderr.read()
     assert done.returncode == 0, done.stderr
     assert load(done.stdout.strip())["redline"]["threads_without_python_frames"] == 1
+
+
+TRAINING = """
+import select, sys, torch, torch.utils.data
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.ones(4096, 4), batch_size=8, shuffle=True)
+steps = 0
+while True:
+    for batch in loader:
+        model(batch).sum().backward()
+        optimizer.step()
+        steps += 1
+        if steps == 3:
+            print("ready", flush=True)
+        if select.select([sys.stdin], [], [], 0.001)[0]:
+            raise SystemExit
+"""
+
+
+def test_a_capture_knows_the_samples_of_a_step(start, trigger, program, python, tmp_path):
+    (tmp_path / "train.py").write_text(TRAINING)
+    schedule = ["--schedule", "skip_first=1000000000"]
+    command = [program("redline"), "record", *schedule, "--", python, "train.py"]
+    with start(command, cwd=tmp_path, stdin=-1) as process:
+        assert process.stdout.readline() == "ready\n"
+        done = trigger(str(process.pid), "--steps", "3")
+        process.stdin.close()
+        process.wait(timeout=30)
+    assert done.returncode == 0, done.stderr
+    trace = load(tmp_path / done.stdout.strip())
+    assert len(step_numbers(trace)) == 3
+    assert trace["redline"]["samples_per_step"] == 8

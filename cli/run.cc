@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "machine/launch/run_command.h"
 #include "tuner/space/config.h"
-#include "tuner/space/knob.h"
+#include "tuner/space/hook_knobs.h"
 
 namespace redline::cli {
 

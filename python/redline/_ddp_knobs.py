@@ -5,7 +5,14 @@ import inspect
 
 from torch import nn
 
-KNOBS = ("bucket_cap_mb", "gradient_as_bucket_view", "static_graph", "find_unused_parameters")
+from redline._knob_values import at_least, on_or_off
+
+KNOBS = {
+    "bucket_cap_mb": at_least(1),
+    "gradient_as_bucket_view": on_or_off,
+    "static_graph": on_or_off,
+    "find_unused_parameters": on_or_off,
+}
 
 
 class DdpKnobs:

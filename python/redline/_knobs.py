@@ -5,6 +5,7 @@ each trial of `autotune` set it. Where REDLINE_TRIAL names a FIFO, the process i
 and reports its steps, samples and failures there. What cannot be applied is said, never guessed.
 """
 
+import collections
 import contextlib
 import json
 import os
@@ -20,25 +21,13 @@ from redline._accumulation_knob import AccumulationKnob
 from redline._amp_knob import TYPES, AmpKnob
 from redline._ddp_knobs import KNOBS as DDP_KNOBS
 from redline._ddp_knobs import DdpKnobs
+from redline._knob_values import at_least, on_or_off, one_of
 from redline._loader_knobs import KNOBS as LOADER_KNOBS
 from redline._loader_knobs import LoaderKnobs
 from redline._outermost import watch_models
 from redline._trial_report import TrialReporter, samples_in
 
-SWITCHES = {
-    "cudnn_benchmark": lambda on: setattr(torch.backends.cudnn, "benchmark", on),
-    "tf32": lambda on: _set_tf32(on),
-    "num_threads": torch.set_num_threads,
-}
-MODEL_KNOBS = ("amp", "channels_last", "compile", "accumulation")
-KNOBS = (*LOADER_KNOBS, *SWITCHES, *MODEL_KNOBS, *DDP_KNOBS)
-NUMBERS = {"batch_size": 1, "num_workers": 0, "prefetch_factor": 1, "accumulation": 1, "num_threads": 1,
-           "bucket_cap_mb": 1}  # the least of each
-FLAGS = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
-
-
-class KnobError(ValueError):
-    """A knob's value that means nothing; the text says which and what is allowed."""
+Setting = collections.namedtuple("Setting", "takes apply read")
 
 
 def _set_tf32(on):
@@ -46,28 +35,31 @@ def _set_tf32(on):
     torch.backends.cudnn.allow_tf32 = on
 
 
+# Of the whole process. The other tables say what a knob takes; the classes of their modules apply it.
+SETTINGS = {
+    "cudnn_benchmark": Setting(
+        on_or_off,
+        lambda on: setattr(torch.backends.cudnn, "benchmark", on),
+        lambda: torch.backends.cudnn.benchmark,
+    ),
+    "tf32": Setting(on_or_off, _set_tf32, lambda: torch.backends.cuda.matmul.allow_tf32),
+    "num_threads": Setting(at_least(1), torch.set_num_threads, torch.get_num_threads),
+}
+MODEL_KNOBS = {"amp": one_of(TYPES), "channels_last": on_or_off, "compile": on_or_off, "accumulation": at_least(1)}
+# All that this hook sets. autotune's own table is tuner/space/hook_knobs.cc; test_knob_tables.py compares them.
+KNOBS = {
+    **LOADER_KNOBS,
+    **{name: setting.takes for name, setting in SETTINGS.items()},
+    **MODEL_KNOBS,
+    **DDP_KNOBS,
+}
+
+
 def parse(text):
     """REDLINE_KNOBS as values that can be applied: whole numbers, True or False, a name of TYPES.
     Names that are no knob of this hook are left as they are."""
     values = json.loads(text)
-    return {name: _value(name, value) for name, value in values.items()}
-
-
-def _value(name, value):
-    if name in NUMBERS:
-        least = NUMBERS[name]
-        if not str(value).isdigit() or int(value) < least:
-            raise KnobError(f"{name} = {value!r} is not a whole number of at least {least}")
-        return int(value)
-    if name == "amp":
-        if value not in TYPES:
-            raise KnobError(f"amp = {value!r} is not one of {', '.join(TYPES)}")
-        return value
-    if name in KNOBS:
-        if str(value).lower() not in FLAGS:
-            raise KnobError(f"{name} = {value!r} is neither on nor off")
-        return FLAGS[str(value).lower()]
-    return value
+    return {name: KNOBS[name](name, value) if name in KNOBS else value for name, value in values.items()}
 
 
 class Knobs:
@@ -75,7 +67,7 @@ class Knobs:
 
     def __init__(self, values, reporter):
         self.reporter = reporter
-        self.switches = {name: value for name, value in values.items() if name in SWITCHES}
+        self.settings = {name: value for name, value in values.items() if name in SETTINGS}
         loader = {name: value for name, value in values.items() if name in LOADER_KNOBS}
         self.loader = LoaderKnobs(loader, reporter, self.note)
         self.ddp = DdpKnobs({name: value for name, value in values.items() if name in DDP_KNOBS})
@@ -99,7 +91,7 @@ class Knobs:
             print(f"redline: {text}", file=sys.stderr)
 
     def install(self):
-        self._flip_switches()
+        self._apply_settings()
         self.loader.install()
         self.ddp.install()
         # Before amp: its scaling is then around ours, and sees the first batch of a step as such.
@@ -118,9 +110,9 @@ class Knobs:
         if self.reporter is not None:
             self._watch_trial()
 
-    def _flip_switches(self):
-        for name, value in self.switches.items():
-            SWITCHES[name](value)
+    def _apply_settings(self):
+        for name, value in self.settings.items():
+            SETTINGS[name].apply(value)
 
     def _watch_trial(self):
         self.reporter.watch_exceptions()
@@ -132,7 +124,7 @@ class Knobs:
     def _enter_model(self, module, args, kwargs):
         self.trained_model = self.trained_model or torch.is_grad_enabled()
         if self.steps == 0:
-            self._flip_switches()  # over what the script set meanwhile
+            self._apply_settings()  # over what the script set meanwhile
         if self.channels_last is not None:
             self._lay_out(module)
             args = tuple(self._laid_out_input(value) for value in args)
@@ -201,7 +193,7 @@ class Knobs:
         return torch.channels_last if self.channels_last else torch.contiguous_format
 
     def _after_step(self, optimizer, args, kwargs):
-        self._flip_switches()
+        self._apply_settings()
         if self.steps == 0:
             self._say_what_was_met()
         self.steps += 1
@@ -240,10 +232,9 @@ class Knobs:
     def _effective(self):
         values = {**self.ddp.effective, **self.seen}  # the loader's are told already
         values["accumulation"] = self.reporter.batches_a_step() or None
-        values["num_threads"] = torch.get_num_threads()
-        values["cudnn_benchmark"] = torch.backends.cudnn.benchmark
-        with contextlib.suppress(RuntimeError, AttributeError):  # not told where the script sets fp32_precision
-            values["tf32"] = torch.backends.cuda.matmul.allow_tf32
+        for name, setting in SETTINGS.items():
+            with contextlib.suppress(RuntimeError, AttributeError):  # tf32 where the script sets fp32_precision
+                values[name] = setting.read()
         return values
 
 

@@ -22,9 +22,16 @@ from torch.utils.data import (
 )
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from redline._knob_values import at_least, on_or_off
 from redline._trial_report import samples_in
 
-KNOBS = ("batch_size", "num_workers", "pin_memory", "prefetch_factor", "persistent_workers")
+KNOBS = {
+    "batch_size": at_least(1),
+    "num_workers": at_least(0),
+    "pin_memory": on_or_off,
+    "prefetch_factor": at_least(1),
+    "persistent_workers": on_or_off,
+}
 # Arguments that DataLoader refuses without worker processes.
 FOR_WORKERS_ONLY = {
     "prefetch_factor": None,
@@ -136,13 +143,8 @@ class LoaderKnobs:
         if self.effective:  # the first training loader stands for the script
             return
         batch_size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
-        self.effective = {
-            "batch_size": batch_size,
-            "num_workers": loader.num_workers,
-            "pin_memory": loader.pin_memory,
-            "prefetch_factor": loader.prefetch_factor,
-            "persistent_workers": loader.persistent_workers,
-        }
+        self.effective = {name: getattr(loader, name) for name in KNOBS}
+        self.effective["batch_size"] = batch_size  # the loader's own is None under a batch sampler
         if self.reporter is not None:  # now: where a default takes too much memory, no step follows
             self.reporter.seen(self.effective)
 

@@ -4,6 +4,7 @@
 
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
+#include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
 

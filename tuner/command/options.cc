@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <regex>
+#include <sstream>
 
 #include "base/help_formatter.h"
 #include "base/number_checks.h"
+#include "tuner/space/hook_knobs.h"
 #include "tuner/space/knob.h"
 #include "tuner/trial/slurm.h"
 #include "tuner/trial/words.h"
@@ -46,13 +48,31 @@ std::string check_regex(const std::string& text) {
   }
 }
 
-constexpr const char* kFooter =
-    "Knobs that the start-up hook sets in Python scripts: batch_size, num_workers,\n"
-    "prefetch_factor, persistent_workers, pin_memory, amp, channels_last, compile,\n"
-    "cudnn_benchmark, tf32, accumulation, num_threads; of DDP bucket_cap_mb,\n"
-    "gradient_as_bucket_view, static_graph, find_unused_parameters.\n"
-    "Any other NAME stands as {NAME} in the command.\n"
-    "\n"
+/// `words` in lines of the help's width.
+std::string wrapped(const std::string& words) {
+  constexpr size_t kWidth = 79;
+  std::string text;
+  size_t column = 0;
+  std::istringstream stream(words);
+  for (std::string word; stream >> word; column += word.size() + 1) {
+    if (column + word.size() > kWidth) {
+      text.back() = '\n';
+      column = 0;
+    }
+    text += word + " ";
+  }
+  text.back() = '\n';
+  return text;
+}
+
+std::string knobs_help() {
+  return wrapped(fmt::format(
+             "Knobs that the start-up hook sets in Python scripts: {}; arguments of DDP: {}.",
+             hook_knob_names(false), hook_knob_names(true))) +
+         "Any other NAME stands as {NAME} in the command.\n\n";
+}
+
+constexpr const char* kExamples =
     "Examples:\n"
     "  autotune -- torchrun --nproc_per_node 2 train.py\n"
     "  autotune --knob batch_size=16..512 --knob amp=off,bf16 --budget 2m \\\n"
@@ -177,7 +197,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("-o,--output", options.output, "Where the best configuration is written")
       ->capture_default_str();
   app.add_option("CMD", options.command, "The training command, after --")->required();
-  app.footer(kFooter);
+  app.footer(knobs_help() + kExamples);
   // An option behind the first word of the command belongs to the command, with or without --.
   app.positionals_at_end();
   app.prefix_command(false);

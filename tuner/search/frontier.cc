@@ -1,22 +1,18 @@
 #include "tuner/search/frontier.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <string_view>
 #include <vector>
 
 #include "tuner/search/host_prediction.h"
+#include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
 namespace {
 
 constexpr std::string_view kBatch = "batch_size";
-/// Knobs that do not move a rank's peak memory by much.
-constexpr std::array<std::string_view, 6> kOutsideStratum = {
-    kBatch, "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "accumulation"};
-
 // A small limit may be all weights and libraries: then a share of the room for samples counts.
 constexpr double kAimedShare = 0.95;
 constexpr double kThrashing = 0.97;  ///< of the limit: above it allocators begin to
@@ -92,7 +88,11 @@ std::optional<MemoryLine> fit_memory_line(std::vector<MemoryReading> readings) {
 
 Config memory_stratum(const History& history, const Config& config) {
   Config rest = history.effective(config);
-  for (const std::string_view name : kOutsideStratum) rest.erase(std::string(name));
+  rest.erase(std::string(kBatch));
+  std::erase_if(rest, [](const auto& entry) {
+    const HookKnob* hook = find_hook_knob(entry.first);
+    return hook && !hook->moves_memory;
+  });
   return rest;
 }
 

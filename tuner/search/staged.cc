@@ -18,6 +18,7 @@
 #include "tuner/search/strategy.h"
 #include "tuner/search/surrogate.h"
 #include "tuner/search/walk.h"
+#include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
 namespace {
@@ -29,8 +30,6 @@ constexpr int64_t kFewFailures = 2;
 constexpr double kHarmless = 0.97;
 constexpr double kClearlyWorse = 0.85;   ///< of the incumbent: not tried again
 constexpr double kLoaderKeepsUp = 0.03;  ///< share of time waited for data
-constexpr std::string_view kGuessedOn[] = {"cudnn_benchmark", "tf32", "pin_memory",
-                                           "persistent_workers"};
 
 /// Screened in this order: what a report advises, then what changes most.
 int rank_of(const Knob& knob, const Space& space) {
@@ -143,9 +142,8 @@ class StagedWalk {
     Config config = walk_.best();
     if (settings_.machine.gpu) {
       for (const Knob* knob : switches_) {
-        const bool usually_helps = std::find(std::begin(kGuessedOn), std::end(kGuessedOn),
-                                             knob->name) != std::end(kGuessedOn);
-        if (usually_helps && knob->contains("on")) config[knob->name] = "on";
+        const HookKnob* hook = find_hook_knob(knob->name);
+        if (hook && hook->usually_helps && knob->contains("on")) config[knob->name] = "on";
         if (knob->name == "amp" && with_amp && walk_.value(*knob).value_or("off") == "off") {
           if (knob->contains("bf16")) config["amp"] = "bf16";
         }

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+
+#include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
 namespace {
@@ -13,17 +14,9 @@ constexpr size_t kRateWidth = 16;
 constexpr size_t kMemoryWidth = 10;
 constexpr size_t kLeastVerdict = 10;
 
-std::string short_title(const std::string& knob) {
-  static const std::map<std::string, std::string> kTitles = {
-      {"batch_size", "batch"},        {"num_workers", "work"},
-      {"cudnn_benchmark", "cudnn"},   {"channels_last", "cl"},
-      {"pin_memory", "pin"},          {"prefetch_factor", "pre"},
-      {"persistent_workers", "keep"}, {"compile", "comp"},
-      {"accumulation", "acc"},        {"num_threads", "thr"},
-      {"bucket_cap_mb", "bucket"},    {"gradient_as_bucket_view", "view"},
-      {"static_graph", "static"},     {"find_unused_parameters", "unused"}};
-  const auto found = kTitles.find(knob);
-  return found == kTitles.end() ? knob.substr(0, 8) : found->second;
+std::string short_title(const std::string& name) {
+  const HookKnob* hook = find_hook_knob(name);
+  return hook ? std::string(hook->title) : name.substr(0, 8);
 }
 
 /// The widest of the title and the values.

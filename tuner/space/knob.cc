@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tuner/space/hook_knobs.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -36,7 +38,8 @@ std::string example_of(const std::string& name) {
   const HookKnob* hook = find_hook_knob(name);
   if (!hook && name.starts_with("batch")) hook = find_hook_knob("batch_size");
   if (!hook && name.find("workers") != std::string::npos) hook = find_hook_knob("num_workers");
-  return fmt::format("Example: --knob {}", hook ? std::string(hook->example) : name + "=1,2,4");
+  return hook ? fmt::format("Example: --knob {}={}", hook->name, hook->example)
+              : fmt::format("Example: --knob {}=1,2,4", name);
 }
 
 tl::unexpected<std::string> error(const std::string& text, const std::string& name,
@@ -74,52 +77,6 @@ std::string reason_not_for_hook(const Knob& knob, const HookKnob& hook) {
 }
 
 }  // namespace
-
-const std::vector<HookKnob>& hook_knobs() {
-  static const std::vector<std::string> kSwitch = {"off", "on"};
-  static const std::vector<HookKnob> kKnobs = {
-      {.name = "batch_size", .example = "batch_size=8..512", .values = {}, .least = 1},
-      {.name = "num_workers", .example = "num_workers=0..16", .values = {}, .least = 0},
-      {.name = "prefetch_factor", .example = "prefetch_factor=2,4,8", .values = {}, .least = 1},
-      {.name = "amp", .example = "amp=off,bf16,fp16", .values = {"off", "bf16", "fp16"}},
-      {.name = "cudnn_benchmark",
-       .example = "cudnn_benchmark=off,on",
-       .values = kSwitch,
-       .needs_gpu = true},
-      {.name = "tf32", .example = "tf32=off,on", .values = kSwitch, .needs_gpu = true},
-      {.name = "channels_last", .example = "channels_last=off,on", .values = kSwitch},
-      {.name = "pin_memory", .example = "pin_memory=off,on", .values = kSwitch, .needs_gpu = true},
-      {.name = "persistent_workers", .example = "persistent_workers=off,on", .values = kSwitch},
-      {.name = "compile", .example = "compile=off,on", .values = kSwitch},
-      {.name = "accumulation", .example = "accumulation=1,2,4", .values = {}, .least = 1},
-      {.name = "num_threads", .example = "num_threads=1..8", .values = {}, .least = 1},
-      {.name = "bucket_cap_mb",
-       .example = "bucket_cap_mb=10,25,100",
-       .values = {},
-       .least = 1,
-       .needs_ranks = true},
-      {.name = "gradient_as_bucket_view",
-       .example = "gradient_as_bucket_view=off,on",
-       .values = kSwitch,
-       .needs_ranks = true},
-      {.name = "static_graph",
-       .example = "static_graph=off,on",
-       .values = kSwitch,
-       .needs_ranks = true},
-      {.name = "find_unused_parameters",
-       .example = "find_unused_parameters=off,on",
-       .values = kSwitch,
-       .needs_ranks = true},
-  };
-  return kKnobs;
-}
-
-const HookKnob* find_hook_knob(std::string_view name) {
-  for (const HookKnob& knob : hook_knobs()) {
-    if (knob.name == name) return &knob;
-  }
-  return nullptr;
-}
 
 std::optional<int64_t> parse_integer(std::string_view text) {
   int64_t value = 0;
@@ -207,23 +164,6 @@ tl::expected<Knob, std::string> parse_knob(const std::string& text) {
     }
   }
   return knob;
-}
-
-tl::expected<void, std::string> check_hook_knob(const std::string& name, const std::string& value) {
-  const HookKnob* knob = find_hook_knob(name);
-  if (knob == nullptr) {
-    return tl::unexpected(fmt::format(
-        "knob {} has no {{{}}} in the command and cannot be set from outside", name, name));
-  }
-  if (knob->values.empty()) {
-    const auto number = parse_integer(value);
-    if (number && *number >= knob->least) return {};
-    return tl::unexpected(
-        fmt::format("{} = {} is not a whole number of at least {}", name, value, knob->least));
-  }
-  if (std::find(knob->values.begin(), knob->values.end(), value) != knob->values.end()) return {};
-  return tl::unexpected(
-      fmt::format("{} = {} is not one of {}", name, value, fmt::join(knob->values, ", ")));
 }
 
 }  // namespace redline::tuner

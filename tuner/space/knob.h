@@ -35,22 +35,6 @@ struct Knob {
 /// understands. The error is a whole sentence: what, why, and an example.
 [[nodiscard]] tl::expected<Knob, std::string> parse_knob(const std::string& text);
 
-/// A knob that the start-up hook can set from outside, and what the tuner knows about it.
-struct HookKnob {
-  std::string_view name;
-  std::string_view example;         ///< a specification that makes sense
-  std::vector<std::string> values;  ///< the only values it takes; empty: integers
-  int64_t least = 0;                ///< of integers
-  bool needs_gpu = false;           ///< does nothing on a CPU
-  bool needs_ranks = false;         ///< does nothing in a job of one rank
-};
-[[nodiscard]] const std::vector<HookKnob>& hook_knobs();
-[[nodiscard]] const HookKnob* find_hook_knob(std::string_view name);
-
-/// Whether the start-up hook can set `name` to `value` from outside; the error says why not.
-[[nodiscard]] tl::expected<void, std::string> check_hook_knob(const std::string& name,
-                                                              const std::string& value);
-
 /// A whole decimal integer, or nothing.
 [[nodiscard]] std::optional<int64_t> parse_integer(std::string_view text);
 

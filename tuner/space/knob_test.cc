@@ -1,12 +1,9 @@
 #include "tuner/space/knob.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace redline::tuner {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(Knob, ReadsRangesAndChoices) {
   struct Row {
@@ -88,16 +85,6 @@ TEST(Knob, AtMostKeepsBelowWhereItCan) {
   EXPECT_EQ(sizes.at_most(1e9), 128);
   EXPECT_EQ(sizes.at_most(3), 8);
   EXPECT_EQ(parse_knob("batch_size=1..4096")->at_most(103.9), 96);
-}
-
-TEST(Knob, KnowsWhatTheHookCanSet) {
-  EXPECT_TRUE(check_hook_knob("batch_size", "64"));
-  EXPECT_TRUE(check_hook_knob("num_workers", "0"));
-  EXPECT_TRUE(check_hook_knob("amp", "bf16"));
-  EXPECT_THAT(check_hook_knob("batch_size", "0").error(), HasSubstr("at least 1"));
-  EXPECT_THAT(check_hook_knob("batch_size", "many").error(), HasSubstr("whole number"));
-  EXPECT_THAT(check_hook_knob("amp", "int8").error(), HasSubstr("off, bf16, fp16"));
-  EXPECT_THAT(check_hook_knob("lr", "1").error(), HasSubstr("{lr}"));
 }
 
 }  // namespace

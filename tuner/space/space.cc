@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tuner/space/hook_knobs.h"
 #include "tuner/space/ranks.h"
 
 namespace redline::tuner {
@@ -13,14 +14,13 @@ namespace {
 
 /// Where the user names no knob: what the hook can set without changing what the model computes.
 std::vector<std::string> usual_knobs(const Machine& machine, std::optional<int> ranks) {
-  std::vector<std::string> knobs = {
-      "batch_size=1..4096", fmt::format("num_workers=0..{}", std::clamp(machine.cores, 1, 16)),
-      "amp=off,bf16,fp16", "channels_last=off,on"};
-  if (machine.gpu) {
-    knobs.insert(knobs.end(), {"cudnn_benchmark=off,on", "tf32=off,on", "pin_memory=off,on"});
-  }
-  if (ranks.value_or(1) > 1) {
-    knobs.insert(knobs.end(), {"bucket_cap_mb=5,25,100", "gradient_as_bucket_view=off,on"});
+  const Config cores = {{"cores", std::to_string(std::clamp(machine.cores, 1, 16))}};
+  std::vector<std::string> knobs;
+  for (const HookKnob& knob : hook_knobs()) {
+    if (knob.usual.empty() || (knob.needs_gpu && !machine.gpu)) continue;
+    if (knob.needs_ranks && ranks.value_or(1) <= 1) continue;
+    const std::string values = fill_placeholders(std::string(knob.usual), cores);
+    knobs.push_back(fmt::format("{}={}", knob.name, values));
   }
   return knobs;
 }
@@ -82,12 +82,6 @@ std::optional<std::string> fix_global_batch(Space& space, int64_t global_batch, 
   space.first["batch_size"] = std::to_string(first);
   space.first["accumulation"] = std::to_string(*space.samples_a_step / first);
   return std::nullopt;
-}
-
-std::string known_names() {
-  std::vector<std::string_view> names;
-  for (const HookKnob& hook : hook_knobs()) names.push_back(hook.name);
-  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -176,8 +170,8 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
     if (!in_command && !find_hook_knob(knob->name)) {
       return tl::unexpected(fmt::format(
           "--knob {0}: nothing sets {1}: the command has no {{{1}}}, and the start-up hook knows "
-          "{2}. Write {{{1}}} where its value belongs in the command",
-          text, knob->name, known_names()));
+          "{2}, {3}. Write {{{1}}} where its value belongs in the command",
+          text, knob->name, hook_knob_names(false), hook_knob_names(true)));
     }
     if (in_command) {
       space.first[knob->name] = first_value(*knob);

@@ -1,0 +1,128 @@
+#include "tuner/space/hook_knobs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tuner/space/knob.h"
+
+namespace redline::tuner {
+
+const std::vector<HookKnob>& hook_knobs() {
+  static const std::vector<std::string> kSwitch = {"off", "on"};
+  static const std::vector<HookKnob> kKnobs = {
+      {.name = "batch_size", .title = "batch", .least = 1, .example = "8..512", .usual = "1..4096"},
+      {.name = "num_workers",
+       .title = "work",
+       .example = "0..16",
+       .usual = "0..{cores}",
+       .moves_memory = false},
+      {.name = "prefetch_factor",
+       .title = "pre",
+       .least = 1,
+       .example = "2,4,8",
+       .moves_memory = false},
+      {.name = "persistent_workers",
+       .title = "keep",
+       .values = kSwitch,
+       .example = "off,on",
+       .moves_memory = false,
+       .usually_helps = true},
+      {.name = "amp",
+       .title = "amp",
+       .values = {"off", "bf16", "fp16"},
+       .example = "off,bf16,fp16",
+       .usual = "off,bf16,fp16"},
+      {.name = "channels_last",
+       .title = "cl",
+       .values = kSwitch,
+       .example = "off,on",
+       .usual = "off,on"},
+      {.name = "compile", .title = "comp", .values = kSwitch, .example = "off,on"},
+      {.name = "cudnn_benchmark",
+       .title = "cudnn",
+       .values = kSwitch,
+       .example = "off,on",
+       .usual = "off,on",
+       .needs_gpu = true,
+       .usually_helps = true},
+      {.name = "tf32",
+       .title = "tf32",
+       .values = kSwitch,
+       .example = "off,on",
+       .usual = "off,on",
+       .needs_gpu = true,
+       .usually_helps = true},
+      {.name = "pin_memory",
+       .title = "pin",
+       .values = kSwitch,
+       .example = "off,on",
+       .usual = "off,on",
+       .needs_gpu = true,
+       .moves_memory = false,
+       .usually_helps = true},
+      {.name = "accumulation",
+       .title = "acc",
+       .least = 1,
+       .example = "1,2,4",
+       .moves_memory = false},
+      {.name = "num_threads", .title = "thr", .least = 1, .example = "1..8"},
+      {.name = "bucket_cap_mb",
+       .title = "bucket",
+       .least = 1,
+       .example = "10,25,100",
+       .usual = "5,25,100",
+       .needs_ranks = true},
+      {.name = "gradient_as_bucket_view",
+       .title = "view",
+       .values = kSwitch,
+       .example = "off,on",
+       .usual = "off,on",
+       .needs_ranks = true},
+      {.name = "static_graph",
+       .title = "static",
+       .values = kSwitch,
+       .example = "off,on",
+       .needs_ranks = true},
+      {.name = "find_unused_parameters",
+       .title = "unused",
+       .values = kSwitch,
+       .example = "off,on",
+       .needs_ranks = true},
+  };
+  return kKnobs;
+}
+
+const HookKnob* find_hook_knob(std::string_view name) {
+  const auto found = std::find_if(hook_knobs().begin(), hook_knobs().end(),
+                                  [&](const HookKnob& knob) { return knob.name == name; });
+  return found == hook_knobs().end() ? nullptr : &*found;
+}
+
+std::string hook_knob_names(bool of_ddp) {
+  std::vector<std::string_view> names;
+  for (const HookKnob& knob : hook_knobs()) {
+    if (knob.needs_ranks == of_ddp) names.push_back(knob.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+tl::expected<void, std::string> check_hook_knob(const std::string& name, const std::string& value) {
+  const HookKnob* knob = find_hook_knob(name);
+  if (knob == nullptr) {
+    return tl::unexpected(fmt::format(
+        "knob {} has no {{{}}} in the command and cannot be set from outside", name, name));
+  }
+  if (knob->values.empty()) {
+    const auto number = parse_integer(value);
+    if (number && *number >= knob->least) return {};
+    return tl::unexpected(
+        fmt::format("{} = {} is not a whole number of at least {}", name, value, knob->least));
+  }
+  if (std::find(knob->values.begin(), knob->values.end(), value) != knob->values.end()) return {};
+  return tl::unexpected(
+      fmt::format("{} = {} is not one of {}", name, value, fmt::join(knob->values, ", ")));
+}
+
+}  // namespace redline::tuner

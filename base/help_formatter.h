@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "base/terminal.h"
+
 namespace redline {
 
 class HelpFormatter : public CLI::Formatter {
@@ -18,17 +20,17 @@ class HelpFormatter : public CLI::Formatter {
     return repeats ? text.substr(name.size()) : CLI::Formatter::make_option_opts(option);
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(CLI::Formatter::make_option_desc(option), kColumns - kFirstColumn);
+    return lines_of(CLI::Formatter::make_option_desc(option), kTerminalColumns - kFirstColumn);
   }
   std::string make_subcommand(const CLI::App* command) const override {
     std::stringstream out;
     CLI::detail::format_help(out, command->get_name(),
-                             wrapped(command->get_description(), kColumns - kFirstColumn),
+                             lines_of(command->get_description(), kTerminalColumns - kFirstColumn),
                              kFirstColumn);
     return out.str();
   }
   std::string make_description(const CLI::App* app) const override {
-    return wrapped(app->get_description(), kColumns) + "\n";
+    return lines_of(app->get_description(), kTerminalColumns) + "\n";
   }
   std::string make_footer(const CLI::App* app) const override {
     return paragraphs(app->get_footer());
@@ -36,27 +38,9 @@ class HelpFormatter : public CLI::Formatter {
 
  private:
   static constexpr size_t kFirstColumn = 26;
-  static constexpr size_t kColumns = 80;
 
-  // Lines end where the last word fits.
-  static std::string wrapped(const std::string& text, size_t columns) {
-    std::string lines;
-    size_t used = 0;
-    for (size_t at = 0; at < text.size();) {
-      const size_t end = std::min(text.find(' ', at), text.size());
-      const size_t word = end - at;
-      if (used > 0 && used + 1 + word > columns) {
-        lines += '\n';
-        used = 0;
-      } else if (used > 0) {
-        lines += ' ';
-        ++used;
-      }
-      lines.append(text, at, word);
-      used += word;
-      at = end + 1;
-    }
-    return lines;
+  static std::string lines_of(const std::string& text, size_t width) {
+    return joined(wrapped(text, width), "\n");
   }
 
   // Examples, which are indented, and headings stay as they are.
@@ -64,7 +48,7 @@ class HelpFormatter : public CLI::Formatter {
     std::stringstream lines(text);
     std::string line, paragraph, out;
     const auto end_paragraph = [&] {
-      if (!paragraph.empty()) out += wrapped(paragraph, kColumns) + "\n";
+      if (!paragraph.empty()) out += lines_of(paragraph, kTerminalColumns) + "\n";
       paragraph.clear();
     };
     while (std::getline(lines, line)) {

@@ -1,7 +1,9 @@
 // redline diff BEFORE AFTER: what became faster or slower.
+#include <unistd.h>
+
 #include <memory>
 
-#include "base/number_checks.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "trace/read/reader.h"
 #include "trace/report/diff.h"
@@ -25,7 +27,7 @@ int diff(const DiffOptions& options) {
   const trace::Diff result = trace::compare_runs(*before, *after);
   if (options.format == "json") return write_output(trace::diff_json(result), "");
   const trace::TextScope scope{options.all ? trace::TextScope::kAll : options.top};
-  return write_output(trace::diff_text(result, trace::stdout_style(), scope), "");
+  return write_output(trace::diff_text(result, style_of(STDOUT_FILENO), scope), "");
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace {
 int examine(bool json) {
   const doctor::Facts facts = doctor::probe(doctor::Machine::real());
   const auto checks = doctor::judge(facts);
-  const std::string text = json ? doctor::as_json(facts, checks)
-                                : doctor::as_text(checks, doctor::style_of(STDOUT_FILENO));
+  const std::string text =
+      json ? doctor::as_json(facts, checks) : doctor::as_text(checks, style_of(STDOUT_FILENO));
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     return fail("stdout: cannot write. Is the disk full?");
   }

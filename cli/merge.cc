@@ -5,11 +5,11 @@
 
 #include <memory>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "trace/emit/output_file.h"
 #include "trace/read/reader.h"
 
 namespace redline::cli {
@@ -43,7 +43,7 @@ int merge(const MergeCommand& options) {
     return fail(options.output + ": is one of the traces to merge. Choose another file with -o");
   }
   // Said before the traces are read, which may take long.
-  if (!trace::may_become_file(options.output)) {
+  if (!may_become_file(options.output)) {
     return fail(options.output + ": is not a file. Choose another file with -o");
   }
   trace::ReadOptions read;

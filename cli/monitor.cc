@@ -72,7 +72,7 @@ class Screen {
 
 int monitor(const MonitorOptions& options) {
   const auto& interrupted = interrupt_flag();
-  const trace::TextStyle style = trace::stdout_style();
+  const TextStyle style = style_of(STDOUT_FILENO);
   const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
   const auto interval =
       std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(options.interval_s));

@@ -3,33 +3,21 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "cli/command.h"
-#include "trace/emit/output_file.h"
 #include "trace/read/reader.h"
 
 namespace redline::cli {
-namespace {
-
-constexpr const char* kRemedy = ". Choose another file with -o FILE";
-
-int write_file(const std::string& content, const std::string& path) {
-  trace::OutputFile file(path + ".partial");
-  file.write(content);
-  if (file.rename(path)) return kDone;
-  file.remove();
-  return fail(file.error() + kRemedy);
-}
-
-}  // namespace
 
 int write_output(const std::string& content, const std::string& path) {
-  if (!path.empty() && trace::may_become_file(path)) return write_file(content, path);
-  std::FILE* file = path.empty() ? stdout : std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return fail(path + ": " + std::strerror(errno) + kRemedy);
-  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  const bool flushed = (path.empty() ? std::fflush(file) : std::fclose(file)) == 0;
-  if (written && flushed) return kDone;
-  return fail((path.empty() ? "standard output" : path) + ": " + std::strerror(errno) + kRemedy);
+  constexpr const char* kRemedy = ". Choose another file with -o FILE";
+  if (!path.empty()) {
+    const auto written = write_file(path, content);
+    return written ? kDone : fail(written.error() + kRemedy);
+  }
+  const bool written = std::fwrite(content.data(), 1, content.size(), stdout) == content.size();
+  if (written && std::fflush(stdout) == 0) return kDone;
+  return fail(std::string("standard output: ") + std::strerror(errno) + kRemedy);
 }
 
 bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {

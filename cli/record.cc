@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "base/number_checks.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "machine/launch/run_command.h"
 #include "profiler/request/record_request.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <memory>
 
-#include "base/number_checks.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
@@ -40,7 +40,7 @@ void print_timings(const trace::Report& report, double analyses_seconds) {
 std::string render(const trace::Report& report, const ReportOptions& options) {
   if (options.format == "json") return trace::report_json(report);
   if (options.format == "html") return trace::report_html(report);
-  trace::TextStyle style = trace::stdout_style();
+  TextStyle style = style_of(STDOUT_FILENO);
   if (!options.output.empty()) style.colour = false;
   return trace::report_text(report, style, {options.all ? trace::TextScope::kAll : options.top});
 }

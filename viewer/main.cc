@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "base/format.h"
 #include "base/help_formatter.h"
-#include "base/number_checks.h"
 #include "viewer/frame_bench.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/screenshot.h"

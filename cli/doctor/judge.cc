@@ -2,17 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
+
 namespace redline::doctor {
 
 std::string text_of(CudaVersion version) {
   return fmt::format("{}.{}", version.major, version.minor);
 }
 
-std::string gibibytes(int64_t bytes, bool unit) {
-  const double value = static_cast<double>(bytes) / (1LL << 30);
-  std::string text = fmt::format("{:.1f}", value);
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
-  return unit ? text + " GiB" : text;
+std::string space_text(int64_t bytes, int64_t free_bytes) {
+  const std::string all = format_bytes(bytes);
+  const std::string unit = all.substr(all.find(' '));
+  std::string left = format_bytes(free_bytes);
+  if (left.ends_with(unit)) left.resize(left.size() - unit.size());
+  return fmt::format("{} ({} free)", all, left);
 }
 
 std::vector<Check> judge(const Facts& facts) {

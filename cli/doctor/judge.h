@@ -23,7 +23,7 @@ namespace redline::doctor {
 /// "13.0"
 [[nodiscard]] std::string text_of(CudaVersion version);
 
-/// "139.8 GiB", without unit where `unit` is false.
-[[nodiscard]] std::string gibibytes(int64_t bytes, bool unit = true);
+/// "140.4 GiB (139.7 free)", "64.0 MiB (512.0 KiB free)".
+[[nodiscard]] std::string space_text(int64_t bytes, int64_t free_bytes);
 
 }  // namespace redline::doctor

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/format.h"
 #include "cli/doctor/judge.h"
 #include "cli/doctor/nvidia.h"
 
@@ -49,7 +50,7 @@ void judge_fit(const Facts& facts, Check& check) {
 }
 
 std::string mig_text(const Gpu& gpu) {
-  return fmt::format("MIG on, {} instance{}", gpu.mig_instances, gpu.mig_instances == 1 ? "" : "s");
+  return "MIG on, " + format_plural(gpu.mig_instances, "instance");
 }
 
 /// Whether a torch build has code for this GPU: its own, of the same major version, or PTX.
@@ -67,8 +68,7 @@ bool built_for(const Torch& torch, const Gpu& gpu) {
 
 Check judge_gpu(const Facts& facts, const Gpu& gpu, size_t index) {
   Check check{State::kOk, fmt::format("GPU {}", index), {gpu.name}, ""};
-  check.parts.push_back(
-      fmt::format("{} ({} free)", gibibytes(gpu.memory_bytes), gibibytes(gpu.free_bytes, false)));
+  check.parts.push_back(space_text(gpu.memory_bytes, gpu.free_bytes));
   check.parts.push_back(fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor));
   if (gpu.mig.value_or(false)) check.parts.push_back(mig_text(gpu));
   if (gpu.pcie) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/doctor/judge.h"
 
 namespace redline::doctor {
@@ -12,9 +13,8 @@ constexpr int64_t kSmallSharedMemory = 1LL << 30;
 constexpr int64_t kFewOpenFiles = 1024;
 
 Check judge_hardware(const Host& host) {
-  Check check{State::kOk, "host", {fmt::format("{} cores", host.cores)}, ""};
-  check.parts.push_back(fmt::format("{} ({} free)", gibibytes(host.memory_bytes),
-                                    gibibytes(host.available_bytes, false)));
+  Check check{State::kOk, "host", {format_plural(host.cores, "core")}, ""};
+  check.parts.push_back(space_text(host.memory_bytes, host.available_bytes));
   return check;
 }
 
@@ -25,11 +25,7 @@ Check judge_shared_memory(const Host& host) {
             {"absent: DataLoader workers cannot hand over batches"},
             "mount a tmpfs on /dev/shm"};
   }
-  Check check{State::kOk,
-              "/dev/shm",
-              {fmt::format("{} ({} free)", gibibytes(*host.shm_bytes),
-                           gibibytes(*host.shm_free_bytes, false))},
-              ""};
+  Check check{State::kOk, "/dev/shm", {space_text(*host.shm_bytes, *host.shm_free_bytes)}, ""};
   if (*host.shm_free_bytes < kSmallSharedMemory) {
     check.state = State::kWarning;
     check.cure =

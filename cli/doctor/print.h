@@ -4,21 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "cli/doctor/check.h"
 #include "cli/doctor/facts.h"
 
 namespace redline::doctor {
 
-struct Style {
-  bool utf8 = true;
-  bool colour = false;
-};
-
-/// Whether `fd` is a terminal that wants colours, and whether the locale has UTF-8.
-[[nodiscard]] Style style_of(int fd);
-
 /// A line or more of at most 80 columns for each check, then "N errors, N warnings".
-[[nodiscard]] std::string as_text(const std::vector<Check>& checks, Style style);
+[[nodiscard]] std::string as_text(const std::vector<Check>& checks, const TextStyle& style);
 
 /// One object of schema redline.doctor/1: the facts, the checks, and the counts.
 [[nodiscard]] std::string as_json(const Facts& facts, const std::vector<Check>& checks);

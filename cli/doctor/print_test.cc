@@ -20,7 +20,7 @@ const std::vector<Check> kChecks = {
 };
 
 TEST(Text, IsAlignedWrappedAndCounted) {
-  EXPECT_EQ(as_text(kChecks, {.utf8 = true, .colour = false}),
+  EXPECT_EQ(as_text(kChecks, {.colour = false, .utf8 = true}),
             "✓ driver        580.65.06 · CUDA 13.0\n"
             "! CUPTI         13.0.85 · only root may read GPU activity\n"
             "                cure: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in\n"
@@ -32,7 +32,7 @@ TEST(Text, IsAlignedWrappedAndCounted) {
 }
 
 TEST(Text, IsAsciiWhereTheLocaleIs) {
-  const std::string text = as_text(kChecks, {.utf8 = false, .colour = false});
+  const std::string text = as_text(kChecks, {.colour = false, .utf8 = false});
   EXPECT_THAT(text, ::testing::StartsWith("+ driver        580.65.06, CUDA 13.0\n"));
   EXPECT_THAT(text, ::testing::HasSubstr("\nx PyTorch "));
   EXPECT_THAT(text, ::testing::HasSubstr("reinstall torch ...\n"));
@@ -40,14 +40,14 @@ TEST(Text, IsAsciiWhereTheLocaleIs) {
 }
 
 TEST(Text, ColoursTheSymbolAlone) {
-  EXPECT_THAT(as_text(kChecks, {.utf8 = true, .colour = true}),
-              ::testing::StartsWith("\033[32m✓\033[0m driver"));
+  EXPECT_THAT(as_text(kChecks, {.colour = true, .utf8 = true}),
+              ::testing::StartsWith("\033[38;5;35m✓\033[0m driver"));
 }
 
 TEST(Text, StaysWithinEightyColumns) {
   const std::string path = "/" + std::string(200, 'd') + "/bin/python";
   const Check check{State::kOk, "PyTorch", {"2.11.0", path, "Python 3.11.2"}, ""};
-  const std::string text = as_text({check}, {.utf8 = false, .colour = false});
+  const std::string text = as_text({check}, {.colour = false, .utf8 = false});
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   EXPECT_THAT(text, ::testing::HasSubstr("ddd/bin/python\n"));

@@ -3,13 +3,13 @@
 
 #include <string>
 
+#include "base/terminal.h"
 #include "cli/monitor/snapshot.h"
-#include "trace/report/report.h"
 
 namespace redline::monitor {
 
 /// At most 80 columns wide: the host, then two lines or three for each GPU.
-[[nodiscard]] std::string as_text(const Snapshot& snapshot, const trace::TextStyle& style);
+[[nodiscard]] std::string as_text(const Snapshot& snapshot, const TextStyle& style);
 
 /// One line of schema redline.monitor/1, with its newline.
 [[nodiscard]] std::string as_json(const Snapshot& snapshot);

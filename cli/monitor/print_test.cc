@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "trace/report/text_canvas.h"
-
 namespace redline::monitor {
 namespace {
 

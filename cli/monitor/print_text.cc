@@ -4,18 +4,13 @@
 
 #include "base/format.h"
 #include "cli/monitor/print.h"
-#include "trace/report/text_canvas.h"
 
 namespace redline::monitor {
 namespace {
 
-using trace::Hue;
-using trace::TextCanvas;
-
 constexpr const char* kUnknown = "n/a";
 constexpr size_t kLabel = 10;
 constexpr size_t kBar = 20;
-constexpr size_t kColumns = 80;
 
 Hue hue_of(double share) { return share >= 0.9 ? Hue::kRed : Hue::kBlue; }
 
@@ -47,7 +42,7 @@ void put_cores(TextCanvas& canvas, const std::vector<Core>& cores, bool utf8) {
   if (cores.size() < 2) return;
   constexpr const char* kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr const char* kDigits[] = {".", "2", "3", "4", "5", "6", "7", "8"};
-  constexpr size_t kMost = kColumns - kLabel - 8;
+  constexpr size_t kMost = kTerminalColumns - kLabel - 8;
   const size_t together = (cores.size() + kMost - 1) / kMost;
   canvas.left("cores", kLabel + 8);
   for (size_t first = 0; first < cores.size(); first += together) {
@@ -63,9 +58,8 @@ void put_cores(TextCanvas& canvas, const std::vector<Core>& cores, bool utf8) {
 
 void put_host(TextCanvas& canvas, const Snapshot& snapshot, bool utf8) {
   const Host& host = snapshot.host;
-  canvas.left(trace::elide(host.name, 40), 44, Hue::kBold);
-  if (!snapshot.driver.empty())
-    canvas.right("driver " + trace::elide(snapshot.driver, 20), 34, Hue::kDim);
+  canvas.left(elide(host.name, 40), 44, Hue::kBold);
+  if (!snapshot.driver.empty()) canvas.right("driver " + elide(snapshot.driver, 20), 34, Hue::kDim);
   canvas.end_line();
   const auto cores = static_cast<int64_t>(host.cores.size());
   put_share(
@@ -136,13 +130,13 @@ void put_troubles(TextCanvas& canvas, const Gpu& gpu) {
   if (line.empty()) return;
   const Hue hue =
       gpu.xids.empty() && gpu.now.ecc_uncorrected.value_or(0) == 0 ? Hue::kYellow : Hue::kRed;
-  canvas.left("", 4).left(trace::elide(line, kColumns - 6), 0, hue).end_line();
+  canvas.left("", 4).left(elide(line, kTerminalColumns - 6), 0, hue).end_line();
 }
 
 void put_gpu(TextCanvas& canvas, const Gpu& gpu) {
   const nvml::GpuReading& now = gpu.now;
   canvas.right(std::to_string(gpu.index), 3).left(" ");
-  canvas.left(trace::elide(gpu.name.empty() ? kUnknown : gpu.name, 20), 23);
+  canvas.left(elide(gpu.name.empty() ? kUnknown : gpu.name, 20), 23);
   if (now.is_lost) {
     canvas.left("lost: it fell off the bus; the driver's log says more", 0, Hue::kRed).end_line();
     return put_troubles(canvas, gpu);
@@ -164,7 +158,7 @@ void put_gpu(TextCanvas& canvas, const Gpu& gpu) {
 
 }  // namespace
 
-std::string as_text(const Snapshot& snapshot, const trace::TextStyle& style) {
+std::string as_text(const Snapshot& snapshot, const TextStyle& style) {
   TextCanvas canvas(style);
   put_host(canvas, snapshot, style.utf8);
   if (!snapshot.driver_error.empty()) {

@@ -12,6 +12,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
+
 namespace redline::launch {
 
 namespace fs = std::filesystem;
@@ -52,10 +54,6 @@ std::string set_field(Schedule& schedule, std::string_view part) {
   const std::string_view number = part.substr(equals + 1);
   if (!parse_number(number, *field)) return name + "=" + std::string(number) + " is no number";
   return "";
-}
-
-std::string plural(size_t count, const char* thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
 const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
@@ -216,11 +214,11 @@ std::vector<std::string> summarise_recording(const std::string& folder, const Tr
   }
   std::vector<std::string> lines;
   if (!traces.whole.empty()) {
-    lines.push_back(plural(traces.whole.size(), "trace") + " in " + folder);
+    lines.push_back(format_plural(std::ssize(traces.whole), "trace") + " in " + folder);
   }
   if (!traces.partial.empty()) {
-    lines.push_back(plural(traces.partial.size(), "unfinished trace") + " (.partial) in " + folder +
-                    ": what had reached the disk can be read");
+    lines.push_back(format_plural(std::ssize(traces.partial), "unfinished trace") +
+                    " (.partial) in " + folder + ": what had reached the disk can be read");
   }
   for (const char* what : {"failed", "cut", "whole_run", "forked"}) {
     if (const auto* note = find_note(notes, what)) lines.push_back(note->text);

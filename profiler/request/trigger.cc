@@ -10,11 +10,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
+#include "base/file.h"
 #include "profiler/request/control_address.h"
 
 namespace redline::launch {
@@ -28,10 +27,8 @@ uid_t user_of(pid_t process) {
 }
 
 pid_t parent_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string facts = text.str();  // "PID (NAME) STATE PPID …": the name may hold anything
+  // "PID (NAME) STATE PPID …": the name may hold anything
+  const std::string facts = read_file("/proc/" + std::to_string(process) + "/stat");
   const size_t name_end = facts.rfind(')');
   if (name_end == std::string::npos || name_end + 4 >= facts.size()) return 0;
   return std::atoi(facts.c_str() + name_end + 4);

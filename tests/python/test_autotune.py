@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import signal
 import sqlite3
 import threading
@@ -202,6 +203,27 @@ class TestParallel:
     def test_dry_run_says_the_split(self, run, tune, tmp_path):
         done = run(tune("--dry-run", "--parallel", "2"), cwd=tmp_path)
         assert "2 trials at a time: core" in " ".join(done.stdout.split())
+
+
+def test_a_table_follows_locale_and_no_color_as_every_program_of_ours(run, tune, program, tmp_path):
+    run(tune("--max-trials", "1"), cwd=tmp_path)
+    show = [str(program("autotune")), "show", str(tmp_path / "autotune.study.db")]
+    for locale, separator in (("en_US.UTF8", " · "), ("de_DE.utf-8", " · "), ("C", " | ")):
+        environment = {"LC_ALL": "", "LC_CTYPE": locale, "LANG": "C"}
+        assert f"1 trial{separator}" in run(show, environment=environment).stdout
+    for no_color, has_colour in (("", True), ("1", False)):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ["NO_COLOR"] = no_color
+            os.execv(show[0], show)
+        shown = b""
+        # A terminal is gone with its program.
+        with contextlib.suppress(OSError):
+            while more := os.read(terminal, 4096):
+                shown += more
+        assert os.waitpid(pid, 0)[1] == 0
+        os.close(terminal)
+        assert (b"\x1b[1m" in shown) == has_colour, no_color
 
 
 def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path):

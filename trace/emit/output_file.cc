@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
+
 namespace redline::trace {
 namespace {
 
@@ -21,11 +23,6 @@ auto retried(Call call) {
 }
 
 }  // namespace
-
-bool may_become_file(const std::string& path) {
-  struct stat status = {};
-  return ::stat(path.c_str(), &status) < 0 || S_ISREG(status.st_mode);
-}
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   descriptor_ =

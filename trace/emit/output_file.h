@@ -1,5 +1,5 @@
-// A file that grows under a training job: it never fails the job, and bears its final name only
-// when complete.
+// A file that grows while a job trains: its errors are kept and never fail the job, and it has its
+// final name only when it is complete. What is in memory as a whole is written by base/file.h.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,6 @@
 #include <string_view>
 
 namespace redline::trace {
-
-/// Whether a file may take that name: nothing has it, or a file has, but no folder and no device
-/// such as /dev/null, which root could replace.
-[[nodiscard]] bool may_become_file(const std::string& path);
 
 /// Writes to a name of its own (by convention NAME.partial). The first error other than EINTR is
 /// kept, and nothing is written after it: error() then says what and why, and is "" before.

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "base/file_descriptor.h"
+#include "base/file.h"
 
 namespace redline::trace {
 namespace {

@@ -12,7 +12,7 @@
 #include <new>
 #include <system_error>
 
-#include "base/file_descriptor.h"
+#include "base/file.h"
 #include "trace/model/columns.h"
 #include "trace/read/cache_folder.h"
 #include "trace/read/cache_tables.h"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/file_descriptor.h"
+#include "base/file.h"
 
 namespace redline::trace {
 namespace {
@@ -44,16 +44,6 @@ std::vector<CacheFile> files_of(const std::string& folder) {
     if (!is_left || !fs::remove(file.path, gone)) files.push_back(file);
   }
   return files;
-}
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace

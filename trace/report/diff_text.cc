@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/terminal.h"
 #include "trace/report/diff.h"
 #include "trace/report/kernel_name.h"
-#include "trace/report/text_canvas.h"
 
 namespace redline::trace {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/contains.h"
-#include "trace/report/text_canvas.h"
+#include "base/terminal.h"
 
 namespace redline::trace {
 namespace {

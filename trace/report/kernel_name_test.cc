@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "trace/report/text_canvas.h"
+#include "base/terminal.h"
 
 namespace redline::trace {
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "trace/advice/advice.h"
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/ranks.h"
@@ -31,20 +32,11 @@ struct Report {
 /// The name of the file, or "traces/" for a folder of ranks.
 [[nodiscard]] std::string title_of(const Report& report);
 
-/// How text is written: 80 columns, symbols of ASCII only without UTF-8, escapes only with colour.
-struct TextStyle {
-  bool colour = false;
-  bool utf8 = true;
-};
-
 /// How much of each table the text report shows.
 struct TextScope {
   static constexpr size_t kAll = SIZE_MAX;
   size_t top = 5;
 };
-
-/// The style for standard output: colour on a terminal unless NO_COLOR is set, UTF-8 by locale.
-[[nodiscard]] TextStyle stdout_style();
 
 [[nodiscard]] std::string report_text(const Report& report, const TextStyle& style,
                                       const TextScope& scope = {});

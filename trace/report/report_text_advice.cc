@@ -8,23 +8,6 @@ namespace {
 
 constexpr size_t kIndent = 5;
 
-// Lines of at most `width` columns, broken between words.
-void write_wrapped(TextCanvas& canvas, std::string_view text, size_t width) {
-  std::string line;
-  const auto flush = [&] {
-    if (!line.empty()) canvas.left(std::string(kIndent, ' ')).left(elide(line, width)).end_line();
-    line.clear();
-  };
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (!line.empty() && columns(line) + 1 + columns(word) > width) flush();
-    if (!line.empty()) line += ' ';
-    line += word;
-  }
-  flush();
-}
-
 std::string gain_text(const Finding& finding) {
   if (!finding.estimated_speedup) return finding.knob.empty() ? "" : "worth a trial";
   return *finding.estimated_speedup >= 100
@@ -54,7 +37,10 @@ void write_findings(TextPage& page) {
         .left(finding.headline, 57, Hue::kBold)
         .right(gain_text(finding), 18)
         .end_line();
-    write_wrapped(canvas, finding.detail, 75);
+    constexpr size_t kWidth = kTerminalColumns - kIndent;
+    for (const std::string& line : wrapped(finding.detail, kWidth)) {
+      canvas.left("", kIndent).left(elide(line, kWidth)).end_line();
+    }
     if (finding.knob.empty()) continue;
     canvas.left("     -> autotune --knob " + finding.knob, 0, Hue::kGreen).end_line();
   }

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/terminal.h"
 #include "trace/report/report.h"
-#include "trace/report/text_canvas.h"
 
 namespace redline::trace {
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/terminal.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
-#include "trace/report/text_canvas.h"
 
 namespace redline::trace {
 namespace {

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/file.h"
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/matched_collectives.h"
-#include "trace/emit/output_file.h"
 #include "trace/write/rewrite.h"
 
 namespace redline::trace {

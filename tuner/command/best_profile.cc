@@ -1,6 +1,7 @@
 #include "tuner/command/traces.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -8,7 +9,6 @@
 #include "trace/read/reader.h"
 #include "trace/report/diff.h"
 #include "tuner/trial/runner.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {
@@ -45,7 +45,7 @@ Result<std::string> diff_of(const std::string& before, const std::string& after)
   if (!earlier) return tl::unexpected(earlier.error().message);
   const auto later = trace::read_traces({after});
   if (!later) return tl::unexpected(later.error().message);
-  const trace::TextStyle plain{.colour = false, .utf8 = trace::stdout_style().utf8};
+  const TextStyle plain{.colour = false, .utf8 = style_of(STDOUT_FILENO).utf8};
   return trace::diff_text(trace::compare_runs(*earlier, *later), plain, {kShownRows});
 }
 

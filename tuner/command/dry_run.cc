@@ -1,28 +1,19 @@
 #include <fmt/format.h>
 
-#include <sstream>
-
+#include "base/format.h"
+#include "base/terminal.h"
 #include "tuner/command/command_line.h"
 #include "tuner/command/traces.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {
 
-constexpr size_t kNameWidth = 15;
+constexpr size_t kIndent = 17;
 
-/// Wrapped between words.
 std::string row(const std::string& name, const std::string& value) {
-  const std::string indent(kNameWidth + 2, ' ');
-  std::string text;
-  std::string line = "  " + left(name, kNameWidth - 1);
-  std::istringstream words(value);
-  for (std::string word; words >> word; line += " " + word) {
-    if (width_of(line) + 1 + width_of(word) <= kLineWidth) continue;
-    text += line + "\n";
-    line = indent.substr(1);
-  }
-  return text + line + "\n";
+  const std::vector<std::string> lines = wrapped(value, kTerminalColumns - kIndent);
+  return fmt::format("  {:<{}} {}\n", name, kIndent - 3,
+                     joined(lines, "\n" + std::string(kIndent, ' ')));
 }
 
 std::string first_command(const Options& options, const Space& space) {
@@ -30,7 +21,7 @@ std::string first_command(const Options& options, const Space& space) {
   for (const std::string& word : options.command) {
     words.push_back(fill_placeholders(word, space.first));
   }
-  return shell_text(words);
+  return format_command(words);
 }
 
 }  // namespace
@@ -61,15 +52,15 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
                                         "alone, in the first part",
                                         shares.size(), split));
   }
-  text += row("budget", duration_text(options.budget.time) + " for all trials together");
+  text += row("budget", format_wait(options.budget.time) + " for all trials together");
   text +=
       row("max trials", options.budget.max_trials > 0 ? std::to_string(options.budget.max_trials)
                                                       : "as many as the budget allows");
   text += row("a trial", fmt::format("start-up, warm-up, then {} and at least {} steps measured",
-                                     duration_text(trial.measure_for), trial.min_steps));
-  text += row("trial timeout", duration_text(options.trial_timeout));
+                                     format_wait(trial.measure_for), trial.min_steps));
+  text += row("trial timeout", format_wait(options.trial_timeout));
   text += row("memory limit", options.memory_limit_bytes
-                                  ? size_text(*options.memory_limit_bytes) + " a process"
+                                  ? format_bytes(*options.memory_limit_bytes) + " a process"
                                   : "none: what the device or the machine has");
   text += row("objective", options.metric_regex.empty()
                                ? options.objective == Objective::kSamplesPerJoule
@@ -84,8 +75,8 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
                             ", and what differs");
   }
   text += row("seed", std::to_string(options.seed));
-  text += row("machine", fmt::format("{} core{}, {}", machine.cores, machine.cores == 1 ? "" : "s",
-                                     machine.gpu ? "GPU" : "no GPU"));
+  text +=
+      row("machine", format_plural(machine.cores, "core") + (machine.gpu ? ", GPU" : ", no GPU"));
   text += row("study", options.study + (options.resume ? " (resumed)" : ""));
   text += row("output", options.output);
   return text + "\nfirst command\n  " + first_command(options, space) + "\n";

@@ -9,12 +9,11 @@
 #include <regex>
 #include <sstream>
 
+#include "base/format.h"
 #include "base/help_formatter.h"
-#include "base/number_checks.h"
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/knob.h"
 #include "tuner/trial/slurm.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <set>
 
+#include "base/format.h"
+#include "base/terminal.h"
 #include "tuner/command/command_line.h"
 #include "tuner/command/traces.h"
 #include "tuner/show/live_line.h"
@@ -183,8 +185,8 @@ void end_steps_left(const Options& options, const Study& study) {
   }
   if (left.count == 0) return;
   fmt::print(
-      stderr, "autotune: {}: {} job step{} of an earlier run {} still there, and {}\n",
-      options.study, left.count, left.count == 1 ? "" : "s", left.count == 1 ? "was" : "were",
+      stderr, "autotune: {}: {} of an earlier run {} still there, and {}\n", options.study,
+      format_plural(left.count, "job step"), left.count == 1 ? "was" : "were",
       left.ended ? "ended" : "Slurm lists some of them a minute after it was told to end them");
 }
 
@@ -241,15 +243,15 @@ int run_search_command(const Options& options) {
   }
   if (options.slurm && !study->joined()) end_steps_left(options, *study);
   if (const int64_t dropped = study->dropped_failures()) {
-    fmt::print(stderr, "autotune: {}: none of its {} trial{} succeeded; started over\n",
-               options.study, dropped, dropped == 1 ? "" : "s");
+    fmt::print(stderr, "autotune: {}: none of its {} succeeded; started over\n", options.study,
+               format_plural(dropped, "trial"));
   }
   History history(*space, options.objective);
   Result<std::vector<FinishedTrial>> finished = study->finished();
   if (!finished) return fail(options.study + ": " + finished.error());
 
   const Plan plan(*space, *strategy, options.budget);
-  const Table table(*space, style_for(options.json ? STDERR_FILENO : STDOUT_FILENO),
+  const Table table(*space, style_of(options.json ? STDERR_FILENO : STDOUT_FILENO),
                     options.objective);
   Screen screen(options, table, history);
   screen.say(table.head(options) + "\n" + table.column_names());

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/format.h"
 #include "base/help_formatter.h"
-#include "base/number_checks.h"
 #include "tuner/show/table.h"
 
 namespace redline::tuner {
@@ -31,7 +31,7 @@ StudyTerms terms_of(const StudyContent& study) {
   return terms;
 }
 
-std::string table_text(const StudyContent& study, const Style& style) {
+std::string table_text(const StudyContent& study, const TextStyle& style) {
   const Table table(study.space, style, study.identity.searched_for());
   std::string text = table.column_names();
   History history(study.space, study.identity.searched_for());
@@ -53,7 +53,7 @@ Result<std::string> exported(const StudyContent& study, const Request& request) 
 
 Result<std::string> shown(const StudyContent& study, const Request& request) {
   if (request.trial > 0) return trial_text(study, request.trial);
-  return table_text(study, style_for(STDOUT_FILENO));
+  return table_text(study, style_of(STDOUT_FILENO));
 }
 
 Result<std::string> applied(const StudyContent& study, const Request& request) {
@@ -64,8 +64,8 @@ Result<std::string> applied(const StudyContent& study, const Request& request) {
   const auto written =
       write_atomically(request.output, best_json(*best, history, study.identity.command));
   if (!written) return tl::unexpected(written.error());
-  return fmt::format("redline run --config {} -- {}\n", shell_text({request.output}),
-                     shell_text(study.identity.command));
+  return fmt::format("redline run --config {} -- {}\n", format_command({request.output}),
+                     format_command(study.identity.command));
 }
 
 int finish(const Result<std::string>& text, const std::string& path) {

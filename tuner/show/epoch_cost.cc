@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tuner/trial/words.h"
+#include "base/format.h"
 
 namespace redline::tuner {
 namespace {
@@ -13,7 +13,7 @@ constexpr double kMillion = 1e6;
 constexpr double kSecondsAnHour = 3600;
 
 std::string seconds_text(double seconds) {
-  return duration_text(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
+  return format_wait(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
 }
 
 /// "A, with the defaults B" for what takes `unit` / rate.
@@ -32,11 +32,11 @@ std::string compared(const Best& best, double samples, Text text) {
 std::string energy_text(const Best& best, const std::string& indent) {
   if (!best.estimate.joules_per_sample) return "";
   std::string text = fmt::format("{}{} J a sample at {} samples/s", indent,
-                                 number_text(*best.estimate.joules_per_sample),
-                                 number_text(best.estimate.throughput.samples_per_s));
+                                 format_number(*best.estimate.joules_per_sample),
+                                 format_number(best.estimate.throughput.samples_per_s));
   if (!best.is_default && best.default_estimate && best.default_estimate->joules_per_sample) {
     text += fmt::format(", with the defaults {} J",
-                        number_text(*best.default_estimate->joules_per_sample));
+                        format_number(*best.default_estimate->joules_per_sample));
   }
   return text + "\n";
 }
@@ -46,12 +46,12 @@ std::string epoch_cost_text(const Best& best, std::optional<double> cost_per_hou
   std::string text;
   const double samples = static_cast<double>(best.epoch_samples.value_or(0));
   if (samples > 0) {
-    text += fmt::format("{}an epoch of {} samples takes {}\n", indent, number_text(samples),
+    text += fmt::format("{}an epoch of {} samples takes {}\n", indent, format_number(samples),
                         compared(best, samples, seconds_text));
   }
   if (!cost_per_hour) return text;
   const auto cost = [&](double seconds) {
-    return number_text(seconds / kSecondsAnHour * *cost_per_hour);
+    return format_number(seconds / kSecondsAnHour * *cost_per_hour);
   };
   return text + fmt::format("{}{} {}\n", indent,
                             samples > 0 ? "and costs" : "a million samples cost",

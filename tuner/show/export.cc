@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tuner/trial/words.h"
-
 namespace redline::tuner {
 namespace {
 

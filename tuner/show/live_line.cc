@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/format.h"
+
 namespace redline::tuner {
 namespace {
 
-constexpr size_t kWidth = 79;
+constexpr size_t kWidth = kTerminalColumns - 1;  // a full line would move the cursor on
 
 }  // namespace
 
-LiveLine::LiveLine() : on_(isatty(STDERR_FILENO) != 0), style_(style_for(STDERR_FILENO)) {}
+LiveLine::LiveLine() : on_(isatty(STDERR_FILENO) != 0), style_(style_of(STDERR_FILENO)) {}
 
 void LiveLine::start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left) {
   const auto now = std::chrono::steady_clock::now();
@@ -23,21 +25,21 @@ void LiveLine::show(int64_t id, const TrialProgress& progress) {
   running_[id].progress = progress;
   if (!on_) return;
   const std::string line = text();
-  fmt::print(stderr, "\r\x1b[K{}", width_of(line) > kWidth ? left(line, kWidth) : line);
+  fmt::print(stderr, "\r\x1b[K{}", style_.left(line, kWidth));
   std::fflush(stderr);
 }
 
 std::string LiveLine::text() const {
   const auto now = std::chrono::steady_clock::now();
-  const std::string dot = style_.separator();
+  const std::string dot = style_.shown(" · ");
   std::string text = running_.size() == 1 ? "trial " : "trials ";
   for (const auto& [id, trial] : running_) {
     const TrialProgress& progress = trial.progress;
-    text += fmt::format("{} {} {}", id, progress.phase, duration_text(now - trial.began));
-    if (progress.samples_per_s) text += " " + number_text(*progress.samples_per_s) + " samples/s";
+    text += fmt::format("{} {} {}", id, progress.phase, format_wait(now - trial.began));
+    if (progress.samples_per_s) text += " " + format_number(*progress.samples_per_s) + " samples/s";
     text += dot;
   }
-  if (ends_ > now) text += duration_text(ends_ - now) + " left" + dot;
+  if (ends_ > now) text += format_wait(ends_ - now) + " left" + dot;
   return text + running_.rbegin()->second.what;
 }
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
+#include "base/terminal.h"
 #include "tuner/trial/trial.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 
@@ -29,7 +29,7 @@ class LiveLine {
   [[nodiscard]] std::string text() const;
 
   bool on_;
-  Style style_;
+  TextStyle style_;
   std::map<int64_t, Running> running_;  // by trial
   std::chrono::steady_clock::time_point ends_;
 };

@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "tuner/show/study_texts.h"
 
 #include <fmt/format.h>
@@ -7,7 +8,6 @@
 
 #include "trace/report/html.h"
 #include "tuner/study/study_figures.h"
-#include "tuner/trial/words.h"
 
 namespace redline::trace {
 const char* page_style();  // compiled in: the report's page looks the same
@@ -45,12 +45,12 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
                          const std::string& config_path, const char* unit) {
   if (!best) return card("No trial succeeded", "<p>The table below says why.</p>");
   const Throughput& rate = best->estimate.score;
-  std::string text =
-      fmt::format("<div class=step><b>{} {}</b><span class=dim>{}</span></div>",
-                  number_text(rate.samples_per_s), unit,
-                  best->has_interval()
-                      ? fmt::format("{} to {}, 95 %", number_text(rate.low), number_text(rate.high))
-                      : "one run");
+  std::string text = fmt::format(
+      "<div class=step><b>{} {}</b><span class=dim>{}</span></div>",
+      format_number(rate.samples_per_s), unit,
+      best->has_interval()
+          ? fmt::format("{} to {}, 95 %", format_number(rate.low), format_number(rate.high))
+          : "one run");
   if (best->is_default) {
     text += "<p>the default itself</p>";
   } else if (best->speedup) {
@@ -60,8 +60,8 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
     text += "<p>" + energy + "</p>";
   }
   text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
-  text += fmt::format("<pre>redline run --config {} -- {}</pre>", escape(shell_text({config_path})),
-                      escape(shell_text(command)));
+  text += fmt::format("<pre>redline run --config {} -- {}</pre>",
+                      escape(format_command({config_path})), escape(format_command(command)));
   return card("Best", text);
 }
 
@@ -70,7 +70,7 @@ std::string profile_card(const BestProfile& profile) {
     return card("Recorded", "<p><code>" + escape(profile.best_folder) + "</code></p>");
   }
   const std::string command =
-      "redline diff " + shell_text({profile.default_folder, profile.best_folder});
+      "redline diff " + format_command({profile.default_folder, profile.best_folder});
   std::string lines = escape(command) + "\n\n";
   std::istringstream diff(profile.diff);
   for (std::string line; std::getline(diff, line);) lines += escape(line) + "\n";
@@ -84,7 +84,7 @@ std::string effect_rows(const std::vector<KnobEffect>& effects) {
     for (size_t i = 0; i < std::min(effect.rate_by_value.size(), kShownValues); ++i) {
       const auto& [value, rate] = effect.rate_by_value[i];
       values += fmt::format("{}<code>{}</code> {}", i == 0 ? "" : " · ", escape(value),
-                            rate > 0 ? number_text(rate) : "does not run");
+                            rate > 0 ? format_number(rate) : "does not run");
     }
     if (effect.rate_by_value.size() > kShownValues) values += " …";
     rows += fmt::format("<tr><td>{}</td><td class=number>{:.0f} %</td><td>{}</td></tr>",
@@ -127,16 +127,16 @@ std::string trial_rows(const History& history, const Space& space,
     const auto number = [&rows](const std::string& text) {
       rows += "<td class=number>" + text + "</td>";
     };
-    number(trial.ok() ? number_text(result.throughput->samples_per_s) : "–");
+    number(trial.ok() ? format_number(result.throughput->samples_per_s) : "–");
     if (metered) {
-      number(result.joules_per_sample ? number_text(*result.joules_per_sample) : "–");
+      number(result.joules_per_sample ? format_number(*result.joules_per_sample) : "–");
     }
     rows += fmt::format(
         "<td class=number>{}</td><td class=number>{}</td>"
         "<td class=number>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>",
-        result.peak_memory_bytes ? size_text(*result.peak_memory_bytes) : "–",
+        result.peak_memory_bytes ? format_bytes(*result.peak_memory_bytes) : "–",
         result.data_wait_share ? fmt::format("{:.0f} %", 100 * *result.data_wait_share) : "–",
-        duration_text(result.wall), escape(trial.why), escape(result.stderr_tail),
+        format_wait(result.wall), escape(trial.why), escape(result.stderr_tail),
         escape(trial.ok() ? "ok" : result.message));
   }
   return "<div class=scroll><table>" + head + rows + "</table></div>";
@@ -155,7 +155,7 @@ std::string study_page(const History& history, const Space& space, const std::op
       "<div class=top><h1>{0}</h1><span class=dim>{3} trials · {4} out of memory · "
       "{5}</span></div>\n",
       escape(terms.study), trace::page_style(), kStyle, history.trials().size(), failed,
-      duration_text(used));
+      format_wait(used));
   page += verdict_card(best, terms.command, terms.output, unit);
   if (best && best->profile) page += profile_card(*best->profile);
   if (!history.empty()) {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/format.h"
 #include "trace/report/html.h"
 #include "tuner/study/study_figures.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {
@@ -54,7 +54,7 @@ std::string frame(const Axes& axes, const std::string& x_title) {
         "<line class=grid x1={0} x2={1} y1={2:.1f} y2={2:.1f} /><text x={3} y={4:.1f} "
         "text-anchor=end>{5}</text>",
         kLeft, kChartWidth - kRight, axes.y(value), kLeft - 6, axes.y(value) + 4,
-        value == 0 ? "0" : number_text(value));
+        value == 0 ? "0" : format_number(value));
   }
   return svg + fmt::format("<text x={} y={} text-anchor=middle>{}</text>",
                            (kLeft + kChartWidth - kRight) / 2, kChartHeight - 2, x_title);

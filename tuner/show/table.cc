@@ -6,6 +6,8 @@
 
 #include "tuner/space/hook_knobs.h"
 
+#include "base/format.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -26,33 +28,16 @@ size_t column_width(const Knob& knob, const std::string& title) {
   return std::min<size_t>(width, 8);
 }
 
+/// Later lines begin with `indent`, as the first one does before them.
 std::string join_wrapped(const std::vector<std::string>& parts, const std::string& separator,
                          const std::string& indent) {
-  std::string text;
-  size_t column = indent.size();
-  for (const std::string& part : parts) {
-    const bool first = text.empty();
-    const size_t needed = width_of(part) + (first ? 0 : width_of(separator));
-    if (!first && column + needed > kLineWidth) {
-      text += "\n" + indent;
-      column = indent.size();
-    } else if (!first) {
-      text += separator;
-    }
-    column += needed;
-    text += part;
-  }
-  return text;
-}
-
-std::string plural(int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  return joined(wrapped(parts, separator, kTerminalColumns - indent.size()), "\n" + indent);
 }
 
 /// Never cut: people ask for a trial by it.
 std::string id_text(int64_t id) {
   const std::string text = std::to_string(id);
-  return text.size() > kNumberWidth ? text : right(text, kNumberWidth);
+  return text.size() > kNumberWidth ? text : std::string(kNumberWidth - text.size(), ' ') + text;
 }
 
 std::string objective_text(const StudyTerms& terms) {
@@ -71,32 +56,33 @@ std::string disturbance_line(const History& history) {
     last = trial.result.disturbance;
   }
   if (count == 0) return "";
-  return join_wrapped({plural(count, "trial") + " disturbed:", last}, " ", "  ") + "\n";
+  return join_wrapped({format_plural(count, "trial") + " disturbed:", last}, " ", "  ") + "\n";
 }
 
 }  // namespace
 
-Table::Table(const Space& space, Style style, Objective objective)
+Table::Table(const Space& space, TextStyle style, Objective objective)
     : space_(space), style_(style), objective_(objective) {
   size_t used = kNumberWidth + 2 + kRateWidth + 2 + kMemoryWidth + 2 + kLeastVerdict;
   for (const Knob& knob : space.knobs) {
     const std::string title = short_title(knob.name);
     const size_t width = column_width(knob, title);
     used += width + 1;
-    if (used > kLineWidth) break;  // the knobs named last; best.json and the study have them all
+    if (used > kTerminalColumns)
+      break;  // the knobs named last; best.json and the study have them all
     columns_.push_back({knob.name, title, width});
   }
 }
 
 std::string Table::head(const StudyTerms& terms) const {
   std::vector<std::string> parts = {"autotune", "objective " + objective_text(terms),
-                                    "budget " + duration_text(terms.budget.time)};
+                                    "budget " + format_wait(terms.budget.time)};
   if (terms.budget.max_trials > 0) {
-    parts.push_back("at most " + plural(terms.budget.max_trials, "trial"));
+    parts.push_back("at most " + format_plural(terms.budget.max_trials, "trial"));
   }
   if (terms.global_batch) parts.push_back(fmt::format("global batch {}", *terms.global_batch));
   if (terms.memory_limit_bytes) {
-    parts.push_back("memory limit " + size_text(*terms.memory_limit_bytes));
+    parts.push_back("memory limit " + format_bytes(*terms.memory_limit_bytes));
   }
   std::vector<std::string> knobs;
   for (const Knob& knob : space_.knobs) {
@@ -104,18 +90,18 @@ std::string Table::head(const StudyTerms& terms) const {
     std::replace(values.begin(), values.end(), ',', '|');
     knobs.push_back(knob.name + " " + values);
   }
-  std::string text = join_wrapped(parts, style_.separator(), "  ") + "\n";
+  std::string text = join_wrapped(parts, style_.shown(" · "), "  ") + "\n";
   text += "space: " + join_wrapped(knobs, ", ", "       ") + "\n";
   for (const std::string& sentence : space_.left_out) text += "       (" + sentence + ")\n";
   return text;
 }
 
 std::string Table::column_names() const {
-  std::string text = right("#", kNumberWidth) + " ";
-  for (const Column& column : columns_) text += " " + right(column.title, column.width);
-  text += " " + right(unit_of(objective_), kRateWidth) + "  " + right("memory", kMemoryWidth) +
-          "  ended";
-  return style_.bold(text) + "\n";
+  std::string text = style_.right("#", kNumberWidth) + " ";
+  for (const Column& column : columns_) text += " " + style_.right(column.title, column.width);
+  text += " " + style_.right(unit_of(objective_), kRateWidth) + "  " +
+          style_.right("memory", kMemoryWidth) + "  ended";
+  return style_.painted(text, Hue::kBold) + "\n";
 }
 
 std::string Table::verdict(const History& history) const {
@@ -145,34 +131,36 @@ std::string Table::line(const History& history) const {
   std::string text = id_text(trial.id) + " ";
   for (const Column& column : columns_) {
     const auto found = config.find(column.knob);
-    text += " " + right(found == config.end() ? "-" : found->second, column.width);
+    text += " " + style_.right(found == config.end() ? "-" : found->second, column.width);
   }
   std::string rate = "-";
   if (trial.ok()) {
     const Throughput& throughput = trial.score();
-    rate = number_text(throughput.samples_per_s);
+    rate = format_number(throughput.samples_per_s);
     if (throughput.high > throughput.low) {
       rate += fmt::format(
-          " {} {}", style_.plus_minus(),
-          number_text_like((throughput.high - throughput.low) / 2, throughput.samples_per_s));
+          " {} {}", style_.shown("±"),
+          format_number_like((throughput.high - throughput.low) / 2, throughput.samples_per_s));
     }
   }
   const auto& peak = trial.result.peak_memory_bytes;
-  text += " " + right(rate, kRateWidth) + "  " + right(peak ? size_text(*peak) : "-", kMemoryWidth);
+  text += " " + style_.right(rate, kRateWidth) + "  " +
+          style_.right(peak ? format_bytes(*peak) : "-", kMemoryWidth);
   text += "  ";
   const std::string ended = verdict(history);
-  const size_t room = kLineWidth - width_of(text);
-  text += width_of(ended) > room ? left(ended, room) : ended;
+  const size_t room = kTerminalColumns - columns(text);
+  text += style_.left(ended, room);
   while (text.ends_with(' ')) text.pop_back();
   return text + "\n";
 }
 
 std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   const Throughput& rate = best.estimate.score;
-  std::string text =
-      style_.bold(fmt::format("BEST  {} {}", number_text(rate.samples_per_s), unit_of(objective_)));
+  std::string text = style_.painted(
+      fmt::format("BEST  {} {}", format_number(rate.samples_per_s), unit_of(objective_)),
+      Hue::kBold);
   text += best.has_interval()
-              ? fmt::format(" ({} to {}, 95 %)", number_text(rate.low), number_text(rate.high))
+              ? fmt::format(" ({} to {}, 95 %)", format_number(rate.low), format_number(rate.high))
               : " (one run)";
   if (best.is_default) {
     text += "  the default itself\n";
@@ -184,15 +172,15 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   std::vector<std::string> parts;
   for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);
   if (best.peak_memory_bytes) {
-    std::string memory = "memory " + size_text(*best.peak_memory_bytes);
-    if (terms.memory_limit_bytes) memory += " of " + size_text(*terms.memory_limit_bytes);
+    std::string memory = "memory " + format_bytes(*best.peak_memory_bytes);
+    if (terms.memory_limit_bytes) memory += " of " + format_bytes(*terms.memory_limit_bytes);
     parts.push_back(memory);
   }
-  text += "      " + join_wrapped(parts, style_.separator(), "      ") + "\n";
+  text += "      " + join_wrapped(parts, style_.shown(" · "), "      ") + "\n";
   text += energy_text(best, "      ");
   text += epoch_cost_text(best, terms.cost_per_hour, "      ");
   return text + fmt::format("run it:  redline run --config {} -- {}\n", terms.output,
-                            shell_text(terms.command));
+                            format_command(terms.command));
 }
 
 std::string Table::profile_lines(const BestProfile& profile) const {
@@ -200,22 +188,22 @@ std::string Table::profile_lines(const BestProfile& profile) const {
     return fmt::format("recorded: {} (no other run to compare it with)\n", profile.best_folder);
   }
   const std::string command =
-      "redline diff " + shell_text({profile.default_folder, profile.best_folder});
-  return "\n" + style_.bold(command) + "\n" + profile.diff + "\n";
+      "redline diff " + format_command({profile.default_folder, profile.best_folder});
+  return "\n" + style_.painted(command, Hue::kBold) + "\n" + profile.diff + "\n";
 }
 
 std::string Table::summary(const History& history, const std::optional<Best>& best,
                            const StudyTerms& terms) const {
   const std::chrono::nanoseconds used = history.time_used();
-  std::vector<std::string> parts = {plural(std::ssize(history.trials()), "trial")};
+  std::vector<std::string> parts = {format_plural(std::ssize(history.trials()), "trial")};
   if (const int64_t count = history.out_of_memory_count()) {
     parts.push_back(fmt::format("{} out of memory", count));
   }
   if (!history.empty() && history.trials().front().result.ranks > 0) {
-    parts.push_back(plural(history.trials().front().result.ranks, "rank"));
+    parts.push_back(format_plural(history.trials().front().result.ranks, "rank"));
   }
-  parts.push_back(duration_text(used));
-  std::string text = join_wrapped(parts, style_.separator(), "") + "\n";
+  parts.push_back(format_wait(used));
+  std::string text = join_wrapped(parts, style_.shown(" · "), "") + "\n";
   text += disturbance_line(history);
   if (best) text += "\n" + best_lines(*best, terms);
   if (best && best->profile) text += profile_lines(*best->profile);

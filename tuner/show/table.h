@@ -3,16 +3,16 @@
 
 #include <string>
 
+#include "base/terminal.h"
 #include "tuner/show/study_texts.h"
 #include "tuner/space/space.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 
 class Table {
  public:
   /// `space` must outlive the table.
-  Table(const Space& space, Style style, Objective objective = Objective::kSamplesPerSecond);
+  Table(const Space& space, TextStyle style, Objective objective = Objective::kSamplesPerSecond);
 
   [[nodiscard]] std::string head(const StudyTerms& terms) const;
   [[nodiscard]] std::string column_names() const;
@@ -33,7 +33,7 @@ class Table {
   [[nodiscard]] std::string profile_lines(const BestProfile& profile) const;
 
   const Space& space_;
-  Style style_;
+  TextStyle style_;
   Objective objective_;
   std::vector<Column> columns_;
 };

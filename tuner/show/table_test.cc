@@ -20,7 +20,7 @@ class TableOf : public ::testing::Test {
                   .config = {{"batch_size", "64"}},
                   .why = why,
                   .result = result});
-    return Table(space_, Style{}).line(history_);
+    return Table(space_, TextStyle{}).line(history_);
   }
 
   Space space_ = *make_space({"batch_size=1..4096"}, {"train"},

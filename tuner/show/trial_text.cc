@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {
@@ -15,27 +14,28 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
   std::string text = fmt::format("trial {}  {}  {}\n  {}\n", trial.id, to_string(result.outcome),
                                  trial.why, config_text(history.effective(trial.config), ", "));
   if (trial.ok()) {
-    text += fmt::format("  {} {} ({} to {}, 95 %)", number_text(result.throughput->samples_per_s),
-                        unit_of(history.rate()), number_text(result.throughput->low),
-                        number_text(result.throughput->high));
+    text += fmt::format("  {} {} ({} to {}, 95 %)", format_number(result.throughput->samples_per_s),
+                        unit_of(history.rate()), format_number(result.throughput->low),
+                        format_number(result.throughput->high));
     // What a job's own metric says has none.
     if (result.steps > 0) text += " over " + format_plural(result.steps, "step");
     text += "\n";
   }
-  if (result.peak_memory_bytes) text += "  memory " + size_text(*result.peak_memory_bytes) + "\n";
+  if (result.peak_memory_bytes)
+    text += "  memory " + format_bytes(*result.peak_memory_bytes) + "\n";
   if (result.joules_per_sample) {
-    text += fmt::format("  {} J a sample\n", number_text(*result.joules_per_sample));
+    text += fmt::format("  {} J a sample\n", format_number(*result.joules_per_sample));
   }
   if (result.host_use && result.host_use->memory_bytes > 0) {
     text += fmt::format("  host: {} of memory, {} of /dev/shm\n",
-                        size_text(result.host_use->memory_bytes),
-                        size_text(result.host_use->shm_bytes));
+                        format_bytes(result.host_use->memory_bytes),
+                        format_bytes(result.host_use->shm_bytes));
   }
   if (result.data_wait_share) {
     text += fmt::format("  waits for data {:.0f} % of the time\n", 100 * *result.data_wait_share);
   }
-  text += fmt::format("  took {}, {} of it start-up\n", duration_text(result.wall),
-                      duration_text(result.start_up));
+  text += fmt::format("  took {}, {} of it start-up\n", format_wait(result.wall),
+                      format_wait(result.start_up));
   if (!result.message.empty()) text += "  " + result.message + "\n";
   if (!result.disturbance.empty()) text += "  disturbed: " + result.disturbance + "\n";
   for (const std::string& note : result.notes) text += "  " + note + "\n";

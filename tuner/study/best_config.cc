@@ -1,15 +1,11 @@
 #include "tuner/study/best_config.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "tuner/search/plan.h"
 #include "tuner/space/knob.h"
 
@@ -44,16 +40,6 @@ OrderedJson profile_json(const BestProfile& profile) {
     return folder.empty() ? OrderedJson() : OrderedJson(std::filesystem::absolute(folder).string());
   };
   return {{"default", path(profile.default_folder)}, {"best", path(profile.best_folder)}};
-}
-
-bool write_all(int descriptor, const std::string& text) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t count = write(descriptor, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    done += static_cast<size_t>(count);
-  }
-  return true;
 }
 
 }  // namespace
@@ -115,16 +101,9 @@ std::string best_json(const Best& best, const History& history,
 }
 
 Result<void> write_atomically(const std::string& path, const std::string& text) {
-  const std::string partial = path + ".partial";
-  const int descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  bool written = descriptor >= 0 && write_all(descriptor, text) && fsync(descriptor) == 0;
-  const int error = errno;
-  if (descriptor >= 0) close(descriptor);
-  if (written && std::rename(partial.c_str(), path.c_str()) == 0) return {};
-  const int shown = written ? errno : error;
-  unlink(partial.c_str());
-  return tl::unexpected(fmt::format("{}: {}. Give -o a file in a folder that can be written", path,
-                                    std::strerror(shown)));
+  const auto written = write_file(path, text);
+  if (written) return {};
+  return tl::unexpected(written.error() + ". Give -o a file in a folder that can be written");
 }
 
 }  // namespace redline::tuner

@@ -49,7 +49,7 @@ struct Best {
 [[nodiscard]] std::string best_json(const Best& best, const History& history,
                                     const std::vector<std::string>& command);
 
-/// Replaces `path` by `text` in one step: a reader sees the old file or the new one.
+/// write_file(), with what to do about it in the error.
 [[nodiscard]] Result<void> write_atomically(const std::string& path, const std::string& text);
 
 }  // namespace redline::tuner

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/file.h"
 #include "tuner/study/best_config.h"
 
 namespace redline::tuner {
@@ -384,6 +386,11 @@ TEST_F(StudyRuns, BestConfigIsReplacedInOneStep) {
   std::ifstream(file) >> text;
   EXPECT_EQ(text, "two");
   EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const FileDescriptor end(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(write_atomically(pipe, "three"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe)) << "what is no file is written to";
   EXPECT_THAT(write_atomically(folder_ + "/none/b.json", "x").error(),
               HasSubstr("No such file or directory. Give -o"));
 }

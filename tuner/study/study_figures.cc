@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "tuner/trial/words.h"
+#include "base/format.h"
 
 namespace redline::tuner {
 namespace {
@@ -34,7 +34,7 @@ std::optional<double> rate_of(const FinishedTrial& trial) {
 }
 
 std::string hint_of(const FinishedTrial& trial, Objective objective) {
-  const std::string ended = trial.ok() ? number_text(*rate_of(trial)) + " " + unit_of(objective)
+  const std::string ended = trial.ok() ? format_number(*rate_of(trial)) + " " + unit_of(objective)
                                        : std::string(to_string(trial.result.outcome));
   return fmt::format("trial {}: {}", trial.id, ended);
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/format.h"
 #include "tuner/study/study.h"
 
 namespace redline::tuner {
@@ -156,9 +157,9 @@ Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
   } else if (*trials > 0) {
     if (!resume) {
       return tl::unexpected(
-          fmt::format("has {} trial{} already. --resume goes on with them; "
+          fmt::format("has {} already. --resume goes on with them; "
                       "--study takes another file",
-                      *trials, *trials == 1 ? "" : "s"));
+                      format_plural(*trials, "trial")));
     }
     if (auto same = check_identity(identity); !same) return same;
     return database_.execute("UPDATE trials SET state='interrupted' WHERE state='started'");

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tuner/trial/words.h"
+#include "base/format.h"
 
 namespace redline::tuner {
 namespace {
@@ -56,7 +56,7 @@ std::vector<std::string> GpuMemoryReturn::wait(std::chrono::nanoseconds patience
   for (size_t gpu = 0; gpu < more.size(); ++gpu) {
     if (more[gpu] == 0) continue;
     held.push_back(fmt::format("GPU {} holds {} more than before the trial: {}", gpus_.name(gpu),
-                               size_text(more[gpu]), holders_text(gpus_.holders(gpu))));
+                               format_bytes(more[gpu]), holders_text(gpus_.holders(gpu))));
   }
   return held;
 }

@@ -7,10 +7,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string_view>
 #include <thread>
 
-#include "tuner/trial/trial_files.h"
+#include "base/file.h"
 
 namespace redline::tuner {
 namespace {
@@ -34,7 +35,7 @@ std::vector<fs::path> stack_files(const std::string& directory) {
 }
 
 std::string status_of(pid_t process) {
-  return whole_file("/proc/" + std::to_string(process) + "/status");
+  return read_file("/proc/" + std::to_string(process) + "/status");
 }
 
 /// Whether a mask of /proc/PID/status has the signal.
@@ -48,7 +49,7 @@ bool has_signal(const std::string& status, std::string_view mask_name, int numbe
 
 /// faulthandler has written all of a dump: its signal is blocked as long as it writes.
 bool has_answered(const fs::path& file, pid_t process, int number) {
-  return whole_file(file).find("Current thread") != std::string::npos &&
+  return read_file(file).find("Current thread") != std::string::npos &&
          !has_signal(status_of(process), "SigBlk:", number);
 }
 
@@ -97,7 +98,7 @@ std::string hang_stacks(const std::vector<pid_t>& processes, const std::string& 
   }
   std::string text;
   for (const fs::path& file : files) {
-    const std::string frames = innermost_frames(whole_file(file));
+    const std::string frames = innermost_frames(read_file(file));
     if (frames.empty()) continue;
     text += fmt::format("{} hung, innermost call first:\n{}",
                         file.filename().string().substr(std::string(kFilePrefix).size()), frames);

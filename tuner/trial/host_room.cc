@@ -7,8 +7,8 @@
 #include <fstream>
 #include <limits>
 
+#include "base/format.h"
 #include "tuner/space/machine.h"
-#include "tuner/trial/words.h"
 
 namespace redline::tuner {
 namespace {
@@ -84,9 +84,9 @@ std::optional<Outcome> lacking(const HostUse& use, const HostRoom& room) {
 std::string lacking_text(const HostUse& use, const HostRoom& room) {
   const bool shm = lacking(use, room) == Outcome::kShmFull;
   return fmt::format("not started: needs {} of {}, {} free",
-                     size_text(shm ? use.shm_bytes : use.memory_bytes),
+                     format_bytes(shm ? use.shm_bytes : use.memory_bytes),
                      shm ? "/dev/shm" : "host memory",
-                     size_text((shm ? room.shm_bytes : room.memory_bytes).value_or(0)));
+                     format_bytes((shm ? room.shm_bytes : room.memory_bytes).value_or(0)));
 }
 
 void HostWatch::sample() {

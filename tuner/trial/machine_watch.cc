@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tuner/trial/trial_files.h"
+#include "base/file.h"
 
 namespace redline::tuner {
 namespace {
@@ -20,7 +20,7 @@ double ticks_per_second() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
 /// Of a process and its children that ended: fields 14 to 17 of /proc/PID/stat.
 double seconds_of(pid_t pid) {
-  const std::string stat = whole_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return 0;
   std::istringstream fields(stat.substr(name_end + 2));
@@ -82,7 +82,7 @@ std::string disturbance_between(const ProcessorTime& before, const ProcessorTime
 }
 
 ProcessorTime MachineWatch::now() const {
-  return parse_processor_time(whole_file("/proc/stat"), processors_).value_or(ProcessorTime{});
+  return parse_processor_time(read_file("/proc/stat"), processors_).value_or(ProcessorTime{});
 }
 
 void MachineWatch::begin(const std::vector<pid_t>& members) {

@@ -1,7 +1,6 @@
 #include "tuner/trial/process_tree.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -14,25 +13,14 @@
 #include <thread>
 #include <utility>
 
+#include "base/file.h"
+
 namespace redline::tuner {
 
 namespace {
 
 constexpr std::chrono::milliseconds kProcessPoll{5};
 constexpr std::chrono::seconds kKillPatience{10};
-
-std::string read_all(const std::string& path) {
-  std::string text;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return text;
-  char buffer[4096];
-  ssize_t count = 0;
-  while ((count = read(file, buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<size_t>(count));
-  }
-  close(file);
-  return text;
-}
 
 std::vector<ProcessEntry> all_processes() {
   std::vector<ProcessEntry> result;
@@ -53,7 +41,7 @@ std::vector<ProcessEntry> all_processes() {
 
 /// The soft limit in "Max msgqueue size         819200               819200               bytes".
 uint64_t queue_limit(pid_t pid) {
-  const std::string limits = read_all("/proc/" + std::to_string(pid) + "/limits");
+  const std::string limits = read_file("/proc/" + std::to_string(pid) + "/limits");
   const std::string name = "Max msgqueue size";
   const size_t at = limits.find(name);
   if (at == std::string::npos) return 0;
@@ -63,7 +51,7 @@ uint64_t queue_limit(pid_t pid) {
 bool carries_mark(pid_t pid, const std::string& mark) {
   const uint64_t limit = limit_of(mark);
   if (limit > 0 && queue_limit(pid) == limit) return true;
-  const std::string environment = '\0' + read_all("/proc/" + std::to_string(pid) + "/environ");
+  const std::string environment = '\0' + read_file("/proc/" + std::to_string(pid) + "/environ");
   const std::string wanted = '\0' + (kTrialIdVariable + ("=" + mark)) + '\0';
   return environment.find(wanted) != std::string::npos;
 }
@@ -72,7 +60,7 @@ bool carries_mark(pid_t pid, const std::string& mark) {
 
 /// /proc/PID/stat: "pid (name) state ppid … starttime …"; the name may hold spaces and brackets.
 std::optional<ProcessEntry> read_process(pid_t pid) {
-  const std::string text = read_all("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   ProcessEntry process;

@@ -10,12 +10,6 @@ constexpr size_t kErrorBytes = 64 * 1024;
 
 }  // namespace
 
-std::string whole_file(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 std::string tail_of(const std::string& path, size_t bytes) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";

@@ -7,8 +7,6 @@
 
 namespace redline::tuner {
 
-/// All of a file, also of one in /proc, empty where there is none.
-[[nodiscard]] std::string whole_file(const std::filesystem::path& path);
 /// The last `bytes` of a file, empty where there is none.
 [[nodiscard]] std::string tail_of(const std::string& path, size_t bytes);
 /// The last `count` lines, without the line end after them.

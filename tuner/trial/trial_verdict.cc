@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "base/format.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -15,8 +17,8 @@ Verdict on_step_size(const TrialFacts& facts) {
   if (!wanted || samples == 0 || samples == *wanted) return {};
   const int ranks = facts.measurement.world_size();
   return {Outcome::kInvalid, -1,
-          fmt::format("a step took {} samples over {} rank{}, not the {} of --global-batch",
-                      samples, ranks, ranks == 1 ? "" : "s", *wanted)};
+          fmt::format("a step took {} samples over {}, not the {} of --global-batch", samples,
+                      format_plural(ranks, "rank"), *wanted)};
 }
 
 std::string why_nothing_was_measured(const TrialFacts& facts) {

@@ -19,7 +19,7 @@ constexpr double kCrossHeight = 6;  // of a failed point's centre over the botto
 
 std::string tick_text(double value) {
   const bool whole = value == std::floor(value) && value < 1e15;
-  return whole ? format_count(static_cast<uint64_t>(value)) : format_rate(value);
+  return whole ? format_count(static_cast<uint64_t>(value)) : format_number(value);
 }
 
 /// A step of 1, 2 or 5 times a power of ten that gives at most `most` of them up to `high`.
@@ -56,15 +56,6 @@ size_t nearest_in(const Chart& chart, Place place, size_t index) {
 }
 
 }  // namespace
-
-std::string format_rate(double value) {
-  const double size = std::abs(value);
-  if (size >= 99.95)
-    return (value < 0 ? "-" : "") + format_count(static_cast<uint64_t>(std::llround(size)));
-  if (size == 0) return "0";
-  const int decimals = std::clamp(2 - static_cast<int>(std::floor(std::log10(size))), 0, 6);
-  return fmt::format("{:.{}f}", value, decimals);
-}
 
 bool Chart::empty() const {
   return std::all_of(series.begin(), series.end(),

@@ -69,7 +69,4 @@ class ChartGeometry {
   double high_y_ = 1;
 };
 
-/// Three or more digits, thousands apart: "9,012", "31.4", "0.052".
-[[nodiscard]] std::string format_rate(double value);
-
 }  // namespace redline::viewer

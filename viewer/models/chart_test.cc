@@ -91,14 +91,5 @@ TEST(ChartSteps, WalkASeriesAndLeadToTheNearestPointOfTheOthers) {
   EXPECT_EQ(after(1, ChartStep::kSeriesBefore), "two");
 }
 
-TEST(ChartRates, HaveThreeDigits) {
-  EXPECT_EQ(format_rate(9012.4), "9,012");
-  EXPECT_EQ(format_rate(31.42), "31.4");
-  EXPECT_EQ(format_rate(99.96), "100");
-  EXPECT_EQ(format_rate(1.5), "1.50");
-  EXPECT_EQ(format_rate(0.0524), "0.0524");
-  EXPECT_EQ(format_rate(0), "0");
-}
-
 }  // namespace
 }  // namespace redline::viewer

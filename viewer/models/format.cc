@@ -56,23 +56,6 @@ std::string format_duration_exact(int64_t ns) {
   return fmt::format("{} ns", ns);
 }
 
-std::string format_count(uint64_t count) { return fmt::format("{}", fmt::group_digits(count)); }
-
-std::string format_share(double share) { return fmt::format("{:.1f} %", share * 100); }
-
-std::string format_bytes(uint64_t bytes) {
-  constexpr const char* kNames[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes);
-  const char* name = "";
-  for (const char* next : kNames) {
-    if (value < 1024) break;
-    value /= 1024;
-    name = next;
-  }
-  return fmt::format("{:.1f} {}", value, name);
-}
-
 std::string_view label_of(std::string_view name) {
   constexpr std::string_view kResult = "void ";
   if (name.starts_with(kResult)) name.remove_prefix(kResult.size());

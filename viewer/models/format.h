@@ -1,10 +1,13 @@
-// Figures and names as people read them, and text as people search for it.
+// Names and durations as people read them on the screen, and text as people search for it; other
+// figures are those of base/format.h.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/format.h"
 
 namespace redline::viewer {
 
@@ -13,15 +16,6 @@ namespace redline::viewer {
 
 /// As format_duration, exact to the nanosecond: "177.600123 ms".
 [[nodiscard]] std::string format_duration_exact(int64_t ns);
-
-/// "75,718".
-[[nodiscard]] std::string format_count(uint64_t count);
-
-/// A share 0..1 as "55.5 %".
-[[nodiscard]] std::string format_share(double share);
-
-/// "7.4 GiB", "512 B".
-[[nodiscard]] std::string format_bytes(uint64_t bytes);
 
 /// A name as it stands where room is short: what a kernel returns tells none from another.
 [[nodiscard]] std::string_view label_of(std::string_view name);

@@ -25,17 +25,6 @@ TEST(Format, Durations) {
   EXPECT_EQ(format_duration_exact(17), "17 ns");
 }
 
-TEST(Format, CountsSharesAndBytes) {
-  EXPECT_EQ(format_count(0), "0");
-  EXPECT_EQ(format_count(999), "999");
-  EXPECT_EQ(format_count(1'000), "1,000");
-  EXPECT_EQ(format_count(75'718), "75,718");
-  EXPECT_EQ(format_count(1'234'567), "1,234,567");
-  EXPECT_EQ(format_share(0.5549), "55.5 %");
-  EXPECT_EQ(format_bytes(512), "512 B");
-  EXPECT_EQ(format_bytes(7'945'689'498), "7.4 GiB");
-}
-
 TEST(Format, LabelsLeaveOutWhatAKernelReturns) {
   EXPECT_EQ(label_of("void at::native::add<4>(int)"), "at::native::add<4>(int)");
   EXPECT_EQ(label_of("voider"), "voider");

@@ -71,7 +71,7 @@ void add_figure(Summary& summary, const trace::Report& report, const char* label
       ++count;
     }
   }
-  if (count > 0) summary.figures.push_back({label, format_share(sum / count)});
+  if (count > 0) summary.figures.push_back({label, format_percent(sum / count)});
 }
 
 std::string gain_text(const std::optional<double>& speedup) {
@@ -95,7 +95,7 @@ std::string evidence_line(const std::string& name, double value) {
                        format_duration(static_cast<int64_t>(value)));
   }
   if (name.ends_with("_share")) {
-    return fmt::format("{}: {}", name.substr(0, name.size() - 6), format_share(value));
+    return fmt::format("{}: {}", name.substr(0, name.size() - 6), format_percent(value));
   }
   return fmt::format("{}: {:g}", name, value);
 }

@@ -24,13 +24,13 @@ std::string number_text(double value, Unit unit) {
     case Unit::kBytesPerSecond:
       return fmt::format("{:.1f} GB/s", value * 1e-9);
     case Unit::kShare:
-      return format_share(value);
+      return format_percent(value);
     case Unit::kChange:
       return (value > 0 ? "+" : "") + format_duration(std::llround(value));
     case Unit::kChangeShare:
-      return (value > 0 ? "+" : "") + format_share(value);
+      return (value > 0 ? "+" : "") + format_percent(value);
     case Unit::kRate:
-      return format_rate(value);
+      return format_number(value);
     case Unit::kCount:
     case Unit::kText:
       break;

@@ -7,11 +7,11 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/format.h"
 #include "tuner/show/study_texts.h"
 #include "tuner/study/best_config.h"
 #include "tuner/study/study.h"
 #include "tuner/study/study_figures.h"
-#include "tuner/trial/words.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
@@ -58,7 +58,7 @@ std::vector<KnobShare> knob_shares(const History& history, const tuner::Space& s
     for (size_t i = 0; i < std::min(effect.rate_by_value.size(), kShownValues); ++i) {
       const auto& [value, rate] = effect.rate_by_value[i];
       share.values += fmt::format("{}{}: {}", i ? " · " : "", value,
-                                  rate > 0 ? tuner::number_text(rate) : "does not run");
+                                  rate > 0 ? format_number(rate) : "does not run");
     }
     if (effect.rate_by_value.size() > kShownValues) share.values += " …";
     shares.push_back(std::move(share));
@@ -177,9 +177,8 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
     return;
   }
   const tuner::Throughput& rate = best->estimate.score;
-  tuning.rate = tuner::number_text(rate.samples_per_s) + " " + tuner::unit_of(history.objective());
-  tuning.spread =
-      fmt::format("{} to {}, 95 %", tuner::number_text(rate.low), tuner::number_text(rate.high));
+  tuning.rate = format_number(rate.samples_per_s) + " " + tuner::unit_of(history.objective());
+  tuning.spread = fmt::format("{} to {}, 95 %", format_number(rate.low), format_number(rate.high));
   if (best->is_default) {
     tuning.verdict = "the default itself";
   } else if (best->speedup) {
@@ -190,16 +189,16 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
     tuning.verdict = "the default does not run";
   }
   tuning.knobs = tuner::config_text(best->effective, " · ");
-  tuning.command = "redline run --config best.json -- " + tuner::shell_text(study.identity.command);
+  tuning.command = "redline run --config best.json -- " + format_command(study.identity.command);
   tuning.best_trial = history.runs_of(best->config).front()->id;
 }
 
 std::string figures_of(const tuner::StudyContent& study, const History& history) {
   std::chrono::nanoseconds used{0};
   for (const FinishedTrial& trial : study.trials) used += trial.result.wall;
-  const size_t count = study.trials.size();
-  std::string text = fmt::format("{} trial{} · {} out of memory · {}", count, count == 1 ? "" : "s",
-                                 history.out_of_memory_count(), tuner::duration_text(used));
+  std::string text =
+      fmt::format("{} · {} out of memory · {}", format_plural(std::ssize(study.trials), "trial"),
+                  history.out_of_memory_count(), format_wait(used));
   if (study.interrupted > 0) text += fmt::format(" · {} interrupted", study.interrupted);
   return text;
 }

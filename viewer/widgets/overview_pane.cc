@@ -139,7 +139,7 @@ void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>
     const int at = (i % 2) * 4;
     grid->addWidget(make_swatch(theme_, part.slice_class), i / 2, at);
     grid->addWidget(make_label(text(part.name), ui_font(12)), i / 2, at + 1);
-    grid->addWidget(make_label(text(format_share(part.share)), ui_font(12), true), i / 2, at + 2,
+    grid->addWidget(make_label(text(format_percent(part.share)), ui_font(12), true), i / 2, at + 2,
                     Qt::AlignRight);
   }
   grid->setColumnStretch(1, 1);

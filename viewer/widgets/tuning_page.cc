@@ -226,7 +226,7 @@ void TuningPage::show_shares() {
     auto* percent = make_label(ui_font(12), true);
     auto* values = make_label(ui_font(11), true);
     name->setText(printable_text(share.knob));
-    percent->setText(printable_text(format_share(share.at_stake)));
+    percent->setText(printable_text(format_percent(share.at_stake)));
     percent->setToolTip(tr("what its worst value lacks to its best, where no other knob differs"));
     values->setText(printable_text(share.values));
     values->setWordWrap(true);

@@ -1,0 +1,66 @@
+#include "base/file.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace redline {
+namespace {
+
+/// 0, or errno.
+int write_and_sync(const std::string& path, std::string_view content, bool is_file) {
+  const int create = is_file ? O_CREAT | O_TRUNC : 0;
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | create, 0644));
+  const bool done =
+      file.get() >= 0 && write_all(file.get(), content) && (!is_file || ::fsync(file.get()) == 0);
+  return done ? 0 : errno;
+}
+
+int replace_file(const std::string& path, std::string_view content) {
+  const std::string partial = path + ".partial";
+  int error = write_and_sync(partial, content, true);
+  if (error == 0 && std::rename(partial.c_str(), path.c_str()) == 0) return 0;
+  if (error == 0) error = errno;
+  ::unlink(partial.c_str());
+  return error;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  std::string text;
+  const FileDescriptor file(path.c_str());
+  char bytes[16384];
+  for (;;) {
+    const ssize_t size = ::read(file.get(), bytes, sizeof bytes);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return text;
+    text.append(bytes, static_cast<size_t>(size));
+  }
+}
+
+bool write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+bool may_become_file(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) < 0 || S_ISREG(status.st_mode);
+}
+
+tl::expected<void, std::string> write_file(const std::string& path, std::string_view content) {
+  const int error =
+      may_become_file(path) ? replace_file(path, content) : write_and_sync(path, content, false);
+  if (error == 0) return {};
+  return tl::unexpected(path + ": " + std::strerror(error));
+}
+
+}  // namespace redline

@@ -1,0 +1,61 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace redline {
+namespace {
+
+namespace fs = std::filesystem;
+
+class InAFolder : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string folder_ = ::testing::TempDir() + "file_test.XXXXXX";
+};
+
+using ReadFile = InAFolder;
+using WriteFile = InAFolder;
+
+TEST_F(ReadFile, AlsoOfTheKernel) {
+  EXPECT_EQ(read_file("/proc/self/stat").substr(0, 1 + std::to_string(getpid()).size()),
+            std::to_string(getpid()) + " ");
+  EXPECT_EQ(read_file(folder_ + "/none"), "");
+  EXPECT_EQ(read_file(folder_), "");
+}
+
+TEST_F(WriteFile, ReplacesTheWholeAndLeavesNothingBeside) {
+  const std::string path = folder_ + "/best.json";
+  const std::string large(100'000, 'x');
+  ASSERT_TRUE(write_file(path, large));
+  EXPECT_EQ(read_file(path), large);
+  ASSERT_TRUE(write_file(path, "short"));
+  EXPECT_EQ(read_file(path), "short");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(WriteFile, SaysWhyItCannot) {
+  const std::string path = folder_ + "/no/file";
+  EXPECT_EQ(write_file(path, "x").error(), path + ": No such file or directory");
+  EXPECT_EQ(write_file(folder_, "x").error(), folder_ + ": Is a directory");
+  EXPECT_EQ(write_file("/dev/full", "x").error(), "/dev/full: No space left on device");
+}
+
+TEST_F(WriteFile, APipeIsWrittenToAndStays) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const FileDescriptor end(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(write_file(pipe, "words"));
+  char heard[6] = "";
+  ASSERT_EQ(::read(end.get(), heard, 5), 5);
+  EXPECT_STREQ(heard, "words");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+}  // namespace
+}  // namespace redline

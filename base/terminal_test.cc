@@ -1,0 +1,63 @@
+#include "base/terminal.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace redline {
+namespace {
+
+TEST(StyleOf, TheFirstVariableThatIsNotEmptyNamesTheLocale) {
+  const auto is_utf8 = [](const char* all, const char* characters, const char* language) {
+    setenv("LC_ALL", all, 1);
+    setenv("LC_CTYPE", characters, 1);
+    setenv("LANG", language, 1);
+    return style_of(STDOUT_FILENO).utf8;
+  };
+  EXPECT_TRUE(is_utf8("en_US.UTF8", "C", "C"));
+  EXPECT_TRUE(is_utf8("", "C.utf8", "C"));
+  EXPECT_TRUE(is_utf8("", "", "de_DE.Utf-8"));
+  EXPECT_FALSE(is_utf8("C", "C.UTF-8", "C.UTF-8"));
+  EXPECT_FALSE(is_utf8("", "", ""));
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) unsetenv(name);
+}
+
+TEST(TextStyle, SymbolsHaveTheirAscii) {
+  const TextStyle ascii{.colour = false, .utf8 = false};
+  EXPECT_EQ(ascii.shown("✓ 3 ± 1 · 64 °C … ü"), "+ 3 +- 1 | 64 C ... ?");
+  EXPECT_EQ(TextStyle{}.shown("✓ 3 ± 1"), "✓ 3 ± 1");
+}
+
+TEST(TextStyle, CellsHaveTheirWidth) {
+  const TextStyle ascii{.colour = false, .utf8 = false};
+  EXPECT_EQ(TextStyle{}.right("± 3", 5), "  ± 3");
+  EXPECT_EQ(ascii.right("± 3", 5), " +- 3");
+  EXPECT_EQ(TextStyle{}.left("out of memory", 6), "out o…");
+  EXPECT_EQ(ascii.left("out of memory", 6), "out...");
+  EXPECT_EQ(ascii.left("on", 4), "on  ");
+}
+
+TEST(TextStyle, OnlyWhatIsThereIsPainted) {
+  const TextStyle colour{.colour = true, .utf8 = false};
+  EXPECT_EQ(colour.painted("→", Hue::kBold), "\x1b[1m->\x1b[0m");
+  EXPECT_EQ(colour.painted("", Hue::kBold), "");
+  EXPECT_EQ(colour.painted("a", Hue::kNone), "a");
+  EXPECT_EQ(TextStyle{}.painted("a", Hue::kBold), "a");
+}
+
+TEST(Elide, CutsAtColumnsAndHidesControlCharacters) {
+  EXPECT_EQ(elide("a\nb\x7f", 4), "a?b?");
+  EXPECT_EQ(elide("ääää", 3), "ää…");
+  EXPECT_EQ(columns(elide("\xff\xfe\x80 broken", 5)), 5U);
+}
+
+TEST(Wrapped, LinesAreAsLongAsTheyMayBe) {
+  EXPECT_EQ(joined(wrapped("one two three", 7), "\n"), "one two\nthree");
+  EXPECT_EQ(joined(wrapped("a_word_too_long b", 4), "\n"), "a_word_too_long\nb");
+  EXPECT_EQ(joined(wrapped({"± 1", "± 2", "3"}, " · ", 9), "\n"), "± 1 · ± 2\n3");
+  EXPECT_EQ(joined(wrapped("", 7), "\n"), "");
+}
+
+}  // namespace
+}  // namespace redline

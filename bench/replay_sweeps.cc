@@ -100,7 +100,7 @@ void replay(const Sweep& sweep, const char* name, uint64_t seed, int most_trials
   for (const auto& [knob, value] : sweep.defaults) command.push_back("{" + knob + "}");
   Space space = *make_space(sweep.knobs, command, {});
   space.first = sweep.defaults;
-  const SearchSettings settings{.machine = {.gpu = false, .cores = 2, .memory_available_bytes = {}},
+  const SearchSettings settings{.machine = {.gpu = false, .cores = 2},
                                 .memory_limit_bytes = sweep.memory_limit,
                                 .seed = seed};
   const auto strategy = make_strategy(name, space, settings);

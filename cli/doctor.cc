@@ -5,16 +5,16 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/doctor/judge.h"
-#include "cli/doctor/print.h"
-#include "cli/doctor/probe.h"
+#include "machine/doctor/judge.h"
+#include "machine/doctor/print.h"
+#include "machine/doctor/probe.h"
 
 namespace redline::cli {
 
 namespace {
 
 int examine(bool json) {
-  const doctor::Facts facts = doctor::probe(doctor::Machine::real());
+  const doctor::Facts facts = doctor::probe(doctor::Sources::real());
   const auto checks = doctor::judge(facts);
   const std::string text =
       json ? doctor::as_json(facts, checks) : doctor::as_text(checks, style_of(STDOUT_FILENO));

@@ -12,7 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/monitor/print.h"
+#include "machine/monitor/print.h"
 
 namespace redline::cli {
 namespace {

@@ -10,20 +10,18 @@
 #include <string_view>
 #include <vector>
 
-namespace redline::profiler {
+namespace redline::machine {
 
-/// Where the kernel tells; tests bring their own.
-struct HostFolders {
-  std::string proc = "/proc";
-  std::string shm = "/dev/shm";
-};
-
-/// In ticks since the machine started.
+/// In ticks (sysconf's _SC_CLK_TCK a second) since the machine started.
 struct CoreTime {
-  int core = 0;
-  uint64_t busy = 0;
+  static constexpr int kAll = -1;
+  int core = kAll;
+  uint64_t busy = 0;  ///< with what was stolen
   uint64_t total = 0;
+  uint64_t stolen = 0;  ///< kept by the host of this virtual machine for others
 };
+/// The lines of /proc/stat that are of cores: all together, then each.
+[[nodiscard]] std::vector<CoreTime> core_times(std::string_view stat);
 
 struct WorkerTime {
   pid_t pid = 0;
@@ -56,7 +54,8 @@ struct MachineReading {
 
 class HostReader {
  public:
-  explicit HostReader(HostFolders folders = {}) : folders_(std::move(folders)) {}
+  /// `root` is where proc and dev are: "" for this machine; tests bring a folder.
+  explicit HostReader(std::string root = "") : root_(std::move(root)) {}
 
   [[nodiscard]] HostReading read();
   [[nodiscard]] MachineReading read_machine() const;
@@ -64,18 +63,16 @@ class HostReader {
   void find_workers();
 
  private:
-  [[nodiscard]] std::string text_of(const std::string& file) const;
+  [[nodiscard]] std::string text_of(const std::string& file) const;  ///< of proc
   void read_cores(HostReading& reading) const;
   void read_process(HostReading& reading) const;
-  void read_disk(HostReading& reading) const;
-  void read_shm(HostReading& reading) const;
   void read_workers(HostReading& reading);
 
-  HostFolders folders_;
+  std::string root_;
   std::vector<pid_t> workers_;
 };
 
 /// "0-2,5" of /proc/self/status: whether it holds `core`. Any, where there is no list.
 [[nodiscard]] bool list_holds(std::string_view list, int core);
 
-}  // namespace redline::profiler
+}  // namespace redline::machine

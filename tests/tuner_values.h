@@ -13,8 +13,8 @@ namespace redline::testing {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-constexpr tuner::Machine kCpuMachine{.gpu = false, .cores = 4, .memory_available_bytes = {}};
-constexpr tuner::Machine kGpuMachine{.gpu = true, .cores = 4, .memory_available_bytes = {}};
+constexpr tuner::Machine kCpuMachine{.gpu = false, .cores = 4};
+constexpr tuner::Machine kGpuMachine{.gpu = true, .cores = 4};
 
 inline std::vector<std::string> names_of(const tuner::Space& space) {
   std::vector<std::string> names;

@@ -16,14 +16,14 @@ constexpr double kMib = 1024.0 * 1024.0;
 constexpr double kMostCoreSamples = 200;  ///< a second: machines of many cores tell them less often
 constexpr double kWorkerSearchHz = 2;
 
-double busy_percent(const CoreTime& before, const CoreTime& now) {
+double busy_percent(const machine::CoreTime& before, const machine::CoreTime& now) {
   return 100.0 * static_cast<double>(now.busy - before.busy) /
          static_cast<double>(now.total - before.total);
 }
 
 /// A tick is 10 ms: a core that had none since `before` says nothing. Its idle time may even run
 /// backwards (proc(5)).
-bool has_moved(const CoreTime& before, const CoreTime& now) {
+bool has_moved(const machine::CoreTime& before, const machine::CoreTime& now) {
   return now.total > before.total && now.busy >= before.busy &&
          now.busy - before.busy <= now.total - before.total;
 }
@@ -35,7 +35,7 @@ uint64_t one_round_of(int32_t hz, double most_hz) {
 
 class Samples {
  public:
-  Samples(const HostReading& before, const HostReading& now)
+  Samples(const machine::HostReading& before, const machine::HostReading& now)
       : before_(before),
         now_(now),
         seconds_(1e-9 * static_cast<double>(now.time_ns - before.time_ns)) {}
@@ -43,17 +43,17 @@ class Samples {
   void add(std::string track, const char* unit, double value) {
     samples_.push_back({std::move(track), unit, value});
   }
-  void add_size(const char* track, std::optional<int64_t> HostReading::*bytes) {
+  void add_size(const char* track, std::optional<int64_t> machine::HostReading::*bytes) {
     if (now_.*bytes) add(track, "MiB", static_cast<double>(*(now_.*bytes)) / kMib);
   }
-  void add_rate(const char* track, const char* unit, std::optional<int64_t> HostReading::*count,
-                double scale) {
+  void add_rate(const char* track, const char* unit,
+                std::optional<int64_t> machine::HostReading::*count, double scale) {
     if (!(before_.*count) || !(now_.*count) || seconds_ <= 0) return;
     add(track, unit, scale * static_cast<double>(*(now_.*count) - *(before_.*count)) / seconds_);
   }
   void add_workers() {
-    for (const WorkerTime& worker : now_.workers) {
-      const auto was = std::ranges::find(before_.workers, worker.pid, &WorkerTime::pid);
+    for (const machine::WorkerTime& worker : now_.workers) {
+      const auto was = std::ranges::find(before_.workers, worker.pid, &machine::WorkerTime::pid);
       if (was == before_.workers.end() || seconds_ <= 0) continue;
       add("DataLoader worker " + std::to_string(worker.pid), "busy %",
           1e-7 * static_cast<double>(worker.cpu_ns - was->cpu_ns) / seconds_);
@@ -62,33 +62,35 @@ class Samples {
   [[nodiscard]] std::vector<HostSample> take() { return std::move(samples_); }
 
  private:
-  const HostReading& before_;
-  const HostReading& now_;
+  const machine::HostReading& before_;
+  const machine::HostReading& now_;
   const double seconds_;
   std::vector<HostSample> samples_;
 };
 
 }  // namespace
 
-std::vector<HostSample> host_samples(const HostReading& before, const HostReading& now) {
+std::vector<HostSample> host_samples(const machine::HostReading& before,
+                                     const machine::HostReading& now) {
   Samples samples(before, now);
   if (before.machine && now.machine && has_moved(*before.machine, *now.machine)) {
     samples.add("CPU", "busy %", busy_percent(*before.machine, *now.machine));
   }
-  samples.add_rate("Process CPU", "% of a core", &HostReading::cpu_ns, 1e-7);
+  samples.add_rate("Process CPU", "% of a core", &machine::HostReading::cpu_ns, 1e-7);
   samples.add_workers();
-  samples.add_size("Resident memory", &HostReading::resident_bytes);
-  samples.add_size("/dev/shm", &HostReading::shm_bytes);
-  samples.add_rate("Disk read", "MB/s", &HostReading::disk_read_bytes, 1e-6);
-  samples.add_rate("Page faults", "a second", &HostReading::page_faults, 1);
-  samples.add_rate("Major page faults", "a second", &HostReading::major_page_faults, 1);
+  samples.add_size("Resident memory", &machine::HostReading::resident_bytes);
+  samples.add_size("/dev/shm", &machine::HostReading::shm_bytes);
+  samples.add_rate("Disk read", "MB/s", &machine::HostReading::disk_read_bytes, 1e-6);
+  samples.add_rate("Page faults", "a second", &machine::HostReading::page_faults, 1);
+  samples.add_rate("Major page faults", "a second", &machine::HostReading::major_page_faults, 1);
   return samples.take();
 }
 
-std::vector<HostSample> core_samples(const HostReading& before, const HostReading& now) {
+std::vector<HostSample> core_samples(const machine::HostReading& before,
+                                     const machine::HostReading& now) {
   std::vector<HostSample> samples;
-  for (const CoreTime& core : now.cores) {
-    const auto was = std::ranges::find(before.cores, core.core, &CoreTime::core);
+  for (const machine::CoreTime& core : now.cores) {
+    const auto was = std::ranges::find(before.cores, core.core, &machine::CoreTime::core);
     if (was == before.cores.end() || !has_moved(*was, core)) continue;
     samples.push_back({"CPU " + std::to_string(core.core), "busy %", busy_percent(*was, core)});
   }
@@ -132,17 +134,17 @@ void HostSampler::disable() noexcept {
 
 void HostSampler::run(int32_t hz) {
   const std::chrono::duration<double> interval(1.0 / hz);
-  HostReader reader;
+  machine::HostReader reader;
   reader.find_workers();
-  HostReading before = reader.read();
-  HostReading before_cores = before;
+  machine::HostReading before = reader.read();
+  machine::HostReading before_cores = before;
   const uint64_t search_round = one_round_of(hz, kWorkerSearchHz);
   const double core_hz = kMostCoreSamples / static_cast<double>(before.cores.size() + 1);
   const uint64_t core_round = one_round_of(hz, core_hz);
   std::unique_lock lock(mutex_);
   for (uint64_t round = 1; !wake_.wait_for(lock, interval, [this] { return is_over_; }); ++round) {
     if (round % search_round == 0) reader.find_workers();
-    HostReading now = reader.read();
+    machine::HostReading now = reader.read();
     submit_samples(host_samples(before, now), now.time_ns);
     if (round % core_round == 0) {
       submit_samples(core_samples(before_cores, now), now.time_ns);

@@ -23,11 +23,11 @@ struct HostSample {
 };
 
 /// What `now` tells, and what happened since `before`: rates and shares of the time in between.
-[[nodiscard]] std::vector<HostSample> host_samples(const HostReading& before,
-                                                   const HostReading& now);
+[[nodiscard]] std::vector<HostSample> host_samples(const machine::HostReading& before,
+                                                   const machine::HostReading& now);
 /// The same of each core.
-[[nodiscard]] std::vector<HostSample> core_samples(const HostReading& before,
-                                                   const HostReading& now);
+[[nodiscard]] std::vector<HostSample> core_samples(const machine::HostReading& before,
+                                                   const machine::HostReading& now);
 
 /// Each as a counter of the trace.
 void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns);

@@ -12,26 +12,26 @@ using redline::testing::text_of;
 constexpr int64_t kMib = int64_t{1} << 20;
 
 TEST(HostSamples, AreSizesNowAndRatesSinceBefore) {
-  const HostReading before{.time_ns = 1'000'000'000,
-                           .machine = CoreTime{0, 100, 1000},
-                           .cores = {},
-                           .cpu_ns = 4'000'000'000,
-                           .resident_bytes = kMib,
-                           .shm_bytes = 0,
-                           .disk_read_bytes = 10'000'000,
-                           .page_faults = 50,
-                           .major_page_faults = 2,
-                           .workers = {{7, 100'000'000}, {8, 0}}};
-  const HostReading now{.time_ns = 1'500'000'000,
-                        .machine = CoreTime{0, 175, 1100},
-                        .cores = {},
-                        .cpu_ns = 4'750'000'000,
-                        .resident_bytes = 3 * kMib,
-                        .shm_bytes = kMib / 2,
-                        .disk_read_bytes = 11'000'000,
-                        .page_faults = 60,
-                        .major_page_faults = 2,
-                        .workers = {{7, 400'000'000}, {9, 1'000'000}}};
+  const machine::HostReading before{.time_ns = 1'000'000'000,
+                                    .machine = machine::CoreTime{0, 100, 1000},
+                                    .cores = {},
+                                    .cpu_ns = 4'000'000'000,
+                                    .resident_bytes = kMib,
+                                    .shm_bytes = 0,
+                                    .disk_read_bytes = 10'000'000,
+                                    .page_faults = 50,
+                                    .major_page_faults = 2,
+                                    .workers = {{7, 100'000'000}, {8, 0}}};
+  const machine::HostReading now{.time_ns = 1'500'000'000,
+                                 .machine = machine::CoreTime{0, 175, 1100},
+                                 .cores = {},
+                                 .cpu_ns = 4'750'000'000,
+                                 .resident_bytes = 3 * kMib,
+                                 .shm_bytes = kMib / 2,
+                                 .disk_read_bytes = 11'000'000,
+                                 .page_faults = 60,
+                                 .major_page_faults = 2,
+                                 .workers = {{7, 400'000'000}, {9, 1'000'000}}};
   EXPECT_EQ(text_of(host_samples(before, now)),
             "CPU 75 busy %\n"
             "Process CPU 150 % of a core\n"
@@ -49,8 +49,9 @@ TEST(HostSamples, WhatWasNotToldGivesNone) {
 }
 
 TEST(CoreSamples, OfCoresThatHadTicksSince) {
-  const HostReading before{.cores = {{0, 0, 0}, {1, 50, 100}, {2, 50, 100}, {3, 9, 100}}};
-  const HostReading now{.cores = {{0, 5, 20}, {1, 50, 100}, {2, 40, 120}, {3, 9, 110}, {4, 1, 1}}};
+  const machine::HostReading before{.cores = {{0, 0, 0}, {1, 50, 100}, {2, 50, 100}, {3, 9, 100}}};
+  const machine::HostReading now{
+      .cores = {{0, 5, 20}, {1, 50, 100}, {2, 40, 120}, {3, 9, 110}, {4, 1, 1}}};
   EXPECT_EQ(text_of(core_samples(before, now)), "CPU 0 25 busy %\nCPU 3 0 busy %\n");
 }
 

@@ -1,16 +1,15 @@
 #include "profiler/host/run_metadata.h"
 
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
+
+#include "base/file.h"
+#include "machine/resources.h"
 
 namespace redline::profiler {
 namespace {
@@ -114,14 +113,9 @@ void hide_password_of_address(std::string& word) {
   }
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::vector<std::string> command_line(const std::string& root) {
   std::vector<std::string> words;
-  const std::string text = text_of(root + "/proc/self/cmdline");
+  const std::string text = read_file(root + "/proc/self/cmdline");
   for (size_t begin = 0; begin < text.size() && words.size() < kMostWords;) {
     const size_t end = std::min(text.find('\0', begin), text.size());
     words.push_back(text.substr(begin, std::min(end - begin, kMostWordBytes)));
@@ -141,74 +135,19 @@ std::string value_of(const std::string& file, std::string_view key) {
   return "";
 }
 
-std::optional<double> number_in(const std::string& text) {
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (end == text.c_str()) return std::nullopt;
-  return number;
-}
-
-/// The folder of this process for a controller of cgroup v1, or of v2 where that is "".
-std::string cgroup_folder(const std::string& root, const std::string& controller) {
-  std::ifstream lines(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(lines, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
-    if (names != "," + controller + "," &&
-        names.find("," + controller + ",") == std::string::npos) {
-      continue;
-    }
-    const std::string mount = root + "/sys/fs/cgroup/" + controller;
-    const std::string own = mount + line.substr(second + 1);
-    // In a container the path is often that of the host, and what it names is the mount itself.
-    return std::filesystem::exists(own) ? own : mount;
-  }
-  return "";
-}
-
-/// Cores that the cgroup grants, as a number such as 1.5.
-std::optional<double> cpu_limit(const std::string& root) {
-  if (const std::string v2 = text_of(cgroup_folder(root, "") + "/cpu.max"); !v2.empty()) {
-    const auto quota = number_in(v2);
-    const auto period = number_in(v2.substr(std::min(v2.find(' '), v2.size())));
-    if (quota && period && *period > 0) return *quota / *period;
-  }
-  const std::string v1 = cgroup_folder(root, "cpu");
-  const auto quota = number_in(text_of(v1 + "/cpu.cfs_quota_us"));
-  const auto period = number_in(text_of(v1 + "/cpu.cfs_period_us"));
-  if (v1.empty() || !quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
-  return *quota / *period;
-}
-
-std::optional<double> memory_limit(const std::string& root) {
-  constexpr double kUnlimited = 1e18;  // v1 says so by a number near 2^63
-  auto bytes = number_in(text_of(cgroup_folder(root, "") + "/memory.max"));
-  const std::string v1 = cgroup_folder(root, "memory");
-  if (!bytes && !v1.empty()) bytes = number_in(text_of(v1 + "/memory.limit_in_bytes"));
-  return bytes && *bytes < kUnlimited ? bytes : std::nullopt;
-}
-
-int64_t usable_cores() {
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 0;
-}
-
-OrderedJson machine(const std::string& root) {
+OrderedJson machine_json(const std::string& root) {
   OrderedJson json;
   utsname system = {};
   if (uname(&system) == 0) json["kernel"] = system.release;
   const std::string cpu = value_of(root + "/proc/cpuinfo", "model name");
   if (!cpu.empty()) json["cpu"] = cpu;
   json["cores"] = sysconf(_SC_NPROCESSORS_ONLN);
-  if (const int64_t cores = usable_cores(); cores > 0) json["usable_cores"] = cores;
-  if (const auto cores = cpu_limit(root)) json["cpu_limit"] = *cores;
-  if (const auto kib = number_in(value_of(root + "/proc/meminfo", "MemTotal"))) {
-    json["memory_bytes"] = static_cast<int64_t>(*kib * 1024);
-  }
-  if (const auto bytes = memory_limit(root))
-    json["memory_limit_bytes"] = static_cast<int64_t>(*bytes);
+  const machine::Cores cores = machine::cores(root);
+  if (!cores.allowed.empty()) json["usable_cores"] = cores.allowed.size();
+  if (cores.quota) json["cpu_limit"] = *cores.quota;
+  const machine::Memory memory = machine::memory(root);
+  if (memory.bytes) json["memory_bytes"] = *memory.bytes;
+  if (memory.limit_bytes) json["memory_limit_bytes"] = *memory.limit_bytes;
   return json;
 }
 
@@ -249,7 +188,7 @@ std::string run_metadata(const std::string& root, const char* const* environment
   const OrderedJson run{{"argv", without_secrets(command_line(root))},
                         {"environment", shown},
                         {"environment_not_shown", others},
-                        {"machine", machine(root)}};
+                        {"machine", machine_json(root)}};
   return run.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "cli/doctor/nvidia.h"
+#include "machine/doctor/nvidia.h"
 #include "tests/stubs/stub_number.h"
 
 int cuInit(unsigned int) {

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "machine/resources.h"
+
 namespace redline::trace {
 namespace {
 
@@ -20,13 +22,7 @@ namespace {
 constexpr size_t kBlocksAhead = 8;
 
 size_t free_memory_bytes() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(::fopen("/proc/meminfo", "re"), &::fclose);
-  char line[256];
-  size_t kilobytes = 0;
-  while (file != nullptr && ::fgets(line, sizeof line, file.get()) != nullptr) {
-    if (::sscanf(line, "MemAvailable: %zu kB", &kilobytes) == 1) return kilobytes << 10;
-  }
-  return size_t{1} << 30;
+  return static_cast<size_t>(machine::memory().usable_now_bytes().value_or(int64_t{1} << 30));
 }
 
 // A file in the folder for temporary files that goes with its descriptor; -1 where none can be.

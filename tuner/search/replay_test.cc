@@ -17,7 +17,7 @@ Space full_space() {
   const auto space =
       make_space({"batch_size=1..4096", "num_workers=0..16", "amp=off,bf16,fp16",
                   "cudnn_benchmark=off,on", "channels_last=off,on", "pin_memory=off,on"},
-                 {"train"}, {.gpu = true, .cores = 16, .memory_available_bytes = {}});
+                 {"train"}, {.gpu = true, .cores = 16});
   return *space;
 }
 
@@ -35,10 +35,9 @@ double true_best(uint64_t seed) {
 
 Replay replay(const std::string& name, const Space& space, uint64_t seed, int trials) {
   SyntheticMachine machine(seed);
-  const SearchSettings settings{
-      .machine = {.gpu = true, .cores = machine.cores(), .memory_available_bytes = {}},
-      .memory_limit_bytes = machine.limit_bytes(),
-      .seed = seed};
+  const SearchSettings settings{.machine = {.gpu = true, .cores = machine.cores()},
+                                .memory_limit_bytes = machine.limit_bytes(),
+                                .seed = seed};
   const auto strategy = make_strategy(name, space, settings);
   const Plan plan(space, *strategy, {.time = std::chrono::hours(10), .max_trials = trials});
   History history(space);

@@ -22,7 +22,7 @@ class SurrogateOf : public ::testing::Test {
   }
 
   Space space_ = *make_space({"batch_size=8,16,32,64,128", "channels_last=off,on"}, {"train"},
-                             {.gpu = true, .cores = 8, .memory_available_bytes = {}});
+                             {.gpu = true, .cores = 8});
   History history_{space_};
 };
 

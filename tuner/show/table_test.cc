@@ -23,8 +23,7 @@ class TableOf : public ::testing::Test {
     return Table(space_, TextStyle{}).line(history_);
   }
 
-  Space space_ = *make_space({"batch_size=1..4096"}, {"train"},
-                             {.gpu = false, .cores = 2, .memory_available_bytes = {}});
+  Space space_ = *make_space({"batch_size=1..4096"}, {"train"}, {.gpu = false, .cores = 2});
   History history_{space_};
 };
 

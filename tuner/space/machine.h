@@ -1,18 +1,17 @@
 // What the machine offers, as far as it decides which knobs can matter.
 #pragma once
 
-#include <cstdint>
-#include <optional>
+#include <string>
 
 namespace redline::tuner {
 
 struct Machine {
   bool gpu = false;  ///< an NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide
   int gpus = 0;      ///< how many of them
-  int cores = 1;     ///< that this process may use (its affinity)
-  std::optional<uint64_t> memory_available_bytes;  ///< MemAvailable of /proc/meminfo
+  int cores = 1;     ///< that this process may use, by affinity and cgroup
 };
 
-[[nodiscard]] Machine detect_machine();
+/// `root` is where proc, sys and dev are: "" for this machine.
+[[nodiscard]] Machine detect_machine(const std::string& root = "");
 
 }  // namespace redline::tuner

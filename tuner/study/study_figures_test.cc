@@ -24,7 +24,7 @@ class StudyFigures : public ::testing::Test {
   }
 
   Space space_ = *make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"}, {"train"},
-                             {.gpu = true, .cores = 8, .memory_available_bytes = {}});
+                             {.gpu = true, .cores = 8});
   History history_{space_};
 };
 

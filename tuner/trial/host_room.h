@@ -10,7 +10,7 @@
 namespace redline::tuner {
 
 struct HostRoom {
-  std::optional<uint64_t> memory_bytes;  ///< MemAvailable, or what its cgroup v2 leaves if less
+  std::optional<uint64_t> memory_bytes;  ///< available, or what its cgroup leaves if less
   std::optional<uint64_t> shm_bytes;     ///< free in /dev/shm
 };
 [[nodiscard]] HostRoom host_room();

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "machine/host_reading.h"
 
 namespace redline::tuner {
 namespace {
@@ -44,21 +45,12 @@ std::optional<ProcessorTime> parse_processor_time(const std::string& stat,
                                                   const std::vector<int>& processors) {
   const double second = ticks_per_second();
   std::optional<ProcessorTime> sum;
-  std::istringstream lines(stat);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string name;
-    double user = 0, nice = 0, system = 0, idle = 0, wait = 0, hard = 0, soft = 0, steal = 0;
-    fields >> name >> user >> nice >> system >> idle >> wait >> hard >> soft >> steal;
-    const bool wanted = std::any_of(processors.begin(), processors.end(), [&](int processor) {
-      return name == "cpu" + std::to_string(processor);
-    });
-    if (!fields || !wanted) continue;
+  for (const machine::CoreTime& time : machine::core_times(stat)) {
+    if (std::ranges::find(processors, time.core) == processors.end()) continue;
     if (!sum) sum.emplace();
-    const double busy = user + nice + system + hard + soft;
-    sum->busy += busy / second;
-    sum->stolen += steal / second;
-    sum->all += (busy + idle + wait + steal) / second;
+    sum->busy += static_cast<double>(time.busy - time.stolen) / second;
+    sum->stolen += static_cast<double>(time.stolen) / second;
+    sum->all += static_cast<double>(time.total) / second;
   }
   return sum;
 }

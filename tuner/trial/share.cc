@@ -1,10 +1,11 @@
 #include "tuner/trial/share.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <cstdlib>
 #include <sstream>
+
+#include "machine/resources.h"
 
 namespace redline::tuner {
 namespace {
@@ -50,15 +51,7 @@ std::string Share::text() const {
                      ranges_text(cores));
 }
 
-Devices detect_devices() {
-  Devices devices{.gpus = gpu_names(), .cores = {}};
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return devices;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) devices.cores.push_back(core);
-  }
-  return devices;
-}
+Devices detect_devices() { return {.gpus = gpu_names(), .cores = machine::cores().allowed}; }
 
 tl::expected<std::vector<Share>, std::string> split(const Devices& devices, int parallel) {
   const auto count = static_cast<size_t>(parallel);

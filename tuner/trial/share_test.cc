@@ -27,7 +27,7 @@ TEST(Shares, CoresAreSplitEvenlyAndTheRestIsIdle) {
   EXPECT_THAT((*shares)[1].cores, ElementsAre(3, 8, 9));
   EXPECT_THAT((*shares)[1].gpus, IsEmpty());
   EXPECT_EQ((*shares)[1].text(), "cores 3,8-9");
-  EXPECT_EQ(machine_of((*shares)[0], {.cores = 7, .memory_available_bytes = {}}).cores, 3);
+  EXPECT_EQ(machine_of((*shares)[0], {.cores = 7}).cores, 3);
 }
 
 TEST(Shares, GpusDecideWhereThereAreAny) {
@@ -37,10 +37,7 @@ TEST(Shares, GpusDecideWhereThereAreAny) {
   EXPECT_THAT((*shares)[1].gpus, ElementsAre("GPU-b"));
   EXPECT_THAT((*shares)[2].cores, ElementsAre(2));
   EXPECT_EQ((*shares)[2].text(), "GPU 5, core 2");
-  EXPECT_EQ(
-      machine_of((*shares)[2], {.gpu = true, .gpus = 3, .cores = 4, .memory_available_bytes = {}})
-          .gpus,
-      1);
+  EXPECT_EQ(machine_of((*shares)[2], {.gpu = true, .gpus = 3, .cores = 4}).gpus, 1);
   EXPECT_THAT(split(machine, 4).error(), HasSubstr("3 are visible. Give at most --parallel 3"));
 }
 

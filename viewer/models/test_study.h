@@ -17,8 +17,7 @@ class TestStudy {
   explicit TestStudy(const std::string& path, const std::string& objective = "",
                      const std::string& metric = "")
       : space_(*tuner::make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"},
-                                  {"python", "train.py"},
-                                  {.gpu = true, .cores = 8, .memory_available_bytes = {}})) {
+                                  {"python", "train.py"}, {.gpu = true, .cores = 8})) {
     tuner::StudyIdentity identity;
     identity.command = {"python", "train.py"};
     identity.space = space_.signature();

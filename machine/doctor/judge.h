@@ -1,0 +1,43 @@
+// Judges the facts: what is fine, what is not, and what cures it. Pure; all wording is here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "machine/doctor/facts.h"
+
+namespace redline::doctor {
+
+enum class State {
+  kOk,
+  kWarning,  ///< works, but worse than it could
+  kError,    ///< keeps GPU training or the recorder from working
+  kAbsent,   ///< not there, which may well be intended
+};
+
+struct Check {
+  State state = State::kOk;
+  std::string name;                ///< stable: scripts look for it
+  std::vector<std::string> parts;  ///< shown with a separator between them
+  std::string cure;                ///< what to do about a warning or an error
+};
+
+[[nodiscard]] std::vector<Check> judge(const Facts& facts);
+
+// The parts, in the order in which they are shown.
+[[nodiscard]] std::vector<Check> judge_driver(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_gpus(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_visibility(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_toolkit(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_python(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_recorder(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_cupti(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_host(const Facts& facts);
+
+/// "13.0"
+[[nodiscard]] std::string text_of(CudaVersion version);
+
+/// "140.4 GiB (139.7 free)", "64.0 MiB (512.0 KiB free)".
+[[nodiscard]] std::string space_text(int64_t bytes, int64_t free_bytes);
+
+}  // namespace redline::doctor

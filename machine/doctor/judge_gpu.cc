@@ -1,0 +1,168 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/format.h"
+#include "machine/doctor/judge.h"
+#include "machine/doctor/nvidia.h"
+
+namespace redline::doctor {
+
+namespace {
+
+Check no_driver(const Host& host) {
+  if (host.nvidia_device_nodes) {
+    return {State::kError,
+            "driver",
+            {"an NVIDIA driver runs, but libnvidia-ml.so.1 is not found"},
+            "in a container: start it with --gpus all; else add the folder of the driver's "
+            "libraries to LD_LIBRARY_PATH"};
+  }
+  if (host.nvidia_hardware) {
+    return {State::kWarning,
+            "driver",
+            {"an NVIDIA GPU without its driver"},
+            "install the driver (Debian: nvidia-driver) and reboot"};
+  }
+  return {State::kAbsent, "driver", {"no NVIDIA driver", "training runs on the CPU"}, ""};
+}
+
+std::string nvml_cure(int status) {
+  if (status == nvml::kLibraryMismatch) {
+    return "the driver was updated while it ran: reboot, or unload and load its kernel module";
+  }
+  if (status == nvml::kDriverNotLoaded) {
+    return "load it with modprobe nvidia; where that fails, install the driver for this kernel";
+  }
+  return "nvidia-smi and dmesg say more";
+}
+
+/// Within one major version older drivers run newer programs ("minor version compatibility").
+void judge_fit(const Facts& facts, Check& check) {
+  if (!facts.python || !facts.python->torch || !facts.python->torch->cuda) return;
+  const CudaVersion wanted = *facts.python->torch->cuda;
+  const CudaVersion offered = *facts.driver->cuda;
+  if (offered >= wanted) return;
+  check.parts.push_back(fmt::format("PyTorch wants CUDA {}", text_of(wanted)));
+  check.cure = fmt::format("update the driver, or install a torch that is built for CUDA {}",
+                           text_of(offered));
+  check.state = offered.major == wanted.major ? State::kWarning : State::kError;
+}
+
+std::string mig_text(const Gpu& gpu) {
+  return "MIG on, " + format_plural(gpu.mig_instances, "instance");
+}
+
+/// Whether a torch build has code for this GPU: its own, of the same major version, or PTX.
+bool built_for(const Torch& torch, const Gpu& gpu) {
+  for (const std::string& name : torch.architectures) {
+    const auto digits = name.find('_');
+    if (digits == std::string::npos) continue;
+    const int number = std::atoi(name.c_str() + digits + 1);
+    const int own = gpu.compute_major * 10 + gpu.compute_minor;
+    if (number > own) continue;
+    if (name.starts_with("compute_") || number / 10 == gpu.compute_major) return true;
+  }
+  return torch.architectures.empty();
+}
+
+Check judge_gpu(const Facts& facts, const Gpu& gpu, size_t index) {
+  Check check{State::kOk, fmt::format("GPU {}", index), {gpu.name}, ""};
+  check.parts.push_back(space_text(gpu.memory_bytes, gpu.free_bytes));
+  check.parts.push_back(fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor));
+  if (gpu.mig.value_or(false)) check.parts.push_back(mig_text(gpu));
+  if (gpu.pcie) {
+    check.parts.push_back(fmt::format("PCIe gen{} x{}", gpu.pcie->generation, gpu.pcie->width));
+  }
+  if (facts.python && facts.python->torch && !built_for(*facts.python->torch, gpu)) {
+    check.state = State::kError;
+    check.cure = fmt::format("torch {} has no code for sm_{}{}: install a torch built for it",
+                             facts.python->torch->version, gpu.compute_major, gpu.compute_minor);
+  } else if (gpu.mig.value_or(false) && gpu.mig_instances == 0) {
+    check.state = State::kError;
+    check.cure = "MIG has no instance to compute on: nvidia-smi mig -cgi …, or turn it off";
+  } else if (gpu.pcie && gpu.pcie->width < gpu.pcie->max_width) {
+    check.state = State::kWarning;
+    check.cure =
+        fmt::format("only {} of {} PCIe lanes: copies to the GPU are slower; check the slot",
+                    gpu.pcie->width, gpu.pcie->max_width);
+  }
+  return check;
+}
+
+std::string cuda_cure(int status) {
+  if (status == kCudaSystemNotReady) return "start nvidia-fabricmanager, of the driver's version";
+  if (status == kCudaDriverMismatch) return "the driver was updated while it ran: reboot";
+  return "nvidia-smi and dmesg say more";
+}
+
+}  // namespace
+
+std::vector<Check> judge_driver(const Facts& facts) {
+  if (!facts.driver) return {no_driver(facts.host)};
+  const Driver& driver = *facts.driver;
+  if (driver.status != nvml::kSuccess) {
+    // The library alone, as in images that are made for GPUs, is not a broken machine.
+    const bool expected = facts.host.nvidia_device_nodes || facts.host.nvidia_hardware;
+    if (!expected && driver.status == nvml::kDriverNotLoaded) return {no_driver(facts.host)};
+    return {{State::kError, "driver", {driver.failure}, nvml_cure(driver.status)}};
+  }
+  Check check{State::kOk, "driver", {driver.version}, ""};
+  if (driver.cuda) {
+    check.parts.push_back("CUDA " + text_of(*driver.cuda));
+    judge_fit(facts, check);
+  }
+  return {check};
+}
+
+std::vector<Check> judge_gpus(const Facts& facts) {
+  std::vector<Check> checks;
+  if (!facts.driver || facts.driver->status != nvml::kSuccess) return checks;
+  for (const Gpu& gpu : facts.driver->gpus) {
+    checks.push_back(judge_gpu(facts, gpu, checks.size()));
+  }
+  if (checks.empty()) {
+    checks.push_back({State::kWarning,
+                      "GPU",
+                      {"the driver shows none"},
+                      "check the machine's or the container's GPU devices with nvidia-smi"});
+  }
+  return checks;
+}
+
+std::vector<Check> judge_visibility(const Facts& facts) {
+  const bool has_gpus = facts.driver && !facts.driver->gpus.empty();
+  const auto& variable = facts.cuda_visible_devices;
+  if (!has_gpus) {
+    if (!variable) return {};
+    return {{State::kAbsent, "visible GPUs", {"CUDA_VISIBLE_DEVICES=" + *variable}, ""}};
+  }
+  if (!facts.cuda) {
+    return {{State::kError,
+             "visible GPUs",
+             {"libcuda.so.1 is not found"},
+             "install the driver's CUDA library (Debian: libcuda1)"}};
+  }
+  const int status = facts.cuda->status;
+  if (status != kCudaSuccess && status != kCudaNoDevice) {
+    return {{State::kError,
+             "visible GPUs",
+             {fmt::format("CUDA does not start (error {})", status)},
+             cuda_cure(status)}};
+  }
+  const int devices = status == kCudaSuccess ? facts.cuda->devices : 0;
+  Check check{State::kOk,
+              "visible GPUs",
+              {fmt::format("{} of {}", devices, facts.driver->gpus.size())},
+              ""};
+  if (variable) check.parts.push_back("CUDA_VISIBLE_DEVICES=" + *variable);
+  if (devices == 0) {
+    check.state = State::kWarning;
+    check.cure = variable
+                     ? "programs see no GPU: unset CUDA_VISIBLE_DEVICES, or name one that exists"
+                     : "programs see no GPU: check the permissions of /dev/nvidia*";
+  }
+  return {check};
+}
+
+}  // namespace redline::doctor

@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "machine/doctor/judge.h"
+#include "machine/doctor/print.h"
+
+namespace redline::doctor {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json or_null(const std::optional<CudaVersion>& version) {
+  return version ? Json(text_of(*version)) : Json(nullptr);
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+/// The object that `describe` makes of a value, or null.
+template <typename Value, typename Describe>
+Json describe_or_null(const std::optional<Value>& value, Describe describe) {
+  return value ? describe(*value) : Json(nullptr);
+}
+
+Json describe_driver(const Driver& driver) {
+  return {{"version", text_or_null(driver.version)},
+          {"cuda", or_null(driver.cuda)},
+          {"failure", text_or_null(driver.failure)}};
+}
+
+Json describe_gpu(const Gpu& gpu) {
+  Json json{{"name", gpu.name},
+            {"uuid", text_or_null(gpu.uuid)},
+            {"memory_bytes", gpu.memory_bytes},
+            {"free_bytes", gpu.free_bytes},
+            {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
+            {"mig", or_null(gpu.mig)},
+            {"mig_instances", gpu.mig_instances}};
+  json["pcie"] = describe_or_null(gpu.pcie, [](const Pcie& pcie) -> Json {
+    return {{"generation", pcie.generation}, {"width", pcie.width}, {"max_width", pcie.max_width}};
+  });
+  return json;
+}
+
+Json describe_gpus(const Facts& facts) {
+  Json gpus = Json::array();
+  if (facts.driver) {
+    for (const Gpu& gpu : facts.driver->gpus) gpus.push_back(describe_gpu(gpu));
+  }
+  return gpus;
+}
+
+Json describe_runtime(const CudaRuntime& cuda) {
+  return {{"status", cuda.status}, {"devices", cuda.devices}};
+}
+
+Json describe_toolkit(const Toolkit& toolkit) {
+  return {{"folder", toolkit.folder.string()},
+          {"version", or_null(toolkit.version)},
+          {"compiler", toolkit.compiler}};
+}
+
+Json describe_torch(const Torch& torch) {
+  return {{"version", torch.version},
+          {"cuda", or_null(torch.cuda)},
+          {"cudnn", text_or_null(torch.cudnn)},
+          {"nccl", text_or_null(torch.nccl)},
+          {"architectures", torch.architectures},
+          {"cxx11_abi", torch.cxx11_abi},
+          {"folder", torch.folder.string()}};
+}
+
+Json describe_python(const Python& python) {
+  return {{"executable", python.executable},
+          {"version", text_or_null(python.version)},
+          {"torch", describe_or_null(python.torch, describe_torch)},
+          {"failure", text_or_null(python.failure)}};
+}
+
+Json describe_cupti(const Cupti& cupti) {
+  return {{"library", cupti.library.string()}, {"version", text_or_null(cupti.version)}};
+}
+
+Json describe_recorder(const Recorder& recorder) {
+  return {{"core", recorder.core},
+          {"adapter", recorder.adapter},
+          {"adapter_torch", text_or_null(recorder.adapter_torch)}};
+}
+
+Json describe_host(const Host& host) {
+  return {{"cores", host.cores},
+          {"memory_bytes", host.memory_bytes},
+          {"available_bytes", host.available_bytes},
+          {"shm_bytes", or_null(host.shm_bytes)},
+          {"shm_free_bytes", or_null(host.shm_free_bytes)},
+          {"open_files", host.open_files},
+          {"cgroup_delegated", host.cgroup_delegated},
+          {"gpu_activity_restricted", host.gpu_activity_restricted},
+          {"administrator", host.administrator},
+          {"perf_event_paranoid", or_null(host.perf_event_paranoid)},
+          {"ptrace_scope", or_null(host.ptrace_scope)}};
+}
+
+const char* name_of(State state) {
+  switch (state) {
+    case State::kOk:
+      return "ok";
+    case State::kWarning:
+      return "warning";
+    case State::kError:
+      return "error";
+    case State::kAbsent:
+      break;
+  }
+  return "absent";
+}
+
+Json describe_check(const Check& check) {
+  return {{"name", check.name},
+          {"state", name_of(check.state)},
+          {"text", fmt::format("{}", fmt::join(check.parts, ", "))},
+          {"cure", text_or_null(check.cure)}};
+}
+
+}  // namespace
+
+std::string as_json(const Facts& facts, const std::vector<Check>& checks) {
+  Json json{{"schema", "redline.doctor/1"},
+            {"errors", count(checks, State::kError)},
+            {"warnings", count(checks, State::kWarning)},
+            {"driver", describe_or_null(facts.driver, describe_driver)},
+            {"gpus", describe_gpus(facts)},
+            {"cuda", describe_or_null(facts.cuda, describe_runtime)},
+            {"cuda_visible_devices", or_null(facts.cuda_visible_devices)},
+            {"toolkit", describe_or_null(facts.toolkit, describe_toolkit)},
+            {"python", describe_or_null(facts.python, describe_python)},
+            {"cupti", describe_or_null(facts.cupti, describe_cupti)},
+            {"recorder", describe_recorder(facts.recorder)},
+            {"host", describe_host(facts.host)},
+            {"checks", Json::array()}};
+  for (const Check& check : checks) json["checks"].push_back(describe_check(check));
+  // Names and paths come from outside and need not be UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace redline::doctor

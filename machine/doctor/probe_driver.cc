@@ -1,0 +1,113 @@
+#include <array>
+
+#include "machine/doctor/nvidia.h"
+#include "machine/doctor/probe.h"
+#include "machine/nvml/nvml_library.h"
+
+namespace redline::doctor {
+
+namespace {
+
+using Text = std::array<char, 128>;
+constexpr auto kTextSize = static_cast<unsigned int>(Text{}.size());
+
+std::optional<Pcie> pcie_of(const nvml::Library& library, nvmlDevice_t device) {
+  unsigned int generation = 0;
+  unsigned int width = 0;
+  unsigned int max_width = 0;
+  if (REDLINE_NVML(library, nvmlDeviceGetMaxPcieLinkGeneration, device, &generation) !=
+          nvml::kSuccess ||
+      REDLINE_NVML(library, nvmlDeviceGetCurrPcieLinkWidth, device, &width) != nvml::kSuccess ||
+      REDLINE_NVML(library, nvmlDeviceGetMaxPcieLinkWidth, device, &max_width) != nvml::kSuccess) {
+    return std::nullopt;
+  }
+  return Pcie{static_cast<int>(generation), static_cast<int>(width), static_cast<int>(max_width)};
+}
+
+void read_mig(const nvml::Library& library, nvmlDevice_t device, Gpu& gpu) {
+  unsigned int current = 0;
+  unsigned int pending = 0;
+  if (REDLINE_NVML(library, nvmlDeviceGetMigMode, device, &current, &pending) != nvml::kSuccess)
+    return;
+  gpu.mig = current != 0;
+  unsigned int most = 0;
+  if (!*gpu.mig || REDLINE_NVML(library, nvmlDeviceGetMaxMigDeviceCount, device, &most)) return;
+  for (unsigned int place = 0; place < most; ++place) {
+    nvmlDevice_t instance = nullptr;
+    if (REDLINE_NVML(library, nvmlDeviceGetMigDeviceHandleByIndex, device, place, &instance) ==
+        nvml::kSuccess) {
+      ++gpu.mig_instances;
+    }
+  }
+}
+
+Gpu read_gpu(const nvml::Library& library, nvmlDevice_t device) {
+  Gpu gpu;
+  Text text{};
+  if (REDLINE_NVML(library, nvmlDeviceGetName, device, text.data(), kTextSize) == nvml::kSuccess) {
+    gpu.name = text.data();
+  }
+  if (REDLINE_NVML(library, nvmlDeviceGetUUID, device, text.data(), kTextSize) == nvml::kSuccess) {
+    gpu.uuid = text.data();
+  }
+  nvmlMemory_t memory{};
+  if (REDLINE_NVML(library, nvmlDeviceGetMemoryInfo, device, &memory) == nvml::kSuccess) {
+    gpu.memory_bytes = static_cast<int64_t>(memory.total);
+    gpu.free_bytes = static_cast<int64_t>(memory.free);
+  }
+  (void)REDLINE_NVML(library, nvmlDeviceGetCudaComputeCapability, device, &gpu.compute_major,
+                     &gpu.compute_minor);
+  read_mig(library, device, gpu);
+  gpu.pcie = pcie_of(library, device);
+  return gpu;
+}
+
+Driver read_driver(const nvml::Library& library) {
+  Driver driver;
+  Text text{};
+  if (REDLINE_NVML(library, nvmlSystemGetDriverVersion, text.data(), kTextSize) == nvml::kSuccess) {
+    driver.version = text.data();
+  }
+  int number = 0;
+  if (REDLINE_NVML(library, nvmlSystemGetCudaDriverVersion_v2, &number) == nvml::kSuccess) {
+    driver.cuda = CudaVersion::from_number(number);
+  }
+  unsigned int count = 0;
+  if (REDLINE_NVML(library, nvmlDeviceGetCount_v2, &count) != nvml::kSuccess) return driver;
+  for (unsigned int index = 0; index < count; ++index) {
+    nvmlDevice_t device = nullptr;
+    if (REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device) == nvml::kSuccess) {
+      driver.gpus.push_back(read_gpu(library, device));
+    }
+  }
+  return driver;
+}
+
+}  // namespace
+
+std::optional<Driver> probe_driver(const Sources& sources) {
+  const nvml::Library library((sources.libraries / "libnvidia-ml.so.1").string());
+  if (!library.loaded()) return std::nullopt;
+  if (const int status = REDLINE_NVML(library, nvmlInit_v2); status != nvml::kSuccess) {
+    Driver driver;
+    driver.status = status;
+    driver.failure = library.error_text(status);
+    return driver;
+  }
+  Driver driver = read_driver(library);
+  (void)REDLINE_NVML(library, nvmlShutdown);
+  return driver;
+}
+
+std::optional<CudaRuntime> probe_cuda(const Sources& sources) {
+  const SharedLibrary library(sources, "libcuda.so.1");
+  auto* initialise = library.find<decltype(cuInit)>("cuInit");
+  auto* count = library.find<decltype(cuDeviceGetCount)>("cuDeviceGetCount");
+  if (initialise == nullptr || count == nullptr) return std::nullopt;
+  CudaRuntime cuda;
+  cuda.status = initialise(0);
+  if (cuda.status == kCudaSuccess) cuda.status = count(&cuda.devices);
+  return cuda;
+}
+
+}  // namespace redline::doctor

@@ -1,0 +1,201 @@
+#include "machine/doctor/probe.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "machine/doctor/nvidia.h"
+
+namespace redline::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A machine made of the files of a temporary folder, the stub libraries, and an own environment.
+class Probe : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "doctor-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    sources_.root = name;
+    sources_.libraries = REDLINE_STUB_DIR;
+    sources_.environment = [this](const std::string& variable) -> std::optional<std::string> {
+      const auto found = environment_.find(variable);
+      return found == environment_.end() ? std::nullopt : std::optional(found->second);
+    };
+  }
+
+  void TearDown() override {
+    for (const std::string& name : answers_) unsetenv(name.c_str());
+    fs::remove_all(sources_.root);
+  }
+
+  void write(const fs::path& file, const std::string& content) {
+    fs::create_directories((sources_.root / file).parent_path());
+    std::ofstream(sources_.root / file) << content;
+  }
+
+  /// Changes what a stub library answers.
+  void stub(const std::string& name, int value) {
+    setenv(name.c_str(), std::to_string(value).c_str(), 1);
+    answers_.push_back(name);
+  }
+
+  /// An executable that stands for a Python interpreter.
+  std::string interpreter(const std::string& script) {
+    write("python", "#!/bin/sh\n" + script);
+    fs::permissions(sources_.root / "python", fs::perms::owner_all);
+    return sources_.root / "python";
+  }
+
+  Sources sources_;
+  std::map<std::string, std::string> environment_;
+  std::vector<std::string> answers_;
+};
+
+TEST_F(Probe, ReadsTheDriverAndEveryGpu) {
+  stub("REDLINE_STUB_GPUS", 2);
+  const auto driver = probe_driver(sources_);
+  ASSERT_TRUE(driver);
+  EXPECT_EQ(driver->version, "580.65.06");
+  EXPECT_EQ(driver->cuda, (CudaVersion{13, 0}));
+  ASSERT_EQ(driver->gpus.size(), 2U);
+  const Gpu& gpu = driver->gpus[1];
+  EXPECT_EQ(gpu.name, "NVIDIA H200");
+  EXPECT_EQ(gpu.uuid, "GPU-2");
+  EXPECT_EQ(gpu.memory_bytes, 143771LL << 20);
+  EXPECT_EQ(gpu.free_bytes, 143068LL << 20);
+  EXPECT_EQ(gpu.compute_major, 9);
+  EXPECT_FALSE(gpu.mig);
+  ASSERT_TRUE(gpu.pcie);
+  EXPECT_EQ(gpu.pcie->generation, 5);
+}
+
+TEST_F(Probe, CountsMigInstances) {
+  stub("REDLINE_STUB_MIG", 3);
+  const auto driver = probe_driver(sources_);
+  ASSERT_TRUE(driver && driver->gpus.size() == 1);
+  EXPECT_EQ(driver->gpus[0].mig, true);
+  EXPECT_EQ(driver->gpus[0].mig_instances, 3);
+}
+
+TEST_F(Probe, KeepsTheDriversOwnWordsWhenItFails) {
+  stub("REDLINE_STUB_NVML_STATUS", nvml::kLibraryMismatch);
+  const auto driver = probe_driver(sources_);
+  ASSERT_TRUE(driver);
+  EXPECT_EQ(driver->failure, "Driver/library version mismatch");
+  EXPECT_TRUE(driver->gpus.empty());
+}
+
+TEST_F(Probe, AsksCudaWhatProgramsSee) {
+  stub("REDLINE_STUB_VISIBLE", 4);
+  EXPECT_EQ(probe_cuda(sources_)->devices, 4);
+  stub("REDLINE_STUB_CUDA_STATUS", kCudaNoDevice);
+  EXPECT_EQ(probe_cuda(sources_)->status, kCudaNoDevice);
+}
+
+TEST_F(Probe, FindsNoDriverWhereThereIsNone) {
+  sources_.libraries = sources_.root;
+  EXPECT_FALSE(probe_driver(sources_));
+  EXPECT_FALSE(probe_cuda(sources_));
+}
+
+TEST_F(Probe, FindsTheToolkitByVersionFileOrHeader) {
+  EXPECT_FALSE(probe_toolkit(sources_));
+  write("usr/local/cuda/include/cuda.h", "#ifndef X\n#define CUDA_VERSION 12080\n");
+  EXPECT_EQ(probe_toolkit(sources_)->version, (CudaVersion{12, 8}));
+  write("usr/local/cuda/version.json", R"({"cuda": {"version": "13.0.2"}})");
+  EXPECT_EQ(probe_toolkit(sources_)->version, (CudaVersion{13, 0}));
+  environment_["CUDA_HOME"] = "/opt/cuda";
+  write("opt/cuda/bin/nvcc", "");
+  const auto toolkit = probe_toolkit(sources_);
+  EXPECT_EQ(toolkit->folder, "/opt/cuda");
+  EXPECT_TRUE(toolkit->compiler);
+  EXPECT_FALSE(toolkit->version);
+}
+
+TEST_F(Probe, PrefersTheCuptiOfTorch) {
+  write("usr/local/cuda/version.json",
+        R"({"cuda": {"version": "13.0.2"}, "cuda_cupti": {"version": "13.0.85"}})");
+  write("usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", "");
+  const auto toolkit = probe_toolkit(sources_);
+  EXPECT_EQ(probe_cupti(sources_, {}, toolkit)->version, "13.0.85");
+  Python python;
+  python.torch = Torch{};
+  python.torch->folder = sources_.root / "site/torch";
+  python.cupti_distribution = "12.8.90";
+  EXPECT_EQ(probe_cupti(sources_, python, toolkit)->version, "13.0.85");
+  write("site/nvidia/cuda_cupti/lib/libcupti.so.12", "");
+  EXPECT_EQ(probe_cupti(sources_, python, toolkit)->version, "12.8.90");
+}
+
+TEST_F(Probe, ReadsTheHost) {
+  write("proc/meminfo", "MemTotal:       131072 kB\nMemFree: 1 kB\nMemAvailable:    65536 kB\n");
+  write("proc/self/cgroup", "4:memory:/other\n0::/user/job\n");
+  write("sys/fs/cgroup/user/job/cgroup.controllers", "cpu memory pids\n");
+  write("sys/fs/cgroup/user/job/cgroup.subtree_control", "");
+  write("sys/fs/cgroup/user/job/cpu.max", "50000 100000\n");
+  write("proc/driver/nvidia/params", "ResmanDebugLevel: 0\nRmProfilingAdminOnly: 1\n");
+  write("proc/sys/kernel/perf_event_paranoid", "3\n");
+  write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+  write("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
+  fs::create_directories(sources_.root / "dev/shm");
+  const Host host = probe_host(sources_);
+  EXPECT_EQ(host.memory_bytes, 128LL << 20);
+  EXPECT_EQ(host.available_bytes, 64LL << 20);
+  EXPECT_EQ(host.cores, 1);
+  EXPECT_TRUE(host.cgroup_delegated);
+  EXPECT_TRUE(host.gpu_activity_restricted);
+  EXPECT_TRUE(host.nvidia_hardware);
+  EXPECT_FALSE(host.nvidia_device_nodes);
+  EXPECT_EQ(host.perf_event_paranoid, 3);
+  EXPECT_FALSE(host.ptrace_scope);
+  EXPECT_GT(host.shm_bytes.value_or(0), 0);
+}
+
+TEST_F(Probe, TakesTheMemoryLimitOfItsCgroup) {
+  write("proc/meminfo", "MemTotal: 131072 kB\nMemAvailable: 131072 kB\n");
+  write("proc/self/cgroup", "0::/\n");
+  write("sys/fs/cgroup/memory.max", "67108864\n");
+  write("sys/fs/cgroup/memory.current", "1048576\n");
+  const Host host = probe_host(sources_);
+  EXPECT_EQ(host.memory_bytes, 64LL << 20);
+  EXPECT_EQ(host.available_bytes, 63LL << 20);
+  EXPECT_FALSE(host.cgroup_delegated);
+  EXPECT_FALSE(host.shm_bytes);
+}
+
+TEST_F(Probe, ANetworkCardIsNoGpu) {
+  write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+  write("sys/bus/pci/devices/0000:01:00.0/class", "0x020000\n");
+  EXPECT_FALSE(probe_host(sources_).nvidia_hardware);
+}
+
+TEST_F(Probe, TakesTheAnswerAfterWhatTorchPrints) {
+  environment_["REDLINE_PYTHON"] = interpreter(
+      R"(echo 'warning {from} a plugin'; echo '{"executable": "/p", "version": "3.12.1", )"
+      R"("torch": {"version": "2.7.1", "cuda": "12.8", "cudnn": 8902, "nccl": "2.26.2", )"
+      R"("architectures": ["sm_80"], "cxx11_abi": true, "folder": "/site/torch"}}')");
+  const auto python = probe_python(sources_);
+  ASSERT_TRUE(python && python->torch);
+  EXPECT_EQ(python->executable, "/p");
+  EXPECT_EQ(python->torch->version, "2.7.1");
+  EXPECT_EQ(python->torch->cuda, (CudaVersion{12, 8}));
+  EXPECT_EQ(python->torch->cudnn, "8.9.2");
+  EXPECT_EQ(python->torch->folder, "/site/torch");
+}
+
+TEST_F(Probe, SaysWhyTorchIsNotThere) {
+  environment_["REDLINE_PYTHON"] = interpreter(
+      R"(echo '{"executable": "/p", "version": "3.12.1", "failure": "OSError: x", "missing": false}')");
+  EXPECT_EQ(probe_python(sources_)->failure, "OSError: x");
+  environment_["REDLINE_PYTHON"] = interpreter(R"(case "$2" in *torch*) kill -SEGV $$;; esac)");
+  EXPECT_EQ(probe_python(sources_)->failure, "Python dies or hangs on import torch");
+  environment_["REDLINE_PYTHON"] = sources_.root / "nothing";
+  EXPECT_FALSE(probe_python(sources_));
+}
+
+}  // namespace
+}  // namespace redline::doctor

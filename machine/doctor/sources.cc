@@ -1,0 +1,29 @@
+#include "machine/doctor/sources.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace redline::doctor {
+
+Sources Sources::real() {
+  Sources sources;
+  sources.environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  return sources;
+}
+
+std::optional<std::string> Sources::text(const std::filesystem::path& file) const {
+  std::ifstream stream(root / file.relative_path());
+  if (!stream) return std::nullopt;
+  std::string content{std::istreambuf_iterator<char>(stream), {}};
+  while (!content.empty() && content.back() == '\n') content.pop_back();
+  return content;
+}
+
+SharedLibrary::SharedLibrary(const Sources& sources, const std::string& name)
+    : handle_(dlopen((sources.libraries / name).c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+
+}  // namespace redline::doctor

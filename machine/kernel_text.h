@@ -1,0 +1,58 @@
+// The kernel's text files, such as /proc/meminfo, taken apart in place: lines, words, and the value
+// behind a key. Nothing is copied, as the recorder reads some of them many times a second.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace redline::machine {
+
+/// Removes the first line from `text` and returns it, without its end.
+inline std::string_view take_line(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+/// Removes the first word from `line` and returns it; empty at the end.
+inline std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const size_t end = std::min(line.find_first_of(" \t\n"), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(end);
+  return word;
+}
+
+/// The number that `text` begins with.
+template <typename Number>
+[[nodiscard]] std::optional<Number> number_of(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  return number;
+}
+
+/// The word that follows `key` in the first line that begins with it; empty where none does.
+inline std::string_view value_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(key.size());
+    return take_word(line);
+  }
+  return {};
+}
+
+/// The same in bytes, where the kernel counts in KiB.
+[[nodiscard]] inline std::optional<int64_t> kibibytes_of(std::string_view text,
+                                                         std::string_view key) {
+  auto value = number_of<int64_t>(value_of(text, key));
+  if (value) *value *= 1024;
+  return value;
+}
+
+}  // namespace redline::machine

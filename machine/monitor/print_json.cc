@@ -1,0 +1,78 @@
+#include <nlohmann/json.hpp>
+
+#include "machine/monitor/print.h"
+
+namespace redline::monitor {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json rate_or_null(const std::optional<double>& bytes_per_second) {
+  return bytes_per_second ? Json(static_cast<int64_t>(*bytes_per_second)) : Json(nullptr);
+}
+
+Json describe(const Host& host) {
+  Json cores = Json::array();
+  for (const Core& core : host.cores) cores.push_back({{"core", core.number}, {"busy", core.busy}});
+  return {{"name", host.name},
+          {"busy", or_null(host.busy)},
+          {"cores", cores},
+          {"load", or_null(host.load)},
+          {"memory_bytes", or_null(host.memory_bytes)},
+          {"memory_used_bytes", or_null(host.memory_used_bytes)},
+          {"shm_bytes", or_null(host.shm_bytes)},
+          {"shm_used_bytes", or_null(host.shm_used_bytes)},
+          {"disk_read_bytes_per_s", rate_or_null(host.disk_read)},
+          {"disk_written_bytes_per_s", rate_or_null(host.disk_written)}};
+}
+
+Json describe(const Gpu& gpu) {
+  const nvml::GpuReading& now = gpu.now;
+  return {{"index", gpu.index},
+          {"name", text_or_null(gpu.name)},
+          {"uuid", text_or_null(gpu.uuid)},
+          {"lost", now.is_lost},
+          {"busy", or_null(now.busy)},
+          {"memory_busy", or_null(now.memory_busy)},
+          {"memory_bytes", or_null(now.memory_bytes)},
+          {"memory_used_bytes", or_null(now.memory_used_bytes)},
+          {"power_w", or_null(now.power_w)},
+          {"power_limit_w", or_null(now.power_limit_w)},
+          {"sm_clock_mhz", or_null(now.sm_clock_mhz)},
+          {"memory_clock_mhz", or_null(now.memory_clock_mhz)},
+          {"temperature_c", or_null(now.temperature_c)},
+          {"throttled", now.throttle_reasons ? Json(nvml::throttle_names(*now.throttle_reasons))
+                                             : Json(nullptr)},
+          {"pcie_received_bytes_per_s", rate_or_null(gpu.traffic.pcie_received)},
+          {"pcie_sent_bytes_per_s", rate_or_null(gpu.traffic.pcie_sent)},
+          {"nvlink_received_bytes_per_s", rate_or_null(gpu.traffic.nvlink_received)},
+          {"nvlink_sent_bytes_per_s", rate_or_null(gpu.traffic.nvlink_sent)},
+          {"ecc_corrected", or_null(now.ecc_corrected)},
+          {"ecc_uncorrected", or_null(now.ecc_uncorrected)},
+          {"xids", gpu.xids},
+          {"lost_readings", gpu.lost_readings}};
+}
+
+}  // namespace
+
+std::string as_json(const Snapshot& snapshot) {
+  Json gpus = Json::array();
+  for (const Gpu& gpu : snapshot.gpus) gpus.push_back(describe(gpu));
+  const Json json = {{"schema", "redline.monitor/1"},
+                     {"time_ns", snapshot.time_ns},
+                     {"interval_ns", snapshot.interval_ns},
+                     {"host", describe(snapshot.host)},
+                     {"driver", text_or_null(snapshot.driver)},
+                     {"driver_error", text_or_null(snapshot.driver_error)},
+                     {"gpus", gpus}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace redline::monitor

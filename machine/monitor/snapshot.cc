@@ -1,0 +1,177 @@
+#include "machine/monitor/snapshot.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "machine/host_reading.h"
+#include "machine/nvml/xid_watch.h"
+
+namespace redline::monitor {
+
+struct Sight {
+  machine::HostReading host;
+  machine::MachineReading machine;
+};
+
+namespace {
+
+using machine::CoreTime;
+using machine::HostReading;
+using machine::MachineReading;
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+/// None where no tick went by, or the kernel's count ran backwards.
+std::optional<double> busy_between(const CoreTime& before, const CoreTime& now) {
+  if (now.total <= before.total || now.busy < before.busy) return std::nullopt;
+  const double share =
+      static_cast<double>(now.busy - before.busy) / static_cast<double>(now.total - before.total);
+  return std::min(share, 1.0);
+}
+
+std::optional<double> rate(const std::optional<int64_t>& before, const std::optional<int64_t>& now,
+                           double seconds) {
+  if (!before || !now || *now < *before || seconds <= 0) return std::nullopt;
+  return static_cast<double>(*now - *before) / seconds;
+}
+
+Host describe_host(const Sight& before, const Sight& now, double seconds) {
+  Host host;
+  host.name = host_name();
+  if (before.host.machine && now.host.machine) {
+    host.busy = busy_between(*before.host.machine, *now.host.machine);
+  }
+  for (const CoreTime& core : now.host.cores) {
+    const auto was = std::ranges::find(before.host.cores, core.core, &CoreTime::core);
+    if (was == before.host.cores.end()) continue;
+    if (const auto busy = busy_between(*was, core)) host.cores.push_back({core.core, *busy});
+  }
+  if (double load = 0; getloadavg(&load, 1) == 1) host.load = load;
+  const MachineReading& machine = now.machine;
+  host.memory_bytes = machine.memory_bytes;
+  if (machine.memory_bytes && machine.memory_available_bytes) {
+    host.memory_used_bytes = *machine.memory_bytes - *machine.memory_available_bytes;
+  }
+  host.shm_bytes = machine.shm_bytes;
+  host.shm_used_bytes = machine.shm_used_bytes;
+  host.disk_read = rate(before.machine.disk_read_bytes, machine.disk_read_bytes, seconds);
+  host.disk_written = rate(before.machine.disk_written_bytes, machine.disk_written_bytes, seconds);
+  return host;
+}
+
+using Text = std::array<char, 128>;
+constexpr auto kTextSize = static_cast<unsigned int>(Text{}.size());
+
+}  // namespace
+
+struct Watcher::State {
+  struct Device {
+    nvmlDevice_t handle;
+    std::optional<nvml::GpuReader> reader;  ///< none of a GPU that was lost before
+    Gpu gpu;
+  };
+
+  State() {
+    begin_driver();
+    sight = look_at_host();
+    for (Device& device : devices) look_at(device);
+  }
+
+  [[nodiscard]] Sight look_at_host() { return {reader.read(), reader.read_machine()}; }
+
+  void begin_driver() {
+    if (!library.loaded()) return;
+    if (const int status = REDLINE_NVML(library, nvmlInit_v2); status != nvml::kSuccess) {
+      driver_error = library.error_text(status);
+      return;
+    }
+    Text text{};
+    if (REDLINE_NVML(library, nvmlSystemGetDriverVersion, text.data(), kTextSize) ==
+        nvml::kSuccess) {
+      driver = text.data();
+    }
+    xid_watch.emplace(library);
+    unsigned int count = 0;
+    static_cast<void>(REDLINE_NVML(library, nvmlDeviceGetCount_v2, &count));
+    for (unsigned int index = 0; index < count; ++index) add_device(index);
+  }
+
+  void add_device(unsigned int index) {
+    Device device = {};
+    device.gpu.index = index;
+    const int status = REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device.handle);
+    if (status == nvml::kSuccess) {
+      device.reader.emplace(library, device.handle);
+      Text text{};
+      if (REDLINE_NVML(library, nvmlDeviceGetName, device.handle, text.data(), kTextSize) ==
+          nvml::kSuccess) {
+        device.gpu.name = text.data();
+      }
+      if (REDLINE_NVML(library, nvmlDeviceGetUUID, device.handle, text.data(), kTextSize) ==
+          nvml::kSuccess) {
+        device.gpu.uuid = text.data();
+      }
+      static_cast<void>(xid_watch->add(device.handle));
+    }
+    device.gpu.now.is_lost = status == nvml::kGpuIsLost;
+    devices.push_back(std::move(device));
+  }
+
+  void look_at(Device& device) {
+    Gpu& gpu = device.gpu;
+    if (!device.reader || gpu.now.is_lost) return;
+    nvml::GpuReading now = device.reader->read(true);
+    gpu.traffic = nvml::traffic_between(gpu.now, now);
+    gpu.lost_readings += now.failures;
+    gpu.now = now;
+  }
+
+  void take_xids() {
+    if (!xid_watch) return;
+    for (const auto& [handle, number] : xid_watch->take()) {
+      const auto device = std::ranges::find(devices, handle, &Device::handle);
+      if (device != devices.end()) device->gpu.xids.push_back(number);
+    }
+  }
+
+  machine::HostReader reader;
+  Sight sight;
+  const nvml::Library library;
+  std::optional<nvml::XidWatch> xid_watch;
+  std::vector<Device> devices;
+  std::string driver;
+  std::string driver_error;
+};
+
+Watcher::Watcher() : state_(std::make_unique<State>()) {}
+Watcher::~Watcher() = default;
+
+Snapshot Watcher::look() {
+  using std::chrono::system_clock;
+  State& state = *state_;
+  Snapshot snapshot;
+  snapshot.time_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(system_clock::now().time_since_epoch())
+          .count();
+  const Sight before = std::exchange(state.sight, state.look_at_host());
+  snapshot.interval_ns = state.sight.host.time_ns - before.host.time_ns;
+  snapshot.host =
+      describe_host(before, state.sight, 1e-9 * static_cast<double>(snapshot.interval_ns));
+  snapshot.driver = state.driver;
+  snapshot.driver_error = state.driver_error;
+  for (State::Device& device : state.devices) state.look_at(device);
+  state.take_xids();
+  for (const State::Device& device : state.devices) snapshot.gpus.push_back(device.gpu);
+  return snapshot;
+}
+
+}  // namespace redline::monitor

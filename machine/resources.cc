@@ -1,0 +1,145 @@
+#include "machine/resources.h"
+
+#include <sched.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/file.h"
+#include "machine/kernel_text.h"
+
+namespace redline::machine {
+namespace {
+
+void keep_least(std::optional<int64_t>& least, std::optional<int64_t> bytes) {
+  if (bytes) least = std::min(least.value_or(*bytes), *bytes);
+}
+
+std::optional<int64_t> least_of(std::optional<int64_t> one, std::optional<int64_t> other) {
+  keep_least(one, other);
+  return one;
+}
+
+/// "150000 100000": microseconds of a period; "max" and v1's -1 are no limit.
+std::optional<double> quota_of(std::string_view microseconds, std::string_view period) {
+  const auto quota = number_of<double>(microseconds);
+  const auto of = number_of<double>(period);
+  if (!quota || !of || *quota <= 0 || *of <= 0) return std::nullopt;
+  return *quota / *of;
+}
+
+std::optional<double> core_quota(const std::string& root) {
+  std::optional<double> least;
+  const auto add = [&](std::optional<double> quota) {
+    if (quota) least = std::min(least.value_or(*quota), *quota);
+  };
+  for (const std::string& folder : cgroup_folders(root, "")) {
+    const std::string text = read_file(folder + "/cpu.max");
+    std::string_view words = text;
+    const std::string_view quota = take_word(words);
+    add(quota_of(quota, take_word(words)));
+  }
+  for (const std::string& folder : cgroup_folders(root, "cpu")) {
+    add(quota_of(read_file(folder + "/cpu.cfs_quota_us"),
+                 read_file(folder + "/cpu.cfs_period_us")));
+  }
+  return least;
+}
+
+/// The names of a version's files.
+struct MemoryFiles {
+  const char* limit;
+  const char* used;
+  const char* cache;  ///< a line of memory.stat: pages that can be had back at once
+};
+
+void add_group(const std::string& folder, const MemoryFiles& files, Memory& memory) {
+  constexpr int64_t kUnlimited = 1'000'000'000'000'000'000;  // v1 says so by a number near 2^63
+  const auto limit = number_of<int64_t>(read_file(folder + "/" + files.limit));
+  if (!limit || *limit >= kUnlimited) return;
+  keep_least(memory.limit_bytes, limit);
+  const auto used = number_of<int64_t>(read_file(folder + "/" + files.used));
+  if (!used) return;
+  const std::string statistics = read_file(folder + "/memory.stat");
+  const int64_t cache = number_of<int64_t>(value_of(statistics, files.cache)).value_or(0);
+  keep_least(memory.left_bytes, std::max<int64_t>(*limit - std::max<int64_t>(*used - cache, 0), 0));
+}
+
+}  // namespace
+
+int Cores::usable() const {
+  const int most = std::max<int>(static_cast<int>(allowed.size()), 1);
+  return quota ? std::clamp(static_cast<int>(std::ceil(*quota)), 1, most) : most;
+}
+
+Cores cores(const std::string& root) {
+  Cores cores;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) cores.allowed.push_back(core);
+    }
+  }
+  cores.quota = core_quota(root);
+  return cores;
+}
+
+std::optional<int64_t> Memory::usable_bytes() const { return least_of(bytes, limit_bytes); }
+std::optional<int64_t> Memory::usable_now_bytes() const {
+  return least_of(available_bytes, left_bytes);
+}
+
+Memory memory(const std::string& root) {
+  Memory memory;
+  const std::string text = read_file(root + "/proc/meminfo");
+  memory.bytes = kibibytes_of(text, "MemTotal:");
+  memory.available_bytes = kibibytes_of(text, "MemAvailable:");
+  for (const std::string& folder : cgroup_folders(root, "")) {
+    add_group(folder, {"memory.max", "memory.current", "inactive_file "}, memory);
+  }
+  for (const std::string& folder : cgroup_folders(root, "memory")) {
+    add_group(folder, {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
+              memory);
+  }
+  return memory;
+}
+
+std::optional<SharedMemory> shared_memory(const std::string& root) {
+  struct statvfs disk;
+  if (statvfs((root + "/dev/shm").c_str(), &disk) != 0) return std::nullopt;
+  const auto bytes = [&](auto blocks) { return static_cast<int64_t>(blocks * disk.f_frsize); };
+  return SharedMemory{.bytes = bytes(disk.f_blocks),
+                      .used_bytes = bytes(disk.f_blocks - disk.f_bfree),
+                      .free_bytes = bytes(disk.f_bavail)};
+}
+
+std::vector<std::string> cgroup_folders(const std::string& root, const std::string& controller) {
+  std::vector<std::string> folders;
+  const std::string groups = read_file(root + "/proc/self/cgroup");
+  std::string_view text = groups;
+  while (!text.empty()) {
+    // "4:cpu,cpuacct:/path", or "0::/path" of v2
+    const std::string_view line = take_line(text);
+    const size_t first = std::min(line.find(':'), line.size());
+    const size_t second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string names = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
+    if (names.find("," + controller + ",") == std::string::npos) continue;
+    const std::string mount =
+        root + "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller);
+    std::string own(line.substr(second + 1));
+    // In a container the path is often that of the host, and what it names is the mount itself.
+    std::error_code ignored;
+    if (own == "/" || !std::filesystem::exists(mount + own, ignored)) own.clear();
+    for (;; own.erase(own.rfind('/'))) {
+      folders.push_back(mount + own);
+      if (own.empty()) return folders;
+    }
+  }
+  return folders;
+}
+
+}  // namespace redline::machine

@@ -26,7 +26,7 @@ SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
 NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
 THRASHING_CHECKS = 2
-STACKS_SIGNAL = signal.SIGRTMIN + 13  # as in hang_stacks.cc
+STACKS_SIGNAL = signal.SIGRTMIN + 13  # as in trial_files.cc
 
 
 def rank_and_world_size():

@@ -8,7 +8,7 @@
 #include "profiler/request/record_request.h"
 #include "trace/read/reader.h"
 #include "trace/report/diff.h"
-#include "tuner/trial/runner.h"
+#include "tuner/trial/trial.h"
 
 namespace redline::tuner {
 namespace {

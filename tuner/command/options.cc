@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <regex>
-#include <sstream>
 
 #include "base/format.h"
 #include "base/help_formatter.h"
+#include "base/terminal.h"
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/knob.h"
 #include "tuner/trial/slurm.h"
@@ -47,28 +47,12 @@ std::string check_regex(const std::string& text) {
   }
 }
 
-/// `words` in lines of the help's width.
-std::string wrapped(const std::string& words) {
-  constexpr size_t kWidth = 79;
-  std::string text;
-  size_t column = 0;
-  std::istringstream stream(words);
-  for (std::string word; stream >> word; column += word.size() + 1) {
-    if (column + word.size() > kWidth) {
-      text.back() = '\n';
-      column = 0;
-    }
-    text += word + " ";
-  }
-  text.back() = '\n';
-  return text;
-}
-
 std::string knobs_help() {
-  return wrapped(fmt::format(
-             "Knobs that the start-up hook sets in Python scripts: {}; arguments of DDP: {}.",
-             hook_knob_names(false), hook_knob_names(true))) +
-         "Any other NAME stands as {NAME} in the command.\n\n";
+  const std::string names =
+      fmt::format("Knobs that the start-up hook sets in Python scripts: {}; arguments of DDP: {}.",
+                  hook_knob_names(false), hook_knob_names(true));
+  return joined(wrapped(names, kTerminalColumns), "\n") +
+         "\nAny other NAME stands as {NAME} in the command.\n\n";
 }
 
 constexpr const char* kExamples =

@@ -17,8 +17,8 @@
 #include "tuner/show/live_line.h"
 #include "tuner/show/table.h"
 #include "tuner/study/run_study.h"
-#include "tuner/trial/runner.h"
 #include "tuner/trial/slurm.h"
+#include "tuner/trial/trial.h"
 #include "tuner/trial/trial_gpus.h"
 
 namespace redline::tuner {

@@ -1,9 +1,9 @@
 // What repeated trials say together: a configuration's throughput, and a speed-up, with intervals.
 //
-// A trial's own interval covers the noise between its steps, not what differs from one start to
-// the next (memory layout, clocks, neighbours). Where configurations ran more than once the spread
-// between their runs is measured too, pooled over all of them because two or three runs of one say
-// little, and the wider of the two decides.
+// A trial's own interval covers the noise between its steps, but not what differs from one start to
+// the next (memory layout, clocks, neighbours). Where configurations ran more than once, the spread
+// between runs is measured as well, pooled over all configurations, because two or three runs of
+// one say little. The wider of the two intervals decides.
 #pragma once
 
 #include <optional>
@@ -15,28 +15,28 @@ namespace redline::tuner {
 /// Mean over a configuration's successful runs with its 95 % interval.
 struct Estimate {
   Throughput score;       ///< of what the search compares
-  Throughput throughput;  ///< samples/s: the same, but for searches for samples per joule
+  Throughput throughput;  ///< samples/s; equal to `score` except in a search for samples per joule
   std::optional<double> joules_per_sample = {};
   int runs = 0;
   double relative_error = 0;  ///< standard error / mean
   double quantile = 1.96;     ///< of Student's t that made the interval
-  double step_error = 0;      ///< standard error / mean by the steps within the runs alone
+  double step_error = 0;      ///< the same from the noise between steps alone
 };
 
 /// Relative standard deviation between runs of the same configuration.
 struct RunSpread {
   double relative = 0;
   int degrees_of_freedom = 0;  ///< 0: no configuration ran twice
-  /// The same after taking out what a round has in common (two-way analysis of variance of the
-  /// logarithms). The finalists run interleaved, a round is short, and a machine that slowly gets
-  /// faster or slower is no difference between configurations.
+  /// The same without what all runs of a round have in common (two-way analysis of variance of the
+  /// logarithms). The finalists run in turns and a round is short, so a machine that slowly gets
+  /// faster or slower does not count as a difference between configurations.
   double within_round = 0;
   int within_round_degrees = 0;
 };
 
 [[nodiscard]] RunSpread spread_between_runs(const History& history);
 
-/// Nothing where the configuration never ran to a result, or one of its runs ran out of memory.
+/// Nothing where the configuration has no successful run, or one of its runs ran out of memory.
 [[nodiscard]] std::optional<Estimate> estimate(const History& history, const Config& config,
                                                const RunSpread& spread);
 
@@ -46,7 +46,7 @@ struct Ratio {
   double high = 0;
 };
 /// numerator / denominator with its 95 % interval, by the delta method on the logarithms. Where
-/// both ran in the same number of rounds, drift from round to round is left out of it.
+/// both ran in the same number of rounds, drift from round to round does not widen it.
 [[nodiscard]] Ratio ratio(const Estimate& numerator, const Estimate& denominator,
                           const RunSpread& spread);
 

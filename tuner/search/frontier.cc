@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "tuner/search/host_prediction.h"
 #include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {

@@ -70,4 +70,10 @@ struct Frontier {
 /// Of the stratum that `config` lies in.
 [[nodiscard]] Frontier find_frontier(const History& history, const Config& config);
 
+/// Nothing where too little is known, or where as much ran already.
+[[nodiscard]] std::optional<HostUse> predict_host_use(const History& history, const Config& config);
+
+/// Workers x prefetch: batches that wait in /dev/shm; nothing where the workers are not known.
+[[nodiscard]] std::optional<double> batches_in_flight(const History& history, const Config& config);
+
 }  // namespace redline::tuner

@@ -1,9 +1,12 @@
-// The trials so far, in the order they ended: all that a strategy knows.
+// The trials so far, in the order in which they ended: all that a strategy knows.
 //
-// Strategies are pure functions of the history (ask(history) says the next trial), so a resumed
-// study, a replay of recorded sweeps and a live search take exactly the same path.
+// A strategy is a pure function of the history: ask(history) names the next trial. It keeps no
+// state of its own, so a resumed study, a replay of recorded sweeps and a live search take exactly
+// the same path. Strategies that remember what they asked were rejected: their state would have to
+// be saved with the study, and be right after a kill at any point.
 #pragma once
 
+#include <cassert>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,11 +33,13 @@ struct FinishedTrial {
   [[nodiscard]] bool ok() const {
     return result.outcome == Outcome::kOk && result.throughput.has_value();
   }
-  /// What the search compares, where ok(): of the objective.
+  /// What the search compares: samples/s, or samples/J where that is the objective. Only of a trial
+  /// that is ok(), which is asserted.
   [[nodiscard]] const Throughput& score() const {
+    assert(ok());
     return result.samples_per_joule ? *result.samples_per_joule : *result.throughput;
   }
-  /// Ran out of what a smaller batch needs less of.
+  /// It ran out of something that a smaller batch needs less of.
   [[nodiscard]] bool out_of_memory() const;
 };
 
@@ -55,20 +60,20 @@ class History {
   /// `config` completed with the script's own values.
   [[nodiscard]] Config effective(const Config& config) const;
 
-  /// Trials of one configuration. A crash that was tried again counts only by its second run.
+  /// The trials of one configuration. Of a crash that was tried again only the second run is there.
   [[nodiscard]] std::vector<const FinishedTrial*> runs_of(const Config& config) const;
   /// Each configuration that ran to an end, once, in the order of its first trial.
   [[nodiscard]] std::vector<Config> configs() const;
   /// A crash that deserves its one retry: the first of its kind, and not run again yet.
   [[nodiscard]] const FinishedTrial* crash_to_retry() const;
-  /// Without those that were not even started.
+  /// How many trials ran out of memory; those that were not even started do not count.
   [[nodiscard]] int64_t out_of_memory_count() const;
-  /// The time of all trials; of those that ran side by side each counts for its part.
+  /// The time that all trials took. Of N trials that ran side by side each counts a 1/N.
   [[nodiscard]] std::chrono::nanoseconds time_used() const;
   [[nodiscard]] Objective objective() const { return objective_; }
-  /// What TrialResult::throughput is: of a search for samples per joule still samples/s.
+  /// The unit of TrialResult::throughput; a search for samples per joule still has samples/s there.
   [[nodiscard]] Objective rate() const;
-  /// Some trials had others beside them; the confirming ones never have.
+  /// Whether some trials had others beside them; the confirming ones never have.
   [[nodiscard]] bool ran_side_by_side() const;
 
  private:

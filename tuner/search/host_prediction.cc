@@ -1,4 +1,4 @@
-#include "tuner/search/host_prediction.h"
+#include "tuner/search/frontier.h"
 
 #include <algorithm>
 #include <array>

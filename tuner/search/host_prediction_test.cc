@@ -1,11 +1,10 @@
-#include "tuner/search/host_prediction.h"
+#include "tuner/search/frontier.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "tests/tuner_values.h"
-#include "tuner/search/frontier.h"
 #include "tuner/trial/host_room.h"
 
 namespace redline::tuner {

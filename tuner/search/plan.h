@@ -1,8 +1,10 @@
-// The order of a whole study: the defaults first, then the strategy's trials, one retry of a crash,
-// and while there is still budget the confirmation of the finalists.
+// The order of a whole study: the defaults first, then the trials that the strategy asks for, with
+// one retry of a crash, and last the confirmation of the finalists.
 //
-// A winner picked from many noisy trials looks better than it is. So the finalists and the defaults
-// run again, interleaved, and only what they show together is reported.
+// A winner picked from many noisy trials looks better than it is, because luck is picked with it.
+// So part of the budget is kept for running the finalists and the defaults again, in turns, and
+// only what these runs show together is reported. To measure each trial longer instead was
+// rejected: the noise between two starts of a job does not become less by a longer run.
 #pragma once
 
 #include <chrono>
@@ -25,15 +27,15 @@ class Plan {
   Plan(const Space& space, const Strategy& strategy, const Budget& budget)
       : space_(space), strategy_(strategy), budget_(budget) {}
 
-  /// The next trial, nothing when the study is finished. Depends on the history alone: time used
-  /// is the sum of the trials' own.
+  /// The next trial; nothing when the study is finished. It depends on the history alone: the time
+  /// used is the sum of what the trials took.
   [[nodiscard]] std::optional<Proposal> next(const History& history) const;
-  /// The next trial beside those that run, never one of them; nothing also where one of them must
-  /// end first. The first trial, which shows the defaults, and the confirming ones run alone.
+  /// The same while others run: never one of those, and nothing also where one of them must end
+  /// first. The first trial, which shows the defaults, and the confirming ones run alone.
   [[nodiscard]] std::optional<Proposal> next(const History& history,
                                              const std::vector<Proposal>& running) const;
 
-  /// How many more trials fit, by what they took so far; nothing before the first.
+  /// How many more trials fit in the budget, by what they took so far; nothing before the first.
   [[nodiscard]] std::optional<int> trials_left(const History& history) const;
 
  private:
@@ -42,8 +44,8 @@ class Plan {
   Budget budget_;
 };
 
-/// The winner so far: among configurations that ran more than once the fastest, where there are any
-/// besides the defaults, else the fastest of all. One that ever failed cannot win.
+/// The winner so far: the fastest of the configurations that ran more than once, or of all where
+/// only the defaults did. One that ever failed cannot win.
 [[nodiscard]] std::optional<Config> best_config(const History& history);
 
 }  // namespace redline::tuner

@@ -1,8 +1,10 @@
 // A strategy decides what to measure next.
 //
-// The classic pair ask and tell is one function here: the history is what was told. The first
-// trial (the defaults), retries after a crash and the confirmation of the finalists belong to
-// Plan, so a strategy only explores.
+// Other optimizers have a pair of calls, ask and tell. Here it is one: ask gets the whole history,
+// so a strategy has no state that could get lost or be out of step (see history.h).
+//
+// The first trial (the defaults), the retry after a crash and the confirmation of the finalists are
+// the same for all strategies and belong to Plan; a strategy only explores.
 #pragma once
 
 #include <chrono>
@@ -19,19 +21,20 @@ namespace redline::tuner {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// The next configuration to measure, nothing when the search has seen enough. `history` holds
-  /// at least the first trial. Equal histories give equal answers.
+  /// The next configuration to measure; nothing when the search has seen enough. `history` holds at
+  /// least the first trial (Plan runs it before it asks). Equal histories give equal answers.
   [[nodiscard]] virtual std::optional<Proposal> ask(const History& history) const = 0;
   /// One sentence for --dry-run.
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
-/// What a strategy may know beside the history.
+/// What a strategy may know besides the history.
 struct SearchSettings {
   Machine machine;
   /// Memory of one process (GPU memory, or the data of a process on the CPU); nothing: unknown.
   std::optional<uint64_t> memory_limit_bytes;
-  /// How long a trial may measure at most, for so many steps; 0: as long as it takes.
+  /// The longest that a trial measures, and the steps that it needs: a batch size whose steps take
+  /// too long cannot be measured. 0: as long as it takes.
   std::chrono::nanoseconds longest_measurement{0};
   int64_t steps_a_trial = 1;
   uint64_t seed = 0;

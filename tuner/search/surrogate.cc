@@ -1,6 +1,7 @@
 #include "tuner/search/surrogate.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -70,6 +71,7 @@ double mean_log_rate(const History& history) {
     sum += std::log(trial.score().samples_per_s);
     ++count;
   }
+  assert(count > 0);
   return sum / count;
 }
 

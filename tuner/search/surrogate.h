@@ -1,5 +1,5 @@
-// What configurations that were not measured would do, guessed from those that were: how fast they
-// would be, and whether they would run at all.
+// Predicts what configurations that were not measured would do: how fast they would be, and whether
+// they would run at all. Both predictions are Gaussian processes over the knobs' values.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace redline::tuner {
 
-/// Whether a configuration would end in a result. More of anything needs no less memory, so what
-/// has more of everything than one that failed is thought to fail too.
+/// Whether a configuration would end in a result. More of anything never needs less memory, so a
+/// configuration with no less of anything than one that failed is taken to fail, too.
 class Feasibility {
  public:
   Feasibility(const Space& space, const History& history);
-  /// 0..1.
+  /// The probability that it runs, 0..1.
   [[nodiscard]] double chance(const Config& config) const;
 
  private:
@@ -29,11 +29,12 @@ class Feasibility {
 /// How fast it would be.
 class RateModel {
  public:
-  /// `history` holds at least one trial that succeeded.
+  /// `history` must hold a trial that succeeded (asserted). Both arguments must outlive the model.
   RateModel(const Space& space, const History& history);
 
   [[nodiscard]] double log_rate(const Config& config) const;
-  /// Over the best of the configurations measured (by the model, not by a lucky run), as a share.
+  /// The expected gain, as a share, over the best measured configuration. That best is taken by the
+  /// model's rate, not by the measured one, which may be a lucky run's.
   [[nodiscard]] double expected_gain(const Config& config) const;
 
  private:
@@ -45,11 +46,12 @@ class RateModel {
 };
 
 struct Worth {
-  double least_gain;    ///< expected, the chance of a failure counted in
+  double least_gain;    ///< expected gain times the chance that it runs
   double least_chance;  ///< that it runs
 };
 /// The configuration with the largest expected gain among those that differ from one of the fastest
-/// in at most two knobs; nothing where none is worth a trial. `may_run` has the last word.
+/// in at most two knobs; nothing where none is worth a trial. Those that `may_run` refuses are left
+/// out.
 [[nodiscard]] std::optional<Config> most_promising(
     const Space& space, const History& history, const Worth& worth,
     const std::function<bool(const Config&)>& may_run);

@@ -1,11 +1,13 @@
 #include "tuner/search/walk.h"
 
+#include <cassert>
 #include <cmath>
 #include <functional>
 
 namespace redline::tuner {
 
 Walk::Walk(const Space& space, const History& history) : space_(space), history_(history) {
+  assert(!history.empty());
   const FinishedTrial& first = history.trials().front();
   best_ = history.canonical(first.config);
   const auto runs = history.runs_of(best_);

@@ -1,8 +1,11 @@
-// A search written as straight code over a history that may end in the middle of it.
+// A search that is written as straight code ("try this; if it was faster, try that"), although it
+// can measure only one configuration per call of Strategy::ask.
 //
-// measure() looks a configuration up; where it was not measured yet the walk notes it as wanted
-// and stops, and the next ask() walks again from the start with one more answer. A walk over 30
-// trials takes microseconds, and the search needs no state of its own.
+// measure() looks a configuration up in the history. Where it was not measured yet, the walk notes
+// it as wanted and stops; the next ask() walks from the start again, one answer richer. A walk over
+// 30 trials takes microseconds, and the search has no state. A state machine was rejected: each
+// stage would have to say where it was left. So would a coroutine, whose state cannot be saved with
+// a study.
 #pragma once
 
 #include <optional>
@@ -13,13 +16,14 @@ namespace redline::tuner {
 
 class Walk {
  public:
-  /// Begins at the first trial; its configuration is the incumbent even where it failed.
+  /// Begins at the first trial of `history`, which must not be empty (asserted). Its configuration
+  /// is the incumbent even where it failed. Both arguments must outlive the walk.
   Walk(const Space& space, const History& history);
 
-  /// Samples per second, 0 where the configuration does not run; nothing: stop walking, the trial
+  /// Samples per second; 0 where the configuration does not run. Nothing: stop walking, its trial
   /// is wanted first.
   [[nodiscard]] std::optional<double> measure(const Config& config, const std::string& why);
-  /// measure(), and makes it the incumbent where it is faster. False: stop walking.
+  /// Measures `config` and makes it the incumbent where it is faster. False: stop walking.
   [[nodiscard]] bool attempt(const Config& config, const std::string& why);
   /// attempt() with one knob of the incumbent changed.
   [[nodiscard]] bool attempt(const std::string& knob, const std::string& value,
@@ -49,8 +53,8 @@ class Walk {
   std::optional<Proposal> wanted_;
 };
 
-/// Did `value` of the knob lose clearly against the incumbent's, all else being equal, at whatever
-/// setting of the rest? Then it need not be measured again.
+/// Whether `value` of the knob clearly lost against the incumbent's value in two trials that differ
+/// in this knob alone, whatever the other knobs were. Then it need not be measured again.
 [[nodiscard]] bool lost_before(const Walk& walk, const Knob& knob, const std::string& value);
 
 /// The value that a climb would try next above the incumbent's; that value itself at the top.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -97,6 +98,7 @@ bool Knob::contains(const std::string& value) const {
 }
 
 int64_t Knob::nearest(double value) const {
+  assert(is_numeric());
   value = std::clamp(value, static_cast<double>(low), static_cast<double>(high));
   if (is_range()) {
     const int64_t rounded = std::llround(value);

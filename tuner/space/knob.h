@@ -1,4 +1,8 @@
-// A knob: one setting of the training job that the search may turn, and the values it may take.
+// A knob: one setting of the training job that the search may change, and the values it may take.
+//
+// The search knows two kinds. A range of integers has neighbours and a middle; a list of choices
+// may have none. A list whose values are all integers counts as both: it is searched in its order
+// of size, and no value outside it is tried.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +14,7 @@
 
 namespace redline::tuner {
 
-/// Either a range of integers (`values` empty) or a list of choices in the order given.
+/// A range of integers (`values` empty) or a list of choices in the order given.
 struct Knob {
   std::string name;
   std::vector<std::string> values;  ///< choices; empty for a range
@@ -21,11 +25,11 @@ struct Knob {
   /// A range, or choices that are all integers: neighbours of a value have a meaning.
   [[nodiscard]] bool is_numeric() const;
   [[nodiscard]] bool contains(const std::string& value) const;
-  /// The allowed integer nearest to `value`. Only for numeric knobs. A batch size of 16 or more is
-  /// rounded to a multiple of 8 where the range allows it: matrix units want that, above all under
-  /// AMP.
+  /// The allowed integer nearest to `value`; the knob must be numeric, which is asserted. A batch
+  /// size of 16 or more is rounded down to a multiple of 8 where the range allows it: matrix units
+  /// are faster then, above all with AMP.
   [[nodiscard]] int64_t nearest(double value) const;
-  /// nearest(), but not above `value` where any allowed integer is not.
+  /// nearest() among the allowed integers that are not above `value`; `low` where all are above.
   [[nodiscard]] int64_t at_most(double value) const;
   /// As users write it: "1..4096" or "off,bf16".
   [[nodiscard]] std::string text() const;

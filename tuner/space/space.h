@@ -1,8 +1,10 @@
 // The search space: the knobs that can matter for this command on this machine.
 //
-// A configuration names only the knobs it changes. One that is not named keeps what the script
-// itself chose, so the empty configuration is the script's default, and two spellings of one
-// configuration (batch size 64 unset, batch size 64 set) are made one by canonical().
+// A configuration names only the knobs that it changes; the others keep what the script chose. So
+// the empty configuration is the script's default, and autotune need not know the script's values
+// before it has run. The price: one configuration can be written in two ways (batch size 64 as the
+// script's own, batch size 64 set). canonical() makes them one, as soon as a trial has shown the
+// script's values.
 #pragma once
 
 #include <optional>
@@ -16,33 +18,33 @@
 
 namespace redline::tuner {
 
-/// The batch size taken for a script that does not tell its own.
+/// The first batch size tried where {batch_size} in the command leaves the script without its own.
 constexpr int64_t kUsualBatch = 32;
 
 struct Space {
   std::vector<Knob> knobs;
   std::vector<std::string> left_out;  ///< sentences: which knob or value, and why
-  /// What the first trial sets: nothing, but for knobs that stand as {NAME} in the command, which
-  /// has no default of its own for them.
+  /// What the first trial sets: the knobs that stand as {NAME} in the command, which has no default
+  /// for them. Empty where there are none.
   Config first;
-  /// Under --global-batch: of one rank and step. Then `accumulation` follows from batch_size, whose
-  /// values are the divisors.
+  /// With --global-batch: how many samples each rank takes in a step. Then `accumulation` is this
+  /// over batch_size, and the values of batch_size are its divisors.
   std::optional<int64_t> samples_a_step;
 
   std::vector<std::string> advised;  ///< names that a report's advice puts first
 
   [[nodiscard]] const Knob* find(const std::string& name) const;
-  /// Drops what equals `defaults` (as the hook saw them in the first trial), and adds what follows
-  /// from the rest.
+  /// The one way to write `config`: without what equals `defaults` (the script's own values, as the
+  /// hook saw them), and with the accumulation that follows from the batch size.
   [[nodiscard]] Config canonical(const Config& config, const Config& defaults) const;
-  /// {"knobs": {"batch_size": "1..4096"}, "first": {…}}: tells whether two studies are about the
-  /// same.
+  /// {"knobs": {"batch_size": "1..4096"}, "first": {…}}: equal texts mean equal spaces. A study is
+  /// only resumed with the space that it was begun with.
   [[nodiscard]] std::string signature() const;
 };
 
-/// Makes the space from the knobs asked for, or where there are none a space that suits Python
-/// training under the hook. An error is a whole sentence (a knob twice, a knob that nothing can
-/// set, nothing left to search, a global batch that the ranks cannot share).
+/// The space of the knobs that the user asked for; without any, of those that suit Python training
+/// (HookKnob::usual). The error is a whole sentence: a knob is named twice or nothing can set it,
+/// nothing is left to search, or the ranks cannot share the global batch.
 [[nodiscard]] tl::expected<Space, std::string> make_space(
     const std::vector<std::string>& knobs, const std::vector<std::string>& command,
     const Machine& machine, std::optional<int64_t> global_batch = std::nullopt);

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <map>
 
-#include "tuner/search/host_prediction.h"
+#include "tuner/search/frontier.h"
 #include "tuner/trial/trial_threads.h"
 
 namespace redline::tuner {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tuner/study/trial_row.h"
+#include "tuner/study/study_rows.h"
 
 namespace redline::tuner {
 namespace {

@@ -1,9 +1,11 @@
-// The study: one SQLite file that holds every trial, so that a search killed anywhere goes on.
+// The study: one SQLite file with every trial, so that a search that was killed anywhere can go on.
 //
-// A trial is written as 'started' before its processes exist and gets its result in one commit when
-// they are gone; a row still 'started' when the file is opened belonged to a killed autotune and
-// becomes 'interrupted'. The schema is documented in docs/study.md. A journal of JSON lines would
-// do as well, but people want to query their trials.
+// A trial is written as 'started' before its processes exist, and gets its result in one commit
+// when they are gone. So no result is half written, and a row that is still 'started' with nobody
+// who runs it (claims.h) belonged to a killed autotune; it becomes 'interrupted' and is run again.
+//
+// A journal of JSON lines was rejected, although it would survive a kill as well: people want to
+// query their trials, and several searches share one file. docs/study.md describes the schema.
 #pragma once
 
 #include <functional>
@@ -13,7 +15,7 @@
 #include "tuner/search/history.h"
 #include "tuner/study/claims.h"
 #include "tuner/study/database.h"
-#include "tuner/study/study_identity.h"
+#include "tuner/study/study_rows.h"
 
 namespace redline::tuner {
 
@@ -25,25 +27,26 @@ struct RunningTrial {
 
 class Study {
  public:
-  /// Opens or makes the file. With `resume` it may be in use by others: then the search is shared.
-  /// Errors (whole sentences without the program's name): it is in use, or has trials, one of them
-  /// successful, and `resume` is false; it belongs to another command or space; it is not a study,
-  /// or a newer version's.
+  /// Opens or makes the file. With `resume` others may use it at the same time: then they search
+  /// together. Without it, it is an error that somebody uses the file or that it holds a successful
+  /// trial. It is also an error that it belongs to another command or space, that it is no study,
+  /// or that a newer version made it. Errors are whole sentences without the program's name.
   [[nodiscard]] static Result<Study> open(const std::string& path, const StudyIdentity& identity,
                                           bool resume);
 
-  /// For looking alone: writes nothing, needs no lock, works while a search runs. The file must be
-  /// a study.
+  /// To read only: writes nothing, needs no lock, works while a search runs. That the file is no
+  /// study is an error.
   [[nodiscard]] static Result<Study> open_to_read(const std::string& path);
   [[nodiscard]] Result<StudyIdentity> identity() const;
 
-  /// Trials of a study without a single success, dropped by open(): they answer no question.
+  /// How many trials open() dropped: all of them where not one succeeded, since a search has
+  /// nothing to build on then.
   [[nodiscard]] int64_t dropped_failures() const { return dropped_failures_; }
 
-  /// Another autotune had it open when this one came.
+  /// Another autotune had the file open when this one opened it.
   [[nodiscard]] bool joined() const { return joined_; }
 
-  /// In the order they ended, without the first `known` of them.
+  /// In the order in which they ended, without the first `known`.
   [[nodiscard]] Result<std::vector<FinishedTrial>> finished(size_t known = 0) const;
   /// Trials that a killed autotune, or Ctrl-C, left without a result.
   [[nodiscard]] Result<int64_t> interrupted_count() const;
@@ -52,18 +55,18 @@ class Study {
     std::optional<RunningTrial> mine;   ///< now started; nothing where `ask` had no proposal
     std::vector<RunningTrial> running;  ///< by all processes, this one too
   };
-  /// One step that nobody can come between: what dead processes left is freed, `add` is told what
-  /// is finished beyond the first `known` trials, `ask` is asked for the next, given those that
-  /// run, and that is started.
+  /// In one transaction: frees the trials of dead processes, gives `add` what is finished beyond
+  /// the first `known` trials, asks `ask` for the next, given those that run, and writes it as
+  /// started. So two processes never start the same trial.
   [[nodiscard]] Result<Claim> claim(
       size_t known, const std::function<void(FinishedTrial)>& add,
       const std::function<std::optional<Proposal>(const std::vector<Proposal>& running)>& ask);
-  /// Shows others that this process lives: every Claims::kBeatEveryNs.
+  /// Shows others that this process lives; to be called every Claims::kBeatEveryNs.
   [[nodiscard]] Result<void> beat();
 
-  /// Returns the trial's number, 1, 2, ….
+  /// Writes a trial as started and returns its number: 1, 2, ….
   [[nodiscard]] Result<int64_t> start(const Proposal& proposal);
-  /// A result that comes after another process took the trial over is dropped.
+  /// Writes the result; drops it where another process has taken the trial over meanwhile.
   [[nodiscard]] Result<void> finish(int64_t id, const TrialResult& result);
   [[nodiscard]] Result<void> interrupt(int64_t id);
 

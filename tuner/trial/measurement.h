@@ -1,15 +1,17 @@
 // Turns the ranks' step reports into end-to-end samples per second with an interval, and says when
 // enough was measured.
 //
-// End to end means: samples that all ranks together took, divided by wall time, with everything
-// between two steps in it (loader stalls, logging) but evaluations: how many of them fall into a
-// short trial is chance. Ranks are put on one clock (CLOCK_MONOTONIC of
-// one machine) and a rank's totals are read between its reports by linear interpolation, so ranks
-// need not run in lockstep.
+// End to end means the samples of all ranks together over wall time. Everything between two steps
+// counts (waits for the loader, logging), except evaluations: how many of them fall into a short
+// trial is chance. All reports are on one clock (CLOCK_MONOTONIC of one machine), and between two
+// reports a rank's totals are interpolated, so ranks need not run in lockstep. The sum of forward
+// and backward times was rejected as a measure: a configuration that starves the GPU looks good by
+// it.
 //
-// Warm-up is cut by MSER (White 1997): of all cuts in the first half, the one that gives the
-// smallest standard error of the mean of what follows. The interval is Student's t over the means
-// of equal blocks of steps.
+// Warm-up is cut by MSER (White 1997): of all cuts in the first half, the one after which the mean
+// has the smallest standard error. A fixed number of steps was rejected, because compilation and
+// cuDNN's benchmarks take one step or fifty. The interval is Student's t over the means of equal
+// blocks of steps, since neighbouring steps are not independent.
 #pragma once
 
 #include <chrono>
@@ -28,9 +30,9 @@ class Measurement {
   struct Plan {
     std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up
     int64_t min_steps = 10;                                           ///< that a result needs
-    double enough = 0.01;         ///< half-width of the interval, relative, that ends it earlier
-    double least_of_time = 0.25;  ///< share of measure_for before an early end
-    double rate_to_beat = 0;      ///< samples/s
+    double enough = 0.01;         ///< relative half-width of the interval that ends it earlier
+    double least_of_time = 0.25;  ///< the share of measure_for that must pass before an early end
+    double rate_to_beat = 0;      ///< samples/s; 0: none
   };
 
   explicit Measurement(const Plan& plan) : plan_(plan) {}
@@ -51,16 +53,16 @@ class Measurement {
   /// Median of the samples that all ranks together take in a step, 0 before there are two reports.
   [[nodiscard]] int64_t median_step_samples() const;
 
-  /// Share of the time between the ranks' first and last reports that their training loops waited
-  /// for data; nothing where no rank said.
+  /// The share of the time between a rank's first and last report in which its training loop waited
+  /// for data, over all ranks; nothing where no rank told it.
   [[nodiscard]] std::optional<double> data_wait_share() const;
 
-  /// What was measured after warm-up; none with fewer than `least_steps` steps after it or where
-  /// no sample was counted.
+  /// What was measured after warm-up; nothing with fewer than `least_steps` steps after it, or
+  /// where no sample was counted.
   [[nodiscard]] std::optional<Throughput> estimate(int64_t least_steps) const;
   [[nodiscard]] std::optional<Throughput> estimate() const { return estimate(plan_.min_steps); }
 
-  /// What the estimate is of, less the reports between which some rank evaluated; CLOCK_MONOTONIC.
+  /// The times (CLOCK_MONOTONIC) that the estimate is of, without those in which a rank evaluated.
   struct Window {
     struct Span {
       int64_t begin_ns;
@@ -73,15 +75,15 @@ class Measurement {
   };
   [[nodiscard]] std::optional<Window> window(int64_t least_steps) const;
 
-  /// Enough: min_steps, and measure_for is over or the interval is narrow.
+  /// Enough was measured: min_steps, and measure_for is over or the interval is narrow.
   [[nodiscard]] bool complete() const;
 
-  /// Surely slower than rate_to_beat. Who looks often sees chance differences too: the interval is
-  /// taken half as wide again.
+  /// The rate is surely below rate_to_beat. This is asked many times during a trial, and one of
+  /// many looks differs by chance; so the interval is widened by half.
   [[nodiscard]] bool behind() const;
 
-  /// Rate of the second half of what was measured over that of the first, less 1; 0 where the
-  /// difference may be chance.
+  /// By how much, as a share, the second half of what was measured was faster than the first; 0
+  /// where the difference may be chance.
   [[nodiscard]] double drift() const;
 
  private:

@@ -1,4 +1,4 @@
-// Says how a trial ended, from all the evidence there is, the best first:
+// Says how a trial ended, from all the evidence there is, the most reliable first:
 //   1. what the hook or the program reported (typed exceptions, in the failing process itself)
 //   2. the error files that torchelastic leaves for ranks
 //   3. the wait status, and the status of ranks that torchrun prints
@@ -33,13 +33,13 @@ struct Verdict {
   [[nodiscard]] bool operator==(const Verdict&) const = default;
 };
 
-/// The verdict on a command that ended by itself. kOk means only that nothing speaks of a failure.
+/// The verdict on a command that ended by itself. kOk means only that nothing points to a failure.
 [[nodiscard]] Verdict judge(const Evidence& evidence);
 
-/// What a text on stderr says, none where no pattern knows it.
+/// What a text on stderr says; nothing where no pattern matches.
 [[nodiscard]] std::optional<Verdict> judge_text(const std::string& text);
 
-/// The last line of a Python traceback or the last line that says what failed; for messages.
+/// For messages: the last line of a Python traceback, else the last line that says what failed.
 [[nodiscard]] std::string failure_line(const std::string& stderr_text);
 
 }  // namespace redline::tuner

@@ -1,10 +1,16 @@
-// Every process of a trial, found so that none can hide, and ended.
+// Finds every process of a trial, however it was started, and ends them all.
 //
-// torchrun puts each rank into a session of its own and DataLoader workers outlive killed ranks, so
-// no process group holds them all. Four nets instead: descent by parent ids in /proc; what was
-// once seen as ours stays ours after its parent died (this process is their subreaper and adopts
-// them); a mark in the environment, which a double fork inherits; and for those that were orphaned
-// between two looks and clean their environment, a mark in a resource limit. Never by name.
+// torchrun puts each rank into a session of its own, and DataLoader workers outlive killed ranks,
+// so no process group holds them all. A cgroup would, but most users may not make one. So a process
+// belongs to the trial if one of these holds:
+//   1. its parent does (by the parent ids in /proc);
+//   2. it did in an earlier look. Its parent may have died since; this process is the subreaper of
+//   all
+//      and adopts it;
+//   3. its environment has the trial's mark, which a double fork inherits;
+//   4. a resource limit has the trial's mark: for a process that was orphaned between two looks and
+//      cleared its environment.
+// Never by its name: the user may run the same program beside it.
 #pragma once
 
 #include <sys/types.h>
@@ -21,11 +27,11 @@ namespace redline::tuner {
 /// The environment variable that marks a trial's processes; its value is unique among trials.
 constexpr const char* kTrialIdVariable = "REDLINE_TRIAL_ID";
 
-/// Sets the soft limit of bytes in POSIX message queues, which nobody comes near, to a number that
-/// stands for `mark`: children inherit it whatever they do to their environment. Between fork and
-/// exec: async-signal-safe.
+/// Sets the soft limit of bytes in POSIX message queues, which hardly any program uses, to
+/// `number`. Children inherit it, whatever they do to their environment. Async-signal-safe: it is
+/// called between fork and exec.
 void mark_by_limit(uint64_t number);
-/// The number that stands for `mark`; 0 where the hard limit leaves no room.
+/// The number that stands for `mark` as this limit; 0 where the hard limit leaves no room for one.
 [[nodiscard]] uint64_t limit_of(const std::string& mark);
 
 /// What /proc/PID/stat says of a process (proc 5).
@@ -46,8 +52,8 @@ class ProcessTree {
   /// `root` is a child of this process whose environment carries REDLINE_TRIAL_ID=`mark`.
   ProcessTree(pid_t root, std::string mark);
 
-  /// Looks through /proc once: adopts new members, reaps dead ones that are this process's
-  /// children. Returns the living members.
+  /// Looks through /proc once: finds new members, reaps dead ones that are children of this
+  /// process. Returns the living members.
   std::vector<pid_t> scan();
 
   /// Members that the last scan found alive.
@@ -56,8 +62,8 @@ class ProcessTree {
   /// The root's wait status (waitpid 2), once it has ended and a scan has seen it.
   [[nodiscard]] std::optional<int> root_status() const { return root_status_; }
 
-  /// SIGTERM to every member at once, SIGKILL to those left after `grace`, until nothing is left.
-  /// Returns processes that even SIGKILL did not end within ten seconds (a driver holds them).
+  /// Sends SIGTERM to every member at once and SIGKILL to those left after `grace`, until none is
+  /// left. Returns those that even SIGKILL did not end within ten seconds (a driver holds them).
   std::vector<pid_t> stop(std::chrono::nanoseconds grace);
 
  private:

@@ -1,8 +1,10 @@
-// What a trial's ranks tell the runner: JSON lines over a FIFO, one write each, so that lines of
-// several ranks never mix (writes up to PIPE_BUF are atomic, pipe 7).
+// What a trial's ranks tell the runner: lines of JSON over a FIFO, each written at once. A write of
+// up to PIPE_BUF bytes is atomic (pipe 7), so the lines of several ranks never mix.
 //
-// The FIFO is opened here for reading and writing: the reader then never sees an end of file when a
-// rank dies, and a rank that opens it while nobody reads learns that the runner is gone.
+// The FIFO is opened here for reading and writing. The reader then sees no end of file when a rank
+// dies, and a rank that opens it after the runner is gone gets an error (ENXIO) instead of waiting.
+// A socket was rejected: ranks would need an address and a connection each, and one that is killed
+// in the middle of a line would leave a part of it; a FIFO needs a path in one variable.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +17,7 @@
 
 namespace redline::tuner {
 
-/// A rank's totals so far; totals, so that a lost line loses no sample.
+/// A rank's totals so far. They are totals so that a lost line (a full pipe) loses no sample.
 struct StepReport {
   int rank = 0;
   int world_size = 1;
@@ -24,9 +26,8 @@ struct StepReport {
   int64_t samples = 0;
   std::optional<uint64_t> peak_memory_bytes;  ///< device memory reserved at most, none on CPU
   std::optional<uint64_t> memory_capacity_bytes = std::nullopt;  ///< of the device
-  std::optional<int64_t> data_wait_ns =
-      std::nullopt;           ///< that the loop has waited for its DataLoader
-  int64_t evaluation_ns = 0;  ///< that the loop has evaluated instead of trained
+  std::optional<int64_t> data_wait_ns = std::nullopt;  ///< time that the loop waited for its loader
+  int64_t evaluation_ns = 0;  ///< time that the loop evaluated instead of trained
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
 };
 
@@ -38,7 +39,8 @@ struct FailureReport {
   std::string message;  ///< first line of the exception's text
 };
 
-/// What the script itself uses where no knob was set, for the table's default row.
+/// The knob values that the job runs with. Where no knob was set they are the script's own: the
+/// defaults that the table shows.
 struct SeenReport {
   int rank = 0;
   std::map<std::string, std::string> knobs;
@@ -52,7 +54,7 @@ struct NoteReport {
 
 using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport>;
 
-/// One line of the channel; none for anything that is not a report.
+/// One line of the channel; nothing where it is no report.
 [[nodiscard]] std::optional<Report> parse_report(const std::string& line);
 
 class ReportChannel {

@@ -1,4 +1,4 @@
-#include "tuner/trial/runner.h"
+#include "tuner/trial/trial.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "profiler/request/record_request.h"
-#include "tuner/trial/hang_stacks.h"
 #include "tuner/trial/process_tree.h"
-#include "tuner/trial/trial_result.h"
+#include "tuner/trial/trial_end.h"
+#include "tuner/trial/trial_files.h"
 
 namespace redline::tuner {
 
@@ -43,9 +43,10 @@ int64_t oom_kills() {
 }
 
 /// One run of the command; its steps in the order in which run_trial calls them.
-class Trial {
+class TrialRun {
  public:
-  Trial(const TrialSpec& spec, const std::atomic<StopRequest>& stop, const OnProgress& on_progress)
+  TrialRun(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
+           const OnProgress& on_progress)
       : spec_(spec),
         stop_request_(stop),
         on_progress_(on_progress),
@@ -110,7 +111,7 @@ class Trial {
   TrialEnd end_ = TrialEnd::kExited;
 };
 
-std::optional<TrialResult> Trial::expected_not_to_fit() const {
+std::optional<TrialResult> TrialRun::expected_not_to_fit() const {
   if (!spec_.expected_use) return std::nullopt;
   const HostRoom room = host_room();
   const std::optional<Outcome> lack = lacking(*spec_.expected_use, room);
@@ -122,7 +123,7 @@ std::optional<TrialResult> Trial::expected_not_to_fit() const {
   return result;
 }
 
-std::optional<std::string> Trial::start() {
+std::optional<std::string> TrialRun::start() {
   if (spec_.command.empty()) return "the command is empty";
   std::error_code error;
   fs::create_directories(paths_.temporary(), error);
@@ -154,7 +155,7 @@ std::optional<std::string> Trial::start() {
   return std::nullopt;
 }
 
-void Trial::watch() {
+void TrialRun::watch() {
   std::optional<TrialEnd> end;
   while (!(end = reason_to_stop())) {
     // Not woken by each report: ranks of fast steps would keep a core busy that they need.
@@ -167,7 +168,7 @@ void Trial::watch() {
   silence_ = silence();
 }
 
-std::optional<TrialEnd> Trial::reason_to_stop() {
+std::optional<TrialEnd> TrialRun::reason_to_stop() {
   const auto now = Clock::now();
   if (stop_request_ != StopRequest::kNone) return TrialEnd::kCancelled;
   if (tree_->root_status()) return TrialEnd::kExited;
@@ -182,22 +183,22 @@ std::optional<TrialEnd> Trial::reason_to_stop() {
   return std::nullopt;
 }
 
-bool Trial::recorded() const {
+bool TrialRun::recorded() const {
   return spec_.record_to.empty() ||
          std::ssize(launch::list_traces(spec_.record_to).whole) >= measurement_.world_size();
 }
 
-bool Trial::hangs() const {
+bool TrialRun::hangs() const {
   if (measurement_.latest_ns() == 0) return false;  // still starting: the timeout's business
   return silence() >
          std::max<nanoseconds>(kHangAfter, kHangSteps * nanoseconds(measurement_.median_step_ns()));
 }
 
-void Trial::read_reports() {
+void TrialRun::read_reports() {
   for (const Report& report : channel_->read()) reports_.take(report);
 }
 
-void Trial::observe_processes() {
+void TrialRun::observe_processes() {
   const auto now = Clock::now();
   if (now - last_scan_ >= kScanEvery) {
     last_scan_ = now;
@@ -207,14 +208,14 @@ void Trial::observe_processes() {
   resources_->sample(tree_->living(), measurement_.steps() > 0);
 }
 
-bool Trial::show_is_due() const { return Clock::now() - last_shown_ >= kShowEvery; }
+bool TrialRun::show_is_due() const { return Clock::now() - last_shown_ >= kShowEvery; }
 
-const char* Trial::phase() const {
+const char* TrialRun::phase() const {
   if (measurement_.steps() == 0) return "starting";
   return measurement_.estimate(1) ? "measuring" : "warming up";
 }
 
-void Trial::show(const char* phase) {
+void TrialRun::show(const char* phase) {
   last_shown_ = Clock::now();
   if (!on_progress_) return;
   TrialProgress progress{phase, measurement_.steps(), std::nullopt};
@@ -224,7 +225,7 @@ void Trial::show(const char* phase) {
   on_progress_(progress);
 }
 
-void Trial::stop() {
+void TrialRun::stop() {
   show("ending");
   disturbance_ = resources_->disturbance(tree_->living(), measurement_.drift());
   if (end_ == TrialEnd::kHang || end_ == TrialEnd::kTimeout) {
@@ -250,7 +251,7 @@ void Trial::stop() {
   guard_.reset();
 }
 
-TrialResult Trial::could_not_start(const std::string& error) const {
+TrialResult TrialRun::could_not_start(const std::string& error) const {
   TrialResult result;
   result.outcome = Outcome::kInvalid;
   result.message = "could not start: " + error;
@@ -258,11 +259,11 @@ TrialResult Trial::could_not_start(const std::string& error) const {
   return result;
 }
 
-nanoseconds Trial::silence() const {
+nanoseconds TrialRun::silence() const {
   return nanoseconds(Clock::now().time_since_epoch().count() - measurement_.latest_ns());
 }
 
-TrialResult Trial::result() {
+TrialResult TrialRun::result() {
   TrialResult result =
       result_of({.spec = spec_,
                  .paths = paths_,
@@ -289,7 +290,7 @@ TrialResult Trial::result() {
 
 TrialResult run_trial(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
                       const std::function<void(const TrialProgress&)>& on_progress) {
-  return Trial(spec, stop, on_progress).run();
+  return TrialRun(spec, stop, on_progress).run();
 }
 
 }  // namespace redline::tuner

@@ -1,4 +1,4 @@
-#include "tuner/trial/runner.h"
+#include "tuner/trial/trial.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -12,10 +12,10 @@
 #include <thread>
 #include <utility>
 
-#include "tuner/trial/hang_stacks.h"
-#include "tuner/trial/runner.h"
-#include "tuner/trial/trial_environment.h"
+#include "tuner/trial/trial.h"
+#include "tuner/trial/trial_files.h"
 #include "tuner/trial/trial_process.h"
+#include "tuner/trial/trial_start.h"
 
 namespace redline::tuner {
 namespace {

@@ -1,4 +1,13 @@
-// A trial: one run of the training command under one configuration, and what came of it.
+// A trial: one run of the training command with one configuration, what it is told (TrialSpec) and
+// what came of it (TrialResult).
+//
+// Each trial is a process tree of its own, started anew. Changing the knobs of one long job was
+// rejected: a rank that catches its own out-of-memory leaves the others waiting in a collective,
+// what it allocated is never all given back, and the next configuration would be measured in what
+// is left.
+//
+// Nothing here depends on how the trial is run. Everything that a study keeps of a trial is in
+// TrialResult, so the search can be tested and replayed without a process.
 #pragma once
 
 #include <atomic>
@@ -14,8 +23,9 @@
 
 namespace redline::tuner {
 
-/// How a trial ended. Only kGpuOom and kThrash (and kHostOom under a memory limit) shape the
-/// frontier of batch sizes; kCrash is retried once, kInvalid never.
+/// How a trial ended. Only kGpuOom, kThrash and, under a memory limit, kHostOom say something about
+/// which batch sizes fit. A kCrash is tried once more, because it may be chance; a kInvalid is not:
+/// the configuration or the command makes no sense, and would again.
 enum class Outcome : uint8_t {
   kOk,
   kGpuOom,
@@ -47,10 +57,10 @@ enum class Objective : uint8_t {
 /// "samples/s", "samples/J" or "by --metric".
 [[nodiscard]] const char* unit_of(Objective objective);
 
-/// Of the host, by all processes of a trial.
+/// Memory of the host that all processes of a trial take together.
 struct HostUse {
   uint64_t memory_bytes = 0;
-  uint64_t shm_bytes = 0;  ///< /dev/shm; a part of the memory, too
+  uint64_t shm_bytes = 0;  ///< in /dev/shm; it is counted in memory_bytes as well
 };
 
 struct TrialSpec {
@@ -62,16 +72,20 @@ struct TrialSpec {
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
   std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up, then stop
   int64_t min_steps = 10;  ///< measured steps that a result needs, even past measure_for
-  /// Samples/s of the incumbent at least: a trial that is surely slower ends early.
+  /// The lower end of the incumbent's interval, samples/s: a trial that is surely slower ends
+  /// early.
   std::optional<double> rate_to_beat;
   std::optional<int64_t> global_batch;  ///< samples of all ranks that each step must take
   std::string metric_regex;             ///< --metric; empty: the hook reports
   std::string memory_metric_regex;      ///< --memory-metric
   Objective objective = Objective::kSamplesPerSecond;
-  std::optional<HostUse> expected_use;  ///< by what other trials took: does it fit, it is started
-  Share share;                          ///< of the machine, to run in
-  bool slurm = false;                   ///< the command is under_srun()
-  std::string record_to;  ///< folder for a trace of each rank, with which it ends; empty: none
+  /// Predicted from other trials. Where the host has surely not so much free, the trial is not
+  /// started, and its result says so.
+  std::optional<HostUse> expected_use;
+  Share share;         ///< the part of the machine that it runs in
+  bool slurm = false;  ///< the command is what under_srun() made
+  /// Folder for a trace of each rank; the trial ends when the traces are written. Empty: none.
+  std::string record_to;
 };
 
 struct TrialResult {
@@ -82,29 +96,29 @@ struct TrialResult {
   std::optional<uint64_t> memory_capacity_bytes;
   /// Share of the measured time that the training loop waited for its DataLoader, 0..1.
   std::optional<double> data_wait_share;
-  /// What a pass over the training data takes out of its loader, all ranks together.
+  /// How many samples all ranks together take in one pass over the training data.
   std::optional<int64_t> epoch_samples;
-  /// By the energy of all GPUs that the trial may use, over the measured steps (NVML).
+  /// Energy of all GPUs that the trial may use (NVML) over the samples of the measured steps.
   std::optional<double> joules_per_sample;
-  /// What was searched for instead of samples/s, its interval too: with that objective alone.
+  /// What is compared instead of samples/s; set only where the objective is kSamplesPerJoule.
   std::optional<Throughput> samples_per_joule;
-  std::optional<HostUse> host_use;  ///< at most, where autotune saw the host
-  bool not_started = false;         ///< it was expected not to fit
-  int ranks = 0;                    ///< that reported, 0 without the hook
-  Config observed;       ///< knob values the job ran with, as the hook saw them (the defaults)
-  int failed_rank = -1;  ///< who reported the failure, -1 unknown
+  std::optional<HostUse> host_use;  ///< the most that was seen; nothing on another host
+  bool not_started = false;         ///< because TrialSpec::expected_use did not fit
+  int ranks = 0;                    ///< how many reported; 0 without the hook
+  Config observed;                  ///< the knob values that the job ran with, as the hook saw them
+  int failed_rank = -1;             ///< who failed first; -1: unknown
   int64_t steps = 0;
   std::chrono::nanoseconds wall{0};      ///< start to reaped
   std::chrono::nanoseconds start_up{0};  ///< launch to first step
-  int neighbours = 0;                    ///< most trials that ran beside it at any time
+  int neighbours = 0;                    ///< the most trials that ran beside it at any time
   std::string message;                   ///< one line for the table, e.g. "out of memory (rank 1)"
   std::string disturbance;               ///< what made it look slower than it is; empty: nothing
   std::string stderr_tail;               ///< the script's last lines, for failed trials
   std::vector<std::string> notes;        ///< "amp could not be applied: no module call seen"
 };
 
-/// What the user asked of the trial that runs: to end in order (first Ctrl-C), or at once (second).
-/// Both leave no process behind; the result is kCancelled.
+/// What the user asked of the running trial: to end in order (first Ctrl-C) or at once (second).
+/// Neither leaves a process behind; the result is kCancelled.
 enum class StopRequest : uint8_t { kNone, kEnd, kKill };
 
 /// For the live line, at most a few times a second.
@@ -114,9 +128,19 @@ struct TrialProgress {
   std::optional<double> samples_per_s;  ///< the estimate so far
 };
 
-/// How the controller runs a trial: the product's is run_trial of runner.h, tests bring their own.
+/// How a study runs a trial: the product does it with run_trial, tests with functions of their own.
 using TrialRunner =
     std::function<TrialResult(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
                               const std::function<void(const TrialProgress&)>& on_progress)>;
+
+/// Runs `spec.command` until enough is measured or something ends it, and waits until no process of
+/// it is left, whatever it did. Set `stop` from a signal handler or another thread to end the trial
+/// (kCancelled). Never throws; a trial that cannot even start is a result too (kInvalid with the
+/// reason in `message`).
+///
+/// The calling process becomes a child subreaper (prctl 2) and stays one. A SIGKILL of it ends the
+/// trial's processes as well: a guard process watches.
+[[nodiscard]] TrialResult run_trial(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
+                                    const std::function<void(const TrialProgress&)>& on_progress);
 
 }  // namespace redline::tuner

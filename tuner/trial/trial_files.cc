@@ -1,12 +1,88 @@
 #include "tuner/trial/trial_files.h"
 
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
+#include <string_view>
+#include <thread>
+
+#include "base/file.h"
 
 namespace redline::tuner {
 namespace {
 
 constexpr size_t kErrorBytes = 64 * 1024;
+
+// std::regex needs stack for every character that it matches.
+constexpr size_t kLongestMetricLine = 4096;
+
+namespace fs = std::filesystem;
+
+constexpr int kAskedBy = 13;  // above SIGRTMIN, as in _trial_report.py
+constexpr const char* kFilePrefix = "stacks.";
+constexpr std::chrono::milliseconds kStackPoll{10};
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr size_t kShownFrames = 6;
+
+std::vector<fs::path> stack_files(const std::string& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().filename().string().starts_with(kFilePrefix)) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string status_of(pid_t process) {
+  return read_file("/proc/" + std::to_string(process) + "/status");
+}
+
+/// Whether a mask of /proc/PID/status has the signal.
+bool has_signal(const std::string& status, std::string_view mask_name, int number) {
+  const size_t at = status.find(mask_name);
+  if (at == std::string::npos) return false;
+  const unsigned long long mask =
+      std::strtoull(status.c_str() + at + mask_name.size(), nullptr, 16);
+  return (mask >> (number - 1) & 1) != 0;
+}
+
+/// faulthandler has written all of a dump: its signal is blocked as long as it writes.
+bool has_answered(const fs::path& file, pid_t process, int number) {
+  return read_file(file).find("Current thread") != std::string::npos &&
+         !has_signal(status_of(process), "SigBlk:", number);
+}
+
+/// Every one of those asked has answered. A forked worker writes into its parent's file.
+bool all_answered(const std::vector<fs::path>& files, const std::vector<pid_t>& asked, int number) {
+  return std::all_of(files.begin(), files.end(), [&](const fs::path& file) {
+    const auto own = std::find_if(asked.begin(), asked.end(), [&](pid_t pid) {
+      return file.filename().string().ends_with("pid " + std::to_string(pid));
+    });
+    return own == asked.end() || has_answered(file, *own, number);
+  });
+}
+
+/// The thread that took the signal, "Current thread 0x… (most recent call first):", else the first.
+std::string innermost_frames(const std::string& text) {
+  const size_t current = text.find("Current thread");
+  std::istringstream lines(text.substr(current == std::string::npos ? 0 : current));
+  std::string line;
+  std::getline(lines, line);
+  std::string frames;
+  for (size_t count = 0; count < kShownFrames && std::getline(lines, line); ++count) {
+    if (!line.starts_with("  ")) break;
+    frames += line + "\n";
+  }
+  return frames;
+}
 
 }  // namespace
 
@@ -35,6 +111,50 @@ std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
     if (file.path().filename() == "error.json") errors.push_back(tail_of(file.path(), kErrorBytes));
   }
   return errors;
+}
+
+std::optional<double> last_match(const std::string& text, const std::string& pattern) {
+  std::optional<double> found;
+  const std::regex expression(pattern);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() > kLongestMetricLine) line.resize(kLongestMetricLine);
+    for (std::sregex_iterator match(line.begin(), line.end(), expression), end; match != end;
+         ++match) {
+      const std::string number = (*match)[1].str();
+      char* rest = nullptr;
+      const double value = std::strtod(number.c_str(), &rest);
+      if (!number.empty() && *rest == '\0') found = value;
+    }
+  }
+  return found;
+}
+
+bool catches(const std::string& status, int number) {
+  return has_signal(status, "SigCgt:", number);
+}
+
+std::string hang_stacks(const std::vector<pid_t>& processes, const std::string& directory) {
+  const int number = SIGRTMIN + kAskedBy;
+  std::vector<pid_t> asked;
+  for (const pid_t pid : processes) {
+    const bool answers = catches(status_of(pid), number);
+    if (answers && kill(pid, number) == 0) asked.push_back(pid);
+  }
+  const auto files = stack_files(directory);
+  const auto begin = std::chrono::steady_clock::now();
+  while (!all_answered(files, asked, number) &&
+         std::chrono::steady_clock::now() - begin < kPatience) {
+    std::this_thread::sleep_for(kStackPoll);
+  }
+  std::string text;
+  for (const fs::path& file : files) {
+    const std::string frames = innermost_frames(read_file(file));
+    if (frames.empty()) continue;
+    text += fmt::format("{} hung, innermost call first:\n{}",
+                        file.filename().string().substr(std::string(kFilePrefix).size()), frames);
+  }
+  return text;
 }
 
 }  // namespace redline::tuner

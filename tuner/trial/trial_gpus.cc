@@ -1,14 +1,43 @@
 #include "tuner/trial/trial_gpus.h"
 
-#include <array>
-#include <sstream>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/format.h"
 #include "tuner/space/knob.h"
 
 namespace redline::tuner {
 namespace {
 
 constexpr size_t kMostHolders = 32;
+
+constexpr double kCounterStep = 0.1;  // s, from one value of a GPU's counter to the next
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kMemoryPoll{100};
+constexpr uint64_t kMargin = uint64_t{64} << 20;  // what the driver itself takes now and then
+
+std::string process_text(unsigned pid) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
+  return name.empty() ? fmt::format("process {}", pid) : fmt::format("process {} ({})", pid, name);
+}
+
+std::string holders_text(const std::vector<unsigned>& holders) {
+  if (holders.empty()) return "by no process that is visible here";
+  std::string text = "by ";
+  for (size_t i = 0; i < holders.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + process_text(holders[i]);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -90,6 +119,71 @@ std::optional<TrialGpus::Power> TrialGpus::power() const {
     }
   }
   return sum;
+}
+
+/// Where only power is told, it is taken to change evenly between two readings.
+void EnergyMeter::add(int64_t time_ns, const TrialGpus::Power& power) {
+  if (!readings_.empty()) {
+    const Reading& last = readings_.back();
+    if (time_ns <= last.time_ns) return;
+    const double seconds = 1e-9 * static_cast<double>(time_ns - last.time_ns);
+    integral_ += seconds * (last.watts + power.watts) / 2;
+  }
+  readings_.push_back({time_ns, power.joules + integral_, power.watts});
+}
+
+std::optional<double> EnergyMeter::between(int64_t begin_ns, int64_t end_ns) const {
+  if (readings_.empty() || begin_ns >= end_ns) return std::nullopt;
+  if (begin_ns < readings_.front().time_ns || end_ns > readings_.back().time_ns) {
+    return std::nullopt;
+  }
+  return at(end_ns) - at(begin_ns);
+}
+
+double EnergyMeter::at(int64_t time_ns) const {
+  const auto after =
+      std::lower_bound(readings_.begin(), readings_.end(), time_ns,
+                       [](const Reading& reading, int64_t time) { return reading.time_ns < time; });
+  if (after == readings_.begin()) return after->joules;
+  const Reading& before = *(after - 1);
+  const double share = static_cast<double>(time_ns - before.time_ns) /
+                       static_cast<double>(after->time_ns - before.time_ns);
+  return before.joules + share * (after->joules - before.joules);
+}
+
+Throughput samples_per_joule(double joules_per_sample, const Throughput& rate, double seconds) {
+  const double value = 1 / joules_per_sample;
+  const double half = std::hypot((rate.high - rate.low) / (2 * rate.samples_per_s),
+                                 kCounterStep / std::max(seconds, kCounterStep));
+  return {.samples_per_s = value, .low = value / (1 + half), .high = value * (1 + half)};
+}
+
+std::vector<uint64_t> GpuMemoryReturn::kept() const {
+  const std::vector<std::optional<uint64_t>> now = gpus_.memory_used();
+  std::vector<uint64_t> more(now.size(), 0);
+  for (size_t gpu = 0; gpu < now.size(); ++gpu) {
+    const bool told = now[gpu] && before_[gpu];
+    if (told && *now[gpu] > *before_[gpu] + kMargin) more[gpu] = *now[gpu] - *before_[gpu];
+  }
+  return more;
+}
+
+std::vector<std::string> GpuMemoryReturn::wait(std::chrono::nanoseconds patience,
+                                               const std::atomic<StopRequest>& stop) const {
+  const auto begin = Clock::now();
+  std::vector<uint64_t> more = kept();
+  while (std::any_of(more.begin(), more.end(), [](uint64_t bytes) { return bytes > 0; }) &&
+         Clock::now() - begin < patience && stop != StopRequest::kKill) {
+    std::this_thread::sleep_for(kMemoryPoll);
+    more = kept();
+  }
+  std::vector<std::string> held;
+  for (size_t gpu = 0; gpu < more.size(); ++gpu) {
+    if (more[gpu] == 0) continue;
+    held.push_back(fmt::format("GPU {} holds {} more than before the trial: {}", gpus_.name(gpu),
+                               format_bytes(more[gpu]), holders_text(gpus_.holders(gpu))));
+  }
+  return held;
 }
 
 }  // namespace redline::tuner

@@ -1,13 +1,16 @@
-// The GPUs that a trial may use, as NVML sees them from outside: memory in use, who holds it, and
-// the energy they have taken.
+// The GPUs that a trial may use: which they are, the energy that they took, and whether their
+// memory is free again afterwards. All by NVML, which sees them from outside the trial's processes;
+// reading them inside the job would need a CUDA context, and its memory.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "machine/nvml/nvml_library.h"
+#include "tuner/trial/trial.h"
 
 namespace redline::tuner {
 
@@ -52,6 +55,47 @@ class TrialGpus {
   nvml::Library library_;
   bool ready_ = false;
   std::vector<Gpu> gpus_;
+};
+
+class EnergyMeter {
+ public:
+  void add(int64_t time_ns, const TrialGpus::Power& power);
+
+  /// Joules by linear interpolation; nothing where the readings do not span both times.
+  [[nodiscard]] std::optional<double> between(int64_t begin_ns, int64_t end_ns) const;
+
+ private:
+  struct Reading {
+    int64_t time_ns;
+    double joules;
+    double watts;
+  };
+  [[nodiscard]] double at(int64_t time_ns) const;
+
+  std::vector<Reading> readings_;
+  double integral_ = 0;  // of the power of GPUs that count no energy
+};
+
+/// The interval is that of `rate`, wider by the pace of the GPUs' counters: 0.1 s of `seconds`.
+[[nodiscard]] Throughput samples_per_joule(double joules_per_sample, const Throughput& rate,
+                                           double seconds);
+
+class GpuMemoryReturn {
+ public:
+  /// The baseline is read now. `gpus` must outlive this.
+  explicit GpuMemoryReturn(const TrialGpus& gpus) : gpus_(gpus), before_(gpus.memory_used()) {}
+
+  /// Waits at most `patience`, or until the user wants to go at once. What is still held, a
+  /// sentence a GPU; empty: nothing.
+  [[nodiscard]] std::vector<std::string> wait(std::chrono::nanoseconds patience,
+                                              const std::atomic<StopRequest>& stop) const;
+
+ private:
+  /// In bytes beyond the baseline, a GPU each; 0 where NVML did not tell it then or now.
+  [[nodiscard]] std::vector<uint64_t> kept() const;
+
+  const TrialGpus& gpus_;
+  std::vector<std::optional<uint64_t>> before_;
 };
 
 }  // namespace redline::tuner

@@ -4,8 +4,6 @@
 #pragma once
 
 #include "machine/launch/environment.h"
-#include "tuner/trial/energy_meter.h"
-#include "tuner/trial/gpu_memory_return.h"
 #include "tuner/trial/host_room.h"
 #include "tuner/trial/machine_watch.h"
 #include "tuner/trial/measurement.h"

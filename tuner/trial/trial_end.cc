@@ -1,14 +1,17 @@
-#include "tuner/trial/trial_result.h"
+#include "tuner/trial/trial_end.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "tuner/trial/metric.h"
+#include "base/format.h"
 #include "tuner/trial/trial_files.h"
 
 namespace redline::tuner {
 namespace {
+
+using std::chrono::seconds;
 
 constexpr int64_t kFewestStepsAtEnd = 4;  // of a command that ended before min_steps
 constexpr size_t kTailBytes = 64 * 1024;
@@ -33,6 +36,51 @@ Evidence evidence_of(const EndedTrial& trial) {
           .stderr_text = tail_of(trial.paths.errors(), kTailBytes),
           .oom_killer_ran = trial.oom_killer_ran,
           .stepped = trial.reports.measurement().latest_ns() != 0};
+}
+
+Verdict on_step_size(const EndedTrial& trial) {
+  const int64_t samples = trial.reports.measurement().median_step_samples();
+  const auto& wanted = trial.spec.global_batch;
+  if (!wanted || samples == 0 || samples == *wanted) return {};
+  const int ranks = trial.reports.measurement().world_size();
+  return {Outcome::kInvalid, -1,
+          fmt::format("a step took {} samples over {}, not the {} of --global-batch", samples,
+                      format_plural(ranks, "rank"), *wanted)};
+}
+
+std::string why_nothing_was_measured(const EndedTrial& trial) {
+  if (!trial.spec.metric_regex.empty()) {
+    return "the command ended and no line on stdout matches --metric";
+  }
+  if (trial.reports.measurement().latest_ns() == 0) {
+    return "the command ended without an optimizer step that the hook could see; programs that are "
+           "not PyTorch in Python need --metric";
+  }
+  return fmt::format("the command ended after {} counted steps, too few to measure",
+                     trial.reports.measurement().steps());
+}
+
+Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& throughput) {
+  if (trial.end == TrialEnd::kCancelled) return {Outcome::kCancelled, -1, "cancelled"};
+  if (trial.end == TrialEnd::kMeasured || trial.end == TrialEnd::kBehind) {
+    return on_step_size(trial);
+  }
+  const Verdict found = judge(evidence_of(trial));
+  if (found.outcome != Outcome::kOk) return found;
+  if (std::isnan(throughput.value_or(Throughput{}).samples_per_s)) {
+    return {Outcome::kNanLoss, -1, "the metric is NaN"};
+  }
+  if (trial.end == TrialEnd::kHang) {
+    return {Outcome::kHang, -1,
+            fmt::format("no step for {} s", std::chrono::ceil<seconds>(trial.silence).count())};
+  }
+  if (throughput) return on_step_size(trial);
+  if (trial.end == TrialEnd::kTimeout) {
+    return {Outcome::kHang, -1,
+            fmt::format("no result within {} s",
+                        std::chrono::duration_cast<seconds>(trial.spec.timeout).count())};
+  }
+  return {Outcome::kInvalid, -1, why_nothing_was_measured(trial)};
 }
 
 std::optional<uint64_t> peak_memory_of(const EndedTrial& trial) {
@@ -70,12 +118,7 @@ std::vector<std::string> notes_of(const EndedTrial& trial) {
 TrialResult result_of(const EndedTrial& trial) {
   const Measurement& measurement = trial.reports.measurement();
   const std::optional<Throughput> throughput = throughput_of(trial);
-  const Verdict found = verdict_on({.spec = trial.spec,
-                                    .end = trial.end,
-                                    .measurement = measurement,
-                                    .throughput = throughput,
-                                    .evidence = evidence_of(trial),
-                                    .silence = trial.silence});
+  const Verdict found = verdict_on(trial, throughput);
   TrialResult result;
   result.outcome = found.outcome;
   result.failed_rank = found.rank;

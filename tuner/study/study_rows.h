@@ -1,4 +1,4 @@
-// What makes results comparable: a study is only resumed with the same.
+// The rows of a study's file: what makes its results comparable, and its trials.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/search/history.h"
 #include "tuner/study/database.h"
 #include "tuner/trial/trial.h"
 
@@ -34,5 +35,19 @@ struct IdentityPart {
 
 /// The reverse, by key.
 [[nodiscard]] Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values);
+
+/// In the order in which read_trial() takes them.
+constexpr const char* kTrialColumns =
+    "id, config, why, outcome, samples_per_s, samples_per_s_low, samples_per_s_high, "
+    "peak_memory_bytes, wall_ns, steps, message, result";
+
+/// A row of these columns; the error says that the file is damaged.
+[[nodiscard]] Result<FinishedTrial> read_trial(Statement& row);
+/// Parameters ?2 to ?10: outcome to result.
+void bind_result(Statement& update, const TrialResult& result);
+
+[[nodiscard]] std::string config_column(const Config& config);
+/// Nothing for what is no configuration.
+[[nodiscard]] std::optional<Config> read_config_column(const std::string& text);
 
 }  // namespace redline::tuner

@@ -1,4 +1,6 @@
-#include "tuner/trial/metric.h"
+#include "tuner/trial/trial_files.h"
+
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -14,12 +16,14 @@ TEST(Metric, TheLastMatchCounts) {
   EXPECT_EQ(last_match(std::string(1 << 20, '1'), "(x)"), std::nullopt);
 }
 
-TEST(Metric, NeedsOneGroup) {
-  EXPECT_TRUE(check_metric("loss: (.*)"));
-  EXPECT_FALSE(check_metric("loss"));
-  EXPECT_FALSE(check_metric("(a)(b)"));
-  EXPECT_FALSE(check_metric("(a"));
+TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {
+  EXPECT_TRUE(catches("SigIgn:\t0\nSigCgt:\t0000000000000005\n", 1));
+  EXPECT_FALSE(catches("SigCgt:\t0000000000000005\n", 2));
+  EXPECT_TRUE(catches("SigCgt:\t0000400000000000\n", 47));
+  EXPECT_FALSE(catches("", 1));
+  EXPECT_EQ(hang_stacks({getpid()}, "/tmp"), "") << "and this process lives on";
 }
 
 }  // namespace
+
 }  // namespace redline::tuner

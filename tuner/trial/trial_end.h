@@ -1,18 +1,35 @@
-// What is kept of a trial when no process of it is left.
+// What came of a trial when no process of it is left: the result that the study keeps, from all
+// that was seen while it ran and from the files that it left.
+//
+// It is made in one place, after the end, and not piece by piece while the trial runs: any rank's
+// out-of-memory is the trial's, but it may be told last, after the ranks that waited for it died.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "profiler/request/record_request.h"
+#include "tuner/trial/outcome.h"
 #include "tuner/trial/rank_reports.h"
+#include "tuner/trial/trial.h"
 #include "tuner/trial/trial_resources.h"
 #include "tuner/trial/trial_start.h"
-#include "tuner/trial/trial_verdict.h"
 
 namespace redline::tuner {
 
-/// All that was seen of it.
+/// Why the runner no longer watches the trial.
+enum class TrialEnd : uint8_t {
+  kExited,
+  kMeasured,
+  kBehind,
+  kFailureReported,
+  kTimeout,
+  kHang,
+  kCancelled,
+};
+
+/// All that was seen of a trial.
 struct EndedTrial {
   const TrialSpec& spec;
   const TrialPaths& paths;
@@ -29,7 +46,7 @@ struct EndedTrial {
   std::string stacks;  ///< where it hung
 };
 
-/// All but the times.
+/// All of the result but its times.
 [[nodiscard]] TrialResult result_of(const EndedTrial& trial);
 
 }  // namespace redline::tuner

@@ -14,16 +14,8 @@ namespace redline::cli {
 namespace {
 
 struct RecordOptions {
+  profiler::RecordRequest request;
   std::string schedule;
-  profiler::SourceOptions sources;
-  bool no_cpu = false;
-  bool no_gpu = false;
-  uint64_t max_size = 0;
-  uint64_t memory_budget = launch::RecordRequest().memory_budget_bytes;
-  double ring_seconds = 0;
-  double slow_step = launch::RecordRequest().slow_step;
-  std::vector<int64_t> ranks;
-  std::string step_marker;
   std::string folder = "traces";
   std::vector<std::string> command;
 };
@@ -35,8 +27,9 @@ int usage(const std::string& message) {
   return kUsage;
 }
 
-int record(const RecordOptions& options) {
-  if (options.no_cpu && options.no_gpu)
+int record(RecordOptions& options) {
+  profiler::RecordRequest& request = options.request;
+  if (!request.options.record_cpu && !request.options.record_gpu)
     return usage("--no-cpu --no-gpu: nothing would be recorded");
   const auto schedule = launch::parse_schedule(options.schedule);
   if (!schedule) return usage("--schedule " + options.schedule + ": " + schedule.error());
@@ -46,19 +39,9 @@ int record(const RecordOptions& options) {
   if (const auto ready = launch::prepare_directory(directory); !ready) {
     return fail(options.folder + ": " + ready.error() + ". Choose another folder with -o DIR");
   }
+  request.options.directory = directory;
+  if (request.options.ring_seconds == 0) request.schedule = *schedule;
   auto environment = launch::Environment::current();
-  profiler::SourceOptions sources = options.sources;
-  sources.record_cpu = !options.no_cpu;
-  sources.record_gpu = !options.no_gpu;
-  const launch::RecordRequest request{.directory = directory,
-                                      .schedule = *schedule,
-                                      .sources = sources,
-                                      .memory_budget_bytes = options.memory_budget,
-                                      .ring_seconds = options.ring_seconds,
-                                      .slow_step = options.slow_step,
-                                      .ranks = options.ranks,
-                                      .step_marker = options.step_marker,
-                                      .max_bytes = options.max_size};
   if (const auto added = launch::add_record_request(request, environment); !added) {
     return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
   }
@@ -80,76 +63,49 @@ int record(const RecordOptions& options) {
   return *status;
 }
 
-void add_sources(CLI::App& command, profiler::SourceOptions& sources) {
-  command.add_flag("--shapes", sources.record_shapes,
-                   "Input shapes, types and scalar values of each operator too");
-  command.add_flag("--memory", sources.profile_memory,
-                   "Each allocation and release of tensors too");
-  command.add_flag("--flops", sources.with_flops,
-                   "Estimated floating-point operations of each operator too");
-  command.add_flag("--stacks", sources.with_stack,
-                   "Python functions, or the C++ call stack of each operator, too");
-  command.add_flag("--modules", sources.with_modules,
-                   "The TorchScript modules that operators belong to, too");
+/// The help with the option's default.
+template <typename Value>
+std::string help_of(const OptionRow& row, Value by_default) {
+  std::string help = row.help;
+  const size_t place = help.find("{}");
+  if (place == std::string::npos) return help;
+  const bool is_bytes = row.unit == OptionRow::Unit::kBytes;
+  const auto number = static_cast<int64_t>(by_default);
+  return help.replace(place, 2,
+                      is_bytes ? std::to_string(number >> 20) + "MB" : std::to_string(number));
 }
 
-void add_devices(CLI::App& command, RecordOptions& options) {
-  command.add_flag("--no-cpu", options.no_cpu, "Without operators: GPUs, annotations and steps");
-  command.add_flag("--no-gpu", options.no_gpu, "Without what GPUs do");
+void add_option(CLI::App& command, const OptionRow& row, bool& value) {
+  command.add_flag_callback(
+      row.flag, [&value, is_on = !value] { value = is_on; }, row.help);
 }
 
-void add_host_samples(CLI::App& command, profiler::SourceOptions& sources) {
-  command
-      .add_option("--host-samples", sources.host_samples_hz,
-                  "Samples a second of cores, memory, disk and DataLoader workers (10); 0: none")
-      ->check(CLI::Range(0, 100))
-      ->option_text("HZ");
+template <typename Number>
+void add_option(CLI::App& command, const OptionRow& row, Number& value) {
+  static const std::map<std::string, double> kUnits = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
+  auto* option = command.add_option(row.flag, value, help_of(row, value))->option_text(row.value);
+  if (row.unit == OptionRow::Unit::kBytes) option->transform(CLI::AsSizeValue(false));
+  if (row.unit == OptionRow::Unit::kSeconds) {
+    option->transform(
+        CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"));
+  }
+  option->check([row](const std::string& text) -> std::string {
+    if (row.is_allowed(number_in(text))) return "";
+    const bool is_as_typed = row.unit == OptionRow::Unit::kNone;
+    return std::string("must be ") + row.limits + (is_as_typed ? ", not '" + text + "'" : "");
+  });
 }
 
-void add_sizes(CLI::App& command, RecordOptions& options) {
-  const auto at_least_1m = [](const std::string& bytes) -> std::string {
-    return std::stod(bytes) < 1048576 ? "must be at least 1MB" : "";
-  };
-  command
-      .add_option(
-          "--max-size", options.max_size,
-          "Most text in a trace before compression, e.g. 500MB; what comes later is counted")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(at_least_1m)
-      ->option_text("SIZE");
-  command
-      .add_option("--memory-budget", options.memory_budget,
-                  "Most memory for events that wait to be written (64MB)")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(at_least_1m)
-      ->option_text("SIZE");
+void add_options(CLI::App& command, RecorderOptions& options) {
+  for_each_option<RecorderOptions>(
+      [&](const OptionRow& row, auto member) { add_option(command, row, options.*member); });
+  command.get_option("--ring")->excludes(command.get_option("--schedule"));
+  command.get_option("--slow-step")->needs(command.get_option("--ring"));
 }
 
-void add_ring(CLI::App& command, RecordOptions& options) {
-  const std::map<std::string, double> units = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
-  auto* ring =
-      command
-          .add_option("--ring", options.ring_seconds,
-                      "Flight recorder: keep only the last seconds, e.g. 30s, and write them for a "
-                      "slow step, a hang, a crash, SIGTERM or redline trigger")
-          ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
-          ->check(CLI::Range(0.001, 86'400.0))
-          ->option_text("TIME");
-  ring->excludes(command.get_option("--schedule"));
+void add_selection(CLI::App& command, profiler::RecordRequest& request) {
   command
-      .add_option("--slow-step", options.slow_step,
-                  "With --ring: a step of more than N times the median is slow (3); 0: none is")
-      ->check([](const std::string& text) -> std::string {
-        const double times = number_in(text);
-        return times == 0 || times > 1 ? "" : "must be above 1, or 0, not '" + text + "'";
-      })
-      ->needs(ring)
-      ->option_text("N");
-}
-
-void add_selection(CLI::App& command, RecordOptions& options) {
-  command
-      .add_option("--ranks", options.ranks,
+      .add_option("--ranks", request.ranks,
                   "Record only these ranks, e.g. 0,3; the others cost nothing")
       ->delimiter(',')
       ->check([](const std::string& rank) -> std::string {
@@ -157,7 +113,7 @@ void add_selection(CLI::App& command, RecordOptions& options) {
       })
       ->option_text("LIST");
   command
-      .add_option("--step-marker", options.step_marker,
+      .add_option("--step-marker", request.step_marker,
                   "A step begins at each range or mark of this name (NVTX, record_function or "
                   "redline::range), not at the optimizer")
       ->option_text("NAME");
@@ -175,12 +131,8 @@ void add_record(CLI::App& app, int& status) {
           "Which steps: skip_first, then wait, warmup, active, repeat times (0: for ever); "
           "what is left out keeps skip_first=0,wait=1,warmup=1,active=3,repeat=1")
       ->option_text("LIST");
-  add_sources(*command, options->sources);
-  add_devices(*command, *options);
-  add_host_samples(*command, options->sources);
-  add_sizes(*command, *options);
-  add_ring(*command, *options);
-  add_selection(*command, *options);
+  add_options(*command, options->request.options);
+  add_selection(*command, options->request);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");
   command->add_option("CMD", options->command, "The command and its arguments, after --")

@@ -21,18 +21,10 @@ REDLINE_API const char* redline_version(void);
 /* The text of this thread's last failure; valid until its next failing call. */
 REDLINE_API const char* redline_last_error(void);
 
-/* `options_json` is an object of any of
- *   "directory": "traces"             where the .partial file is written (default: TMPDIR)
- *   "record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules": false
- *   "gpu": true                       what GPUs do, where this process has CUDA and CUPTI
- *   "cpu": true                       operators; without, annotations and steps are left
- *   "host_samples_hz": 10             counter tracks about the machine; 0: none
- *   "memory_budget_bytes": 67108864   for records that wait to be written
- *   "ring_seconds": 0                 > 0: a flight recorder; only the last seconds are kept, and
- *                                     written for a slow step, a hang, a crash, SIGTERM, trigger,
- *                                     redline_write_ring() and redline_export()
- *   "slow_step": 3                    times the median step that is slow; 0: no step is
- *   "max_bytes": 0                    of the trace's text before compression; 0: any
+/* `options_json` is an object of any keys of the table in profiler/recorder_options.h, where their
+ * meanings and defaults are, such as {"record_shapes": true}, and of "directory": where the
+ * .partial file is written (default: TMPDIR). The value of REDLINE_RECORD is such an object, too:
+ * its "schedule", "ranks" and "step_marker" are left to the caller.
  * Unknown keys are an error. NULL means defaults. Idempotent while prepared. */
 REDLINE_API int redline_prepare(const char* options_json);
 REDLINE_API int redline_start(void);

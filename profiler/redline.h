@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "profiler/c_api.h"
+#include "profiler/recorder_options.h"
 #include "profiler/schedule.h"
 
 namespace redline {
@@ -33,22 +34,20 @@ struct ProfilerOptions {
   /// active == 0, as by default, means no schedule: one window from construction to destruction.
   Schedule schedule = {.active = 0};
   TraceHandler on_trace_ready;
-  // As in torch.profiler.profile.
-  bool record_shapes = false;
-  bool profile_memory = false;
-  bool with_stack = false;
-  bool with_flops = false;
-  bool with_modules = false;
-  bool record_cpu = true;  ///< operators
-  bool record_gpu = true;
-  int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
-  uint64_t memory_budget_bytes = uint64_t{64} << 20;  ///< for records that wait to be written
-  uint64_t max_bytes = 0;  ///< of a trace's text before compression; 0: any
-  /// > 0: a flight recorder instead of windows. The last seconds are kept, and written into
-  /// write_chrome_trace()'s directory (default: the current one) when a step takes more than
-  /// slow_step times the median or hangs, on a crash, SIGTERM, trigger, and write_ring().
-  double ring_seconds = 0;
-  double slow_step = 3;  ///< 0: no step is slow
+  // What recorder_options.h says. A ring's traces go to write_chrome_trace()'s directory (default:
+  // the current one).
+  bool record_shapes = kRecorderDefaults.record_shapes;
+  bool profile_memory = kRecorderDefaults.profile_memory;
+  bool with_stack = kRecorderDefaults.with_stack;
+  bool with_flops = kRecorderDefaults.with_flops;
+  bool with_modules = kRecorderDefaults.with_modules;
+  bool record_cpu = kRecorderDefaults.record_cpu;
+  bool record_gpu = kRecorderDefaults.record_gpu;
+  int32_t host_samples_hz = kRecorderDefaults.host_samples_hz;
+  uint64_t memory_budget_bytes = kRecorderDefaults.memory_budget_bytes;
+  uint64_t max_bytes = kRecorderDefaults.max_bytes;
+  double ring_seconds = kRecorderDefaults.ring_seconds;
+  double slow_step = kRecorderDefaults.slow_step;
 };
 
 /// A user scope on this thread: a user_annotation slice in the trace.
@@ -113,6 +112,7 @@ class Profiler {
   void begin_step();
 
   ProfilerOptions options_;
+  std::string requested_options_;  ///< the command line's, as JSON, in place of options_
   int64_t step_ = 0;
   Action action_ = Action::kNone;
   bool is_off_ = false;  ///< recording has failed, which was said
@@ -175,18 +175,8 @@ inline void Profiler::obey_command_line() {
   is_off_ = request.is_excluded != 0;
   options_.schedule = {request.skip_first, request.wait, request.warmup, request.active,
                        request.repeat};
-  options_.record_shapes = request.record_shapes != 0;
-  options_.profile_memory = request.profile_memory != 0;
-  options_.with_stack = request.with_stack != 0;
-  options_.with_flops = request.with_flops != 0;
-  options_.with_modules = request.with_modules != 0;
-  options_.record_cpu = request.no_cpu == 0;
-  options_.record_gpu = request.no_gpu == 0;
-  options_.host_samples_hz = request.host_samples_hz;
-  options_.memory_budget_bytes = request.memory_budget_bytes;
-  options_.max_bytes = request.max_bytes;
   options_.ring_seconds = request.ring_seconds;
-  options_.slow_step = request.slow_step;
+  requested_options_ = std::getenv("REDLINE_RECORD");
   options_.on_trace_ready = write_chrome_trace(request.directory);
   std::fputs("redline: the command line's schedule and directory replace the program's\n", stderr);
 }
@@ -203,27 +193,21 @@ inline void Profiler::begin_step() {
 }
 
 inline std::string Profiler::recorder_options() const {
-  std::string json = "{\"memory_budget_bytes\": " + std::to_string(options_.memory_budget_bytes) +
-                     ", \"max_bytes\": " + std::to_string(options_.max_bytes) +
-                     ", \"host_samples_hz\": " + std::to_string(options_.host_samples_hz);
-  const std::pair<const char*, bool> switches[] = {{"record_shapes", options_.record_shapes},
-                                                   {"profile_memory", options_.profile_memory},
-                                                   {"with_stack", options_.with_stack},
-                                                   {"with_flops", options_.with_flops},
-                                                   {"with_modules", options_.with_modules},
-                                                   {"cpu", options_.record_cpu},
-                                                   {"gpu", options_.record_gpu}};
-  if (has_ring()) {
-    // In thousandths, which no locale writes with a comma.
-    const auto thousandths = [](double value) {
-      return std::to_string(static_cast<int64_t>(value * 1000)) + "e-3";
-    };
-    json += ", \"ring_seconds\": " + thousandths(options_.ring_seconds) +
-            ", \"slow_step\": " + thousandths(options_.slow_step);
-  }
-  for (const auto& [name, is_on] : switches) {
-    json += std::string(", \"") + name + (is_on ? "\": true" : "\": false");
-  }
+  if (!requested_options_.empty()) return requested_options_;
+  // Fractions in thousandths, which no locale writes with a comma.
+  struct Text {
+    std::string operator()(bool is_on) const { return is_on ? "true" : "false"; }
+    std::string operator()(int32_t number) const { return std::to_string(number); }
+    std::string operator()(uint64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const {
+      return std::to_string(static_cast<int64_t>(number * 1000)) + "e-3";
+    }
+  };
+  std::string json;
+  for_each_option<ProfilerOptions>([&](const OptionRow& row, auto member) {
+    json +=
+        (json.empty() ? "{\"" : ", \"") + std::string(row.key) + "\": " + Text()(options_.*member);
+  });
   if (const auto* writer = options_.on_trace_ready.target<ChromeTraceWriter>()) {
     json += ", \"directory\": \"";
     for (const char c : writer->directory) {

@@ -70,9 +70,9 @@ const char* redline_last_error(void) {
 
 int redline_prepare(const char* options_json) {
   return guarded([&](Recorder& recorder) -> Result {
-    const auto options = redline::profiler::parse_options(options_json ? options_json : "{}");
-    if (!options) return tl::unexpected(options.error());
-    return recorder.prepare(*options);
+    const auto wanted = redline::profiler::parse_record_request(options_json ? options_json : "{}");
+    if (!wanted) return tl::unexpected(wanted.error());
+    return recorder.prepare(wanted->options);
   });
 }
 
@@ -159,10 +159,10 @@ int redline_watch_marker(const char* name, void (*step_begins)(void)) {
 int redline_listen(const char* options_json, int64_t steps) {
   return guarded([&](Recorder& recorder) -> Result {
     if (auto alive = recorder.check_alive(); !alive) return alive;
-    const auto options = redline::profiler::parse_options(options_json ? options_json : "{}");
-    if (!options) return tl::unexpected(options.error());
+    const auto wanted = redline::profiler::parse_record_request(options_json ? options_json : "{}");
+    if (!wanted) return tl::unexpected(wanted.error());
     if (steps < 1) return tl::unexpected(std::string("listen: steps must be at least 1"));
-    return redline::profiler::listen_for_captures({*options, steps});
+    return redline::profiler::listen_for_captures({wanted->options, steps});
   });
 }
 
@@ -213,21 +213,21 @@ int redline_take_request(redline_request* request) {
     full.warmup = schedule.warmup;
     full.active = schedule.active;
     full.repeat = schedule.repeat;
-    const auto& sources = wanted->options.sources;
-    full.record_shapes = sources.record_shapes ? 1 : 0;
-    full.profile_memory = sources.profile_memory ? 1 : 0;
-    full.with_stack = sources.with_stack ? 1 : 0;
-    full.with_flops = sources.with_flops ? 1 : 0;
-    full.with_modules = sources.with_modules ? 1 : 0;
-    full.memory_budget_bytes = wanted->options.memory_budget_bytes;
-    full.max_bytes = wanted->options.max_bytes;
-    full.host_samples_hz = wanted->options.sources.host_samples_hz;
-    full.ring_seconds = static_cast<double>(wanted->options.ring_ns) / 1e9;
-    full.slow_step = wanted->options.slow_step;
-    full.no_cpu = sources.record_cpu ? 0 : 1;
-    full.no_gpu = sources.record_gpu ? 0 : 1;
+    const auto& options = wanted->options;
+    full.record_shapes = options.record_shapes ? 1 : 0;
+    full.profile_memory = options.profile_memory ? 1 : 0;
+    full.with_stack = options.with_stack ? 1 : 0;
+    full.with_flops = options.with_flops ? 1 : 0;
+    full.with_modules = options.with_modules ? 1 : 0;
+    full.memory_budget_bytes = options.memory_budget_bytes;
+    full.max_bytes = options.max_bytes;
+    full.host_samples_hz = options.host_samples_hz;
+    full.ring_seconds = options.ring_seconds;
+    full.slow_step = options.slow_step;
+    full.no_cpu = options.record_cpu ? 0 : 1;
+    full.no_gpu = options.record_gpu ? 0 : 1;
     full.is_excluded = redline::profiler::is_excluded(*wanted) ? 1 : 0;
-    wanted->options.directory.copy(full.directory, sizeof(full.directory) - 1);
+    options.directory.copy(full.directory, sizeof(full.directory) - 1);
     full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
     std::memcpy(request, &full, full.struct_size);
     return {};

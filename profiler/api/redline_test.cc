@@ -128,25 +128,22 @@ TEST_F(ProfilerTest, FollowsTheCommandLineWhereThereIsOne) {
 /// Remembers what it was last enabled with.
 class AskedFor final : public profiler::Source {
  public:
-  void enable(const profiler::SourceOptions& options) noexcept override { last = options; }
+  void enable(const RecorderOptions& options) noexcept override { last = options; }
   void disable() noexcept override {}
-  profiler::SourceOptions last;
+  RecorderOptions last;
 };
 
 TEST_F(ProfilerTest, EachOptionReachesTheSourcesFromTheProgramAndFromTheCommandLine) {
   static AskedFor source;
   profiler::add_source(&source);
-  const std::tuple<const char*, bool profiler::SourceOptions::*, bool ProfilerOptions::*>
-      switches[] = {
-          {"record_shapes", &profiler::SourceOptions::record_shapes,
-           &ProfilerOptions::record_shapes},
-          {"profile_memory", &profiler::SourceOptions::profile_memory,
-           &ProfilerOptions::profile_memory},
-          {"with_stack", &profiler::SourceOptions::with_stack, &ProfilerOptions::with_stack},
-          {"with_modules", &profiler::SourceOptions::with_modules, &ProfilerOptions::with_modules},
-      };
+  const std::tuple<const char*, bool RecorderOptions::*, bool ProfilerOptions::*> switches[] = {
+      {"record_shapes", &RecorderOptions::record_shapes, &ProfilerOptions::record_shapes},
+      {"profile_memory", &RecorderOptions::profile_memory, &ProfilerOptions::profile_memory},
+      {"with_stack", &RecorderOptions::with_stack, &ProfilerOptions::with_stack},
+      {"with_modules", &RecorderOptions::with_modules, &ProfilerOptions::with_modules},
+  };
   for (const auto& [name, asked, option] : switches) {
-    profiler::SourceOptions expected;
+    RecorderOptions expected;
     expected.*asked = true;
     ProfilerOptions options;
     options.*option = true;

@@ -102,7 +102,7 @@ std::string CuptiSource::explain(const Library& library, Result result) {
   }
 }
 
-void CuptiSource::enable(const profiler::SourceOptions& options) noexcept {
+void CuptiSource::enable(const RecorderOptions& options) noexcept {
   if (!options.record_gpu || reader_) return;
   try {
     begin(options);
@@ -132,7 +132,7 @@ void CuptiSource::leave_cupti() {
   subscription_.release(*library_);
 }
 
-void CuptiSource::begin(const profiler::SourceOptions& options) {
+void CuptiSource::begin(const RecorderOptions& options) {
   if (!library_) {
     auto found = find_library();
     if (!found) return refuse(found.error());
@@ -181,7 +181,7 @@ Result CuptiSource::set_up() {
   return cupti.register_callbacks(buffer_requested, buffer_completed);
 }
 
-Result CuptiSource::enable_kinds(const profiler::SourceOptions& options) {
+Result CuptiSource::enable_kinds(const RecorderOptions& options) {
   for (const Kind kind : kKinds) {
     const Result result = library_->enable(kind);
     if (result == kSuccess) {

@@ -22,7 +22,7 @@ namespace redline::cupti {
 
 class CuptiSource final : public profiler::Source {
  public:
-  void enable(const profiler::SourceOptions& options) noexcept override;
+  void enable(const RecorderOptions& options) noexcept override;
   void disable() noexcept override;
   /// The process is about to end, and CUDA still works: all that CUPTI holds is recorded.
   void flush_before_exit() noexcept;
@@ -40,11 +40,11 @@ class CuptiSource final : public profiler::Source {
   [[nodiscard]] static std::string explain(const Library& library, Result result);
 
  private:
-  void begin(const profiler::SourceOptions& options);
+  void begin(const RecorderOptions& options);
   void end();
   void leave_cupti();
   [[nodiscard]] Result set_up();
-  [[nodiscard]] Result enable_kinds(const profiler::SourceOptions& options);
+  [[nodiscard]] Result enable_kinds(const RecorderOptions& options);
   void enable_if_served(Kind kind);
   void leave_out_noise();
   void configure_unified_memory();

@@ -196,7 +196,7 @@ class GpuSampler::Run {
   std::string refusal_;
 };
 
-void GpuSampler::enable(const SourceOptions& options) noexcept {
+void GpuSampler::enable(const RecorderOptions& options) noexcept {
   if (options.host_samples_hz <= 0 || !options.record_gpu || run_ || !cupti::has_driver()) return;
   try {
     run_ = std::make_shared<Run>();

@@ -22,7 +22,7 @@ namespace redline::profiler {
 /// NVML waiting for ever, and neither the other tracks nor the job wait for that.
 class GpuSampler final : public Source {
  public:
-  void enable(const SourceOptions& options) noexcept override;
+  void enable(const RecorderOptions& options) noexcept override;
   void disable() noexcept override;
 
  private:

@@ -108,7 +108,7 @@ void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns) {
   }
 }
 
-void HostSampler::enable(const SourceOptions& options) noexcept {
+void HostSampler::enable(const RecorderOptions& options) noexcept {
   if (options.host_samples_hz <= 0 || thread_) return;
   is_over_ = false;
   const int32_t hz = options.host_samples_hz;

@@ -32,11 +32,11 @@ struct HostSample {
 /// Each as a counter of the trace.
 void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns);
 
-/// Samples from prepare to stop, SourceOptions::host_samples_hz times a second, on a thread of its
-/// own: training threads pay nothing.
+/// Samples from prepare to stop, RecorderOptions::host_samples_hz times a second, on a thread of
+/// its own: training threads pay nothing.
 class HostSampler final : public Source {
  public:
-  void enable(const SourceOptions& options) noexcept override;
+  void enable(const RecorderOptions& options) noexcept override;
   void disable() noexcept override;
 
  private:

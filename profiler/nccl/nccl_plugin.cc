@@ -49,7 +49,7 @@ NcclPlugin& NcclPlugin::instance() {
   return *plugin;
 }
 
-void NcclPlugin::enable(const profiler::SourceOptions&) noexcept {
+void NcclPlugin::enable(const RecorderOptions&) noexcept {
   events_ = 0;
   dropped_ = 0;
 }

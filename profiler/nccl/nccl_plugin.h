@@ -19,7 +19,7 @@ class NcclPlugin final : public profiler::Source {
   /// Lives as long as the process, from the first communicator on.
   [[nodiscard]] static NcclPlugin& instance();
 
-  void enable(const profiler::SourceOptions& options) noexcept override;
+  void enable(const RecorderOptions& options) noexcept override;
   /// What is open is recorded as not finished, and is over.
   void disable() noexcept override;
 

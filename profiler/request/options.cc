@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "profiler/request/job_rank.h"
 
@@ -12,132 +13,93 @@ namespace {
 using Json = nlohmann::json;
 using Error = std::optional<std::string>;
 
-constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
-constexpr double kMostRingSeconds = 86'400;
-constexpr uint64_t kMostSamplesHz = 100;
-
-bool read_source_option(const std::string& key, const Json& value, SourceOptions& options) {
-  if (!value.is_boolean()) return false;
-  for (const auto& [name, field] : kSourceOptions) {
-    if (key != name) continue;
-    options.*field = value.get<bool>();
-    return true;
-  }
-  return false;
+template <typename Value>
+bool has_type_of(const Value&, const Json& json) {
+  if constexpr (std::is_same_v<Value, bool>) return json.is_boolean();
+  if constexpr (std::is_floating_point_v<Value>) return json.is_number();
+  return json.is_number_unsigned();
 }
 
-Error read_option(const std::string& key, const Json& value, Options& options) {
-  if (key == "directory" && value.is_string()) {
-    options.directory = value.get<std::string>();
-  } else if (key == "memory_budget_bytes" && value.is_number_unsigned()) {
-    options.memory_budget_bytes = value.get<uint64_t>();
-    if (options.memory_budget_bytes < kLeastBytes) {
-      return "memory_budget_bytes: must be at least 1048576";
+Error read_option(const std::string& key, const Json& json, RecorderOptions& options) {
+  Error error = "option " + key + ": unknown, or of the wrong type";
+  for_each_option<RecorderOptions>([&](const OptionRow& row, auto member) {
+    auto& value = options.*member;
+    if (key != row.key || !has_type_of(value, json)) return;
+    error.reset();
+    if (row.is_allowed != nullptr && !row.is_allowed(json.get<double>())) {
+      error = key + ": must be " + row.limits;
+    } else {
+      value = json.get<std::remove_reference_t<decltype(value)>>();
     }
-  } else if (key == "ring_seconds" && value.is_number()) {
-    const double seconds = value.get<double>();
-    if (!(seconds >= 0 && seconds <= kMostRingSeconds)) return "ring_seconds: not 0 to 86400";
-    options.ring_ns = static_cast<int64_t>(seconds * 1e9);
-  } else if (key == "slow_step" && value.is_number()) {
-    options.slow_step = value.get<double>();
-    if (options.slow_step != 0 && !(options.slow_step > 1))
-      return "slow_step: must be above 1, or 0";
-  } else if (key == "max_bytes" && value.is_number_unsigned()) {
-    options.max_bytes = value.get<uint64_t>();
-    if (options.max_bytes != 0 && options.max_bytes < kLeastBytes) {
-      return "max_bytes: must be at least 1048576, or 0 for any size";
-    }
-  } else if (key == "host_samples_hz" && value.is_number_unsigned()) {
-    if (value.get<uint64_t>() > kMostSamplesHz) return "host_samples_hz: must be at most 100";
-    options.sources.host_samples_hz = value.get<int32_t>();
-  } else if (key == "cpu" && value.is_boolean()) {
-    options.sources.record_cpu = value.get<bool>();
-  } else if (key == "gpu" && value.is_boolean()) {
-    options.sources.record_gpu = value.get<bool>();
-  } else if (!read_source_option(key, value, options.sources)) {
-    return "option " + key + ": unknown, or of the wrong type";
-  }
-  return std::nullopt;
+  });
+  return error;
 }
 
-Error read_schedule(const Json& value, Schedule& schedule) {
-  if (!value.is_object()) return "schedule: not an object";
-  const std::pair<const char*, int64_t&> fields[] = {{"skip_first", schedule.skip_first},
-                                                     {"wait", schedule.wait},
-                                                     {"warmup", schedule.warmup},
-                                                     {"active", schedule.active},
-                                                     {"repeat", schedule.repeat}};
-  for (const auto& [key, number] : value.items()) {
-    bool known = false;
-    for (const auto& [name, field] : fields) {
-      if (key != name || !number.is_number_integer()) continue;
-      field = number.get<int64_t>();
-      known = true;
+Error read_schedule(const Json& json, Schedule& schedule) {
+  if (!json.is_object()) return "schedule: not an object";
+  for (const auto& [key, number] : json.items()) {
+    const auto* field = std::ranges::find(
+        kScheduleFields, key, [](const auto& each) { return std::string_view(each.first); });
+    if (field == std::end(kScheduleFields) || !number.is_number_integer()) {
+      return "schedule." + key + ": unknown, or not an integer";
     }
-    if (!known) return "schedule." + key + ": unknown, or not an integer";
+    schedule.*field->second = number.get<int64_t>();
   }
   if (!schedule.is_valid()) return "schedule: active must be > 0, and each number from 0 to 10^15";
   return std::nullopt;
 }
 
-Error read_ranks(const Json& value, std::vector<int64_t>& ranks) {
-  if (!value.is_array()) return "ranks: not a list";
-  for (const Json& rank : value) {
+Error read_ranks(const Json& json, std::vector<int64_t>& ranks) {
+  if (!json.is_array()) return "ranks: not a list";
+  for (const Json& rank : json) {
     if (!rank.is_number_unsigned()) return "ranks: a rank is a number from 0";
     ranks.push_back(rank.get<int64_t>());
   }
   return std::nullopt;
 }
 
-Error read_request(const std::string& key, const Json& value, RecordRequest& request) {
-  if (key == "schedule") return read_schedule(value, request.schedule.emplace());
-  if (key == "ranks") return read_ranks(value, request.ranks);
-  if (key == "step_marker" && value.is_string()) {
-    request.step_marker = value.get<std::string>();
-    return std::nullopt;
+Error read_request(const std::string& key, const Json& json, RecordRequest& request) {
+  if (key == "schedule") return read_schedule(json, request.schedule.emplace());
+  if (key == "ranks") return read_ranks(json, request.ranks);
+  if (key == "step_marker" && json.is_string()) {
+    request.step_marker = json.get<std::string>();
+  } else if (key == "directory" && json.is_string()) {
+    request.options.directory = json.get<std::string>();
+  } else {
+    return read_option(key, json, request.options);
   }
-  return read_option(key, value, request.options);
-}
-
-tl::expected<Json, std::string> parse_object(std::string_view json) {
-  Json object = Json::parse(json, nullptr, false);
-  if (!object.is_object()) return tl::unexpected(std::string("options are not a JSON object"));
-  return object;
-}
-
-/// What one option brings with it, in torch.profiler as here.
-tl::expected<Options, std::string> completed(Options options) {
-  if (!options.sources.record_cpu && !options.sources.record_gpu) {
-    return tl::unexpected(std::string("options cpu and gpu: one of them must be recorded"));
-  }
-  options.sources.record_shapes |= options.sources.with_flops;
-  return options;
+  return std::nullopt;
 }
 
 }  // namespace
 
-tl::expected<Options, std::string> parse_options(std::string_view json) {
-  const auto object = parse_object(json);
-  if (!object) return tl::unexpected(object.error());
-  Options options;
-  for (const auto& [key, value] : object->items()) {
-    if (const auto error = read_option(key, value, options)) return tl::unexpected(*error);
-  }
-  return completed(options);
-}
-
 tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json) {
-  const auto object = parse_object(json);
-  if (!object) return tl::unexpected(object.error());
+  const Json object = Json::parse(json, nullptr, false);
+  if (!object.is_object()) return tl::unexpected(std::string("options are not a JSON object"));
   RecordRequest request;
-  for (const auto& [key, value] : object->items()) {
+  for (const auto& [key, value] : object.items()) {
     if (value.is_null()) continue;
     if (const auto error = read_request(key, value, request)) return tl::unexpected(*error);
   }
-  auto options = completed(request.options);
-  if (!options) return tl::unexpected(options.error());
-  request.options = std::move(*options);
+  if (!request.options.record_cpu && !request.options.record_gpu) {
+    return tl::unexpected(std::string("options cpu and gpu: one of them must be recorded"));
+  }
+  request.options.record_shapes |= request.options.with_flops;  // as in torch.profiler
   return request;
+}
+
+std::string to_json(const RecordRequest& request) {
+  Json json{{"directory", request.options.directory}, {"schedule", nullptr}};
+  for_each_option<RecorderOptions>(
+      [&](const OptionRow& row, auto member) { json[row.key] = request.options.*member; });
+  if (request.schedule) {
+    for (const auto& [name, field] : kScheduleFields) {
+      json["schedule"][name] = (*request.schedule).*field;
+    }
+  }
+  if (!request.ranks.empty()) json["ranks"] = request.ranks;
+  if (!request.step_marker.empty()) json["step_marker"] = request.step_marker;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 tl::expected<RecordRequest, std::string> record_request_from_environment() {

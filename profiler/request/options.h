@@ -1,4 +1,5 @@
-// What the recorder is asked to do: the JSON of redline_prepare() and of REDLINE_RECORD.
+// What the recorder is asked to do, as JSON: by redline_prepare(), and by `redline record` in the
+// environment variable REDLINE_RECORD of the processes that it starts.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/recorder_options.h"
 #include "profiler/schedule.h"
-#include "profiler/source/source.h"
 
 namespace redline::profiler {
 
-/// Names as torch.profiler.profile has them.
-inline constexpr std::pair<const char*, bool SourceOptions::*> kSourceOptions[] = {
-    {"record_shapes", &SourceOptions::record_shapes},
-    {"profile_memory", &SourceOptions::profile_memory},
-    {"with_stack", &SourceOptions::with_stack},
-    {"with_flops", &SourceOptions::with_flops},
-    {"with_modules", &SourceOptions::with_modules},
-};
-
-struct Options {
+struct Options : RecorderOptions {
   std::string directory;  ///< of the spooled file; where given, exit() completes a window into it
-  SourceOptions sources;  ///< "record_shapes", "profile_memory", …
-  uint64_t memory_budget_bytes = uint64_t{64} << 20;
-  int64_t ring_ns = 0;     ///< > 0: only the last of this time is kept (flight_recorder.h)
-  double slow_step = 3;    ///< times the median step that write the ring; 0: none do
-  uint64_t max_bytes = 0;  ///< of the trace's text, before compression; 0: any
 
+  [[nodiscard]] int64_t ring_ns() const { return static_cast<int64_t>(ring_seconds * 1e9); }
   bool operator==(const Options&) const = default;
 };
-
-/// Options from a JSON object; unknown keys and wrong types are errors.
-[[nodiscard]] tl::expected<Options, std::string> parse_options(std::string_view json);
 
 /// What `redline record` wants of the processes it starts.
 struct RecordRequest {
@@ -45,15 +30,24 @@ struct RecordRequest {
   std::string step_marker;     ///< a range or mark of this name begins a step; "": none does
 };
 
+inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] = {
+    {"skip_first", &Schedule::skip_first},
+    {"wait", &Schedule::wait},
+    {"warmup", &Schedule::warmup},
+    {"active", &Schedule::active},
+    {"repeat", &Schedule::repeat}};
+
+/// From an object of the options' keys, "directory", {"schedule": {"skip_first", …}, "ranks": […],
+/// "step_marker": "…"}. Unknown keys and wrong types are errors; null is as if the key was not
+/// there.
+[[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
+[[nodiscard]] std::string to_json(const RecordRequest& request);
+
+/// From the environment; an error where REDLINE_RECORD is not set.
+[[nodiscard]] tl::expected<RecordRequest, std::string> record_request_from_environment();
+
 /// Whether the request's ranks leave this process alone.
 [[nodiscard]] bool is_excluded(const RecordRequest& request);
-
-/// From REDLINE_RECORD's value: {"schedule": {"skip_first", …}, "ranks": […], "step_marker": "…"}
-/// and the keys of Options.
-[[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
-
-/// The same from the environment; an error where REDLINE_RECORD is not set.
-[[nodiscard]] tl::expected<RecordRequest, std::string> record_request_from_environment();
 
 /// True where `text` is one JSON value.
 [[nodiscard]] bool is_json(std::string_view text);

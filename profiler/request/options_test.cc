@@ -15,30 +15,53 @@ TEST(Options, ReadsWhatRecordAsksFor) {
           "schedule": {"wait": 1, "active": 3}})");
   ASSERT_TRUE(request) << request.error();
   EXPECT_EQ(request->options.directory, "/tmp/a");
-  EXPECT_EQ(request->options.sources, (SourceOptions{.record_shapes = true,
-                                                     .profile_memory = true,
-                                                     .with_flops = true,
-                                                     .host_samples_hz = 5}));
-  EXPECT_EQ(request->options.max_bytes, 2'000'000u);
+  EXPECT_EQ(static_cast<const RecorderOptions&>(request->options),
+            (RecorderOptions{.record_shapes = true,
+                             .profile_memory = true,
+                             .with_flops = true,
+                             .host_samples_hz = 5,
+                             .max_bytes = 2'000'000}));
   EXPECT_EQ(request->schedule->wait, 1);
   EXPECT_EQ(request->schedule->active, 3);
   EXPECT_FALSE(parse_record_request(R"({"schedule": null})")->schedule);
 }
 
+/// Each away from its default.
+TEST(Options, AreWhatTheyWereAfterTheWayThroughJson) {
+  RecordRequest asked;
+  for_each_option<RecorderOptions>([&](const OptionRow&, auto member) {
+    auto& value = asked.options.*member;
+    value = static_cast<std::remove_reference_t<decltype(value)>>(value == 0 ? (1 << 20) : 0);
+  });
+  asked.options.record_gpu = true;
+  asked.options.ring_seconds = 0.5;
+  asked.options.memory_budget_bytes = 2 << 20;
+  asked.options.directory = "a \"b\"";
+  asked.schedule = {.skip_first = 1, .wait = 2, .warmup = 3, .active = 4, .repeat = 5};
+  asked.ranks = {0, 3};
+  asked.step_marker = "step";
+  const auto read = parse_record_request(to_json(asked));
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read->options, asked.options);
+  EXPECT_EQ(to_json(*read), to_json(asked));
+}
+
 TEST(Options, KeepTo64MiBByDefault) {
-  EXPECT_EQ(parse_options("{}")->memory_budget_bytes, uint64_t{64} << 20);
+  EXPECT_EQ(parse_record_request("{}")->options.memory_budget_bytes, uint64_t{64} << 20);
 }
 
 TEST(Options, SaysWhatIsWrong) {
-  EXPECT_THAT(parse_options("nonsense").error(), HasSubstr("not a JSON object"));
-  EXPECT_THAT(parse_options(R"({"directory": 1})").error(), HasSubstr("directory"));
-  EXPECT_THAT(parse_options(R"({"memory_budget_bytes": 5})").error(), HasSubstr("at least"));
-  EXPECT_THAT(parse_options(R"({"max_bytes": 5})").error(), HasSubstr("at least"));
-  EXPECT_THAT(parse_options(R"({"host_samples_hz": 101})").error(), HasSubstr("at most"));
-  EXPECT_THAT(parse_options(R"({"host_samples_hz": -1})").error(), HasSubstr("host_samples_hz"));
-  EXPECT_THAT(parse_options(R"({"cpu": false, "gpu": false})").error(), HasSubstr("one of them"));
-  EXPECT_THAT(parse_options(R"({"with_stack": 1})").error(), HasSubstr("with_stack"));
-  EXPECT_THAT(parse_options(R"({"with_stacks": true})").error(), HasSubstr("with_stacks"));
+  EXPECT_THAT(parse_record_request("nonsense").error(), HasSubstr("not a JSON object"));
+  EXPECT_THAT(parse_record_request(R"({"directory": 1})").error(), HasSubstr("directory"));
+  EXPECT_THAT(parse_record_request(R"({"memory_budget_bytes": 5})").error(), HasSubstr("at least"));
+  EXPECT_THAT(parse_record_request(R"({"max_bytes": 5})").error(), HasSubstr("at least"));
+  EXPECT_THAT(parse_record_request(R"({"host_samples_hz": 101})").error(), HasSubstr("at most"));
+  EXPECT_THAT(parse_record_request(R"({"host_samples_hz": -1})").error(),
+              HasSubstr("host_samples_hz"));
+  EXPECT_THAT(parse_record_request(R"({"cpu": false, "gpu": false})").error(),
+              HasSubstr("one of them"));
+  EXPECT_THAT(parse_record_request(R"({"with_stack": 1})").error(), HasSubstr("with_stack"));
+  EXPECT_THAT(parse_record_request(R"({"with_stacks": true})").error(), HasSubstr("with_stacks"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"active": 0}})").error(), HasSubstr("active"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"wait": "1"}})").error(), HasSubstr("wait"));
 }

@@ -26,15 +26,6 @@ constexpr const char* kCudaTool = "CUDA_INJECTION64_PATH";
 constexpr const char* kScheduleExample =
     ". Example: --schedule skip_first=0,wait=1,warmup=1,active=3,repeat=1";
 
-int64_t* find_field(Schedule& schedule, std::string_view name) {
-  if (name == "skip_first") return &schedule.skip_first;
-  if (name == "wait") return &schedule.wait;
-  if (name == "warmup") return &schedule.warmup;
-  if (name == "active") return &schedule.active;
-  if (name == "repeat") return &schedule.repeat;
-  return nullptr;
-}
-
 bool parse_number(std::string_view text, int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
@@ -48,11 +39,14 @@ tl::unexpected<std::string> schedule_error(const std::string& why) {
 std::string set_field(Schedule& schedule, std::string_view part) {
   const size_t equals = part.find('=');
   const std::string name(part.substr(0, equals));
-  int64_t* field = find_field(schedule, name);
-  if (field == nullptr) return "no such part '" + name + "'";
+  const auto* field = std::ranges::find(profiler::kScheduleFields, name, [](const auto& each) {
+    return std::string_view(each.first);
+  });
+  if (field == std::end(profiler::kScheduleFields)) return "no such part '" + name + "'";
   if (equals == std::string_view::npos) return name + " needs a number";
   const std::string_view number = part.substr(equals + 1);
-  if (!parse_number(number, *field)) return name + "=" + std::string(number) + " is no number";
+  if (!parse_number(number, schedule.*field->second))
+    return name + "=" + std::string(number) + " is no number";
   return "";
 }
 
@@ -81,7 +75,7 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
 }  // namespace
 
 tl::expected<Schedule, std::string> parse_schedule(std::string_view text) {
-  Schedule schedule = RecordRequest().schedule;
+  Schedule schedule = kDefaultSchedule;
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     if (const std::string why = set_field(schedule, text.substr(0, comma)); !why.empty()) {
@@ -108,40 +102,7 @@ tl::expected<void, std::string> prepare_directory(const std::string& directory) 
   return {};
 }
 
-namespace {
-
-nlohmann::json json_of(const RecordRequest& request) {
-  const Schedule& schedule = request.schedule;
-  nlohmann::json json{{"directory", request.directory},
-                      {"record_shapes", request.sources.record_shapes},
-                      {"profile_memory", request.sources.profile_memory},
-                      {"with_stack", request.sources.with_stack},
-                      {"with_flops", request.sources.with_flops},
-                      {"with_modules", request.sources.with_modules},
-                      {"cpu", request.sources.record_cpu},
-                      {"gpu", request.sources.record_gpu},
-                      {"host_samples_hz", request.sources.host_samples_hz},
-                      {"memory_budget_bytes", request.memory_budget_bytes},
-                      {"max_bytes", request.max_bytes},
-                      {"schedule",
-                       {{"skip_first", schedule.skip_first},
-                        {"wait", schedule.wait},
-                        {"warmup", schedule.warmup},
-                        {"active", schedule.active},
-                        {"repeat", schedule.repeat}}}};
-  if (request.ring_seconds > 0) {
-    json["schedule"] = nullptr;
-    json["ring_seconds"] = request.ring_seconds;
-    json["slow_step"] = request.slow_step;
-  }
-  if (!request.ranks.empty()) json["ranks"] = request.ranks;
-  if (!request.step_marker.empty()) json["step_marker"] = request.step_marker;
-  return json;
-}
-
-}  // namespace
-
-tl::expected<void, std::string> add_record_request(const RecordRequest& request,
+tl::expected<void, std::string> add_record_request(const profiler::RecordRequest& request,
                                                    Environment& environment) {
   const auto core = library_path("libredline.so");
   if (!core || !library_path("libredline_torch.so")) {
@@ -152,10 +113,8 @@ tl::expected<void, std::string> add_record_request(const RecordRequest& request,
   }
   environment.prepend("LD_PRELOAD", *core);
   if (!environment.get(kNvtxTool)) environment.set(kNvtxTool, *core);
-  if (request.sources.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
-  const nlohmann::json json = json_of(request);
-  environment.set("REDLINE_RECORD",
-                  json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (request.options.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
+  environment.set("REDLINE_RECORD", profiler::to_json(request));
   return {};
 }
 

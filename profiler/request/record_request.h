@@ -9,33 +9,24 @@
 #include <vector>
 
 #include "machine/launch/environment.h"
-#include "profiler/schedule.h"
-#include "profiler/source/source.h"
+#include "profiler/request/options.h"
 
 namespace redline::launch {
 
-struct RecordRequest {
-  std::string directory;  ///< absolute: the command may change its own
-  Schedule schedule{.skip_first = 0, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
-  profiler::SourceOptions sources;  ///< shapes, memory, stacks …
-  uint64_t memory_budget_bytes = uint64_t{64} << 20;
-  double ring_seconds = 0;  ///< > 0: a flight recorder, and no schedule
-  double slow_step = 3;
-  std::vector<int64_t> ranks;  ///< only these; empty: all
-  std::string step_marker;     ///< "": steps are the optimizer's
-  uint64_t max_bytes = 0;      ///< of each trace's text before compression; 0: any
-};
+inline constexpr Schedule kDefaultSchedule{
+    .skip_first = 0, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
 
-/// "wait=1,active=5": what is not named keeps RecordRequest's value. The error is one line.
+/// "wait=1,active=5": what is not named keeps kDefaultSchedule's value. The error is one line.
 [[nodiscard]] tl::expected<Schedule, std::string> parse_schedule(std::string_view text);
 
 /// Makes the request's folder and tries to write there; the error is the reason why not.
 [[nodiscard]] tl::expected<void, std::string> prepare_directory(const std::string& directory);
 
 /// Puts the request where Python processes (start-up hook) and LibTorch programs (LD_PRELOAD) find
-/// it. The error names what of Redline is missing.
-[[nodiscard]] tl::expected<void, std::string> add_record_request(const RecordRequest& request,
-                                                                 Environment& environment);
+/// it; its directory is absolute, since the command may change its own. The error names what of
+/// Redline is missing.
+[[nodiscard]] tl::expected<void, std::string> add_record_request(
+    const profiler::RecordRequest& request, Environment& environment);
 
 /// The tool that the user gives NVTX's ranges to, where it is another: a process has only one, and
 /// the user's stays.

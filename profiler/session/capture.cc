@@ -23,7 +23,7 @@ tl::expected<void, std::string> Capture::arm(const Options& options, int64_t ste
   const std::lock_guard lock(mutex_);
   progress_ = {Phase::kWaiting, 0, steps, ""};
   directory_ = own.directory;
-  with_stack_ = own.sources.with_stack;
+  with_stack_ = own.with_stack;
   is_busy_ = true;
   return {};
 }

@@ -155,15 +155,15 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   is_stopped_ = false;
   recording_ = true;
   gpu_.spool_into(folder_of(options));
-  enable_sources(options.sources);
+  enable_sources(options);
   return {};
 }
 
 Result Recorder::begin_warmup(Session& session) {
-  is_drained_ = session.options.ring_ns == 0;
-  if (session.options.ring_ns > 0) {
+  is_drained_ = session.options.ring_ns() == 0;
+  if (session.options.ring_ns() > 0) {
     session.flight =
-        std::make_unique<FlightRecorder>(threads_, pool_, texts_, session.options.ring_ns);
+        std::make_unique<FlightRecorder>(threads_, pool_, texts_, session.options.ring_ns());
     return {};
   }
   auto window = std::make_unique<Window>(threads_, pool_, texts_);
@@ -174,9 +174,12 @@ Result Recorder::begin_warmup(Session& session) {
 
 std::vector<trace::Entry> Recorder::header(const Session& session) const {
   std::vector<trace::Entry> entries = {{"trace_id", trace::json_string(random_trace_id())}};
-  for (const auto& [name, field] : kSourceOptions) {
-    if (session.options.sources.*field) entries.emplace_back(name, "1");
-  }
+  for_each_option<RecorderOptions>([&](const OptionRow& row, auto member) {
+    if constexpr (std::is_same_v<decltype(member), bool RecorderOptions::*>) {
+      const bool is_asked_for = session.options.*member && !(kRecorderDefaults.*member);
+      if (is_asked_for) entries.emplace_back(row.key, "1");
+    }
+  });
   for (const auto& entry : metadata_) put(entries, entry);
   put(entries, {"host_name", trace::json_string(host_name())});
   put(entries, {"run", run_metadata()});
@@ -356,7 +359,7 @@ void Recorder::add_source(Source* source) {
   if (std::ranges::find(sources_, source) != sources_.end()) return;
   sources_.push_back(source);
   for (const Session& each : sessions_) {
-    if (each.is_live()) source->enable(each.options.sources);
+    if (each.is_live()) source->enable(each.options);
   }
 }
 
@@ -367,7 +370,7 @@ void Recorder::add_source_entry(const std::string& key, const std::string& json)
   join(source_entries_, {key, json});
 }
 
-void Recorder::enable_sources(const SourceOptions& options) {
+void Recorder::enable_sources(const RecorderOptions& options) {
   for (Source* source : sources_) source->enable(options);
 }
 

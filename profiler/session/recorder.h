@@ -107,7 +107,7 @@ class Recorder {
     ClockPair clock_at_begin;
     std::vector<trace::Entry> new_metadata;  ///< added since the window's header was written
     std::unique_ptr<Window> window;
-    std::unique_ptr<FlightRecorder> flight;  ///< in its place, where options.ring_ns > 0
+    std::unique_ptr<FlightRecorder> flight;  ///< in its place, where options.ring_seconds > 0
 
     [[nodiscard]] bool is_live() const {
       return state == State::kPrepared || state == State::kRecording;
@@ -132,7 +132,7 @@ class Recorder {
   void write_slow_step_of(Session& own);
   void discard_window(Session& session);
   [[nodiscard]] Result write_window(Session& session, const std::string& path);
-  void enable_sources(const SourceOptions& options);
+  void enable_sources(const RecorderOptions& options);
   void disable_sources();
   [[nodiscard]] bool lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock);
 

@@ -1,4 +1,4 @@
-// The recorder as a flight recorder: options.ring_ns > 0.
+// The recorder as a flight recorder: options.ring_seconds > 0.
 #include <exception>
 
 #include "profiler/log/quiet_thread.h"
@@ -11,7 +11,7 @@ namespace redline::profiler {
 Result Recorder::begin_ring(Session& session) {
   // What the ring is for may come as a signal; without the thread that hears it, the rest works.
   static_cast<void>(finish_on_signals());
-  steps_.watch_slow_steps(session.options.slow_step, session.options.ring_ns);
+  steps_.watch_slow_steps(session.options.slow_step, session.options.ring_ns());
   if (!session.flight->begin([this](int64_t now_ns) { steps_.look(now_ns); })) {
     return tl::unexpected(std::string("start: the system has no thread left"));
   }

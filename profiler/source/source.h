@@ -8,27 +8,14 @@
 
 #include "profiler/c_api.h"
 #include "profiler/log/record.h"
+#include "profiler/recorder_options.h"
 
 namespace redline::profiler {
-
-/// What the user asked for. A source serves what concerns it and leaves the rest.
-struct SourceOptions {
-  bool record_shapes = false;
-  bool profile_memory = false;
-  bool with_stack = false;
-  bool with_flops = false;  ///< comes with record_shapes
-  bool with_modules = false;
-  bool record_cpu = true;        ///< operators; annotations and steps are recorded in any case
-  bool record_gpu = true;        ///< where this process has one
-  int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
-
-  bool operator==(const SourceOptions&) const = default;
-};
 
 /// Called under the recorder's lock; must not throw. The object must live for ever.
 class Source {
  public:
-  virtual void enable(const SourceOptions& options) noexcept = 0;
+  virtual void enable(const RecorderOptions& options) noexcept = 0;
   virtual void disable() noexcept = 0;
 
  protected:

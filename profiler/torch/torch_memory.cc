@@ -52,7 +52,7 @@ void report_out_of_memory(int64_t bytes, size_t allocated, size_t reserved, c10:
 
 class TorchMemory final : public Source {
  public:
-  void enable(const SourceOptions& options) noexcept override {
+  void enable(const RecorderOptions& options) noexcept override {
     if (!options.profile_memory) return;
     g_is_on = true;
     try {

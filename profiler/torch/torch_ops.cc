@@ -238,7 +238,7 @@ const std::unordered_set<at::RecordScope> kAnnotationScopes = {at::RecordScope::
 
 class TorchOperators final : public Source {
  public:
-  void enable(const SourceOptions& options) noexcept override {
+  void enable(const RecorderOptions& options) noexcept override {
     g_record_shapes = options.record_shapes;
     g_with_flops = options.with_flops;
     g_with_stack = options.with_stack;

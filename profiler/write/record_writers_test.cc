@@ -144,7 +144,7 @@ TEST_F(RecordWriters, EntriesOfSourcesStandInTheTraceOfTheirWindow) {
 
 TEST_F(RecordWriters, ASourceMaySayAtTheEndWhatItLost) {
   static struct final : Source {
-    void enable(const SourceOptions&) noexcept override {}
+    void enable(const RecorderOptions&) noexcept override {}
     void disable() noexcept override { add_entry("lost", "7"); }
   } source;
   add_source(&source);

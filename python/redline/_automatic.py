@@ -25,8 +25,6 @@ from redline._script_profiler import watch_script_profiler
 from redline._torch_settings import note_autocast
 
 
-# Keys of REDLINE_RECORD that are no options of redline_prepare().
-_NOT_THE_RECORDERS = {"schedule", "ranks", "step_marker"}
 _USAGE_ERROR = 2  # the exit status of argparse and click
 _UNSCHEDULED = {"skip_first": 0, "wait": 0, "warmup": 0, "active": 1, "repeat": 0}
 
@@ -66,7 +64,7 @@ class AutomaticRecording:
         self.notes = notes
         self._recorder = recorder()
         self._directory = request["directory"]
-        self._options = {key: request[key] for key in request.keys() - _NOT_THE_RECORDERS}
+        self._options = request  # the recorder leaves alone what is not for it
         self._ranks = request.get("ranks")
         self._marker = request.get("step_marker")
         self._cycles = request["schedule"] or _UNSCHEDULED

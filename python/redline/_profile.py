@@ -40,6 +40,8 @@ class profile:
         written beside the handler's traces (or into the current folder) when a step takes more than
         slow_step times the median or hangs, on a crash, SIGTERM, `redline trigger` and write_ring().
 
+    Where one of the last five is None, the recorder's default holds (profiler/recorder_options.h).
+
     Each window replaces the one before. The other arguments of torch.profiler.profile are not
     served by this version: each one given is named in a warning. Raises RecorderError where the
     recorder cannot be loaded, or is misused; what goes wrong while it records is warned of once,
@@ -49,8 +51,8 @@ class profile:
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
                  profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
                  execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None,
-                 host_samples_hz=10, memory_budget_bytes=64 << 20, max_bytes=0, ring_seconds=0,
-                 slow_step=3, **unserved):
+                 host_samples_hz=None, memory_budget_bytes=None, max_bytes=None, ring_seconds=None,
+                 slow_step=None, **unserved):
         switches = {
             "record_shapes": record_shapes, "profile_memory": profile_memory,
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
@@ -65,16 +67,17 @@ class profile:
             "host_samples_hz": host_samples_hz,
             "memory_budget_bytes": memory_budget_bytes,
             "max_bytes": max_bytes,
+            "ring_seconds": ring_seconds,
+            "slow_step": slow_step,
         }
         self.execution_trace_observer = (
             execution_trace_observer or _execution_trace_observer_of_environment()
         )
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
-        self._has_ring = ring_seconds > 0
+        self._has_ring = bool(ring_seconds)
         if self._has_ring:
-            folder = getattr(on_trace_ready, "directory", ".")
-            self._options |= {"ring_seconds": ring_seconds, "slow_step": slow_step, "directory": folder}
+            self._options["directory"] = getattr(on_trace_ready, "directory", ".")
             schedule = lambda step: ProfilerAction.RECORD
         self.on_trace_ready = on_trace_ready
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)

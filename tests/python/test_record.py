@@ -450,6 +450,11 @@ def test_what_makes_no_sense_is_said_in_one_line(program, run, tmp_path, options
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_size_of_0_is_any_size_as_in_python(program, run, tmp_path):
+    recorded = run([program("redline"), "record", "--max-size", "0", "--", "true"], cwd=tmp_path)
+    assert recorded.returncode == 0, recorded.stderr
+
+
 def test_the_command_may_stand_without_dashes(program, run, tmp_path):
     """As autotune's may: what follows its name is its own."""
     words = ["record", "-o", "traces", "sh", "-c", "echo $0 $*", "--shapes", "-o", "x", "--", "y"]

@@ -37,12 +37,9 @@ constexpr uint64_t kRecorderRoom = uint64_t{512} << 20;
 tl::expected<void, std::string> add_recording(const std::string& folder,
                                               const launch::RecordNotes& notes,
                                               launch::Environment& variables) {
-  const launch::RecordRequest request{
-      .directory = fs::absolute(folder).string(),
-      .schedule = {.skip_first = 0, .wait = 2, .warmup = 1, .active = 5, .repeat = 1},
-      .sources = {},
-      .ranks = {},
-      .step_marker = {}};
+  profiler::RecordRequest request;
+  request.options.directory = fs::absolute(folder).string();
+  request.schedule = {.skip_first = 0, .wait = 2, .warmup = 1, .active = 5, .repeat = 1};
   variables.set("REDLINE_NOTES", notes.path());
   return launch::add_record_request(request, variables);
 }

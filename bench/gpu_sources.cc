@@ -18,8 +18,8 @@
 #include "base/monotonic_clock.h"
 #include "machine/nvml/gpu_reading.h"
 #include "profiler/c_api.h"
-#include "profiler/host/gpu_samples.h"
 #include "profiler/nccl/nccl_abi.h"
+#include "profiler/source/counters.h"
 #include "tests/stubs/stub_cuda.h"
 #include "tests/stubs/stub_cupti.h"
 #include "tests/stubs/stub_launch.h"
@@ -149,7 +149,7 @@ json nvml_readings(uint64_t count) {
   const double begun = cpu_ns();
   for (uint64_t i = 0; i < count; ++i) {
     const nvml::GpuReading now = reader.read(false);
-    profiler::submit_samples(profiler::gpu_samples(0, before, now), now.time_ns);
+    profiler::submit_samples(profiler::gpu_counters(0, before, now), now.time_ns);
     before = now;
   }
   const double spent = cpu_ns() - begun;

@@ -9,7 +9,7 @@
 
 namespace redline::testing {
 
-inline std::string text_of(const std::vector<profiler::HostSample>& samples) {
+inline std::string text_of(const std::vector<profiler::CounterSample>& samples) {
   std::ostringstream text;
   for (const auto& [track, unit, value] : samples) {
     text << track << " " << value << " " << unit << "\n";

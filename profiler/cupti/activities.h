@@ -85,8 +85,6 @@ class Activities {
   void add(const UnifiedMemoryRecord& record);
   void count_pool(uint32_t device, uint64_t address, uint64_t size, uint64_t used, int64_t time_ns);
   void add(const EnvironmentRecord& record);
-  void deliver_counter(std::string_view name, std::string_view series, double value,
-                       int64_t time_ns);
   void add(const StreamRecord& record);
   template <typename Transfer>
   void add_transfer(profiler::RecordKind kind, const Transfer& transfer, std::string_view name);

@@ -3,6 +3,7 @@
 
 #include "profiler/cupti/activities.h"
 #include "profiler/cupti/activity_names.h"
+#include "profiler/source/counters.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {
@@ -44,8 +45,8 @@ void Activities::count_pool(uint32_t device, uint64_t address, uint64_t size, ui
   char name[64];
   std::snprintf(name, sizeof(name), "GPU %u memory pool %#llx", device,
                 static_cast<unsigned long long>(address));
-  deliver_counter(name, "reserved", static_cast<double>(size), time_ns);
-  deliver_counter(name, "used", static_cast<double>(used), time_ns);
+  profiler::deliver(profiler::record_of({name, "reserved", static_cast<double>(size)}, time_ns));
+  profiler::deliver(profiler::record_of({name, "used", static_cast<double>(used)}, time_ns));
 }
 
 void Activities::add(const UnifiedMemoryRecord& migration) {

@@ -1,25 +1,9 @@
 // What is told of GPUs and streams rather than of work: counters, and what streams are.
 #include "profiler/cupti/activities.h"
-#include "profiler/host/gpu_samples.h"
+#include "profiler/source/counters.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {
-
-using profiler::Record;
-using profiler::RecordKind;
-
-void Activities::deliver_counter(std::string_view name, std::string_view series, double value,
-                                 int64_t time_ns) {
-  Record record;
-  record.kind = RecordKind::kCounter;
-  record.begin_ns = time_ns;
-  record.name = profiler::intern_name(name);
-  profiler::CounterFields fields;
-  fields.value = value;
-  fields.series = profiler::intern_name(series);
-  record.of = fields;
-  profiler::deliver(record);
-}
 
 /// In the form of NVML's counters, in whose place they are.
 void Activities::add(const EnvironmentRecord& environment) {
@@ -36,9 +20,9 @@ void Activities::add(const EnvironmentRecord& environment) {
     now.power_w = 1e-3 * figures[0];
   }
   nvml::GpuReading& before = environments_[environment.device];
-  for (const auto& [track, unit, value] :
-       profiler::gpu_samples(static_cast<int>(environment.device), before, now)) {
-    deliver_counter(track, unit, value, now.time_ns);
+  for (const auto& sample :
+       profiler::gpu_counters(static_cast<int>(environment.device), before, now)) {
+    profiler::deliver(profiler::record_of(sample, now.time_ns));
   }
   if (now.throttle_reasons) before = now;
 }

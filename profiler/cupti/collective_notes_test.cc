@@ -1,7 +1,7 @@
 #include "profiler/cupti/collective_notes.h"
 
 #include "profiler/cupti/testing_window.h"
-#include "profiler/source/collectives.h"
+#include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {

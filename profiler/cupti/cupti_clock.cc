@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/monotonic_clock.h"
-#include "profiler/host/clock_pair.h"
+#include "profiler/source/clock_pair.h"
 
 namespace redline::cupti {
 namespace {

@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include "profiler/source/gpu_work.h"
+
 namespace redline::cupti {
 
 std::string loaded_library(std::string_view name) {
@@ -83,14 +85,8 @@ std::string Library::error_text(Result result) const {
   return "CUPTI error " + std::to_string(result);
 }
 
-bool has_driver() {
-  if (!loaded_library("libcuda.so").empty()) return true;
-  // Windows' subsystem for Linux has its own device.
-  return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
-}
-
 tl::expected<std::optional<Library>, std::string> find_library() {
-  if (!has_driver()) return std::nullopt;
+  if (!profiler::has_cuda_driver()) return std::nullopt;
   const std::string loaded = loaded_library("libcupti.so");
   // A process that has not loaded CUDA may never do so.
   if (loaded.empty() && loaded_library("libcuda.so").empty()) return std::nullopt;
@@ -116,3 +112,13 @@ tl::expected<std::optional<Library>, std::string> find_library() {
 }
 
 }  // namespace redline::cupti
+
+namespace redline::profiler {
+
+bool has_cuda_driver() {
+  if (!cupti::loaded_library("libcuda.so").empty()) return true;
+  // Windows' subsystem for Linux has its own device.
+  return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+}  // namespace redline::profiler

@@ -48,10 +48,6 @@ struct Library {
 /// The path of the library of this process whose file name begins with `name`; "" without one.
 [[nodiscard]] std::string loaded_library(std::string_view name);
 
-/// Whether an NVIDIA driver serves this process, or could: its library is loaded, or its device is
-/// there.
-[[nodiscard]] bool has_driver();
-
 /// The CUPTI of this process, loaded now if CUDA is there without it. None: there is neither, and
 /// nothing to be said about it. An error is one line for the user.
 [[nodiscard]] tl::expected<std::optional<Library>, std::string> find_library();

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "profiler/cupti/testing_replay.h"
-#include "profiler/source/collectives.h"
+#include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {

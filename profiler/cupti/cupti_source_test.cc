@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "profiler/cupti/testing_source.h"
-#include "profiler/host/clock_pair.h"
+#include "profiler/source/clock_pair.h"
 
 namespace redline::cupti {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profiler/source/gpu_work.h"
+
 namespace redline::cupti {
 namespace {
 
@@ -129,23 +131,29 @@ void* context_of_stream(void* stream) {
   return call("cuStreamGetCtx", stream, &context) ? context : nullptr;
 }
 
+void synchronize_devices() {
+  for (const auto& gpu : profiler::gpus_in_use()) synchronize(gpu.device);
+}
+
+}  // namespace redline::cupti
+
+namespace redline::profiler {
+
 std::vector<UsedGpu> gpus_in_use() {
   std::vector<UsedGpu> used;
   int count = 0;
-  if (!call("cuDeviceGetCount", &count)) return used;
+  if (!cupti::call("cuDeviceGetCount", &count)) return used;
   for (int device = 0; device < count; ++device) {
     unsigned flags = 0;
     int is_active = 0;
-    if (!call("cuDevicePrimaryCtxGetState", device, &flags, &is_active) || is_active == 0) continue;
+    if (!cupti::call("cuDevicePrimaryCtxGetState", device, &flags, &is_active) || is_active == 0)
+      continue;
     char bus[32] = "";
-    static_cast<void>(call("cuDeviceGetPCIBusId", &bus[0], static_cast<int>(sizeof(bus)), device));
+    static_cast<void>(
+        cupti::call("cuDeviceGetPCIBusId", &bus[0], static_cast<int>(sizeof(bus)), device));
     used.push_back({device, bus});
   }
   return used;
 }
 
-void synchronize_devices() {
-  for (const UsedGpu& gpu : gpus_in_use()) synchronize(gpu.device);
-}
-
-}  // namespace redline::cupti
+}  // namespace redline::profiler

@@ -35,13 +35,6 @@ class DeviceTable {
 /// The context that a stream of this process belongs to; nullptr where the driver does not tell.
 [[nodiscard]] void* context_of_stream(void* stream);
 
-/// A GPU on which this process has a context.
-struct UsedGpu {
-  int device = 0;  ///< as CUDA numbers them in this process
-  std::string pci_bus;
-};
-[[nodiscard]] std::vector<UsedGpu> gpus_in_use();
-
 /// Waits for the work of every GPU that this process uses.
 void synchronize_devices();
 

@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "profiler/cupti/shared_state.h"
-#include "profiler/source/collectives.h"
+#include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {

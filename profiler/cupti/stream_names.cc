@@ -1,6 +1,7 @@
 #include "profiler/cupti/stream_names.h"
 
 #include "profiler/cupti/device_table.h"
+#include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {
@@ -47,3 +48,11 @@ void StreamNames::deliver_all() {
 }
 
 }  // namespace redline::cupti
+
+void redline::profiler::name_stream(void* stream, const std::string& name) noexcept {
+  try {
+    cupti::stream_names().add(stream, name);
+  } catch (const std::exception&) {
+    // No memory: the stream has its number.
+  }
+}

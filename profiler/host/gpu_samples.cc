@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "machine/nvml/xid_watch.h"
-#include "profiler/cupti/cupti_library.h"
-#include "profiler/cupti/device_table.h"
 #include "profiler/log/quiet_thread.h"
+#include "profiler/source/counters.h"
+#include "profiler/source/gpu_work.h"
 #include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
@@ -22,22 +22,6 @@ namespace {
 constexpr auto kMostWaitAtEnd = std::chrono::seconds(2);
 constexpr auto kSearchInterval = std::chrono::milliseconds(500);
 constexpr size_t kMostXids = 100;
-
-template <typename Number>
-void add(std::vector<HostSample>& samples, const std::string& track, const char* unit,
-         const std::optional<Number>& value, double scale = 1) {
-  if (value) samples.push_back({track, unit, scale * static_cast<double>(*value)});
-}
-
-void add_throttle(std::vector<HostSample>& samples, const std::string& gpu,
-                  const nvml::GpuReading& before, const nvml::GpuReading& now) {
-  if (!now.throttle_reasons) return;
-  for (const nvml::ThrottleReason& reason : nvml::kThrottleReasons) {
-    const bool was = (before.throttle_reasons.value_or(0) & reason.bits) != 0;
-    const bool is = (*now.throttle_reasons & reason.bits) != 0;
-    if (was || is) samples.push_back({gpu + " throttled", reason.name, is ? 1.0 : 0.0});
-  }
-}
 
 void submit_xid(int device, uint64_t number) {
   Record record;
@@ -51,30 +35,6 @@ void submit_xid(int device, uint64_t number) {
 }
 
 }  // namespace
-
-std::vector<HostSample> gpu_samples(int device, const nvml::GpuReading& before,
-                                    const nvml::GpuReading& now) {
-  constexpr double kMib = 1.0 / (1 << 20);
-  std::vector<HostSample> samples;
-  const std::string gpu = "GPU " + std::to_string(device);
-  add(samples, gpu, "busy %", now.busy, 100);
-  add(samples, gpu + " memory bus", "busy %", now.memory_busy, 100);
-  add(samples, gpu + " memory", "MiB", now.memory_used_bytes, kMib);
-  add(samples, gpu + " power", "W", now.power_w);
-  add(samples, gpu + " SM clock", "MHz", now.sm_clock_mhz);
-  add(samples, gpu + " memory clock", "MHz", now.memory_clock_mhz);
-  add(samples, gpu + " temperature", "°C", now.temperature_c);
-  const nvml::GpuTraffic traffic = nvml::traffic_between(before, now);
-  add(samples, gpu + " PCIe received", "MB/s", traffic.pcie_received, 1e-6);
-  add(samples, gpu + " PCIe sent", "MB/s", traffic.pcie_sent, 1e-6);
-  add(samples, gpu + " NVLink received", "MB/s", traffic.nvlink_received, 1e-6);
-  add(samples, gpu + " NVLink sent", "MB/s", traffic.nvlink_sent, 1e-6);
-  add_throttle(samples, gpu, before, now);
-  const std::string errors = gpu + " ECC errors";
-  if (now.ecc_corrected.value_or(0) > 0) add(samples, errors, "corrected", now.ecc_corrected);
-  if (now.ecc_uncorrected.value_or(0) > 0) add(samples, errors, "uncorrected", now.ecc_uncorrected);
-  return samples;
-}
 
 class GpuSampler::Run {
  public:
@@ -138,7 +98,7 @@ class GpuSampler::Run {
   }
 
   void find_gpus() {
-    for (const cupti::UsedGpu& used : cupti::gpus_in_use()) {
+    for (const UsedGpu& used : gpus_in_use()) {
       if (std::ranges::find(gpus_, used.device, &Gpu::device) != gpus_.end()) continue;
       if (!library_ && !load()) return;
       nvmlDevice_t handle = nullptr;
@@ -167,7 +127,7 @@ class GpuSampler::Run {
     if (is_over_) return;  // it may have taken so long that another window has begun
     failures_ += now.failures;
     gpu.is_lost = now.is_lost;
-    submit_samples(gpu_samples(gpu.device, gpu.before, now), now.time_ns);
+    submit_samples(gpu_counters(gpu.device, gpu.before, now), now.time_ns);
     gpu.before = now;
   }
 
@@ -197,7 +157,7 @@ class GpuSampler::Run {
 };
 
 void GpuSampler::enable(const RecorderOptions& options) noexcept {
-  if (options.host_samples_hz <= 0 || !options.record_gpu || run_ || !cupti::has_driver()) return;
+  if (options.host_samples_hz <= 0 || !options.record_gpu || run_ || !has_cuda_driver()) return;
   try {
     run_ = std::make_shared<Run>();
     const int32_t hz = options.host_samples_hz;

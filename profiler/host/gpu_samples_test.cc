@@ -1,4 +1,4 @@
-#include "profiler/host/gpu_samples.h"
+#include "profiler/source/counters.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ TEST(GpuSamples, AreWhatTheGpuTellsAndItsTrafficSinceBefore) {
                                 .temperature_c = 64,
                                 .ecc_uncorrected = 1,
                                 .nvlink_sent_bytes = 3'000'000};
-  EXPECT_EQ(text_of(gpu_samples(2, before, now)),
+  EXPECT_EQ(text_of(gpu_counters(2, before, now)),
             "GPU 2 97 busy %\n"
             "GPU 2 memory bus 50 busy %\n"
             "GPU 2 memory 3 MiB\n"
@@ -41,15 +41,15 @@ TEST(GpuSamples, AreWhatTheGpuTellsAndItsTrafficSinceBefore) {
             "GPU 2 temperature 64 °C\n"
             "GPU 2 NVLink sent 20 MB/s\n"
             "GPU 2 ECC errors 1 uncorrected\n");
-  EXPECT_EQ(text_of(gpu_samples(0, {}, {})), "");
+  EXPECT_EQ(text_of(gpu_counters(0, {}, {})), "");
 }
 
 TEST(GpuSamples, TellWhyAGpuIsThrottledUntilItIsNot) {
   const nvml::GpuReading free = {.throttle_reasons = 0};
   const nvml::GpuReading capped = {.throttle_reasons = nvml::kPowerCap};
-  EXPECT_EQ(text_of(gpu_samples(0, {}, capped)), "GPU 0 throttled 1 power cap\n");
-  EXPECT_EQ(text_of(gpu_samples(0, capped, free)), "GPU 0 throttled 0 power cap\n");
-  EXPECT_EQ(text_of(gpu_samples(0, free, free)), "");
+  EXPECT_EQ(text_of(gpu_counters(0, {}, capped)), "GPU 0 throttled 1 power cap\n");
+  EXPECT_EQ(text_of(gpu_counters(0, capped, free)), "GPU 0 throttled 0 power cap\n");
+  EXPECT_EQ(text_of(gpu_counters(0, free, free)), "");
 }
 
 /// A window on a machine whose driver is the stub.

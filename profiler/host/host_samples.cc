@@ -59,19 +59,19 @@ class Samples {
           1e-7 * static_cast<double>(worker.cpu_ns - was->cpu_ns) / seconds_);
     }
   }
-  [[nodiscard]] std::vector<HostSample> take() { return std::move(samples_); }
+  [[nodiscard]] std::vector<CounterSample> take() { return std::move(samples_); }
 
  private:
   const machine::HostReading& before_;
   const machine::HostReading& now_;
   const double seconds_;
-  std::vector<HostSample> samples_;
+  std::vector<CounterSample> samples_;
 };
 
 }  // namespace
 
-std::vector<HostSample> host_samples(const machine::HostReading& before,
-                                     const machine::HostReading& now) {
+std::vector<CounterSample> host_samples(const machine::HostReading& before,
+                                        const machine::HostReading& now) {
   Samples samples(before, now);
   if (before.machine && now.machine && has_moved(*before.machine, *now.machine)) {
     samples.add("CPU", "busy %", busy_percent(*before.machine, *now.machine));
@@ -86,26 +86,15 @@ std::vector<HostSample> host_samples(const machine::HostReading& before,
   return samples.take();
 }
 
-std::vector<HostSample> core_samples(const machine::HostReading& before,
-                                     const machine::HostReading& now) {
-  std::vector<HostSample> samples;
+std::vector<CounterSample> core_samples(const machine::HostReading& before,
+                                        const machine::HostReading& now) {
+  std::vector<CounterSample> samples;
   for (const machine::CoreTime& core : now.cores) {
     const auto was = std::ranges::find(before.cores, core.core, &machine::CoreTime::core);
     if (was == before.cores.end() || !has_moved(*was, core)) continue;
     samples.push_back({"CPU " + std::to_string(core.core), "busy %", busy_percent(*was, core)});
   }
   return samples;
-}
-
-void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns) {
-  for (const HostSample& sample : samples) {
-    Record record;
-    record.kind = RecordKind::kCounter;
-    record.begin_ns = time_ns;
-    record.name = intern_name(sample.track);
-    record.of = CounterFields{.value = sample.value, .series = intern_name(sample.unit)};
-    submit(record);
-  }
 }
 
 void HostSampler::enable(const RecorderOptions& options) noexcept {

@@ -6,31 +6,21 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "machine/host_reading.h"
+#include "profiler/source/counters.h"
 #include "profiler/source/source.h"
 
 namespace redline::profiler {
 
-/// One value of a counter track, e.g. {"CPU 0", "busy %", 87.5}.
-struct HostSample {
-  std::string track;
-  std::string unit;
-  double value = 0;
-};
-
 /// What `now` tells, and what happened since `before`: rates and shares of the time in between.
-[[nodiscard]] std::vector<HostSample> host_samples(const machine::HostReading& before,
-                                                   const machine::HostReading& now);
+[[nodiscard]] std::vector<CounterSample> host_samples(const machine::HostReading& before,
+                                                      const machine::HostReading& now);
 /// The same of each core.
-[[nodiscard]] std::vector<HostSample> core_samples(const machine::HostReading& before,
-                                                   const machine::HostReading& now);
-
-/// Each as a counter of the trace.
-void submit_samples(const std::vector<HostSample>& samples, int64_t time_ns);
+[[nodiscard]] std::vector<CounterSample> core_samples(const machine::HostReading& before,
+                                                      const machine::HostReading& now);
 
 /// Samples from prepare to stop, RecorderOptions::host_samples_hz times a second, on a thread of
 /// its own: training threads pay nothing.

@@ -8,29 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profiler/source/nccl_event_types.h"
+
 namespace redline::nccl {
 
 constexpr int kSuccess = 0;
 constexpr int kSystemError = 2;
-
-/// Event types, also as bits of the mask of those that are wanted.
-enum EventType : uint64_t {
-  kGroup = 1 << 0,
-  kColl = 1 << 1,
-  kP2p = 1 << 2,
-  kProxyOp = 1 << 3,
-  kProxyStep = 1 << 4,
-  kProxyCtrl = 1 << 5,
-  kKernelCh = 1 << 6,
-  kNetPlugin = 1 << 7,
-  kGroupApi = 1 << 8,
-  kCollApi = 1 << 9,
-  kP2pApi = 1 << 10,
-  kKernelLaunch = 1 << 11,
-  kCeColl = 1 << 12,
-  kCeSync = 1 << 13,
-  kCeBatch = 1 << 14,
-};
 
 enum EventState : int {
   kSendGpuWait = 8,

@@ -43,8 +43,6 @@ struct Event {
 [[nodiscard]] Event event_of(const DescrV4& descr);
 [[nodiscard]] Event event_of(const DescrV5& descr);
 
-/// "nccl collective": the row of a trace on which events of that type are drawn.
-[[nodiscard]] std::string_view category_of(uint64_t type);
 /// "AllReduce", "Send", "proxy receive", …
 [[nodiscard]] std::string_view name_of(const Event& event);
 /// "SendGPUWait", …: what a proxy step waits for, or a proxy thread does; "" of other states.

@@ -51,29 +51,6 @@ bool has_root(std::string_view function) {
 
 }  // namespace
 
-std::string_view category_of(uint64_t type) {
-  switch (type) {
-    case kColl:
-      return "nccl collective";
-    case kP2p:
-      return "nccl p2p";
-    case kProxyOp:
-    case kProxyStep:
-    case kProxyCtrl:
-      return "nccl proxy";
-    case kKernelCh:
-      return "nccl kernel channel";
-    case kNetPlugin:
-      return "nccl network";
-    case kCeColl:
-    case kCeSync:
-    case kCeBatch:
-      return "nccl copy engine";
-    default:
-      return "nccl call";
-  }
-}
-
 std::string_view name_of(const Event& event) {
   if (!event.function.empty()) return event.function;
   switch (event.type) {

@@ -6,7 +6,7 @@
 #include <exception>
 #include <string>
 
-#include "profiler/source/collectives.h"
+#include "profiler/source/gpu_work.h"
 namespace redline::nccl {
 namespace {
 

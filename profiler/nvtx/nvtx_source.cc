@@ -12,8 +12,7 @@
 #include "profiler/nvtx/nvtx_domain.h"
 #include "profiler/nvtx/nvtx_module.h"
 #include "profiler/nvtx/nvtx_payload.h"
-#include "profiler/session/recorder.h"
-#include "profiler/session/step_marker.h"
+#include "profiler/source/source.h"
 
 namespace redline::profiler {
 namespace {
@@ -120,7 +119,7 @@ void begin(OpenNvtxRange& open, NvtxDomain& domain, const EventAttributes& attri
   open.category = attributes.category;
   open.name_generation = name_generation();
   open.record = describe(domain, attributes, message.text, NvtxPhase::kSlice);
-  open.slice = Recorder::instance().begin_slice(open.record);
+  open.slice = begin_slice(open.record);
 }
 
 /// What was interned at its begin may be forgotten; payloads of a schema then are.
@@ -156,10 +155,10 @@ auto without_exceptions(Body body) noexcept -> decltype(body()) {
 
 /// Before the event itself, which is then in the step that it begins.
 void see(const EventAttributes* attributes) {
-  if (attributes == nullptr || !step_marker().is_watched()) return;
+  if (attributes == nullptr || !has_step_marker()) return;
   Message message;
   read_message(*attributes, message);
-  step_marker().see(message.text);
+  see_marker(message.text);
 }
 
 void mark(const void* domain, const EventAttributes* attributes) noexcept {

@@ -14,7 +14,6 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "profiler/host/clock_pair.h"
 #include "profiler/host/gpu_samples.h"
 #include "profiler/host/host_samples.h"
 #include "profiler/log/chunk_pool.h"
@@ -24,6 +23,7 @@
 #include "profiler/session/capture.h"
 #include "profiler/session/flight_recorder.h"
 #include "profiler/session/job_steps.h"
+#include "profiler/source/clock_pair.h"
 #include "profiler/source/source.h"
 #include "profiler/write/window.h"
 

@@ -27,6 +27,8 @@ void add_marker_source(MarkerSource* source) noexcept {
 
 void see_marker(std::string_view name) noexcept { step_marker().see(name); }
 
+bool has_step_marker() noexcept { return step_marker().is_watched(); }
+
 bool is_recording() noexcept { return Recorder::instance().recording(); }
 
 TextId intern_name(std::string_view name) noexcept {
@@ -86,6 +88,14 @@ BegunSlice begin_slice(int64_t begin_ns, RecordKind kind, std::string_view name,
         {.begin_ns = begin_ns, .number = function_id, .args = args, .kind = kind}, name);
   } catch (...) {
     return {};
+  }
+}
+
+OpenSlice* begin_slice(const Record& record) noexcept {
+  try {
+    return Recorder::instance().begin_slice(record);
+  } catch (...) {
+    return nullptr;
   }
 }
 

@@ -6,17 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "profiler/source/source.h"
+
 namespace redline::profiler {
-
-/// A source that sees ranges outside windows only where it is told to; the LibTorch adapter's.
-class MarkerSource {
- public:
-  /// From now on it calls StepMarker::see() for all ranges and marks. Must not throw.
-  virtual void watch_markers() noexcept = 0;
-
- protected:
-  ~MarkerSource() = default;
-};
 
 class StepMarker {
  public:

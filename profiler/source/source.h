@@ -25,10 +25,20 @@ class Source {
 /// From now on `source` is enabled from prepare to stop; at once, where a window is prepared.
 REDLINE_API void add_source(Source* source) noexcept;
 
-class MarkerSource;  // step_marker.h
+/// A source that sees ranges outside windows only where it is told to; the LibTorch adapter's.
+class MarkerSource {
+ public:
+  /// From now on it calls see_marker() for all ranges and marks. Must not throw.
+  virtual void watch_markers() noexcept = 0;
+
+ protected:
+  ~MarkerSource() = default;
+};
 REDLINE_API void add_marker_source(MarkerSource* source) noexcept;
-/// A range begins or a mark is set on this thread: it may be where a step begins.
+/// A range begins or a mark is set on this thread: it may be where a step begins. Costs one load
+/// where no name is watched, as has_step_marker() tells.
 REDLINE_API void see_marker(std::string_view name) noexcept;
+[[nodiscard]] bool has_step_marker() noexcept;
 
 /// Ids of operators and user annotations, which CUPTI gives back with the GPU work that is launched
 /// in between; they nest on their thread. Cheap where no GPU is recorded.
@@ -58,6 +68,8 @@ struct BegunSlice {
 [[nodiscard]] REDLINE_API BegunSlice begin_slice(int64_t begin_ns, RecordKind kind,
                                                  std::string_view name, TextId args,
                                                  uint64_t function_id) noexcept;
+/// The same with a record that lacks its end.
+[[nodiscard]] OpenSlice* begin_slice(const Record& record) noexcept;
 /// It ends, on whichever thread: submits `record`, which is whole now.
 REDLINE_API void end_slice(OpenSlice* slice, const Record& record) noexcept;
 /// It ends without a record.

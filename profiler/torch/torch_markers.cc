@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "profiler/session/step_marker.h"
 #include "profiler/source/source.h"
 
 namespace redline::profiler {

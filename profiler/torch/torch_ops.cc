@@ -13,7 +13,7 @@
 #include <unordered_set>
 
 #include "profiler/log/per_thread.h"
-#include "profiler/source/collectives.h"
+#include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
 #include "profiler/torch/input_key.h"
 #include "profiler/torch/native_stack_capture.h"

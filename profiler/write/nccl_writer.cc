@@ -1,6 +1,6 @@
 // NCCL's events: async events, since they overlap freely and end on other threads than they began.
 // Each category is a row of its own.
-#include "profiler/nccl/nccl_event.h"
+#include "profiler/source/nccl_event_types.h"
 #include "profiler/write/record_writers.h"
 
 namespace redline::profiler {

@@ -1,4 +1,4 @@
-#include "profiler/host/clock_pair.h"
+#include "profiler/source/clock_pair.h"
 
 #include <time.h>
 

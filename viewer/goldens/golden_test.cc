@@ -8,8 +8,7 @@
 #include "viewer/goldens/picture.h"
 #include "viewer/goldens/training_run.h"
 #include "viewer/models/test_study.h"
-#include "viewer/widgets/details_pane.h"
-#include "viewer/widgets/selection_pane.h"
+#include "viewer/widgets/panes.h"
 #include "viewer/widgets/tuning_page.h"
 #include "viewer/widgets/window_fixture.h"
 

@@ -8,6 +8,8 @@
 namespace redline::viewer {
 namespace {
 
+constexpr qsizetype kLongestTip = 1000;
+
 // Words to the left, figures to the right.
 int alignment(Unit unit) {
   return static_cast<int>(unit == Unit::kText ? Qt::AlignLeft : Qt::AlignRight) |
@@ -15,6 +17,35 @@ int alignment(Unit unit) {
 }
 
 }  // namespace
+
+int ValuesModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(row_count());
+}
+
+int ValuesModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(columns().size());
+}
+
+QVariant ValuesModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
+  const auto column = static_cast<size_t>(index.column());
+  const Unit unit = columns()[column].unit;
+  if (role == Qt::TextAlignmentRole) return alignment(unit);
+  if (role != Qt::DisplayRole && !(role == Qt::ToolTipRole && unit == Unit::kText)) return {};
+  const auto words = value_text(value(static_cast<size_t>(index.row()), column), unit);
+  const QString shown = QString::fromStdString(words);
+  return role == Qt::ToolTipRole ? shown.left(kLongestTip) : shown;
+}
+
+QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
+  const TableColumn& column = columns()[static_cast<size_t>(section)];
+  if (role == Qt::TextAlignmentRole) return alignment(column.unit);
+  if (role == Qt::ToolTipRole && !column.meaning.empty()) {
+    return QString::fromStdString(column.meaning);
+  }
+  return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
+}
 
 void TableModel::set_table(Table table) {
   beginResetModel();
@@ -42,42 +73,6 @@ void TableModel::sort_rows() {
                      const TableValue& b = right.values[column];
                      return ascending ? value_less(a, b) : value_less(b, a);
                    });
-}
-
-int TableModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(table_.rows.size());
-}
-
-int TableModel::columnCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(table_.columns.size());
-}
-
-QVariant TableModel::data(const QModelIndex& index, int role) const {
-  if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
-  const auto column = static_cast<size_t>(index.column());
-  const TableValue& value = row(index.row()).values[column];
-  const Unit unit = table_.columns[column].unit;
-  switch (role) {
-    case Qt::DisplayRole:
-      return QString::fromStdString(value_text(value, unit));
-    case Qt::ToolTipRole:
-      return unit == Unit::kText ? QString::fromStdString(value_text(value, unit)).left(1000)
-                                 : QVariant();
-    case Qt::TextAlignmentRole:
-      return alignment(unit);
-    default:
-      return {};
-  }
-}
-
-QVariant TableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
-  const TableColumn& column = table_.columns[static_cast<size_t>(section)];
-  if (role == Qt::TextAlignmentRole) return alignment(column.unit);
-  if (role == Qt::ToolTipRole && !column.meaning.empty()) {
-    return QString::fromStdString(column.meaning);
-  }
-  return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
 }
 
 void HitsModel::set_hits(std::shared_ptr<const Session> session, Hits hits) {
@@ -115,30 +110,6 @@ void HitsModel::sort(int column, Qt::SortOrder order) {
         emit dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
         emit sorted();
       });
-}
-
-int HitsModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(shown_count());
-}
-
-int HitsModel::columnCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(hit_columns().size());
-}
-
-QVariant HitsModel::data(const QModelIndex& index, int role) const {
-  if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) return {};
-  const auto column = static_cast<size_t>(index.column());
-  const Unit unit = hit_columns()[column].unit;
-  if (role == Qt::TextAlignmentRole) return alignment(unit);
-  if (role != Qt::DisplayRole && !(role == Qt::ToolTipRole && unit == Unit::kText)) return {};
-  return QString::fromStdString(value_text(hit_value(*session_, hit(index.row()), column), unit));
-}
-
-QVariant HitsModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
-  const TableColumn& column = hit_columns()[static_cast<size_t>(section)];
-  if (role == Qt::TextAlignmentRole) return alignment(column.unit);
-  return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
 }
 
 }  // namespace redline::viewer

@@ -11,11 +11,29 @@
 
 namespace redline::viewer {
 
-class TableModel : public QAbstractTableModel {
+/// What tables have in common: how their columns and values are shown.
+class ValuesModel : public QAbstractTableModel {
+ public:
+  using QAbstractTableModel::QAbstractTableModel;
+
+  [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
+                                    int role) const override;
+
+ protected:
+  [[nodiscard]] virtual const std::vector<TableColumn>& columns() const = 0;
+  [[nodiscard]] virtual size_t row_count() const = 0;
+  [[nodiscard]] virtual TableValue value(size_t row, size_t column) const = 0;
+};
+
+/// A Table, sorted by any column.
+class TableModel : public ValuesModel {
   Q_OBJECT
 
  public:
-  explicit TableModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
+  using ValuesModel::ValuesModel;
 
   /// Keeps the column that it is sorted by where the columns stay the same.
   void set_table(Table table);
@@ -25,11 +43,12 @@ class TableModel : public QAbstractTableModel {
   }
   void sort(int column, Qt::SortOrder order) override;
 
-  [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
-                                    int role) const override;
+ protected:
+  [[nodiscard]] const std::vector<TableColumn>& columns() const override { return table_.columns; }
+  [[nodiscard]] size_t row_count() const override { return table_.rows.size(); }
+  [[nodiscard]] TableValue value(size_t row, size_t column) const override {
+    return table_.rows[row].values[column];
+  }
 
  private:
   void sort_rows();
@@ -41,11 +60,11 @@ class TableModel : public QAbstractTableModel {
 
 /// The hits of a search. A row holds a reference only; its words are made when it is shown. Ten
 /// million hits are sorted on a thread of their own, and the old order is shown meanwhile.
-class HitsModel : public QAbstractTableModel {
+class HitsModel : public ValuesModel {
   Q_OBJECT
 
  public:
-  explicit HitsModel(QObject* parent = nullptr) : QAbstractTableModel(parent), task_(this) {}
+  explicit HitsModel(QObject* parent = nullptr) : ValuesModel(parent), task_(this) {}
 
   void set_hits(std::shared_ptr<const Session> session, Hits hits);
   [[nodiscard]] size_t size() const { return hits_->size(); }
@@ -58,14 +77,15 @@ class HitsModel : public QAbstractTableModel {
   /// Returns at once; sorted() follows.
   void sort(int column, Qt::SortOrder order) override;
 
-  [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-  [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-  [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
-                                    int role) const override;
-
  signals:
   void sorted();
+
+ protected:
+  [[nodiscard]] const std::vector<TableColumn>& columns() const override { return hit_columns(); }
+  [[nodiscard]] size_t row_count() const override { return shown_count(); }
+  [[nodiscard]] TableValue value(size_t row, size_t column) const override {
+    return hit_value(*session_, (*hits_)[row], column);
+  }
 
  private:
   std::shared_ptr<const Session> session_;

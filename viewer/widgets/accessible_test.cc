@@ -8,7 +8,6 @@
 #include "viewer/models/test_study.h"
 #include "viewer/widgets/chart_view.h"
 #include "viewer/widgets/overview_strip.h"
-#include "viewer/widgets/ruler_view.h"
 #include "viewer/widgets/track_column.h"
 #include "viewer/widgets/window_fixture.h"
 

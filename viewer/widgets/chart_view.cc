@@ -4,7 +4,7 @@
 #include <QPainterPath>
 #include <array>
 
-#include "viewer/widgets/qt_text.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 namespace {

@@ -1,4 +1,4 @@
-#include "viewer/widgets/details_pane.h"
+#include "viewer/widgets/panes.h"
 
 #include <QHeaderView>
 #include <QKeyEvent>
@@ -7,7 +7,7 @@
 
 #include "viewer/models/details.h"
 #include "viewer/models/format.h"
-#include "viewer/widgets/qt_text.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 namespace {
@@ -86,8 +86,8 @@ void add_row(QTableWidget& table, const DetailField& field, const QColor& muted)
 
 }  // namespace
 
-DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
-    : QWidget(parent),
+DetailsPane::DetailsPane(ViewState& state)
+    : Pane(tr("Details")),
       state_(state),
       hint_(new QLabel(tr("Click a slice to see its details."))),
       name_(new QLabel),
@@ -120,6 +120,9 @@ DetailsPane::DetailsPane(ViewState& state, QWidget* parent)
   links_->horizontalHeader()->hide();
   connect(links_, &TableView::slice_chosen, &state, &ViewState::go_to, Qt::QueuedConnection);
   connect(&state, &ViewState::selection_changed, this, &DetailsPane::show_selection);
+  connect(&state, &ViewState::selection_changed, this, [this] {
+    if (state_.selection()) emit wanted();
+  });
   connect(&state, &ViewState::theme_changed, this, &DetailsPane::show_selection);
   show_selection();
 }

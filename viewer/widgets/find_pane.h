@@ -1,7 +1,8 @@
-// The Find tab: how long the hits of the search are, and the longest of them.
+// Searching: the field in the top bar, and the Find tab with the figures of what was found.
 #pragma once
 
 #include <QLabel>
+#include <QLineEdit>
 #include <QWidget>
 #include <algorithm>
 
@@ -39,6 +40,7 @@ class HistogramView : public ItemsView {
   uint64_t most_ = 1;
 };
 
+/// The Find tab: how long the hits of the search are, and all of them with the longest first.
 class FindPane : public QWidget {
   Q_OBJECT
 
@@ -72,6 +74,27 @@ class FindPane : public QWidget {
   Hits longest_first_;  ///< what the bars count
   bool is_stale_ = true;
   LatestTask task_;
+};
+
+/// The search field of the top bar, with "3 of 1,278" in it.
+class SearchField : public QLineEdit {
+  Q_OBJECT
+
+ public:
+  explicit SearchField(ViewState& state, QWidget* parent = nullptr);
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ signals:
+  void left();  ///< Esc: the keys should go to the timeline again
+
+ private:
+  void show_count();
+
+  ViewState& state_;
+  QLabel* count_;
 };
 
 }  // namespace redline::viewer

@@ -1,7 +1,9 @@
-#include "viewer/widgets/items_accessible.h"
-
+#include <QAccessibleWidget>
 #include <QPointer>
 #include <QWindow>
+#include <vector>
+
+#include "viewer/widgets/items_view.h"
 
 namespace redline::viewer {
 namespace {
@@ -63,15 +65,23 @@ class ItemAccessible final : public QAccessibleInterface, public QAccessibleActi
   int item_;
 };
 
-QAccessibleInterface* make_items_accessible(const QString& /*class_name*/, QObject* object) {
-  auto* view = qobject_cast<ItemsView*>(object);
-  return view ? new ItemsAccessible(view) : nullptr;
-}
+/// The view as a list of items that can be pressed.
+class ItemsAccessible final : public QAccessibleWidget {
+ public:
+  explicit ItemsAccessible(ItemsView* view) : QAccessibleWidget(view, QAccessible::List) {}
+  ~ItemsAccessible() override;
 
-}  // namespace
+  [[nodiscard]] int childCount() const override { return view().item_count(); }
+  [[nodiscard]] QAccessibleInterface* child(int index) const override;
+  [[nodiscard]] int indexOfChild(const QAccessibleInterface* child) const override;
+  [[nodiscard]] QAccessibleInterface* focusChild() const override;
+  [[nodiscard]] QAccessibleInterface* childAt(int x, int y) const override;
 
-// Qt drops a factory that it has already.
-void ItemsAccessible::install() { QAccessible::installFactory(make_items_accessible); }
+ private:
+  [[nodiscard]] ItemsView& view() const { return static_cast<ItemsView&>(*widget()); }
+
+  mutable std::vector<QAccessible::Id> children_;  ///< Qt asks for them by const functions
+};
 
 ItemsAccessible::~ItemsAccessible() {
   for (const QAccessible::Id id : children_) QAccessible::deleteAccessibleInterface(id);
@@ -102,5 +112,15 @@ QAccessibleInterface* ItemsAccessible::childAt(int x, int y) const {
   }
   return nullptr;
 }
+
+QAccessibleInterface* make_items_accessible(const QString& /*class_name*/, QObject* object) {
+  auto* view = qobject_cast<ItemsView*>(object);
+  return view ? new ItemsAccessible(view) : nullptr;
+}
+
+}  // namespace
+
+// Qt drops a factory that it has already.
+void install_items_accessible() { QAccessible::installFactory(make_items_accessible); }
 
 }  // namespace redline::viewer

@@ -1,13 +1,12 @@
 #include "viewer/widgets/items_view.h"
 
+#include <QAccessible>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
-
-#include "viewer/widgets/items_accessible.h"
 
 namespace redline::viewer {
 namespace {
@@ -21,7 +20,7 @@ QString tip(const QString& words) {
 
 ItemsView::ItemsView(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::TabFocus);
-  ItemsAccessible::install();
+  install_items_accessible();
 }
 
 int ItemsView::item_after(int item, int key) const {

@@ -46,4 +46,7 @@ class ItemsView : public QWidget {
   int current_ = kNoItem;
 };
 
+/// Shows every ItemsView to screen readers as a list of items that can be pressed.
+void install_items_accessible();
+
 }  // namespace redline::viewer

@@ -3,8 +3,8 @@
 #include <QMenu>
 #include <set>
 
-#include "viewer/widgets/details_pane.h"
 #include "viewer/widgets/legend.h"
+#include "viewer/widgets/panes.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {

@@ -1,5 +1,8 @@
-// Slices into a picture. One scanline a lane is computed and copied down; labels are pictures from
-// a cache: a full window takes about 5 ms on one core, however many slices there are.
+// Slices and graphs into a picture, and what the mouse changes over them.
+//
+// A frame must not take longer where a trace has more slices. So no slice is drawn by itself: one
+// line of pixels is computed for each lane and copied down the lane's height, and names are
+// pictures from a cache. A full window takes about 5 ms on one core.
 #pragma once
 
 #include <QImage>
@@ -10,10 +13,12 @@
 
 #include "viewer/models/colours.h"
 #include "viewer/models/derived_tracks.h"
+#include "viewer/models/graph.h"
 #include "viewer/models/lane_pixels.h"
 #include "viewer/models/layout.h"
 #include "viewer/widgets/label_cache.h"
 #include "viewer/widgets/lanes_surface.h"
+#include "viewer/widgets/theme.h"
 
 namespace redline::viewer {
 
@@ -59,5 +64,13 @@ class LanesPainter {
   LanePixels pixels_;
   std::vector<uint32_t> scanline_;
 };
+
+/// A graph's line and the tint under it, into `rect`, one column a pixel; `axis` is in the graph's
+/// time and as wide as `rect`.
+void paint_graph(LanesSurface& surface, const QRect& rect, const Graph& graph, const TimeAxis& axis,
+                 const Theme& theme, double scale);
+
+/// What lies over the slices: the hovered and the selected one, marks, arrows, the selected area.
+void paint_overlay(QPainter& painter, const ViewState& state, QSize size);
 
 }  // namespace redline::viewer

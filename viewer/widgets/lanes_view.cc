@@ -9,8 +9,7 @@
 #include <cmath>
 
 #include "viewer/models/format.h"
-#include "viewer/widgets/overlay_painter.h"
-#include "viewer/widgets/track_menu.h"
+#include "viewer/widgets/popups.h"
 
 namespace redline::viewer {
 namespace {
@@ -62,7 +61,7 @@ void LanesView::paintEvent(QPaintEvent*) {
   }
   QPainter painter(this);
   painter.drawImage(0, 0, image_);
-  OverlayPainter(painter, state_, size()).paint();
+  paint_overlay(painter, state_, size());
   if (!state_.session().traces().empty() && state_.layout().rows().empty()) {
     painter.setFont(ui_font(12));
     painter.setPen(state_.theme().muted);

@@ -11,14 +11,12 @@
 
 #include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
-#include "viewer/widgets/details_pane.h"
-#include "viewer/widgets/help_dialog.h"
-#include "viewer/widgets/overview_pane.h"
-#include "viewer/widgets/qt_text.h"
-#include "viewer/widgets/recent_files.h"
-#include "viewer/widgets/selection_pane.h"
+#include "viewer/widgets/controls.h"
+#include "viewer/widgets/panes.h"
+#include "viewer/widgets/popups.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"
+#include "viewer/widgets/user_settings.h"
 
 namespace redline::viewer {
 
@@ -33,12 +31,6 @@ void MainWindow::connect_state() {
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);
   connect(&state_, &ViewState::axis_changed, this, &MainWindow::update_status);
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
-  connect(&state_, &ViewState::selection_changed, this, [this] {
-    if (state_.selection()) panes_->setCurrentWidget(details_);
-  });
-  connect(&state_, &ViewState::area_changed, this, [this] {
-    if (!state_.area().empty()) panes_->setCurrentWidget(selection_);
-  });
   connect(search_, &SearchField::textEdited, this,
           [this] { tables_->setCurrentWidget(&tables_->find()); });
   const auto focus_search = [this] {
@@ -109,8 +101,8 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   loaded_text_->setText(status_of(loaded_session));
   loaded_text_->setToolTip(is_whole ? tr("What came out of reading, file by file") : QString());
   rest_progress_->setVisible(!is_whole);
-  overview_->show_note(is_whole ? tr("Summing up …") : tr("Reading …"));
-  panes_->setCurrentWidget(overview_);
+  for (Pane* pane : pane_list_) pane->show_note(is_whole ? tr("Summing up …") : tr("Reading …"));
+  panes_->setCurrentIndex(0);
   show_page(kTimelinePage);
   // The layout decides the width of the lanes, and that decides what is legible.
   if (layout()) layout()->activate();
@@ -162,7 +154,7 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   report_ = analysed.report;
   clocks_ = clock_shifts(*recorded_, *report_);
   show_clocks();
-  overview_->show_summary(summarize(*report_));
+  for (Pane* pane : pane_list_) pane->show_report(report_);
   tables_->show_report(*report_);
   state_.add(analysed);
   if (analysed.diff) {
@@ -171,12 +163,6 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
     opened_.name = name_->text();
   }
   emit summed_up();
-}
-
-void MainWindow::show_evidence(size_t trace, trace::SliceId slice) {
-  if (trace >= report_->traces.size()) return;
-  const auto index = trace_of(state_.session(), report_->traces[trace]);
-  if (index) state_.go_to({*index, slice});
 }
 
 bool MainWindow::show_tab(const QString& title) {
@@ -215,7 +201,7 @@ QStringList MainWindow::tab_titles() const {
 void MainWindow::settle() {
   state_.wait();
   QCoreApplication::processEvents();
-  selection_->wait();
+  for (Pane* pane : pane_list_) pane->wait();
   tables_->find().wait();
   QCoreApplication::processEvents();
 }

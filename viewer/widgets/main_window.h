@@ -6,12 +6,11 @@
 #include <QStackedWidget>
 
 #include "viewer/models/session.h"
-#include "viewer/widgets/elided_label.h"
-#include "viewer/widgets/load_progress.h"
+#include "viewer/widgets/controls.h"
+#include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/loader.h"
-#include "viewer/widgets/search_field.h"
-#include "viewer/widgets/theme_choice.h"
 #include "viewer/widgets/timeline.h"
+#include "viewer/widgets/user_settings.h"
 #include "viewer/widgets/view_state.h"
 
 class QMenu;
@@ -21,9 +20,7 @@ class QTabWidget;
 
 namespace redline::viewer {
 
-class DetailsPane;
-class OverviewPane;
-class SelectionPane;
+class Pane;
 class TablesPane;
 class TuningPage;
 
@@ -112,7 +109,6 @@ class MainWindow : public QMainWindow {
   void begin_load(const QString& message);
   void put_session(const LoadedSession& loaded);
   void bring_back_opened();
-  void show_evidence(size_t trace, trace::SliceId slice);
   void update_status();
   void update_selection_status();
 
@@ -146,10 +142,8 @@ class MainWindow : public QMainWindow {
   Timeline* timeline_ = nullptr;
   TablesPane* tables_ = nullptr;
   QTabWidget* panes_ = nullptr;
-  OverviewPane* overview_ = nullptr;
-  DetailsPane* details_ = nullptr;
-  SelectionPane* selection_ = nullptr;
-  AnalysedSession analysed_;  ///< as recorded
+  std::vector<Pane*> pane_list_;  ///< those of panes_
+  AnalysedSession analysed_;      ///< as recorded
   std::shared_ptr<const trace::Report> report_;
   std::shared_ptr<const Session> recorded_;  ///< with the clocks as they were
   std::optional<ClockShifts> clocks_;

@@ -8,11 +8,9 @@
 #include <QTabWidget>
 #include <QVBoxLayout>
 
-#include "viewer/widgets/details_pane.h"
-#include "viewer/widgets/help_dialog.h"
 #include "viewer/widgets/main_window.h"
-#include "viewer/widgets/overview_pane.h"
-#include "viewer/widgets/selection_pane.h"
+#include "viewer/widgets/panes.h"
+#include "viewer/widgets/popups.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"
 
@@ -204,12 +202,11 @@ QWidget* MainWindow::make_work_area() {
   panes_ = new QTabWidget;
   panes_->setDocumentMode(true);
   panes_->setAccessibleName(tr("Panes beside the timeline"));
-  overview_ = new OverviewPane(state_.theme());
-  details_ = new DetailsPane(state_);
-  panes_->addTab(overview_, tr("Overview"));
-  selection_ = new SelectionPane(state_);
-  panes_->addTab(details_, tr("Details"));
-  panes_->addTab(selection_, tr("Selection"));
+  pane_list_ = make_panes(state_);
+  for (Pane* pane : pane_list_) {
+    panes_->addTab(pane, pane->windowTitle());
+    connect(pane, &Pane::wanted, this, [this, pane] { panes_->setCurrentWidget(pane); });
+  }
   auto* area = new QSplitter(Qt::Horizontal);
   area->setHandleWidth(1);
   area->addWidget(left);
@@ -217,7 +214,6 @@ QWidget* MainWindow::make_work_area() {
   area->setStretchFactor(0, 1);
   area->setSizes({1240, kPaneWidth});
   connect(tables_, &TablesPane::name_chosen, &state_, &ViewState::go_to_name);
-  connect(overview_, &OverviewPane::evidence_chosen, this, &MainWindow::show_evidence);
   return area;
 }
 

@@ -11,12 +11,12 @@
 #include "viewer/models/format.h"
 #include "viewer/models/load.h"
 #include "viewer/models/view_file.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/main_window.h"
-#include "viewer/widgets/qt_text.h"
-#include "viewer/widgets/recent_files.h"
 #include "viewer/widgets/screenshot.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"
+#include "viewer/widgets/user_settings.h"
 
 namespace redline::viewer {
 namespace {

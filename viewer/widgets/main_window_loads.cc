@@ -3,8 +3,8 @@
 #include <QPushButton>
 #include <QStackedWidget>
 
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/main_window.h"
-#include "viewer/widgets/qt_text.h"
 
 namespace redline::viewer {
 

@@ -1,9 +1,10 @@
-#include "viewer/widgets/overlay_painter.h"
-
 #include <QPainterPath>
 #include <algorithm>
+#include <optional>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/lanes_painter.h"
+#include "viewer/widgets/view_state.h"
 
 namespace redline::viewer {
 namespace {
@@ -15,7 +16,27 @@ constexpr double kArrow = 4;
 constexpr size_t kMostArrows = 100;
 constexpr size_t kFewArrows = 20;
 
-}  // namespace
+class OverlayPainter {
+ public:
+  OverlayPainter(QPainter& painter, const ViewState& state, QSize size)
+      : painter_(painter), state_(state), size_(size) {}
+
+  void paint();
+
+ private:
+  void paint_area();
+  void paint_links();
+  void paint_link(const Link& link);
+  /// Cut to a little more than the view; none where it is outside or hidden.
+  [[nodiscard]] std::optional<QRectF> rect_of(SliceRef ref) const;
+  /// Where an arrow begins or ends: also outside of the view, and in folded tracks their first
+  /// lane.
+  [[nodiscard]] std::optional<QPointF> anchor_of(SliceRef ref) const;
+
+  QPainter& painter_;
+  const ViewState& state_;
+  QSize size_;
+};
 
 void OverlayPainter::paint() {
   const Theme& theme = state_.theme();
@@ -131,6 +152,12 @@ void OverlayPainter::paint_area() {
   painter_.fillRect(box, theme.accent);
   painter_.setPen(theme.lanes);
   painter_.drawText(box, Qt::AlignCenter, length);
+}
+
+}  // namespace
+
+void paint_overlay(QPainter& painter, const ViewState& state, QSize size) {
+  OverlayPainter(painter, state, size).paint();
 }
 
 }  // namespace redline::viewer

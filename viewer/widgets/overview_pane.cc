@@ -1,4 +1,4 @@
-#include "viewer/widgets/overview_pane.h"
+#include "viewer/widgets/panes.h"
 
 #include <QGridLayout>
 #include <QLabel>
@@ -8,8 +8,7 @@
 #include <QVBoxLayout>
 
 #include "viewer/models/format.h"
-#include "viewer/widgets/colour_box.h"
-#include "viewer/widgets/qt_text.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 namespace {
@@ -75,8 +74,8 @@ SliceClass colour_of(trace::Severity severity) {
 
 }  // namespace
 
-OverviewPane::OverviewPane(const Theme& theme, QWidget* parent)
-    : QWidget(parent), theme_(theme), area_(new QScrollArea) {
+OverviewPane::OverviewPane(ViewState& state)
+    : Pane(tr("Overview")), state_(state), area_(new QScrollArea) {
   area_->setWidgetResizable(true);
   area_->setAccessibleName(tr("Overview"));
   area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -103,7 +102,9 @@ void OverviewPane::show_note(const QString& note) {
   column->addStretch(1);
 }
 
-void OverviewPane::show_summary(const Summary& summary) {
+void OverviewPane::show_report(const std::shared_ptr<const trace::Report>& report) {
+  report_ = report;
+  const Summary summary = summarize(*report);
   if (summary.step.empty()) {
     show_note(tr("No steps and no operators in this trace: nothing to sum up."));
     return;
@@ -130,14 +131,14 @@ void OverviewPane::add_step(QVBoxLayout& column, const Summary& summary) {
 }
 
 void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>& parts) {
-  column.addWidget(new PartsBar(theme_, parts));
+  column.addWidget(new PartsBar(state_.theme(), parts));
   auto* grid = new QGridLayout;
   grid->setHorizontalSpacing(6);
   grid->setVerticalSpacing(4);
   for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
     const SummaryPart& part = parts[static_cast<size_t>(i)];
     const int at = (i % 2) * 4;
-    grid->addWidget(make_swatch(theme_, part.slice_class), i / 2, at);
+    grid->addWidget(make_swatch(state_.theme(), part.slice_class), i / 2, at);
     grid->addWidget(make_label(text(part.name), ui_font(12)), i / 2, at + 1);
     grid->addWidget(make_label(text(format_percent(part.share)), ui_font(12), true), i / 2, at + 2,
                     Qt::AlignRight);
@@ -171,7 +172,7 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
   auto* row = new QHBoxLayout(frame);
   row->setContentsMargins(0, 0, 12, 0);
   row->setSpacing(10);
-  auto* stripe = new ColourBox(theme_, colour_of(card.severity));
+  auto* stripe = new ColourBox(state_.theme(), colour_of(card.severity));
   stripe->setFixedWidth(3);
   auto* words = new QVBoxLayout;
   words->setContentsMargins(0, 9, 0, 9);
@@ -192,14 +193,18 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
     auto* show = new QPushButton(tr("show evidence"));
     show->setProperty("link", true);
     show->setCursor(Qt::PointingHandCursor);
-    connect(show, &QPushButton::clicked, this,
-            [this, trace = card.trace, slice = card.slice] { emit evidence_chosen(trace, slice); });
+    connect(show, &QPushButton::clicked, this, [this, card] { show_evidence(card); });
     words->addWidget(show, 0, Qt::AlignLeft);
   }
   row->addWidget(stripe);
   row->addLayout(words, 1);
   row->addWidget(make_label(text(card.gain), ui_font(14, QFont::DemiBold)));
   column.addWidget(frame);
+}
+
+void OverviewPane::show_evidence(const SummaryCard& card) {
+  const auto trace = trace_of(state_.session(), report_->traces[card.trace]);
+  if (trace) state_.go_to({*trace, card.slice});
 }
 
 }  // namespace redline::viewer

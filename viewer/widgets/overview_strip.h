@@ -1,4 +1,4 @@
-// The whole recording in one strip, with its steps; the window on it can be moved and drawn anew.
+// What stands over the lanes: the whole recording in one strip, and the ruler.
 #pragma once
 
 #include <QWidget>
@@ -9,6 +9,8 @@
 
 namespace redline::viewer {
 
+/// The whole recording with its steps. The frame that shows what the lanes show can be moved, or
+/// drawn anew by dragging.
 class OverviewStrip : public QWidget {
   Q_OBJECT
 
@@ -36,6 +38,38 @@ class OverviewStrip : public QWidget {
   std::vector<OverviewColumn> columns_;
   std::optional<double> drag_from_;  ///< x where a drag began
   bool moving_window_ = false;
+};
+
+/// The ruler. The wheel zooms here; a drag measures: it selects its time in all lanes.
+class RulerView : public QWidget {
+  Q_OBJECT
+
+ public:
+  static constexpr int kHeight = 23;
+
+  explicit RulerView(ViewState& state, QWidget* parent = nullptr);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+
+ private:
+  /// A mark as it is drawn: its note as far as there is room.
+  struct Flag {
+    const Mark* mark = nullptr;
+    QRectF rect;
+    QString note;
+  };
+  [[nodiscard]] std::vector<Flag> flags() const;
+  [[nodiscard]] const Mark* mark_at(QPointF at) const;
+  void paint_marks(QPainter& painter);
+
+  ViewState& state_;
+  double pressed_x_ = 0;
 };
 
 }  // namespace redline::viewer

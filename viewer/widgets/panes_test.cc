@@ -3,8 +3,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 
-#include "viewer/widgets/details_pane.h"
-#include "viewer/widgets/selection_pane.h"
+#include "viewer/widgets/panes.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/window_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "viewer/widgets/selection_pane.h"
+#include "viewer/widgets/panes.h"
 
 #include <QVBoxLayout>
 
@@ -6,8 +6,8 @@
 
 namespace redline::viewer {
 
-SelectionPane::SelectionPane(ViewState& state, QWidget* parent)
-    : QWidget(parent),
+SelectionPane::SelectionPane(ViewState& state)
+    : Pane(tr("Selection")),
       state_(state),
       length_(new QLabel),
       figures_(new QLabel),
@@ -26,6 +26,9 @@ SelectionPane::SelectionPane(ViewState& state, QWidget* parent)
   for (QLabel* label : {length_, figures_}) label->setContentsMargins(14, 0, 8, 0);
   setFocusProxy(table_);
   connect(&state, &ViewState::area_changed, this, &SelectionPane::summarize);
+  connect(&state, &ViewState::area_changed, this, [this] {
+    if (!state_.area().empty()) emit wanted();
+  });
   connect(table_, &TableView::slice_chosen, &state, &ViewState::go_to);
   summarize();
 }

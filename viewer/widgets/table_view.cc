@@ -1,10 +1,9 @@
 #include "viewer/widgets/table_view.h"
 
 #include <QKeyEvent>
+#include <QPainter>
 #include <algorithm>
 #include <utility>
-
-#include "viewer/widgets/table_header.h"
 
 namespace redline::viewer {
 namespace {
@@ -186,6 +185,50 @@ void TableView::choose(const QModelIndex& index) {
   } else if (!row.name.empty()) {
     emit name_chosen(QString::fromStdString(row.name));
   }
+}
+
+namespace {
+
+constexpr double kMark = 3.5;  // half the width of the sort mark
+
+void draw_sort_mark(QPainter& painter, QPointF middle, bool ascending) {
+  const double up = ascending ? -1 : 1;
+  const QPointF corners[] = {middle + QPointF(-kMark, -up * kMark / 2),
+                             middle + QPointF(kMark, -up * kMark / 2),
+                             middle + QPointF(0, up * kMark / 2)};
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.drawPolygon(corners, 3);
+}
+
+}  // namespace
+
+TableHeader::TableHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) {
+  setHighlightSections(false);
+  setSectionsClickable(true);
+  setMinimumSectionSize(40);
+  setMinimumHeight(26);
+}
+
+void TableHeader::paintSection(QPainter* painter, const QRect& rect, int column) const {
+  const QVariant title = model()->headerData(column, orientation(), Qt::DisplayRole);
+  const QVariant alignment = model()->headerData(column, orientation(), Qt::TextAlignmentRole);
+  const QRect words = rect.adjusted(kLeft, 0, -kRight, 0);
+  const QString text = fontMetrics().elidedText(title.toString(), Qt::ElideRight, words.width());
+  painter->save();
+  painter->fillRect(rect, palette().color(QPalette::Window));
+  painter->setFont(font());
+  painter->setPen(palette().color(QPalette::WindowText));
+  painter->drawText(words, alignment.toInt(), text);
+  if (isSortIndicatorShown() && sortIndicatorSection() == column) {
+    const bool left = alignment.toInt() & Qt::AlignLeft;
+    const int width = fontMetrics().horizontalAdvance(text);
+    const double x = left ? words.left() + width + 8 : words.right() - width - 7;
+    painter->setBrush(painter->pen().color());
+    painter->setPen(Qt::NoPen);
+    draw_sort_mark(*painter, {x, rect.center().y() + 0.5},
+                   sortIndicatorOrder() == Qt::AscendingOrder);
+  }
+  painter->restore();
 }
 
 }  // namespace redline::viewer

@@ -1,15 +1,33 @@
-// A Table on the screen: sorted by a click on a title, a row leads to its slice.
+// A Table on the screen: a click on a title sorts it, a row leads to its slice.
 #pragma once
 
+#include <QHeaderView>
 #include <QTableView>
 
 #include "viewer/models/table_model.h"
+#include "viewer/widgets/theme.h"
 
 namespace redline::viewer {
 
 /// A letter or sign without Ctrl or Alt: the timeline's wherever the focus is, where tables would
 /// look for a row that begins with it.
 [[nodiscard]] bool is_plain_letter(const QKeyEvent& event);
+
+/// The titles over a table. Qt's Fusion style keeps a place for the sort mark beside every title,
+/// so that titles and figures do not line up, and its mark points up for "largest first".
+class TableHeader : public QHeaderView {
+  Q_OBJECT
+
+ public:
+  /// Left and right of the words, in titles as in cells.
+  static constexpr int kLeft = 14;
+  static constexpr int kRight = 8;
+
+  explicit TableHeader(QWidget* parent = nullptr);
+
+ protected:
+  void paintSection(QPainter* painter, const QRect& rect, int column) const override;
+};
 
 /// The look of all tables, and columns as wide as what the first rows have to say.
 class RowsView : public QTableView {

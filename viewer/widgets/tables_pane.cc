@@ -1,20 +1,38 @@
 #include "viewer/widgets/tables_pane.h"
 
+#include <algorithm>
+
 #include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
+namespace {
+
+using trace::Report;
+
+/// A table of the report, by its tab. A new table is its rows in report_tables.h and a line here.
+struct ReportTable {
+  const char* title;
+  Table (*rows)(const Session& session, const Report& report);
+  int sort_column;  ///< -1: as the rows come
+};
+
+constexpr ReportTable kReportTables[] = {
+    {"Kernels", [](const Session&, const Report& report) { return kernel_rows(report); }, 2},
+    {"Operators", [](const Session&, const Report& report) { return operator_rows(report); }, 2},
+    {"Collectives", collective_rows, 6},
+    {"Ranks", rank_rows, -1},
+    {"Memory", [](const Session&, const Report& report) { return memory_rows(report); }, -1},
+};
+
+}  // namespace
 
 TablesPane::TablesPane(ViewState& state, QWidget* parent)
     : QTabWidget(parent), state_(state), find_(new FindPane(state)) {
   setDocumentMode(true);
   setAccessibleName(tr("Tables under the timeline"));
   compare_ = add_table(tr("Compare"));
-  kernels_ = add_table(tr("Kernels"));
-  operators_ = add_table(tr("Operators"));
-  collectives_ = add_table(tr("Collectives"));
-  ranks_ = add_table(tr("Ranks"));
-  addTab(find_, tr("Find"));
-  memory_ = add_table(tr("Memory"));
+  for (const ReportTable& table : kReportTables) tables_.push_back(add_table(tr(table.title)));
+  insertTab(count() - 1, find_, tr("Find"));
 }
 
 TableView* TablesPane::add_table(const QString& title) {
@@ -32,19 +50,15 @@ void TablesPane::fill(TableView& view, Table table, int sort_column) {
 
 void TablesPane::show_report(const trace::Report& report) {
   fill(*compare_, {}, -1);
-  fill(*kernels_, kernel_rows(report), 2);
-  fill(*operators_, operator_rows(report), 2);
-  fill(*collectives_, collective_rows(state_.session(), report), 6);
-  fill(*ranks_, rank_rows(state_.session(), report), -1);
-  fill(*memory_, memory_rows(report), -1);
-  // A recording without a GPU has no kernels: begin with what there is.
-  if (!kernels_->table().rows.empty()) {
-    setCurrentWidget(kernels_);
-  } else if (!operators_->table().rows.empty()) {
-    setCurrentWidget(operators_);
-  } else {
-    setCurrentWidget(find_);
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const ReportTable& table = kReportTables[i];
+    fill(*tables_[i], table.rows(state_.session(), report), table.sort_column);
   }
+  // Begin with the kernels; a recording without a GPU has none: with the operators.
+  const auto end = tables_.begin() + 2;
+  const auto first = std::find_if(
+      tables_.begin(), end, [](const TableView* view) { return !view->table().rows.empty(); });
+  setCurrentWidget(first == end ? static_cast<QWidget*>(find_) : *first);
 }
 
 void TablesPane::show_diff(const trace::Diff& diff) {

@@ -35,11 +35,7 @@ class TablesPane : public QTabWidget {
 
   ViewState& state_;
   TableView* compare_;
-  TableView* kernels_;
-  TableView* operators_;
-  TableView* collectives_;
-  TableView* ranks_;
-  TableView* memory_;
+  std::vector<TableView*> tables_;  ///< of the report
   FindPane* find_;
 };
 

@@ -6,7 +6,7 @@
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/legend.h"
-#include "viewer/widgets/note_dialog.h"
+#include "viewer/widgets/popups.h"
 
 namespace redline::viewer {
 namespace {

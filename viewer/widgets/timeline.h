@@ -8,7 +8,6 @@
 
 #include "viewer/widgets/lanes_view.h"
 #include "viewer/widgets/overview_strip.h"
-#include "viewer/widgets/ruler_view.h"
 #include "viewer/widgets/track_column.h"
 
 namespace redline::viewer {

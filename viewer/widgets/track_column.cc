@@ -8,7 +8,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 
-#include "viewer/widgets/track_menu.h"
+#include "viewer/widgets/popups.h"
 
 namespace redline::viewer {
 namespace {

@@ -1,7 +1,7 @@
 // The left column: names that stay in sight, pins, the filter, the menu.
 #include <QMenu>
 
-#include "viewer/widgets/track_menu.h"
+#include "viewer/widgets/popups.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <set>
 
-#include "viewer/widgets/recent_files.h"
-#include "viewer/widgets/ruler_view.h"
+#include "viewer/widgets/overview_strip.h"
 #include "viewer/widgets/screenshot.h"
+#include "viewer/widgets/user_settings.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {

@@ -1,0 +1,61 @@
+#include "viewer/widgets/controls.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QPushButton>
+
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+
+QSize ElidedLabel::minimumSizeHint() const { return {1, QLabel::minimumSizeHint().height()}; }
+
+void ElidedLabel::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setPen(palette().color(foregroundRole()));
+  const QString shown = fontMetrics().elidedText(text(), Qt::ElideRight, width());
+  painter.drawText(rect(), static_cast<int>(alignment()) | Qt::TextSingleLine, shown);
+}
+
+bool ElidedLabel::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) setToolTip(text());
+  return QLabel::event(event);
+}
+
+void ColourBox::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(theme_.of(class_));
+  painter.drawRoundedRect(rect(), radius_, radius_);
+}
+
+namespace {
+
+constexpr int kSteps = 1000;
+
+}  // namespace
+
+LoadProgress::LoadProgress(QWidget* parent) : QWidget(parent), bar_(new QProgressBar) {
+  bar_->setRange(0, kSteps);
+  bar_->setAccessibleName(tr("Reading"));
+  auto* cancel = new QPushButton(tr("Cancel"));
+  cancel->setToolTip(tr("Esc"));
+  connect(cancel, &QPushButton::clicked, this, &LoadProgress::cancelled);
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->addWidget(bar_, 1);
+  row->addWidget(cancel);
+  setFocusProxy(cancel);
+}
+
+void LoadProgress::show_bytes(quint64 done, quint64 total) {
+  const double share = total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
+  bar_->setValue(static_cast<int>(kSteps * share));
+  bar_->setFormat(total == 0
+                      ? QString()
+                      : tr("%1 of %2").arg(text(format_bytes(done)), text(format_bytes(total))));
+}
+
+}  // namespace redline::viewer

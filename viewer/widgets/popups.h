@@ -1,0 +1,31 @@
+// What opens over the window: the page of keys, the field for a note, the menu of a track.
+#pragma once
+
+#include <QDialog>
+#include <optional>
+
+#include "viewer/widgets/view_state.h"
+
+class QMenu;
+class QWidget;
+
+namespace redline::viewer {
+
+/// All keys on one page.
+class HelpDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  explicit HelpDialog(QWidget* parent = nullptr);
+};
+
+/// Asks for the words on a mark's flag, and sets the mark where there was none. `proposed` stands
+/// in the field at first. Returns at once.
+void ask_for_note(ViewState& state, int64_t time_ns, const std::string& proposed, QWidget* parent);
+
+/// What can be done with one row of the tracks (none: with all of them), and with a slice if one is
+/// given. The menu belongs to `parent`.
+[[nodiscard]] QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row,
+                                     QWidget* parent, SliceRef slice = {});
+
+}  // namespace redline::viewer

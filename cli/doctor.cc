@@ -6,7 +6,6 @@
 
 #include "cli/command.h"
 #include "machine/doctor/judge.h"
-#include "machine/doctor/print.h"
 #include "machine/doctor/probe.h"
 
 namespace redline::cli {

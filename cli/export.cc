@@ -2,8 +2,6 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "trace/read/reader.h"
 #include "trace/write/export_sqlite.h"
 #include "trace/write/sqlite_file.h"

@@ -8,8 +8,6 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "trace/read/reader.h"
 
 namespace redline::cli {

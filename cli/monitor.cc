@@ -11,8 +11,7 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/interrupt.h"
-#include "machine/monitor/print.h"
+#include "machine/monitor/snapshot.h"
 
 namespace redline::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
-#include "machine/launch/run_command.h"
+#include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
 
 namespace redline::cli {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cli/command.h"
-#include "machine/launch/run_command.h"
+#include "machine/launch/command.h"
 #include "tuner/space/config.h"
 #include "tuner/space/hook_knobs.h"
 

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/interrupt.h"
 #include "profiler/request/trigger.h"
 
 namespace redline::cli {

@@ -1,9 +1,11 @@
-// Judges the facts: what is fine, what is not, and what cures it. Pure; all wording is here.
+// The findings: what of the facts is fine, what is not, and what to do about it, as text and JSON.
+// Pure functions: they ask the machine nothing. All wording is here, and in the files judge_*.cc.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "machine/doctor/facts.h"
 
 namespace redline::doctor {
@@ -39,5 +41,13 @@ struct Check {
 
 /// "140.4 GiB (139.7 free)", "64.0 MiB (512.0 KiB free)".
 [[nodiscard]] std::string space_text(int64_t bytes, int64_t free_bytes);
+
+/// A line or more of at most 80 columns for each check, then "N errors, N warnings".
+[[nodiscard]] std::string as_text(const std::vector<Check>& checks, const TextStyle& style);
+
+/// One object of schema redline.doctor/1: the facts, the checks, and the counts.
+[[nodiscard]] std::string as_json(const Facts& facts, const std::vector<Check>& checks);
+
+[[nodiscard]] int count(const std::vector<Check>& checks, State state);
 
 }  // namespace redline::doctor

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "machine/doctor/judge.h"
-#include "machine/doctor/print.h"
 
 namespace redline::doctor {
 

@@ -1,4 +1,4 @@
-#include "machine/doctor/print.h"
+#include "machine/doctor/judge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "machine/doctor/print.h"
+#include "machine/doctor/judge.h"
 
 namespace redline::doctor {
 

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "machine/doctor/probe.h"
-#include "machine/launch/command_output.h"
+#include "machine/launch/command.h"
 
 namespace redline::doctor {
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "machine/monitor/print.h"
+#include "machine/monitor/snapshot.h"
 
 namespace redline::monitor {
 namespace {

@@ -1,4 +1,4 @@
-#include "machine/monitor/print.h"
+#include "machine/monitor/snapshot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(MonitorText, KeepsTo80ColumnsAndToAsciiWhereAskedTo) {
 TEST(MonitorText, WithoutAGpuIsOfTheHost) {
   Snapshot snapshot = busy_machine();
   snapshot.gpus.clear();
-  EXPECT_THAT(as_text(snapshot, {}), HasSubstr("none that an NVIDIA driver tells of"));
+  EXPECT_THAT(as_text(snapshot, {}), HasSubstr("none: no NVIDIA driver shows one here"));
   snapshot.driver_error = "Driver/library version mismatch";
   EXPECT_THAT(as_text(snapshot, {}),
               HasSubstr("GPUs              Driver/library version mismatch\n"));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "machine/monitor/print.h"
+#include "machine/monitor/snapshot.h"
 
 namespace redline::monitor {
 namespace {
@@ -165,7 +165,7 @@ std::string as_text(const Snapshot& snapshot, const TextStyle& style) {
     canvas.left("GPUs", kLabel + 8).left(snapshot.driver_error, 0, Hue::kRed).end_line();
     canvas.left("", kLabel + 8).left("redline doctor says how to cure it").end_line();
   } else if (snapshot.gpus.empty()) {
-    canvas.left("GPUs", kLabel + 8).left("none that an NVIDIA driver tells of here").end_line();
+    canvas.left("GPUs", kLabel + 8).left("none: no NVIDIA driver shows one here").end_line();
   }
   if (snapshot.gpus.empty()) return canvas.take();
   canvas.end_line();

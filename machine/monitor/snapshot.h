@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "machine/nvml/gpu_reading.h"
 
 namespace redline::monitor {
@@ -63,5 +64,11 @@ class Watcher {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// At most 80 columns wide: the host, then two lines or three for each GPU.
+[[nodiscard]] std::string as_text(const Snapshot& snapshot, const TextStyle& style);
+
+/// One line of schema redline.monitor/1, with its newline.
+[[nodiscard]] std::string as_json(const Snapshot& snapshot);
 
 }  // namespace redline::monitor

@@ -146,7 +146,7 @@ std::optional<std::string> TrialRun::start() {
 
   // Orphans of the trial become children of this process, where the tree finds and reaps them.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  const auto root = start_command(start->options);
+  const auto root = start_trial(start->options);
   if (!root) return root.error();
   tree_.emplace(*root, mark_);
   guard_.emplace(*root, mark_, [step = step_] {

@@ -108,7 +108,7 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
   options.environment.emplace_back("WORLD_SIZE=2");
   options.stdout_path = folder + "/stdout";
   options.stderr_path = folder + "/stderr";
-  const auto pid = start_command(options);
+  const auto pid = start_trial(options);
   ASSERT_TRUE(pid) << pid.error();
   while (fs::file_size(options.stdout_path) == 0 && waitpid(*pid, nullptr, WNOHANG) == 0) {
     std::this_thread::yield();

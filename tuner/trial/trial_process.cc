@@ -9,25 +9,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "machine/launch/command.h"
 #include "tuner/trial/process_tree.h"
 
 namespace redline::tuner {
 
 namespace {
-
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
-bool redirect(const char* path, int flags, int target) {
-  const int file = open(path, flags, 0644);
-  return file >= 0 && dup2(file, target) >= 0 && (file == target || close(file) == 0);
-}
 
 void reset_signals() {
   sigset_t none;
@@ -53,42 +41,22 @@ bool pin_to(const std::vector<int>& cores) {
   return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-/// In the child, between fork and exec: only async-signal-safe calls. Returns on failure alone.
-void become_command(const StartOptions& options, uint64_t limit_mark, char* const* argv,
-                    char** environment) {
-  setsid();
-  mark_by_limit(limit_mark);
-  reset_signals();
-  if (!redirect("/dev/null", O_RDONLY, STDIN_FILENO) ||
-      !redirect(options.stdout_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO) ||
-      !redirect(options.stderr_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO) ||
-      !pin_to(options.cores) || !limit_data(options.data_limit_bytes)) {
-    return;
-  }
-  execvpe(argv[0], argv, environment);
-}
-
 }  // namespace
 
-tl::expected<pid_t, std::string> start_command(const StartOptions& options) {
-  const auto argv = pointers(options.argv);
-  auto environment = pointers(options.environment);
+tl::expected<pid_t, std::string> start_trial(const StartOptions& options) {
   const uint64_t limit_mark = options.mark.empty() ? 0 : limit_of(options.mark);
-  int failure[2];  // closed by a successful exec, else it carries errno
-  if (pipe2(failure, O_CLOEXEC) != 0) return tl::unexpected(std::string(std::strerror(errno)));
-  const pid_t pid = fork();
-  if (pid == 0) {
-    become_command(options, limit_mark, argv.data(), environment.data());
-    const int error = errno;
-    (void)!write(failure[1], &error, sizeof error);
-    _exit(127);
-  }
-  int error = pid < 0 ? errno : 0;
-  close(failure[1]);
-  if (pid > 0 && read(failure[0], &error, sizeof error) > 0) waitpid(pid, nullptr, 0);
-  close(failure[0]);
-  if (error == 0) return pid;
-  return tl::unexpected(options.argv[0] + ": " + std::strerror(error));
+  const auto pid = launch::start_command(options.argv, options.environment, [&] {
+    setsid();
+    mark_by_limit(limit_mark);
+    reset_signals();
+    constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
+    return launch::redirect("/dev/null", O_RDONLY, STDIN_FILENO) &&
+           launch::redirect(options.stdout_path.c_str(), kCreate, STDOUT_FILENO) &&
+           launch::redirect(options.stderr_path.c_str(), kCreate, STDERR_FILENO) &&
+           pin_to(options.cores) && limit_data(options.data_limit_bytes);
+  });
+  if (pid) return *pid;
+  return tl::unexpected(options.argv[0] + ": " + pid.error());
 }
 
 namespace {

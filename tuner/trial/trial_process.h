@@ -23,7 +23,7 @@ struct StartOptions {
 };
 
 /// The command's pid, leader of a new session. The error says why it could not be started.
-[[nodiscard]] tl::expected<pid_t, std::string> start_command(const StartOptions& options);
+[[nodiscard]] tl::expected<pid_t, std::string> start_trial(const StartOptions& options);
 
 /// A forked process that waits for this one to die without an orderly end (SIGKILL) and then ends
 /// the trial: nobody else would. Dismissed by its destructor.

@@ -1,4 +1,4 @@
-#include "machine/launch/run_command.h"
+#include "machine/launch/command.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -20,6 +20,14 @@ TEST(RunCommand, GivesTheExitStatus) {
 TEST(RunCommand, ASignalIsOneHundredTwentyEightAndItsNumber) {
   EXPECT_EQ(shell("kill -TERM $$"), 128 + SIGTERM);
   EXPECT_EQ(shell("kill -KILL $$"), 128 + SIGKILL);
+}
+
+TEST(CommandOutput, IsThatOfACommandThatSucceedsInTime) {
+  using std::chrono::minutes;
+  EXPECT_EQ(command_output({"sh", "-c", "echo words; echo noise >&2"}, minutes(1)), "words\n");
+  EXPECT_EQ(command_output({"sh", "-c", "echo words; exit 3"}, minutes(1)), std::nullopt);
+  EXPECT_EQ(command_output({"/no/such/program"}, minutes(1)), std::nullopt);
+  EXPECT_EQ(command_output({"sleep", "1000"}, std::chrono::milliseconds(1)), std::nullopt);
 }
 
 TEST(RunCommand, SaysWhyACommandCannotStart) {

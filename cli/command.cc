@@ -1,0 +1,75 @@
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "trace/read/reader.h"
+
+namespace redline::cli {
+namespace {
+
+std::atomic<bool> g_interrupted = false;  // a signal handler has nowhere else to write to
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void on_signal(int) { g_interrupted = true; }
+
+}  // namespace
+
+int write_output(const std::string& content, const std::string& path) {
+  constexpr const char* kRemedy = ". Choose another file with -o FILE";
+  if (!path.empty()) {
+    const auto written = write_file(path, content);
+    return written ? kDone : fail(written.error() + kRemedy);
+  }
+  const bool written = std::fwrite(content.data(), 1, content.size(), stdout) == content.size();
+  if (written && std::fflush(stdout) == 0) return kDone;
+  return fail(std::string("standard output: ") + std::strerror(errno) + kRemedy);
+}
+
+bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const auto files = trace::find_traces(path);
+    for (const std::string& file : files.value_or(std::vector<std::string>())) {
+      std::error_code ignored;
+      if (std::filesystem::equivalent(file, output, ignored)) return true;
+    }
+  }
+  return false;
+}
+
+const std::atomic<bool>& interrupt_flag() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+  return g_interrupted;
+}
+
+ProgressBar::ProgressBar(std::string what)
+    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) != 0) {}
+
+ProgressBar::~ProgressBar() {
+  if (percent_ >= 0) std::fputs("\r\x1b[K", stderr);
+}
+
+void ProgressBar::show(uint64_t done, uint64_t total) {
+  if (!is_terminal_ || total == 0) return;
+  constexpr int kWidth = 40;
+  const int percent = static_cast<int>(std::min(done, total) * 100 / total);
+  if (percent == percent_) return;
+  percent_ = percent;
+  const auto full = static_cast<size_t>(percent * kWidth / 100);
+  const std::string bar = std::string(full, '#') + std::string(kWidth - full, '.');
+  std::fprintf(stderr, "\r%-12s [%s] %3d %%", what_.c_str(), bar.c_str(), percent);
+  std::fflush(stderr);
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,181 @@
+#include "machine/launch/command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/file.h"
+
+namespace redline::launch {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+/// The errno that the child wrote to `pipe`; 0 where exec closed it.
+int exec_error(int pipe) {
+  int error = 0;
+  ssize_t size = 0;
+  do {
+    size = read(pipe, &error, sizeof error);
+  } while (size < 0 && errno == EINTR);
+  return size == sizeof error ? error : 0;
+}
+
+tl::unexpected<std::string> reason(int error) {
+  return tl::unexpected(std::string(std::strerror(error)));
+}
+
+constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+/// While it lives, the signals above and SIGCHLD wait for sigwaitinfo.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    // A caller that ignores SIGCHLD would have the kernel swallow the command's status.
+    struct sigaction wanted {};
+    wanted.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &wanted, &child_action_);
+    sigemptyset(&held_);
+    sigaddset(&held_, SIGCHLD);
+    for (const int signal : kPassedOn) sigaddset(&held_, signal);
+    sigprocmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignals() { restore(); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  /// Puts back what the process had; the command's process does it before it becomes the command.
+  void restore() const {
+    sigaction(SIGCHLD, &child_action_, nullptr);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+  [[nodiscard]] siginfo_t wait() const {
+    siginfo_t info{};
+    while (sigwaitinfo(&held_, &info) < 0 && errno == EINTR) {
+    }
+    return info;
+  }
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+  struct sigaction child_action_ {};
+};
+
+int exit_status(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/// Whether a process sent the signal; the terminal's own come from the kernel, to the whole group.
+bool sent_to_us_alone(const siginfo_t& info) { return info.si_code <= 0; }
+
+int wait_passing_on(pid_t child, const HeldSignals& signals) {
+  for (;;) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child) return exit_status(status);
+    const siginfo_t info = signals.wait();
+    if (info.si_signo != SIGCHLD && sent_to_us_alone(info)) kill(child, info.si_signo);
+  }
+}
+
+/// Everything up to the end of the pipe; none where that does not come before `deadline`.
+std::optional<std::string> read_until(int pipe, Clock::time_point deadline) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd waiting{pipe, POLLIN, 0};
+    const int ready = left.count() <= 0 ? 0 : poll(&waiting, 1, static_cast<int>(left.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return std::nullopt;
+    const ssize_t size = read(pipe, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(size));
+  }
+}
+
+}  // namespace
+
+bool redirect(const char* path, int flags, int target) {
+  const int file = open(path, flags, 0644);
+  return file >= 0 && dup2(file, target) >= 0 && (file == target || close(file) == 0);
+}
+
+tl::expected<pid_t, std::string> start_command(const std::vector<std::string>& command,
+                                               const std::vector<std::string>& environment,
+                                               const std::function<bool()>& prepare) {
+  const std::vector<char*> argv = pointers(command);
+  const std::vector<char*> envp = pointers(environment);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return reason(errno);
+  const FileDescriptor report(ends[0]);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (prepare()) execvpe(argv[0], argv.data(), envp.data());
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = write(ends[1], &error, sizeof error);
+    _exit(127);
+  }
+  const int fork_error = errno;
+  close(ends[1]);
+  if (child < 0) return reason(fork_error);
+  const int error = exec_error(report.get());
+  if (error == 0) return child;
+  static_cast<void>(wait_for(child));
+  return reason(error);
+}
+
+tl::expected<int, std::string> run_command(const std::vector<std::string>& command,
+                                           const Environment& environment) {
+  const HeldSignals signals;
+  const auto child = start_command(command, environment.strings(), [&] {
+    signals.restore();
+    return true;
+  });
+  if (!child) return tl::unexpected(child.error());
+  return wait_passing_on(*child, signals);
+}
+
+std::optional<std::string> command_output(const std::vector<std::string>& command,
+                                          std::chrono::milliseconds time_limit) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  const FileDescriptor pipe(ends[0]);
+  const auto child = start_command(command, Environment::current().strings(), [&] {
+    return redirect("/dev/null", O_RDONLY, STDIN_FILENO) && dup2(ends[1], STDOUT_FILENO) >= 0 &&
+           redirect("/dev/null", O_WRONLY, STDERR_FILENO);
+  });
+  close(ends[1]);
+  if (!child) return std::nullopt;
+  auto text = read_until(pipe.get(), Clock::now() + time_limit);
+  if (!text) kill(*child, SIGKILL);
+  const int status = wait_for(*child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : std::nullopt;
+}
+
+}  // namespace redline::launch

@@ -1,4 +1,6 @@
-// Values as they lie in memory, written one behind the other and read back with bounds checked.
+// Values in one buffer, one after the other, in the form that they have in memory. Only this
+// machine reads them back, from its own cache; the reader checks all bounds, as the file may be
+// damaged.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-/// Once something did not fit, ok() is false and everything is zero or empty.
+/// Once a value does not fit into what is left, ok() is false, and all values from there on are
+/// zero or empty.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : left_(bytes) {}

@@ -1,4 +1,5 @@
-// Sets of time, so that overlapping slices are never counted twice.
+// Sets of time. The busy time of a GPU is not the sum of its kernels, as kernels of two streams run
+// at the same time. So figures are made of sets of intervals, in which no moment is counted twice.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// Sorted, not empty each, neither overlapping nor touching. merge() makes one from any list; the
-/// other functions take and give such lists, in linear time.
+/// Sorted; no interval is empty, overlaps another or touches it. merge() makes such a list from any
+/// list of intervals. The other functions take and return such lists, in linear time.
 using Intervals = std::vector<Interval>;
 
 [[nodiscard]] Intervals merge(std::vector<Interval> any);
@@ -30,12 +31,13 @@ using Intervals = std::vector<Interval>;
 /// total_ns(intersect(intervals, {window})), but in logarithmic time to find the place.
 [[nodiscard]] int64_t total_within_ns(const Intervals& intervals, Interval window);
 
-/// Finds places in a list for times that mostly ascend: from one to the next in constant time.
+/// Looks up times in a list. Where each time is a little later than the one before, as in a walk
+/// over a trace, a lookup takes constant time.
 class IntervalCursor {
  public:
   explicit IntervalCursor(const Intervals& intervals) : all_(intervals), at_(intervals.begin()) {}
 
-  /// The first interval that ends behind the time.
+  /// The first interval that ends after the time.
   [[nodiscard]] Intervals::const_iterator behind(int64_t time_ns) {
     constexpr int kNear = 32;
     if (at_ != all_.begin() && std::prev(at_)->end_ns > time_ns) at_ = search(time_ns);
@@ -57,8 +59,8 @@ class IntervalCursor {
   Intervals::const_iterator at_;
 };
 
-/// intersect(within, merge(all that was added)), of which only the parts inside `within` take
-/// memory. Quick where what is added is a few sorted runs.
+/// intersect(within, merge(everything that was added)). Only what lies inside `within` takes
+/// memory. It is quickest when the intervals are added in a few sorted runs.
 class Coverage {
  public:
   /// `within` must outlive it.

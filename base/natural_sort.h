@@ -1,4 +1,5 @@
-// Sorting what is nearly sorted: a trace's events come as a few runs, each in order.
+// Sorting what is nearly sorted: a trace's events come as a few runs, each of which
+// is in order.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 
 namespace redline {
 
-/// Sorts by merging the runs that are there; linear for sorted rows, and for runs that overlap only
-/// their neighbours. Stable.
+/// A stable sort that finds the sorted runs and merges them. It takes linear time where the rows
+/// are sorted already, or where each run overlaps only its neighbours.
 template <typename Row, typename Before>
 void natural_sort(std::span<Row> rows, Before before) {
   std::vector<size_t> ends;  // of the runs

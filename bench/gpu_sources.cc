@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/monotonic_clock.h"
+#include "base/clock.h"
 #include "machine/nvml/gpu_reading.h"
 #include "profiler/c_api.h"
 #include "profiler/nccl/nccl_abi.h"

@@ -31,7 +31,7 @@ int examine(bool json) {
 
 void add_doctor(CLI::App& app, int& status) {
   auto* command = app.add_subcommand(
-      "doctor", "Check driver, CUDA, PyTorch, CUPTI and host, and how to cure what is wrong");
+      "doctor", "Check driver, CUDA, PyTorch, CUPTI and host, and say how to mend what is wrong");
   auto format = std::make_shared<std::string>("text");
   command->add_option("--format", *format, "text or json (schema redline.doctor/1)")
       ->check(CLI::IsMember({"text", "json"}))
@@ -40,8 +40,8 @@ void add_doctor(CLI::App& app, int& status) {
       "Examples:\n"
       "  redline doctor\n"
       "  REDLINE_PYTHON=~/venv/bin/python redline doctor --format json\n"
-      "It asks the Python of REDLINE_PYTHON, of the active virtual environment, of .venv here,\n"
-      "or python3.");
+      "It looks for PyTorch in the Python that REDLINE_PYTHON names; else in that of the active\n"
+      "virtual environment, of .venv in this folder, or python3.");
   command->callback([format, &status] { status = examine(*format == "json"); });
 }
 

@@ -78,9 +78,8 @@ void add_merge(CLI::App& app, int& status) {
       ->required();
   command->add_flag("--keep-clocks", options->keep_clocks, "Leave every rank's times as they are");
   command->footer(
-      "Clocks are aligned by the collectives that ranks did together, which all leave at one "
-      "time;\n"
-      "each offset is printed with its uncertainty, and stands in the file (redline_merge).\n"
+      "Clocks are aligned by the collectives of all ranks, which end at the same moment on each.\n"
+      "Every offset is printed with its uncertainty; the file has them, too (redline_merge).\n"
       "Examples:\n"
       "  redline merge traces -o all.pt.trace.json.gz\n"
       "  redline merge rank0.json rank1.json -o both.json");

@@ -110,8 +110,8 @@ void add_monitor(CLI::App& app, int& status) {
       ->option_text("SECONDS")
       ->capture_default_str();
   command->footer(
-      "Ctrl-C ends it. Without an NVIDIA driver it shows the host alone; n/a is what a GPU does\n"
-      "not tell. Traces have the same figures as counters, beside what the job does.\n"
+      "Ctrl-C ends it. Without an NVIDIA driver it shows the host alone. n/a: this GPU does not\n"
+      "report the figure. Traces have the same figures, as counters.\n"
       "Examples:\n"
       "  redline monitor\n"
       "  redline monitor --interval 5 >> monitor.log\n"

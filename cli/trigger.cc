@@ -55,7 +55,7 @@ int trigger(const TriggerOptions& options) {
   };
   const auto& interrupted = interrupt_flag();
   launch::trigger(*processes, request, say, interrupted);
-  if (interrupted) return fail("interrupted: captures that had begun are written all the same");
+  if (interrupted) return fail("interrupted: captures that have begun will still be written");
   return written == processes->size() ? kDone : kFailed;
 }
 

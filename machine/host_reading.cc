@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/monotonic_clock.h"
 #include "machine/kernel_text.h"
 #include "machine/resources.h"
 

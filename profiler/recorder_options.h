@@ -91,7 +91,7 @@ void for_each_option(Visit visit) {
                 [](double seconds) { return seconds >= 0 && seconds <= 86'400; }, "at most a day"},
       &Options::ring_seconds);
   visit(OptionRow{"slow_step", "--slow-step",
-                  "With --ring: a step of more than N times the median is slow ({}); 0: none is",
+                  "With --ring: a step longer than N times the median is slow ({}); 0: no step is",
                   "N", OptionRow::Unit::kNone, [](double times) { return times == 0 || times > 1; },
                   "above 1, or 0"},
         &Options::slow_step);

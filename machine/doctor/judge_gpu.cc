@@ -159,7 +159,7 @@ std::vector<Check> judge_visibility(const Facts& facts) {
   if (devices == 0) {
     check.state = State::kWarning;
     check.cure = variable
-                     ? "programs see no GPU: unset CUDA_VISIBLE_DEVICES, or name one that exists"
+                     ? "programs see no GPU: unset CUDA_VISIBLE_DEVICES, or name GPUs that exist"
                      : "programs see no GPU: check the permissions of /dev/nvidia*";
   }
   return {check};

@@ -1,6 +1,6 @@
 #include "machine/nvml/gpu_reading.h"
 
-#include "base/monotonic_clock.h"
+#include "base/clock.h"
 
 namespace redline::nvml {
 namespace {

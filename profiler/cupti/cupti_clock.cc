@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/monotonic_clock.h"
+#include "base/clock.h"
 #include "profiler/source/clock_pair.h"
 
 namespace redline::cupti {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/monotonic_clock.h"
+#include "base/clock.h"
 
 namespace redline::profiler {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "base/monotonic_clock.h"
+#include "base/clock.h"
 
 namespace redline::stub {
 namespace {

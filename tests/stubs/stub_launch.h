@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/monotonic_clock.h"
+#include "base/clock.h"
 #include "tests/stubs/stub_cupti.h"
 
 namespace redline::stub {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/contains.h"
 #include "base/format.h"
+#include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
 

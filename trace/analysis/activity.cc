@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/contains.h"
 #include "base/parallel.h"
+#include "base/text_search.h"
 #include "trace/analysis/communication.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/stop_watch.h"
+#include "base/clock.h"
 
 namespace redline::trace {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/stop_watch.h"
+#include "base/clock.h"
 #include "trace/analysis/breakdown.h"
 #include "trace/analysis/communication.h"
 #include "trace/analysis/critical_path.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/saturating.h"
+#include "base/statistics.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

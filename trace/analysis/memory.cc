@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/saturating.h"
+#include "base/statistics.h"
 #include "trace/read/args_scan.h"
 
 namespace redline::trace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "base/saturating.h"
+#include "base/statistics.h"
 
 namespace redline::trace {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/distribution.h"
+#include "base/statistics.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/distribution.h"
+#include "base/statistics.h"
 #include "trace/analysis/device_work.h"
 #include "trace/model/model.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "base/saturating.h"
+#include "base/statistics.h"
 #include "trace/analysis/communication.h"
 #include "trace/model/slice_view.h"
 

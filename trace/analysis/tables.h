@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/distribution.h"
+#include "base/statistics.h"
 #include "trace/analysis/device_work.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/model/model.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/byte_set.h"
+#include "base/text_search.h"
 #include "trace/emit/json_scan.h"
 #include "trace/read/simd_block.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/byte_set.h"
+#include "base/text_search.h"
 #include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
 

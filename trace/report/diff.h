@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/welch.h"
+#include "base/statistics.h"
 #include "trace/analysis/breakdown.h"
 #include "trace/model/model.h"
 #include "trace/report/report.h"

@@ -5,8 +5,8 @@
 #include <cctype>
 #include <vector>
 
-#include "base/contains.h"
 #include "base/terminal.h"
+#include "base/text_search.h"
 
 namespace redline::trace {
 namespace {

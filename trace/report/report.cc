@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <map>
 
-#include "base/stop_watch.h"
+#include "base/clock.h"
 
 namespace redline::trace {
 namespace {

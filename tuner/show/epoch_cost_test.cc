@@ -20,16 +20,16 @@ TEST(EpochCost, ALongerTimeIsWhatTheDefaultsTake) {
             "  an epoch of 50,000 samples takes 25.0 s, with the defaults 50.0 s\n");
   EXPECT_EQ(epoch_cost_text(best, 7.2, ""),
             "an epoch of 50,000 samples takes 25.0 s, with the defaults 50.0 s\n"
-            "and costs 0.0500, with the defaults 0.1000\n");
+            "and costs 0.0500, with the defaults 0.100\n");
 }
 
 TEST(EpochCost, WithoutAnEpochAMillionSamplesHaveAPrice) {
   Best best = twice_as_fast();
   EXPECT_EQ(epoch_cost_text(best, std::nullopt, ""), "");
   EXPECT_EQ(epoch_cost_text(best, 3.6, ""),
-            "a million samples cost 0.5000, with the defaults 1.00\n");
+            "a million samples cost 0.500, with the defaults 1.00\n");
   best.is_default = true;
-  EXPECT_EQ(epoch_cost_text(best, 3.6, ""), "a million samples cost 0.5000\n");
+  EXPECT_EQ(epoch_cost_text(best, 3.6, ""), "a million samples cost 0.500\n");
 }
 
 }  // namespace

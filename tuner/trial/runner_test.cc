@@ -198,7 +198,7 @@ TEST_F(RunTrial, WhatIsExpectedNotToFitIsNotStarted) {
   const TrialResult result = python("open(os.environ['REDLINE_TRIAL'] + '.ran', 'w'); train(20)");
   EXPECT_EQ(result.outcome, Outcome::kHostOom);
   EXPECT_TRUE(result.not_started);
-  EXPECT_THAT(result.message, HasSubstr("not started: needs 1073741824.0 GiB of host memory"));
+  EXPECT_THAT(result.message, HasSubstr("not started: needs 1048576.0 TiB of host memory"));
   EXPECT_TRUE(fs::is_empty(spec_.directory));
   spec_.expected_use = HostUse{.memory_bytes = 1, .shm_bytes = 1};
   EXPECT_EQ(python("train(20)").outcome, Outcome::kOk);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/monotonic_clock.h"
+#include "base/clock.h"
 
 namespace redline::tuner {
 namespace {

@@ -1,0 +1,37 @@
+// What std::string_view lacks for looking into names: whether one holds a part (C++23 brings it),
+// is one of several words, or where a character of a set stands.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace redline {
+
+/// std::string_view::contains.
+[[nodiscard]] constexpr bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+template <size_t N>
+[[nodiscard]] constexpr bool is_any(std::string_view word,
+                                    const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Which of the 256 bytes belong to a set: one load a byte, where find_first_of searches the set.
+using ByteSet = std::array<bool, 256>;
+
+[[nodiscard]] constexpr ByteSet byte_set(std::string_view members) {
+  ByteSet set{};
+  for (const char c : members) set[static_cast<uint8_t>(c)] = true;
+  return set;
+}
+
+[[nodiscard]] constexpr bool is_in(const ByteSet& set, char c) {
+  return set[static_cast<uint8_t>(c)];
+}
+
+}  // namespace redline

@@ -57,7 +57,7 @@ TEST(AdvisedKnobs, AreReadFromARealTrace) {
     if (file.path().filename().string().find("workers0") == std::string::npos) continue;
     const auto knobs = advised_knobs(file.path());
     ASSERT_TRUE(knobs) << knobs.error();
-    EXPECT_THAT(*knobs, ::testing::Contains("num_workers=0..16"));
+    EXPECT_THAT(*knobs, ::testing::Contains("num_workers=0..4"));
     return;
   }
   GTEST_SKIP() << "no trace without workers in " << shared;

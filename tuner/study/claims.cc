@@ -39,21 +39,23 @@ Claims::Claims() {
   claimer_ = fmt::format("{} {} {}", pid_namespace(), getpid(), self ? self->start : 0);
 }
 
-Result<void> Claims::add(const Database& database, int64_t trial) const {
-  return database.prepare("INSERT INTO claims VALUES (?, ?, ?)")
+Result<void> Claims::add(const Transaction& transaction, int64_t trial) const {
+  return transaction.database()
+      .prepare("INSERT INTO claims VALUES (?, ?, ?)")
       .bind(1, trial)
       .bind(2, claimer_)
       .bind(3, now_ns())
       .run();
 }
 
-Result<bool> Claims::holds(const Database& database, int64_t trial) const {
-  Statement row = database.prepare("SELECT 1 FROM claims WHERE trial=? AND claimer=?");
+Result<bool> Claims::holds(const Transaction& transaction, int64_t trial) const {
+  Statement row =
+      transaction.database().prepare("SELECT 1 FROM claims WHERE trial=? AND claimer=?");
   return row.bind(1, trial).bind(2, claimer_).step();
 }
 
-Result<void> Claims::remove(const Database& database, int64_t trial) const {
-  return database.prepare("DELETE FROM claims WHERE trial=?").bind(1, trial).run();
+Result<void> Claims::remove(const Transaction& transaction, int64_t trial) const {
+  return transaction.database().prepare("DELETE FROM claims WHERE trial=?").bind(1, trial).run();
 }
 
 Result<void> Claims::beat(const Database& database) const {
@@ -63,9 +65,9 @@ Result<void> Claims::beat(const Database& database) const {
       .run();
 }
 
-Result<std::vector<int64_t>> Claims::orphans(const Database& database) const {
+Result<std::vector<int64_t>> Claims::orphans(const Transaction& transaction) const {
   std::vector<int64_t> trials;
-  Statement row = database.prepare("SELECT trial, claimer, heartbeat_ns FROM claims");
+  Statement row = transaction.database().prepare("SELECT trial, claimer, heartbeat_ns FROM claims");
   for (;;) {
     const Result<bool> more = row.step();
     if (!more) return tl::unexpected(more.error());

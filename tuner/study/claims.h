@@ -1,7 +1,11 @@
 // Which autotune process runs which trial of a study, so that several can share it.
 //
-// A claim is a row with a heartbeat. A claimer whose process is gone loses its trials at once, one
-// that cannot be seen from here (another container) or that hangs when its heartbeat is old.
+// A claim is a row with a heartbeat. A process that is gone loses its trials at once. One that
+// cannot be seen from here (in another container) or that hangs loses them when its heartbeat is
+// old.
+//
+// Locks of the file system were rejected: one lock a trial does not say who holds it, and on NFS it
+// may outlive its holder.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +29,14 @@ class Claims {
   /// Of this process.
   Claims();
 
-  [[nodiscard]] Result<void> add(const Database& database, int64_t trial) const;
-  [[nodiscard]] Result<bool> holds(const Database& database, int64_t trial) const;
-  [[nodiscard]] Result<void> remove(const Database& database, int64_t trial) const;
-  [[nodiscard]] Result<void> beat(const Database& database) const;
-
+  /// All of them in the transaction that changes the trial, too.
+  [[nodiscard]] Result<void> add(const Transaction& transaction, int64_t trial) const;
+  [[nodiscard]] Result<bool> holds(const Transaction& transaction, int64_t trial) const;
+  [[nodiscard]] Result<void> remove(const Transaction& transaction, int64_t trial) const;
   /// Trials whose claimer is dead.
-  [[nodiscard]] Result<std::vector<int64_t>> orphans(const Database& database) const;
+  [[nodiscard]] Result<std::vector<int64_t>> orphans(const Transaction& transaction) const;
+
+  [[nodiscard]] Result<void> beat(const Database& database) const;
 
  private:
   std::string claimer_;  // "PID-NAMESPACE PID START"

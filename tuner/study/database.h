@@ -3,11 +3,13 @@
 
 #include <sqlite3.h>
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace redline::tuner {
 
@@ -68,32 +70,37 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// Holds the database for writing from begin() on; undone unless committed.
+/// Holds the database for writing; what was written is undone unless commit() is called. A function
+/// whose writes must appear together with others takes one as its argument, and writes through it.
 class Transaction {
  public:
-  explicit Transaction(const Database& database) : database_(database) {}
+  [[nodiscard]] static Result<Transaction> begin(const Database& database) {
+    if (auto begun = database.execute("BEGIN IMMEDIATE"); !begun) {
+      return tl::unexpected(begun.error());
+    }
+    return Transaction(database);
+  }
+  Transaction(Transaction&& other) noexcept : open_(std::exchange(other.open_, nullptr)) {}
   ~Transaction() {
-    if (open_) (void)database_.execute("ROLLBACK");
+    if (open_) (void)open_->execute("ROLLBACK");
   }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
-  Transaction(Transaction&&) = delete;
   Transaction& operator=(Transaction&&) = delete;
 
-  [[nodiscard]] Result<void> begin() {
-    auto begun = database_.execute("BEGIN IMMEDIATE");
-    open_ = begun.has_value();
-    return begun;
+  [[nodiscard]] const Database& database() const {
+    assert(open_);
+    return *open_;
   }
   [[nodiscard]] Result<void> commit() {
-    auto committed = database_.execute("COMMIT");
-    open_ = !committed.has_value();
+    auto committed = database().execute("COMMIT");
+    if (committed) open_ = nullptr;
     return committed;
   }
 
  private:
-  const Database& database_;
-  bool open_ = false;
+  explicit Transaction(const Database& database) : open_(&database) {}
+  const Database* open_;  // null: committed or moved from
 };
 
 }  // namespace redline::tuner

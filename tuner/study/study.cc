@@ -42,11 +42,11 @@ Result<std::vector<FinishedTrial>> Study::finished(size_t known) const {
   }
 }
 
-Result<void> Study::free_orphans() {
-  const Result<std::vector<int64_t>> orphans = claims_.orphans(database_);
+Result<void> Study::free_orphans(const Transaction& transaction) {
+  const Result<std::vector<int64_t>> orphans = claims_.orphans(transaction);
   if (!orphans) return tl::unexpected(orphans.error());
   for (const int64_t trial : *orphans) {
-    if (auto marked = mark_interrupted(trial); !marked) return marked;
+    if (auto marked = mark_interrupted(transaction, trial); !marked) return marked;
   }
   return {};
 }
@@ -65,15 +65,15 @@ Result<std::vector<RunningTrial>> Study::running() const {
   }
 }
 
-Result<int64_t> Study::insert_started(const Proposal& proposal) {
-  auto written =
-      database_.prepare("INSERT INTO trials (state, config, why) VALUES ('started', ?, ?)")
-          .bind(1, config_column(proposal.config))
-          .bind(2, proposal.why)
-          .run();
+Result<int64_t> Study::insert_started(const Transaction& transaction, const Proposal& proposal) {
+  auto written = transaction.database()
+                     .prepare("INSERT INTO trials (state, config, why) VALUES ('started', ?, ?)")
+                     .bind(1, config_column(proposal.config))
+                     .bind(2, proposal.why)
+                     .run();
   if (!written) return tl::unexpected(written.error());
   const int64_t id = database_.last_id();
-  if (auto claimed = claims_.add(database_, id); !claimed) return tl::unexpected(claimed.error());
+  if (auto claimed = claims_.add(transaction, id); !claimed) return tl::unexpected(claimed.error());
   return id;
 }
 
@@ -83,9 +83,9 @@ Result<Study::Claim> Study::claim(
   const auto error = [this](const std::string& what) {
     return tl::unexpected(fmt::format("{}: {}", path_, what));
   };
-  Transaction transaction(database_);
-  if (auto begun = transaction.begin(); !begun) return error(begun.error());
-  if (auto freed = free_orphans(); !freed) return error(freed.error());
+  auto transaction = Transaction::begin(database_);
+  if (!transaction) return error(transaction.error());
+  if (auto freed = free_orphans(*transaction); !freed) return error(freed.error());
   auto news = finished(known);
   auto runs = running();
   if (!news || !runs) return error(news ? runs.error() : news.error());
@@ -95,12 +95,12 @@ Result<Study::Claim> Study::claim(
   std::vector<Proposal> proposals;
   for (const RunningTrial& trial : claim.running) proposals.push_back(trial.proposal);
   if (const std::optional<Proposal> proposal = ask(proposals)) {
-    const Result<int64_t> id = insert_started(*proposal);
+    const Result<int64_t> id = insert_started(*transaction, *proposal);
     if (!id) return error(id.error());
     claim.mine = {*id, *proposal};
     claim.running.push_back(*claim.mine);
   }
-  if (auto committed = transaction.commit(); !committed) return error(committed.error());
+  if (auto committed = transaction->commit(); !committed) return error(committed.error());
   return claim;
 }
 
@@ -111,11 +111,11 @@ Result<void> Study::beat() {
 }
 
 Result<int64_t> Study::start(const Proposal& proposal) {
-  Transaction transaction(database_);
-  if (auto begun = transaction.begin(); !begun) return tl::unexpected(begun.error());
-  const Result<int64_t> id = insert_started(proposal);
+  auto transaction = Transaction::begin(database_);
+  if (!transaction) return tl::unexpected(transaction.error());
+  const Result<int64_t> id = insert_started(*transaction, proposal);
   if (!id) return tl::unexpected(fmt::format("{}: {}", path_, id.error()));
-  if (auto committed = transaction.commit(); !committed) return tl::unexpected(committed.error());
+  if (auto committed = transaction->commit(); !committed) return tl::unexpected(committed.error());
   return id;
 }
 
@@ -123,19 +123,21 @@ Result<void> Study::finish(int64_t id, const TrialResult& result) {
   const auto error = [this](const std::string& what) {
     return tl::unexpected(fmt::format("{}: {}", path_, what));
   };
-  Transaction transaction(database_);
-  if (auto begun = transaction.begin(); !begun) return error(begun.error());
-  const Result<bool> mine = claims_.holds(database_, id);
+  auto transaction = Transaction::begin(database_);
+  if (!transaction) return error(transaction.error());
+  const Result<bool> mine = claims_.holds(*transaction, id);
   if (!mine) return error(mine.error());
   if (!*mine) return {};
-  if (auto written = write_result(id, result); !written) return error(written.error());
-  if (auto freed = claims_.remove(database_, id); !freed) return error(freed.error());
-  if (auto committed = transaction.commit(); !committed) return error(committed.error());
+  if (auto written = write_result(*transaction, id, result); !written)
+    return error(written.error());
+  if (auto freed = claims_.remove(*transaction, id); !freed) return error(freed.error());
+  if (auto committed = transaction->commit(); !committed) return error(committed.error());
   return {};
 }
 
-Result<void> Study::write_result(int64_t id, const TrialResult& result) {
-  Statement update = database_.prepare(
+Result<void> Study::write_result(const Transaction& transaction, int64_t id,
+                                 const TrialResult& result) {
+  Statement update = transaction.database().prepare(
       "UPDATE trials SET state='finished', "
       "finish_order=(SELECT 1 + coalesce(max(finish_order), 0) FROM trials), outcome=?2, "
       "samples_per_s=?3, samples_per_s_low=?4, samples_per_s_high=?5, peak_memory_bytes=?6, "
@@ -145,21 +147,21 @@ Result<void> Study::write_result(int64_t id, const TrialResult& result) {
 }
 
 Result<void> Study::interrupt(int64_t id) {
-  Transaction transaction(database_);
-  if (auto begun = transaction.begin(); !begun) return begun;
-  const Result<bool> mine = claims_.holds(database_, id);
+  auto transaction = Transaction::begin(database_);
+  if (!transaction) return tl::unexpected(transaction.error());
+  const Result<bool> mine = claims_.holds(*transaction, id);
   if (!mine) return tl::unexpected(mine.error());
   if (!*mine) return {};
-  if (auto marked = mark_interrupted(id); !marked) return marked;
-  return transaction.commit();
+  if (auto marked = mark_interrupted(*transaction, id); !marked) return marked;
+  return transaction->commit();
 }
 
-Result<void> Study::mark_interrupted(int64_t id) {
-  auto marked =
-      database_.prepare("UPDATE trials SET state='interrupted' WHERE id=? AND state='started'")
-          .bind(1, id)
-          .run();
-  return marked ? claims_.remove(database_, id) : marked;
+Result<void> Study::mark_interrupted(const Transaction& transaction, int64_t id) {
+  auto marked = transaction.database()
+                    .prepare("UPDATE trials SET state='interrupted' WHERE id=? AND state='started'")
+                    .bind(1, id)
+                    .run();
+  return marked ? claims_.remove(transaction, id) : marked;
 }
 
 std::string Study::trials_directory() const { return tuner::trials_directory(path_); }

@@ -98,11 +98,13 @@ class Study {
   [[nodiscard]] static Result<FileLock> lock(const std::string& path, bool resume, bool& alone);
   [[nodiscard]] Result<void> share(const StudyIdentity& identity);
   [[nodiscard]] Result<void> prepare(const StudyIdentity& identity, bool resume);
-  [[nodiscard]] Result<void> free_orphans();
+  [[nodiscard]] Result<void> free_orphans(const Transaction& transaction);
   [[nodiscard]] Result<std::vector<RunningTrial>> running() const;
-  [[nodiscard]] Result<int64_t> insert_started(const Proposal& proposal);
-  [[nodiscard]] Result<void> write_result(int64_t id, const TrialResult& result);
-  [[nodiscard]] Result<void> mark_interrupted(int64_t id);
+  [[nodiscard]] Result<int64_t> insert_started(const Transaction& transaction,
+                                               const Proposal& proposal);
+  [[nodiscard]] Result<void> write_result(const Transaction& transaction, int64_t id,
+                                          const TrialResult& result);
+  [[nodiscard]] Result<void> mark_interrupted(const Transaction& transaction, int64_t id);
   [[nodiscard]] Result<void> check_version(bool& empty) const;
   [[nodiscard]] Result<void> write_identity(const StudyIdentity& identity);
   [[nodiscard]] Result<void> check_identity(const StudyIdentity& identity) const;

@@ -202,7 +202,7 @@ int run_search_command(const Options& options) {
         "allocation; they share the study",
         kUsage);
   }
-  const auto shares = split(detect_devices(), options.parallel);
+  const auto shares = split_into_shares(detect_devices(), options.parallel);
   if (!shares) return fail(shares.error(), kUsage);
   const Machine machine = machine_of(shares->front(), detect_machine());
   auto space = make_space(options.knobs, options.command, machine, options.global_batch);

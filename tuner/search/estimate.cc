@@ -1,9 +1,10 @@
 #include "tuner/search/estimate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
+
+#include "tuner/trial/measurement.h"
 
 namespace redline::tuner {
 namespace {
@@ -79,15 +80,6 @@ void add_spread_within_rounds(const History& history, RunSpread& spread) {
 
 }  // namespace
 
-double student_t(int degrees_of_freedom) {
-  static constexpr std::array<double, 31> kQuantiles = {
-      0,     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-      2.201, 2.179,  2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080,
-      2.074, 2.069,  2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  const auto index = static_cast<size_t>(std::max(degrees_of_freedom, 1));
-  return index < kQuantiles.size() ? kQuantiles[index] : kNormalQuantile;
-}
-
 RunSpread spread_between_runs(const History& history) {
   RunSpread spread;
   double squares = 0;
@@ -123,7 +115,7 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
 
   Estimate result;
   result.runs = static_cast<int>(runs.size());
-  const double between_quantile = student_t(spread.degrees_of_freedom);
+  const double between_quantile = student_t95(spread.degrees_of_freedom);
   const bool wider_between =
       spread.degrees_of_freedom > 0 && between * between_quantile > within * kNormalQuantile;
   result.step_error = within;
@@ -150,7 +142,7 @@ Ratio ratio(const Estimate& numerator, const Estimate& denominator, const RunSpr
                            denominator.quantile * denominator.relative_error);
   if (numerator.runs == denominator.runs && spread.within_round_degrees > 0) {
     const double steps = kNormalQuantile * std::hypot(numerator.step_error, denominator.step_error);
-    const double rounds = student_t(spread.within_round_degrees) * spread.within_round *
+    const double rounds = student_t95(spread.within_round_degrees) * spread.within_round *
                           std::sqrt(2.0 / numerator.runs);
     half = std::max(steps, rounds);
   }

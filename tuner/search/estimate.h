@@ -50,7 +50,4 @@ struct Ratio {
 [[nodiscard]] Ratio ratio(const Estimate& numerator, const Estimate& denominator,
                           const RunSpread& spread);
 
-/// 97.5 % quantile of Student's t.
-[[nodiscard]] double student_t(int degrees_of_freedom);
-
 }  // namespace redline::tuner

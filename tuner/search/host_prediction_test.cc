@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/tuner_values.h"
-#include "tuner/trial/host_room.h"
+#include "tuner/trial/host_memory.h"
 
 namespace redline::tuner {
 namespace {

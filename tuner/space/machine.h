@@ -1,7 +1,11 @@
-// What the machine offers, as far as it decides which knobs can matter.
+// What decides which knobs can matter and how many trials run side by side: the machine, the shares
+// of it that trials get (--parallel), and the ranks that a command starts.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <tl/expected.hpp>
+#include <vector>
 
 namespace redline::tuner {
 
@@ -13,5 +17,37 @@ struct Machine {
 
 /// `root` is where proc, sys and dev are: "" for this machine.
 [[nodiscard]] Machine detect_machine(const std::string& root = "");
+
+/// The part of the machine that a trial may use. The default is all of it.
+struct Share {
+  std::vector<std::string> gpus;  ///< for CUDA_VISIBLE_DEVICES; empty: as it is
+  std::vector<int> cores;         ///< affinity; empty: as it is
+
+  [[nodiscard]] bool whole() const { return gpus.empty() && cores.empty(); }
+  /// "GPU 0, 1; cores 0-3"
+  [[nodiscard]] std::string text() const;
+};
+
+/// What this process may use, by name and number.
+struct Devices {
+  std::vector<std::string> gpus;  ///< as CUDA_VISIBLE_DEVICES names them
+  std::vector<int> cores;
+};
+[[nodiscard]] Devices detect_devices();
+
+/// `parallel` shares of the same size, neighbouring GPUs and cores together; what is left over
+/// stays idle, so that all trials have the same. One share is the whole machine. Without a GPU the
+/// cores decide how many there can be.
+[[nodiscard]] tl::expected<std::vector<Share>, std::string> split_into_shares(
+    const Devices& devices, int parallel);
+
+/// The machine as a trial in `share` sees it.
+[[nodiscard]] Machine machine_of(const Share& share, Machine machine);
+
+/// torchrun, python -m torch.distributed.run, mpirun, mpiexec, srun and accelerate launch with
+/// their counts of processes and nodes; a plain Python script is one rank. Nothing for other
+/// commands, and where the count is a word that only the launcher understands. `gpus`: what "gpu"
+/// and "auto" mean.
+[[nodiscard]] std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus);
 
 }  // namespace redline::tuner

@@ -1,10 +1,11 @@
 #include "tuner/space/machine.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace redline::tuner {
 namespace {
@@ -22,5 +23,83 @@ TEST(Machine, CoresThatItsCgroupDoesNotGrantAreNotThere) {
   fs::remove_all(root);
 }
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Devices kCpuDevices{.gpus = {}, .cores = {0, 1, 2, 3, 8, 9, 10}};
+
+TEST(Shares, OneIsTheWholeMachine) {
+  const auto shares = split_into_shares(kCpuDevices, 1);
+  ASSERT_TRUE(shares);
+  ASSERT_EQ(shares->size(), 1);
+  EXPECT_TRUE(shares->front().whole());
+}
+
+TEST(Shares, CoresAreSplitEvenlyAndTheRestIsIdle) {
+  const auto shares = split_into_shares(kCpuDevices, 2);
+  ASSERT_TRUE(shares);
+  ASSERT_EQ(shares->size(), 2);
+  EXPECT_THAT((*shares)[0].cores, ElementsAre(0, 1, 2));
+  EXPECT_THAT((*shares)[1].cores, ElementsAre(3, 8, 9));
+  EXPECT_THAT((*shares)[1].gpus, IsEmpty());
+  EXPECT_EQ((*shares)[1].text(), "cores 3,8-9");
+  EXPECT_EQ(machine_of((*shares)[0], {.cores = 7}).cores, 3);
+}
+
+TEST(Shares, GpusDecideWhereThereAreAny) {
+  const Devices machine{.gpus = {"GPU-a", "GPU-b", "5"}, .cores = {0, 1, 2, 3}};
+  const auto shares = split_into_shares(machine, 3);
+  ASSERT_TRUE(shares);
+  EXPECT_THAT((*shares)[1].gpus, ElementsAre("GPU-b"));
+  EXPECT_THAT((*shares)[2].cores, ElementsAre(2));
+  EXPECT_EQ((*shares)[2].text(), "GPU 5, core 2");
+  EXPECT_EQ(machine_of((*shares)[2], {.gpu = true, .gpus = 3, .cores = 4}).gpus, 1);
+  EXPECT_THAT(split_into_shares(machine, 4).error(),
+              HasSubstr("3 are visible. Give at most --parallel 3"));
+}
+
+TEST(Shares, FewerCoresThanGpusAreSharedByAll) {
+  const auto shares = split_into_shares({.gpus = {"0", "1", "2"}, .cores = {0, 1}}, 3);
+  ASSERT_TRUE(shares);
+  EXPECT_THAT((*shares)[0].cores, IsEmpty());
+}
+
+TEST(Shares, MoreThanCoresIsRefused) {
+  EXPECT_THAT(split_into_shares(kCpuDevices, 8).error(),
+              HasSubstr("--parallel 8: each trial needs a core"));
+}
+
+std::optional<int> ranks(const std::string& text, int gpus = 0) {
+  std::istringstream words(text);
+  std::vector<std::string> command;
+  for (std::string word; words >> word;) command.push_back(word);
+  return ranks_of(command, gpus);
+}
+
+TEST(Ranks, OfEachLauncher) {
+  EXPECT_EQ(ranks("python train.py --nproc_per_node 8"), 1);
+  EXPECT_EQ(ranks("/usr/bin/python3 -u train.py"), 1);
+  EXPECT_EQ(ranks("torchrun train.py"), 1);
+  EXPECT_EQ(ranks("/venv/bin/torchrun --nproc_per_node 2 train.py"), 2);
+  EXPECT_EQ(ranks("torchrun --nnodes=2 --nproc-per-node=8 train.py"), 16);
+  EXPECT_EQ(ranks("python -m torch.distributed.run --standalone --nproc_per_node=4 t.py"), 4);
+  EXPECT_EQ(ranks("python -m torch.distributed.launch --nproc_per_node 4 t.py"), 4);
+  EXPECT_EQ(ranks("python -m accelerate.commands.launch --num_processes 2 t.py"), 2);
+  EXPECT_EQ(ranks("torchrun --nproc_per_node gpu train.py", 8), 8);
+  EXPECT_EQ(ranks("mpirun -np 4 ./train"), 4);
+  EXPECT_EQ(ranks("srun --ntasks=6 ./train"), 6);
+  EXPECT_EQ(ranks("accelerate launch --num_processes 2 train.py"), 2);
+}
+
+TEST(Ranks, UnknownWhereOnlyTheLauncherKnows) {
+  EXPECT_EQ(ranks("./train"), std::nullopt);
+  EXPECT_EQ(ranks("mpirun ./train"), std::nullopt);
+  EXPECT_EQ(ranks("torchrun --nproc_per_node auto train.py"), std::nullopt);
+  EXPECT_EQ(ranks("torchrun --nnodes 1:4 --nproc_per_node 2 train.py"), std::nullopt);
+  EXPECT_EQ(ranks(""), std::nullopt);
+}
+
 }  // namespace
+
 }  // namespace redline::tuner

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tuner/space/hook_knobs.h"
-#include "tuner/space/ranks.h"
+#include "tuner/space/machine.h"
 
 namespace redline::tuner {
 namespace {

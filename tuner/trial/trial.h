@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "tuner/space/config.h"
-#include "tuner/trial/share.h"
+#include "tuner/space/machine.h"
 
 namespace redline::tuner {
 

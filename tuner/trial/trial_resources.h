@@ -4,10 +4,9 @@
 #pragma once
 
 #include "machine/launch/environment.h"
-#include "tuner/trial/host_room.h"
+#include "tuner/trial/host_memory.h"
 #include "tuner/trial/machine_watch.h"
 #include "tuner/trial/measurement.h"
-#include "tuner/trial/memory_watch.h"
 #include "tuner/trial/trial_gpus.h"
 
 namespace redline::tuner {

@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 
 #include "tuner/space/config.h"
-#include "tuner/space/ranks.h"
+#include "tuner/space/machine.h"
 #include "tuner/trial/process_tree.h"
 
 namespace redline::tuner {

@@ -1,4 +1,4 @@
-#include "tuner/trial/memory_watch.h"
+#include "tuner/trial/host_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

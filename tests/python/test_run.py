@@ -57,7 +57,7 @@ def test_status_and_signals_pass_through(run, start, program, best, no_process_l
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "it is no JSON"),
+        ("{", "it is not JSON"),
         ('{"schema": "redline.report/1"}', "its schema is redline.report/1"),
         ('{"schema": "redline.config/1", "knobs": {"lr": 1}}', "knob lr has no"),
         ('{"schema": "redline.config/1", "knobs": {"amp": "int8"}}', "amp = int8 is not one of"),

@@ -119,7 +119,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   std::string objective = "throughput";
   CLI::App app(
       "Finds the fastest configuration of a training command that does not run out of "
-      "memory: each trial runs the command for a few seconds under other knobs.",
+      "memory: each trial runs the command for a few seconds with other knobs.",
       "autotune");
   format_help(app);
   app.set_version_flag("--version", "autotune " REDLINE_VERSION);
@@ -130,18 +130,18 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--budget", budget, "Time for all trials together")
       ->capture_default_str()
       ->check(checked(parse_duration));
-  app.add_option("--max-trials", options.budget.max_trials, "At most so many trials")
+  app.add_option("--max-trials", options.budget.max_trials, "The most trials to run")
       ->check(above_zero);
   app.add_option("--strategy", options.strategy, "staged, coordinate, random or grid")
       ->capture_default_str()
       ->check(CLI::IsMember({"staged", "coordinate", "random", "grid"}));
   app.add_option("--global-batch", options.global_batch,
-                 "Samples of a step over all ranks, kept by accumulation")
+                 "Samples of a step over all ranks; accumulation follows")
       ->check(above_zero);
   app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
       ->check(checked(parse_size));
   app.add_option("--parallel", options.parallel,
-                 "Trials at a time, each with its part of the GPUs or cores")
+                 "How many trials run at a time, each with a part of the GPUs or cores")
       ->capture_default_str()
       ->check(above_zero);
   app.add_option("--launcher", launcher, "local, or slurm: each trial is a job step (srun)")
@@ -150,7 +150,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--study", options.study, "The file that keeps every trial")
       ->capture_default_str();
   app.add_option("--from-trace", options.from_trace,
-                 "Turn first what the report on this trace or folder advises");
+                 "Try first what the report on this trace or folder advises");
   app.add_option("--objective", objective, "throughput, or energy: samples per joule of the GPUs")
       ->capture_default_str()
       ->check(CLI::IsMember({"throughput", "energy"}));
@@ -163,7 +163,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--cost-per-hour", options.cost_per_hour,
                  "Price of the job's machines, to say what an epoch costs")
       ->check(above_zero);
-  app.add_option("--trial-timeout", timeout, "Longest trial; default 120s, less in small budgets")
+  app.add_option("--trial-timeout", timeout,
+                 "The longest time of a trial; default 120s, less in small budgets")
       ->check(checked(parse_duration));
   app.add_option("--seed", options.seed, "For --strategy random")
       ->capture_default_str()
@@ -172,7 +173,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       });
   app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
   app.add_flag("--profile-best", options.profile_best,
-               "Then record the default and the best, and print what differs");
+               "At the end record the default and the best, print what differs");
   app.add_flag("--dry-run", options.dry_run, "Print space, plan and first command; run nothing");
   app.add_option("--format", format, "table or json (to stdout)")
       ->capture_default_str()

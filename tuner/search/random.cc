@@ -25,7 +25,7 @@ class RandomSearch final : public Strategy {
   }
 
   std::string description() const override {
-    return "random: each trial draws every knob, ranges by the logarithm";
+    return "random: each trial draws every knob anew, ranges on a logarithmic scale";
   }
 
  private:

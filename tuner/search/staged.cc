@@ -249,8 +249,9 @@ class StagedSearch final : public Strategy {
 
   std::string description() const override {
     return "staged: a good guess, batch along the memory line to the limit, workers, batch again "
-           "where they moved, then precision, layout and switches one by one, then what a model of "
-           "all trials expects most of";
+           "where they moved, then precision, layout and switches one by one, then where a model "
+           "of "
+           "all trials expects most";
   }
 
  private:

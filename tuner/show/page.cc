@@ -91,8 +91,9 @@ std::string effect_rows(const std::vector<KnobEffect>& effects) {
                         escape(effect.knob), 100 * effect.at_stake(), values);
   }
   if (rows.empty()) return "";
-  return "<p class=dim>trials that differ in this knob alone; at stake is what the worst value "
-         "that runs lacks</p>"
+  return "<p class=dim>Trials that differ in this knob alone. At stake: by how much the worst "
+         "value "
+         "that runs is slower than the best.</p>"
          "<div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
          "<th>rate by value</th></tr>" +
          rows + "</table></div>";

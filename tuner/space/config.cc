@@ -72,7 +72,7 @@ std::string knobs_json(const Config& config, const std::set<std::string>& withou
 
 tl::expected<Config, std::string> parse_config(const std::string& json_text) {
   const json file = json::parse(json_text, nullptr, false);
-  if (file.is_discarded()) return tl::unexpected(std::string("it is no JSON"));
+  if (file.is_discarded()) return tl::unexpected(std::string("it is not JSON"));
   if (!file.is_object() || !file.contains("schema")) {
     return tl::unexpected(fmt::format("it has no \"schema\": \"{}\"", kConfigSchema));
   }

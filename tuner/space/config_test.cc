@@ -20,8 +20,8 @@ TEST(ConfigFile, SaysWhatIsWrong) {
     const char* text;
     const char* error;
   } cases[] = {
-      {"", "no JSON"},
-      {"{\"schema\": \"redline.config/1\"", "no JSON"},
+      {"", "not JSON"},
+      {"{\"schema\": \"redline.config/1\"", "not JSON"},
       {"[]", "no \"schema\""},
       {R"({"knobs": {}})", "no \"schema\""},
       {R"({"schema": "redline.report/1"})", "its schema is redline.report/1"},

@@ -155,7 +155,7 @@ tl::expected<Knob, std::string> parse_knob(const std::string& text) {
       if (knob.values[i].empty()) return error(text, knob.name, "a value is empty");
       if (std::find(knob.values.begin(), knob.values.begin() + static_cast<std::ptrdiff_t>(i),
                     knob.values[i]) != knob.values.begin() + static_cast<std::ptrdiff_t>(i)) {
-        return error(text, knob.name, fmt::format("'{}' is there twice", knob.values[i]));
+        return error(text, knob.name, fmt::format("'{}' is named twice", knob.values[i]));
       }
     }
     if (knob.is_numeric()) note_bounds(knob);

@@ -37,7 +37,7 @@ TEST(Knob, ErrorsSayWhatIsWrongAndWhatWouldBeRight) {
         Row{"lr", "--knob lr: it has no values. Example: --knob lr=1,2,4"},
         Row{"lr=", "--knob lr=: a value is empty. Example: --knob lr=1,2,4"},
         Row{"lr=1,,2", "--knob lr=1,,2: a value is empty. Example: --knob lr=1,2,4"},
-        Row{"lr=1,1", "--knob lr=1,1: '1' is there twice. Example: --knob lr=1,2,4"},
+        Row{"lr=1,1", "--knob lr=1,1: '1' is named twice. Example: --knob lr=1,2,4"},
         Row{"batch_size=1..x",
             "--knob batch_size=1..x: a range is LOW..HIGH, two integers. "
             "Example: --knob batch_size=8..512"},

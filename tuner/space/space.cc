@@ -163,7 +163,7 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
     if (!knob) return tl::unexpected(knob.error());
     if (space.find(knob->name)) {
       return tl::unexpected(
-          fmt::format("--knob {}: {} is there twice. Give each knob once, with all its values",
+          fmt::format("--knob {}: {} is named twice. Give each knob once, with all its values",
                       text, knob->name));
     }
     const bool in_command = has_placeholder(command, knob->name);

@@ -50,7 +50,7 @@ TEST(Space, Errors) {
   };
   EXPECT_THAT(error({"threads=1,2"}),
               HasSubstr("nothing sets threads: the command has no {threads}"));
-  EXPECT_THAT(error({"amp=off,bf16", "amp=off"}), HasSubstr("amp is there twice"));
+  EXPECT_THAT(error({"amp=off,bf16", "amp=off"}), HasSubstr("amp is named twice"));
   EXPECT_THAT(error({"tf32=off,on"}),
               HasSubstr("nothing is left to search (tf32 left out: no GPU here)"));
 }

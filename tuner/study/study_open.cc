@@ -96,7 +96,7 @@ Result<Study> Study::open_to_read(const std::string& path) {
   if (auto known = study.check_version(empty); !known) {
     return tl::unexpected(fmt::format("{}: {}", path, known.error()));
   }
-  if (empty) return tl::unexpected(path + ": it is empty, no study");
+  if (empty) return tl::unexpected(path + ": it is empty, not a study");
   return study;
 }
 
@@ -119,7 +119,7 @@ Result<void> Study::check_version(bool& empty) const {
   if (const auto row = version.step(); !row) return tl::unexpected(row.error());
   empty = version.integer(2) == 0;
   if (!empty && version.integer(1) != kApplicationId) {
-    return tl::unexpected(std::string("a database, but no study"));
+    return tl::unexpected(std::string("a database, but not a study"));
   }
   if (!empty && version.integer(0) != kVersion) {
     return tl::unexpected(fmt::format("a study of version {}, this program reads version {}",

@@ -154,7 +154,7 @@ TEST_F(TuningOf, WhatIsNoStudyIsRefusedWithItsName) {
   ASSERT_TRUE(tuner::Database::open(path())->execute("PRAGMA user_version=7"));
   EXPECT_THAT(refusal("study.db"), HasSubstr("a study of version 7"));
   ASSERT_TRUE(tuner::Database::open(path("other.db"))->execute("CREATE TABLE slices (id)"));
-  EXPECT_THAT(refusal("other.db"), HasSubstr("a database, but no study"));
+  EXPECT_THAT(refusal("other.db"), HasSubstr("a database, but not a study"));
 
   write("trace.json", "[]");
   EXPECT_FALSE(is_study(path("trace.json")));

@@ -276,7 +276,7 @@ class PageParser(html.parser.HTMLParser):
 def test_what_is_no_study_is_said_in_one_line(run, program, tmp_path):
     (tmp_path / "text").write_text("no database, but long enough to be looked at" * 30)
     (tmp_path / "empty").touch()
-    for name, words in (("none", "No such file"), ("text", "not a database"), ("empty", "no study")):
+    for name, words in (("none", "No such file"), ("text", "not a database"), ("empty", "not a study")):
         done = run([program("autotune"), "show", name], cwd=tmp_path)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"autotune: {name}: ") and words in done.stderr

@@ -1,4 +1,4 @@
-#include "bench/bare_pass.h"
+#include "bench/limits.h"
 
 #include <simdjson.h>
 

@@ -1,4 +1,4 @@
-#include "bench/inflate_alone.h"
+#include "bench/limits.h"
 
 #include <isa-l/igzip_lib.h>
 #include <sys/mman.h>

@@ -16,9 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "bench/bare_pass.h"
-#include "bench/inflate_alone.h"
-#include "bench/peak_memory.h"
+#include "bench/limits.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 

@@ -1,4 +1,4 @@
-#include "bench/peak_memory.h"
+#include "bench/limits.h"
 
 #include <pthread.h>
 #include <unistd.h>

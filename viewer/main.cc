@@ -45,14 +45,15 @@ void add_options(CLI::App& app, Options& options) {
                  "Left edge of the view, in ns after the first event, or in unix time");
   app.add_option("--span", options.span_ns, "Width of the view in ns")->check(redline::above_zero);
   app.add_option("--select", options.select, "Select the longest slice of this name");
-  app.add_option("--find", options.find, "Search names, or with args: before it arguments");
+  app.add_option("--find", options.find, "Search for a name, or with args:TEXT for arguments");
   app.add_option("--tab", options.tab, "Show this tab: Kernels, Ranks, Find, Selection …");
   app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit");
   app.add_option("--bench-frames", options.bench_frames,
                  "Zoom and pan by a script, write frame times to this JSON file and exit");
   app.add_option("--size", options.size, "Size of the window, WIDTHxHEIGHT")->capture_default_str();
-  app.add_option("--theme", options.theme,
-                 "Not as chosen in the window, but light, dark, or as the desktop is (auto)")
+  app.add_option(
+         "--theme", options.theme,
+         "Light, dark or as the desktop (auto), instead of what was last chosen in the window")
       ->check(CLI::IsMember({"auto", "light", "dark"}));
   app.footer(
       "Examples:\n"

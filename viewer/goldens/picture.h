@@ -1,4 +1,8 @@
-// A picture against the one that is kept under its name.
+// Compares a picture with the golden that is kept under its name.
+//
+// Pixel by pixel: a test that allows for a share of differing pixels would not see a word that
+// changed. That works because everything that is drawn is fixed (font, scale, theme, platform), so
+// a picture does not depend on the machine.
 #pragma once
 
 #include <QImage>
@@ -12,8 +16,8 @@ struct Difference {
   QImage shown;  ///< the picture, pale, and in red what differs
 };
 
-/// Pixels of which a channel differs by more than two levels. All that is drawn is fixed, and every
-/// x86 instruction set blends alike; others may round otherwise, and text on a slice blends twice.
+/// Counts the pixels of which a channel differs by more than two levels. Every x86 instruction set
+/// blends alike; other processors may round otherwise, and text on a slice is blended twice.
 [[nodiscard]] Difference difference_of(const QImage& picture, const QImage& golden);
 
 /// A sentence where the picture is not as its golden. It is then in the build's folder `goldens`,

@@ -1,4 +1,5 @@
-// What lies in an area of the timeline, by name: the Selection tab.
+// What lies in an area of the timeline (some lanes over some time), summed up by name: the
+// Selection tab.
 #pragma once
 
 #include <atomic>
@@ -17,8 +18,8 @@ struct Area {
   [[nodiscard]] bool empty() const { return lanes.empty() || range.span_ns() <= 0; }
 };
 
-/// The lanes between two heights of a view that is scrolled by so much; what has gone behind the
-/// pinned tracks is not among them.
+/// The lanes between two heights of a view that is scrolled by `scroll`. Lanes that have scrolled
+/// behind the pinned tracks are not among them.
 [[nodiscard]] std::vector<LaneHit> lanes_between(const Session& session, const Layout& layout,
                                                  int top, int bottom, int scroll = 0);
 
@@ -27,9 +28,10 @@ struct AreaSummary {
   Table table;
 };
 
-/// Slices that touch the area, with their whole durations; "In the area" sums up the parts inside.
-/// Self is what no slice of the next lane of the thread covers. A row leads to its longest slice.
-/// Setting `cancel` makes it stop soon, incomplete.
+/// The slices that touch the area, by name. Durations are those of the whole slices; the column "In
+/// the area" sums up only the parts inside. Self time is what no slice of the thread's next lane
+/// covers. A row leads to its longest slice. Setting `cancel` makes it stop soon; the result is
+/// then incomplete.
 [[nodiscard]] AreaSummary summarize_area(const Session& session, const Area& area,
                                          const std::atomic<bool>* cancel = nullptr);
 

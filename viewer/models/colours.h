@@ -1,7 +1,8 @@
 // Which colour a slice has by its name, and what the colours on the screen mean.
 //
-// The names that take the most time get colours in turn, so that they differ; all others by their
-// letters, so that a name looks the same in every trace.
+// The names that take the most time get the colours in turn, so that they differ from one another.
+// There are more names than colours: all others get theirs by a hash of their letters, so that a
+// name looks the same in every trace.
 #pragma once
 
 #include <string>
@@ -24,12 +25,12 @@ class Colours {
   Colours() = default;
   Colours(const Session& session, const trace::Report& report, const DerivedTracks& derived);
 
-  /// The classes that the session has slices of.
+  /// The classes that occur in the session.
   [[nodiscard]] const std::vector<LegendEntry>& classes() const { return classes_; }
-  /// The names that take the most time, kernels and operators in turn.
+  /// The names that take the most time: a kernel, an operator, and so on in turn.
   [[nodiscard]] const std::vector<LegendEntry>& names() const { return names_; }
 
-  /// Gives what was drawn of a lane the colours of names instead of classes.
+  /// Recolours what was drawn of a lane: by name instead of by class.
   void colour_by_name(LanePixels& pixels, uint32_t trace, const trace::Trace& source,
                       const trace::Lane& lane) const;
 

@@ -1,5 +1,6 @@
-// Tracks that stand in no trace as such: what a GPU did at each moment, counters, memory, queues.
-// They come from the report, which takes longer than loading; so they join the lanes later.
+// Tracks that are computed and not in the file: what a GPU did at each moment, counters, memory,
+// queues. They come from the report, which takes longer than reading, so they are added to the
+// lanes when it is ready.
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@
 
 namespace redline::viewer {
 
-/// The overlap lane of one GPU: computing, communicating, both, copying; gaps are idle time. Times
-/// are those of the trace.
+/// What one GPU did: it computed, communicated, did both, or copied; gaps are idle time. Times are
+/// those of the trace.
 class DeviceLane {
  public:
   DeviceLane(uint32_t trace, int32_t device, const trace::DeviceTable& table, Interval window);
@@ -49,7 +50,8 @@ struct DerivedTracks {
 
 [[nodiscard]] DerivedTracks derive_tracks(const Session& session, const trace::Report& report);
 
-/// Those of a GPU join its group; those of the host make a group of their own for each trace.
+/// Tracks of a GPU are added to its group; those of the host become a group of their own, one for
+/// each trace.
 void add_derived(std::vector<TrackGroup>& groups, const Session& session,
                  const DerivedTracks& derived);
 

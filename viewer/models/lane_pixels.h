@@ -1,5 +1,6 @@
-// What one lane looks like at a zoom: the pixel columns of narrow slices, and the boxes of slices
-// wide enough to be seen one by one. Pure arithmetic; a widget turns it into colours.
+// What one lane looks like at a zoom: pixel columns where slices are narrower than two pixels, and
+// boxes for the slices that can be told apart. Arithmetic only, so it is tested without a window; a
+// painter turns it into colours.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ struct LanePixels {
   void reset(int width);
 };
 
-/// Fills `pixels` for the lane. Reading costs time by pixels, not by slices. `axis` is in the
-/// lane's own time.
+/// Fills `pixels` for the lane. The time it takes grows with the pixels, not with the slices.
+/// `axis` is in the lane's own time.
 void draw_lane(const LaneColumns& lane, const LanePyramid& pyramid, const TimeAxis& axis,
                LanePixels& pixels);
 

@@ -1,10 +1,11 @@
 // Levels of detail of one lane.
 //
-// Zoomed out, thousands of slices share a pixel, and walking them all for each frame does not reach
-// 60 frames a second. So a lane gets buckets of 2^k ns, from about 4 slices a bucket up to one
-// bucket: each holds the longest slice that touches it, that slice's class (to spare a random
-// read) and how much of the bucket is covered. A tree with a query a pixel was measured 5 times
-// slower and 20 times larger.
+// Zoomed out, thousands of slices share a pixel, and to walk all of them for each frame does not
+// reach 60 frames a second. So time is cut into buckets of 2^k ns. The finest level has about four
+// slices in a bucket, the coarsest is a single bucket. A bucket holds the longest slice that
+// touches it, that slice's class (which spares a random read) and how much of the bucket is
+// covered. A tree that is asked once for each pixel was measured too: it was 5 times slower and 20
+// times larger.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct LaneColumns {
 class LanePyramid {
  public:
   static constexpr uint32_t kNoSlice = UINT32_MAX;
-  /// A lane of fewer slices is walked at any zoom, and its pyramid is empty.
+  /// A lane with fewer slices is simply walked at any zoom; its pyramid is empty.
   static constexpr size_t kMinSlices = 128;
 
   struct Level {

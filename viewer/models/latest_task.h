@@ -1,4 +1,5 @@
-// Work beside the window, of which only the last one asked for counts.
+// Work on a thread beside the window, where only the latest request counts: a user types on before
+// a search is done, or selects another area while one is summed up.
 #pragma once
 
 #include <QObject>
@@ -16,8 +17,8 @@ class LatestTask : public QObject {
     pool_.waitForDone();
   }
 
-  /// compute(cancelled) on a thread of its own, then show(result) on the window's. What was asked
-  /// for before is cancelled and never shown.
+  /// Runs compute(cancelled) on a thread of its own, then show(result) on the window's thread. The
+  /// request before it is cancelled, and its result is never shown.
   template <typename Compute, typename Show>
   void start(Compute compute, Show show) {
     cancel();
@@ -37,12 +38,12 @@ class LatestTask : public QObject {
   void cancel() {
     if (cancelled_) cancelled_->store(true);
   }
-  /// Large things go on that thread, too: giving gigabytes back takes the system more than a frame.
+  /// Frees `thing` on that thread, too: to give gigabytes back takes longer than a frame.
   template <typename Thing>
   void let_go(std::shared_ptr<Thing> thing) {
     pool_.start([held = std::move(thing)]() mutable { held.reset(); });
   }
-  /// Until the work is done; what it gives is shown by the next round of events.
+  /// Waits until the work is done. Its result is shown in the next round of events.
   void wait() { pool_.waitForDone(); }
 
  private:

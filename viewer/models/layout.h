@@ -1,5 +1,9 @@
 // Where each process header, track and lane stands: rows from the top, in pixels. Pinned tracks
-// stand first and do not scroll.
+// come first and do not scroll.
+//
+// The left column, the lanes, the mouse and the arrows all ask this one class, so they agree on
+// every pixel. All rows are placed anew after each change: a trace has some hundred of them, and a
+// list that is never patched cannot go wrong.
 #pragma once
 
 #include <optional>
@@ -29,7 +33,7 @@ struct Row {
   bool pinned = false;
 
   [[nodiscard]] bool is_header() const { return id.track < 0; }
-  /// The top in a view that is scrolled by so much.
+  /// The top in a view that is scrolled by `scroll`.
   [[nodiscard]] int view_top(int scroll) const { return pinned ? top : top - scroll; }
 };
 
@@ -48,24 +52,25 @@ class Layout {
   static constexpr int kGraphHeight = 44;
 
   Layout() = default;
-  /// Folds what is least worth the room: always the profiler's own spans; with more than one trace
-  /// also the side threads, where all lanes would not fit into `height`.
+  /// Always folds the tracks that hold only the profiler's own spans. With more than one trace it
+  /// also folds the side threads, if otherwise not all lanes fit into `height`.
   Layout(const Session& session, int height);
-  /// Adds tracks that were not there at first.
+  /// Adds the tracks that follow from the report, which is ready later than the trace.
   void add(const Session& session, const DerivedTracks& derived);
 
   /// Folded: a header hides its tracks, a track shows its first lane only.
   void toggle(RowId row);
   void fold_all(bool folded);
-  /// Unfolds and shows what hides the slice's lane; drops a filter that does.
+  /// Makes the slice's lane visible: unfolds and shows its track, and drops a filter that hides it.
   void reveal(const Session& session, SliceRef ref);
   void set_pinned(RowId row, bool pinned);
   void hide(RowId row);
   void hide_others(RowId row);
   void show_all();
-  /// Changes places with the track (of its group) or group `by` places away; stops at the ends.
+  /// Swaps the row with the one `by` places away: a track within its group, or a whole group. At
+  /// the ends nothing moves.
   void move(RowId row, int by);
-  /// Shows only tracks that have the text in their own or their group's title or note.
+  /// Shows only the tracks whose title or note, or whose group's, contains the text.
   void set_filter(const std::string& text);
 
   [[nodiscard]] const Arrangement& arrangement() const { return arrangement_; }
@@ -80,7 +85,7 @@ class Layout {
   [[nodiscard]] const std::string& filter() const { return filter_; }
   [[nodiscard]] int height() const { return height_; }
   [[nodiscard]] int pinned_height() const { return pinned_height_; }
-  /// From a view that is scrolled by so much to the layout.
+  /// From a height in a view that is scrolled by `scroll` to a height in the layout.
   [[nodiscard]] int content_y(int y, int scroll) const {
     return y < pinned_height_ ? y : y + scroll;
   }
@@ -103,7 +108,7 @@ class Layout {
 
   std::vector<TrackGroup> groups_;
   Arrangement arrangement_;
-  bool is_arranged_ = false;  ///< by arrange(): it says what is folded
+  bool is_arranged_ = false;  ///< arrange() was called: it says what is folded
   std::string filter_;
   std::vector<Row> rows_;
   int height_ = 0;

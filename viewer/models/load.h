@@ -33,21 +33,21 @@ struct LoadedSession {
     const std::vector<std::string>& before, const std::vector<std::string>& after,
     const trace::ReadOptions& options = {});
 
-/// When the beginnings of files are worth a look before all is read.
+/// When to show the beginnings of the files before all is read.
 struct FirstLook {
-  uint64_t least_bytes = uint64_t{256} << 20;  ///< of text in all files: less is read at once
-  uint64_t share = 32;  ///< a look takes that part of the whole: it costs 3 % of the time
+  uint64_t least_bytes = uint64_t{256} << 20;  ///< of text in all files; less is read as a whole
+  uint64_t share = 32;  ///< one part in so many is read first: it costs 3 % of the time
   uint64_t most_bytes = uint64_t{64} << 20;
 };
 
-/// The first lanes of what takes long to read, whether one run or two; none where it does not.
+/// The first lanes of files that take long to read, of one run or two; none where the files do not.
 [[nodiscard]] std::optional<LoadedSession> load_beginning(const std::vector<std::string>& before,
                                                           const std::vector<std::string>& paths,
                                                           const FirstLook& look,
                                                           trace::ReadOptions options = {});
 
-/// What the panes and tables show, and the tracks that follow from it. Takes its own time, so it
-/// comes after loading.
+/// What the panes and tables show, and the tracks that follow from it. It takes longer than
+/// reading, so it is computed when the lanes are already shown.
 struct AnalysedSession {
   std::shared_ptr<const trace::Report> report;  ///< of a comparison: on the run after
   std::shared_ptr<const DerivedTracks> derived;
@@ -56,7 +56,7 @@ struct AnalysedSession {
   std::shared_ptr<const trace::Diff> diff;  ///< null but for a comparison
 };
 
-/// Incomplete where `cancel` was set meanwhile.
+/// Setting `cancel` makes it stop soon; the result is then incomplete.
 [[nodiscard]] AnalysedSession analyse_session(const Session& session,
                                               const std::atomic<bool>* cancel = nullptr);
 

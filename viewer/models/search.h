@@ -1,9 +1,10 @@
-// Finding slices by name or category, or with "args:" before the text by their arguments.
+// Finding slices by name or category, or, with "args:" before the text, by their arguments.
 //
-// A trace of ten million slices has some hundred names: so the text is matched once a name, and one
-// scan of the name column (2 ns a slice) counts the hits block by block. By these counts next,
-// previous and the place of a hit skip what has none: they take a millisecond, whatever the size.
-// Arguments are text in the file: to find them all of it is read, on a thread beside the window.
+// A trace of ten million slices has some hundred names. So the text is compared once with each
+// name, and one scan of the name column (2 ns a slice) counts the hits in each block of slices.
+// With these counts a step to the next or previous hit skips the blocks that have none: it takes a
+// millisecond in a trace of any size. Arguments are not in columns but in the file's text, and all
+// of that must be read; a thread beside the window does it.
 #pragma once
 
 #include <array>
@@ -20,10 +21,10 @@ namespace redline::viewer {
 /// Which slices of each trace are hits.
 using HitBits = std::vector<std::vector<bool>>;
 
-/// What stands behind "args:"; none where the text asks for names.
+/// The text behind "args:"; none where the text does not begin with that.
 [[nodiscard]] std::optional<std::string> args_part(const std::string& text);
-/// Slices whose arguments have `part` in them, names and values. Setting `cancel` makes it stop
-/// soon, incomplete.
+/// Slices whose arguments (names and values) contain `part`. Setting `cancel` makes it stop soon;
+/// the result is then incomplete.
 [[nodiscard]] HitBits find_in_args(const Session& session, const std::string& part,
                                    const std::atomic<bool>* cancel = nullptr);
 
@@ -31,12 +32,12 @@ class Search {
  public:
   Search() = default;
   /// Letters match without regard to case (ASCII). An empty text finds nothing.
-  /// Setting `cancel` makes it stop soon; it stays pending then.
+  /// Setting `cancel` makes it stop soon; the search is then still pending.
   Search(const Session& session, const std::string& text,
          const std::atomic<bool>* cancel = nullptr);
   /// What a search of arguments has found.
   Search(const Session& session, const std::string& text, HitBits hits);
-  /// What is being searched for: finds nothing yet.
+  /// A search that has only begun: it has its text and finds nothing yet.
   [[nodiscard]] static Search pending(const std::string& text);
 
   [[nodiscard]] const std::string& text() const { return text_; }

@@ -1,4 +1,5 @@
-// A table as values: what a view shows, sorts and exports. All tables of the window are made of it.
+// A table as values with units: what a view shows, sorts and exports. Every table of the window is
+// one of these; sorting and export need the numbers, so they are turned into text only when shown.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ enum class Unit : uint8_t {
   kBytes,
   kBytesPerSecond,
   kShare,
-  kChange,  ///< of a duration: its sign says in which direction
+  kChange,  ///< of a duration; the sign says in which direction
   kChangeShare,
   kTime,
   kRate
@@ -26,7 +27,7 @@ enum class Unit : uint8_t {
 struct TableColumn {
   std::string title;
   Unit unit = Unit::kText;
-  std::string meaning = {};  ///< where the title alone may not say it
+  std::string meaning = {};  ///< for the tooltip, where the title may not be enough
 };
 
 /// Text, a number, or (as constructed) not applicable.
@@ -57,8 +58,8 @@ class TableValue {
 
 struct TableRow {
   std::vector<TableValue> values;  ///< one a column
-  SliceRef slice;                  ///< that the row is about; else its name finds one
-  std::string name;                ///< of slices, or a trial's number; empty: it leads nowhere
+  SliceRef slice;                  ///< the one that a click leads to; none: `name` says which
+  std::string name;  ///< a slice's name or a trial's number; empty: a click leads nowhere
 };
 
 struct Table {

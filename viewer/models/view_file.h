@@ -1,5 +1,5 @@
-// What a user has made of a trace's timeline, beside the trace: NAME.view, to come back to or to
-// hand on.
+// What a user has set up on a trace's timeline (zoom, tracks, marks), saved beside the trace as
+// NAME.view: to come back to, or to give to somebody together with the trace.
 #pragma once
 
 #include <optional>
@@ -37,17 +37,17 @@ struct SavedView {
 
 /// The unix time of the axis' 0; none where traces do not stand on one clock.
 [[nodiscard]] std::optional<int64_t> origin_of(const Session& session);
-/// The same with its times moved by so much.
+/// The view with all its times moved by `by_ns`.
 [[nodiscard]] SavedView moved(SavedView view, int64_t by_ns);
 
 [[nodiscard]] std::string view_json(const SavedView& view);  ///< schema "redline.view/1"
-/// The error is a sentence. What a newer version added is left out.
+/// The error is a sentence for the user. Keys that this version does not know are ignored.
 [[nodiscard]] tl::expected<SavedView, std::string> parse_view(const std::string& json);
 
 /// None where there is no such file.
 [[nodiscard]] tl::expected<std::optional<SavedView>, std::string> read_view(
     const std::string& path);
-/// A sentence where it cannot be written; the old file stays as it was then.
+/// A sentence where it cannot be written; the old file is then left as it was.
 [[nodiscard]] std::optional<std::string> write_view(const std::string& path, const SavedView& view);
 
 }  // namespace redline::viewer

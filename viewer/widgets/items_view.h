@@ -1,5 +1,6 @@
-// A picture of things: points, bars, names. A click chooses one; with the keyboard's focus the
-// arrows walk them, Enter chooses, and who cannot see them hears their words.
+// A painted set of items that can be chosen: points of a chart, bars, names of the legend. A click
+// chooses one. With the keyboard's focus the arrow keys walk from item to item and Enter chooses. A
+// screen reader finds them as a list: without this base a painted widget would be silent to it.
 #pragma once
 
 #include <QWidget>
@@ -29,7 +30,7 @@ class ItemsView : public QWidget {
   [[nodiscard]] virtual int item_after(int item, int key) const;
   /// Where the keys begin.
   [[nodiscard]] virtual int first_item() const { return 0; }
-  /// Others are there now: the keys begin anew.
+  /// To be called when the items change: the keys begin at the first item again.
   void forget_current();
   /// Around the current item, while the keys are here.
   void paint_focus(QPainter& painter, const QColor& colour) const;

@@ -21,12 +21,12 @@ class LanesSurface {
   [[nodiscard]] int width() const { return size_.width(); }
   [[nodiscard]] int height() const { return size_.height(); }
 
-  /// From here on only what lies below `top` is painted.
+  /// What is painted after this call is cut off above `top`.
   virtual void clip_above(int top) = 0;
   virtual void fill(const QRect& rect, const QColor& colour) = 0;
-  /// The same line of pixels, as wide as the surface, in each row from `top` to above `bottom`.
+  /// Copies one line of pixels, as wide as the surface, into each row from `top` to above `bottom`.
   virtual void lines(int top, int bottom, std::span<const uint32_t> line) = 0;
-  /// `text` in this colour, or the picture that stands for it, cut to its width.
+  /// `picture` shows `text` in this colour, cut to the picture's width.
   virtual void label(QPoint at, const QImage& picture, std::string_view text,
                      const QColor& colour) = 0;
 

@@ -1,4 +1,6 @@
-// Reads traces on a thread of its own; says how far it is, can be cancelled.
+// Reads traces on a thread of its own, says how far it is, and can be cancelled. The window never
+// waits for it: a load that was cancelled or replaced ends by itself, and what it still emits is
+// dropped by its number.
 #pragma once
 
 #include <QObject>
@@ -22,9 +24,9 @@ class Loader : public QObject {
 
   /// Ends a load that still runs, then starts this one. With a run `before` it is a comparison.
   void start(std::vector<std::string> paths, std::vector<std::string> before = {});
-  /// Nothing more is told of the load; its thread ends by itself soon, the window does not wait.
+  /// No more signals come from the load; its thread ends by itself soon.
   void cancel();
-  /// analysed() of what was loaded before, where that was cut off by another load.
+  /// Emits analysed() for a session whose analysis another load has cut off.
   void analyse(const std::shared_ptr<const Session>& session);
   void set_first_look(const FirstLook& look) { first_look_ = look; }
 

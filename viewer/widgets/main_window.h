@@ -1,4 +1,9 @@
 // The window: top bar, timeline with tables under it, panes at the right, status line.
+//
+// It builds the parts and connects them. What they show is in ViewState; what they compute is in
+// models/. Four sources: main_window_build.cc (the parts and where they stand),
+// main_window_files.cc (what is read and written), main_window_loads.cc (a load from its start to
+// its end), and the rest.
 #pragma once
 
 #include <QLabel>
@@ -38,21 +43,22 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] SearchField& search_field() { return *search_; }
   [[nodiscard]] Loader& loader() { return loader_; }
 
-  /// All of the window at once; that of the desktop is followed from then on.
+  /// Changes the whole window at once. kDesktop: from then on it follows the desktop's theme.
   void set_theme(ThemeChoice choice);
 
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
   /// Both runs on aligned steps, with what became faster or slower.
   void compare(const std::vector<std::string>& before, const std::vector<std::string>& after);
-  /// Of the first lanes, or of all: then what the user made of the first lanes stays.
+  /// Shows the first lanes, or later all of them; zoom and marks that the user made in between
+  /// stay.
   void show_session(const LoadedSession& loaded);
   void show_analysis(const AnalysedSession& analysed);
   void show_tuning(const Tuning& tuning);
   void show_error(const QString& sentence);
-  /// The table that is shown, or the picture. A sentence where it cannot be written.
+  /// Writes the table that is shown, or a picture of the window. A sentence where that fails.
   [[nodiscard]] std::optional<std::string> export_to(const std::string& path, ExportKind kind);
-  /// Of the tables or of the panes, whatever the case of the letters; false: none has this title.
+  /// Shows the table or pane of this title, in letters of any case; false: there is none.
   bool show_tab(const QString& title);
   [[nodiscard]] QStringList tab_titles() const;
   void save_view();
@@ -96,9 +102,10 @@ class MainWindow : public QMainWindow {
   void show_title(const QString& name);
   void choose_export(const QString& suffix, ExportKind kind);
   void restore_view();
-  /// What the user has made of the first lanes, on the session's axis; none where that is nothing.
+  /// What the user has changed while only the first lanes were shown, on the session's axis; none
+  /// where nothing was changed.
   [[nodiscard]] std::optional<SavedView> view_of_first_lanes(const Session& session) const;
-  /// What was made of the first lanes joins what was saved.
+  /// Adds what the user changed on the first lanes to the view that was saved beside the trace.
   void take_over(const SavedView& made, const SavedView& first);
   [[nodiscard]] QString status_of(const LoadedSession& loaded) const;
   void say(const QString& sentence);
@@ -116,7 +123,7 @@ class MainWindow : public QMainWindow {
   static constexpr int kTimelinePage = 1;
   static constexpr int kTuningPage = 2;
 
-  /// What was last read to its end: a load that is cancelled gives way to it again.
+  /// What was last read to its end: it is shown again when a later load is cancelled.
   struct Opened {
     std::vector<std::string> paths;
     std::vector<std::string> before;

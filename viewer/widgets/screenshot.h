@@ -1,4 +1,4 @@
-// What the command line does to a window: sets the view, takes a picture.
+// What the command line does to a window: it sets the view and takes a picture.
 #pragma once
 
 #include <QSize>
@@ -21,8 +21,8 @@ struct View {
 /// A sentence where it cannot be done: the name is not in the trace, or there is no such tab.
 [[nodiscard]] std::optional<std::string> apply_view(MainWindow& window, const View& view);
 
-/// Once what is loaded next is there; its tab, once that is summed up. What cannot be done is said
-/// on the standard error.
+/// Applies the view to what is loaded next: the place as soon as it is loaded, the tab as soon as
+/// its report is ready. What cannot be done is printed to the standard error.
 void apply_to_first(MainWindow& window, const View& view);
 
 [[nodiscard]] std::optional<std::string> save_screenshot(MainWindow& window,

@@ -1,5 +1,6 @@
-// The tables under the timeline. A click on a row finds its slice in the lanes; where it stands for
-// all of a name, the longest one, and the name becomes the search, so that Enter goes on.
+// The tables under the timeline. A click on a row goes to its slice in the lanes. Where a row
+// stands for all slices of a name, the click goes to the longest of them and searches for the name,
+// so that Enter in the search field goes on to the next.
 #pragma once
 
 #include <QTabWidget>

@@ -1,4 +1,6 @@
-// The colours and fonts of the window, light and dark. Colours mean classes, never decoration.
+// The colours and fonts of the window, light and dark. A colour always means something (a class of
+// slices, a selection); none is decoration. A test measures that the colour-blind can tell the
+// classes apart in both themes.
 #pragma once
 
 #include <QColor>

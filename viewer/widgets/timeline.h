@@ -1,4 +1,5 @@
-// Tracks, overview, ruler, lanes and scroll bar together, and the keys that move them.
+// The left column, the strip of the whole recording, the ruler, the lanes and the scroll bar
+// together, and the keys that move them.
 #pragma once
 
 #include <QLabel>

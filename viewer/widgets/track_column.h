@@ -1,6 +1,7 @@
-// The left column: ranks and processes, threads and streams. Names stay in sight while their tracks
-// are. A click on a row with a triangle folds, the pin keeps a track on top, the right button has
-// the rest. With the keyboard's focus: arrows, Enter, P and the menu key.
+// The left column: ranks and processes, threads and streams. The name of a process stays in sight
+// as long as one of its tracks is. A click on a row with a triangle folds it, a click on the pin
+// keeps a track on top, the right button opens a menu with the rest. With the keyboard's focus the
+// arrows choose a row, Enter folds, P pins and the menu key opens the menu.
 #pragma once
 
 #include <QWidget>

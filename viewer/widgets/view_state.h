@@ -1,5 +1,6 @@
-// What the window shows: one session, the visible times, the scroll, the selection. The widgets
-// read it and repaint on its signals; input goes to it. So every part agrees on every pixel.
+// What the window shows: one session, the visible times, the scroll, the selection. All input goes
+// to this object; the widgets read it and repaint on its signals. No widget keeps a copy, so the
+// lanes, the ruler, the tracks and the tables cannot disagree.
 #pragma once
 
 #include <QObject>
@@ -25,7 +26,7 @@ class ViewState : public QObject {
  public:
   explicit ViewState(const Theme& theme, QObject* parent = nullptr);
 
-  /// Stays where it is when another one is chosen: widgets may hold on to it.
+  /// The reference stays valid when another theme is chosen: widgets may keep it.
   [[nodiscard]] const Theme& theme() const { return theme_; }
   [[nodiscard]] const Session& session() const { return *session_; }
   [[nodiscard]] const std::shared_ptr<const Session>& shared_session() const { return session_; }
@@ -57,7 +58,7 @@ class ViewState : public QObject {
   void pan(double pixels);
   void fit();            ///< everything
   void fit_selection();  ///< the selected slice with some room, else everything
-  /// Changes the layout by one of its own functions, and tells all who show it.
+  /// The only way to change the layout: calls change(layout) and tells all who show it.
   template <typename Change>
   void rearrange(const Change& change) {
     change(layout_);
@@ -70,31 +71,32 @@ class ViewState : public QObject {
   void select(SliceRef ref);
   /// Selects and moves the view there; zooms where the slice would be too small or too large.
   void go_to(SliceRef ref);
-  /// Makes the name the search, and goes to the longest slice of it; of two runs to both. Among
-  /// many slices that is known later.
+  /// Searches for the name and goes to its longest slice (of two runs: shows it in both). In a
+  /// large trace the slice is known, and gone to, a moment later.
   void go_to_name(const QString& name);
   void set_hover(SliceRef ref);
-  /// From one corner of the view to the other: x in pixels, y as in the view.
+  /// From one corner to the other, in pixels of the view.
   void select_area(QPointF from, QPointF to);
   /// The time of the selected slice (else all of the view) in all lanes.
   void select_area_of_slice();
   void drop_area();
   /// Some time in all lanes.
   void select_time(TimeRange range);
-  /// Sets a mark; one at that very time is replaced.
+  /// Sets a mark; it replaces one at exactly that time.
   void set_mark(int64_t time_ns, const std::string& note);
   void remove_mark(int64_t time_ns);
-  /// Null where there is none at that very time.
+  /// Null where there is none at exactly that time.
   [[nodiscard]] const Mark* mark_at(int64_t time_ns) const;
   [[nodiscard]] SavedView saved_view() const;
   void restore(const SavedView& view);
   /// To the slice that the selected one follows from (-1) or leads to (1).
   void follow_link(int direction);
 
-  /// Of many slices, and of arguments ("args:text"), what is found is known later: search_changed()
-  /// comes twice then. A step to the next or the previous hit is made as soon as they are known.
+  /// In a large trace, and for arguments ("args:text"), the hits are known only later; then
+  /// search_changed() is emitted twice. A step to the next or previous hit that was asked for
+  /// meanwhile is made as soon as they are known.
   void find(const QString& text);
-  /// A search of so many events takes less than a frame.
+  /// Traces of at most so many events are searched at once: it takes less than a frame.
   void set_searched_at_once(uint64_t events) { searched_at_once_ = events; }
   /// Puts another session of the same traces in place of this one, their times moved.
   void replace(std::shared_ptr<const Session> session, const AnalysedSession& analysed);
@@ -141,7 +143,7 @@ class ViewState : public QObject {
   TimeAxis axis_;
   int height_ = 1;
   int scroll_ = 0;
-  int wanted_scroll_ = 0;  ///< of a restored view: may lie beyond the end until add() has come
+  int wanted_scroll_ = 0;  ///< of a restored view; may lie beyond the end until add() is called
   SliceRef selection_;
   std::vector<Link> links_;
   std::shared_ptr<const CollectiveLinks> collectives_;

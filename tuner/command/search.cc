@@ -14,7 +14,6 @@
 #include "base/terminal.h"
 #include "tuner/command/command_line.h"
 #include "tuner/command/traces.h"
-#include "tuner/show/live_line.h"
 #include "tuner/show/table.h"
 #include "tuner/study/run_study.h"
 #include "tuner/trial/slurm.h"

@@ -1,4 +1,4 @@
-#include "tuner/show/live_line.h"
+#include "tuner/show/table.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

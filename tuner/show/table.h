@@ -1,11 +1,15 @@
-// What people see of a study: the head, one line a trial, and what came of it. 80 columns.
+// What people see while a study runs: the head, one line a trial, what came of it, and on a
+// terminal a line about the trials that run now. 80 columns, so that it can be pasted anywhere.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <string>
 
 #include "base/terminal.h"
 #include "tuner/show/study_texts.h"
 #include "tuner/space/space.h"
+#include "tuner/trial/trial.h"
 
 namespace redline::tuner {
 
@@ -36,6 +40,31 @@ class Table {
   TextStyle style_;
   Objective objective_;
   std::vector<Column> columns_;
+};
+
+/// One line under the table that says what the running trials do; shown on a terminal only.
+class LiveLine {
+ public:
+  /// Writes to stderr, where that is a terminal.
+  LiveLine();
+
+  void start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left);
+  void show(int64_t id, const TrialProgress& progress);
+  void finish(int64_t id) { running_.erase(id); }
+  void clear();
+
+ private:
+  struct Running {
+    std::string what;
+    std::chrono::steady_clock::time_point began;
+    TrialProgress progress;
+  };
+  [[nodiscard]] std::string text() const;
+
+  bool on_;
+  TextStyle style_;
+  std::map<int64_t, Running> running_;  // by trial
+  std::chrono::steady_clock::time_point ends_;
 };
 
 }  // namespace redline::tuner

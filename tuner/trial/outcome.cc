@@ -1,4 +1,4 @@
-#include "tuner/trial/outcome.h"
+#include "tuner/trial/trial_end.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>

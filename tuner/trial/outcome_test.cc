@@ -1,4 +1,4 @@
-#include "tuner/trial/outcome.h"
+#include "tuner/trial/trial_end.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

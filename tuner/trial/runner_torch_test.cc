@@ -14,7 +14,6 @@
 
 #include "tuner/trial/trial.h"
 #include "tuner/trial/trial_files.h"
-#include "tuner/trial/trial_process.h"
 #include "tuner/trial/trial_start.h"
 
 namespace redline::tuner {

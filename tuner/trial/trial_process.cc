@@ -1,4 +1,4 @@
-#include "tuner/trial/trial_process.h"
+#include "tuner/trial/trial_start.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,5 +1,9 @@
-// What the kernel tells of this process and its machine at one moment. Numbers that it does not
-// tell, or not here, are absent: containers hide some of these files.
+// What this process and its machine do at one moment, as the kernel reports it. Most figures are
+// counters that only grow, so load and rates come from two readings.
+//
+// The recorder takes a reading up to 100 times a second beside the training, so a reading opens
+// four files and starts no process. A figure that the kernel does not report is absent and never 0:
+// containers hide some of the files.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +32,8 @@ struct WorkerTime {
   int64_t cpu_ns = 0;  ///< since it started
 };
 
-/// All but the sizes are counted up from the start of machine or process.
+/// Sizes are those of this moment; all other figures are counted from the start of the machine or
+/// of the process.
 struct HostReading {
   int64_t time_ns = 0;                   ///< monotonic_ns()
   std::optional<CoreTime> machine = {};  ///< all cores together
@@ -42,7 +47,7 @@ struct HostReading {
   std::vector<WorkerTime> workers = {};  ///< DataLoader workers of this process
 };
 
-/// Of the whole machine; what is read and written is counted up since it started.
+/// Of the whole machine. Bytes read and written are counted from its start.
 struct MachineReading {
   std::optional<int64_t> memory_bytes = {};
   std::optional<int64_t> memory_available_bytes = {};
@@ -59,7 +64,8 @@ class HostReader {
 
   [[nodiscard]] HostReading read();
   [[nodiscard]] MachineReading read_machine() const;
-  /// Looks for workers that were started since; read() follows those it knows.
+  /// Finds the DataLoader workers of this process; read() reports on those found last. It looks at
+  /// every thread and child of the process, so it costs more than a reading.
   void find_workers();
 
  private:
@@ -72,7 +78,8 @@ class HostReader {
   std::vector<pid_t> workers_;
 };
 
-/// "0-2,5" of /proc/self/status: whether it holds `core`. Any, where there is no list.
+/// Whether a list such as "0-2,5", of /proc/self/status, contains `core`. An empty list contains
+/// all.
 [[nodiscard]] bool list_holds(std::string_view list, int core);
 
 }  // namespace redline::machine

@@ -1,8 +1,8 @@
 // What the doctor finds out about a machine, as plain values.
 //
-// Probing (which needs the machine) fills these; judging (judge.h) only reads them, so that every
-// judgement can be tested on a machine that has none of the parts. What is not there is an empty
-// optional, never a zero. Sizes are bytes.
+// probe.h fills them, which needs the machine. judge.h only reads them, so that every judgement can
+// be tested on a machine without a GPU. What is not there is an empty optional, never a zero. Sizes
+// are in bytes.
 #pragma once
 
 #include <compare>

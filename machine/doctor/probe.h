@@ -1,4 +1,4 @@
-// Finds out the facts about a machine. No probe fails: what cannot be found out is absent.
+// Collects the facts about a machine. No probe fails: what it cannot find out is absent.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,9 @@
-// The environment of a training command that Redline starts: ours plus the start-up hook.
+// The environment of a training command that Redline starts: that of this process, and the start-up
+// hook.
 //
-// The hook must reach every rank through torchrun, shells and `python -m`, so it travels in the
-// environment: PYTHONPATH leads Python to redline/startup/sitecustomize.py, LD_PRELOAD brings
-// libredline.so into LibTorch programs.
+// Between the command and its ranks there may be torchrun, shells and `python -m`. Only environment
+// variables get through all of them: PYTHONPATH makes Python run redline/startup/sitecustomize.py,
+// and LD_PRELOAD loads libredline.so into LibTorch programs.
 #pragma once
 
 #include <map>
@@ -24,8 +25,8 @@ class Environment {
   /// Puts `entry` first in a colon-separated list such as PYTHONPATH, once.
   void prepend(const std::string& name, const std::string& entry);
 
-  /// Makes Python processes below load redline/startup/sitecustomize.py, which does what the
-  /// REDLINE_* variables ask for. False where the Python files were not found.
+  /// Makes every Python process below the command run redline/startup/sitecustomize.py, which does
+  /// what the REDLINE_* variables ask for. False where the Python files were not found.
   [[nodiscard]] bool add_python_startup();
 
   [[nodiscard]] auto begin() const { return values_.begin(); }

@@ -1,5 +1,5 @@
-// What a machine and its GPUs do right now: readings, and what happened since those before. What
-// is not told is absent.
+// What this machine and its GPUs do right now, and how `redline monitor` shows it. A figure that
+// kernel or driver do not report is absent.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct Snapshot {
   int64_t interval_ns = 0;  ///< that rates are of
   Host host = {};
   std::string driver = {};        ///< version; "" where there is none
-  std::string driver_error = {};  ///< why its GPUs are not seen; "" where there is nothing to say
+  std::string driver_error = {};  ///< why NVML does not start; "" where it does or is not there
   std::vector<Gpu> gpus = {};
 };
 
@@ -57,7 +57,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  /// Rates are of the time since the last one, or since the watcher was made.
+  /// Rates are means since the last call, or since the watcher was made.
   [[nodiscard]] Snapshot look();
 
  private:

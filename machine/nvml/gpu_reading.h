@@ -1,5 +1,6 @@
-// What NVML tells of one GPU at one moment. What it does not tell, or not to us (an older driver or
-// GPU, a part of a GPU, no permission), is absent.
+// What one GPU does at one moment, as NVML reports it. A figure that NVML does not report is absent
+// and never 0: an older driver or GPU may not know it, a MIG instance does not have it, or this
+// user has no permission.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 namespace redline::nvml {
 
 struct GpuReading {
-  int64_t time_ns = 0;              ///< of CLOCK_MONOTONIC
-  bool is_lost = false;             ///< fell off the bus: it tells nothing any more
-  uint64_t failures = 0;            ///< calls that failed though this GPU has answered them before
-  std::optional<double> busy = {};  ///< 0..1 of the last sample period: a kernel ran
+  int64_t time_ns = 0;                     ///< of CLOCK_MONOTONIC
+  bool is_lost = false;                    ///< fell off the bus: it tells nothing any more
+  uint64_t failures = 0;                   ///< failed calls that this GPU has answered before
+  std::optional<double> busy = {};         ///< 0..1 of the last sample period: a kernel ran
   std::optional<double> memory_busy = {};  ///< 0..1: its memory was read or written
   std::optional<int64_t> memory_bytes = {};
   std::optional<int64_t> memory_used_bytes = {};
@@ -32,7 +33,7 @@ struct GpuReading {
   std::optional<uint64_t> pcie_sent_bytes = {};
   std::optional<uint64_t> nvlink_received_bytes = {};
   std::optional<uint64_t> nvlink_sent_bytes = {};
-  // A second; where the above are not told.
+  // Bytes a second, where the counters above are absent.
   std::optional<double> pcie_received_rate = {};
   std::optional<double> pcie_sent_rate = {};
 };
@@ -46,8 +47,8 @@ struct GpuTraffic {
 };
 [[nodiscard]] GpuTraffic traffic_between(const GpuReading& before, const GpuReading& now);
 
-/// Why the clocks are lower than they could be, in words; an idle GPU's, or those that somebody
-/// set, are no reason.
+/// Why the clocks are lower than they could be, in words. Two reasons of NVML are left out, as
+/// nothing is wrong then: that the GPU is idle, and that somebody has set its clocks.
 struct ThrottleReason {
   uint64_t bits;
   const char* name;
@@ -78,7 +79,7 @@ class GpuReader {
   const Library& library_;
   nvmlDevice_t device_;
   GpuReading now_;
-  uint32_t answered_ = 0;  ///< a bit for each figure that was told once
+  uint32_t answered_ = 0;  ///< a bit for each figure that NVML has reported before
 };
 
 }  // namespace redline::nvml

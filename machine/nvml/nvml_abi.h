@@ -1,7 +1,7 @@
-// The part of NVML that we call: its ABI is stable, and it comes with the driver alone.
+// Declarations of the part of NVML that we call. Its ABI is stable.
 //
-// Written from its public documentation, so that we build and run where neither the toolkit nor
-// the driver is installed. The stub library of the tests includes this file, too.
+// They are written from its public documentation, so that Redline builds and runs where neither the
+// CUDA toolkit nor the driver is installed. The stub library of the tests includes this file, too.
 #pragma once
 
 #include <cstddef>

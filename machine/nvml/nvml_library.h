@@ -1,5 +1,6 @@
-// NVML, reached at run time by name: a function that this driver does not have fails like any
-// other.
+// NVML comes with NVIDIA's driver, so we load it at run time and look its functions up by name.
+// Where this driver does not have a function, the call fails with kFunctionNotFound, as other calls
+// fail.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
-// Xids, by which the driver reports what went wrong on a GPU (79: fell off the bus, 48: an ECC
-// error that cannot be corrected, …), as they come.
+// Xids: the numbers by which the driver reports what went wrong on a GPU (79: it fell off the bus;
+// 48: an ECC error that cannot be corrected). They are events, so a reading now and then would miss
+// them.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ class XidWatch {
   XidWatch(const XidWatch&) = delete;
   XidWatch& operator=(const XidWatch&) = delete;
 
-  /// False where the driver does not tell of this GPU's.
+  /// False where the driver does not report this GPU's Xids.
   bool add(nvmlDevice_t device);
 
   struct Xid {
     nvmlDevice_t device;
     uint64_t number;
   };
-  /// Those since the last call; does not wait.
+  /// The Xids since the last call. It does not wait for any.
   [[nodiscard]] std::vector<Xid> take() const;
 
  private:

@@ -44,10 +44,10 @@ struct Devices {
 /// The machine as a trial in `share` sees it.
 [[nodiscard]] Machine machine_of(const Share& share, Machine machine);
 
-/// torchrun, python -m torch.distributed.run, mpirun, mpiexec, srun and accelerate launch with
-/// their counts of processes and nodes; a plain Python script is one rank. Nothing for other
-/// commands, and where the count is a word that only the launcher understands. `gpus`: what "gpu"
-/// and "auto" mean.
+/// How many ranks `command` will start. It is read from the words of torchrun, python -m
+/// torch.distributed.run, mpirun, mpiexec, srun and accelerate launch: their counts of processes
+/// and nodes, where "gpu" and "auto" mean `gpus`. A plain Python script is one rank. Nothing for
+/// other commands, or where a count is a word that only the launcher understands.
 [[nodiscard]] std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus);
 
 }  // namespace redline::tuner

@@ -8,7 +8,7 @@
 #include "profiler/cupti/activity_names.h"
 #include "profiler/log/text_table.h"
 #include "profiler/source/source.h"
-#include "trace/emit/collective_names.h"
+#include "trace/emit/name_kinds.h"
 
 namespace redline::cupti {
 

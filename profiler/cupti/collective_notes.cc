@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/emit/collective_names.h"
-#include "trace/emit/element_bytes.h"
 
 namespace redline::cupti {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/model/category.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "base/text_search.h"
 #include "trace/analysis/communication.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
@@ -29,7 +30,7 @@ Deed operator_deed(string_view name) {
                                                   "aten::matmul", "aten::linear", "aten::baddbmm",
                                                   "aten::addbmm"};
   if (name.starts_with("Optimizer.step#")) return Deed::kOptimizer;
-  if (is_dataloader_wait(name)) return Deed::kDataLoader;
+  if ((name_kinds(name) & kDataLoaderName) != 0) return Deed::kDataLoader;
   if (!name.starts_with("aten::")) return Deed::kNone;
   if (contains(name, "conv") && !contains(name, "convert")) return Deed::kConvolution;
   if (name == "aten::contiguous" || name == "aten::clone") return Deed::kContiguous;

@@ -98,7 +98,9 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
       {"critical_path",
        [&] { all.critical_path = critical_path(source, names, all.device_work, all.steps); }},
       {"communication",
-       [&] { all.communication = find_communication(source, all.device_work, all.host_tree); }},
+       [&] {
+         all.communication = find_communication(source, names, all.device_work, all.host_tree);
+       }},
       {"memory", [&] { all.memory = memory_peaks(source, memory_events, all.host_tree); }},
       {"queues", [&] { all.queues = queue_lengths(source, all.device_work); }},
       {"copies", [&] { all.copies = copy_table(source, all.device_work); }},

@@ -81,13 +81,6 @@ Intervals without_operators(const Trace& trace, const NameKinds& names, const Ho
 
 }  // namespace
 
-bool is_dataloader_wait(std::string_view name) {
-  constexpr std::string_view kEnd = ".__next__";
-  if (name.starts_with("enumerate(DataPipe)#")) return true;
-  return name.starts_with("enumerate(DataLoader)#") && name.size() > kEnd.size() &&
-         name.substr(name.size() - kEnd.size()) == kEnd;
-}
-
 StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
                                const DeviceTable& device, const HostTree& tree,
                                const std::vector<Step>& steps) {

@@ -27,9 +27,6 @@ constexpr size_t kStepPartCount = 8;
 constexpr std::array<std::string_view, kStepPartCount> kStepPartNames = {
     "kernel", "communication", "memcpy", "memset", "runtime", "dataloader", "cpu", "other"};
 
-/// The DataLoader's annotation around fetching one batch.
-[[nodiscard]] bool is_dataloader_wait(std::string_view name);
-
 /// Mean nanoseconds a step, by part. Each instant of a step counts once, for the first of kernel,
 /// memcpy, memset, communication, runtime, dataloader, cpu that is under way (the TensorBoard
 /// plugin's order), else as other: so the parts sum to the step. Unlike the plugin, which sees

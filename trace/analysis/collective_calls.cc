@@ -7,7 +7,7 @@
 #include <optional>
 #include <tuple>
 
-#include "trace/emit/element_bytes.h"
+#include "trace/emit/collective_names.h"
 #include "trace/emit/json_scan.h"
 #include "trace/model/slice_view.h"
 #include "trace/model/text_cursor.h"
@@ -84,30 +84,19 @@ int64_t message_bytes(const Facts& facts, CollectiveKind kind, int ranks) {
 
 enum class Source { kKernels, kAnnotations, kParamComms };
 
-enum NameClass : uint8_t { kNoCall = 0, kKernelName = 1, kOpName = 2, kParamCommsName = 4 };
+constexpr std::string_view kParamComms = "record_param_comms";
 
-std::vector<uint8_t> classify_names(const Trace& trace) {
-  std::vector<uint8_t> classes(trace.string_count(), kNoCall);
-  for (uint32_t i = 0; i < classes.size(); ++i) {
-    const std::string_view name = trace.string(StringId{i});
-    if (is_communication_kernel(name)) classes[i] |= kKernelName;
-    if (is_communication_op(name)) classes[i] |= kOpName;
-    if (name == "record_param_comms") classes[i] |= kParamCommsName;
-  }
-  return classes;
-}
-
-std::vector<SliceId> find_slices(const Trace& trace, Source& source) {
-  const auto classes = classify_names(trace);
+std::vector<SliceId> find_slices(const Trace& trace, const NameKinds& names, Source& source) {
   std::array<std::vector<SliceId>, 3> found;
-  const auto& names = trace.slices().name;
+  const StringId param_comms = trace.find_string(kParamComms);
   for_each_slice(trace, [&](SliceId slice, Category category) {
-    const StringId name = names[slice.value];
-    const uint8_t is = name ? classes[name.value] : uint8_t{kNoCall};
-    if (is == kNoCall) return;
-    if ((is & kKernelName) != 0 && category == Category::kKernel) found[0].push_back(slice);
-    if ((is & kOpName) != 0 && is_host_node(category)) found[1].push_back(slice);
-    if ((is & kParamCommsName) != 0 && category == Category::kCpuOp) found[2].push_back(slice);
+    const StringId name = trace.slices().name[slice.value];
+    const uint8_t is = names.of(name);
+    if (is == 0) return;
+    const bool is_kernel = (is & kCommunicationKernelName) != 0;
+    if (is_kernel && category == Category::kKernel) found[0].push_back(slice);
+    if ((is & kCommunicationOpName) != 0 && is_host_node(category)) found[1].push_back(slice);
+    if (name == param_comms && category == Category::kCpuOp) found[2].push_back(slice);
   });
   for (const Source one : {Source::kKernels, Source::kAnnotations, Source::kParamComms}) {
     source = one;
@@ -136,12 +125,13 @@ std::map<std::string, int, std::less<>> group_sizes(const Trace& trace) {
 
 class Finder {
  public:
-  Finder(const Trace& trace, const DeviceTable& device, const HostTree& tree)
-      : trace_(trace), device_(device), tree_(tree) {}
+  Finder(const Trace& trace, const NameKinds& names, const DeviceTable& device,
+         const HostTree& tree)
+      : trace_(trace), names_(names), device_(device), tree_(tree) {}
 
   CollectiveCalls find() {
     Source source = Source::kKernels;
-    auto slices = find_slices(trace_, source);
+    auto slices = find_slices(trace_, names_, source);
     if (slices.empty()) return {};
     std::stable_sort(slices.begin(), slices.end(), [&](SliceId left, SliceId right) {
       return trace_.slices().begin_ns[left.value] < trace_.slices().begin_ns[right.value];
@@ -183,11 +173,9 @@ class Finder {
     std::string_view op;
     for (int level = 0; level < kLevels && around; ++level) {
       const std::string_view name = name_of(trace_, around);
-      const bool is_op = is_communication_op(name);
+      const bool is_op = names_.is(trace_.slices().name[around.value], kCommunicationOpName);
       if (is_op && op.empty()) op = name;
-      if (is_op || name == "record_param_comms") {
-        facts.read(around_text_.text_from(around));
-      }
+      if (is_op || name == kParamComms) facts.read(around_text_.text_from(around));
       around = tree_.parent[around.value];
     }
     return op;
@@ -220,6 +208,7 @@ class Finder {
   }
 
   const Trace& trace_;
+  const NameKinds& names_;
   const DeviceTable& device_;
   // Work stands elsewhere in the text than the operators that started it.
   TextCursor calls_text_{trace_}, around_text_{trace_};
@@ -231,9 +220,9 @@ class Finder {
 
 }  // namespace
 
-CollectiveCalls find_collective_calls(const Trace& trace, const DeviceTable& device,
-                                      const HostTree& tree) {
-  return Finder(trace, device, tree).find();
+CollectiveCalls find_collective_calls(const Trace& trace, const NameKinds& names,
+                                      const DeviceTable& device, const HostTree& tree) {
+  return Finder(trace, names, device, tree).find();
 }
 
 }  // namespace redline::trace

@@ -47,7 +47,8 @@ struct CollectiveCalls {
   std::vector<CollectiveCall> calls;  ///< by begin
 };
 
-[[nodiscard]] CollectiveCalls find_collective_calls(const Trace& trace, const DeviceTable& device,
+[[nodiscard]] CollectiveCalls find_collective_calls(const Trace& trace, const NameKinds& names,
+                                                    const DeviceTable& device,
                                                     const HostTree& tree);
 
 }  // namespace redline::trace

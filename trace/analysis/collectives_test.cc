@@ -20,7 +20,7 @@ Found find(const TraceText& text) {
   const auto trace = parsed(text.str());
   EXPECT_TRUE(trace);
   const NameKinds names(*trace);
-  return {trace, find_communication(*trace, find_device_work(*trace, names),
+  return {trace, find_communication(*trace, names, find_device_work(*trace, names),
                                     build_host_tree(*trace, names))};
 }
 

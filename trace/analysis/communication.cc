@@ -11,15 +11,11 @@ namespace redline::trace {
 namespace {
 
 std::vector<bool> computing_names(const Trace& trace, bool on_device) {
+  const int communicating =
+      on_device ? kCommunicationKernelName : kCommunicationOpName | kCommunicationCallName;
   std::vector<bool> computes(trace.string_count(), true);
   for (uint32_t i = 0; i < computes.size(); ++i) {
-    const std::string_view name = trace.string(StringId{i});
-    if (on_device) {
-      computes[i] = !is_communication_kernel(name);
-    } else {
-      computes[i] = !is_communication_op(name) && name != "record_param_comms" &&
-                    name.substr(0, 6) != "c10d::";
-    }
+    computes[i] = (name_kinds(trace.string(StringId{i})) & communicating) == 0;
   }
   return computes;
 }
@@ -124,10 +120,10 @@ std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& co
 
 }  // namespace
 
-Communication find_communication(const Trace& trace, const DeviceTable& device,
-                                 const HostTree& tree) {
+Communication find_communication(const Trace& trace, const NameKinds& names,
+                                 const DeviceTable& device, const HostTree& tree) {
   Communication communication;
-  communication.collectives = find_collective_calls(trace, device, tree);
+  communication.collectives = find_collective_calls(trace, names, device, tree);
   const auto& calls = communication.collectives.calls;
   if (calls.empty()) return communication;
   const IntervalsByDevice in_calls = time_of(trace, calls);

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "trace/analysis/device_work.h"
-#include "trace/analysis/name_kinds.h"
 #include "trace/analysis/steps.h"
 #include "trace/model/model.h"
+#include "trace/model/slice_class.h"
 
 namespace redline::trace {
 

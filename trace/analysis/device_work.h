@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/intervals.h"
-#include "trace/analysis/name_kinds.h"
 #include "trace/model/model.h"
+#include "trace/model/slice_class.h"
 #include "trace/model/text_cursor.h"
 
 namespace redline::trace {

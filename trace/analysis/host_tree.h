@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/intervals.h"
-#include "trace/analysis/name_kinds.h"
 #include "trace/model/model.h"
+#include "trace/model/slice_class.h"
 
 namespace redline::trace {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "trace/model/category.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -46,8 +46,7 @@ std::optional<int64_t> step_at(const std::vector<NumberedStep>& steps, int64_t t
 
 bool is_timed(const Trace& trace, const CollectiveCall& call) {
   if (call.device != kHostDevice) return true;
-  const std::string_view name = name_of(trace, call.slice);
-  return is_communication_op(name) && name.substr(0, 5) != "nccl:" && name.substr(0, 5) != "xccl:";
+  return is_host_collective(name_of(trace, call.slice));
 }
 
 // Equal on all ranks: group, kind, size, step, and the number of the call among those.

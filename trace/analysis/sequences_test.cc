@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trace_text.h"
-#include "trace/analysis/name_kinds.h"
+#include "trace/model/slice_class.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {

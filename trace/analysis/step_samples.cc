@@ -6,6 +6,7 @@
 
 #include "trace/analysis/rank_weights.h"
 #include "trace/emit/collective_names.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
@@ -93,7 +94,7 @@ class Sampler {
       NameSamples*& samples = known[names[slice.value].value];
       if (samples == nullptr) {
         const std::string_view name = name_of(trace_, slice);
-        if (is_step_name(name) || is_communication_op(name)) return;
+        if ((name_kinds(name) & (kStepName | kCommunicationOpName)) != 0) return;
         samples = &samples_of(samples_.operators, name);
       }
       add(*samples, *step, self_ns[slice.value]);

@@ -1,8 +1,9 @@
 #include "trace/emit/collective_names.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
+
+#include "trace/emit/name_kinds.h"
 
 namespace redline::trace {
 namespace {
@@ -40,16 +41,6 @@ std::string_view first_word(std::string_view name, const std::array<Word, N>& wo
 }
 
 }  // namespace
-
-bool is_communication_kernel(std::string_view name) {
-  return name.starts_with("nccl") && name.find("Kernel") != std::string_view::npos;
-}
-
-bool is_communication_op(std::string_view name) {
-  constexpr std::array kPrefixes = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:"};
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
 
 CollectiveKind collective_kind(std::string_view name) {
   // Longer words first where one holds another: "reduce" is in "allreduce".
@@ -119,6 +110,22 @@ std::string_view kernel_protocol(std::string_view name) {
   constexpr std::array<Word, 3> kProtocols = {
       {{"LL128", "LL128"}, {"LL", "LL"}, {"SIMPLE", "Simple"}}};
   return first_word(name, kProtocols);
+}
+
+int64_t element_bytes(std::string_view type) {
+  constexpr std::array<std::pair<std::string_view, int64_t>, 25> kSizes = {{
+      {"float", 4},         {"Float", 4}, {"double", 8},      {"Double", 8},
+      {"half", 2},          {"Half", 2},  {"c10::Half", 2},   {"c10::BFloat16", 2},
+      {"BFloat16", 2},      {"int", 4},   {"Int", 4},         {"long", 8},
+      {"long int", 8},      {"Long", 8},  {"short", 2},       {"Short", 2},
+      {"unsigned char", 1}, {"Byte", 1},  {"signed char", 1}, {"Char", 1},
+      {"bool", 1},          {"Bool", 1},  {"char", 1},        {"Float8_e4m3fn", 1},
+      {"Float8_e5m2", 1},
+  }};
+  for (const auto& [name, bytes] : kSizes) {
+    if (name == type) return bytes;
+  }
+  return 0;
 }
 
 }  // namespace redline::trace

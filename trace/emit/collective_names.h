@@ -1,4 +1,5 @@
 // What the name of a collective says: its kind, and for a kernel the algorithm and protocol.
+// (Whether a name is that of a collective at all: name_kinds.h.)
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,6 @@ enum class CollectiveKind : uint8_t {
   kOther,
 };
 
-/// A collective's kernel on the GPU: "ncclKernel_…" before NCCL 2.19, "ncclDevKernel_…" since.
-[[nodiscard]] bool is_communication_kernel(std::string_view name);
-
-/// What a process group does on the CPU: "nccl:all_reduce", "gloo:all_reduce" and the like.
-[[nodiscard]] bool is_communication_op(std::string_view name);
-
 /// In any spelling: "allreduce", "nccl:all_reduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)".
 [[nodiscard]] CollectiveKind collective_kind(std::string_view name);
 
@@ -46,5 +41,9 @@ enum class CollectiveKind : uint8_t {
 [[nodiscard]] std::string_view kernel_algorithm(std::string_view name);
 /// "LL", "LL128", "Simple", or "".
 [[nodiscard]] std::string_view kernel_protocol(std::string_view name);
+
+/// Bytes of an element of a message, by c10's or NCCL's name of its type ("c10::Half", "bool"); 0
+/// for a type that is not known.
+[[nodiscard]] int64_t element_bytes(std::string_view type);
 
 }  // namespace redline::trace

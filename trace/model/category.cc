@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "trace/emit/name_kinds.h"
+
 namespace redline::trace {
 namespace {
 
@@ -32,8 +34,7 @@ constexpr std::array<std::pair<std::string_view, Category>, 20> kCategories{{
 }  // namespace
 
 bool is_annotation_name(std::string_view name) {
-  return is_step_name(name) || name.starts_with("enumerate(DataLoader)#") ||
-         name.starts_with("Optimizer.");
+  return (name_kinds(name) & (kStepName | kDataLoaderName | kOptimizerName)) != 0;
 }
 
 Category category_of(std::string_view cat) {

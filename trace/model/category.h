@@ -33,9 +33,4 @@ namespace redline::trace {
   return is_launch(category) || is_launched(category);
 }
 
-/// The annotation around one training step, "ProfilerStep#5".
-[[nodiscard]] inline bool is_step_name(std::string_view name) {
-  return name.substr(0, 13) == "ProfilerStep#";
-}
-
 }  // namespace redline::trace

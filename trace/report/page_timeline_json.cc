@@ -2,8 +2,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "trace/analysis/breakdown.h"
-#include "trace/emit/collective_names.h"
+#include "trace/model/slice_class.h"
 #include "trace/model/slice_view.h"
 #include "trace/report/page_timeline.h"
 
@@ -12,30 +11,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Index into the colours of the page's script.
-int colour_of(Category category, std::string_view name) {
-  switch (category) {
-    case Category::kKernel:
-      return is_communication_kernel(name) ? 3 : 2;
-    case Category::kMemcpy:
-    case Category::kMemset:
-      return 4;
-    case Category::kUserAnnotation:
-    case Category::kGpuUserAnnotation:
-      return is_dataloader_wait(name) ? 5 : is_communication_op(name) ? 3 : 1;
-    case Category::kCpuOp:
-      return is_communication_op(name) ? 3 : 0;
-    case Category::kRuntime:
-    case Category::kDriver:
-      return 6;
-    case Category::kPythonFunction:
-      return 7;
-    default:
-      return 8;
-  }
-}
-
-// Each name once: [name, colour].
+// Each name once: [name, SliceClass], the index of its colour in the page's script.
 class Names {
  public:
   explicit Names(const Trace& trace) : trace_(trace) {}
@@ -47,7 +23,8 @@ class Names {
     const auto [found, is_new] = index_.try_emplace(key, index_.size());
     if (is_new) {
       const std::string_view name = name_of(trace_, slice);
-      list_.push_back({std::string(name.substr(0, kLongestName)), colour_of(category, name)});
+      list_.push_back(
+          {std::string(name.substr(0, kLongestName)), static_cast<int>(classify(category, name))});
     }
     return found->second;
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/trace_text.h"
+#include "trace/model/slice_class.h"
 #include "trace/read/reader.h"
 #include "trace/report/html.h"
 #include "trace/report/page_timeline.h"
@@ -61,6 +62,25 @@ TEST(HtmlReport, NamesNeverBecomeMarkup) {
   EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const auto& name) {
     return name[0] == "<script>alert(1)</script><img src=x onerror=alert(2)>]]>--><!--' \" &";
   })) << names;
+}
+
+TEST(HtmlReport, ColoursSlicesByTheClassesOfTheViewer) {
+  const auto data =
+      data_of(report_html(report_of({TraceText()
+                                         .step(0, 0, 1000)
+                                         .cpu_op("c10d::allreduce_", 0, 100)
+                                         .cpu_op("record_param_comms", 10, 90)
+                                         .annotation("xccl:all_reduce", 200, 300)
+                                         .annotation("enumerate(DataPipe)#B", 400, 500)
+                                         .slice("cuda_sync", "Sync", 600, 700)
+                                         .str()})));
+  std::map<std::string, SliceClass> classes;
+  for (const auto& name : data["names"]) classes[name[0]] = static_cast<SliceClass>(int{name[1]});
+  EXPECT_EQ(classes.at("c10d::allreduce_"), SliceClass::kCommunication);
+  EXPECT_EQ(classes.at("record_param_comms"), SliceClass::kCommunication);
+  EXPECT_EQ(classes.at("xccl:all_reduce"), SliceClass::kCommunication);
+  EXPECT_EQ(classes.at("enumerate(DataPipe)#B"), SliceClass::kDataLoader);
+  EXPECT_EQ(classes.at("Sync"), SliceClass::kRuntime);
 }
 
 TEST(HtmlReport, LoadsNothingFromOutside) {

@@ -129,7 +129,7 @@ class Export {
   void add_slices(const Trace& trace, const HostTree& tree);
   void add_device_work(const Trace& trace, const DeviceTable& device);
   void add_kernel_facts(std::string_view args);
-  void add_collectives(const Trace& trace, const DeviceTable& device, const HostTree& tree);
+  void add_collectives(const Trace& trace, const CollectiveCalls& found);
   void add_steps(const std::vector<Step>& steps);
   void add_flows(const Trace& trace);
   void add_instants(const Trace& trace);
@@ -175,7 +175,7 @@ void Export::add(const Trace& trace) {
   add_tracks(trace);
   add_slices(trace, tree);
   add_device_work(trace, device);
-  add_collectives(trace, device, tree);
+  add_collectives(trace, find_collective_calls(trace, names, device, tree));
   add_steps(find_steps(trace, names, device));
   add_flows(trace);
   add_instants(trace);
@@ -296,8 +296,7 @@ void Export::add_device_work(const Trace& trace, const DeviceTable& device) {
   }
 }
 
-void Export::add_collectives(const Trace& trace, const DeviceTable& device, const HostTree& tree) {
-  const CollectiveCalls found = find_collective_calls(trace, device, tree);
+void Export::add_collectives(const Trace& trace, const CollectiveCalls& found) {
   const auto positive = [](int64_t value) {
     return value >= 0 ? std::optional(value) : std::nullopt;
   };

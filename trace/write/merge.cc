@@ -23,7 +23,7 @@ std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
   std::vector<CollectiveCalls> collectives;
   for (const auto& trace : traces) {
     const NameKinds names(*trace);
-    collectives.push_back(find_collective_calls(*trace, find_device_work(*trace, names),
+    collectives.push_back(find_collective_calls(*trace, names, find_device_work(*trace, names),
                                                 build_host_tree(*trace, names)));
   }
   // A rank has one clock for all its recordings; the last one with collectives tells it.

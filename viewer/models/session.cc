@@ -7,7 +7,7 @@
 #include <map>
 #include <span>
 
-#include "trace/model/category.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/report/report.h"
 #include "viewer/models/format.h"
 #include "viewer/models/slice_class.h"

@@ -3,53 +3,8 @@
 #include <array>
 
 namespace redline::viewer {
-namespace {
 
 using trace::Category;
-
-bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
-  for (const std::string_view prefix : prefixes) {
-    if (name.starts_with(prefix)) return true;
-  }
-  return false;
-}
-
-SliceClass class_of_host_name(std::string_view name, SliceClass otherwise) {
-  if (starts_with_any(name, {"enumerate(DataLoader)"})) return SliceClass::kDataLoader;
-  if (starts_with_any(name, {"nccl:", "gloo:", "mpi:", "ucc:", "c10d::", "record_param_comms"})) {
-    return SliceClass::kCommunication;
-  }
-  return otherwise;
-}
-
-}  // namespace
-
-SliceClass classify(Category category, std::string_view name) {
-  switch (category) {
-    case Category::kCpuOp:
-      return class_of_host_name(name, SliceClass::kOperator);
-    case Category::kUserAnnotation:
-    case Category::kGpuUserAnnotation:
-      return class_of_host_name(name, SliceClass::kAnnotation);
-    case Category::kKernel:
-      return starts_with_any(name, {"nccl"}) ? SliceClass::kCommunication : SliceClass::kCompute;
-    case Category::kMemcpy:
-    case Category::kMemset:
-      return SliceClass::kCopy;
-    case Category::kRuntime:
-    case Category::kDriver:
-    case Category::kSync:
-      return SliceClass::kRuntime;
-    case Category::kPythonFunction:
-      return SliceClass::kPython;
-    case Category::kOverhead:
-      return SliceClass::kOverhead;
-    case Category::kSpan:
-    case Category::kOther:
-      break;
-  }
-  return SliceClass::kOther;
-}
 
 std::vector<uint8_t> slice_classes(const trace::Trace& trace) {
   constexpr uint8_t kUnknown = 0xff;

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "trace/model/category.h"
+#include "trace/emit/name_kinds.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {

@@ -117,7 +117,7 @@ class Timeline {
   colours() {
     const style = getComputedStyle(document.documentElement);
     const get = (name) => style.getPropertyValue("--" + name).trim();
-    this.slice = ["operator", "annotation", "kernel", "communication", "memcpy", "dataloader", "runtime", "python", "overhead"].map(get);
+    this.slice = ["operator", "annotation", "kernel", "communication", "memcpy", "dataloader", "runtime", "python", "overhead", "overhead"].map(get);
     this.state = ["idle", "kernel", "communication", "overlap", "memcpy"].map(get);
     this.ink = get("ink"); this.dim = get("dim"); this.line = get("line"); this.accent = get("accent");
     this.idle = get("idle"); this.card = get("card");

@@ -1,0 +1,82 @@
+#include "trace/emit/name_kinds.h"
+
+#include <algorithm>
+#include <array>
+
+namespace redline::trace {
+namespace {
+
+struct PrefixKind {
+  std::string_view prefix;
+  NameKind kind;
+};
+
+// Also plain names of which no longer one begins the same.
+constexpr std::array<PrefixKind, 12> kPrefixes = {{
+    {"ProfilerStep#", kStepName},
+    {"enumerate(DataPipe)#", kDataLoaderName},
+    {"nccl:", kCommunicationOpName},
+    {"xccl:", kCommunicationOpName},
+    {"gloo:", kCommunicationOpName},
+    {"mpi:", kCommunicationOpName},
+    {"ucc:", kCommunicationOpName},
+    {"c10d::", kCommunicationCallName},
+    {"record_param_comms", kCommunicationCallName},
+    {"Optimizer.", kOptimizerName},
+    {"autograd::engine::evaluate_function: ", kBackwardName},
+    {"torch::autograd::", kBackwardName},
+}};
+
+// The plugin's "Tensor Cores eligible" operators, with their names of today.
+constexpr std::array<std::string_view, 26> kMatrixNames = {"aten::conv1d",
+                                                           "aten::conv2d",
+                                                           "aten::conv3d",
+                                                           "aten::conv_tbc",
+                                                           "aten::conv_transpose1d",
+                                                           "aten::conv_transpose2d",
+                                                           "aten::conv_transpose3d",
+                                                           "aten::convolution",
+                                                           "aten::_convolution",
+                                                           "aten::cudnn_convolution",
+                                                           "aten::mkldnn_convolution",
+                                                           "aten::convolution_backward",
+                                                           "aten::cudnn_convolution_backward",
+                                                           "aten::mkldnn_convolution_backward",
+                                                           "aten::prelu",
+                                                           "aten::addmm",
+                                                           "aten::addmv",
+                                                           "aten::addr",
+                                                           "aten::matmul",
+                                                           "aten::mm",
+                                                           "aten::mv",
+                                                           "aten::linear",
+                                                           "aten::addbmm",
+                                                           "aten::baddbmm",
+                                                           "aten::bmm",
+                                                           "aten::chain_matmul"};
+
+}  // namespace
+
+uint8_t name_kinds(std::string_view name) {
+  if (name.starts_with("aten::")) {
+    const bool is_matrix =
+        std::find(kMatrixNames.begin(), kMatrixNames.end(), name) != kMatrixNames.end();
+    return is_matrix ? kMatrixOpName : 0;
+  }
+  for (const auto& [prefix, kind] : kPrefixes) {
+    if (name.starts_with(prefix)) return kind;
+  }
+  if (is_communication_kernel(name)) return kCommunicationKernelName;
+  if (name.starts_with("enumerate(DataLoader)#") && name.ends_with(".__next__")) {
+    return kDataLoaderName;
+  }
+  // "MmBackward0" (all that traces of 2021 have), "CompiledFunctionBackward".
+  return name.find("Backward") != std::string_view::npos ? kBackwardName : 0;
+}
+
+bool is_host_collective(std::string_view name) {
+  return (name_kinds(name) & kCommunicationOpName) != 0 && !name.starts_with("nccl:") &&
+         !name.starts_with("xccl:");
+}
+
+}  // namespace redline::trace

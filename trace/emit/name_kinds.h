@@ -1,0 +1,42 @@
+// What the name of an event says it is: the one table that recorder, report, HTML page and viewer
+// share, so that an event that is communication in one of them is so in all.
+//
+// A collective shows up in a trace under three kinds of names. Its time is that of the GPU kernel
+// or, on the host, of the process group's annotation. The operators around the call ("c10d::…")
+// only hand it over: they are drawn as communication, but their time is the host's, as in
+// TensorBoard's plugin. Nothing here allocates, as it also runs in the training process.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace redline::trace {
+
+enum NameKind : uint8_t {
+  kStepName = 1 << 0,                 ///< the annotation around a training step: "ProfilerStep#5"
+  kDataLoaderName = 1 << 1,           ///< the annotation around fetching one batch
+  kCommunicationOpName = 1 << 2,      ///< a process group's annotation: "nccl:all_reduce"
+  kCommunicationCallName = 1 << 3,    ///< operators around the call: "c10d::allreduce_"
+  kCommunicationKernelName = 1 << 4,  ///< is_communication_kernel
+  kMatrixOpName = 1 << 5,             ///< operators that can use Tensor Cores, as the plugin lists
+  kBackwardName = 1 << 6,             ///< a node of autograd's backward graph
+  kOptimizerName = 1 << 7,            ///< "Optimizer.step#SGD.step", "Optimizer.zero_grad#…"
+};
+
+/// All kinds of `name`, as bits; 0 for most names.
+[[nodiscard]] uint8_t name_kinds(std::string_view name);
+
+[[nodiscard]] inline bool is_step_name(std::string_view name) {
+  return name.starts_with("ProfilerStep#");
+}
+
+/// The kernel of a collective: "ncclKernel_…" before NCCL 2.19, "ncclDevKernel_…" since.
+[[nodiscard]] inline bool is_communication_kernel(std::string_view name) {
+  return name.starts_with("nccl") && name.find("Kernel") != std::string_view::npos;
+}
+
+/// The annotation of a process group that communicates on the host, so that its length is that of
+/// the collective. NCCL's and XCCL's end once the kernel is launched.
+[[nodiscard]] bool is_host_collective(std::string_view name);
+
+}  // namespace redline::trace

@@ -18,10 +18,12 @@ constexpr double kTransposeShare = 0.01;
 
 // Copies into a contiguous tensor that a convolution asked for.
 void add_contiguous_copies(const Activity& activity, std::vector<SliceId>& kernels) {
-  if (activity.of(Deed::kContiguous).empty() || activity.of(Deed::kConvolution).empty()) return;
-  for (const SliceId kernel : activity.of(Deed::kOtherKernel)) {
-    const SliceId contiguous = activity.around(activity.launcher(kernel), Deed::kContiguous);
-    if (contiguous && activity.around(contiguous, Deed::kConvolution)) kernels.push_back(kernel);
+  if (activity.of(WorkKind::kContiguous).empty() || activity.of(WorkKind::kConvolution).empty())
+    return;
+  for (const SliceId kernel : activity.of(WorkKind::kOtherKernel)) {
+    const SliceId contiguous = activity.around(activity.launcher(kernel), WorkKind::kContiguous);
+    if (contiguous && activity.around(contiguous, WorkKind::kConvolution))
+      kernels.push_back(kernel);
   }
 }
 
@@ -66,10 +68,10 @@ std::vector<std::multiset<std::string>> shapes_by_step(const Activity& activity,
 }  // namespace
 
 std::optional<Finding> layout_transposes(const Activity& activity) {
-  const auto transposes = activity.of(Deed::kTransposeKernel);
+  const auto transposes = activity.of(WorkKind::kTransposeKernel);
   std::vector<SliceId> kernels(transposes.begin(), transposes.end());
   add_contiguous_copies(activity, kernels);
-  constexpr std::array kOwn = {Deed::kTransposeKernel, Deed::kOtherKernel};
+  constexpr std::array kOwn = {WorkKind::kTransposeKernel, WorkKind::kOtherKernel};
   const int64_t exposed_ns = activity.alone_ns(activity.time_of(kernels), kOwn);
   const StepShare part(activity, exposed_ns);
   if (part.share < kTransposeShare) return std::nullopt;
@@ -89,7 +91,7 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
 // measure anew for each new shape.
 std::optional<Finding> cudnn_benchmark_off(const Activity& activity) {
   std::vector<SliceId> convolutions;
-  for (const SliceId slice : activity.of(Deed::kConvolution)) {
+  for (const SliceId slice : activity.of(WorkKind::kConvolution)) {
     const std::string_view name = name_of(activity.trace(), slice);
     if (name != (convolutions.empty() ? name : name_of(activity.trace(), convolutions.front()))) {
       continue;

@@ -25,9 +25,9 @@ constexpr double kStalledShare = 0.03;
 
 // Calls in which the host waits for the GPU, other than for a copy of its own to begin.
 std::vector<SliceId> waiting_calls(const Activity& activity) {
-  const auto waits = activity.of(Deed::kSynchronization);
+  const auto waits = activity.of(WorkKind::kSynchronization);
   std::vector<SliceId> calls(waits.begin(), waits.end());
-  for (const SliceId copy : activity.of(Deed::kCopyToPageable)) {
+  for (const SliceId copy : activity.of(WorkKind::kCopyToPageable)) {
     if (const SliceId call = activity.launcher(copy)) calls.push_back(call);
   }
   return calls;
@@ -69,7 +69,7 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   const int64_t kernels = activity.kernel_count() / activity.step_count();
   if (analysis.gpus.empty() || kernels < kManyKernels) return std::nullopt;
   std::vector<SliceId> waits = waiting_calls(activity);
-  for (const SliceId copy : activity.of(Deed::kPageableCopy)) {
+  for (const SliceId copy : activity.of(WorkKind::kPageableCopy)) {
     if (const SliceId call = activity.launcher(copy)) waits.push_back(call);
   }
   const int64_t waiting_ns = total_ns(subtract(activity.time_of(waits), activity.device_time()));
@@ -128,7 +128,7 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
     if (category != Category::kCpuOp || have_child[slice.value]) return;
     if (duration_ns(trace, slice) >= kTinyOperatorNs) return;
     if (total_within_ns(activity.steps(), interval_of(trace, slice)) == 0) return;
-    if (!activity.around(slice, Deed::kDataLoader)) tiny.push_back(slice);
+    if (!activity.around(slice, WorkKind::kDataLoader)) tiny.push_back(slice);
   });
   const int64_t time_ns = total_ns(activity.time_of(tiny));
   const int64_t count = static_cast<int64_t>(tiny.size()) / activity.step_count();
@@ -150,7 +150,7 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
 std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   const Trace& trace = activity.trace();
   std::vector<SliceId> stalled;
-  for (const SliceId call : activity.of(Deed::kLaunch)) {
+  for (const SliceId call : activity.of(WorkKind::kLaunch)) {
     const Interval interval = interval_of(trace, call);
     if (interval.length_ns() < kStalledLaunchNs) continue;
     if (total_within_ns(activity.device_time(), interval) < interval.length_ns() / 2) {

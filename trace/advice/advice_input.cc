@@ -89,7 +89,7 @@ std::vector<SliceId> with_launchers(const Activity& activity, std::span<const Sl
 }  // namespace
 
 std::optional<Finding> dataloader_wait(const Activity& activity) {
-  const auto waits = activity.of(Deed::kDataLoader);
+  const auto waits = activity.of(WorkKind::kDataLoader);
   const int64_t wait_ns =
       activity.analysis().breakdown.of(StepPart::kDataLoader) * activity.step_count();
   const StepShare part(activity, wait_ns);
@@ -114,8 +114,8 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
 }
 
 std::optional<Finding> pageable_copies(const Activity& activity) {
-  const auto copies = activity.of(Deed::kPageableCopy);
-  constexpr std::array kOwn = {Deed::kPageableCopy};
+  const auto copies = activity.of(WorkKind::kPageableCopy);
+  constexpr std::array kOwn = {WorkKind::kPageableCopy};
   const int64_t exposed_ns =
       activity.alone_ns(activity.time_of(with_launchers(activity, copies)), kOwn);
   const StepShare part(activity, exposed_ns);

@@ -127,7 +127,7 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
 // find room: in most of the steps that means fragmentation, or a memory that is too small.
 std::optional<Finding> allocator_retries(const Activity& activity) {
   const Trace& trace = activity.trace();
-  const auto calls = activity.of(Deed::kAllocation);
+  const auto calls = activity.of(WorkKind::kAllocation);
   const std::vector<EvidenceEvent> failures = out_of_memory_events(trace);
   const int64_t won_ns = activity.idle_time_after_ns(calls);
   const StepShare part(activity, won_ns);

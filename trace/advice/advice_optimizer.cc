@@ -40,8 +40,8 @@ OptimizerCalls calls_of(const Activity& activity) {
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category != Category::kCpuOp || !parents[slice.value]) return;
     if ((kinds[slice.value] & kOptimizerName) == 0) return;  // in a closure
-    if (deed_of(Category::kUserAnnotation, name_of(trace, parents[slice.value])) !=
-        Deed::kOptimizer) {
+    if (work_kind_of(Category::kUserAnnotation, name_of(trace, parents[slice.value])) !=
+        WorkKind::kOptimizer) {
       return;
     }
     ++calls.operators;
@@ -70,7 +70,7 @@ std::pair<std::vector<SliceId>, std::vector<SliceId>> device_work(const Activity
 }  // namespace
 
 std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
-  const auto annotations = activity.of(Deed::kOptimizer);
+  const auto annotations = activity.of(WorkKind::kOptimizer);
   const Intervals host =
       subtract(activity.time_of(annotations), activity.analysis().host_tree.closures);
   if (StepShare(activity, total_ns(host)).share < kOptimizerShare) return std::nullopt;

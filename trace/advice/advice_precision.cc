@@ -50,9 +50,9 @@ const DeviceProperties* tensor_core_device(const Activity& activity) {
 }
 
 // Time in which these kernels run and nothing else on a device.
-int64_t exposed_ns(const Activity& activity, Deed deed) {
-  const std::array own = {deed};
-  return activity.alone_ns(activity.time_of(deed), own);
+int64_t exposed_ns(const Activity& activity, WorkKind kind) {
+  const std::array own = {kind};
+  return activity.alone_ns(activity.time_of(kind), own);
 }
 
 int64_t saved_ns(int64_t time_ns, double rate, double faster_rate) {
@@ -68,7 +68,7 @@ double share_of_kernels(const Activity& activity, std::span<const SliceId> slice
 
 // Casts in the backward graph, or a gradient scaler.
 bool uses_autocast(const Activity& activity) {
-  if (!activity.of(Deed::kHalfKernel).empty()) return true;
+  if (!activity.of(WorkKind::kHalfKernel).empty()) return true;
   const auto& operators = activity.analysis().operators;
   return std::any_of(operators.begin(), operators.end(), [](const OperatorRow& row) {
     return row.name.compare(0, 14, "ToCopyBackward") == 0 ||
@@ -83,11 +83,12 @@ std::optional<Finding> tensor_cores_unused(const Activity& activity) {
   if (device == nullptr || uses_autocast(activity)) return std::nullopt;
   const Rates rates = rates_of(*device);
   const int64_t won_ns =
-      saved_ns(exposed_ns(activity, Deed::kFloat32Kernel), rates.float32, rates.half) +
-      saved_ns(exposed_ns(activity, Deed::kTf32Kernel), rates.tf32, rates.half);
+      saved_ns(exposed_ns(activity, WorkKind::kFloat32Kernel), rates.float32, rates.half) +
+      saved_ns(exposed_ns(activity, WorkKind::kTf32Kernel), rates.tf32, rates.half);
   if (StepShare(activity, won_ns).share < kKernelShare) return std::nullopt;
 
-  const auto float32 = activity.of(Deed::kFloat32Kernel), tf32 = activity.of(Deed::kTf32Kernel);
+  const auto float32 = activity.of(WorkKind::kFloat32Kernel),
+             tf32 = activity.of(WorkKind::kTf32Kernel);
   const double float32_share = share_of_kernels(activity, float32);
   const double tf32_share = share_of_kernels(activity, tf32);
   const bool bfloat16 = device->compute_major >= kFirstBfloat16;
@@ -110,9 +111,9 @@ std::optional<Finding> tf32_off(const Activity& activity) {
   const DeviceProperties* device = tensor_core_device(activity);
   if (device == nullptr || device->compute_major < kFirstBfloat16) return std::nullopt;
   const Rates rates = rates_of(*device);
-  const auto kernels = activity.of(Deed::kFloat32Kernel);
+  const auto kernels = activity.of(WorkKind::kFloat32Kernel);
   const int64_t won_ns =
-      saved_ns(exposed_ns(activity, Deed::kFloat32Kernel), rates.float32, rates.tf32);
+      saved_ns(exposed_ns(activity, WorkKind::kFloat32Kernel), rates.float32, rates.tf32);
   const StepShare part(activity, won_ns);
   if (part.share < kKernelShare) return std::nullopt;
   Finding finding = finding_on("tf32_off", activity, won_ns);
@@ -130,8 +131,8 @@ std::optional<Finding> tf32_off(const Activity& activity) {
 std::optional<Finding> float32_on_cpu(const Activity& activity) {
   if (!activity.analysis().gpus.empty() || uses_autocast(activity)) return std::nullopt;
   std::vector<SliceId> operators;
-  for (const Deed deed : {Deed::kConvolution, Deed::kMatrixOperator}) {
-    operators.insert(operators.end(), activity.of(deed).begin(), activity.of(deed).end());
+  for (const WorkKind kind : {WorkKind::kConvolution, WorkKind::kMatrixOperator}) {
+    operators.insert(operators.end(), activity.of(kind).begin(), activity.of(kind).end());
   }
   const int64_t time_ns = total_ns(activity.time_of(operators));
   const StepShare part(activity, time_ns);

@@ -72,7 +72,7 @@ int64_t reduced_forwards(const Activity& activity, Interval step, std::span<cons
   }
   if (begins.size() < 2) return 0;
   std::sort(begins.begin(), begins.end());
-  for (const SliceId update : activity.of(Deed::kOptimizer)) {
+  for (const SliceId update : activity.of(WorkKind::kOptimizer)) {
     const int64_t begin_ns = interval_of(trace, update).begin_ns;
     if (begin_ns > begins.front() && begin_ns < begins.back()) return 0;
   }

@@ -14,10 +14,10 @@ namespace {
 
 using std::string_view;
 
-constexpr std::array kDeviceDeeds = {
-    Deed::kFloat32Kernel,   Deed::kTf32Kernel,       Deed::kHalfKernel,
-    Deed::kTransposeKernel, Deed::kCollectiveKernel, Deed::kOtherKernel,
-    Deed::kPageableCopy,    Deed::kCopyToPageable,   Deed::kOtherCopy};
+constexpr std::array kDeviceKinds = {
+    WorkKind::kFloat32Kernel,   WorkKind::kTf32Kernel,       WorkKind::kHalfKernel,
+    WorkKind::kTransposeKernel, WorkKind::kCollectiveKernel, WorkKind::kOtherKernel,
+    WorkKind::kPageableCopy,    WorkKind::kCopyToPageable,   WorkKind::kOtherCopy};
 
 template <size_t N>
 bool has_any(string_view text, const std::array<string_view, N>& parts) {
@@ -25,19 +25,19 @@ bool has_any(string_view text, const std::array<string_view, N>& parts) {
                      [&](string_view part) { return contains(text, part); });
 }
 
-Deed operator_deed(string_view name) {
+WorkKind operator_kind(string_view name) {
   constexpr std::array<string_view, 7> kMatrix = {"aten::mm",     "aten::addmm",  "aten::bmm",
                                                   "aten::matmul", "aten::linear", "aten::baddbmm",
                                                   "aten::addbmm"};
-  if (name.starts_with("Optimizer.step#")) return Deed::kOptimizer;
-  if ((name_kinds(name) & kDataLoaderName) != 0) return Deed::kDataLoader;
-  if (!name.starts_with("aten::")) return Deed::kNone;
-  if (contains(name, "conv") && !contains(name, "convert")) return Deed::kConvolution;
-  if (name == "aten::contiguous" || name == "aten::clone") return Deed::kContiguous;
-  return is_any(name, kMatrix) ? Deed::kMatrixOperator : Deed::kNone;
+  if (name.starts_with("Optimizer.step#")) return WorkKind::kOptimizer;
+  if ((name_kinds(name) & kDataLoaderName) != 0) return WorkKind::kDataLoader;
+  if (!name.starts_with("aten::")) return WorkKind::kNone;
+  if (contains(name, "conv") && !contains(name, "convert")) return WorkKind::kConvolution;
+  if (name == "aten::contiguous" || name == "aten::clone") return WorkKind::kContiguous;
+  return is_any(name, kMatrix) ? WorkKind::kMatrixOperator : WorkKind::kNone;
 }
 
-Deed call_deed(string_view name) {
+WorkKind call_kind(string_view name) {
   constexpr std::array<string_view, 8> kWaits = {
       "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
       "hipStreamSynchronize",  "hipDeviceSynchronize",  "hipEventSynchronize",  "hipMemcpy"};
@@ -48,81 +48,83 @@ Deed call_deed(string_view name) {
   constexpr std::array<string_view, 6> kLaunches = {"cudaLaunchKernel", "cudaLaunchKernelExC",
                                                     "cuLaunchKernel",   "cuLaunchKernelEx",
                                                     "hipLaunchKernel",  "hipExtModuleLaunchKernel"};
-  if (is_any(name, kLaunches)) return Deed::kLaunch;
-  if (is_any(name, kWaits)) return Deed::kSynchronization;
-  return is_any(name, kAllocations) ? Deed::kAllocation : Deed::kNone;
+  if (is_any(name, kLaunches)) return WorkKind::kLaunch;
+  if (is_any(name, kWaits)) return WorkKind::kSynchronization;
+  return is_any(name, kAllocations) ? WorkKind::kAllocation : WorkKind::kNone;
 }
 
-Deed kernel_deed(string_view name) {
+WorkKind kernel_kind(string_view name) {
   constexpr std::array<string_view, 10> kMatrix = {"gemm",     "wgrad",    "dgrad",  "fprop",
                                                    "convolve", "winograd", "scudnn", "nvjet",
                                                    "conv2d",   "3dconv"};
   // What products call besides: offsets, filters' transforms, reductions of split sums.
   constexpr std::array<string_view, 5> kHelpers = {"Offsets", "splitKreduce", "reduce_wgrad",
                                                    "layer_norm", "fbgemm"};
-  if (is_communication_kernel(name)) return Deed::kCollectiveKernel;
-  if (contains(name, "nchwToNhwc") || contains(name, "nhwcToNchw")) return Deed::kTransposeKernel;
+  if (is_communication_kernel(name)) return WorkKind::kCollectiveKernel;
+  if (contains(name, "nchwToNhwc") || contains(name, "nhwcToNchw")) {
+    return WorkKind::kTransposeKernel;
+  }
   const bool tensor_cores = uses_tensor_cores(name);
   if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
-    return Deed::kOtherKernel;
+    return WorkKind::kOtherKernel;
   }
-  if (!tensor_cores) return Deed::kFloat32Kernel;
+  if (!tensor_cores) return WorkKind::kFloat32Kernel;
   // CUTLASS names the instruction: 1688 takes TF32, unless the name says which 16 bits.
   const bool tf32 =
       contains(name, "tf32") || (contains(name, "tensorop_s1688") && !contains(name, "f16"));
-  return tf32 ? Deed::kTf32Kernel : Deed::kHalfKernel;
+  return tf32 ? WorkKind::kTf32Kernel : WorkKind::kHalfKernel;
 }
 
-Deed copy_deed(string_view name) {
-  if (contains(name, "Pageable -> Device")) return Deed::kPageableCopy;
-  return contains(name, "Device -> Pageable") ? Deed::kCopyToPageable : Deed::kOtherCopy;
+WorkKind copy_kind(string_view name) {
+  if (contains(name, "Pageable -> Device")) return WorkKind::kPageableCopy;
+  return contains(name, "Device -> Pageable") ? WorkKind::kCopyToPageable : WorkKind::kOtherCopy;
 }
 
 }  // namespace
 
-Deed deed_of(Category category, string_view name) {
+WorkKind work_kind_of(Category category, string_view name) {
   switch (category) {
     case Category::kCpuOp:
     case Category::kUserAnnotation:
-      return operator_deed(name);
+      return operator_kind(name);
     case Category::kRuntime:
     case Category::kDriver:
-      return call_deed(name);
+      return call_kind(name);
     case Category::kKernel:
-      return kernel_deed(name);
+      return kernel_kind(name);
     case Category::kMemcpy:
-      return copy_deed(name);
+      return copy_kind(name);
     case Category::kMemset:
-      return Deed::kOtherCopy;
+      return WorkKind::kOtherCopy;
     default:
-      return Deed::kNone;
+      return WorkKind::kNone;
   }
 }
 
-DeedsByName::DeedsByName(const Trace& trace) : trace_(trace) {
-  for (auto& deeds : known_) deeds.resize(trace.string_count(), Deed::kCount);
+WorkKinds::WorkKinds(const Trace& trace) : trace_(trace) {
+  for (auto& kinds : known_) kinds.resize(trace.string_count(), WorkKind::kCount);
 }
 
 // A name may be that of an operator and of a kernel: one table a group of categories.
-size_t DeedsByName::group_of(Category category) {
+size_t WorkKinds::group_of(Category category) {
   if (is_host_node(category)) return 0;
   if (is_launch(category)) return 1;
   return category == Category::kKernel ? 2 : 3;
 }
 
-Deed DeedsByName::of(Category category, StringId name) {
-  if (!name) return deed_of(category, {});
-  Deed& deed = known_[group_of(category)][name.value];
-  if (deed == Deed::kCount) deed = deed_of(category, trace_.string(name));
-  return deed;
+WorkKind WorkKinds::of(Category category, StringId name) {
+  if (!name) return work_kind_of(category, {});
+  WorkKind& kind = known_[group_of(category)][name.value];
+  if (kind == WorkKind::kCount) kind = work_kind_of(category, trace_.string(name));
+  return kind;
 }
 
-Deed DeedsByName::known(Category category, StringId name) const {
-  const Deed deed = name ? known_[group_of(category)][name.value] : Deed::kNone;
-  return deed == Deed::kCount ? Deed::kNone : deed;
+WorkKind WorkKinds::known(Category category, StringId name) const {
+  const WorkKind kind = name ? known_[group_of(category)][name.value] : WorkKind::kNone;
+  return kind == WorkKind::kCount ? WorkKind::kNone : kind;
 }
 
-Activity::Activity(const Analysis& analysis) : analysis_(analysis), deeds_(*analysis.trace) {
+Activity::Activity(const Analysis& analysis) : analysis_(analysis), kinds_(*analysis.trace) {
   std::vector<Interval> windows;
   for (const Step& step : analysis.steps) windows.push_back(step.window);
   steps_ = merge(std::move(windows));
@@ -134,18 +136,18 @@ void Activity::sort_slices() {
   const auto& names = trace().slices().name;
   IntervalCursor steps(steps_);
   for_each_slice(trace(), [&](SliceId slice, Category category) {
-    const Deed deed = deeds_.of(category, names[slice.value]);
-    if (deed == Deed::kNone || !steps.touches(interval_of(trace(), slice))) return;
-    slices_[static_cast<size_t>(deed)].push_back(slice);
+    const WorkKind kind = kinds_.of(category, names[slice.value]);
+    if (kind == WorkKind::kNone || !steps.touches(interval_of(trace(), slice))) return;
+    slices_[static_cast<size_t>(kind)].push_back(slice);
   });
 }
 
 void Activity::measure_device() {
-  DeedsByName deeds(trace());  // of its own: on a thread beside sort_slices
+  WorkKinds kinds(trace());  // of its own: on a thread beside sort_slices
   std::vector<Coverage> times(device_times_.size(), Coverage(steps_));
   Coverage all(steps_);
   for (const DeviceWork& row : analysis_.device_work.rows) {
-    times[static_cast<size_t>(deeds.of(row.category, row.name))].add(row.interval);
+    times[static_cast<size_t>(kinds.of(row.category, row.name))].add(row.interval);
     all.add(row.interval);
   }
   for (size_t i = 0; i < times.size(); ++i) device_times_[i] = times[i].take();
@@ -154,9 +156,10 @@ void Activity::measure_device() {
 
 int64_t Activity::kernel_count() const {
   size_t count = 0;
-  for (const Deed deed : {Deed::kFloat32Kernel, Deed::kTf32Kernel, Deed::kHalfKernel,
-                          Deed::kTransposeKernel, Deed::kCollectiveKernel, Deed::kOtherKernel}) {
-    count += of(deed).size();
+  for (const WorkKind kind :
+       {WorkKind::kFloat32Kernel, WorkKind::kTf32Kernel, WorkKind::kHalfKernel,
+        WorkKind::kTransposeKernel, WorkKind::kCollectiveKernel, WorkKind::kOtherKernel}) {
+    count += of(kind).size();
   }
   return static_cast<int64_t>(count);
 }
@@ -167,19 +170,19 @@ Intervals Activity::time_of(std::span<const SliceId> slices) const {
   return time.take();
 }
 
-int64_t Activity::alone_ns(Intervals time, std::span<const Deed> own) const {
-  for (const Deed deed : kDeviceDeeds) {
-    if (std::find(own.begin(), own.end(), deed) != own.end()) continue;
-    if (!time.empty() && !time_of(deed).empty()) time = subtract(time, time_of(deed));
+int64_t Activity::alone_ns(Intervals time, std::span<const WorkKind> own) const {
+  for (const WorkKind kind : kDeviceKinds) {
+    if (std::find(own.begin(), own.end(), kind) != own.end()) continue;
+    if (!time.empty() && !time_of(kind).empty()) time = subtract(time, time_of(kind));
   }
   return total_ns(time);
 }
 
-SliceId Activity::around(SliceId host_slice, Deed deed) const {
+SliceId Activity::around(SliceId host_slice, WorkKind kind) const {
   if (!host_slice) return {};
   const auto& slices = trace().slices();
   const auto is_one = [&](SliceId slice) {
-    return deeds_.known(slices.category[slice.value], slices.name[slice.value]) == deed;
+    return kinds_.known(slices.category[slice.value], slices.name[slice.value]) == kind;
   };
   SliceId at = analysis_.host_tree.parent[host_slice.value];
   while (at && !is_one(at)) at = analysis_.host_tree.parent[at.value];

@@ -15,7 +15,9 @@
 
 namespace redline::trace {
 
-enum class Deed : uint8_t {
+/// What a slice does, in the terms of the advice's rules. Finer than a NameKind, and only for what
+/// some rule asks for.
+enum class WorkKind : uint8_t {
   kNone,
   kDataLoader,       ///< the wait for a batch
   kOptimizer,        ///< Optimizer.step
@@ -37,23 +39,23 @@ enum class Deed : uint8_t {
   kCount,
 };
 
-/// What a slice of that name is.
-[[nodiscard]] Deed deed_of(Category category, std::string_view name);
+/// The kind of a slice of that category and name.
+[[nodiscard]] WorkKind work_kind_of(Category category, std::string_view name);
 
-/// deed_of, asked once a name.
-class DeedsByName {
+/// work_kind_of() of a trace's slices, decided once a name.
+class WorkKinds {
  public:
-  explicit DeedsByName(const Trace& trace);
+  explicit WorkKinds(const Trace& trace);
 
-  [[nodiscard]] Deed of(Category category, StringId name);
+  [[nodiscard]] WorkKind of(Category category, StringId name);
   /// The same; none where it was never asked before.
-  [[nodiscard]] Deed known(Category category, StringId name) const;
+  [[nodiscard]] WorkKind known(Category category, StringId name) const;
 
  private:
   [[nodiscard]] static size_t group_of(Category category);
 
   const Trace& trace_;
-  std::array<std::vector<Deed>, 4> known_;  // by group of categories, then by name
+  std::array<std::vector<WorkKind>, 4> known_;  // by group of categories, then by name
 };
 
 class Activity {
@@ -67,26 +69,26 @@ class Activity {
   [[nodiscard]] int64_t steps_ns() const { return steps_ns_; }  ///< all steps together
 
   /// Slices of that kind that touch a step, by track and begin.
-  [[nodiscard]] std::span<const SliceId> of(Deed deed) const {
-    return slices_[static_cast<size_t>(deed)];
+  [[nodiscard]] std::span<const SliceId> of(WorkKind kind) const {
+    return slices_[static_cast<size_t>(kind)];
   }
   [[nodiscard]] int64_t kernel_count() const;
 
   /// The part of their time inside the steps, each instant once.
   [[nodiscard]] Intervals time_of(std::span<const SliceId> slices) const;
-  [[nodiscard]] const Intervals& time_of(Deed device_deed) const {
-    return device_times_[static_cast<size_t>(device_deed)];
+  [[nodiscard]] const Intervals& time_of(WorkKind device_kind) const {
+    return device_times_[static_cast<size_t>(device_kind)];
   }
   /// What is left of `time` without that in which a device does something else than `own`.
-  [[nodiscard]] int64_t alone_ns(Intervals time, std::span<const Deed> own) const;
+  [[nodiscard]] int64_t alone_ns(Intervals time, std::span<const WorkKind> own) const;
   [[nodiscard]] const Intervals& device_time() const { return device_time_; }
 
   /// The call that launched a piece of device work; none where the trace does not tell.
   [[nodiscard]] SliceId launcher(SliceId device_work) const {
     return analysis_.device_work.launch_of(device_work);
   }
-  /// The nearest of the operators and annotations around a host slice that is such a deed.
-  [[nodiscard]] SliceId around(SliceId host_slice, Deed deed) const;
+  /// The nearest of the operators and annotations around a host slice that is of that kind.
+  [[nodiscard]] SliceId around(SliceId host_slice, WorkKind kind) const;
 
   /// Idle device time that could have been used if the host had not spent its time in `calls`: the
   /// host would be ahead by the time of the calls, and no device can gain more than its idle time
@@ -98,11 +100,11 @@ class Activity {
   void measure_device();
 
   const Analysis& analysis_;
-  DeedsByName deeds_;
+  WorkKinds kinds_;
   Intervals steps_;
   int64_t steps_ns_ = 0;
-  std::array<std::vector<SliceId>, static_cast<size_t>(Deed::kCount)> slices_;
-  std::array<Intervals, static_cast<size_t>(Deed::kCount)> device_times_;
+  std::array<std::vector<SliceId>, static_cast<size_t>(WorkKind::kCount)> slices_;
+  std::array<Intervals, static_cast<size_t>(WorkKind::kCount)> device_times_;
   Intervals device_time_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 // What each part covers of the time in the steps, or of what is left of it.
 class PartTimes {
  public:
-  explicit PartTimes(const Intervals& within) : parts_(kStepPartCount, Coverage(within)) {}
+  explicit PartTimes(const Intervals& within) : parts_(kBreakdownPartCount, Coverage(within)) {}
 
   void add(StepPart part, Interval interval) { parts_[static_cast<size_t>(part)].add(interval); }
   [[nodiscard]] Intervals take(StepPart part) { return parts_[static_cast<size_t>(part)].take(); }
@@ -20,12 +20,6 @@ class PartTimes {
  private:
   std::vector<Coverage> parts_;
 };
-
-StepPart device_part_of(const DeviceWork& row) {
-  if (row.category == Category::kMemcpy) return StepPart::kMemcpy;
-  if (row.category == Category::kMemset) return StepPart::kMemset;
-  return row.is_communication ? StepPart::kCommunication : StepPart::kKernel;
-}
 
 // None for steps, which contain everything.
 std::optional<StepPart> host_part_of(uint8_t kinds) {
@@ -99,7 +93,7 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
   // The device's own parts come first: they leave little of the steps to look at.
   const Intervals in_steps = left;
   PartTimes on_device(in_steps);
-  for (const DeviceWork& row : device.rows) on_device.add(device_part_of(row), row.interval);
+  for (const DeviceWork& row : device.rows) on_device.add(part_of(row), row.interval);
   for (const StepPart part : {StepPart::kKernel, StepPart::kMemcpy, StepPart::kMemset}) {
     give(part, subtract(left, on_device.take(part)));
   }

@@ -13,27 +13,13 @@
 
 namespace redline::trace {
 
-enum class StepPart : uint8_t {
-  kKernel,
-  kCommunication,
-  kMemcpy,
-  kMemset,
-  kRuntime,
-  kDataLoader,
-  kCpu,
-  kOther,
-};
-constexpr size_t kStepPartCount = 8;
-constexpr std::array<std::string_view, kStepPartCount> kStepPartNames = {
-    "kernel", "communication", "memcpy", "memset", "runtime", "dataloader", "cpu", "other"};
-
 /// Mean nanoseconds a step, by part. Each instant of a step counts once, for the first of kernel,
 /// memcpy, memset, communication, runtime, dataloader, cpu that is under way (the TensorBoard
 /// plugin's order), else as other: so the parts sum to the step. Unlike the plugin, which sees
 /// operators' external ids only, collectives' kernels count as communication in any trace, and
 /// "cuda_runtime" calls and annotated DataLoaders of newer traces are seen.
 struct StepBreakdown {
-  std::array<int64_t, kStepPartCount> part_ns{};
+  std::array<int64_t, kBreakdownPartCount> part_ns{};
 
   [[nodiscard]] int64_t of(StepPart part) const { return part_ns[static_cast<size_t>(part)]; }
 };

@@ -143,7 +143,7 @@ class Walk {
       } else if (thread_ != kNone) {
         follow_host();
       } else {
-        put(SliceId::none(), PathClass::kOther, begin_ns_);
+        put(SliceId::none(), StepPart::kOther, begin_ns_);
       }
       if (standing == kMostStanding) leave_device();
       standing = time_ns_ == before_ns ? standing + 1 : 0;
@@ -172,10 +172,10 @@ class Walk {
   }
 
   // The part from `from_ns` up to now; the walk goes on there.
-  void put(SliceId slice, PathClass path_class, int64_t from_ns) {
+  void put(SliceId slice, StepPart kind, int64_t from_ns) {
     from_ns = std::max(from_ns, begin_ns_);
     if (from_ns >= time_ns_) return;
-    visit_({slice, path_class, {from_ns, time_ns_}});
+    visit_({slice, kind, {from_ns, time_ns_}});
     time_ns_ = from_ns;
   }
 
@@ -194,16 +194,10 @@ class Walk {
     return best;
   }
 
-  static PathClass class_of(const DeviceWork& work) {
-    if (work.is_communication) return PathClass::kCommunication;
-    if (work.is_kernel()) return PathClass::kKernel;
-    return work.category == Category::kMemcpy ? PathClass::kMemcpy : PathClass::kMemset;
-  }
-
   void follow_device() {
     const DeviceWork& work = table_.rows[row_];
     const int64_t begin_ns = work.interval.begin_ns;
-    put(work.slice, class_of(work), begin_ns);
+    put(work.slice, part_of(work), begin_ns);
     if (time_ns_ <= begin_ns_) return;
     int64_t released_ns = INT64_MIN;
     if (work.launch) released_ns = std::min(interval_of(trace_, work.launch).end_ns, begin_ns);
@@ -219,8 +213,7 @@ class Walk {
       released_ns = table_.rows[other].interval.end_ns;
     }
     if (before == kNone && !work.launch) return leave_device();
-    put(work.slice, before == kNone ? PathClass::kLaunchDelay : PathClass::kDeviceWait,
-        released_ns);
+    put(work.slice, before == kNone ? StepPart::kLaunchDelay : StepPart::kDeviceWait, released_ns);
     row_ = before;
     if (before == kNone) thread_ = thread_of(work.launch);
     if (thread_ == kNone) thread_ = main_thread_;
@@ -269,18 +262,18 @@ class Walk {
     const StringId name = trace_.slices().name[moment.inside.value];
     if (is_launch(category)) {
       const size_t awaited = awaited_by(moment.inside, name);
-      if (awaited == kNone) return put(moment.inside, PathClass::kRuntime, moment.since_ns);
-      put(moment.inside, PathClass::kRuntime, table_.rows[awaited].interval.end_ns);
+      if (awaited == kNone) return put(moment.inside, StepPart::kRuntime, moment.since_ns);
+      put(moment.inside, StepPart::kRuntime, table_.rows[awaited].interval.end_ns);
       row_ = awaited;
       return;
     }
     if (names_.is(name, kDataLoaderName)) {
-      return put(moment.inside, PathClass::kDataLoader, moment.since_ns);
+      return put(moment.inside, StepPart::kDataLoader, moment.since_ns);
     }
     if (is_host_node(category) && names_.is(name, kCommunicationOpName)) {
-      return put(moment.inside, PathClass::kCommunication, moment.since_ns);
+      return put(moment.inside, StepPart::kCommunication, moment.since_ns);
     }
-    if (category == Category::kCpuOp) return put(moment.inside, PathClass::kCpu, moment.since_ns);
+    if (category == Category::kCpuOp) return put(moment.inside, StepPart::kCpu, moment.since_ns);
     pause(moment);
   }
 
@@ -323,7 +316,7 @@ class Walk {
         return until_ns;
       });
     }
-    put(moment.inside, PathClass::kOther, until_ns);
+    put(moment.inside, StepPart::kOther, until_ns);
   }
 
   // It began in the pause and ended in it; or it is a collective on the host that ended nearer to
@@ -363,12 +356,12 @@ class Summary {
 
   void add(const PathPart& part) {
     const int64_t length_ns = part.interval.length_ns();
-    path_.mean_ns[static_cast<size_t>(part.path_class)] += length_ns;
+    path_.mean_ns[static_cast<size_t>(part.kind)] += length_ns;
     const StringId name = part.slice ? trace_.slices().name[part.slice.value] : StringId::none();
-    if (name && is_of_the_slice(part.path_class)) {
+    if (name && is_of_the_slice(part.kind)) {
       PathName& row = by_name_[name.value];
       row.name = name;
-      row.path_class = part.path_class;
+      row.kind = part.kind;
       ++row.count;
       row.total_ns += length_ns;
     }
@@ -397,9 +390,9 @@ class Summary {
 
  private:
   // Delays lead to their slice and are no time of it.
-  static bool is_of_the_slice(PathClass path_class) {
-    return path_class != PathClass::kDeviceWait && path_class != PathClass::kLaunchDelay &&
-           path_class != PathClass::kOther;
+  static bool is_of_the_slice(StepPart kind) {
+    return kind != StepPart::kDeviceWait && kind != StepPart::kLaunchDelay &&
+           kind != StepPart::kOther;
   }
 
   const Trace& trace_;

@@ -24,47 +24,28 @@
 
 namespace redline::trace {
 
-enum class PathClass : uint8_t {
-  kKernel,
-  kCommunication,
-  kMemcpy,
-  kMemset,
-  kDeviceWait,   ///< between two pieces of GPU work, both launched long before
-  kLaunchDelay,  ///< from a launch to its work
-  kRuntime,
-  kCpu,
-  kDataLoader,
-  kOther,  ///< the host outside operators: Python, waking up
-};
-constexpr size_t kPathClassCount = 10;
-constexpr std::array<std::string_view, kPathClassCount> kPathClassNames = {
-    "kernel",       "communication", "memcpy", "memset",     "device_wait",
-    "launch_delay", "runtime",       "cpu",    "dataloader", "other"};
-
 /// A part of the path. Delays have the slice that they lead to; kOther may have none.
 struct PathPart {
   SliceId slice;
-  PathClass path_class = PathClass::kOther;
+  StepPart kind = StepPart::kOther;
   Interval interval;
   bool operator==(const PathPart&) const = default;
 };
 
 struct PathName {
   StringId name;
-  PathClass path_class = PathClass::kOther;
+  StepPart kind = StepPart::kOther;
   int64_t count = 0;  ///< of parts
   int64_t total_ns = 0;
 };
 
 struct CriticalPath {
   int64_t steps = 0;
-  std::array<int64_t, kPathClassCount> mean_ns = {};  ///< of a step; they sum to its length
-  std::vector<PathName> names;                        ///< most time first
-  std::vector<PathPart> longest;                      ///< single parts, longest first
+  std::array<int64_t, kStepPartCount> mean_ns = {};  ///< of a step; they sum to its length
+  std::vector<PathName> names;                       ///< most time first
+  std::vector<PathPart> longest;                     ///< single parts, longest first
 
-  [[nodiscard]] int64_t of(PathClass path_class) const {
-    return mean_ns[static_cast<size_t>(path_class)];
-  }
+  [[nodiscard]] int64_t of(StepPart kind) const { return mean_ns[static_cast<size_t>(kind)]; }
 };
 
 /// None without steps.

@@ -37,8 +37,7 @@ std::vector<std::string> path_of(const TraceText& text) {
   std::reverse(parts.begin(), parts.end());
   for (const PathPart& part : parts) {
     const std::string what =
-        fmt::format("{} {}", kPathClassNames[static_cast<size_t>(part.path_class)],
-                    part.slice ? name_of(*trace, part.slice) : "-");
+        fmt::format("{} {}", part_name(part.kind), part.slice ? name_of(*trace, part.slice) : "-");
     if (what != last) flush(), last = what;
     length_ns += part.interval.length_ns();
   }
@@ -171,7 +170,7 @@ TEST(CriticalPath, MeansAreOfAllStepsAndNamesAreRanked) {
   const Analysis analysis = analyze(trace);
   const auto path = *critical_path(*trace, NameKinds(*trace), analysis.device_work, analysis.steps);
   EXPECT_EQ(path.steps, 2);
-  EXPECT_EQ(path.of(PathClass::kCpu), 150 * kUs);
+  EXPECT_EQ(path.of(StepPart::kCpu), 150 * kUs);
   ASSERT_EQ(path.names.size(), 2U);
   EXPECT_EQ(trace->string(path.names[0].name), "a");
   EXPECT_EQ(path.names[0].total_ns, 260 * kUs);

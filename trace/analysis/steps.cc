@@ -135,6 +135,12 @@ void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<LaunchedInSt
 
 }  // namespace
 
+StepPart part_of(const DeviceWork& work) {
+  if (work.is_communication) return StepPart::kCommunication;
+  if (work.is_kernel()) return StepPart::kKernel;
+  return work.category == Category::kMemcpy ? StepPart::kMemcpy : StepPart::kMemset;
+}
+
 std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
                              const DeviceTable& device) {
   std::vector<Step> steps = find_annotations(trace, names);

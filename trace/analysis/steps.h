@@ -1,8 +1,10 @@
-// Training steps: the "ProfilerStep#n" annotations.
+// Training steps: the "ProfilerStep#n" annotations, and what their time is spent on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/intervals.h"
@@ -24,6 +26,32 @@ struct Step {
 /// plugin does. A trace without annotations is one step, from its first to its last operator.
 [[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
                                            const DeviceTable& device);
+
+/// What a piece of a step's time is spent on. A breakdown tells the first eight apart; the two
+/// delays are on a critical path only.
+enum class StepPart : uint8_t {
+  kKernel,
+  kCommunication,
+  kMemcpy,
+  kMemset,
+  kRuntime,
+  kDataLoader,
+  kCpu,
+  kOther,        ///< on a critical path: the host outside operators (Python, waking up)
+  kDeviceWait,   ///< between two pieces of GPU work, both launched long before
+  kLaunchDelay,  ///< from a launch to its work
+};
+constexpr size_t kBreakdownPartCount = 8;
+constexpr size_t kStepPartCount = 10;
+constexpr std::array<std::string_view, kStepPartCount> kStepPartNames = {
+    "kernel",     "communication", "memcpy", "memset",      "runtime",
+    "dataloader", "cpu",           "other",  "device_wait", "launch_delay"};
+
+[[nodiscard]] constexpr std::string_view part_name(StepPart part) {
+  return kStepPartNames[static_cast<size_t>(part)];
+}
+
+[[nodiscard]] StepPart part_of(const DeviceWork& work);
 
 /// Of the windows' lengths; the deviation is that of a sample.
 struct StepTimes {

@@ -16,7 +16,7 @@ namespace {
 struct Run {
   DiffSide side;
   RunSamples samples;
-  std::array<double, kStepPartCount> part_ns{};
+  std::array<double, kBreakdownPartCount> part_ns{};
 };
 
 Run measure(const Report& report) {
@@ -33,7 +33,7 @@ Run measure(const Report& report) {
     const Analysis& analysis = report.traces[trace];
     side.paths.push_back(analysis.trace->path());
     step_ns += static_cast<double>(analysis.step_times.mean_ns) * weights[trace];
-    for (size_t i = 0; i < kStepPartCount; ++i) {
+    for (size_t i = 0; i < kBreakdownPartCount; ++i) {
       run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weights[trace];
     }
   }
@@ -137,7 +137,7 @@ Diff compare_runs(const Report& before_report, const Report& after_report) {
     scale = *samples / *later;
   }
   diff.step = welch_test(before.samples.step_ns, scaled(after.samples.step_ns, scale));
-  for (size_t i = 0; i < kStepPartCount; ++i) {
+  for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     DiffRow row;
     row.name = kStepPartNames[i];
     row.before_ns = std::llround(before.part_ns[i]);

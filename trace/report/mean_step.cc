@@ -19,7 +19,7 @@ MeanStep mean_step(const Report& report) {
   MeanStep mean;
   mean.mean_ns = mean_of([](const Analysis& each) { return each.step_times.mean_ns; });
   mean.deviation_ns = mean_of([](const Analysis& each) { return each.step_times.deviation_ns; });
-  for (size_t part = 0; part < kStepPartCount; ++part) {
+  for (size_t part = 0; part < kBreakdownPartCount; ++part) {
     mean.part_ns[part] =
         mean_of([part](const Analysis& each) { return each.breakdown.part_ns[part]; });
   }

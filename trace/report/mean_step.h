@@ -13,7 +13,7 @@ namespace redline::trace {
 struct MeanStep {
   int64_t mean_ns = 0;
   int64_t deviation_ns = 0;
-  std::array<int64_t, kStepPartCount> part_ns{};
+  std::array<int64_t, kBreakdownPartCount> part_ns{};
 };
 
 [[nodiscard]] MeanStep mean_step(const Report& report);

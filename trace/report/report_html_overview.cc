@@ -80,7 +80,7 @@ std::string links_html(const Finding& finding, size_t index, bool is_shown) {
 std::string steps_html(const Report& report) {
   const MeanStep step = mean_step(report);
   std::string stack, parts;
-  for (size_t i = 0; i < kStepPartCount; ++i) {
+  for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     const int64_t part_ns = step.part_ns[i];
     if (part_ns == 0) continue;
     const double width = html::share(part_ns, step.mean_ns);

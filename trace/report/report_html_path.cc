@@ -11,27 +11,6 @@
 namespace redline::trace {
 namespace {
 
-const char* colour_of(PathClass path_class) {
-  switch (path_class) {
-    case PathClass::kKernel:
-      return "kernel";
-    case PathClass::kCommunication:
-      return "communication";
-    case PathClass::kMemcpy:
-    case PathClass::kMemset:
-      return "memcpy";
-    case PathClass::kDataLoader:
-      return "dataloader";
-    case PathClass::kRuntime:
-    case PathClass::kLaunchDelay:
-      return "runtime";
-    case PathClass::kCpu:
-      return "cpu";
-    default:
-      return "other";
-  }
-}
-
 std::string path_html(const Analysis& analysis, const std::string& rank) {
   if (!analysis.critical_path || analysis.critical_path->steps == 0) return {};
   const CriticalPath& path = *analysis.critical_path;
@@ -41,13 +20,13 @@ std::string path_html(const Analysis& analysis, const std::string& rank) {
   for (const PathName& part : path.names) {
     const std::string_view name =
         part.name ? analysis.trace->string(part.name) : std::string_view("outside operators");
-    const bool on_device = part.path_class <= PathClass::kMemset;
+    const std::string_view what = part_name(part.kind);
+    const bool on_device = part.kind <= StepPart::kMemset;
     const int64_t part_ns = part.total_ns / path.steps;
     const double share = static_cast<double>(part_ns) / step_ns;
     rows.push_back(html::name_cell(name, on_device ? short_kernel_name(name, html::kNameLetters)
                                                    : std::string(name)) +
-                   html::text_cell(kPathClassNames[static_cast<size_t>(part.path_class)]) +
-                   html::bar_cell(share, colour_of(part.path_class)) + html::share_cell(share) +
+                   html::text_cell(what) + html::bar_cell(share, what) + html::share_cell(share) +
                    html::count_cell(part.count) + html::time_cell(part_ns));
   }
   return html::table(

@@ -10,28 +10,24 @@ using json = nlohmann::ordered_json;
 // Of a sequence that is a whole step long.
 constexpr size_t kNamesShown = 32;
 
-std::string_view class_name(PathClass path_class) {
-  return kPathClassNames[static_cast<size_t>(path_class)];
-}
-
 }  // namespace
 
 json critical_path_json(const Trace& trace, const std::optional<CriticalPath>& path) {
   if (!path) return nullptr;
   json mean = json::object(), names = json::array(), longest = json::array();
-  for (size_t i = 0; i < kPathClassCount; ++i) {
-    mean[std::string(kPathClassNames[i])] = path->mean_ns[i];
+  for (size_t i = 0; i < kStepPartCount; ++i) {
+    mean[std::string(kStepPartNames[i])] = path->mean_ns[i];
   }
   for (const PathName& row : path->names) {
     names.push_back({{"name", trace.string(row.name)},
-                     {"class", class_name(row.path_class)},
+                     {"class", part_name(row.kind)},
                      {"parts", row.count},
                      {"total_ns", row.total_ns}});
   }
   for (const PathPart& part : path->longest) {
     longest.push_back({{"event", part.slice ? json(part.slice.value) : json()},
                        {"name", part.slice ? json(name_of(trace, part.slice)) : json()},
-                       {"class", class_name(part.path_class)},
+                       {"class", part_name(part.kind)},
                        {"begin_ns", part.interval.begin_ns},
                        {"ns", part.interval.length_ns()}});
   }

@@ -177,7 +177,7 @@ void write_steps(TextPage& page) {
                                               : "no steps are marked: taken as one",
             0, Hue::kDim)
       .end_line();
-  for (size_t i = 0; i < kStepPartCount; ++i) {
+  for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     const int64_t part_ns = step.part_ns[i];
     if (part_ns == 0) continue;
     page.canvas.left("  ")

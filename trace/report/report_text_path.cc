@@ -20,18 +20,17 @@ std::string of_rank(const Report& report, const Analysis& analysis) {
   return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
 }
 
-bool is_device_part(PathClass path_class) { return path_class <= PathClass::kMemset; }
+bool is_device_part(StepPart kind) { return kind <= StepPart::kMemset; }
 
 std::string path_name(const Trace& trace, const PathName& part, size_t width) {
-  if (!part.name) return part.path_class == PathClass::kOther ? "outside operators" : "";
+  if (!part.name) return part.kind == StepPart::kOther ? "outside operators" : "";
   const std::string_view name = trace.string(part.name);
-  return is_device_part(part.path_class) ? short_kernel_name(name, width)
-                                         : elide_middle(name, width);
+  return is_device_part(part.kind) ? short_kernel_name(name, width) : elide_middle(name, width);
 }
 
 // "  kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": the classes, those without names too.
 std::string classes_of(const CriticalPath& path, int64_t step_ns) {
-  std::vector<size_t> order(kPathClassCount);
+  std::vector<size_t> order(kStepPartCount);
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
     return path.mean_ns[left] > path.mean_ns[right];
@@ -39,7 +38,7 @@ std::string classes_of(const CriticalPath& path, int64_t step_ns) {
   std::string text;
   for (const size_t i : order) {
     if (100 * path.mean_ns[i] < step_ns) break;
-    const std::string part = fmt::format("{}{} {}", text.empty() ? "  " : ", ", kPathClassNames[i],
+    const std::string part = fmt::format("{}{} {}", text.empty() ? "  " : ", ", kStepPartNames[i],
                                          share_text(path.mean_ns[i], step_ns));
     if (columns(text) + columns(part) > 80) break;
     text += part;
@@ -66,7 +65,7 @@ void write_critical_path(TextPage& page) {
     const PathName& part = path.names[i];
     const int64_t part_ns = part.total_ns / path.steps;
     page.canvas.left("  ")
-        .left(kPathClassNames[static_cast<size_t>(part.path_class)], 15, Hue::kDim)
+        .left(part_name(part.kind), 15, Hue::kDim)
         .left(path_name(*analysis.trace, part, kPathColumns), kPathColumns + 2)
         .right(format_count(part.count), 8)
         .right(format_ns(part_ns), 10)

@@ -27,11 +27,13 @@ SliceClass class_of(StepPart part) {
     case StepPart::kMemset:
       return SliceClass::kCopy;
     case StepPart::kRuntime:
+    case StepPart::kLaunchDelay:
       return SliceClass::kRuntime;
     case StepPart::kDataLoader:
       return SliceClass::kDataLoader;
     case StepPart::kCpu:
       return SliceClass::kOperator;
+    case StepPart::kDeviceWait:
     case StepPart::kOther:
       break;
   }
@@ -39,7 +41,7 @@ SliceClass class_of(StepPart part) {
 }
 
 std::vector<SummaryPart> parts_of(const trace::Report& report) {
-  std::array<double, trace::kStepPartCount> sums{};
+  std::array<double, trace::kBreakdownPartCount> sums{};
   double whole = 0;
   for (const trace::Analysis& analysis : report.traces) {
     for (size_t p = 0; p < sums.size(); ++p) {

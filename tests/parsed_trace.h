@@ -26,7 +26,8 @@ inline std::shared_ptr<const trace::Trace> parsed(const std::string& json) {
 /// How often each repair and skip was made, by name.
 inline std::map<std::string, uint64_t> issues_of(const trace::Trace& trace) {
   std::map<std::string, uint64_t> counts;
-  for (const trace::LoadIssue& issue : trace.issues()) counts[issue.name] = issue.count;
+  for (const trace::LoadIssue& issue : trace.issues())
+    counts[std::string(issue.info().name)] = issue.count;
   return counts;
 }
 

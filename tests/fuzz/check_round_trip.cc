@@ -50,7 +50,7 @@ std::string broken_round_trip(const Trace& before) {
   if (!is_json) return "what was written is no JSON";
   if (!after) return before.slice_count() > 0 ? "what was written is refused" : "";
   if (!(*after)->issues().empty())
-    return "what was written has an issue: " + (*after)->issues()[0].name;
+    return "what was written has an issue: " + std::string((*after)->issues()[0].info().name);
   return describe(before) == describe(**after) ? "" : "what was written reads otherwise";
 }
 

@@ -61,7 +61,7 @@ void inflate_gzip(std::string_view file, InflateBuffer& out, std::atomic<size_t>
     const bool is_block_begin = out.is_block_begin();
     const std::span<char> room = out.room(kStepOut);
     if (out.is_stopped()) return;
-    if (room.empty()) return issues.lost("text_too_large", done());
+    if (room.empty()) return issues.add(Issue::kTextTooLarge, done());
     if (is_block_begin) points->add(done() / out.block_bytes(), *stream);
     const GzipStream::Step step = stream->read(room);
     out.commit(step.bytes);
@@ -72,14 +72,14 @@ void inflate_gzip(std::string_view file, InflateBuffer& out, std::atomic<size_t>
       case GzipStream::Status::kEnd:
         return;
       case GzipStream::Status::kWrongChecksum:
-        issues.repaired("gzip_checksum_wrong", done());
+        issues.add(Issue::kGzipChecksumWrong, done());
         break;
       case GzipStream::Status::kCut:
-        return issues.lost("gzip_cut", done());
+        return issues.add(Issue::kGzipCut, done());
       case GzipStream::Status::kDamaged:
-        return issues.lost("gzip_damaged", done());
+        return issues.add(Issue::kGzipDamaged, done());
       case GzipStream::Status::kTrailingGarbage:
-        return issues.lost("gzip_trailing_garbage", done());
+        return issues.add(Issue::kGzipTrailingGarbage, done());
     }
   }
 }
@@ -94,15 +94,15 @@ void inflate_zstd(std::string_view file, InflateBuffer& out, std::atomic<size_t>
   while (in.pos < in.size || more_output) {
     const std::span<char> room = out.room(kStepOut);
     if (out.is_stopped()) return;
-    if (room.empty()) return issues.lost("text_too_large", done());
+    if (room.empty()) return issues.add(Issue::kTextTooLarge, done());
     ZSTD_outBuffer step{room.data(), room.size(), 0};
     status = ZSTD_decompressStream(stream.get(), &step, &in);
     out.commit(step.pos);
     file_bytes = in.pos;
-    if (ZSTD_isError(status) != 0) return issues.lost("zstd_damaged", done());
+    if (ZSTD_isError(status) != 0) return issues.add(Issue::kZstdDamaged, done());
     more_output = step.pos == step.size;
   }
-  if (status != 0) issues.lost("zstd_cut", done());
+  if (status != 0) issues.add(Issue::kZstdCut, done());
 }
 
 }  // namespace redline::trace

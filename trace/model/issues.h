@@ -1,54 +1,96 @@
-// What the reader had to repair or skip, counted by name. Silence would be the bug.
+// What the reader had to repair or leave out of a file: the one table of names, sentences and
+// cures.
+//
+// A broken file opens, and each kind of damage is counted with the place where it first happened:
+// the report (text, JSON, page) and the viewer show these counts, so nothing is lost in silence.
+// Names are part of the JSON and never change. A new issue is a row here and in docs/formats.md.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <string>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "trace/model/model.h"
-
 namespace redline::trace {
 
+enum class Issue : uint8_t {
+  kTextTooLarge,
+  kGzipCut,
+  kGzipDamaged,
+  kGzipTrailingGarbage,
+  kGzipChecksumWrong,
+  kZstdCut,
+  kZstdDamaged,
+  kObjectWithoutEnd,
+  kArrayWithoutEnd,
+  kArrayEndedEarly,
+  kTopLevelMalformed,
+  kTopLevelValueMalformed,
+  kTextBehindEnd,
+  kBaseTimeOutOfRange,
+  kEventCut,
+  kEventMalformed,
+  kNotAnEvent,
+  kEventWithoutClosingBrace,
+  kMissingComma,
+  kExtraComma,
+  kTrailingComma,
+  kUnescapedQuote,
+  kUnmatchedBracket,
+  kControlCharacter,
+  kInvalidUtf8,
+  kEventWithoutPhase,
+  kEventWithoutName,
+  kEventWithoutTs,
+  kTimeNotANumber,
+  kTimeAsString,
+  kSliceWithoutDur,
+  kNegativeDur,
+  kBeginWithoutEnd,
+  kEndWithoutBegin,
+  kAsyncBeginWithoutEnd,
+  kAsyncEndWithoutBegin,
+  kCounterNotANumber,
+  kObjectNotShown,
+  kSampleNotShown,
+  kMemoryDumpNotShown,
+  kClockSyncNotShown,
+  kContextNotShown,
+  kLinkedIdNotShown,
+  kPhaseUnknown,
+};
+
+/// What an issue is called and what a user should know of it.
+struct IssueInfo {
+  Issue issue;
+  std::string_view name;      ///< in the JSON: that of the enumerator, "event_cut" for kEventCut
+  bool lost_data;             ///< an event or a value was left out; else it was used after a repair
+  std::string_view sentence;  ///< what was found, and what was made of it
+  std::string_view advice;    ///< what to do
+};
+
+/// All issues, in the order of the enumerators.
+[[nodiscard]] std::span<const IssueInfo> issue_table();
+
+/// How often an issue was met in one file.
+struct LoadIssue {
+  Issue issue{};
+  uint64_t count = 0;
+  uint64_t first_offset = 0;  ///< byte offset in the (inflated) text
+
+  [[nodiscard]] const IssueInfo& info() const { return issue_table()[static_cast<size_t>(issue)]; }
+};
+
+/// The issues of a file, in the order in which they were met first.
 class IssueLog {
  public:
-  /// An event or value was used after a repair.
-  void repaired(std::string_view name, uint64_t offset, uint64_t count = 1) {
-    add(name, offset, count, false);
-  }
-  /// An event or value was left out.
-  void lost(std::string_view name, uint64_t offset, uint64_t count = 1) {
-    add(name, offset, count, true);
-  }
-
-  void add(const IssueLog& other) {
-    for (const LoadIssue& issue : other.issues_) {
-      add(issue.name, issue.first_offset, issue.count, issue.lost_data);
-    }
-  }
-
-  [[nodiscard]] uint64_t count(std::string_view name) const {
-    const auto found = std::find_if(issues_.begin(), issues_.end(),
-                                    [&](const LoadIssue& issue) { return issue.name == name; });
-    return found == issues_.end() ? 0 : found->count;
-  }
-
+  void add(Issue issue, uint64_t offset, uint64_t count = 1);
+  void add(const IssueLog& other);
+  [[nodiscard]] uint64_t count(Issue issue) const;
   [[nodiscard]] std::vector<LoadIssue> take() { return std::move(issues_); }
 
  private:
-  void add(std::string_view name, uint64_t offset, uint64_t count, bool lost_data) {
-    const auto found = std::find_if(issues_.begin(), issues_.end(),
-                                    [&](const LoadIssue& issue) { return issue.name == name; });
-    if (found == issues_.end()) {
-      issues_.push_back({std::string(name), count, offset, lost_data});
-      return;
-    }
-    found->count += count;
-    found->first_offset = std::min(found->first_offset, offset);
-  }
-
   std::vector<LoadIssue> issues_;
 };
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "trace/model/ids.h"
+#include "trace/model/issues.h"
 #include "trace/model/string_table.h"
 
 namespace redline::trace {
@@ -106,15 +107,6 @@ struct Counter {
 struct PhaseCount {
   std::string phase;
   uint64_t count = 0;
-};
-
-/// A named count of what the reader had to repair or skip. Never empty silently: report and viewer
-/// show each of them.
-struct LoadIssue {
-  std::string name;  ///< e.g. "event_without_ts"
-  uint64_t count = 0;
-  uint64_t first_offset = 0;  ///< byte offset in the (inflated) text
-  bool lost_data = false;     ///< an event was skipped, not only repaired
 };
 
 /// What the file says of its process ("distributedInfo", "deviceProperties" and so on).

@@ -82,9 +82,9 @@ TEST_F(CompressedTrace, ThatIsTornGivesItsWholeEventsAndSaysSo) {
       if (!trace) continue;  // nothing came out of it
       const auto found =
           std::find_if(trace->issues().begin(), trace->issues().end(),
-                       [&](const LoadIssue& known) { return known.name == torn.issue; });
+                       [&](const LoadIssue& known) { return known.info().name == torn.issue; });
       ASSERT_NE(found, trace->issues().end()) << torn.issue << " at " << part;
-      EXPECT_TRUE(found->lost_data);
+      EXPECT_TRUE(found->info().lost_data);
       EXPECT_LT(trace->slice_count(), 20000U);
     }
   }

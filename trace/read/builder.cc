@@ -277,7 +277,7 @@ std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issu
   for (const auto& rows : events_.rows) issues.add(rows->issues);
   int64_t base_ns = frame.base_ns;
   if (base_ns > kLargestBaseNs || base_ns < -kLargestBaseNs) {
-    issues.repaired("base_time_out_of_range", 0);
+    issues.add(Issue::kBaseTimeOutOfRange, 0);
     base_ns = 0;
   }
   unite_ids();

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // To be raised whenever the same text is read to another trace, or a struct of model.h changes.
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 constexpr uint32_t kByteOrder = 0x01020304;
 constexpr std::array<char, 8> kMagic = {'R', 'E', 'D', 'L', 'T', 'R', 'C', '\n'};
 constexpr size_t kColumnsBegin = 4096;  // a page, so that they are aligned when mapped

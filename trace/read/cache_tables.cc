@@ -44,10 +44,9 @@ std::string CacheTables::encode(const Trace& trace) {
   }
   out.put<uint64_t>(trace.issues_.size());
   for (const LoadIssue& issue : trace.issues_) {
-    out.put_text(issue.name);
+    out.put_text(issue.info().name);
     out.put(issue.count);
     out.put(issue.first_offset);
-    out.put<uint8_t>(issue.lost_data);
   }
   out.put<uint64_t>(trace.phase_counts_.size());
   for (const PhaseCount& phase : trace.phase_counts_) {
@@ -70,7 +69,7 @@ bool CacheTables::decode(std::string_view bytes, Trace& trace) {
   trace.flows_ = in.take_array<Flow>();
   trace.instants_ = in.take_array<Instant>();
   read_counters(in, trace);
-  read_counts(in, trace);
+  if (!read_counts(in, trace)) return false;
   if (!read_strings(in, trace)) return false;
   trace.event_count_ = in.take<uint64_t>();
   trace.begin_ns_ = in.take<int64_t>();
@@ -101,14 +100,16 @@ void CacheTables::read_counters(ByteReader& in, Trace& trace) {
   }
 }
 
-void CacheTables::read_counts(ByteReader& in, Trace& trace) {
+bool CacheTables::read_counts(ByteReader& in, Trace& trace) {
   for (auto left = in.take<uint64_t>(); left > 0 && in.ok(); --left) {
     LoadIssue issue;
-    issue.name = in.take_text();
+    const std::string_view name = in.take_text();
+    const auto known = std::ranges::find(issue_table(), name, &IssueInfo::name);
+    if (known == issue_table().end()) return false;
+    issue.issue = known->issue;
     issue.count = in.take<uint64_t>();
     issue.first_offset = in.take<uint64_t>();
-    issue.lost_data = in.take<uint8_t>() != 0;
-    trace.issues_.push_back(std::move(issue));
+    trace.issues_.push_back(issue);
   }
   for (auto left = in.take<uint64_t>(); left > 0 && in.ok(); --left) {
     PhaseCount phase;
@@ -116,6 +117,7 @@ void CacheTables::read_counts(ByteReader& in, Trace& trace) {
     phase.count = in.take<uint64_t>();
     trace.phase_counts_.push_back(std::move(phase));
   }
+  return true;
 }
 
 bool CacheTables::read_strings(ByteReader& in, Trace& trace) {

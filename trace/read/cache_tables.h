@@ -20,7 +20,7 @@ class CacheTables {
  private:
   static void read_metadata(ByteReader& in, Metadata& metadata);
   static void read_counters(ByteReader& in, Trace& trace);
-  static void read_counts(ByteReader& in, Trace& trace);
+  [[nodiscard]] static bool read_counts(ByteReader& in, Trace& trace);
   [[nodiscard]] static bool read_strings(ByteReader& in, Trace& trace);
   [[nodiscard]] static bool has_valid_ids(const Trace& trace);
   [[nodiscard]] static bool has_valid_slices(const Trace& trace);

@@ -55,8 +55,8 @@ Lines rest_of(const Trace& trace) {
                     std::to_string(lane.first.value) + " " + std::to_string(lane.count));
   }
   for (const LoadIssue& issue : trace.issues()) {
-    lines.push_back(issue.name + " " + std::to_string(issue.count) + " " +
-                    std::to_string(issue.first_offset) + (issue.lost_data ? " lost" : ""));
+    lines.push_back(std::string(issue.info().name) + " " + std::to_string(issue.count) + " " +
+                    std::to_string(issue.first_offset) + (issue.info().lost_data ? " lost" : ""));
   }
   for (const PhaseCount& phase : trace.phase_counts()) {
     lines.push_back(phase.phase + " " + std::to_string(phase.count));

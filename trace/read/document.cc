@@ -69,7 +69,7 @@ class DocumentReader {
           at = read_no_member(member.end);
           break;
         case Found::kTextEnd:
-          if (part_.is_whole) return issues_.repaired("object_without_end", part_.text.size());
+          if (part_.is_whole) return issues_.add(Issue::kObjectWithoutEnd, part_.text.size());
           part_ = source_.at_least(SIZE_MAX);
           break;
       }
@@ -81,10 +81,10 @@ class DocumentReader {
   size_t read_no_member(size_t at) {
     part_ = source_.at_least(SIZE_MAX);
     if (document_.has_events && part_.text[at] == '{') {
-      issues_.repaired("array_ended_early", at);
+      issues_.add(Issue::kArrayEndedEarly, at);
       return read_events(at);
     }
-    issues_.lost("top_level_malformed", at);
+    issues_.add(Issue::kTopLevelMalformed, at);
     const size_t key = document_.has_events ? kTextEnds : part_.text.find(kQuotedEventsKey, at + 1);
     return key == kTextEnds ? part_.text.size() : key;
   }
@@ -97,10 +97,10 @@ class DocumentReader {
       at = part_.text.find_first_not_of(" \n\r\t,", at);
       if (at == kTextEnds || part_.text.find_first_not_of(kPadding, at) == kTextEnds) return;
       if (!document_.is_array || part_.text[at] != '{') break;
-      issues_.repaired("array_ended_early", at);
+      issues_.add(Issue::kArrayEndedEarly, at);
       at = read_events(at);
     }
-    if (!document_.cancelled) issues_.lost("text_behind_end", at);
+    if (!document_.cancelled) issues_.add(Issue::kTextBehindEnd, at);
   }
 
   [[nodiscard]] Member find_member(size_t at) const {

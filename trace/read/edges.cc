@@ -102,13 +102,13 @@ std::vector<PairedSlice> pair_edges(std::span<EdgeRow> edges, int64_t last_ns, I
   };
   for (const auto& [begin, end] : paired.pairs) close(edges[begin], edges[end].time_ns);
   for (const uint32_t end : paired.stray_ends) {
-    issues.lost(edges[end].async_id ? "async_end_without_begin" : "end_without_begin",
-                edges[end].text_offset);
+    issues.add(edges[end].async_id ? Issue::kAsyncEndWithoutBegin : Issue::kEndWithoutBegin,
+               edges[end].text_offset);
   }
   if (!edges.empty()) last_ns = std::max(last_ns, edges.back().time_ns);
   for (const uint32_t begin : paired.open_begins) {
-    issues.repaired(edges[begin].async_id ? "async_begin_without_end" : "begin_without_end",
-                    edges[begin].text_offset);
+    issues.add(edges[begin].async_id ? Issue::kAsyncBeginWithoutEnd : Issue::kBeginWithoutEnd,
+               edges[begin].text_offset);
     close(edges[begin], last_ns);
   }
   return slices;

@@ -7,7 +7,6 @@
 #include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
 #include "trace/read/async_events.h"
-#include "trace/read/phases_not_shown.h"
 
 namespace redline::trace {
 namespace {
@@ -38,6 +37,30 @@ uint64_t flow_id_of(std::string_view token) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc() && end == digits.data() + digits.size()) return value;
   return std::hash<std::string_view>()(digits);
+}
+
+// What events of a phase count as: Chrome's format has some that we do not show.
+Issue issue_of_phase(uint8_t phase) {
+  switch (phase) {
+    case 'N':
+    case 'O':
+    case 'D':
+      return Issue::kObjectNotShown;
+    case 'P':
+      return Issue::kSampleNotShown;
+    case 'v':
+    case 'V':
+      return Issue::kMemoryDumpNotShown;
+    case 'c':
+      return Issue::kClockSyncNotShown;
+    case '(':
+    case ')':
+      return Issue::kContextNotShown;
+    case '=':
+      return Issue::kLinkedIdNotShown;
+    default:
+      return Issue::kPhaseUnknown;
+  }
 }
 
 }  // namespace
@@ -76,8 +99,9 @@ void EventCollector::add(const RawEvent& event) {
     case 'M':
       return add_name(event);
     default:
-      rows_->issues.lost(unquote(event.phase).empty() ? "event_without_phase" : not_shown_as(phase),
-                         event.offset);
+      rows_->issues.add(
+          unquote(event.phase).empty() ? Issue::kEventWithoutPhase : issue_of_phase(phase),
+          event.offset);
   }
 }
 
@@ -109,14 +133,14 @@ StringId EventCollector::intern_token(const RawEvent& event, std::string_view to
   }
   bool repaired = false;
   const std::string decoded = decode_string(content, &repaired);
-  if (repaired) rows_->issues.repaired("invalid_utf8", event.offset);
+  if (repaired) rows_->issues.add(Issue::kInvalidUtf8, event.offset);
   return intern(decoded, event.offset);
 }
 
 // A training loop has the same names one after the other in each step, so it is mostly enough to
 // compare with the one that came next last time.
 StringId EventCollector::name_of(const RawEvent& event) {
-  if (event.name.empty()) rows_->issues.repaired("event_without_name", event.offset);
+  if (event.name.empty()) rows_->issues.add(Issue::kEventWithoutName, event.offset);
   const std::string_view content = unquote(event.name);
   if (last_name_) {
     const StringId expected = next_name_[last_name_.value];
@@ -138,15 +162,15 @@ Category EventCollector::category_of_event(const RawEvent& event, StringId name)
 
 std::optional<int64_t> EventCollector::time_of(const RawEvent& event, std::string_view token) {
   if (token.empty()) {
-    rows_->issues.lost("event_without_ts", event.offset);
+    rows_->issues.add(Issue::kEventWithoutTs, event.offset);
     return std::nullopt;
   }
   const auto time_ns = parse_scaled(unquote(token), kNanosecondsPerMicrosecondPower);
   if (!time_ns || *time_ns > kLargestTimeNs || *time_ns < -kLargestTimeNs) {
-    rows_->issues.lost("time_not_a_number", event.offset);
+    rows_->issues.add(Issue::kTimeNotANumber, event.offset);
     return std::nullopt;
   }
-  if (token.front() == '"') rows_->issues.repaired("time_as_string", event.offset);
+  if (token.front() == '"') rows_->issues.add(Issue::kTimeAsString, event.offset);
   return time_ns;
 }
 
@@ -158,7 +182,7 @@ std::optional<int64_t> EventCollector::begin_of(const RawEvent& event) {
 std::optional<int64_t> EventCollector::duration_of(const RawEvent& event) {
   if (event.duration_ns != RawEvent::kNotRead) return event.duration_ns;
   if (!event.duration.empty()) return time_of(event, event.duration);
-  rows_->issues.repaired("slice_without_dur", event.offset);
+  rows_->issues.add(Issue::kSliceWithoutDur, event.offset);
   return 0;
 }
 
@@ -206,7 +230,7 @@ void EventCollector::add_slice(const RawEvent& event) {
   if (!found_ns) return;
   int64_t duration_ns = *found_ns;
   if (duration_ns < 0) {
-    rows_->issues.repaired("negative_dur", event.offset);
+    rows_->issues.add(Issue::kNegativeDur, event.offset);
     duration_ns = 0;
   }
   SliceRow row;
@@ -282,7 +306,7 @@ void EventCollector::add_counter(const RawEvent& event) {
     const std::string_view digits = unquote(value);
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (error != std::errc()) {
-      rows_->issues.lost("counter_not_a_number", event.offset);
+      rows_->issues.add(Issue::kCounterNotANumber, event.offset);
       return true;
     }
     const std::string series = decode_string(key);

@@ -183,7 +183,8 @@ TEST(Hostile, ABadChunkLeavesTheOthersAlone) {
   ASSERT_TRUE(trace);
   EXPECT_EQ((*trace)->slice_count(), 29'998U);
   uint64_t lost = 0;
-  for (const LoadIssue& issue : (*trace)->issues()) lost += issue.lost_data ? issue.count : 0;
+  for (const LoadIssue& issue : (*trace)->issues())
+    lost += issue.info().lost_data ? issue.count : 0;
   EXPECT_GE(lost, 2U);
 }
 

@@ -80,13 +80,13 @@ TEST(JsonSuite, WhatIsJsonPassesAsItStands) {
     SCOPED_TRACE(name);
     const auto top = parse_trace("suite", as_top_level_value(text));
     ASSERT_TRUE(top) << top.error().message;
-    EXPECT_TRUE((*top)->issues().empty()) << (*top)->issues()[0].name;
+    EXPECT_TRUE((*top)->issues().empty()) << (*top)->issues()[0].info().name;
     EXPECT_EQ((*top)->slice_count(), 2U);
     EXPECT_EQ(json::parse((*top)->metadata().top_level_json)["value"], json::parse(text));
 
     const auto args = parse_trace("suite", in_args(text));
     ASSERT_TRUE(args) << args.error().message;
-    EXPECT_TRUE((*args)->issues().empty()) << (*args)->issues()[0].name;
+    EXPECT_TRUE((*args)->issues().empty()) << (*args)->issues()[0].info().name;
     ASSERT_EQ((*args)->slice_count(), 2U);
     EXPECT_EQ(Args(**args, SliceId{1}).raw("value"), trimmed(text));
   }

@@ -44,13 +44,13 @@ Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) 
   for (const TopLevelValue& value : values) {
     Json parsed = Json::parse(value.json, nullptr, /*allow_exceptions=*/false);
     if (parsed.is_discarded()) {
-      issues.lost("top_level_value_malformed", 0);
+      issues.add(Issue::kTopLevelValueMalformed, 0);
       continue;
     }
     if (value.key == "distributedInfo") read_distributed_info(parsed, metadata);
     if (value.key == "host_name" && parsed.is_string()) metadata.host = parsed.get<std::string>();
     if (value.key == "samples" && parsed.is_array() && !parsed.empty()) {
-      issues.lost("sample_not_shown", 0, parsed.size());
+      issues.add(Issue::kSampleNotShown, 0, parsed.size());
     }
     if (value.key == "deviceProperties") {
       metadata.device_properties_json = value.json;

@@ -76,8 +76,8 @@ bool is_trace(const Document& document, const CollectedEvents& events) {
   for (const auto& rows : events.rows) {
     const auto& counts = rows->events_by_phase;
     with_phase += std::accumulate(counts.begin() + 1, counts.end(), uint64_t{0});
-    broken += rows->issues.count("event_cut") + rows->issues.count("event_malformed");
-    others += rows->issues.count("not_an_event") + counts[0];
+    broken += rows->issues.count(Issue::kEventCut) + rows->issues.count(Issue::kEventMalformed);
+    others += rows->issues.count(Issue::kNotAnEvent) + counts[0];
   }
   if (with_phase + broken > 0) return true;
   return others == 0 && !document.is_array;

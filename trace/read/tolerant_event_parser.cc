@@ -34,7 +34,7 @@ class EventScanner {
           needs_comma = false;
           break;
         case '"':
-          if (needs_comma) issues_.repaired("missing_comma", scan_.at());
+          if (needs_comma) issues_.add(Issue::kMissingComma, scan_.at());
           needs_comma = true;
           if (const ScanEnd end = scan_member(); end != ScanEnd::kWhole) return end;
           break;
@@ -42,7 +42,7 @@ class EventScanner {
         case ']':
           // The event's own brace is missing: what follows is the next event or the array's end.
           if (event_.phase.empty()) return ScanEnd::kBroken;
-          issues_.repaired("event_without_closing_brace", event_.offset);
+          issues_.add(Issue::kEventWithoutClosingBrace, event_.offset);
           return ScanEnd::kWhole;
         default:
           return ScanEnd::kBroken;
@@ -74,13 +74,13 @@ class EventScanner {
     const size_t begin = scan_.at();
     if (const ScanEnd end = scan_.skip_value(flaws); end != ScanEnd::kWhole) return end;
     const std::string_view token = text_.substr(begin, scan_.at() - begin);
-    if (flaws.unescaped_quote) issues_.repaired("unescaped_quote", begin);
-    if (flaws.unmatched_bracket) issues_.repaired("unmatched_bracket", begin);
-    if (flaws.control_character) issues_.repaired("control_character", begin);
+    if (flaws.unescaped_quote) issues_.add(Issue::kUnescapedQuote, begin);
+    if (flaws.unmatched_bracket) issues_.add(Issue::kUnmatchedBracket, begin);
+    if (flaws.control_character) issues_.add(Issue::kControlCharacter, begin);
     // Whoever decodes these three names what it replaces.
     const bool is_decoded =
         target == &event_.name || target == &event_.pid || target == &event_.tid;
-    if (flaws.invalid_utf8 && !is_decoded) issues_.repaired("invalid_utf8", begin);
+    if (flaws.invalid_utf8 && !is_decoded) issues_.add(Issue::kInvalidUtf8, begin);
     if (target == &event_.args && token.front() != '{') return ScanEnd::kWhole;
     if (target != nullptr) *target = token;
     return ScanEnd::kWhole;
@@ -103,7 +103,7 @@ class TolerantParser {
     while (true) {
       at = skip_space(text_, at);
       if (at >= text_.size()) {
-        issues_.repaired("array_without_end", text_.size());
+        issues_.add(Issue::kArrayWithoutEnd, text_.size());
         return {text_.size(), true, true};
       }
       const char c = text_[at];
@@ -112,12 +112,12 @@ class TolerantParser {
         // The remains of a broken event may hold a bracket that ends something else.
         const size_t next = astray_ ? find_next_event(at + 1) : text_.size();
         if (next == text_.size()) {
-          if (after_comma) issues_.repaired("trailing_comma", at);
+          if (after_comma) issues_.add(Issue::kTrailingComma, at);
           return {at + 1, true, true};
         }
         at = next;
       } else if (c == ',') {
-        if (after_comma) issues_.repaired("extra_comma", at);
+        if (after_comma) issues_.add(Issue::kExtraComma, at);
         ++at;
       } else {
         at = c == '{' ? parse_event(at) : skip_other(at);
@@ -140,14 +140,14 @@ class TolerantParser {
       return scanner.at();
     }
     const bool is_cut = end == ScanEnd::kCut && scanner.at() == text_.size();
-    if (!is_cut || !seen_cut_) issues_.lost(is_cut ? "event_cut" : "event_malformed", at);
+    if (!is_cut || !seen_cut_) issues_.add(is_cut ? Issue::kEventCut : Issue::kEventMalformed, at);
     seen_cut_ = seen_cut_ || is_cut;
     astray_ = true;
     return find_next_event(at + 1);
   }
 
   size_t skip_other(size_t at) {
-    if (!astray_) issues_.lost("not_an_event", at);
+    if (!astray_) issues_.add(Issue::kNotAnEvent, at);
     TolerantScan scan(text_.substr(0, limit_of(at)), at);
     scan.take_quotes_as_they_are();
     Flaws ignored;

@@ -35,7 +35,8 @@ Parsed parse(const std::string& text) {
   Parsed parsed;
   parsed.stop = parse_events_tolerantly(text, 0, text.size(), sink, log, work);
   parsed.names = std::move(sink.names);
-  for (const LoadIssue& issue : log.take()) parsed.issues[issue.name] = issue.count;
+  for (const LoadIssue& issue : log.take())
+    parsed.issues[std::string(issue.info().name)] = issue.count;
   parsed.visited = work.visited;
   return parsed;
 }

@@ -182,9 +182,10 @@ std::string files_html(const Report& report) {
     const Trace& trace = *analysis.trace;
     uint64_t skipped = 0, repaired = 0;
     for (const LoadIssue& issue : trace.issues()) {
-      (issue.lost_data ? skipped : repaired) += issue.count;
-      issues.push_back(html::text_cell(issue.lost_data ? "skipped" : "repaired") +
-                       html::text_cell(issue.name) +
+      (issue.info().lost_data ? skipped : repaired) += issue.count;
+      issues.push_back(html::text_cell(issue.info().lost_data ? "skipped" : "repaired") +
+                       html::text_cell(issue.info().name) + html::text_cell(issue.info().sentence) +
+                       html::text_cell(issue.info().advice) +
                        html::count_cell(static_cast<int64_t>(issue.count)) +
                        html::count_cell(static_cast<int64_t>(issue.first_offset)) +
                        html::name_cell(trace.path(), trace.path()));
@@ -196,7 +197,13 @@ std::string files_html(const Report& report) {
         html::count_cell(static_cast<int64_t>(repaired)) + html::count_cell(dropped_events(trace)));
   }
   return html::table("What the reader skipped or repaired", "",
-                     {{"", false}, {"what", false}, {"count"}, {"first at byte"}, {"file", false}},
+                     {{"", false},
+                      {"what", false},
+                      {"what it means", false},
+                      {"what to do", false},
+                      {"count"},
+                      {"first at byte"},
+                      {"file", false}},
                      issues) +
          html::table("Files", "",
                      {{"file", false},

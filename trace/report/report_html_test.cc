@@ -83,6 +83,14 @@ TEST(HtmlReport, ColoursSlicesByTheClassesOfTheViewer) {
   EXPECT_EQ(classes.at("Sync"), SliceClass::kRuntime);
 }
 
+TEST(HtmlReport, SaysWhatAnIssueOfTheFileMeans) {
+  const std::string page = report_html(report_of(
+      {TraceText().cpu_op("aten::mm", 0, 10).event(R"({"ph": "X", "name": "a"})").str()}));
+  EXPECT_THAT(page, HasSubstr("event_without_ts"));
+  EXPECT_THAT(page, HasSubstr("so it has no place in time."));
+  EXPECT_THAT(page, HasSubstr("Look at what wrote or changed the file."));
+}
+
 TEST(HtmlReport, LoadsNothingFromOutside) {
   const std::string page = report_html(report_of({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));

@@ -21,7 +21,7 @@ json events_by_phase_json(const Trace& trace) {
 json issues_json(const Trace& trace, bool lost_data) {
   json counts = json::object();
   for (const LoadIssue& issue : trace.issues()) {
-    if (issue.lost_data == lost_data) counts[issue.name] = issue.count;
+    if (issue.info().lost_data == lost_data) counts[std::string(issue.info().name)] = issue.count;
   }
   return counts;
 }
@@ -264,10 +264,10 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
   object["events"] = trace.event_count();
   object["issues"] = json::array();
   for (const LoadIssue& issue : trace.issues()) {
-    object["issues"].push_back({{"name", issue.name},
+    object["issues"].push_back({{"name", issue.info().name},
                                 {"count", issue.count},
                                 {"first_offset", issue.first_offset},
-                                {"lost", issue.lost_data}});
+                                {"lost", issue.info().lost_data}});
   }
   object["events_by_phase"] = events_by_phase_json(trace);
   object["skipped"] = issues_json(trace, true);

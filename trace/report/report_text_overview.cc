@@ -56,7 +56,7 @@ std::string loaded(const Report& report) {
   uint64_t skipped = 0;
   for (const Analysis& analysis : report.traces) {
     for (const LoadIssue& issue : analysis.trace->issues()) {
-      if (issue.lost_data) skipped += issue.count;
+      if (issue.info().lost_data) skipped += issue.count;
     }
   }
   const std::string what =
@@ -79,10 +79,26 @@ std::vector<ShownIssue> all_issues(const Report& report) {
     }
   }
   std::stable_sort(shown.begin(), shown.end(), [](const ShownIssue& left, const ShownIssue& right) {
-    return std::pair(left.issue->lost_data, left.issue->count) >
-           std::pair(right.issue->lost_data, right.issue->count);
+    return std::pair(left.issue->info().lost_data, left.issue->count) >
+           std::pair(right.issue->info().lost_data, right.issue->count);
   });
   return shown;
+}
+
+void write_issue(TextPage& page, const LoadIssue& issue, const std::string& file) {
+  constexpr size_t kIndent = 11;
+  const IssueInfo& info = issue.info();
+  page.canvas
+      .left(info.lost_data ? "! skipped" : "! repaired", kIndent,
+            info.lost_data ? Hue::kYellow : Hue::kDim)
+      .left(elide(fmt::format("{} x {}, first at byte {}{}",
+                              format_count(static_cast<int64_t>(issue.count)), info.name,
+                              issue.first_offset, file),
+                  80 - kIndent))
+      .end_line();
+  page.canvas.left("", kIndent).left(info.sentence, 0, Hue::kDim).end_line();
+  if (page.scope.top != TextScope::kAll) return;
+  page.canvas.left("", kIndent).left(info.advice, 0, Hue::kDim).end_line();
 }
 
 void write_issues(TextPage& page) {
@@ -92,14 +108,7 @@ void write_issues(TextPage& page) {
     const auto [trace, issue] = issues[i];
     const std::string file =
         page.report.traces.size() == 1 ? "" : " in " + file_name(trace->path());
-    page.canvas
-        .left(issue->lost_data ? "! skipped  " : "! repaired ", 0,
-              issue->lost_data ? Hue::kYellow : Hue::kDim)
-        .left(elide(fmt::format("{} x {}, first at byte {}{}",
-                                format_count(static_cast<int64_t>(issue->count)), issue->name,
-                                issue->first_offset, file),
-                    69))
-        .end_line();
+    write_issue(page, *issue, file);
   }
   if (issues.size() > most) {
     page.canvas

@@ -16,9 +16,10 @@ std::string load_report(const Session& session) {
                         format_count(trace.tracks().size()), format_count(trace.counters().size()));
     if (trace.issues().empty()) text += "  nothing skipped, nothing repaired\n";
     for (const trace::LoadIssue& issue : trace.issues()) {
-      text += fmt::format("  {} {} × {}, the first at byte {}\n",
-                          issue.lost_data ? "skipped" : "repaired", format_count(issue.count),
-                          issue.name, format_count(issue.first_offset));
+      const trace::IssueInfo& info = issue.info();
+      text += fmt::format("  {} {} × {}, the first at byte {}\n    {}\n    {}\n",
+                          info.lost_data ? "skipped" : "repaired", format_count(issue.count),
+                          info.name, format_count(issue.first_offset), info.sentence, info.advice);
     }
   }
   return text;

@@ -18,6 +18,8 @@ TEST(LoadReport, NamesEachKindOfTroubleWithItsPlace) {
   const std::string report = load_report(Session({*torn}));
   EXPECT_THAT(report, HasSubstr("/data/torn.json\n"));
   EXPECT_THAT(report, HasSubstr("at byte "));
+  EXPECT_THAT(report, HasSubstr("The text ends within an event."));
+  EXPECT_THAT(report, HasSubstr("Copy the file again"));
   EXPECT_THAT(report, ::testing::Not(HasSubstr("nothing skipped")));
 }
 

@@ -121,7 +121,7 @@ uint64_t count_issues(const std::vector<SessionTrace>& traces, bool lost) {
   uint64_t sum = 0;
   for (const SessionTrace& item : traces) {
     for (const trace::LoadIssue& issue : item.trace->issues()) {
-      if (issue.lost_data == lost) sum += issue.count;
+      if (issue.info().lost_data == lost) sum += issue.count;
     }
   }
   return sum;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "trace/emit/json_scan.h"
-#include "trace/model/text.h"
+#include "trace/read/text.h"
 
 namespace {
 

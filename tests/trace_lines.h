@@ -9,6 +9,7 @@
 
 #include "trace/emit/json_scan.h"
 #include "trace/model/model.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::testing {
 
@@ -55,11 +56,11 @@ inline Lines slices_of(const Trace& trace) {
 inline Lines args_of(const Trace& trace) {
   Lines lines;
   for (uint32_t i = 0; i < trace.slice_count(); ++i) {
-    const std::string_view args = redline::trace::find_value(trace.event_text(SliceId{i}), "args");
+    const std::string_view args = redline::trace::find_value(event_text(trace, SliceId{i}), "args");
     lines.emplace_back(args.empty() ? "{}" : args);
   }
   for (const Instant& instant : trace.instants()) {
-    lines.emplace_back(redline::trace::find_value(trace.event_text(instant.text_offset), "args"));
+    lines.emplace_back(redline::trace::find_value(event_text(trace, instant.text_offset), "args"));
   }
   return lines;
 }

@@ -155,7 +155,7 @@ std::vector<CollectiveValues> collectives_of(const trace::Trace& from, IsWanted 
   for (size_t i = 0; i < from.slice_count(); ++i) {
     if (!is_wanted(slices.category[i], from.string(slices.name[i]))) continue;
     CollectiveValues values;
-    trace::find_args(from.event_text(slices.text_offset[i]), kCollectiveKeys, values);
+    trace::find_args(event_text(from, slices.text_offset[i]), kCollectiveKeys, values);
     if (!values[2].empty()) found.push_back(values);
   }
   return found;

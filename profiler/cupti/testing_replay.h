@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "profiler/cupti/testing_window.h"
-#include "trace/read/args_scan.h"
+#include "trace/read/args.h"
 #include "trace/read/reader.h"
 
 namespace redline::cupti {
@@ -106,7 +106,7 @@ inline std::vector<Activity> activities_of(const trace::Trace& from) {
         slices.category[i], std::string(from.string(slices.name[i])), slices.begin_ns[i],
         slices.end_ns[i],   std::string(from.string(track.tid)),      {}};
     std::array<std::string_view, kKeys.size()> values;
-    trace::find_args(from.event_text(slices.text_offset[i]), kKeys, values);
+    trace::find_args(event_text(from, slices.text_offset[i]), kKeys, values);
     for (size_t key = 0; key < kKeys.size(); ++key) {
       for (const char letter : values[key]) {
         if (std::isspace(static_cast<unsigned char>(letter)) == 0 || key == kSyncKind)

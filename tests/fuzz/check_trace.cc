@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "trace/model/args.h"
-#include "trace/model/text_cursor.h"
+#include "trace/read/args.h"
 #include "trace/read/reader.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::fuzz {
 namespace {
@@ -53,7 +53,7 @@ std::string broken_text(const Trace& trace) {
   trace::TextCursor cursor(trace);
   for (uint32_t i = 0; i < trace.slice_count(); ++i) {
     const std::string passing(cursor.event_text(trace.slices().text_offset[i]));
-    const std::string_view text = trace.event_text(SliceId{i});
+    const std::string_view text = event_text(trace, SliceId{i});
     if (text.empty() || text.front() != '{') return "the text of a slice is no event";
     if (text != passing) return "the text of a slice is not the same twice";
     const trace::Args args(trace, SliceId{i});
@@ -61,7 +61,7 @@ std::string broken_text(const Trace& trace) {
     (void)args.text("name");
   }
   for (const trace::Instant& instant : trace.instants()) {
-    const std::string_view text = trace.event_text(instant.text_offset);
+    const std::string_view text = event_text(trace, instant.text_offset);
     if (text.empty() || text.front() != '{') return "the text of an instant is no event";
   }
   return "";

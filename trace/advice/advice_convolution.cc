@@ -8,8 +8,8 @@
 
 #include "base/format.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/model/args.h"
 #include "trace/model/slice_view.h"
+#include "trace/read/args.h"
 
 namespace redline::trace {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "base/format.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/model/args.h"
 #include "trace/model/slice_view.h"
-#include "trace/model/text_cursor.h"
+#include "trace/read/args.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 namespace {

@@ -14,8 +14,6 @@
 #include "trace/analysis/gpus.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/memory.h"
-#include "trace/analysis/phases.h"
-#include "trace/analysis/sequences.h"
 #include "trace/analysis/steps.h"
 #include "trace/analysis/streams.h"
 #include "trace/analysis/tables.h"

@@ -10,8 +10,8 @@
 #include "trace/emit/collective_names.h"
 #include "trace/emit/json_scan.h"
 #include "trace/model/slice_view.h"
-#include "trace/model/text_cursor.h"
-#include "trace/read/args_scan.h"
+#include "trace/read/args.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 namespace {

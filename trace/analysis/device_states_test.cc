@@ -1,4 +1,4 @@
-#include "trace/analysis/device_states.h"
+#include "trace/analysis/gpus.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/natural_sort.h"
 #include "trace/model/slice_view.h"
-#include "trace/read/args_scan.h"
+#include "trace/read/args.h"
 
 namespace redline::trace {
 namespace {

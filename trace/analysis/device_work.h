@@ -12,7 +12,7 @@
 #include "base/intervals.h"
 #include "trace/model/model.h"
 #include "trace/model/slice_class.h"
-#include "trace/model/text_cursor.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/statistics.h"
-#include "trace/read/args_scan.h"
+#include "trace/read/args.h"
 
 namespace redline::trace {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "trace/analysis/host_tree.h"
 #include "trace/model/model.h"
-#include "trace/model/text_cursor.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "trace/analysis/host_tree.h"
-#include "trace/model/args.h"
+#include "trace/read/args.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

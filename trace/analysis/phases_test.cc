@@ -1,4 +1,4 @@
-#include "trace/analysis/phases.h"
+#include "trace/analysis/breakdown.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

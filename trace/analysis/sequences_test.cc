@@ -1,4 +1,4 @@
-#include "trace/analysis/sequences.h"
+#include "trace/analysis/streams.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,9 @@
-#include "trace/analysis/step_samples.h"
+#include "trace/analysis/run_tables.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 
-#include "trace/analysis/rank_weights.h"
 #include "trace/emit/collective_names.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"

@@ -1,4 +1,5 @@
-// What streams wait for: launches, queues and idle gaps, as HolisticTraceAnalysis defines them.
+// What streams wait for (launches, queues and idle gaps, as HolisticTraceAnalysis defines them),
+// and which runs of work they repeat.
 #pragma once
 
 #include <cstdint>
@@ -65,5 +66,21 @@ struct StreamIdle {
 [[nodiscard]] std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceTable& table);
 /// Over streams; none without GPU work.
 [[nodiscard]] std::optional<IdleGaps> sum_of(const std::vector<StreamIdle>& streams);
+
+struct KernelSequence {
+  std::vector<StringId> names;  ///< in order; as many as the sequence is long
+  SliceId first;                ///< the first piece of work of its first occurrence
+  int64_t count = 0;            ///< occurrences, none overlapping another
+  int64_t total_ns = 0;         ///< of the work, over all occurrences
+  int64_t gap_ns = 0;           ///< idle between the pieces, over all occurrences
+
+  [[nodiscard]] int64_t mean_gap_ns() const {
+    const int64_t gaps = count * (static_cast<int64_t>(names.size()) - 1);
+    return gaps == 0 ? 0 : gap_ns / gaps;
+  }
+};
+
+/// At most ten, those with the most idle time inside first. Collectives end a sequence.
+[[nodiscard]] std::vector<KernelSequence> kernel_sequences(const DeviceTable& device);
 
 }  // namespace redline::trace

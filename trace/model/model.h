@@ -145,12 +145,7 @@ class Trace {
   [[nodiscard]] int64_t begin_ns() const { return begin_ns_; }
   [[nodiscard]] int64_t end_ns() const { return end_ns_; }
 
-  /// The event as it stands in the file: one JSON object, args included. Text of a compressed file
-  /// stays in memory from then on; those who read many events use a TextCursor.
-  [[nodiscard]] std::string_view event_text(uint64_t text_offset) const;
-  [[nodiscard]] std::string_view event_text(SliceId slice) const {
-    return event_text(slices_.text_offset[slice.value]);
-  }
+  /// The file's text, which has each event as it stands there (read/text_cursor.h).
   [[nodiscard]] const Text& text() const { return *text_; }
 
  private:
@@ -173,7 +168,7 @@ class Trace {
   uint64_t event_count_ = 0;
   int64_t begin_ns_ = 0;
   int64_t end_ns_ = 0;
-  std::shared_ptr<const Text> text_;  ///< owns what event_text() points into
+  std::shared_ptr<const Text> text_;  ///< of the file, where args stay
   mutable std::jthread storing_;  ///< writes the trace to the cache; last, so that it ends first
 };
 

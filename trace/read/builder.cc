@@ -8,8 +8,7 @@
 
 #include "base/natural_sort.h"
 #include "base/parallel.h"
-#include "trace/read/edges.h"
-#include "trace/read/flows.h"
+#include "trace/read/links.h"
 
 namespace redline::trace {
 namespace {

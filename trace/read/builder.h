@@ -10,10 +10,10 @@
 
 #include "trace/model/issues.h"
 #include "trace/model/model.h"
-#include "trace/model/text.h"
 #include "trace/read/event_collector.h"
 #include "trace/read/event_rows.h"
 #include "trace/read/lanes.h"
+#include "trace/read/text.h"
 
 namespace redline::trace {
 

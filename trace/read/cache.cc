@@ -14,8 +14,6 @@
 
 #include "base/file.h"
 #include "trace/model/columns.h"
-#include "trace/read/cache_folder.h"
-#include "trace/read/cache_tables.h"
 
 namespace redline::trace {
 namespace {

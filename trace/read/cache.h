@@ -1,19 +1,51 @@
 // Traces that were read before, as columns in a file of their own: opening one again is a mmap.
 //
-// One file a trace under $XDG_CACHE_HOME/redline, named after the trace's path. It counts only for
-// the state of the trace that it was made of, and is checked as a whole before it is used. Nothing
+// One file a trace under $XDG_CACHE_HOME/redline, named after the trace's path. It is used only
+// while the trace file is as it was when it was read, and it is checked as a whole before. Nothing
 // here is an error for the user: without a cache, the trace is read.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/byte_stream.h"
 #include "trace/model/model.h"
-#include "trace/model/text.h"
 #include "trace/read/reader.h"
+#include "trace/read/text.h"
 
 namespace redline::trace {
+
+/// $XDG_CACHE_HOME/redline or ~/.cache/redline; "" where REDLINE_CACHE=off or neither is known.
+[[nodiscard]] std::string default_cache_folder();
+
+/// Makes room for a file of `bytes` in the folder, oldest use first, so that all together take at
+/// most `largest_total` and a tenth of the free disk. False where it does not fit at all.
+[[nodiscard]] bool make_cache_room(const std::string& folder, uint64_t bytes,
+                                   uint64_t largest_total);
+
+/// Writes a file under a name of its own, then gives it `path`: readers see all of it or none.
+[[nodiscard]] bool write_cache_file(const std::string& path,
+                                    const std::vector<std::string_view>& parts);
+
+class CacheTables {
+ public:
+  [[nodiscard]] static std::string encode(const Trace& trace);
+
+  /// Fills a trace that has its slices. False where the bytes are no such tables, or where they or
+  /// the slices name a string, lane, track or slice that is not there.
+  [[nodiscard]] static bool decode(std::string_view bytes, Trace& trace);
+
+ private:
+  static void read_metadata(ByteReader& in, Metadata& metadata);
+  static void read_counters(ByteReader& in, Trace& trace);
+  [[nodiscard]] static bool read_counts(ByteReader& in, Trace& trace);
+  [[nodiscard]] static bool read_strings(ByteReader& in, Trace& trace);
+  [[nodiscard]] static bool has_valid_ids(const Trace& trace);
+  [[nodiscard]] static bool has_valid_slices(const Trace& trace);
+};
 
 class TraceCache {
  public:

@@ -1,4 +1,4 @@
-#include "trace/read/cache_folder.h"
+#include "trace/read/cache.h"
 
 #include <unistd.h>
 

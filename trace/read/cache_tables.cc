@@ -1,4 +1,4 @@
-#include "trace/read/cache_tables.h"
+#include "trace/read/cache.h"
 
 #include <algorithm>
 

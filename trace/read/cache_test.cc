@@ -11,8 +11,6 @@
 
 #include "tests/trace_lines.h"
 #include "tests/trace_text.h"
-#include "trace/read/cache_folder.h"
-#include "trace/read/cache_tables.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {

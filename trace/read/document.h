@@ -1,14 +1,18 @@
-// The outer form of a trace file: {"key": …, "traceEvents": [ … ], "key": …} or just [ … ], whole
-// or torn.
+// The outer form of a trace file, {"key": …, "traceEvents": [ … ], "key": …} or just [ … ], whole
+// or torn; its event array, which several threads parse; and what its other values say.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "trace/model/text.h"
+#include "trace/model/model.h"
 #include "trace/read/builder.h"
 #include "trace/read/reader.h"
+#include "trace/read/text.h"
 
 namespace redline::trace {
 
@@ -28,5 +32,26 @@ struct Document {
 /// Adds every event of `text` to `events` and collects the rest. Begins before the text is whole.
 [[nodiscard]] Document read_document(const Text& text, CollectedEvents& events, IssueLog& issues,
                                      const ReadOptions& options);
+
+/// Where reading an event array stopped: behind its ']' or at the end of the text.
+struct EventArrayEnd {
+  size_t at = 0;
+  bool cancelled = false;
+};
+
+/// Parses the events from `at` (behind the array's '[') on and appends their rows to `events`.
+///
+/// The text is cut into chunks that threads parse at the same time. Where a cut was wrong (it lay
+/// inside a string or in an event's args) the chunk before it does not end there: then what was
+/// read behind the cut is dropped and read again from the true place.
+[[nodiscard]] EventArrayEnd read_event_array(const Text& text, size_t at,
+                                             const ReadOptions& options, CollectedEvents& events);
+
+/// Nanoseconds to add to each time stamp ("baseTimeNanoseconds"), 0 where absent.
+[[nodiscard]] int64_t base_time_ns(std::span<const TopLevelValue> values);
+
+/// Reads rank, world size, backend and host, and keeps the rest as JSON text. A value that is no
+/// JSON is left out and counted.
+[[nodiscard]] Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues);
 
 }  // namespace redline::trace

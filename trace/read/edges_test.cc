@@ -1,4 +1,4 @@
-#include "trace/read/edges.h"
+#include "trace/read/links.h"
 
 #include <gtest/gtest.h>
 

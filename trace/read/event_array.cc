@@ -1,4 +1,4 @@
-#include "trace/read/event_array.h"
+#include "trace/read/document.h"
 
 #include <algorithm>
 #include <atomic>

@@ -6,7 +6,7 @@
 
 #include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
-#include "trace/read/async_events.h"
+#include "trace/read/event.h"
 
 namespace redline::trace {
 namespace {

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -68,5 +70,28 @@ struct ScannedEvent {
 
 /// The end of a chunk: behind the '}' of the first "} , {" from `from` on, or text.size().
 [[nodiscard]] size_t find_cut(std::string_view text, size_t from);
+
+/// Text whose events are parsed; `offset` is where it stands in the whole text. Behind `end`,
+/// EventShape::kMaxFixedBytes and a block must be readable.
+struct SoundText {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  size_t offset = 0;
+};
+
+[[nodiscard]] ParseStop parse_sound_events_baseline(SoundText text, EventShapes& shapes,
+                                                    EventSink& sink);
+[[nodiscard]] ParseStop parse_sound_events_avx2(SoundText text, EventShapes& shapes,
+                                                EventSink& sink);
+[[nodiscard]] ParseStop parse_sound_events_avx512(SoundText text, EventShapes& shapes,
+                                                  EventSink& sink);
+
+struct SoundParser {
+  std::string_view instructions;
+  ParseStop (*parse)(SoundText text, EventShapes& shapes, EventSink& sink);
+};
+
+/// The parsers that this processor can run, the fastest first.
+[[nodiscard]] std::span<const SoundParser> sound_parsers();
 
 }  // namespace redline::trace

@@ -6,7 +6,6 @@
 
 #include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
-#include "trace/read/sound_events.h"
 
 namespace redline::trace {
 namespace {

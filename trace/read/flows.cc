@@ -1,4 +1,4 @@
-#include "trace/read/flows.h"
+#include "trace/read/links.h"
 
 #include <algorithm>
 #include <iterator>

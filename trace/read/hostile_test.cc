@@ -12,6 +12,7 @@
 #include "tests/gzip.h"
 #include "tests/parsed_trace.h"
 #include "trace/read/reader.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -197,7 +198,7 @@ TEST(Hostile, TheTextOfAnEventEndsWithIt) {
         parse_trace("mutated", "[" + broken + ", " + cpu_op(R"("ts": 5, "dur": 1)") + "]");
     ASSERT_TRUE(trace);
     ASSERT_EQ((*trace)->slice_count(), 2U) << broken;
-    EXPECT_EQ((*trace)->event_text(SliceId{0}), broken);
+    EXPECT_EQ(event_text(**trace, SliceId{0}), broken);
   }
 }
 

@@ -15,7 +15,7 @@
 #include <set>
 
 #include "trace/emit/json_scan.h"
-#include "trace/model/args.h"
+#include "trace/read/args.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
@@ -120,8 +120,8 @@ TEST(JsonSuite, WhatIsWrongInArgsStaysInItsEvent) {
     }
     ++silent;
     ASSERT_EQ((*trace)->slice_count(), 2U);
-    EXPECT_EQ((*trace)->event_text(SliceId{0}), kGood);
-    EXPECT_EQ((*trace)->event_text(SliceId{1}), event_with(text));
+    EXPECT_EQ(event_text(**trace, SliceId{0}), kGood);
+    EXPECT_EQ(event_text(**trace, SliceId{1}), event_with(text));
   }
   if (reported + silent == 0) GTEST_SKIP() << "json_suite is absent";
   EXPECT_GT(reported, 40U);

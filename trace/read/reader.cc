@@ -11,11 +11,10 @@
 #include <tuple>
 
 #include "base/parallel.h"
-#include "trace/model/text.h"
 #include "trace/read/builder.h"
 #include "trace/read/cache.h"
 #include "trace/read/document.h"
-#include "trace/read/metadata.h"
+#include "trace/read/text.h"
 
 namespace redline::trace {
 namespace {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/parsed_trace.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -256,8 +257,8 @@ TEST(Reader, ReadsTracesLargerThanAChunk) {
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->slice_count(), static_cast<size_t>(count));
   EXPECT_THAT(trace->issues(), IsEmpty());
-  EXPECT_EQ(trace->event_text(SliceId{count - 1}).back(), '}');
-  EXPECT_THAT(std::string(trace->event_text(SliceId{count - 1})), HasSubstr("in it 0"));
+  EXPECT_EQ(event_text(*trace, SliceId{count - 1}).back(), '}');
+  EXPECT_THAT(std::string(event_text(*trace, SliceId{count - 1})), HasSubstr("in it 0"));
 }
 
 TEST(Reader, RefusesWhatIsNoTrace) {

@@ -1,4 +1,4 @@
-#include "trace/read/sound_events.h"
+#include "trace/read/event_parser.h"
 
 #include <array>
 
@@ -25,11 +25,24 @@ constexpr std::array kParsers = {SoundParser{"baseline", parse_sound_events_base
 size_t fastest() { return 0; }
 #endif
 
+// Blocks are read whole, so this much must be readable behind the last event.
+constexpr size_t kReadAhead = EventShape::kMaxFixedBytes + EventShape::kBlockBytes;
+
 }  // namespace
 
 std::span<const SoundParser> sound_parsers() {
   static const size_t first = fastest();
   return std::span(kParsers).subspan(first);
+}
+
+ParseStop FastEventParser::parse(std::string_view text, size_t from, size_t to, EventSink& sink) {
+  const char* begin = text.data() + from;
+  if (to + kReadAhead > text.size()) {
+    padded_.assign(begin, begin + (to - from));
+    padded_.resize(to - from + kReadAhead, '\0');
+    begin = padded_.data();
+  }
+  return sound_parsers().front().parse({begin, begin + (to - from), from}, shapes_, sink);
 }
 
 }  // namespace redline::trace

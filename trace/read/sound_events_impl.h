@@ -4,8 +4,8 @@
 // would take either, and the wrong one does not run on every processor.
 #pragma once
 
+#include "trace/read/event_parser.h"
 #include "trace/read/event_scanner.h"
-#include "trace/read/sound_events.h"
 
 namespace redline::trace::REDLINE_SIMD {
 

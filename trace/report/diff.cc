@@ -7,8 +7,7 @@
 #include <set>
 
 #include "trace/analysis/analysis.h"
-#include "trace/analysis/rank_weights.h"
-#include "trace/analysis/step_samples.h"
+#include "trace/analysis/run_tables.h"
 
 namespace redline::trace {
 namespace {

@@ -10,7 +10,6 @@
 #include "base/terminal.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
-#include "trace/report/mean_step.h"
 
 namespace redline::trace {
 namespace {

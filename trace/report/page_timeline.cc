@@ -1,4 +1,4 @@
-#include "trace/report/page_timeline.h"
+#include "trace/report/report_html.h"
 
 #include <fmt/format.h>
 

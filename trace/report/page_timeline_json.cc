@@ -4,7 +4,7 @@
 
 #include "trace/model/slice_class.h"
 #include "trace/model/slice_view.h"
-#include "trace/report/page_timeline.h"
+#include "trace/report/report_html.h"
 
 namespace redline::trace {
 namespace {

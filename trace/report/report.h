@@ -1,6 +1,7 @@
 // The report on the traces of one run, and how it is written.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -46,5 +47,17 @@ struct TextScope {
 
 /// One page without references to anything outside.
 [[nodiscard]] std::string report_html(const Report& report);
+
+/// Means over the ranks (run_tables.h) of what is a mean over the steps of each.
+struct MeanStep {
+  int64_t mean_ns = 0;
+  int64_t deviation_ns = 0;
+  std::array<int64_t, kBreakdownPartCount> part_ns{};
+};
+
+[[nodiscard]] MeanStep mean_step(const Report& report);
+
+/// Means over the traces that know their phases.
+[[nodiscard]] std::optional<PhaseTimes> mean_phases(const Report& report);
 
 }  // namespace redline::trace

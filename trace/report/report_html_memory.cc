@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "trace/report/html.h"
-#include "trace/report/report_html_sections.h"
+#include "trace/report/report_html.h"
 
 namespace redline::trace {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/format.h"
 #include "trace/report/html.h"
-#include "trace/report/mean_step.h"
-#include "trace/report/report_html_sections.h"
+#include "trace/report/report.h"
+#include "trace/report/report_html.h"
 
 namespace redline::trace {
 namespace {

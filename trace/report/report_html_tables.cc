@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "trace/analysis/merged_tables.h"
+#include "trace/analysis/run_tables.h"
 #include "trace/report/html.h"
 #include "trace/report/kernel_name.h"
-#include "trace/report/report_html_sections.h"
+#include "trace/report/report_html.h"
 
 namespace redline::trace {
 namespace {

@@ -8,8 +8,8 @@
 #include "trace/model/slice_class.h"
 #include "trace/read/reader.h"
 #include "trace/report/html.h"
-#include "trace/report/page_timeline.h"
 #include "trace/report/report.h"
+#include "trace/report/report_html.h"
 
 namespace redline::trace {
 namespace {

@@ -2,8 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/report/report.h"
-#include "trace/report/report_json_path.h"
-#include "trace/report/report_json_ranks.h"
+#include "trace/report/report_json_parts.h"
 
 namespace redline::trace {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace/report/report_json_path.h"
+#include "trace/report/report_json_parts.h"
 
 #include "trace/model/slice_view.h"
 

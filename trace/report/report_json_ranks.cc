@@ -1,4 +1,4 @@
-#include "trace/report/report_json_ranks.h"
+#include "trace/report/report_json_parts.h"
 
 namespace redline::trace {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "trace/report/mean_step.h"
+#include "trace/report/report.h"
 #include "trace/report/report_text_page.h"
 
 namespace redline::trace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "trace/analysis/merged_tables.h"
+#include "trace/analysis/run_tables.h"
 #include "trace/report/kernel_name.h"
 #include "trace/report/report_text_page.h"
 

@@ -11,7 +11,7 @@
 #include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
-#include "trace/model/text_cursor.h"
+#include "trace/read/text_cursor.h"
 #include "trace/write/sqlite_file.h"
 
 namespace redline::trace {

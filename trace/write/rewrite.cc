@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "trace/emit/json_scan.h"
-#include "trace/model/text_cursor.h"
-#include "trace/read/async_events.h"
+#include "trace/read/event.h"
 #include "trace/read/event_parser.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 namespace {

@@ -1,4 +1,5 @@
 #include "trace/write/rewrite.h"
+#include "trace/read/text_cursor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,7 +106,7 @@ TEST_F(Rewrite, WritesValidJsonForATraceThatIsNot) {
   EXPECT_EQ(first_difference(instants_of(*before), instants_of(*after)), "");
   EXPECT_EQ(first_difference(counters_of(*before), counters_of(*after)), "");
   EXPECT_THAT(after->issues(), IsEmpty());
-  EXPECT_THAT(std::string(after->event_text(SliceId{0})),
+  EXPECT_THAT(std::string(event_text(*after, SliceId{0})),
               HasSubstr(R"("args": {"x": "NaN", "y": "�", "z": "01", "ok": [1]})"));
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "trace/analysis/device_states.h"
+#include "trace/analysis/gpus.h"
 #include "viewer/models/format.h"
 #include "viewer/models/slice_class.h"
 

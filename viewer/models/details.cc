@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/model/category.h"
+#include "trace/read/text_cursor.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/format.h"
 #include "viewer/models/search.h"
@@ -99,7 +100,7 @@ SliceDetails slice_details(const Session& session, SliceRef ref) {
        printable(trace.string(track.tid))},
       {"Unix time", std::to_string(slices.begin_ns[ref.slice.value]) + " ns"},
   };
-  details.arguments = event_arguments(trace.event_text(ref.slice));
+  details.arguments = event_arguments(event_text(trace, ref.slice));
   return details;
 }
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "trace/model/text.h"
+#include "trace/read/text.h"
 #include "viewer/models/details.h"
 #include "viewer/models/layout.h"
 #include "viewer/models/report_tables.h"

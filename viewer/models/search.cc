@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "trace/model/category.h"
-#include "trace/model/text_cursor.h"
+#include "trace/read/text_cursor.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {

@@ -1,11 +1,15 @@
-// Chrome's "B" and "E" events, and its async "b" and "e", which make a slice two by two.
+// What belongs together among the rows of a trace: begin and end events, which make a slice two by
+// two, and the slices that an arrow joins.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "trace/model/issues.h"
 #include "trace/read/event_rows.h"
+#include "trace/read/lanes.h"
 #include "trace/read/slice_rows.h"
 
 namespace redline::trace {
@@ -35,5 +39,13 @@ struct PairedSlice {
 /// `last_ns` or with the last edge, whichever is later.
 [[nodiscard]] std::vector<PairedSlice> pair_edges(std::span<EdgeRow> edges, int64_t last_ns,
                                                   IssueLog& issues);
+
+/// Launches are linked by correlation number, which is there with or without flow events; flow
+/// events link the rest, by the slices that lie at their times. Kineto writes an "f" on every
+/// runtime call, launch or not, so an "f" without "s" is no error. Sorted by Flow::from.
+/// `rows` lose their flow ends; times are moved by `base_ns`.
+[[nodiscard]] std::vector<Flow> link_flows(const PlacedTracks& placed,
+                                           std::span<const std::unique_ptr<EventRows>> rows,
+                                           int64_t base_ns, unsigned threads);
 
 }  // namespace redline::trace

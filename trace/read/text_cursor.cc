@@ -1,4 +1,4 @@
-#include "trace/model/text_cursor.h"
+#include "trace/read/text_cursor.h"
 
 #include <algorithm>
 #include <utility>
@@ -32,6 +32,14 @@ std::string_view TextCursor::event_text(uint64_t text_offset) {
     const std::string_view text = hold.from(text_offset);
     const size_t end = scan_event(text, 0).end;
     if (end < text.size() || !hold.is_cut()) return text.substr(0, end);
+  }
+}
+
+std::string_view event_text(const Trace& trace, uint64_t text_offset) {
+  for (size_t bytes = size_t{1} << 20;; bytes *= 4) {
+    const std::string_view text = trace.text().keep(text_offset, bytes);
+    const size_t end = text.empty() ? 0 : scan_event(text, 0).end;
+    if (end < text.size() || text.size() < bytes) return text.substr(0, end);
   }
 }
 

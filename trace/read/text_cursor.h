@@ -6,9 +6,16 @@
 #include <string_view>
 
 #include "trace/model/model.h"
-#include "trace/model/text.h"
+#include "trace/read/text.h"
 
 namespace redline::trace {
+
+/// The event as it stands in the file: one JSON object, args included. Text of a compressed file
+/// stays in memory from then on; those who read many events use a TextCursor.
+[[nodiscard]] std::string_view event_text(const Trace& trace, uint64_t text_offset);
+[[nodiscard]] inline std::string_view event_text(const Trace& trace, SliceId slice) {
+  return event_text(trace, trace.slices().text_offset[slice.value]);
+}
 
 /// For those who read many events: of a compressed file, only what is read now is in memory. It may
 /// be read in a few places in turn, such as launches and their kernels. Not to be shared by

@@ -1,9 +1,10 @@
-// Text that grows at a fixed address while other threads read its beginning, block by block.
+// Inflating gz and zst files into text that grows at a fixed address while other threads read its
+// beginning, block by block.
 //
-// Address space for the largest possible text is reserved at once, so nothing ever moves. A block
-// that its readers have released lends its memory to the next one, where it can be inflated again:
-// fresh memory costs more than inflating. The rest is memory up to `memory_bytes`; what is beyond
-// goes to a file that has no name any more, so that a text larger than the memory opens, too.
+// Address space for the largest possible text is reserved at once, so nothing ever moves. Once its
+// readers have released a block, the block's memory is used for a later one: fresh memory costs
+// more than inflating, so a block that is wanted again is inflated again. What exceeds the memory
+// that the buffer may take goes to an unlinked file, so that a larger text opens, too.
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trace/emit/gzip_stream.h"
+#include "trace/model/issues.h"
 
 namespace redline::trace {
 
@@ -117,5 +121,17 @@ class InflateBuffer {
   std::atomic<size_t> size_ = 0;
   std::atomic<bool> is_whole_ = false;
 };
+
+[[nodiscard]] bool is_zstd(std::string_view file);
+
+/// Inflates all members of a gz file. What is cut or damaged ends the text there, with an issue.
+/// `out` may forget its text, and inflates it again from `file`. `file_bytes` tells other threads
+/// how many of the file's bytes are done.
+void inflate_gzip(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
+                  IssueLog& issues);
+
+/// The same for all frames of a zst file, which cannot be begun in its middle: `out` keeps it all.
+void inflate_zstd(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
+                  IssueLog& issues);
 
 }  // namespace redline::trace

@@ -1,4 +1,4 @@
-#include "trace/model/text.h"
+#include "trace/read/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "tests/gzip.h"
 #include "tests/trace_text.h"
-#include "trace/model/text_cursor.h"
 #include "trace/read/reader.h"
+#include "trace/read/text_cursor.h"
 
 namespace redline::trace {
 namespace {
@@ -151,8 +151,8 @@ TEST_F(ForgottenText, ReadsLikeAPlainOne) {
   ASSERT_TRUE(trace);
   EXPECT_THAT(trace->issues(), IsEmpty());
   EXPECT_EQ(texts_of(*trace), expected);
-  EXPECT_EQ(trace->event_text(SliceId{59'999}), expected[59'999]);
-  EXPECT_EQ(trace->event_text(SliceId{0}), expected[0]);
+  EXPECT_EQ(event_text(*trace, SliceId{59'999}), expected[59'999]);
+  EXPECT_EQ(event_text(*trace, SliceId{0}), expected[0]);
 }
 
 TEST_F(ForgottenText, IsReadByManyThreadsAtOnce) {
@@ -169,7 +169,7 @@ TEST_F(ForgottenText, IsReadByManyThreadsAtOnce) {
         const SliceId slice{(i * 7919 + thread * 104'729) % 60'000};
         const uint64_t offset = trace->slices().text_offset[slice.value];
         if (here.event_text(offset) != there.event_text(offset)) ++wrong;
-        if (i % 50 == thread && trace->event_text(slice) != there.event_text(offset)) ++wrong;
+        if (i % 50 == thread && event_text(*trace, slice) != there.event_text(offset)) ++wrong;
       }
     });
   }
@@ -186,7 +186,7 @@ TEST_F(ForgottenText, MayHoldAnEventOfManyBlocks) {
   const auto trace = read_in_blocks();
   ASSERT_TRUE(trace);
   ASSERT_EQ(trace->slice_count(), 1U);
-  EXPECT_EQ(trace->event_text(SliceId{0}).size(), large.size() - 19);
+  EXPECT_EQ(event_text(*trace, SliceId{0}).size(), large.size() - 19);
   EXPECT_EQ(texts_of(*trace)[0].size(), large.size() - 19);
 }
 

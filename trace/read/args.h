@@ -1,5 +1,7 @@
-// A few values out of an event's args in one pass over its text, for analyses that ask every event
-// of a kind. (Args looks each key up on its own: right for a single event.)
+// Values out of an event's args, which stay JSON text until somebody asks for them.
+//
+// Args looks one key up at a time: right for a single event. An analysis that asks every event of a
+// kind takes the values of all its keys in one pass, with find_args or ArgsScanner.
 #pragma once
 
 #include <array>
@@ -10,7 +12,23 @@
 #include <string>
 #include <string_view>
 
+#include "trace/read/text_cursor.h"
+
 namespace redline::trace {
+
+class Args {
+ public:
+  Args(const Trace& trace, SliceId slice) : Args(event_text(trace, slice)) {}
+  explicit Args(std::string_view event_text);
+
+  [[nodiscard]] std::optional<double> number(std::string_view key) const;
+  [[nodiscard]] std::optional<int64_t> integer(std::string_view key) const;
+  [[nodiscard]] std::string text(std::string_view key) const;      ///< empty where absent
+  [[nodiscard]] std::string_view raw(std::string_view key) const;  ///< the JSON value as it stands
+
+ private:
+  std::string_view object_;
+};
 
 /// `text` starts with the '{' of an event and may go on behind it. Sets values[i] to the JSON value
 /// of keys[i] in the event's "args" as it stands (strings with their quotes), empty where absent;

@@ -1,4 +1,4 @@
-#include "trace/model/inflate_buffer.h"
+#include "trace/read/inflate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

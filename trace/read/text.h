@@ -1,9 +1,11 @@
-// The text of a trace in memory: a plain file mapped, a compressed one inflated while it is read.
+// The text of a trace in memory: a plain file is mapped, a compressed one is inflated while it is
+// read.
 //
-// A mapped gigabyte costs no memory that the kernel cannot take back, and events keep their args
-// there until asked for; so a Trace owns its Text.
+// The kernel can take the memory of a mapped gigabyte back at any time, and the args of events stay
+// in the text until somebody asks for them; so a Trace owns its Text.
 #pragma once
 
+#include <sys/stat.h>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,12 +15,24 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-#include "trace/model/file_stamp.h"
-#include "trace/model/inflate.h"
 #include "trace/model/issues.h"
+#include "trace/read/inflate.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
+
+struct FileStamp {
+  uint64_t bytes = 0;
+  uint64_t inode = 0;
+  int64_t modified_s = 0;
+  int64_t modified_ns = 0;
+
+  [[nodiscard]] static FileStamp of(const struct stat& info) {
+    return {static_cast<uint64_t>(info.st_size), info.st_ino, info.st_mtim.tv_sec,
+            info.st_mtim.tv_nsec};
+  }
+  bool operator==(const FileStamp&) const = default;
+};
 
 class Text {
  public:

@@ -1,11 +1,12 @@
-// What the HTML report's timeline shows: one step of one rank, its threads and streams, and for
-// each rank a lane that says when its GPUs computed, communicated, or idled.
+// The HTML report: its timeline (one step of one rank with its threads and streams, and for each
+// rank a lane that says when its GPUs computed, communicated or idled) and its other sections, each
+// empty where it has nothing to say.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "trace/analysis/device_states.h"
+#include "trace/analysis/gpus.h"
 #include "trace/report/report.h"
 
 namespace redline::trace {
@@ -47,5 +48,23 @@ struct PageTimeline {
 
 /// As JSON that may stand inside a script element, whatever the names.
 [[nodiscard]] std::string timeline_json(const Report& report, const PageTimeline& timeline);
+
+// report_html_overview.cc
+[[nodiscard]] std::string steps_html(const Report& report);
+[[nodiscard]] std::string findings_html(const Report& report, const PageTimeline& timeline);
+[[nodiscard]] std::string phases_html(const Report& report);
+[[nodiscard]] std::string timeline_html(const PageTimeline& timeline);
+
+// report_html_memory.cc
+[[nodiscard]] std::string memory_html(const Report& report);
+
+// report_html_path.cc
+[[nodiscard]] std::string paths_html(const Report& report);
+
+// report_html_tables.cc
+[[nodiscard]] std::string ranks_html(const Report& report);
+[[nodiscard]] std::string gpus_html(const Report& report);
+[[nodiscard]] std::string tables_html(const Report& report);
+[[nodiscard]] std::string files_html(const Report& report);
 
 }  // namespace redline::trace

@@ -1,4 +1,4 @@
-#include "trace/model/text.h"
+#include "trace/read/text.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,13 +1,23 @@
-// The JSON of what ranks do together: collectives, clocks, waits.
+// Parts of the JSON report: what a step's length is made of, and what ranks do together.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "trace/analysis/communication.h"
+#include "trace/analysis/critical_path.h"
 #include "trace/analysis/ranks.h"
+#include "trace/analysis/streams.h"
 
 namespace redline::trace {
+
+/// null without steps.
+[[nodiscard]] nlohmann::ordered_json critical_path_json(const Trace& trace,
+                                                        const std::optional<CriticalPath>& path);
+
+[[nodiscard]] nlohmann::ordered_json sequences_json(const Trace& trace,
+                                                    std::span<const KernelSequence> sequences);
 
 template <typename Value>
 [[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {

@@ -1,4 +1,4 @@
-#include "trace/model/inflate.h"
+#include "trace/read/inflate.h"
 
 #include <zstd.h>
 

@@ -1,4 +1,4 @@
-#include "trace/read/args_scan.h"
+#include "trace/read/args.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +8,7 @@
 
 #include "base/text_search.h"
 #include "trace/emit/json_scan.h"
+#include "trace/read/event_parser.h"
 #include "trace/read/simd_block.h"
 
 namespace redline::trace {
@@ -248,5 +249,22 @@ std::optional<double> to_number(std::string_view value) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return error == std::errc() && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
+
+Args::Args(std::string_view event_text) : object_(scan_event(event_text, 0).event.args) {}
+
+std::string_view Args::raw(std::string_view key) const { return find_value(object_, key); }
+
+std::optional<double> Args::number(std::string_view key) const {
+  const std::string_view digits = unquote(raw(key));
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+std::optional<int64_t> Args::integer(std::string_view key) const {
+  return parse_scaled(unquote(raw(key)), 0);
+}
+
+std::string Args::text(std::string_view key) const { return decode_string(unquote(raw(key))); }
 
 }  // namespace redline::trace

@@ -1,12 +1,10 @@
-#include "trace/read/args_scan.h"
+#include "trace/read/args.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
-
-#include "trace/model/args.h"
 
 namespace redline::trace {
 namespace {

@@ -40,20 +40,8 @@ class EventOutput {
   [[nodiscard]] trace::TextBuffer& begin_event(std::string_view head, std::string_view quoted_name,
                                                uint64_t tid, int64_t begin_ns,
                                                std::string_view more = {}) {
-    auto& text = file_.begin_event();
-    text.literal("{\"ph\": ");
-    text.text(head);
-    text.text(more);
-    text.literal(", \"name\": ");
-    text.text(quoted_name);
-    text.literal(", \"pid\": ");
-    text.integer(pid_);
-    text.literal(", \"tid\": ");
-    text.integer(tid);
-    text.literal(", \"ts\": ");
-    file_.timestamp(unix_ns(begin_ns));
-    text.literal(", \"args\": {");
-    return text;
+    return file_.begin_event(
+        head, more, {.quoted_name = quoted_name, .tid = tid, .time_ns = unix_ns(begin_ns)});
   }
   void end_event(trace::TextBuffer& text) {
     text.literal("}}");

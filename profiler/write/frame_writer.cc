@@ -22,7 +22,7 @@ void write_frame(EventOutput& out, const Record& record, uint64_t tid) {
     args.literal(", \"Python module id\": ");
     args.integer(frame.module);
   }
-  out.file().end_slice();
+  out.file().end_args();
   out.count_event();
 }
 

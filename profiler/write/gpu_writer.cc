@@ -71,21 +71,12 @@ void GpuWriter::add(const Record& record, uint64_t tid) {
 
 trace::TextBuffer& GpuWriter::begin_slice(const Record& record, std::string_view category,
                                           int64_t process, uint64_t lane) {
-  auto& text = out_.file().begin_event();
-  text.literal("{\"ph\": \"X\", \"cat\": \"");
-  text.text(category);
-  text.literal("\", \"name\": ");
-  text.text(out_.text(record.name));
-  text.literal(", \"pid\": ");
-  text.integer(process);
-  text.literal(", \"tid\": ");
-  text.integer(lane);
-  text.literal(", \"ts\": ");
-  out_.file().timestamp(out_.unix_ns(record.begin_ns));
-  text.literal(", \"dur\": ");
-  text.microseconds(record.of.cuda.end_ns - record.begin_ns);
-  text.literal(", \"args\": {");
-  return text;
+  return out_.file().begin_slice({.category = category,
+                                  .quoted_name = out_.text(record.name),
+                                  .tid = lane,
+                                  .begin_ns = out_.unix_ns(record.begin_ns),
+                                  .end_ns = out_.unix_ns(record.of.cuda.end_ns),
+                                  .pid = process});
 }
 
 void GpuWriter::end_slice(trace::TextBuffer& text) { out_.end_event(text); }
@@ -120,18 +111,12 @@ void GpuWriter::write_work(const Record& record) {
 void GpuWriter::write_instant(const Record& record) {
   const CudaFields& cuda = record.of.cuda;
   rows_.insert({record.device_index, cuda.lane});
-  auto& text = out_.file().begin_event();
-  text.literal("{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"");
-  text.text(category_of(record.kind));
-  text.literal("\", \"name\": ");
-  text.text(out_.text(record.name));
-  text.literal(", \"pid\": ");
-  text.integer(record.device_index);
-  text.literal(", \"tid\": ");
-  text.integer(cuda.lane);
-  text.literal(", \"ts\": ");
-  out_.file().timestamp(out_.unix_ns(record.begin_ns));
-  text.literal(", \"args\": {");
+  const std::string category = "\"" + std::string(category_of(record.kind)) + "\"";
+  auto& text = out_.file().begin_event("\"i\", \"s\": \"t\", \"cat\": ", category,
+                                       {.quoted_name = out_.text(record.name),
+                                        .tid = cuda.lane,
+                                        .time_ns = out_.unix_ns(record.begin_ns),
+                                        .pid = record.device_index});
   if (cuda.external != 0) {
     text.literal("\"External id\": ");
     text.integer(cuda.external);
@@ -174,19 +159,11 @@ void GpuWriter::draw_arrow(const Record& record) {
 
 void GpuWriter::write_row(const Row& row, std::string_view what, std::string_view value,
                           int64_t begin_ns) {
-  auto& text = out_.file().begin_event();
-  text.literal("{\"ph\": \"M\", \"cat\": \"__metadata\", \"name\": \"");
-  text.text(what);
-  text.literal("\", \"pid\": ");
-  text.integer(row.process);
-  text.literal(", \"tid\": ");
-  text.integer(row.lane);
-  text.literal(", \"ts\": ");
-  out_.file().timestamp(begin_ns);
-  text.literal(", \"args\": {");
+  auto& text = out_.file().begin_event(
+      "\"M\", \"cat\": \"__metadata\"", {},
+      {.quoted_name = what, .tid = row.lane, .time_ns = begin_ns, .pid = row.process});
   text.text(value);
-  text.literal("}}");
-  out_.file().end_event();
+  out_.file().end_args();
 }
 
 void GpuWriter::finish(int64_t begin_ns) {
@@ -198,11 +175,11 @@ void GpuWriter::finish(int64_t begin_ns) {
       last_process = row.process;
       const int64_t place = is_overhead ? kOverheadPlace : kFirstGpuPlace + row.process;
       const Row process{row.process, 0};
-      write_row(process, "process_name",
+      write_row(process, "\"process_name\"",
                 is_overhead ? "\"name\": \"CUPTI Overhead\"" : "\"name\": \"python\"", begin_ns);
-      write_row(process, "process_labels",
+      write_row(process, "\"process_labels\"",
                 is_overhead ? "\"labels\": \"\"" : "\"labels\": \"GPU " + gpu + "\"", begin_ns);
-      write_row(process, "process_sort_index", "\"sort_index\": " + std::to_string(place),
+      write_row(process, "\"process_sort_index\"", "\"sort_index\": " + std::to_string(place),
                 begin_ns);
     }
     if (is_overhead) continue;
@@ -214,8 +191,8 @@ void GpuWriter::finish(int64_t begin_ns) {
     if (const auto own = names_.find(row); own != names_.end()) {
       name.replace(name.size() - 1, 1, own->second, 1);
     }
-    write_row(row, "thread_name", "\"name\": " + name, begin_ns);
-    write_row(row, "thread_sort_index", "\"sort_index\": " + lane, begin_ns);
+    write_row(row, "\"thread_name\"", "\"name\": " + name, begin_ns);
+    write_row(row, "\"thread_sort_index\"", "\"sort_index\": " + lane, begin_ns);
   }
 }
 

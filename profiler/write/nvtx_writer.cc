@@ -31,7 +31,7 @@ void NvtxWriter::write_slice(const Record& record, uint64_t tid, std::string_vie
                                         .end_ns = out_.unix_ns(record.of.nvtx.end_ns)});
   write_args(args, record);
   args.text(more_args);
-  out_.file().end_slice();
+  out_.file().end_args();
   out_.count_event();
 }
 

@@ -90,7 +90,7 @@ void OperatorWriter::write_slice(std::string_view quoted_name, const Record& rec
        .end_ns = out_.unix_ns(record.of.op.end_ns)});
   write_args(args, record, tid);
   args.text(more_args);
-  out_.file().end_slice();
+  out_.file().end_args();
   out_.count_event();
 }
 

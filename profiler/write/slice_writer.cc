@@ -18,7 +18,7 @@ void write_slice(EventOutput& out, const Record& record, uint64_t tid) {
                               .begin_ns = out.unix_ns(record.begin_ns),
                               .end_ns = out.unix_ns(record.of.slice.end_ns)});
   if (record.of.slice.args) args.text(out.members(record.of.slice.args));
-  out.file().end_slice();
+  out.file().end_args();
   out.count_event();
 }
 

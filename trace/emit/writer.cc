@@ -5,6 +5,7 @@
 namespace redline::trace {
 namespace {
 
+constexpr std::string_view kMetadata = "\"M\", \"cat\": \"__metadata\"";
 constexpr size_t kBufferStep = 128 * 1024;
 constexpr int64_t kQuarterNs = 7'889'238LL * 1'000'000'000LL;
 
@@ -66,25 +67,46 @@ void TraceWriter::append_text() {
 
 void TraceWriter::timestamp(int64_t unix_ns) { text_.microseconds(unix_ns - base_ns_); }
 
+void TraceWriter::write_place(std::string_view quoted_name, std::optional<int64_t> pid,
+                              uint64_t tid, int64_t time_ns) {
+  text_.literal(", \"name\": ");
+  text_.text(quoted_name);
+  text_.literal(", \"pid\": ");
+  if (pid) {
+    text_.integer(*pid);
+  } else {
+    text_.text(pid_);
+  }
+  text_.literal(", \"tid\": ");
+  text_.integer(tid);
+  text_.literal(", \"ts\": ");
+  timestamp(time_ns);
+}
+
 TextBuffer& TraceWriter::begin_slice(const SliceHead& head) {
   begin_event();
   text_.literal("{\"ph\": \"X\", \"cat\": \"");
   text_.text(head.category);
-  text_.literal("\", \"name\": ");
-  text_.text(head.quoted_name);
-  text_.literal(", \"pid\": ");
-  text_.text(pid_);
-  text_.literal(", \"tid\": ");
-  text_.integer(head.tid);
-  text_.literal(", \"ts\": ");
-  timestamp(head.begin_ns);
+  text_.literal("\"");
+  write_place(head.quoted_name, head.pid, head.tid, head.begin_ns);
   text_.literal(", \"dur\": ");
   text_.microseconds(head.end_ns - head.begin_ns);
   text_.literal(", \"args\": {");
   return text_;
 }
 
-void TraceWriter::end_slice() {
+TextBuffer& TraceWriter::begin_event(std::string_view head, std::string_view more,
+                                     const EventPlace& place) {
+  begin_event();
+  text_.literal("{\"ph\": ");
+  text_.text(head);
+  text_.text(more);
+  write_place(place.quoted_name, place.pid, place.tid, place.time_ns);
+  text_.literal(", \"args\": {");
+  return text_;
+}
+
+void TraceWriter::end_args() {
   text_.literal("}}");
   end_event();
 }
@@ -129,30 +151,21 @@ void TraceWriter::flow_end(std::string_view category, uint64_t id, uint64_t tid,
   }
 }
 
-void TraceWriter::begin_metadata(std::string_view name, uint64_t tid, int64_t time_ns) {
-  begin_event();
-  text_.literal("{\"ph\": \"M\", \"cat\": \"__metadata\", \"name\": \"");
-  text_.text(name);
-  text_.literal("\", \"pid\": ");
-  text_.text(pid_);
-  text_.literal(", \"tid\": ");
-  text_.integer(tid);
-  text_.literal(", \"ts\": ");
-  timestamp(time_ns);
-  text_.literal(", \"args\": {");
+void TraceWriter::begin_metadata(std::string_view quoted_name, uint64_t tid, int64_t time_ns) {
+  (void)begin_event(kMetadata, {}, {.quoted_name = quoted_name, .tid = tid, .time_ns = time_ns});
 }
 
 void TraceWriter::process(std::string_view name, int64_t time_ns) {
-  begin_metadata("process_name", 0, time_ns);
+  begin_metadata("\"process_name\"", 0, time_ns);
   text_.literal("\"name\": ");
   text_.quoted(name);
   text_.literal("}}");
   keep_event();
-  begin_metadata("process_labels", 0, time_ns);
+  begin_metadata("\"process_labels\"", 0, time_ns);
   text_.literal("\"labels\": \"CPU\"");
   text_.literal("}}");
   keep_event();
-  begin_metadata("process_sort_index", 0, time_ns);
+  begin_metadata("\"process_sort_index\"", 0, time_ns);
   text_.literal("\"sort_index\": ");
   text_.text(pid_);
   text_.literal("}}");
@@ -160,12 +173,12 @@ void TraceWriter::process(std::string_view name, int64_t time_ns) {
 }
 
 void TraceWriter::thread(uint64_t tid, std::string_view name, int64_t time_ns) {
-  begin_metadata("thread_name", tid, time_ns);
+  begin_metadata("\"thread_name\"", tid, time_ns);
   text_.literal("\"name\": ");
   text_.quoted("thread " + std::to_string(tid) + " (" + std::string(name) + ")");
   text_.literal("}}");
   keep_event();
-  begin_metadata("thread_sort_index", tid, time_ns);
+  begin_metadata("\"thread_sort_index\"", tid, time_ns);
   text_.literal("\"sort_index\": ");
   text_.integer(tid);
   text_.literal("}}");

@@ -47,6 +47,15 @@ struct SliceHead {
   uint64_t tid = 0;
   int64_t begin_ns = 0;  ///< unix time
   int64_t end_ns = 0;
+  std::optional<int64_t> pid = {};  ///< none: the header's
+};
+
+/// Where an event that is no slice stands.
+struct EventPlace {
+  std::string_view quoted_name;
+  uint64_t tid = 0;
+  int64_t time_ns = 0;
+  std::optional<int64_t> pid = {};  ///< none: the header's
 };
 
 class TraceWriter {
@@ -54,9 +63,14 @@ class TraceWriter {
   /// Spools into `path`. Errors are kept: nothing is written after the first; see error().
   TraceWriter(std::string path, const TraceHeader& header);
 
-  /// Opens a slice; the caller appends the members of "args" (at least one) and closes it.
+  /// Opens a slice; the caller appends the members of "args" and closes it with end_args().
   [[nodiscard]] TextBuffer& begin_slice(const SliceHead& head);
-  void end_slice();
+  /// The same for an event of another phase. `head` and `more` are the JSON that follows "ph", such
+  /// as R"("i", "s": "t", "cat": ")" and R"(kernel")".
+  [[nodiscard]] TextBuffer& begin_event(std::string_view head, std::string_view more,
+                                        const EventPlace& place);
+  /// Closes "args" and the event.
+  void end_args();
 
   /// One end of an arrow of category and name "fwdbwd" or "ac2g": it binds to the slice of `tid`
   /// that begins at `time_ns`.
@@ -98,7 +112,9 @@ class TraceWriter {
  private:
   void flow(std::string_view phase, std::string_view category, uint64_t id, std::string_view pid,
             uint64_t tid, int64_t time_ns);
-  void begin_metadata(std::string_view name, uint64_t tid, int64_t time_ns);
+  void begin_metadata(std::string_view quoted_name, uint64_t tid, int64_t time_ns);
+  void write_place(std::string_view quoted_name, std::optional<int64_t> pid, uint64_t tid,
+                   int64_t time_ns);
   void keep_event();
   void tell_of_limit(int64_t end_ns);
   void append_text();

@@ -38,7 +38,7 @@ class WriterTest : public ::testing::Test {
                     int64_t end_ns = kNow + 1500) {
     const std::string quoted = json_string(name);
     writer.begin_slice({"cpu_op", quoted, 7, begin_ns, end_ns}).literal("\"Ev Idx\": 0");
-    writer.end_slice();
+    writer.end_args();
   }
   [[nodiscard]] json saved_plain(TraceWriter& writer) const {
     const auto saved = writer.save(path("plain.json"));

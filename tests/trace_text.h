@@ -71,10 +71,10 @@ class TraceText {
     top_ += member + ",\n";
     return *this;
   }
-  TraceText& rank(int rank, int world_size) {
+  TraceText& rank(int rank, int world_size, const std::string& backend = "gloo") {
     return top(
-        fmt::format(R"("distributedInfo": {{"backend": "gloo", "rank": {}, "world_size": {}}})",
-                    rank, world_size));
+        fmt::format(R"("distributedInfo": {{"backend": "{}", "rank": {}, "world_size": {}}})",
+                    backend, rank, world_size));
   }
 
   [[nodiscard]] std::string str() const {

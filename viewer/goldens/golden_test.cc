@@ -30,7 +30,7 @@ LoadedSession slow_and_fast_run() {
   return {std::make_shared<const Session>(std::move(runs), 1), 0.01};
 }
 
-class Golden : public testing::Test {
+class Golden : public ::testing::Test {
  protected:
   Golden() { QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder_.path()); }
 
@@ -167,7 +167,7 @@ void forget_surroundings() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   forget_surroundings();
   QApplication application(argc, argv);
   QFontDatabase::addApplicationFont(REDLINE_SOURCE_DIR "/viewer/goldens/font/golden.ttf");

@@ -4,27 +4,32 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
-#include <vector>
 
+#include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "viewer/models/lane_pyramid.h"
 #include "viewer/models/session.h"
 
 namespace redline::viewer {
 
-/// Builds the JSON of one rank: times in microseconds after `start_us`.
+/// One rank: times in microseconds after `start_us`.
 class TestTrace {
  public:
-  explicit TestTrace(int rank, int64_t start_us = 1'000'000) : rank_(rank), start_us_(start_us) {}
+  explicit TestTrace(int rank, int64_t start_us = 1'000'000) : rank_(rank), start_us_(start_us) {
+    text_.top(R"("deviceProperties": [{"id":0,"name":"Tesla V100"}])").rank(rank, 2, "nccl");
+  }
 
   TestTrace& slice(const std::string& category, const std::string& name, int pid, int tid,
                    double begin_us, double length_us, const std::string& args = "{}") {
-    events_.push_back(fmt::format(
-        R"({{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{}}})",
-        category, name, pid, tid, static_cast<double>(start_us_) + begin_us, length_us, args));
+    const int64_t begin_ns = start_us_ * 1000 + std::llround(begin_us * 1000);
+    text_.slice(category, name, begin_ns, begin_ns + std::llround(length_us * 1000),
+                {.pid = std::to_string(pid),
+                 .tid = std::to_string(tid),
+                 .args = args.substr(1, args.size() - 2)});
     return *this;
   }
   TestTrace& kernel(const std::string& name, int stream, double begin_us, double length_us) {
@@ -32,16 +37,11 @@ class TestTrace {
                  fmt::format(R"({{"device":0,"stream":{},"correlation":7}})", stream));
   }
   TestTrace& raw(const std::string& event) {
-    events_.push_back(event);
+    text_.event(event);
     return *this;
   }
 
-  [[nodiscard]] std::string json() const {
-    return fmt::format(R"({{"deviceProperties":[{{"id":0,"name":"Tesla V100"}}],)"
-                       R"("distributedInfo":{{"backend":"nccl","rank": {},"world_size": 2}},)"
-                       R"("traceEvents":[{}]}})",
-                       rank_, fmt::join(events_, ",\n"));
-  }
+  [[nodiscard]] std::string json() const { return text_.str(); }
   [[nodiscard]] std::shared_ptr<const trace::Trace> read() const {
     auto trace = trace::parse_trace(fmt::format("/data/run/rank{}.pt.trace.json", rank_), json());
     EXPECT_TRUE(trace.has_value()) << (trace ? "" : trace.error().message);
@@ -51,7 +51,7 @@ class TestTrace {
  private:
   int rank_;
   int64_t start_us_;
-  std::vector<std::string> events_;
+  testing::TraceText text_;
 };
 
 /// A training process of two steps of 100 us: main thread 100, autograd thread 101, streams 7, 20.

@@ -23,7 +23,7 @@ inline LoadedSession loaded(std::vector<std::shared_ptr<const trace::Trace>> tra
   return {std::make_shared<const Session>(std::move(traces)), 0.01};
 }
 
-class Window : public testing::Test {
+class Window : public ::testing::Test {
  protected:
   Window() {
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings_.path());

@@ -1,8 +1,8 @@
-// Advice: what holds the training back, and which knob may cure it.
+// Advice: what slows the training down, and which knob may help.
 //
-// A finding is printed only if its condition is in the data, with the figures and the slices that
-// it follows from. Each estimate is an upper bound: the speed-up if all of the named time went
-// away, where named time is exposed (nothing else of use ran beside it) and counted once.
+// A finding is reported only where the trace shows its condition, with the figures and the slices
+// that it follows from. Each estimate is an upper bound: the speed-up if all of that time went
+// away. Only exposed time counts (no useful work ran at the same time), and each instant only once.
 #pragma once
 
 #include <cstdint>

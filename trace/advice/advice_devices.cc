@@ -41,7 +41,7 @@ struct DeviceTime {
 
 std::vector<DeviceTime> times_of_devices(const Activity& activity) {
   std::vector<DeviceTime> times;
-  const DeviceTable& table = activity.analysis().device_work;
+  const DeviceWorkTable& table = activity.analysis().device_work;
   for (size_t i = 0; i < table.streams.size();) {
     const int32_t device = table.streams[i].device;
     Coverage busy(activity.steps());

@@ -1,4 +1,4 @@
-// The rules of advice.h, one function each; none where the rule's condition is not in the data.
+// The rules of advice.h, one function each. A rule returns none where the trace does not show it.
 #pragma once
 
 #include <optional>

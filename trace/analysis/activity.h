@@ -1,7 +1,7 @@
-// What went on inside the steps, sorted by what the rules of advice ask for.
+// The slices inside the steps, sorted by the kinds that the rules of the advice ask for.
 //
-// A trace has millions of slices and a dozen rules: names are judged once a name, slices once a
-// slice, and a rule then looks only at those of its kind.
+// A trace has millions of slices, and there are two dozen rules. So a name is judged once, a slice
+// is put into its list once, and a rule reads only the lists that it needs.
 #pragma once
 
 #include <array>
@@ -79,7 +79,7 @@ class Activity {
   [[nodiscard]] const Intervals& time_of(WorkKind device_kind) const {
     return device_times_[static_cast<size_t>(device_kind)];
   }
-  /// What is left of `time` without that in which a device does something else than `own`.
+  /// Nanoseconds of `time` in which no device does work of another kind than `own`.
   [[nodiscard]] int64_t alone_ns(Intervals time, std::span<const WorkKind> own) const;
   [[nodiscard]] const Intervals& device_time() const { return device_time_; }
 

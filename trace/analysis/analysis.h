@@ -1,4 +1,4 @@
-// Everything that a report says of one trace, computed once.
+// All results about one trace, computed once; report, page, viewer and advice only read them.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ struct Analysis {
   StepTimes step_times;
   StepBreakdown breakdown;
   std::optional<PhaseTimes> phases;
-  std::vector<DeviceProperties> devices;  ///< of the machine, used or not
-  DeviceTable device_work;
-  std::vector<GpuUse> gpus;  ///< that did something
+  std::vector<DeviceProperties> devices;  ///< all GPUs of the machine, also unused ones
+  DeviceWorkTable device_work;
+  std::vector<GpuUse> gpus;  ///< only GPUs that did some work
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;
   HostTree host_tree;
@@ -43,10 +43,10 @@ struct Analysis {
   std::optional<CriticalPath> critical_path;
   std::vector<KernelSequence> sequences;
   std::vector<AnalysisTime> times;
-  bool is_cancelled = false;  ///< the rest is incomplete then
+  bool is_cancelled = false;  ///< if so, other fields may be missing
 };
 
-/// On two threads. Setting `cancel` makes it stop soon.
+/// Runs on two threads. Setting `cancel`, from any thread, makes it stop soon.
 [[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace,
                                const std::atomic<bool>* cancel = nullptr);
 

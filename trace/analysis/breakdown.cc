@@ -107,7 +107,7 @@ Gathered gather_host(const Trace& trace, const HostTree& tree, const Intervals& 
   return host;
 }
 
-Gathered gather_device(const DeviceTable& table, const HostTree& tree, const Intervals& steps) {
+Gathered gather_device(const DeviceWorkTable& table, const HostTree& tree, const Intervals& steps) {
   Gathered device(kPhaseCount, Coverage(steps));
   for (const DeviceWork& work : table.rows) {
     if (!work.launch || !tree.parent[work.launch.value]) continue;
@@ -121,7 +121,7 @@ Gathered gather_device(const DeviceTable& table, const HostTree& tree, const Int
 }  // namespace
 
 StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
-                               const DeviceTable& device, const HostTree& tree,
+                               const DeviceWorkTable& device, const HostTree& tree,
                                const std::vector<Step>& steps) {
   StepBreakdown breakdown;
   if (steps.empty()) return breakdown;
@@ -157,7 +157,7 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
   return breakdown;
 }
 
-std::optional<PhaseTimes> phase_times(const Trace& trace, const DeviceTable& table,
+std::optional<PhaseTimes> phase_times(const Trace& trace, const DeviceWorkTable& table,
                                       const HostTree& tree, const std::vector<Step>& steps) {
   if (steps.empty()) return std::nullopt;
   std::vector<Interval> step_windows;

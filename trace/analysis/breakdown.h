@@ -26,7 +26,7 @@ struct StepBreakdown {
 };
 
 [[nodiscard]] StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
-                                             const DeviceTable& device, const HostTree& tree,
+                                             const DeviceWorkTable& device, const HostTree& tree,
                                              const std::vector<Step>& steps);
 
 enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
@@ -46,7 +46,8 @@ using PhaseTimes = std::array<PhaseTime, kPhaseCount>;
 /// node of autograd's graph, else to the forward pass (not so the DataLoader's and collectives'
 /// own). While the backward pass runs on autograd's threads, the thread that waits for it counts
 /// for no phase. None where neither a backward pass nor an optimizer is in the steps.
-[[nodiscard]] std::optional<PhaseTimes> phase_times(const Trace& trace, const DeviceTable& table,
+[[nodiscard]] std::optional<PhaseTimes> phase_times(const Trace& trace,
+                                                    const DeviceWorkTable& table,
                                                     const HostTree& tree,
                                                     const std::vector<Step>& steps);
 

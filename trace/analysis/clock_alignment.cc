@@ -19,14 +19,14 @@ constexpr double kMostDrift = 1e-3;  // quartz clocks differ by less than 100 pp
 struct Point {
   int64_t time_ns;
   int64_t ahead_ns;
-  const ClockPair* pair;
+  const CollectiveEnds* pair;
 };
 
-int64_t ahead_ns(const ClockPair& pair) { return pair.reference.end_ns - pair.rank.end_ns; }
+int64_t ahead_ns(const CollectiveEnds& pair) { return pair.reference.end_ns - pair.rank.end_ns; }
 
-int64_t first_guess_ns(std::span<const ClockPair> pairs) {
+int64_t first_guess_ns(std::span<const CollectiveEnds> pairs) {
   std::vector<int64_t> all;
-  for (const ClockPair& pair : pairs) all.push_back(ahead_ns(pair));
+  for (const CollectiveEnds& pair : pairs) all.push_back(ahead_ns(pair));
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   std::nth_element(all.begin(), middle, all.end());
   return *middle;
@@ -127,9 +127,9 @@ class Fit {
   double drift_ = 0;
 };
 
-int64_t resolution_ns(std::span<const ClockPair> pairs) {
+int64_t resolution_ns(std::span<const CollectiveEnds> pairs) {
   const bool whole_microseconds =
-      std::all_of(pairs.begin(), pairs.end(), [](const ClockPair& pair) {
+      std::all_of(pairs.begin(), pairs.end(), [](const CollectiveEnds& pair) {
         return pair.reference.end_ns % 1000 == 0 && pair.rank.end_ns % 1000 == 0;
       });
   return whole_microseconds ? 1000 : 1;
@@ -141,9 +141,9 @@ bool is_plausible(const MatchedCollective::Call& call) {
   return call.begin_ns > -kMostNs && call.end_ns < kMostNs && call.begin_ns <= call.end_ns;
 }
 
-std::vector<ClockPair> pairs_of(uint32_t reference, uint32_t rank,
-                                const MatchedCollectives& matched, const ClockOffset& known) {
-  std::vector<ClockPair> pairs;
+std::vector<CollectiveEnds> pairs_of(uint32_t reference, uint32_t rank,
+                                     const MatchedCollectives& matched, const ClockOffset& known) {
+  std::vector<CollectiveEnds> pairs;
   for (const MatchedCollective& collective : matched.collectives) {
     const MatchedCollective::Call *of_reference = nullptr, *of_rank = nullptr;
     for (const MatchedCollective::Call& call : collective.calls) {
@@ -167,13 +167,13 @@ int64_t ClockOffset::at(int64_t time_ns) const {
          std::llround(drift * (static_cast<double>(time_ns) - static_cast<double>(at_ns)));
 }
 
-std::optional<ClockOffset> estimate_offset(std::span<const ClockPair> pairs) {
+std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs) {
   if (pairs.empty()) return std::nullopt;
   std::vector<Point> points;
   ClockOffset result;
   result.at_ns = pairs[pairs.size() / 2].rank.end_ns;
   const int64_t guess_ns = first_guess_ns(pairs);
-  for (const ClockPair& pair : pairs) {
+  for (const CollectiveEnds& pair : pairs) {
     points.push_back({pair.rank.end_ns - result.at_ns, ahead_ns(pair) - guess_ns, &pair});
   }
   Fit fit(std::move(points));

@@ -33,13 +33,13 @@ struct ClockOffset {
 };
 
 /// One pair of ends of the same collective.
-struct ClockPair {
+struct CollectiveEnds {
   Interval reference;
   Interval rank;
 };
 
 /// Offset of one clock; none without pairs.
-[[nodiscard]] std::optional<ClockOffset> estimate_offset(std::span<const ClockPair> pairs);
+[[nodiscard]] std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs);
 
 /// One a rank. Ranks that share no group with the first one are aligned over those that do; none
 /// where there is no way.

@@ -125,7 +125,7 @@ std::map<std::string, int, std::less<>> group_sizes(const Trace& trace) {
 
 class Finder {
  public:
-  Finder(const Trace& trace, const NameKinds& names, const DeviceTable& device,
+  Finder(const Trace& trace, const NameKinds& names, const DeviceWorkTable& device,
          const HostTree& tree)
       : trace_(trace), names_(names), device_(device), tree_(tree) {}
 
@@ -209,7 +209,7 @@ class Finder {
 
   const Trace& trace_;
   const NameKinds& names_;
-  const DeviceTable& device_;
+  const DeviceWorkTable& device_;
   // Work stands elsewhere in the text than the operators that started it.
   TextCursor calls_text_{trace_}, around_text_{trace_};
   const HostTree& tree_;
@@ -221,7 +221,7 @@ class Finder {
 }  // namespace
 
 CollectiveCalls find_collective_calls(const Trace& trace, const NameKinds& names,
-                                      const DeviceTable& device, const HostTree& tree) {
+                                      const DeviceWorkTable& device, const HostTree& tree) {
   return Finder(trace, names, device, tree).find();
 }
 

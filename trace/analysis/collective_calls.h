@@ -48,7 +48,7 @@ struct CollectiveCalls {
 };
 
 [[nodiscard]] CollectiveCalls find_collective_calls(const Trace& trace, const NameKinds& names,
-                                                    const DeviceTable& device,
+                                                    const DeviceWorkTable& device,
                                                     const HostTree& tree);
 
 }  // namespace redline::trace

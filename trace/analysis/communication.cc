@@ -121,7 +121,7 @@ std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& co
 }  // namespace
 
 Communication find_communication(const Trace& trace, const NameKinds& names,
-                                 const DeviceTable& device, const HostTree& tree) {
+                                 const DeviceWorkTable& device, const HostTree& tree) {
   Communication communication;
   communication.collectives = find_collective_calls(trace, names, device, tree);
   const auto& calls = communication.collectives.calls;

@@ -43,7 +43,7 @@ struct Communication {
 };
 
 [[nodiscard]] Communication find_communication(const Trace& trace, const NameKinds& names,
-                                               const DeviceTable& device, const HostTree& tree);
+                                               const DeviceWorkTable& device, const HostTree& tree);
 
 /// Mean time a step in which collectives and no computation are under way.
 [[nodiscard]] int64_t mean_exposed_ns(const Communication& communication,

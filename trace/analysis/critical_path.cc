@@ -83,7 +83,7 @@ class LivingThreads {
 // Rows of a stream that ended by a time that only ever becomes earlier.
 class StreamCursor {
  public:
-  StreamCursor(const DeviceTable& table, const DeviceStream& stream)
+  StreamCursor(const DeviceWorkTable& table, const DeviceStream& stream)
       : rows_(table.of(stream)),
         first_(stream.first),
         device_(stream.device),
@@ -104,10 +104,10 @@ class StreamCursor {
   size_t left_;
 };
 
-class Walk {
+class PathWalker {
  public:
-  Walk(const Trace& trace, const NameKinds& names, const DeviceTable& table,
-       const std::function<void(const PathPart&)>& visit)
+  PathWalker(const Trace& trace, const NameKinds& names, const DeviceWorkTable& table,
+             const std::function<void(const PathPart&)>& visit)
       : trace_(trace), names_(names), table_(table), visit_(visit), calls_(call_kinds(trace)) {
     for (const DeviceStream& stream : table.streams) streams_.emplace_back(table, stream);
     std::vector<uint32_t> tracks;
@@ -334,7 +334,7 @@ class Walk {
 
   const Trace& trace_;
   const NameKinds& names_;
-  const DeviceTable& table_;
+  const DeviceWorkTable& table_;
   const std::function<void(const PathPart&)>& visit_;
   std::vector<CallKind> calls_;  // by name
   std::vector<StreamCursor> streams_;
@@ -402,15 +402,15 @@ class Summary {
 
 }  // namespace
 
-void walk_critical_path(const Trace& trace, const NameKinds& names, const DeviceTable& device,
+void walk_critical_path(const Trace& trace, const NameKinds& names, const DeviceWorkTable& device,
                         const std::vector<Step>& steps,
                         const std::function<void(const PathPart&)>& visit) {
-  Walk walk(trace, names, device, visit);
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) walk.step(*step);
+  PathWalker walker(trace, names, device, visit);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) walker.step(*step);
 }
 
 std::optional<CriticalPath> critical_path(const Trace& trace, const NameKinds& names,
-                                          const DeviceTable& device,
+                                          const DeviceWorkTable& device,
                                           const std::vector<Step>& steps) {
   if (steps.empty()) return std::nullopt;
   Summary summary(trace);

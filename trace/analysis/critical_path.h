@@ -50,11 +50,11 @@ struct CriticalPath {
 
 /// None without steps.
 [[nodiscard]] std::optional<CriticalPath> critical_path(const Trace& trace, const NameKinds& names,
-                                                        const DeviceTable& device,
+                                                        const DeviceWorkTable& device,
                                                         const std::vector<Step>& steps);
 
 /// Calls visit for every part of every step, latest first.
-void walk_critical_path(const Trace& trace, const NameKinds& names, const DeviceTable& device,
+void walk_critical_path(const Trace& trace, const NameKinds& names, const DeviceWorkTable& device,
                         const std::vector<Step>& steps,
                         const std::function<void(const PathPart&)>& visit);
 

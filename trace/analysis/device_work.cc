@@ -45,7 +45,7 @@ std::vector<SliceId> sorted_work(const Trace& trace, const std::vector<Lane>& la
   return work;
 }
 
-void append_row(const Trace& trace, SliceId slice, const NameKinds& names, DeviceTable& table) {
+void append_row(const Trace& trace, SliceId slice, const NameKinds& names, DeviceWorkTable& table) {
   const auto& slices = trace.slices();
   table.row_of[slice.value - table.first_slice.value] = static_cast<uint32_t>(table.rows.size());
   DeviceWork& row = table.rows.emplace_back();
@@ -56,11 +56,12 @@ void append_row(const Trace& trace, SliceId slice, const NameKinds& names, Devic
   row.is_communication = row.is_kernel() && names.is(row.name, kCommunicationKernelName);
 }
 
-void find_launches(const Trace& trace, DeviceTable& table) {
+void find_launches(const Trace& trace, DeviceWorkTable& table) {
   for (const Flow& flow : trace.flows()) {
     if (flow.kind != FlowKind::kLaunch) continue;
     const uint32_t row = table.index_of(flow.to);
-    if (row != DeviceTable::kNoRow && !table.rows[row].launch) table.rows[row].launch = flow.from;
+    if (row != DeviceWorkTable::kNoRow && !table.rows[row].launch)
+      table.rows[row].launch = flow.from;
   }
 }
 
@@ -92,7 +93,7 @@ void fetch(std::string_view text, uint64_t distance) {
 
 }  // namespace
 
-DeviceTable find_device_work(const Trace& trace, const NameKinds& names) {
+DeviceWorkTable find_device_work(const Trace& trace, const NameKinds& names) {
   const auto streams = device_lanes(trace);
   size_t slices = 0;
   uint32_t first_slice = UINT32_MAX, behind_slices = 0;
@@ -103,11 +104,11 @@ DeviceTable find_device_work(const Trace& trace, const NameKinds& names) {
       behind_slices = std::max(behind_slices, lane.first.value + lane.count);
     }
   }
-  DeviceTable table;
+  DeviceWorkTable table;
   if (slices == 0) return table;
   table.rows.reserve(slices);
   table.first_slice = SliceId{first_slice};
-  table.row_of.resize(behind_slices - first_slice, DeviceTable::kNoRow);
+  table.row_of.resize(behind_slices - first_slice, DeviceWorkTable::kNoRow);
   for (const auto& [key, lanes] : streams) {
     const size_t first = table.rows.size();
     for (const SliceId slice : sorted_work(trace, lanes)) append_row(trace, slice, names, table);

@@ -1,8 +1,8 @@
 // Kernels, copies and memsets as rows, by stream, with those of their args that analyses ask for.
 //
-// Args are two thirds of a kernel's event, and they stay in the text: looking keys up for one
-// analysis after the other was most of a report's time. So the text of each is read once, here, in
-// pieces that threads can share.
+// Args are two thirds of a kernel's event, and they stay in the text. When each analysis looked its
+// keys up by itself, this was most of a report's time. So each event's args are read once, here, in
+// pieces that several threads can take.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct DeviceStream {
   size_t count = 0;
 };
 
-struct DeviceTable {
+struct DeviceWorkTable {
   std::vector<DeviceWork> rows;       ///< by device, stream, begin
   std::vector<DeviceStream> streams;  ///< by device, stream
   SliceId first_slice;                ///< of the lanes that hold the rows
@@ -63,7 +63,7 @@ struct DeviceTable {
 };
 
 /// Rows whose args are still to be read.
-[[nodiscard]] DeviceTable find_device_work(const Trace& trace, const NameKinds& names);
+[[nodiscard]] DeviceWorkTable find_device_work(const Trace& trace, const NameKinds& names);
 
 void read_args(TextCursor& text, std::span<DeviceWork> rows);
 

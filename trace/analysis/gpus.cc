@@ -69,7 +69,7 @@ void add_kernel(const DeviceWork& row, const HostTree& tree, Interval steps,
   }
 }
 
-std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceTable& table,
+std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceWorkTable& table,
                                        const HostTree& tree, Interval steps) {
   TensorCoreNames tensor_core_names(trace);
   std::map<int32_t, DeviceSlices> devices;
@@ -91,7 +91,7 @@ std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceTable& ta
 
 // Integral over the window of min(1, sum of the rows' blocks per SM under way), as a share of the
 // window.
-std::optional<double> mean_capped_blocks(const DeviceTable& table, std::vector<uint32_t> begins,
+std::optional<double> mean_capped_blocks(const DeviceWorkTable& table, std::vector<uint32_t> begins,
                                          Interval window) {
   if (begins.empty() || window.length_ns() <= 0) return std::nullopt;
   const auto interval = [&](uint32_t row) { return table.rows[row].interval; };
@@ -176,7 +176,7 @@ double share(int64_t part_ns, int64_t whole_ns) {
   return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
 }
 
-GpuUse measure(const DeviceTable& table, DeviceSlices slices, Interval steps) {
+GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps) {
   const Intervals compute = slices.compute.take();
   const Intervals communication = slices.communication.take();
   const Intervals memory = slices.memory.take();
@@ -231,7 +231,7 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
   return devices;
 }
 
-std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table, const HostTree& tree,
+std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceWorkTable& table, const HostTree& tree,
                             const std::vector<Step>& steps,
                             const std::vector<DeviceProperties>& properties) {
   if (steps.empty()) return {};
@@ -250,7 +250,7 @@ std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table, const 
   return gpus;
 }
 
-std::vector<DeviceSpan> device_states(const DeviceTable& table, std::optional<int32_t> device,
+std::vector<DeviceSpan> device_states(const DeviceWorkTable& table, std::optional<int32_t> device,
                                       Interval window) {
   if (window.length_ns() <= 0) return {};
   const Intervals within{window};

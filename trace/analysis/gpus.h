@@ -26,7 +26,7 @@ struct DeviceSpan {
 
 /// What one device did, or all of them together, inside the window; by begin, idle time left out.
 /// Copies count where nothing else ran.
-[[nodiscard]] std::vector<DeviceSpan> device_states(const DeviceTable& table,
+[[nodiscard]] std::vector<DeviceSpan> device_states(const DeviceWorkTable& table,
                                                     std::optional<int32_t> device, Interval window);
 
 /// What the trace says of a device ("deviceProperties").
@@ -73,7 +73,7 @@ struct GpuUse {
   std::array<int64_t, kWorkMixCount> mix_ns{};
 };
 
-[[nodiscard]] std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceTable& table,
+[[nodiscard]] std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceWorkTable& table,
                                           const HostTree& tree, const std::vector<Step>& steps,
                                           const std::vector<DeviceProperties>& properties);
 

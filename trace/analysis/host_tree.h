@@ -10,8 +10,8 @@
 
 namespace redline::trace {
 
-/// Parents by nesting on the thread. Only operators and annotations are nodes: Python functions and
-/// runtime calls are looked through.
+/// The parent of a slice is the innermost operator or annotation around it on its thread. Only
+/// these two are nodes; Python functions and runtime calls in between are skipped.
 struct HostTree {
   std::vector<SliceId> parent;  ///< of every slice (also of runtime calls); none for roots
   /// NameKinds of every slice's nodes around it, itself included: e.g. whether a launch happened

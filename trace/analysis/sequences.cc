@@ -64,7 +64,7 @@ struct Tokens {
   [[nodiscard]] size_t size() const { return id.size(); }
 };
 
-Tokens tokens_of(const DeviceTable& device) {
+Tokens tokens_of(const DeviceWorkTable& device) {
   Tokens tokens;
   const size_t count = device.rows.size() + device.streams.size();
   tokens.id.reserve(count);
@@ -243,7 +243,7 @@ void drop_echoes(std::vector<KernelSequence>& sequences) {
   sequences = std::move(kept);
 }
 
-KernelSequence describe(const DeviceTable& device, const Tokens& tokens, const Repeat& repeat) {
+KernelSequence describe(const DeviceWorkTable& device, const Tokens& tokens, const Repeat& repeat) {
   KernelSequence sequence;
   sequence.first = device.rows[tokens.row[repeat.at.front()]].slice;
   sequence.count = static_cast<int64_t>(repeat.at.size());
@@ -259,7 +259,7 @@ KernelSequence describe(const DeviceTable& device, const Tokens& tokens, const R
 
 }  // namespace
 
-std::vector<KernelSequence> kernel_sequences(const DeviceTable& device) {
+std::vector<KernelSequence> kernel_sequences(const DeviceWorkTable& device) {
   const Tokens tokens = tokens_of(device);
   std::vector<Repeat> candidates;
   Windows windows = windows_of_one(tokens);

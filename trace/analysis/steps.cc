@@ -89,7 +89,7 @@ struct LaunchedWork {
 };
 
 LaunchedWork find_launched_work(const Trace& trace, const std::vector<Step>& steps,
-                                const DeviceTable& device) {
+                                const DeviceWorkTable& device) {
   LaunchedWork work;
   work.of_step.resize(steps.size());
   StepFinder finder(steps);
@@ -142,7 +142,7 @@ StepPart part_of(const DeviceWork& work) {
 }
 
 std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
-                             const DeviceTable& device) {
+                             const DeviceWorkTable& device) {
   std::vector<Step> steps = find_annotations(trace, names);
   if (steps.empty()) steps = one_pseudo_step(trace);
   if (steps.empty()) return steps;

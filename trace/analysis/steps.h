@@ -25,7 +25,7 @@ struct Step {
 /// recording (less than 80 % of the kernels and copies of the step before) is left out, as the
 /// plugin does. A trace without annotations is one step, from its first to its last operator.
 [[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
-                                           const DeviceTable& device);
+                                           const DeviceWorkTable& device);
 
 /// What a piece of a step's time is spent on. A breakdown tells the first eight apart; the two
 /// delays are on a critical path only.

@@ -79,7 +79,8 @@ struct QueueTimes {
 
 }  // namespace
 
-std::optional<LaunchStatistics> launch_statistics(const Trace& trace, const DeviceTable& table) {
+std::optional<LaunchStatistics> launch_statistics(const Trace& trace,
+                                                  const DeviceWorkTable& table) {
   LaunchStatistics statistics;
   std::vector<int64_t> host_ns, device_ns, delay_ns;
   for (auto* values : {&host_ns, &device_ns, &delay_ns}) values->reserve(table.rows.size());
@@ -106,7 +107,7 @@ std::optional<LaunchStatistics> launch_statistics(const Trace& trace, const Devi
   return statistics;
 }
 
-std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& table) {
+std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceWorkTable& table) {
   std::vector<QueueLength> queues;
   QueueTimes times;
   for (const DeviceStream& stream : table.streams) {
@@ -122,7 +123,7 @@ std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& ta
   return queues;
 }
 
-std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceTable& table,
+std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceWorkTable& table,
                                       int32_t device) {
   QueueTimes times;
   for (const DeviceStream& stream : table.streams) {
@@ -140,7 +141,7 @@ std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceTable& tab
   return points;
 }
 
-std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceTable& table) {
+std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceWorkTable& table) {
   std::vector<StreamIdle> streams;
   for (const DeviceStream& stream : table.streams) {
     IdleGaps gaps;

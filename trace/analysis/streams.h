@@ -56,14 +56,15 @@ struct StreamIdle {
 };
 
 [[nodiscard]] std::optional<LaunchStatistics> launch_statistics(const Trace& trace,
-                                                                const DeviceTable& table);
+                                                                const DeviceWorkTable& table);
 /// Of streams with launches, by device and stream.
-[[nodiscard]] std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceTable& table);
+[[nodiscard]] std::vector<QueueLength> queue_lengths(const Trace& trace,
+                                                     const DeviceWorkTable& table);
 /// The queues of all streams of the device together, by time.
-[[nodiscard]] std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceTable& table,
-                                                    int32_t device);
+[[nodiscard]] std::vector<QueuePoint> queue_changes(const Trace& trace,
+                                                    const DeviceWorkTable& table, int32_t device);
 /// Of all streams, by device and stream.
-[[nodiscard]] std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceTable& table);
+[[nodiscard]] std::vector<StreamIdle> idle_gaps(const Trace& trace, const DeviceWorkTable& table);
 /// Over streams; none without GPU work.
 [[nodiscard]] std::optional<IdleGaps> sum_of(const std::vector<StreamIdle>& streams);
 
@@ -81,6 +82,6 @@ struct KernelSequence {
 };
 
 /// At most ten, those with the most idle time inside first. Collectives end a sequence.
-[[nodiscard]] std::vector<KernelSequence> kernel_sequences(const DeviceTable& device);
+[[nodiscard]] std::vector<KernelSequence> kernel_sequences(const DeviceWorkTable& device);
 
 }  // namespace redline::trace

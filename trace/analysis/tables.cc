@@ -90,7 +90,7 @@ double bandwidth_of(const DeviceWork& row) {
 
 // What each slice launched goes to all operators around the launch, but once to each name: an
 // operator that calls itself does not count twice.
-void add_device_time(const Trace& trace, const NameKinds& names, const DeviceTable& device,
+void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWorkTable& device,
                      const HostTree& tree, RowsByName<OperatorRow>& rows) {
   const auto& columns = trace.slices();
   std::vector<uint32_t> seen(trace.string_count() + 1);  // by name, the last one unnamed
@@ -151,7 +151,7 @@ std::optional<double> CopyRow::bandwidth() const {
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(total_ns);
 }
 
-std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceTable& device) {
+std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& device) {
   RowsByName<KernelSums> rows(trace);
   for (const DeviceWork& work : device.rows) {
     if (!work.is_kernel()) continue;
@@ -177,7 +177,7 @@ std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceTable& devic
 }
 
 std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& names,
-                                        const DeviceTable& device, const HostTree& tree) {
+                                        const DeviceWorkTable& device, const HostTree& tree) {
   RowsByName<OperatorRow> rows(trace);
   const auto& columns = trace.slices();
   for_each_slice(trace, [&](SliceId slice, Category category) {
@@ -199,7 +199,7 @@ std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& nam
   return rows.sorted_by([](const OperatorRow& row) { return row.self_ns; });
 }
 
-std::vector<CopyRow> copy_table(const Trace& trace, const DeviceTable& device) {
+std::vector<CopyRow> copy_table(const Trace& trace, const DeviceWorkTable& device) {
   RowsByName<CopySums> rows(trace);
   for (const DeviceWork& work : device.rows) {
     if (work.is_kernel()) continue;

@@ -55,10 +55,11 @@ struct CopyRow {
 [[nodiscard]] bool uses_tensor_cores(std::string_view kernel_name);
 
 /// Each table is sorted by total time (operators: by self time), longest first.
-[[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceTable& device);
+[[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace,
+                                                  const DeviceWorkTable& device);
 [[nodiscard]] std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& names,
-                                                      const DeviceTable& device,
+                                                      const DeviceWorkTable& device,
                                                       const HostTree& tree);
-[[nodiscard]] std::vector<CopyRow> copy_table(const Trace& trace, const DeviceTable& device);
+[[nodiscard]] std::vector<CopyRow> copy_table(const Trace& trace, const DeviceWorkTable& device);
 
 }  // namespace redline::trace

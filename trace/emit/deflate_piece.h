@@ -1,9 +1,9 @@
-// Pieces of text as deflate blocks (RFC 1951) that can stand one behind the other in one stream.
+// Compresses pieces of text to deflate blocks (RFC 1951) that can be concatenated to one stream.
 //
-// libdeflate makes training traces a third smaller than other compressors of its speed, but only
-// whole streams. A piece is such a stream whose last block is told not to be the last, ended on a
-// byte boundary by an empty stored block, as zlib's Z_SYNC_FLUSH does. Where the last block begins
-// and ends is known to nobody but an inflater: zlib's stops at each block.
+// libdeflate makes training traces a third smaller than other compressors of its speed, but it only
+// writes whole streams. A piece is such a stream in which the last block's final bit is cleared and
+// an empty stored block follows, up to a byte boundary, as zlib's Z_SYNC_FLUSH does. Only inflating
+// shows where the last block begins and ends: zlib's inflater can stop at each block.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A gz file on its way to text, which can be begun again wherever a copy of it was made.
+// Inflates a gz file step by step. A copy of the stream can later go on from where it was made.
 #pragma once
 
 #include <isa-l/igzip_lib.h>

@@ -1,5 +1,5 @@
-// A compressed file that is written while a job trains and gets its name, and its last words, at
-// the end.
+// A compressed file that is written while a job trains, and that gets its final name and its last
+// bytes when it is saved.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // Writes a trace in Kineto's JSON dialect, event by event, while the job runs.
 //
-// Two readers set the form (trace tools' own habits, checked by running them): HTA finds the rank
-// by a regular expression that wants a space after the colon, and TensorBoard's plugin fails on an
-// event without "cat" or "name" and on begin/end pairs. So: one event a line, complete events only,
-// a space after every colon. Memory is constant: events go through a buffer into a gzip stream.
+// Two other tools decide details of the form (both were run to find out): HTA finds the rank with a
+// regular expression that needs a space after the colon, and TensorBoard's plugin fails on an event
+// without "cat" or "name" and on begin/end pairs. So there is one event a line, only complete
+// events, a space after every colon. Memory is constant: events pass through a buffer into a gzip
+// stream.
 //
 // Beside Kineto's keys a finished trace has
 //   "redline": {"version": "0.1.0", "events": N, "dropped": N, "dropped_names": N, "threads": N}
@@ -37,7 +38,7 @@ struct TraceHeader {
   int64_t pid = 0;      ///< of every CPU event
   std::vector<Entry> entries;
   /// JSON text that events may fill, before compression; 0: any. At the limit the file takes no
-  /// further events but the rows' names and its own last words, and stays valid.
+  /// further events except the names of rows and the closing entries, and stays valid JSON.
   uint64_t max_bytes = 0;
 };
 

@@ -1,4 +1,4 @@
-// What the "cat" of an event means, in every dialect that Kineto has written.
+// What the "cat" of an event means, in all the spellings that Kineto has used over the years.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@ namespace redline::trace {
 
 [[nodiscard]] Category category_of(std::string_view cat);
 
-/// Traces up to 2021 put annotations among the operators ("Operator"), told by their names alone.
+/// Traces up to 2021 give annotations the operators' category: only their names tell them apart.
 [[nodiscard]] bool is_annotation_name(std::string_view name);
 
-/// What Kineto of today calls it; "other" for kOther.
+/// The "cat" that Kineto writes today; "other" for kOther.
 [[nodiscard]] std::string_view category_name(Category category);
 
 [[nodiscard]] FlowKind flow_kind_of(std::string_view cat);
@@ -22,7 +22,7 @@ namespace redline::trace {
   return category == Category::kRuntime || category == Category::kDriver;
 }
 
-/// What a launch may start on a GPU, waits included.
+/// What such a call may start on a GPU, including waits for an event.
 [[nodiscard]] constexpr bool is_launched(Category category) {
   return category == Category::kKernel || category == Category::kMemcpy ||
          category == Category::kMemset || category == Category::kSync;

@@ -1,6 +1,7 @@
-// The memory under a trace's slices: one region, all columns one behind the other.
+// The memory of a trace's slices: one region that holds all columns, one after the other.
 //
-// One region is cheap to get (nothing is zeroed or copied) and can be a mapped file as well.
+// One region costs one mmap (nothing is zeroed or copied), and it can be a mapped cache file as
+// well.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ class ColumnMemory {
  public:
   /// Fresh pages, zero until written. Throws std::bad_alloc where there are none.
   [[nodiscard]] static std::shared_ptr<ColumnMemory> allocate(size_t bytes);
-  /// Takes over a mapping that mmap returned.
+  /// Takes ownership of a mapping that mmap returned.
   [[nodiscard]] static std::shared_ptr<const ColumnMemory> adopt(void* mapping, size_t bytes);
 
   ColumnMemory(void* mapping, size_t bytes) : mapping_(mapping), bytes_(bytes) {}
@@ -34,7 +35,8 @@ class ColumnMemory {
   size_t bytes_;
 };
 
-/// Gives the whole pages of a part of a ColumnMemory back to the system; what they held is lost.
+/// Returns the whole pages inside `memory`, a part of a ColumnMemory, to the system; their content
+/// is lost.
 void give_back(std::span<std::byte> memory);
 
 /// Slices while they are being filled.

@@ -12,15 +12,15 @@
 
 namespace redline::trace {
 
-/// The kernels, copies, sets and waits that have a correlation number. Neighbours in time have
-/// neighbouring numbers, so the table keeps those together.
+/// The kernels, copies, memsets and waits that have a correlation number. Work launched one after
+/// the other has numbers one after the other, so the table stores those close together.
 class CorrelationTable {
  public:
   struct Entry {
     uint32_t correlation = 0;  ///< 0: none, which is what fresh pages hold
     uint32_t first : 30 = 0;   ///< of the slices with this number
     uint32_t has_more : 1 = 0;
-    uint32_t is_linked : 1 = 0;  ///< for the user of the table
+    uint32_t is_linked : 1 = 0;  ///< free for the caller; the table never reads it
   };
 
   /// `works` are in the order of their ids.

@@ -1,9 +1,9 @@
 // One training trace (one process, usually one rank) as columns.
 //
-// A 1 GB trace has 5 million events, and analysis and painting each want two or three of their
-// fields: so slices are columns (structure of arrays, about 40 bytes a slice), and the rest of an
-// event, its args, stays in the text and is parsed when asked for (args.h). A Trace does not change
-// once loaded, so any number of threads may read it.
+// A 1 GB trace has 5 million events, and analysis and painting each read two or three fields of all
+// of them. So slices are stored as columns (structure of arrays, about 40 bytes a slice); an
+// event's args stay in the file's text and are parsed on demand (read/args.h). A loaded Trace never
+// changes, so any number of threads may read it without a lock. Times are unix nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,9 @@ struct Track {
   uint32_t lane_count = 0;
 };
 
-/// One depth of a track: slices [first, first + count), sorted by begin; they never overlap, so
-/// they are sorted by end, too. A slice that partly overlaps its elders on a thread gets a deeper
-/// lane.
+/// One depth of a track: slices [first, first + count), sorted by begin. They never overlap, so
+/// they are sorted by end, too. A slice that overlaps an earlier one without being inside it gets a
+/// lane of its own further down.
 struct Lane {
   TrackId track;
   uint32_t depth = 0;
@@ -103,7 +103,8 @@ struct Counter {
   std::vector<double> value;
 };
 
-/// How many events of one phase ("X", "i", …) the file has; "" for those without a legal one.
+/// How many events of one phase ("X", "i", …) the file has; phase "" counts those without a valid
+/// one.
 struct PhaseCount {
   std::string phase;
   uint64_t count = 0;
@@ -169,7 +170,7 @@ class Trace {
   int64_t begin_ns_ = 0;
   int64_t end_ns_ = 0;
   std::shared_ptr<const Text> text_;  ///< of the file, where args stay
-  mutable std::jthread storing_;  ///< writes the trace to the cache; last, so that it ends first
+  mutable std::jthread storing_;  ///< writes the cache; the last member, so joined before the rest
 };
 
 }  // namespace redline::trace

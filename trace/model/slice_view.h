@@ -1,4 +1,4 @@
-// One slice of a trace as a value, and what is asked of slices everywhere.
+// The questions that everybody asks about one slice: its interval, its name, its track.
 #pragma once
 
 #include <string_view>

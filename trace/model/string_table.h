@@ -1,8 +1,8 @@
 // Interned strings: each distinct text once, with a dense id.
 //
-// A trace of millions of events has a few hundred names, so the reader looks one up for each event
-// and stores one hardly ever. std::unordered_map<std::string> needs an owned key to look up; this
-// table looks up by view, and its strings never move.
+// A trace of millions of events has a few hundred names: the reader looks up a name for every event
+// and hardly ever stores a new one. std::unordered_map<std::string> would copy each name to look it
+// up; this table looks up by view, and its strings never move.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From the rows that the threads collected to one Trace.
+// Makes one Trace of the rows that the reader's threads collected.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct TraceFrame {
   std::shared_ptr<const Text> text;
 };
 
-/// Makes a trace of the events, which are used up. The same text gives the same trace, ids
-/// included, by any number of threads.
+/// Makes a trace of the events, which are used up. The same text gives the same trace, with the
+/// same ids, whatever the number of threads.
 class TraceBuilder {
  public:
   TraceBuilder(CollectedEvents events, unsigned threads)

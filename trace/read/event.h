@@ -1,7 +1,7 @@
 // One event as its tokens stand in the text, before any of them means something.
 //
-// simdjson's pass and the tolerant scanner both give this, so what a token means is decided in one
-// place (builder.h).
+// The fast parser and the tolerant one both produce this, so that the meaning of a token is decided
+// in one place (event_collector.h).
 #pragma once
 
 #include <cstdint>

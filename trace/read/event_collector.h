@@ -17,8 +17,8 @@
 
 namespace redline::trace {
 
-/// Decodes the tokens of events and interns their strings and tracks. Each thread has one of its
-/// own; TraceBuilder brings their ids together.
+/// Decodes the tokens of events and interns their strings and tracks. Each thread has its own
+/// collector with ids of its own; TraceBuilder maps these to the ids of the trace.
 class alignas(kApartBytes) EventCollector : public EventSink {
  public:
   /// A (pid, tid) pair that occurred.
@@ -41,7 +41,7 @@ class alignas(kApartBytes) EventCollector : public EventSink {
   [[nodiscard]] const std::vector<TrackKey>& tracks() const { return tracks_; }
   /// By index of tracks(), with ids of strings().
   [[nodiscard]] const SliceRows& slices() const { return slices_; }
-  /// Where each string stood first, by its id: with several threads, the order of ids is chance.
+  /// Offset at which each string occurred first, by id: with threads, the order of ids is random.
   [[nodiscard]] const std::vector<uint64_t>& first_offsets() const { return first_offsets_; }
 
  private:

@@ -4,8 +4,8 @@
 // sit inside a string or in an event's args): if the guess is wrong, or the text is, the fast
 // scanner stops at some event, and the tolerant one goes on from there to the end of the chunk.
 //
-// simdjson indexes all of the text first and then walks the index. Half of a trace is args, which
-// nobody reads on load: walking straight over them is faster (bench/trace_load).
+// simdjson was rejected: it indexes the whole text first, and half of a trace is args, which nobody
+// reads on load. Stepping over them in one pass is faster (bench/trace_load).
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ struct ParseStop {
   bool sound = true;  ///< false: behind the last event that could be read
 };
 
-/// One pass over a chunk of sound text. What it accepts, the tolerant scanner would read the same.
+/// One pass over a chunk of sound text. The tolerant scanner reads everything that it accepts
+/// alike.
 class alignas(kApartBytes) FastEventParser {
  public:
   /// Parses the events in text[from, to), where `to` is behind an event (or is the text's end).
@@ -56,8 +57,8 @@ struct ScanWork {
   uint64_t visited = 0;  ///< bytes looked at, each time: at most a small multiple of the text
 };
 
-/// Parses events from `from` until one ends at or behind `to`, the array ends or the text ends;
-/// repairs what it can, skips what it must, and names both in `issues`.
+/// Parses events from `from` until one ends at or after `to`, the array ends or the text ends.
+/// Repairs what it can, skips the rest, and records both in `issues`.
 [[nodiscard]] ParseStop parse_events_tolerantly(std::string_view text, size_t from, size_t to,
                                                 EventSink& sink, IssueLog& issues, ScanWork& work);
 

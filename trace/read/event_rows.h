@@ -1,6 +1,6 @@
-// What the reader gathers beside slices (slice_rows.h): the rows of one chunk of the text.
+// What the reader collects from one chunk of the text, except its slices (slice_rows.h).
 //
-// Ids of strings and tracks are those of the EventCollector that read the chunk.
+// String and track ids are those of the EventCollector that read the chunk; TraceBuilder maps them.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ struct NameRow {
 };
 
 struct EventRows {
-  uint32_t chunk = 0;  ///< by which the collector's slices are told to be of this chunk
+  uint32_t chunk = 0;  ///< the number that the collector's slices of this chunk carry
   uint32_t collector = 0;
   std::vector<EdgeRow> edges;
   std::vector<FlowEnd> flow_ends;

@@ -35,9 +35,9 @@ struct PlacedTracks {
   return 1U << static_cast<uint8_t>(category);
 }
 
-/// Orders tracks (processes, then threads, by their sort index), and gives each slice the first
-/// lane below all slices that are still open when it begins. `base_ns` is added to all times. The
-/// rows are taken: their memory goes while the columns' comes.
+/// Orders the tracks (by process, then by thread, each by sort index), and gives each slice the
+/// first lane below all slices that are still open when it begins. `base_ns` is added to all times.
+/// The rows are used up: their memory is freed while that of the columns is filled.
 [[nodiscard]] PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns,
                                         unsigned threads);
 

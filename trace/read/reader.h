@@ -19,7 +19,7 @@ struct ReadError {
   std::string message;
 };
 
-/// Which traces read_trace() keeps so that they open at once the next time (cache.h).
+/// Which traces read_trace() stores in the cache (cache.h), so that they open at once next time.
 struct CacheOptions {
   bool enabled = true;
   std::string folder;  ///< "": as the environment says, $XDG_CACHE_HOME/redline
@@ -38,9 +38,9 @@ struct ReadOptions {
   size_t text_memory_bytes = 0;
   /// Inflated text comes and goes by so many bytes; a multiple of the page size.
   size_t text_block_bytes = size_t{8} << 20;
-  /// Reads a longer file's beginning only, about so much text: its trace is one that was cut there.
+  /// Of a longer text only about so many bytes are read, as if the file had been cut off there.
   uint64_t most_text_bytes = UINT64_MAX;
-  CacheOptions cache;  ///< not for parse_trace(), nor for beginnings
+  CacheOptions cache;  ///< unused by parse_trace() and where most_text_bytes cuts the file
 };
 
 /// Reads a Kineto or Chrome JSON trace, plain, gz or zst (told by content, not by name). A torn
@@ -52,10 +52,10 @@ struct ReadOptions {
 [[nodiscard]] tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(
     const std::string& name, std::string_view json, const ReadOptions& options = {});
 
-/// By how much gz and zst usually shrink a trace.
+/// How many times larger the text of a gz or zst trace usually is than the file.
 constexpr uint64_t kUsualTextRatio = 16;
 
-/// Whether the cache may have the trace, so that it opens at once.
+/// Whether the cache has a file for the trace. It may be out of date: only reading tells.
 [[nodiscard]] bool may_be_cached(const std::string& path, const CacheOptions& options = {});
 
 /// The trace files that `path` stands for: itself, or the *.pt.trace.json[.gz|.zst] files of a

@@ -1,8 +1,8 @@
 // The rows of one track in the order in which its lanes are filled.
 //
-// A profiler writes a track as a few rows of events that are each in order (operators, then the
-// runtime's calls), often again and again. So nothing is moved to sort it: runs that follow each
-// other form chains, and the chains are merged while they are walked over.
+// A profiler writes a track as a few sequences that are each in order (first its operators, then
+// its runtime calls), often many times over. So nothing is moved to sort them: runs that continue
+// one another form chains, and the chains are merged during the walk.
 #pragma once
 
 #include <cstdint>

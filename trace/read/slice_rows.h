@@ -1,8 +1,9 @@
 // Slices as the threads of the reader find them, before they have lanes.
 //
-// Most of a load's time can go into fresh memory, so a row is written once, to the rows of its
-// track, and next read when its columns are filled. Rows and columns together would be most of a
-// load's memory, so the rows' is given back, block by block, while the columns are filled.
+// Getting fresh memory from the system can take most of a load's time. So a row is written once, to
+// the memory of its track, and read once, when the columns are filled. Each block of rows returns
+// to the system as soon as its rows are in the columns: all rows and all columns never exist
+// together.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace redline::trace {
 
-/// A slice of a track that is known from where the row lies.
+/// One slice. Its track is not in it: it is known from the list in which the row lies.
 struct SliceRow {
   static constexpr uint64_t kLargestOffset = (uint64_t{1} << 48) - 1;
 
@@ -36,7 +37,7 @@ static_assert(sizeof(SliceRow) == 32);
   return left.text_offset < right.text_offset;
 }
 
-/// Memory of rows of one track, which are all taken by one thread.
+/// Memory of rows of one track. One thread reads them all, so counting them needs no lock.
 class RowBlock {
  public:
   explicit RowBlock(std::span<SliceRow> rows) : rows_(rows) {}

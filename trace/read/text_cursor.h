@@ -1,4 +1,4 @@
-// Events of a trace as they stand in its text, one after the other.
+// The events of a loaded trace as JSON text, exactly as they stand in the file.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ namespace redline::trace {
   return event_text(trace, trace.slices().text_offset[slice.value]);
 }
 
-/// For those who read many events: of a compressed file, only what is read now is in memory. It may
-/// be read in a few places in turn, such as launches and their kernels. Not to be shared by
-/// threads; each has one of its own.
+/// Reads many events. Of a compressed file only the blocks around the last few events are kept in
+/// memory, so reading may alternate between a few places, such as launches and their kernels. Each
+/// thread needs a cursor of its own.
 class TextCursor {
  public:
   explicit TextCursor(const Trace& trace) : trace_(trace) {}

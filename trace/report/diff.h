@@ -1,4 +1,4 @@
-// Before and after: what became faster or slower, and what of it is more than noise.
+// Two runs compared: what became faster or slower, and which differences are more than noise.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ enum class Verdict : uint8_t { kFaster, kSlower, kUnclear, kNew, kGone, kUnknown
 
 [[nodiscard]] const char* verdict_name(Verdict verdict);
 
-/// An operator's own host time, or the time of a kernel, a kind of collective or of copy, for the
-/// diff's basis: means over the steps. `count` is calls.
+/// One operator (own host time), kernel, kind of collective or kind of copy: means over the steps,
+/// for the diff's basis. Counts are calls.
 struct DiffRow {
   std::string name;
   double before_count = 0;
@@ -49,10 +49,10 @@ struct Diff {
   /// What the rows below compare: the work for this many samples, where both runs know how many a
   /// step takes and the numbers differ; else (none) one step of each.
   std::optional<double> basis_samples;
-  /// Of the time for the basis, with the steps as samples; none with one step on a side.
+  /// The difference of the time for the basis, with steps as samples; none with one step on a side.
   std::optional<MeanDifference> step;
-  std::vector<DiffRow> breakdown;  ///< in the order of StepPart; without verdicts: they sum up
-  std::vector<DiffRow> kernels;    ///< largest change first, either way, as all of these
+  std::vector<DiffRow> breakdown;  ///< by StepPart; without verdicts, as the parts sum to a step
+  std::vector<DiffRow> kernels;    ///< like the next three: largest change first
   std::vector<DiffRow> operators;
   std::vector<DiffRow> collectives;
   std::vector<DiffRow> copies;

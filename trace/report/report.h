@@ -1,4 +1,4 @@
-// The report on the traces of one run, and how it is written.
+// The report on all traces of one run, and its three forms: text, JSON and an HTML page.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct Report {
   std::vector<Finding> findings;             ///< of the run
   double load_seconds = 0;                   ///< reading the files took; 0 where not measured
   std::vector<AnalysisTime> times;           ///< of what is across ranks; Analysis has the others
-  bool is_cancelled = false;                 ///< the rest is incomplete then
+  bool is_cancelled = false;                 ///< if so, other fields may be missing
 };
 
 /// Setting `cancel`, from any thread, makes it stop soon.
@@ -48,7 +48,7 @@ struct TextScope {
 /// One page without references to anything outside.
 [[nodiscard]] std::string report_html(const Report& report);
 
-/// Means over the ranks (run_tables.h) of what is a mean over the steps of each.
+/// The average step of a run: the mean over ranks (rank_weights) of each rank's mean step.
 struct MeanStep {
   int64_t mean_ns = 0;
   int64_t deviation_ns = 0;
@@ -57,7 +57,7 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
-/// Means over the traces that know their phases.
+/// Means over the traces in which phases can be told apart.
 [[nodiscard]] std::optional<PhaseTimes> mean_phases(const Report& report);
 
 }  // namespace redline::trace

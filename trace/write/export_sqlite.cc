@@ -127,7 +127,7 @@ class Export {
   void add_strings(const Trace& trace);
   void add_tracks(const Trace& trace);
   void add_slices(const Trace& trace, const HostTree& tree);
-  void add_device_work(const Trace& trace, const DeviceTable& device);
+  void add_device_work(const Trace& trace, const DeviceWorkTable& device);
   void add_kernel_facts(std::string_view args);
   void add_collectives(const Trace& trace, const CollectiveCalls& found);
   void add_steps(const std::vector<Step>& steps);
@@ -168,7 +168,7 @@ void Export::add(const Trace& trace) {
   ++trace_id_;
   const NameKinds names(trace);
   const HostTree tree = build_host_tree(trace, names);
-  const DeviceTable device = find_device_work(trace, names);
+  const DeviceWorkTable device = find_device_work(trace, names);
   add_trace(trace);
   add_metadata(trace);
   add_strings(trace);
@@ -276,7 +276,7 @@ void Export::add_kernel_facts(std::string_view args) {
   kernels_.add(thousandths ? std::optional(static_cast<double>(*thousandths) / 1e5) : std::nullopt);
 }
 
-void Export::add_device_work(const Trace& trace, const DeviceTable& device) {
+void Export::add_device_work(const Trace& trace, const DeviceWorkTable& device) {
   TextCursor text(trace);
   for (const DeviceStream& stream : device.streams) {
     for (const DeviceWork& work : device.of(stream)) {

@@ -1,4 +1,4 @@
-// A trace that was read, written again: the way from the model back to a file.
+// Writes a loaded trace to a file again.
 //
 // Text is written anew from the model, not copied from the file, because the file may be torn, of
 // an old dialect or not even JSON, and what we write is always valid JSON that reads equal: the

@@ -103,7 +103,7 @@ void add_counter(DerivedTracks& derived, uint32_t index, const trace::Trace& tra
 
 }  // namespace
 
-DeviceLane::DeviceLane(uint32_t trace, int32_t device, const trace::DeviceTable& table,
+DeviceLane::DeviceLane(uint32_t trace, int32_t device, const trace::DeviceWorkTable& table,
                        Interval window)
     : trace_(trace), device_(device) {
   for (const trace::DeviceSpan& span : trace::device_states(table, device, window)) {

@@ -17,7 +17,7 @@ namespace redline::viewer {
 /// those of the trace.
 class DeviceLane {
  public:
-  DeviceLane(uint32_t trace, int32_t device, const trace::DeviceTable& table, Interval window);
+  DeviceLane(uint32_t trace, int32_t device, const trace::DeviceWorkTable& table, Interval window);
 
   [[nodiscard]] uint32_t trace() const { return trace_; }
   [[nodiscard]] int32_t device() const { return device_; }

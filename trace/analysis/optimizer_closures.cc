@@ -2,8 +2,8 @@
 #include <map>
 
 #include "trace/analysis/host_tree.h"
-#include "trace/read/args.h"
 #include "trace/model/slice_view.h"
+#include "trace/read/args.h"
 
 namespace redline::trace {
 namespace {

@@ -2,7 +2,7 @@
 // operators, launches, kernels, copies, collectives, a backward pass, memory, counters, stacks.
 #pragma once
 
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 

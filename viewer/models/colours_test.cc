@@ -4,7 +4,7 @@
 #include <set>
 
 #include "viewer/models/load.h"
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 namespace {

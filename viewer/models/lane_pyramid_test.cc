@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 namespace {

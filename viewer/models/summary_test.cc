@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 namespace {

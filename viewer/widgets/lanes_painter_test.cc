@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "viewer/models/load.h"
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 namespace {

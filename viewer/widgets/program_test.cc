@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 #include "viewer/widgets/theme.h"
 
 namespace redline::viewer {

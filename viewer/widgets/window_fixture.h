@@ -11,7 +11,7 @@
 #include <QTest>
 #include <QWheelEvent>
 
-#include "viewer/models/test_trace.h"
+#include "viewer/models/testing_trace.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/tables_pane.h"
 

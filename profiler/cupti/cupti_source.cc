@@ -19,28 +19,6 @@ namespace {
 constexpr int kFlushIntervalMs = 500;
 constexpr auto kMostWaitAtEnd = std::chrono::seconds(2);
 
-constexpr Kind kKinds[] = {Kind::kConcurrentKernel,
-                           Kind::kMemcpy,
-                           Kind::kPeerCopy,
-                           Kind::kMemset,
-                           Kind::kRuntime,
-                           Kind::kDriver,
-                           Kind::kExternalCorrelation,
-                           Kind::kSynchronization,
-                           Kind::kCudaEvent,
-                           Kind::kOverhead,
-                           Kind::kContext,
-                           Kind::kStream};
-
-/// Wanted with memory events alone: CUPTI then follows each allocation.
-constexpr Kind kMemoryActivities[] = {Kind::kMemory, Kind::kMemoryPool, Kind::kUnifiedMemory};
-
-/// Without these a trace would have no GPU; the others only add to it.
-bool is_needed(Kind kind) {
-  return kind == Kind::kConcurrentKernel || kind == Kind::kMemcpy || kind == Kind::kMemset ||
-         kind == Kind::kRuntime;
-}
-
 /// Not every version knows each of them.
 void set_attribute(const Library& cupti, int attribute, uint8_t value) {
   size_t size = sizeof(value);
@@ -181,24 +159,23 @@ Result CuptiSource::set_up() {
   return cupti.register_callbacks(buffer_requested, buffer_completed);
 }
 
+/// What a GPU or driver does not serve of the kinds that are not needed is left out.
 Result CuptiSource::enable_kinds(const RecorderOptions& options) {
-  for (const Kind kind : kKinds) {
-    const Result result = library_->enable(kind);
-    if (result == kSuccess) {
-      enabled_.push_back(kind);
-    } else if (is_needed(kind)) {
-      return result;
-    }
-  }
-  leave_out_noise();
-  // What a GPU or driver does not serve of the rest is left out.
-  if (options.profile_memory) {
-    configure_unified_memory();
-    for (const Kind kind : kMemoryActivities) enable_if_served(kind);
-  }
-  const bool wants_state = options.host_samples_hz > 0;
-  if (wants_state && !nvml::Library().loaded()) enable_if_served(Kind::kEnvironment);
-  return kSuccess;
+  const bool wants_state = options.host_samples_hz > 0 && !nvml::Library().loaded();
+  if (options.profile_memory) configure_unified_memory();
+  Result result = kSuccess;
+  any_kind([&](const auto& row) {
+    const bool is_wanted = row.asked == Asked::kAlways ||
+                           (row.asked == Asked::kWithMemory && options.profile_memory) ||
+                           (row.asked == Asked::kInPlaceOfNvml && wants_state);
+    if (!is_wanted) return false;
+    const Result enabled = library_->enable(row.kind);
+    if (enabled == kSuccess) enabled_.push_back(row.kind);
+    if (enabled != kSuccess && row.is_needed) result = enabled;
+    return result != kSuccess;
+  });
+  if (result == kSuccess) leave_out_noise();
+  return result;
 }
 
 /// Each record costs the job; what is called between any two launches is asked to write none.
@@ -207,10 +184,6 @@ void CuptiSource::leave_out_noise() {
   leave_out(*library_, kRuntimeDomain, library_->record_runtime_function,
             [](std::string_view name) { return is_noise(runtime_function_name(name)); });
   leave_out(*library_, kDriverDomain, library_->record_driver_function, is_driver_noise);
-}
-
-void CuptiSource::enable_if_served(Kind kind) {
-  if (library_->enable(kind) == kSuccess) enabled_.push_back(kind);
 }
 
 void CuptiSource::configure_unified_memory() {

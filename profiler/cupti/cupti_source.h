@@ -45,7 +45,6 @@ class CuptiSource final : public profiler::Source {
   void leave_cupti();
   [[nodiscard]] Result set_up();
   [[nodiscard]] Result enable_kinds(const RecorderOptions& options);
-  void enable_if_served(Kind kind);
   void leave_out_noise();
   void configure_unified_memory();
   void disable_kinds();

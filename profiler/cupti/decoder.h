@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <type_traits>
+#include <tuple>
 
 #include "profiler/cupti/cupti_abi.h"
 
@@ -26,71 +26,70 @@ struct DecodeCounts {
   }
 };
 
-namespace detail {
+/// When a kind is asked for: with each window; with memory events, since CUPTI then follows each
+/// allocation; with counters where NVML is not there to read them; or
+/// never: another user of CUPTI may have asked for it.
+enum class Asked : uint8_t { kAlways, kWithMemory, kInPlaceOfNvml, kNever };
 
-template <typename Record>
-struct Type {
-  using type = Record;
+/// A row of the table of kinds.
+template <typename RecordOfKind>
+struct KindRow {
+  using Record = RecordOfKind;
+
+  Kind kind;
+  Asked asked = Asked::kAlways;
+  bool is_needed = false;  ///< without it a trace would have no GPU; the others only add to it
 };
 
-/// What `use` makes of the type of that kind's records; its default for a kind not asked for.
-template <typename Use>
-auto with_type(Kind kind, Use use) {
-  switch (kind) {
-    case Kind::kKernel:
-    case Kind::kConcurrentKernel:
-      return use(Type<KernelRecord>());
-    case Kind::kMemcpy:
-      return use(Type<MemcpyRecord>());
-    case Kind::kPeerCopy:
-      return use(Type<PeerCopyRecord>());
-    case Kind::kMemset:
-      return use(Type<MemsetRecord>());
-    case Kind::kRuntime:
-    case Kind::kDriver:
-      return use(Type<ApiRecord>());
-    case Kind::kExternalCorrelation:
-      return use(Type<ExternalCorrelationRecord>());
-    case Kind::kSynchronization:
-      return use(Type<SynchronizationRecord>());
-    case Kind::kCudaEvent:
-      return use(Type<CudaEventRecord>());
-    case Kind::kOverhead:
-      return use(Type<OverheadRecord>());
-    case Kind::kMemory:
-      return use(Type<MemoryRecord>());
-    case Kind::kMemoryPool:
-      return use(Type<MemoryPoolRecord>());
-    case Kind::kUnifiedMemory:
-      return use(Type<UnifiedMemoryRecord>());
-    case Kind::kStream:
-      return use(Type<StreamRecord>());
-    case Kind::kContext:
-      return use(Type<ContextRecord>());
-    case Kind::kEnvironment:
-      return use(Type<EnvironmentRecord>());
-  }
-  return decltype(use(Type<KernelRecord>())){};
-}
+/// All kinds that are asked for, with their records. A new one: its record in cupti_abi.h, its row
+/// here, and what becomes of it in an Activities::add().
+inline constexpr std::tuple kKinds{
+    KindRow<KernelRecord>{.kind = Kind::kConcurrentKernel, .is_needed = true},
+    KindRow<KernelRecord>{.kind = Kind::kKernel, .asked = Asked::kNever},
+    KindRow<MemcpyRecord>{.kind = Kind::kMemcpy, .is_needed = true},
+    KindRow<PeerCopyRecord>{.kind = Kind::kPeerCopy},
+    KindRow<MemsetRecord>{.kind = Kind::kMemset, .is_needed = true},
+    KindRow<ApiRecord>{.kind = Kind::kRuntime, .is_needed = true},
+    KindRow<ApiRecord>{.kind = Kind::kDriver},
+    KindRow<ExternalCorrelationRecord>{.kind = Kind::kExternalCorrelation},
+    KindRow<SynchronizationRecord>{.kind = Kind::kSynchronization},
+    KindRow<CudaEventRecord>{.kind = Kind::kCudaEvent},
+    KindRow<OverheadRecord>{.kind = Kind::kOverhead},
+    KindRow<ContextRecord>{.kind = Kind::kContext},
+    KindRow<StreamRecord>{.kind = Kind::kStream},
+    KindRow<MemoryRecord>{.kind = Kind::kMemory, .asked = Asked::kWithMemory},
+    KindRow<MemoryPoolRecord>{.kind = Kind::kMemoryPool, .asked = Asked::kWithMemory},
+    KindRow<UnifiedMemoryRecord>{.kind = Kind::kUnifiedMemory, .asked = Asked::kWithMemory},
+    KindRow<EnvironmentRecord>{.kind = Kind::kEnvironment, .asked = Asked::kInPlaceOfNvml}};
 
-}  // namespace detail
+/// Calls use(row) for each row, until one gives true: whether one did.
+template <typename Use>
+bool any_kind(Use use) {
+  return std::apply([&](const auto&... row) { return (use(row) || ...); }, kKinds);
+}
 
 /// How much of a record is read where CUPTI is of that version; 0: nobody asked for its kind.
 inline size_t bytes_read(Kind kind, uint32_t version) {
   const bool is_kernel = kind == Kind::kKernel || kind == Kind::kConcurrentKernel;
   if (is_kernel && version < kVersion13_1) return offsetof(KernelRecord, of_later_versions);
-  return detail::with_type(kind, [](auto type) { return sizeof(typename decltype(type)::type); });
+  size_t size = 0;
+  any_kind([&]<typename Record>(const KindRow<Record>& row) {
+    if (row.kind == kind) size = sizeof(Record);
+    return row.kind == kind;
+  });
+  return size;
 }
 
 /// Calls visitor.on() with the record that `bytes`, of bytes_read(), are.
 template <typename Visitor>
 void visit_record(std::span<const uint8_t> bytes, Kind kind, Visitor& visitor) {
-  static_cast<void>(detail::with_type(kind, [&](auto type) {
-    typename decltype(type)::type record;
+  any_kind([&]<typename Record>(const KindRow<Record>& row) {
+    if (row.kind != kind) return false;
+    Record record;
     std::memcpy(static_cast<void*>(&record), bytes.data(), bytes.size());
     visitor.on(record);
     return true;
-  }));
+  });
 }
 
 /// Gives what is read of each whole record of a filled buffer, and its kind, to `visit`.

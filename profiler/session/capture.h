@@ -50,9 +50,9 @@ class Capture {
   enum class Stacks { kNone, kWanted, kEndWithStep };
   [[nodiscard]] Stacks stacks();
 
-  /// The program's own window begins: what was captured so far is the capture. Called under the
-  /// recorder's lock, which has ended or discarded the capture's window.
-  void cut_short(bool has_begun);
+  /// The program's own window begins, and the recorder has ended or discarded the capture's window:
+  /// what was captured so far is the capture.
+  void cut_short(const std::lock_guard<std::mutex>& recorder_lock, bool has_begun);
 
  private:
   void start();

@@ -107,17 +107,17 @@ Result Recorder::check_alive() const {
 }
 
 /// The other owner's window must not be live, and no longer need the texts.
-Result Recorder::clear_the_way(Owner owner) {
-  Session& other = session(owner == Owner::kProgram ? Owner::kDemand : Owner::kProgram);
+Result Recorder::clear_the_way(const RecorderLock& lock, Owner owner) {
+  Session& other = session(lock, owner == Owner::kProgram ? Owner::kDemand : Owner::kProgram);
   if (owner == Owner::kDemand && other.is_live()) {
     return misuse("the job is being recorded already");
   }
   if (other.state == State::kRecording) {
-    stop_recording(other);
-    capture_.cut_short(true);
+    stop_recording(lock, other);
+    capture_.cut_short(lock, true);
   } else if (other.state == State::kPrepared) {
-    discard_window(other);
-    capture_.cut_short(false);
+    discard_window(lock, other);
+    capture_.cut_short(lock, false);
   }
   if (other.window) other.window->wait();
   return {};
@@ -126,7 +126,7 @@ Result Recorder::clear_the_way(Owner owner) {
 Result Recorder::prepare(const Options& options, Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  Session& own = session(owner);
+  Session& own = session(lock, owner);
   if (own.state == State::kPrepared) {
     if (options == own.options) return {};
     return misuse("prepare: already prepared with other options");
@@ -135,7 +135,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   if (!options.directory.empty()) {
     if (auto made = make_directory(options.directory); !made) return made;
   }
-  if (auto clear = clear_the_way(owner); !clear) return clear;
+  if (auto clear = clear_the_way(lock, owner); !clear) return clear;
   own.window.reset();
   own.flight.reset();
   own.state = State::kIdle;  // there is nothing to export, should what follows fail
@@ -155,7 +155,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   is_stopped_ = false;
   recording_ = true;
   gpu_.spool_into(folder_of(options));
-  enable_sources(options);
+  enable_sources(lock, options);
   return {};
 }
 
@@ -189,7 +189,7 @@ std::vector<trace::Entry> Recorder::header(const Session& session) const {
 Result Recorder::start(Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  Session& own = session(owner);
+  Session& own = session(lock, owner);
   if (own.state == State::kRecording) return misuse("start: already started");
   if (own.state != State::kPrepared) return misuse("start: not prepared");
   own.new_metadata.clear();
@@ -216,16 +216,16 @@ AssemblerOptions Recorder::assembler_options(const Session& session) const {
 Result Recorder::stop(Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  Session& own = session(owner);
+  Session& own = session(lock, owner);
   if (own.state != State::kRecording) return misuse("stop: not started");
-  stop_recording(own);
+  stop_recording(lock, own);
   return {};
 }
 
-void Recorder::stop_recording(Session& session) {
+void Recorder::stop_recording(const RecorderLock& lock, Session& session) {
   const int64_t end_ns = monotonic_ns();
   want_no_more_records();
-  disable_sources();
+  disable_sources(lock);
   end_window(session, end_ns);
 }
 
@@ -268,17 +268,17 @@ std::vector<trace::Entry> Recorder::last_words(Session& session) {
 Result Recorder::discard(Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  Session& own = session(owner);
+  Session& own = session(lock, owner);
   if (own.state == State::kIdle) return misuse("discard: not prepared");
   write_slow_step_of(own);
-  discard_window(own);
+  discard_window(lock, own);
   return {};
 }
 
-void Recorder::discard_window(Session& session) {
+void Recorder::discard_window(const RecorderLock& lock, Session& session) {
   if (session.is_live()) {
     recording_ = false;
-    disable_sources();
+    disable_sources(lock);
   }
   session.window.reset();
   session.flight.reset();
@@ -288,14 +288,14 @@ void Recorder::discard_window(Session& session) {
 
 void Recorder::set_reason(const std::string& reason, Owner owner) {
   const std::lock_guard lock(mutex_);
-  session(owner).reason = reason;
+  session(lock, owner).reason = reason;
 }
 
 Result Recorder::save(const std::string& path, Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
-  if (session(owner).state != State::kStopped) return misuse("export: no stopped window");
-  return write_window(session(owner), path);
+  if (session(lock, owner).state != State::kStopped) return misuse("export: no stopped window");
+  return write_window(session(lock, owner), path);
 }
 
 Result Recorder::write_window(Session& session, const std::string& path) {
@@ -341,7 +341,7 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
 Window::Counts Recorder::counts() {
   if (is_child_) return {};
   const std::lock_guard lock(mutex_);
-  const Session& own = session(Owner::kProgram);
+  const Session& own = session(lock, Owner::kProgram);
   if (!own.window) return {};
   if (own.state == State::kStopped) own.window->wait();
   return own.window->counts();
@@ -370,11 +370,11 @@ void Recorder::add_source_entry(const std::string& key, const std::string& json)
   join(source_entries_, {key, json});
 }
 
-void Recorder::enable_sources(const RecorderOptions& options) {
+void Recorder::enable_sources(const RecorderLock&, const RecorderOptions& options) {
   for (Source* source : sources_) source->enable(options);
 }
 
-void Recorder::disable_sources() {
+void Recorder::disable_sources(const RecorderLock&) {
   for (Source* source : sources_) source->disable();
 }
 
@@ -443,9 +443,10 @@ void Recorder::flush_gpu() noexcept {
   gpu_.flush_before_exit();
 }
 
-/// False where a thread that ends a window waits for its GPUs, and does so for seconds more.
-bool Recorder::lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock) {
-  for (int looks = 0; !lock.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
+/// Locks the mutex; false where a thread that ends a window has it and waits for its GPUs, and does
+/// so for seconds more.
+bool Recorder::lock_unless_gpus_hang() {
+  for (int looks = 0; !mutex_.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
     if (looks == kMostLooksAtEnd) return false;
     std::this_thread::sleep_for(kLookAtEnd);
   }
@@ -457,16 +458,16 @@ void Recorder::finish(const std::string& reason) {
   if (is_child_) return;
   const int64_t end_ns = monotonic_ns();
   want_no_more_records();
-  std::unique_lock lock(mutex_, std::defer_lock);
   if (reason.empty()) {
-    lock.lock();
-  } else if (!lock_unless_gpus_hang(lock)) {
+    mutex_.lock();
+  } else if (!lock_unless_gpus_hang()) {
     return;  // whoever ended the process must not wait for ever; a .partial file is left
   }
+  const RecorderLock lock(mutex_, std::adopt_lock);
   is_over_ = true;
   gpu_sampler_.disable();  // NVML goes with the process
   gpu_.let_go();
-  if (reason.empty()) write_slow_step_of(session(Owner::kProgram));
+  if (reason.empty()) write_slow_step_of(session(lock, Owner::kProgram));
   for (Session& each : sessions_) {
     const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();
     if (!reason.empty()) each.reason = reason;

@@ -41,6 +41,9 @@ enum class Owner : uint8_t {
   kDemand,   ///< a capture that somebody outside asked for; gives way to the program's
 };
 
+/// Of the recorder's mutex: who has one, has it locked. What takes one only works under the lock.
+using RecorderLock = std::lock_guard<std::mutex>;
+
 class Recorder {
  public:
   [[nodiscard]] static Recorder& instance();
@@ -115,11 +118,14 @@ class Recorder {
   };
 
   Recorder();
-  [[nodiscard]] Session& session(Owner owner) { return sessions_[static_cast<size_t>(owner)]; }
-  [[nodiscard]] Result clear_the_way(Owner owner);
+  /// The only way to a session, so that whoever has one is under the lock.
+  [[nodiscard]] Session& session(const RecorderLock&, Owner owner) {
+    return sessions_[static_cast<size_t>(owner)];
+  }
+  [[nodiscard]] Result clear_the_way(const RecorderLock& lock, Owner owner);
   [[nodiscard]] std::vector<trace::Entry> header(const Session& session) const;
   [[nodiscard]] ThreadLog& this_thread_log();
-  void stop_recording(Session& session);
+  void stop_recording(const RecorderLock& lock, Session& session);
   void want_no_more_records();
   void end_window(Session& session, int64_t end_ns);
   [[nodiscard]] Result begin_warmup(Session& session);
@@ -130,11 +136,11 @@ class Recorder {
       Session& own, const std::string& reason, const std::string& directory = "");
   [[nodiscard]] Result write_ring_to(Session& session, const std::string& path);
   void write_slow_step_of(Session& own);
-  void discard_window(Session& session);
+  void discard_window(const RecorderLock& lock, Session& session);
   [[nodiscard]] Result write_window(Session& session, const std::string& path);
-  void enable_sources(const RecorderOptions& options);
-  void disable_sources();
-  [[nodiscard]] bool lock_unless_gpus_hang(std::unique_lock<std::mutex>& lock);
+  void enable_sources(const RecorderLock&, const RecorderOptions& options);
+  void disable_sources(const RecorderLock&);
+  [[nodiscard]] bool lock_unless_gpus_hang();
 
   /// Records are wanted: prepared or recording.
   alignas(64) std::atomic<bool> recording_ = false;

@@ -20,19 +20,20 @@ Result Recorder::begin_ring(Session& session) {
 
 bool Recorder::has_ring() {
   const std::lock_guard lock(mutex_);
-  return session(Owner::kProgram).flight && session(Owner::kProgram).state == State::kRecording;
+  return session(lock, Owner::kProgram).flight &&
+         session(lock, Owner::kProgram).state == State::kRecording;
 }
 
 tl::expected<std::string, std::string> Recorder::write_ring(const std::string& reason,
                                                             const std::string& directory) {
   if (auto alive = check_alive(); !alive) return tl::unexpected(alive.error());
   const std::lock_guard lock(mutex_);
-  return write_ring_of(session(Owner::kProgram), reason, directory);
+  return write_ring_of(session(lock, Owner::kProgram), reason, directory);
 }
 
 void Recorder::write_slow_step() {
   const std::lock_guard lock(mutex_);
-  write_slow_step_of(session(Owner::kProgram));
+  write_slow_step_of(session(lock, Owner::kProgram));
 }
 
 /// Also before the ring is given up: the job may end sooner than the control thread wakes.

@@ -12,7 +12,7 @@
 
 namespace redline::profiler {
 
-/// Called under the recorder's lock; must not throw. The object must live for ever.
+/// The recorder calls one of its sources at a time. They must not throw, and must live for ever.
 class Source {
  public:
   virtual void enable(const RecorderOptions& options) noexcept = 0;

@@ -1,5 +1,8 @@
-// The binary interface of NCCL's profiler plugins: six versions of one table of functions, found by
-// its name (ncclProfiler_v1 with NCCL 2.23, v2 2.24, v3 2.26, v4 2.27, v5 2.28, v6 2.29).
+// The binary interface of NCCL's profiler plugins: versions of one table of functions, found by its
+// name (ncclProfiler_v3 with NCCL 2.26, v4 2.27, v5 2.28, v6 2.29).
+//
+// No torch from 2.6 on comes with an NCCL that needs v1 (2.23) or v2 (2.24): 2.6 brings NCCL 2.21,
+// which has no such plugins, and 2.7 brings 2.26.
 //
 // Written down here rather than taken from NCCL, so that machines without it build it, too: the
 // order and types of fields alone, which NCCL keeps for ever once a version is out.
@@ -52,61 +55,6 @@ struct KernelChDescr {
   uint64_t ptimer;  ///< since v4: when it began, in ns of the GPU's clock
 };
 
-struct DescrV1 {
-  uint8_t type;
-  void* parent;
-  int rank;
-  union {
-    struct {
-      const char* name;
-      uint64_t comm_hash;
-      uint64_t seq;
-      uint8_t func;
-      const void* send_buffer;
-      void* receive_buffer;
-      size_t count;
-      int root;
-      uint8_t datatype;
-      uint32_t op;
-      size_t traffic_bytes;
-      uint8_t channels;
-      uint8_t warps;
-      uint8_t algo;
-      uint8_t proto;
-      int is_collnet;
-      int is_nvls;
-    } coll;
-    struct {
-      const char* name;
-      uint64_t comm_hash;
-      uint8_t func;
-      void* buffer;
-      uint8_t datatype;
-      size_t count;
-      int peer;
-    } p2p;
-    ProxyOpDescr proxy_op;
-    int step;
-  };
-};
-
-struct CollDescrV2 {
-  const char* name;
-  uint64_t comm_hash;
-  uint64_t seq;
-  const char* func;
-  const void* send_buffer;
-  void* receive_buffer;
-  size_t count;
-  int root;
-  const char* datatype;
-  size_t traffic_bytes;
-  uint8_t channels;
-  uint8_t warps;
-  const char* algo;
-  const char* proto;
-};
-
 struct CollDescrV3 {
   const char* name;
   uint64_t comm_hash;
@@ -123,7 +71,7 @@ struct CollDescrV3 {
   const char* proto;
 };
 
-struct P2pDescrV2 {
+struct P2pDescrV3 {
   const char* name;
   uint64_t comm_hash;
   const char* func;
@@ -133,23 +81,19 @@ struct P2pDescrV2 {
   int peer;
 };
 
-/// v2 and v3.
-template <typename Coll>
-struct DescrOfNamedComm {
+struct DescrV3 {
   uint8_t type;
   void* parent;
   int rank;
   union {
-    Coll coll;
-    P2pDescrV2 p2p;
+    CollDescrV3 coll;
+    P2pDescrV3 p2p;
     ProxyOpDescr proxy_op;
     int step;
-    KernelChDescr kernel_ch;  ///< v3: the channel alone
+    KernelChDescr kernel_ch;  ///< the channel alone
     NetDescr net;
   };
 };
-using DescrV2 = DescrOfNamedComm<CollDescrV2>;
-using DescrV3 = DescrOfNamedComm<CollDescrV3>;
 
 struct CollDescrV4 {
   uint64_t seq;
@@ -269,15 +213,13 @@ struct Plugin {
 
 using Log = void (*)(int level, unsigned long flags, const char* file, int line, const char* format,
                      ...);
-using InitV1 = int (*)(void** context, int* mask);
+using InitV3 = int (*)(void** context, int* mask);
 using InitV4 = int (*)(void** context, int* mask, const char* comm_name, uint64_t comm_hash,
                        int nodes, int ranks, int rank, Log log);
 using InitV5 = int (*)(void** context, uint64_t comm, int* mask, const char* comm_name, int nodes,
                        int ranks, int rank, Log log);
 
-using PluginV1 = Plugin<InitV1, DescrV1>;
-using PluginV2 = Plugin<InitV1, DescrV2>;
-using PluginV3 = Plugin<InitV1, DescrV3>;
+using PluginV3 = Plugin<InitV3, DescrV3>;
 using PluginV4 = Plugin<InitV4, DescrV4>;
 using PluginV5 = Plugin<InitV5, DescrV5>;
 
@@ -285,8 +227,6 @@ using PluginV5 = Plugin<InitV5, DescrV5>;
 
 extern "C" {
 #define REDLINE_NCCL_API extern __attribute__((visibility("default"))) const
-REDLINE_NCCL_API redline::nccl::PluginV1 ncclProfiler_v1;
-REDLINE_NCCL_API redline::nccl::PluginV2 ncclProfiler_v2;
 REDLINE_NCCL_API redline::nccl::PluginV3 ncclProfiler_v3;
 REDLINE_NCCL_API redline::nccl::PluginV4 ncclProfiler_v4;
 REDLINE_NCCL_API redline::nccl::PluginV5 ncclProfiler_v5;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 namespace redline::nccl {
@@ -20,22 +19,6 @@ constexpr Datatype kDatatypes[] = {
     {"ncclInt64", 8},   {"ncclUint64", 8},   {"ncclFloat16", 2},    {"ncclFloat32", 4},
     {"ncclFloat64", 8}, {"ncclBfloat16", 2}, {"ncclFloat8e4m3", 1}, {"ncclFloat8e5m2", 1}};
 
-template <size_t N>
-std::string_view named(const std::array<std::string_view, N>& names, unsigned number) {
-  return number < N ? names[number] : std::string_view();
-}
-
-// v1 gives NCCL's numbers of that time, also of datatypes.
-constexpr std::array<std::string_view, 8> kFunctions = {
-    "Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "Send", "Recv"};
-constexpr std::array<std::string_view, 7> kAlgorithms = {
-    "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
-constexpr std::array<std::string_view, 3> kProtocols = {"LL", "LL128", "SIMPLE"};
-
-std::string_view datatype_name(unsigned number) {
-  return number < std::size(kDatatypes) ? kDatatypes[number].name : std::string_view();
-}
-
 template <typename Descr>
 Event begin_event(const Descr& descr) {
   Event event;
@@ -51,10 +34,6 @@ void take_collective(const Coll& coll, Event& event) {
   event.root = coll.root;
   event.channels = coll.channels;
   event.warps = coll.warps;
-}
-
-template <typename Coll>
-void take_names(const Coll& coll, Event& event) {
   event.function = text(coll.func);
   event.datatype = text(coll.datatype);
   event.algorithm = text(coll.algo);
@@ -69,7 +48,6 @@ void take_p2p(const P2p& p2p, Event& event) {
   event.peer = p2p.peer;
 }
 
-/// What all versions have.
 template <typename Descr>
 void take_proxy(const Descr& descr, Event& event) {
   if (descr.type == kProxyStep) event.step = static_cast<uint32_t>(descr.step);
@@ -83,22 +61,12 @@ void take_proxy(const Descr& descr, Event& event) {
   if (op.pid != getpid()) event.parent = 0;
 }
 
-/// What all versions from v2 on have.
+/// What all versions have.
 template <typename Descr>
 void take_named(const Descr& descr, Event& event) {
-  if (descr.type == kColl) {
-    take_collective(descr.coll, event);
-    take_names(descr.coll, event);
-  }
+  if (descr.type == kColl) take_collective(descr.coll, event);
   if (descr.type == kP2p) take_p2p(descr.p2p, event);
   take_proxy(descr, event);
-}
-
-template <typename Descr>
-Event event_of_named_comm(const Descr& descr) {
-  Event event = begin_event(descr);
-  take_named(descr, event);
-  return event;
 }
 
 template <typename Descr>
@@ -149,29 +117,9 @@ void take_copy_engine(const DescrV5& descr, Event& event) {
 
 }  // namespace
 
-Event event_of(const DescrV1& descr) {
-  Event event = begin_event(descr);
-  if (descr.type == kColl) {
-    take_collective(descr.coll, event);
-    event.function = named(kFunctions, descr.coll.func);
-    event.datatype = datatype_name(descr.coll.datatype);
-    event.algorithm = named(kAlgorithms, descr.coll.algo);
-    event.protocol = named(kProtocols, descr.coll.proto);
-  }
-  if (descr.type == kP2p) {
-    event.function = named(kFunctions, descr.p2p.func);
-    event.datatype = datatype_name(descr.p2p.datatype);
-    event.count = descr.p2p.count;
-    event.peer = descr.p2p.peer;
-  }
-  take_proxy(descr, event);
-  return event;
-}
-
-Event event_of(const DescrV2& descr) { return event_of_named_comm(descr); }
-
 Event event_of(const DescrV3& descr) {
-  Event event = event_of_named_comm(descr);
+  Event event = begin_event(descr);
+  take_named(descr, event);
   if (descr.type == kKernelCh) event.channel = descr.kernel_ch.channel;
   if (descr.type == kNetPlugin) event.net_id = descr.net.id;
   return event;

@@ -37,8 +37,6 @@ struct Event {
   bool is_captured = false;  ///< into a CUDA graph: enqueued once, run later
 };
 
-[[nodiscard]] Event event_of(const DescrV1& descr);
-[[nodiscard]] Event event_of(const DescrV2& descr);
 [[nodiscard]] Event event_of(const DescrV3& descr);
 [[nodiscard]] Event event_of(const DescrV4& descr);
 [[nodiscard]] Event event_of(const DescrV5& descr);

@@ -13,7 +13,6 @@
 namespace redline::nccl {
 namespace {
 
-constexpr int kTypesOfV1 = 0x3F;
 constexpr int kTypesOfV3 = 0xFF;
 constexpr int kTypesOfV5 = 0xFFF;
 constexpr int kTypesOfV6 = 0x7FFF;
@@ -45,9 +44,8 @@ int begin_communicator(void** context, int* mask, int known,
   }
 }
 
-template <int known>
-int init_unnamed(void** context, int* mask) {
-  return begin_communicator(context, mask, known, std::nullopt);
+int init_v3(void** context, int* mask) {
+  return begin_communicator(context, mask, kTypesOfV3, std::nullopt);
 }
 
 int init_v4(void** context, int* mask, const char* name, uint64_t id, int, int ranks, int rank,
@@ -63,7 +61,7 @@ int init_v5(void** context, uint64_t id, int* mask, const char* name, int, int r
                             Communicator::Identity{id, name_of(name), rank, ranks});
 }
 
-/// Up to v3 the first collective tells which communicator it is.
+/// In v3 the first collective tells which communicator it is.
 template <typename Descr>
 void identify(Communicator& communicator, const Descr& descr) {
   if constexpr (requires { descr.coll.comm_hash; }) {
@@ -111,9 +109,7 @@ using namespace redline::nccl;
 #define REDLINE_NCCL_PLUGIN(init, Descr, with_stamps) \
   { "Redline", init, start_event<Descr>, stop_event, record_state<with_stamps>, finalize }
 
-const PluginV1 ncclProfiler_v1 = REDLINE_NCCL_PLUGIN(init_unnamed<kTypesOfV1>, DescrV1, false);
-const PluginV2 ncclProfiler_v2 = REDLINE_NCCL_PLUGIN(init_unnamed<kTypesOfV1>, DescrV2, false);
-const PluginV3 ncclProfiler_v3 = REDLINE_NCCL_PLUGIN(init_unnamed<kTypesOfV3>, DescrV3, false);
+const PluginV3 ncclProfiler_v3 = REDLINE_NCCL_PLUGIN(init_v3, DescrV3, false);
 const PluginV4 ncclProfiler_v4 = REDLINE_NCCL_PLUGIN(init_v4, DescrV4, true);
 const PluginV5 ncclProfiler_v5 = REDLINE_NCCL_PLUGIN(init_v5<kTypesOfV5>, DescrV5, true);
 const PluginV5 ncclProfiler_v6 = REDLINE_NCCL_PLUGIN(init_v5<kTypesOfV6>, DescrV5, true);

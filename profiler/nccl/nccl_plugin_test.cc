@@ -111,17 +111,10 @@ Descr all_reduce(uint64_t seq, void* parent, uint8_t channels = 1) {
   coll.root = 0;
   coll.channels = channels;
   coll.warps = 16;
-  if constexpr (std::is_same_v<Descr, DescrV1>) {
-    coll.func = 4;
-    coll.datatype = 9;
-    coll.algo = 1;
-    coll.proto = 2;
-  } else {
-    coll.func = "AllReduce";
-    coll.datatype = "ncclBfloat16";
-    coll.algo = "RING";
-    coll.proto = "SIMPLE";
-  }
+  coll.func = "AllReduce";
+  coll.datatype = "ncclBfloat16";
+  coll.algo = "RING";
+  coll.proto = "SIMPLE";
   if constexpr (requires { coll.comm_hash; }) {
     coll.name = "tp";
     coll.comm_hash = kCommunicator;
@@ -159,15 +152,13 @@ void communicate(const Table& table) {
   std::thread proxy([&] {
     void* op = start(table, context, proxy_op<Descr>(coll, true));
     StateArgs args = {.transferred_bytes = 2048};
-    if constexpr (requires { Descr{}.kernel_ch; }) {
-      Descr channel = descr<Descr>(kKernelCh, coll);
-      channel.kernel_ch.channel = 0;
-      channel.kernel_ch.ptimer = 1'000'000;
-      void* kernel = start(table, context, channel);
-      StateArgs stamp = {.ptimer = 1'050'000};
-      table.record_event_state(kernel, kKernelChStop, &stamp);
-      EXPECT_EQ(table.stop_event(kernel), kSuccess);
-    }
+    Descr channel = descr<Descr>(kKernelCh, coll);
+    channel.kernel_ch.channel = 0;
+    channel.kernel_ch.ptimer = 1'000'000;
+    void* kernel = start(table, context, channel);
+    StateArgs stamp = {.ptimer = 1'050'000};
+    table.record_event_state(kernel, kKernelChStop, &stamp);
+    EXPECT_EQ(table.stop_event(kernel), kSuccess);
     if (mask > 0xFF || std::is_same_v<Table, PluginV4>) {
       void* step = start(table, context, descr<Descr>(kProxyStep, op));
       table.record_event_state(step, kSendGpuWait, nullptr);
@@ -185,12 +176,6 @@ void communicate(const Table& table) {
 template <typename Table>
 class NcclVersion : public NcclWindow {};
 
-struct V1 {
-  static const PluginV1& table() { return ncclProfiler_v1; }
-};
-struct V2 {
-  static const PluginV2& table() { return ncclProfiler_v2; }
-};
 struct V3 {
   static const PluginV3& table() { return ncclProfiler_v3; }
 };
@@ -203,7 +188,7 @@ struct V5 {
 struct V6 {
   static const PluginV5& table() { return ncclProfiler_v6; }
 };
-using Versions = ::testing::Types<V1, V2, V3, V4, V5, V6>;
+using Versions = ::testing::Types<V3, V4, V5, V6>;
 TYPED_TEST_SUITE(NcclVersion, Versions);
 
 TYPED_TEST(NcclVersion, RecordsACollectiveItsProxyAndItsChannel) {
@@ -232,14 +217,11 @@ TYPED_TEST(NcclVersion, RecordsACollectiveItsProxyAndItsChannel) {
   EXPECT_EQ(op->second.args["Parent"], coll.args["Event"]);
   EXPECT_EQ(op->second.args["Peer"], 5);
   EXPECT_EQ(op->second.args["Bytes"], 2048);
-  if (&table != static_cast<const void*>(&ncclProfiler_v1) &&
-      &table != static_cast<const void*>(&ncclProfiler_v2)) {
-    const auto channel = this->only(trace, "kernel channel");
-    EXPECT_EQ(channel.name, "AllReduce");
-    EXPECT_EQ(channel.args["Parent"], coll.args["Event"]);
-    EXPECT_EQ(channel.args["NCCL sequence"], 41);
-    EXPECT_GE(coll.end_us, op->second.end_us) << "it is over when its proxy is";
-  }
+  const auto channel = this->only(trace, "kernel channel");
+  EXPECT_EQ(channel.name, "AllReduce");
+  EXPECT_EQ(channel.args["Parent"], coll.args["Event"]);
+  EXPECT_EQ(channel.args["NCCL sequence"], 41);
+  EXPECT_GE(coll.end_us, op->second.end_us) << "it is over when its proxy is";
   EXPECT_EQ(trace["redline"]["nccl"]["dropped"], 0);
   EXPECT_EQ(trace["redline"]["nccl"]["unfinished"], 0);
 }

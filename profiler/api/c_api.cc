@@ -6,14 +6,12 @@
 #include <string>
 
 #include "profiler/log/per_thread.h"
-#include "profiler/nvtx/nvtx_tool.h"
+#include "profiler/nvtx/nvtx_module.h"
 #include "profiler/schedule.h"
 #include "profiler/session/adapter.h"
 #include "profiler/session/control.h"
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
-#include "profiler/session/signals.h"
-#include "profiler/session/step_marker.h"
 
 namespace redline::profiler {
 namespace {

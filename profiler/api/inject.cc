@@ -23,13 +23,11 @@
 
 #include "profiler/c_api.h"
 #include "profiler/redline.h"
-#include "profiler/request/job_rank.h"
 #include "profiler/request/options.h"
 #include "profiler/session/adapter.h"
 #include "profiler/session/control.h"
+#include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
-#include "profiler/session/signals.h"
-#include "profiler/session/step_marker.h"
 
 namespace redline::profiler {
 namespace {

@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "machine/nvml/gpu_reading.h"
-#include "profiler/cupti/activity_args.h"
-#include "profiler/cupti/annotation_names.h"
+#include "profiler/cupti/activity_text.h"
 #include "profiler/cupti/buffer_pool.h"
 #include "profiler/cupti/collective_notes.h"
 #include "profiler/cupti/cupti_clock.h"

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "profiler/cupti/activities.h"
-#include "profiler/cupti/activity_names.h"
+#include "profiler/cupti/activity_text.h"
 #include "profiler/source/counters.h"
 #include "profiler/source/source.h"
 

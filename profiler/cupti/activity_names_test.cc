@@ -1,4 +1,4 @@
-#include "profiler/cupti/activity_names.h"
+#include "profiler/cupti/activity_text.h"
 
 #include <gtest/gtest.h>
 

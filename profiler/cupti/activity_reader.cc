@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "profiler/cupti/compact_records.h"
+#include "profiler/cupti/record_spool.h"
 #include "profiler/log/quiet_thread.h"
 
 namespace redline::cupti {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "profiler/cupti/compact_records.h"
+#include "profiler/cupti/record_spool.h"
 #include "profiler/cupti/testing_window.h"
 
 extern "C" int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_size, uint8_t** record);

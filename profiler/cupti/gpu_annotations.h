@@ -1,10 +1,14 @@
 // Kineto's "gpu_user_annotation": on each stream, a user's annotation covers the work that was
-// launched inside it.
+// launched inside it. The annotation is pushed as an external id, and its name is kept here.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -48,6 +52,30 @@ class GpuAnnotations {
 
  private:
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Span> spans_;
+};
+
+class AnnotationNames {
+ public:
+  static constexpr size_t kMost = size_t{1} << 16;
+
+  void add(uint32_t id, std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    names_.insert_or_assign(id, std::string(name));
+    if (names_.size() > kMost) names_.erase(names_.begin());  // the oldest: ids count up
+  }
+  [[nodiscard]] std::string find(uint32_t id) const {
+    const std::lock_guard lock(mutex_);
+    const auto name = names_.find(id);
+    return name == names_.end() ? std::string("(name not kept)") : name->second;
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    names_.clear();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint32_t, std::string> names_;
 };
 
 }  // namespace redline::cupti

@@ -5,8 +5,6 @@
 
 #include <limits>
 
-#include "profiler/cupti/annotation_names.h"
-
 namespace redline::cupti {
 namespace {
 

@@ -1,5 +1,6 @@
 // Where records wait that come faster than they can be written: a file without a name in the folder
-// of the trace, so that nothing of it outlives the process.
+// of the trace, so that nothing of it outlives the process. Each record lies there as much as is
+// read of it, behind its length.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "profiler/cupti/decoder.h"
 
 namespace redline::cupti {
 
@@ -41,5 +44,32 @@ class RecordSpool {
   int file_ = -1;
   uint64_t end_ = 0;
 };
+
+/// Appends the records of a buffer of CUPTI's; what is left out is counted.
+template <typename Next>
+DecodeCounts compact(uint8_t* buffer, size_t valid_size, uint32_t version, Next next,
+                     std::vector<uint8_t>& compacted) {
+  return for_each_record(buffer, valid_size, version, next,
+                         [&](std::span<const uint8_t> bytes, Kind) {
+                           const auto length = static_cast<uint32_t>(bytes.size());
+                           const auto* head = reinterpret_cast<const uint8_t*>(&length);
+                           compacted.insert(compacted.end(), head, head + sizeof(length));
+                           compacted.insert(compacted.end(), bytes.begin(), bytes.end());
+                         });
+}
+
+/// What cuptiActivityGetNextRecord is for CUPTI's own buffers.
+inline Result next_compact(uint8_t* buffer, size_t valid_size, uint8_t** record) {
+  uint32_t length = 0;
+  uint8_t* head = buffer;
+  if (*record != nullptr) {
+    std::memcpy(&length, *record - sizeof(length), sizeof(length));
+    head = *record + length;
+  }
+  const auto rest = static_cast<size_t>(buffer + valid_size - head);
+  if (rest <= sizeof(length)) return kMaxLimitReached;
+  *record = head + sizeof(length);
+  return kSuccess;
+}
 
 }  // namespace redline::cupti

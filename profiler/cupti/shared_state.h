@@ -4,10 +4,10 @@
 
 #include <atomic>
 
-#include "profiler/cupti/annotation_names.h"
 #include "profiler/cupti/buffer_pool.h"
 #include "profiler/cupti/collective_notes.h"
 #include "profiler/cupti/cupti_library.h"
+#include "profiler/cupti/gpu_annotations.h"
 
 namespace redline::cupti {
 
@@ -15,7 +15,7 @@ struct SharedState {
   BufferPool pool;
   AnnotationNames annotations;
   CollectiveNotes collectives;
-  std::atomic<bool> may_refuse = false;  ///< CUPTI takes no buffer for an answer
+  std::atomic<bool> may_refuse = false;  ///< CUPTI survives a request for a buffer that gets none
   // The table of functions while operators' ids are wanted, else nullptr; and from then on for
   // ever, since what was pushed must be popped, also after the window's end.
   std::atomic<const Library*> ids = nullptr;

@@ -1,4 +1,4 @@
-#include "profiler/host/gpu_samples.h"
+#include "profiler/host/host_samples.h"
 
 #include <algorithm>
 #include <chrono>

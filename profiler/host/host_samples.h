@@ -1,9 +1,10 @@
-// The machine beside the training: how busy its cores are, what the process and its DataLoader
-// workers take, as counter tracks in the trace.
+// The machine beside the training, as counter tracks in the trace: how busy its cores are, what the
+// process and its DataLoader workers take, and the GPUs that it uses, as NVML sees them.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -35,6 +36,20 @@ class HostSampler final : public Source {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_over_ = false;  // under mutex_
+  std::optional<std::thread> thread_;
+};
+
+/// Samples like HostSampler, at the same rate, on a thread of its own: a GPU in trouble can keep
+/// NVML waiting for ever, and neither the other tracks nor the job wait for that.
+class GpuSampler final : public Source {
+ public:
+  void enable(const RecorderOptions& options) noexcept override;
+  void disable() noexcept override;
+
+ private:
+  class Run;
+
+  std::shared_ptr<Run> run_;  ///< the thread's, too
   std::optional<std::thread> thread_;
 };
 

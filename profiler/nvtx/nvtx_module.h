@@ -1,4 +1,5 @@
-// The functions of one module of one copy of NVTX, which its tool sets.
+// Both sides of NVTX: the copies of it whose functions we set as their tool, and the other tool of
+// this process, such as Nsight Systems, for what redline::range shows it.
 #pragma once
 
 #include "profiler/nvtx/nvtx_abi.h"
@@ -25,5 +26,13 @@ class NvtxModule {
 
 /// Streams that are named by CUDA's driver API or runtime API.
 void serve_stream_names(const NvtxModule& driver, const NvtxModule& runtime);
+
+struct NvtxTool {
+  int (*push)(const char* message) = nullptr;  ///< null: there is no tool, or it is this library
+  int (*pop)() = nullptr;
+};
+
+/// The tool that NVTX_INJECTION64_PATH names, loaded at the first call.
+[[nodiscard]] const NvtxTool& other_nvtx_tool();
 
 }  // namespace redline::profiler

@@ -1,5 +1,5 @@
 // A copy of NVTX in the smallest form: the tool fills in the places of two functions.
-#include "profiler/nvtx/nvtx_tool.h"
+#include "profiler/nvtx/nvtx_module.h"
 
 #include <dlfcn.h>
 

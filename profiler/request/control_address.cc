@@ -1,4 +1,4 @@
-#include "profiler/request/control_address.h"
+#include "profiler/request/trigger.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

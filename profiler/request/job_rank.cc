@@ -1,4 +1,4 @@
-#include "profiler/request/job_rank.h"
+#include "profiler/request/options.h"
 
 #include <charconv>
 #include <cstdlib>

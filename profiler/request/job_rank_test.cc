@@ -1,10 +1,8 @@
-#include "profiler/request/job_rank.h"
+#include "profiler/request/options.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-
-#include "profiler/request/options.h"
 
 namespace redline::profiler {
 namespace {

@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "profiler/request/job_rank.h"
-
 namespace redline::profiler {
 namespace {
 

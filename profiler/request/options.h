@@ -53,4 +53,13 @@ inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] =
 [[nodiscard]] bool is_json(std::string_view text);
 [[nodiscard]] bool is_json_object(std::string_view text);
 
+struct JobRank {
+  int64_t rank = 0;
+  int64_t world_size = 1;
+};
+
+/// torchrun's variables first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI): of the
+/// first that tells both; none where none does.
+[[nodiscard]] std::optional<JobRank> job_rank();
+
 }  // namespace redline::profiler

@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "base/file.h"
-#include "profiler/request/control_address.h"
 
 namespace redline::launch {
 namespace {

@@ -58,7 +58,7 @@ void Capture::start() {
     if (!started) progress_.why = started.error();
     is_busy_ = started.has_value();
   }
-  ring(Bell::kProgress);
+  wake_control_thread(Call::kProgress);
 }
 
 void Capture::count_step() {
@@ -72,7 +72,7 @@ void Capture::count_step() {
     const std::lock_guard lock(mutex_);
     progress_.phase = Phase::kRecorded;
   }
-  ring(Bell::kProgress);
+  wake_control_thread(Call::kProgress);
 }
 
 Capture::Stacks Capture::stacks() {
@@ -92,7 +92,7 @@ void Capture::cut_short(const std::lock_guard<std::mutex>&, bool has_begun) {
     progress_.why = "the job's own schedule began to record";
     is_busy_ = false;
   }
-  ring(Bell::kProgress);
+  wake_control_thread(Call::kProgress);
 }
 
 tl::expected<std::string, std::string> Capture::write() {

@@ -19,10 +19,9 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/log/quiet_thread.h"
-#include "profiler/request/control_address.h"
+#include "profiler/request/trigger.h"
 #include "profiler/session/capture.h"
 #include "profiler/session/recorder.h"
-#include "profiler/session/signals.h"
 
 namespace redline::profiler {
 namespace {
@@ -106,31 +105,31 @@ class Control {
 
  private:
   void answer_bells() {
-    char bells[64];
-    const ssize_t count = read(g_wake[0], bells, sizeof(bells));
+    char calls[64];
+    const ssize_t count = read(g_wake[0], calls, sizeof(calls));
     for (ssize_t i = 0; i < count; ++i) {
-      answer(static_cast<Bell>(bells[i]));
+      answer(static_cast<Call>(calls[i]));
     }
     report_progress();
   }
 
-  void answer(Bell bell) {
-    switch (bell) {
-      case Bell::kTerminate:
+  void answer(Call call) {
+    switch (call) {
+      case Call::kTerminate:
         Recorder::instance().finish("SIGTERM");
         remove_socket();
         return die_of(SIGTERM);
-      case Bell::kCrash:
+      case Call::kCrash:
         Recorder::instance().finish(crash_name());
         remove_socket();
         return crash_is_recorded();
-      case Bell::kCapture:
+      case Call::kCapture:
         if (g_client >= 0) return;  // a capture is under way, and its client waits for it
         return start_capture("{}", "SIGUSR2");
-      case Bell::kSlowStep:
+      case Call::kSlowStep:
         return Recorder::instance().write_slow_step();
-      case Bell::kProgress:
-      case Bell::kListen:
+      case Call::kProgress:
+      case Call::kListen:
         return;
     }
   }
@@ -233,14 +232,14 @@ tl::expected<void, std::string> open_socket() {
   std::strcpy(g_socket_path, address.sun_path);
   g_listener = file;
   std::atexit(remove_socket);
-  ring(Bell::kListen);
+  wake_control_thread(Call::kListen);
   return {};
 }
 
 }  // namespace
 
-void ring(Bell bell) noexcept {
-  const char byte = static_cast<char>(bell);
+void wake_control_thread(Call call) noexcept {
+  const char byte = static_cast<char>(call);
   if (has_control_thread()) [[maybe_unused]]
     const ssize_t size = write(g_wake[1], &byte, 1);
 }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "profiler/log/quiet_thread.h"
-#include "profiler/write/trace_summary.h"
+#include "profiler/write/assembler.h"
 
 namespace redline::profiler {
 namespace {

@@ -8,17 +8,17 @@
 
 namespace redline::profiler {
 
-void JobSteps::begin(int64_t number, bool is_drawn) {
+void JobSteps::begin(int64_t number, bool has_own_slice) {
   if (!recorder_.is_alive()) return;
   recorder_.capture().step_begins();
   const std::lock_guard lock(mutex_);
   number_ = number;
-  is_drawn_ = is_drawn;
+  has_own_slice_ = has_own_slice;
   is_open_ = true;
   is_hanging_ = false;
   begin_ns_ = monotonic_ns();
   recorder_.drop_slice(std::exchange(slice_, nullptr));
-  if (!is_drawn && recorder_.recording()) slice_ = recorder_.begin_slice(record());
+  if (!has_own_slice && recorder_.recording()) slice_ = recorder_.begin_slice(record());
 }
 
 Record JobSteps::record() const {
@@ -33,7 +33,7 @@ void JobSteps::end() {
     if (!is_open_) return;
     is_open_ = false;
     const int64_t end_ns = monotonic_ns();
-    if (!is_drawn_) {
+    if (!has_own_slice_) {
       Record ended = record();
       ended.of.op.end_ns = end_ns;
       recorder_.end_slice(std::exchange(slice_, nullptr), ended);
@@ -58,7 +58,7 @@ void JobSteps::look(int64_t now_ns) {
 void JobSteps::write_ring(std::optional<std::string> reason) {
   if (!reason) return;
   slow_step_ = *reason;
-  ring(Bell::kSlowStep);
+  wake_control_thread(Call::kSlowStep);
 }
 
 void JobSteps::watch_slow_steps(double factor, int64_t pause_ns) {

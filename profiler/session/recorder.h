@@ -14,7 +14,6 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "profiler/host/gpu_samples.h"
 #include "profiler/host/host_samples.h"
 #include "profiler/log/chunk_pool.h"
 #include "profiler/log/text_table.h"

@@ -4,7 +4,6 @@
 #include "profiler/log/quiet_thread.h"
 #include "profiler/session/control.h"
 #include "profiler/session/recorder.h"
-#include "profiler/session/signals.h"
 
 namespace redline::profiler {
 

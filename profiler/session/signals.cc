@@ -1,4 +1,4 @@
-#include "profiler/session/signals.h"
+#include "profiler/session/control.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -6,8 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-
-#include "profiler/session/control.h"
 
 namespace redline::profiler {
 namespace {
@@ -37,7 +35,7 @@ void restore_default(int signal) {
 void on_signal(int signal) {
   const int saved_errno = errno;
   if (has_control_thread()) {
-    ring(signal == SIGTERM ? Bell::kTerminate : Bell::kCapture);
+    wake_control_thread(signal == SIGTERM ? Call::kTerminate : Call::kCapture);
   } else {
     restore_default(signal);
     raise(signal);  // blocked until this handler returns
@@ -56,7 +54,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
     if (crash.signal != signal) continue;
     const Crash* none = nullptr;
     if (has_control_thread()) {
-      if (g_crash.compare_exchange_strong(none, &crash)) ring(Bell::kCrash);
+      if (g_crash.compare_exchange_strong(none, &crash)) wake_control_thread(Call::kCrash);
       wait_until_recorded();  // other threads that crash meanwhile wait, too
     }
     sigaction(signal, &crash.job_action, nullptr);

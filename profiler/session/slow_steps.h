@@ -1,4 +1,4 @@
-// Tells which steps of a job are so slow that somebody will want to see them.
+// Decides which steps of a job are so slow that somebody will want to see them.
 #pragma once
 
 #include <array>
@@ -10,20 +10,22 @@ namespace redline::profiler {
 
 class SlowSteps {
  public:
-  /// A step is slow that takes more than `factor` times the median of those before; 0: none is.
-  /// Of slow steps within `pause_ns` of one that was told, and after kMostTold, none is told; the
-  /// same of those that hang.
+  /// A step is slow where it takes more than `factor` times the median of the last kRemembered
+  /// steps; with factor 0 no step is slow. After a slow step was told, those of the next `pause_ns`
+  /// are only counted, and so are all after kMostTold. Steps that hang are limited likewise, but
+  /// apart: a slow step must not keep a hang from being told.
   SlowSteps(double factor, int64_t pause_ns) : factor_(factor), pause_ns_(pause_ns) {}
 
-  /// Why the step that has just ended is worth a trace.
+  /// Why the step that has just ended is worth a trace; none where it is not.
   [[nodiscard]] std::optional<std::string> judge(int64_t number, int64_t took_ns, int64_t now_ns);
 
-  /// Whether a step that still runs after `took_ns` hangs: it is slow already, and by kHangFloorNs,
-  /// so that what is merely slow is told when it has ended and can be seen whole.
+  /// Whether a step that still runs after `took_ns` hangs: it would be slow even if it had begun
+  /// kHangFloorNs later. A step that is merely slow is told when it has ended, so that the trace
+  /// has all of it.
   [[nodiscard]] bool hangs(int64_t took_ns) const {
     return is_slow(took_ns - kHangFloorNs, usual());
   }
-  /// Why it is worth a trace now; its end is only to be remembered.
+  /// Why such a step is worth a trace now. When it ends, only remember() is to be called.
   [[nodiscard]] std::optional<std::string> tell_hanging(int64_t number, int64_t took_ns,
                                                         int64_t now_ns);
   void remember(int64_t took_ns) { last_[seen_++ % kRemembered] = took_ns; }
@@ -51,7 +53,7 @@ class SlowSteps {
   std::array<int64_t, kRemembered> last_{};
   size_t seen_ = 0;
   Told slow_;
-  Told hanging_;  // apart: a slow step must not keep a hang from being told
+  Told hanging_;
   uint64_t not_told_ = 0;
 };
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
-#include "profiler/session/step_marker.h"
 
 namespace redline::profiler {
 

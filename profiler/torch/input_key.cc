@@ -1,12 +1,10 @@
-#include "profiler/torch/input_key.h"
+#include "profiler/torch/operator_args.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
-
-#include "profiler/torch/operator_args.h"
 
 namespace redline::profiler {
 namespace {

@@ -1,4 +1,4 @@
-#include "profiler/torch/native_stack_capture.h"
+#include "profiler/torch/operator_args.h"
 
 #include <torch/csrc/profiler/unwind/unwind.h>
 

@@ -1,4 +1,4 @@
-#include "profiler/torch/script_args.h"
+#include "profiler/torch/operator_args.h"
 
 #include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/profiler/util.h>

@@ -1,4 +1,4 @@
-#include "profiler/torch/torch_markers.h"
+#include "profiler/torch/torch_sources.h"
 
 #include <ATen/record_function.h>
 

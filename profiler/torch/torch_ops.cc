@@ -15,13 +15,8 @@
 #include "profiler/log/per_thread.h"
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
-#include "profiler/torch/input_key.h"
-#include "profiler/torch/native_stack_capture.h"
 #include "profiler/torch/operator_args.h"
-#include "profiler/torch/script_args.h"
-#include "profiler/torch/torch_markers.h"
-#include "profiler/torch/torch_memory.h"
-#include "profiler/torch/torch_settings.h"
+#include "profiler/torch/torch_sources.h"
 
 namespace redline::profiler {
 namespace {

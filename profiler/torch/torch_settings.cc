@@ -1,4 +1,4 @@
-#include "profiler/torch/torch_settings.h"
+#include "profiler/torch/torch_sources.h"
 
 #include <dlfcn.h>
 #include <torch/version.h>

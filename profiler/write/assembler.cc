@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <string>
 
-#include "profiler/write/record_writers.h"
+#include "profiler/c_api.h"
+#include "profiler/write/event_output.h"
 
 namespace redline::profiler {
 namespace {
@@ -21,6 +23,13 @@ trace::TraceHeader header_of(const AssemblerOptions& options) {
           .pid = getpid(),
           .entries = options.header,
           .max_bytes = options.max_bytes};
+}
+
+/// The members of a JSON object, to go on after others.
+std::string added_members(const std::string& object) {
+  const size_t begin = object.find('{') + 1;
+  const std::string members = object.substr(begin, object.rfind('}') - begin);
+  return members.find('"') == std::string::npos ? "" : ", " + members;
 }
 
 }  // namespace
@@ -78,7 +87,7 @@ void Assembler::add_unfinished(Record record, uint64_t tid, int64_t end_ns) {
       record.of.nvtx.end_ns = end_ns;
       return nvtx_.add_unfinished(record, tid);
     default:
-      return;  // no other is told of before its end
+      return;  // all other kinds are recorded when they have ended
   }
 }
 
@@ -90,6 +99,26 @@ void Assembler::finish(int64_t end_ns, const std::vector<Thread>& threads,
   gpu_.finish(begin);
   out_.file().span("Redline (0)", begin, out_.unix_ns(end_ns));
   out_.file().complete(out_.unix_ns(end_ns), entries);
+}
+
+std::vector<trace::Entry> closing_entries(const TraceSummary& summary,
+                                          const std::vector<trace::Entry>& entries) {
+  std::string about = std::string("{\"version\": \"") + redline_version() +
+                      "\", \"events\": " + std::to_string(summary.events) +
+                      ", \"dropped\": " + std::to_string(summary.dropped) +
+                      ", \"dropped_names\": " + std::to_string(summary.dropped_names) +
+                      ", \"threads\": " + std::to_string(summary.threads) +
+                      ", \"unfinished\": " + std::to_string(summary.unfinished);
+  std::vector<trace::Entry> result;
+  for (const auto& [key, json] : entries) {
+    if (key == kOwnEntry) {
+      about += added_members(json);
+    } else {
+      result.emplace_back(key, json);
+    }
+  }
+  result.emplace_back(kOwnEntry, about + "}");
+  return result;
 }
 
 }  // namespace redline::profiler

@@ -1,4 +1,4 @@
-#include "profiler/write/elf_symbols.h"
+#include "profiler/write/native_stack.h"
 
 #include <algorithm>
 #include <cstring>

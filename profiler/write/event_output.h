@@ -1,4 +1,5 @@
-// The trace file of one window, as the writers of records see it. Writer thread only.
+// The trace file of one window, and how each kind of record looks in it. Operators, GPU work and
+// NVTX events, which remember others, have writers of their own. Writer thread only.
 #pragma once
 
 #include <cstdint>
@@ -65,5 +66,12 @@ class EventOutput {
   uint64_t events_ = 0;
   uint64_t kept_ = 0;
 };
+
+void write_slice(EventOutput& out, const Record& record, uint64_t tid);
+void write_mark(EventOutput& out, const Record& record, uint64_t tid);
+void write_memory(EventOutput& out, const Record& record, uint64_t tid);
+void write_frame(EventOutput& out, const Record& record, uint64_t tid);
+void write_counter(EventOutput& out, const Record& record);
+void write_nccl(EventOutput& out, const Record& record, uint64_t tid);
 
 }  // namespace redline::profiler

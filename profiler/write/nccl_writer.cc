@@ -1,7 +1,7 @@
 // NCCL's events: async events, since they overlap freely and end on other threads than they began.
 // Each category is a row of its own.
 #include "profiler/source/nccl_event_types.h"
-#include "profiler/write/record_writers.h"
+#include "profiler/write/event_output.h"
 
 namespace redline::profiler {
 namespace {

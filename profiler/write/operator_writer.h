@@ -1,8 +1,9 @@
 // Operators and annotations as slices, with an arrow from each forward operator to its backward
-// one.
+// one, which is found in constant memory.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,10 +11,32 @@
 
 #include "profiler/log/record.h"
 #include "profiler/write/event_output.h"
-#include "profiler/write/forward_backward.h"
 #include "profiler/write/native_stack.h"
 
 namespace redline::profiler {
+
+struct ForwardOperator {
+  int64_t sequence_number = -1;
+  uint32_t autograd_thread = 0;  ///< LibTorch's number of the thread
+  uint64_t tid = 0;
+  int64_t begin_ns = 0;
+};
+
+/// Remembers forward operators by thread and sequence number. Of nested operators with the same
+/// number, the one that began last made the autograd node (as Kineto has it). Numbers only grow, so
+/// a slot's older owner is no longer waited for: it may be lost, as an arrow that is not drawn.
+class ForwardOperators {
+ public:
+  void add(const ForwardOperator& forward);
+  [[nodiscard]] std::optional<ForwardOperator> find(uint32_t autograd_thread,
+                                                    int64_t sequence_number) const;
+
+ private:
+  [[nodiscard]] static size_t slot(uint32_t autograd_thread, int64_t sequence_number);
+
+  static constexpr size_t kSlots = size_t{1} << 16;
+  std::vector<ForwardOperator> slots_ = std::vector<ForwardOperator>(kSlots);
+};
 
 class OperatorWriter {
  public:

@@ -1,5 +1,5 @@
 // How each kind of record looks in the trace, and what else a source may say there.
-#include "profiler/write/record_writers.h"
+#include "profiler/write/event_output.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -21,7 +21,6 @@
 #include "profiler/log/open_slices.h"
 #include "profiler/log/thread_log.h"
 #include "profiler/write/assembler.h"
-#include "profiler/write/trace_summary.h"
 
 namespace redline::profiler {
 

@@ -295,7 +295,7 @@ class AutomaticRecording:
         return self._cycles["skip_first"] + self._cycles["wait"] + self._cycles["warmup"]
 
     def _open_step(self):
-        self._recorder.begin_step(self._step, is_drawn=self._script_marks_steps)
+        self._recorder.begin_step(self._step, has_own_slice=self._script_marks_steps)
         self._tell_samples_to_a_capture()
 
     def _tell_samples_to_a_capture(self):

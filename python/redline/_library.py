@@ -102,9 +102,9 @@ class Recorder:
         if lost:
             self.add_metadata("redline", {"threads_without_python_frames": lost})
 
-    def begin_step(self, number, is_drawn=False):
-        """A step of the training loop begins. `is_drawn`: others draw its annotation."""
-        begin = self._library.redline_begin_drawn_step if is_drawn else self._library.redline_begin_step
+    def begin_step(self, number, has_own_slice=False):
+        """A step of the training loop begins. `has_own_slice`: others record its annotation."""
+        begin = self._library.redline_begin_drawn_step if has_own_slice else self._library.redline_begin_step
         begin(number)
         if self._library.redline_capture_of_stacks():
             self._load_frames()

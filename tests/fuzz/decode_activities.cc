@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "profiler/cupti/compact_records.h"
+#include "profiler/cupti/record_spool.h"
 
 namespace {
 

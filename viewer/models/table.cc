@@ -20,7 +20,7 @@ std::string number_text(double value, Unit unit) {
     case Unit::kTime:
       return (value < 0 ? "" : "+") + format_duration_exact(std::llround(value));
     case Unit::kBytes:
-      return (value < 0 ? "-" : "") + format_bytes(static_cast<uint64_t>(std::abs(value)));
+      return format_bytes(std::llround(value));
     case Unit::kBytesPerSecond:
       return fmt::format("{:.1f} GB/s", value * 1e-9);
     case Unit::kShare:
@@ -35,8 +35,7 @@ std::string number_text(double value, Unit unit) {
     case Unit::kText:
       break;
   }
-  const std::string count = format_count(static_cast<uint64_t>(std::abs(std::llround(value))));
-  return value < 0 ? "-" + count : count;
+  return format_count(std::llround(value));
 }
 
 const char* unit_key(Unit unit) {

@@ -3,6 +3,8 @@
 #include <QGridLayout>
 #include <QKeyEvent>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <iterator>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/legend.h"
@@ -143,75 +145,48 @@ void Timeline::step_slice(int direction) {
 }
 
 bool Timeline::handle_key(int key) {
-  const double page = state_.axis().width * kKeyPan;
-  switch (key) {
-    case Qt::Key_W:
-      state_.zoom(1 / kKeyZoom, lanes_->zoom_anchor());
-      return true;
-    case Qt::Key_S:
-      state_.zoom(kKeyZoom, lanes_->zoom_anchor());
-      return true;
-    case Qt::Key_A:
-    case Qt::Key_Left:
-      state_.pan(-page);
-      return true;
-    case Qt::Key_D:
-    case Qt::Key_Right:
-      state_.pan(page);
-      return true;
-    case Qt::Key_Up:
-      state_.set_scroll(state_.scroll() - Layout::kLaneHeight);
-      return true;
-    case Qt::Key_Down:
-      state_.set_scroll(state_.scroll() + Layout::kLaneHeight);
-      return true;
-    case Qt::Key_PageUp:
-      state_.set_scroll(state_.scroll() - lanes_->height());
-      return true;
-    case Qt::Key_PageDown:
-      state_.set_scroll(state_.scroll() + lanes_->height());
-      return true;
-    case Qt::Key_F:
-      state_.fit_selection();
-      return true;
-    case Qt::Key_P:
-      toggle_pin();
-      return true;
-    case Qt::Key_Home:
-      state_.fit();
-      return true;
-    case Qt::Key_L:
-      state_.set_colours_by_name(!state_.name_colours());
-      return true;
-    case Qt::Key_M:
-      toggle_mark();
-      return true;
-    case Qt::Key_N:
-      write_note();
-      return true;
-    case Qt::Key_R:
-      state_.select_area_of_slice();
-      return true;
-    case Qt::Key_BracketLeft:
-      state_.follow_link(-1);
-      return true;
-    case Qt::Key_BracketRight:
-      state_.follow_link(1);
-      return true;
-    case Qt::Key_Escape:
-      if (!state_.selection() && state_.area().empty()) return false;
-      state_.select({});
-      state_.drop_area();
-      return true;
-    case Qt::Key_Period:
-      step_slice(1);
-      return true;
-    case Qt::Key_Comma:
-      step_slice(-1);
-      return true;
-    default:
-      return false;
-  }
+  struct Binding {
+    Qt::Key key;
+    void (*act)(Timeline& timeline, ViewState& state);
+  };
+  using T = Timeline;
+  using S = ViewState;
+  static constexpr Binding kBindings[] = {
+      {Qt::Key_W, [](T& t, S& s) { s.zoom(1 / kKeyZoom, t.lanes_->zoom_anchor()); }},
+      {Qt::Key_S, [](T& t, S& s) { s.zoom(kKeyZoom, t.lanes_->zoom_anchor()); }},
+      {Qt::Key_A, [](T&, S& s) { s.pan(-s.axis().width * kKeyPan); }},
+      {Qt::Key_Left, [](T&, S& s) { s.pan(-s.axis().width * kKeyPan); }},
+      {Qt::Key_D, [](T&, S& s) { s.pan(s.axis().width * kKeyPan); }},
+      {Qt::Key_Right, [](T&, S& s) { s.pan(s.axis().width * kKeyPan); }},
+      {Qt::Key_Up, [](T&, S& s) { s.set_scroll(s.scroll() - Layout::kLaneHeight); }},
+      {Qt::Key_Down, [](T&, S& s) { s.set_scroll(s.scroll() + Layout::kLaneHeight); }},
+      {Qt::Key_PageUp, [](T& t, S& s) { s.set_scroll(s.scroll() - t.lanes_->height()); }},
+      {Qt::Key_PageDown, [](T& t, S& s) { s.set_scroll(s.scroll() + t.lanes_->height()); }},
+      {Qt::Key_F, [](T&, S& s) { s.fit_selection(); }},
+      {Qt::Key_P, [](T& t, S&) { t.toggle_pin(); }},
+      {Qt::Key_Home, [](T&, S& s) { s.fit(); }},
+      {Qt::Key_L, [](T&, S& s) { s.set_colours_by_name(!s.name_colours()); }},
+      {Qt::Key_M, [](T& t, S&) { t.toggle_mark(); }},
+      {Qt::Key_N, [](T& t, S&) { t.write_note(); }},
+      {Qt::Key_R, [](T&, S& s) { s.select_area_of_slice(); }},
+      {Qt::Key_BracketLeft, [](T&, S& s) { s.follow_link(-1); }},
+      {Qt::Key_BracketRight, [](T&, S& s) { s.follow_link(1); }},
+      {Qt::Key_Period, [](T& t, S&) { t.step_slice(1); }},
+      {Qt::Key_Comma, [](T& t, S&) { t.step_slice(-1); }},
+  };
+  if (key == Qt::Key_Escape) return drop_selection();
+  const auto* binding = std::find_if(std::begin(kBindings), std::end(kBindings),
+                                     [key](const Binding& one) { return one.key == key; });
+  if (binding == std::end(kBindings)) return false;
+  binding->act(*this, state_);
+  return true;
+}
+
+bool Timeline::drop_selection() {
+  if (!state_.selection() && state_.area().empty()) return false;
+  state_.select({});
+  state_.drop_area();
+  return true;
 }
 
 void Timeline::keyPressEvent(QKeyEvent* event) {

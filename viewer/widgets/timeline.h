@@ -36,6 +36,7 @@ class Timeline : public QWidget {
   void update_scroll_bar();
   void update_summary();
   void step_slice(int direction);
+  bool drop_selection();  ///< false: nothing was selected
   [[nodiscard]] SliceRef first_in_view() const;
 
   ViewState& state_;

@@ -12,6 +12,7 @@ import pathlib
 import pty
 import signal
 import sqlite3
+import subprocess
 import threading
 import time
 
@@ -126,9 +127,45 @@ def test_a_study_is_not_mixed_with_another(run, tune, tmp_path):
         "autotune: autotune.study.db: has 2 trials already. --resume goes on with them; "
         "--study takes another file\n"
     )
-    other = run(tune("--max-trials", "2", "--resume", seconds="0.1"), cwd=tmp_path)
+    same_file = ("--study", "autotune.study.db", "--resume")
+    other = run(tune("--max-trials", "2", *same_file, seconds="0.1"), cwd=tmp_path)
     assert other.returncode == 1
     assert "its trials had another command" in other.stderr
+
+
+def test_each_command_has_a_study_of_its_own(run, tune, tmp_path):
+    assert run(tune("--max-trials", "2"), cwd=tmp_path).returncode == 0
+    for options in ([], ["--resume"]):
+        other = run(tune("--max-trials", "3", *options, seconds="0.01"), cwd=tmp_path)
+        assert other.returncode == 0, other.stderr
+        assert "the study is autotune.study-2.db" in other.stderr
+    assert len(trials_of(tmp_path)) == 2
+    assert (tmp_path / "autotune.study-2.html").exists()
+
+
+def test_on_a_terminal_the_same_command_is_asked_whether_it_goes_on(run, tune, tmp_path):
+    assert run(tune("--max-trials", "2"), cwd=tmp_path).returncode == 0
+    for answer, trials, file in (("y", 3, "autotune.study.db"), ("n", 3, "autotune.study-2.db")):
+        text = at_a_terminal(tune("--max-trials", "3"), tmp_path, answer)
+        assert "autotune.study.db has" in text and "Go on with them?" in text
+        with contextlib.closing(sqlite3.connect(tmp_path / file)) as study:
+            assert study.execute("SELECT count(*) FROM trials").fetchone() == (trials,)
+
+
+def at_a_terminal(command, folder, answer):
+    """What the command writes to a terminal whose user answers its first question."""
+    ours, its = pty.openpty()
+    with subprocess.Popen([str(word) for word in command], stdin=its, stdout=its, stderr=its, cwd=folder,
+                          start_new_session=True) as process:
+        os.close(its)
+        os.write(ours, answer.encode() + b"\n")
+        text = b""
+        with contextlib.suppress(OSError):  # EIO: the other side is closed
+            while part := os.read(ours, 65536):
+                text += part
+    os.close(ours)
+    assert process.returncode == 0, text
+    return text.decode()
 
 
 def test_a_second_autotune_is_refused_unless_it_shares_the_search(run, start, tune, tmp_path, no_process_left):

@@ -147,7 +147,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--launcher", launcher, "local, or slurm: each trial is a job step (srun)")
       ->capture_default_str()
       ->check(CLI::IsMember({"local", "slurm"}));
-  app.add_option("--study", options.study, "The file that keeps every trial")
+  app.add_option("--study", options.study,
+                 "The file that keeps every trial; without it each command has its own, "
+                 "autotune.study-2.db and so on")
       ->capture_default_str();
   app.add_option("--from-trace", options.from_trace,
                  "Try first what the report on this trace or folder advises");
@@ -197,6 +199,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
 
   options.budget.time = *parse_duration(budget);
   options.json = format == "json";
+  options.names_study = app.count("--study") > 0;
   options.slurm = launcher == "slurm";
   if (!options.metric_regex.empty()) options.objective = Objective::kMetric;
   if (objective == "energy") options.objective = Objective::kSamplesPerJoule;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "base/format.h"
 #include "base/terminal.h"
@@ -189,9 +190,43 @@ void end_steps_left(const Options& options, const Study& study) {
       left.ended ? "ended" : "Slurm lists some of them a minute after it was told to end them");
 }
 
+/// Whether the search goes on with the trials of the same command that a file has. Asked on a
+/// terminal; elsewhere --resume says so, and Study::open() tells of it.
+enum class Answer { kGoOn, kAnew, kNotAsked };
+
+Answer ask_to_go_on(const std::string& path, const Options& options) {
+  if (options.resume || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+    return Answer::kNotAsked;
+  }
+  const Result<Study> study = Study::open_to_read(path);
+  const auto trials = study ? study->finished() : tl::unexpected(std::string());
+  if (!trials || trials->empty()) return Answer::kNotAsked;
+  fmt::print(stderr,
+             "autotune: {} has {} of this command. Go on with them? [Y: go on, n: start anew in "
+             "another file] ",
+             path, format_plural(std::ssize(*trials), "trial"));
+  const int answer = std::getchar();
+  return answer == 'n' || answer == 'N' ? Answer::kAnew : Answer::kGoOn;
+}
+
+/// The file of a search that names none: each command has its own.
+Options with_own_study(Options options, const StudyIdentity& identity) {
+  if (options.names_study) return options;
+  std::string own = Study::own_path(options.study, identity, false);
+  // Nothing to go on with: open() says what the first file holds.
+  if (options.resume && !std::filesystem::exists(own)) own = options.study;
+  const Answer answer = ask_to_go_on(own, options);
+  if (answer == Answer::kAnew) own = Study::own_path(options.study, identity, true);
+  if (answer == Answer::kGoOn) options.resume = true;
+  if (own != options.study) fmt::print(stderr, "autotune: the study is {}\n", own);
+  options.study = own;
+  return options;
+}
+
 }  // namespace
 
-int run_search_command(const Options& options) {
+int run_search_command(const Options& given) {
+  Options options = given;
   if (const std::string why = why_no_energy(options); !why.empty()) {
     return fail("--objective energy: " + why, kUsage);
   }
@@ -222,17 +257,17 @@ int run_search_command(const Options& options) {
     return kDone;
   }
 
+  const StudyIdentity identity = {
+      .command = options.command,
+      .space = space->signature(),
+      .memory_limit_bytes = options.memory_limit_bytes,
+      .metric_regex = options.metric_regex,
+      .memory_metric_regex = options.memory_metric_regex,
+      .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
+      .share = share_text(*shares)};
+  const Options options = with_own_study(std::move(options), identity);
   catch_signals();
-  Result<Study> study =
-      Study::open(options.study,
-                  {.command = options.command,
-                   .space = space->signature(),
-                   .memory_limit_bytes = options.memory_limit_bytes,
-                   .metric_regex = options.metric_regex,
-                   .memory_metric_regex = options.memory_metric_regex,
-                   .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
-                   .share = share_text(*shares)},
-                  options.resume);
+  Result<Study> study = Study::open(options.study, identity, options.resume);
   if (!study) return fail(study.error());
   if (study->joined()) {
     fmt::print(stderr,

@@ -34,6 +34,12 @@ class Study {
   [[nodiscard]] static Result<Study> open(const std::string& path, const StudyIdentity& identity,
                                           bool resume);
 
+  /// The file of a search that names none: `path`, else PATH-2.db, PATH-3.db, …. It is the first
+  /// that does not exist, has no successful trial, or (unless the search starts `anew`) has the
+  /// same `identity`; or one that is no study, of which open() says so.
+  [[nodiscard]] static std::string own_path(const std::string& path, const StudyIdentity& identity,
+                                            bool anew);
+
   /// To read only: writes nothing, needs no lock, works while a search runs. That the file is no
   /// study is an error.
   [[nodiscard]] static Result<Study> open_to_read(const std::string& path);

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "base/format.h"
@@ -98,6 +99,22 @@ Result<Study> Study::open_to_read(const std::string& path) {
   }
   if (empty) return tl::unexpected(path + ": it is empty, not a study");
   return study;
+}
+
+std::string Study::own_path(const std::string& path, const StudyIdentity& identity, bool anew) {
+  const std::filesystem::path first(path);
+  for (int number = 1;; ++number) {
+    std::filesystem::path file = first;
+    if (number > 1) {
+      file.replace_filename(
+          fmt::format("{}-{}{}", first.stem().string(), number, first.extension().string()));
+    }
+    const Result<Study> study = open_to_read(file.string());
+    if (!study) return file.string();
+    const Result<int64_t> successes = study->count("outcome='ok'");
+    if (!successes || *successes == 0) return file.string();
+    if (!anew && study->check_identity(identity)) return file.string();
+  }
 }
 
 Result<StudyIdentity> Study::identity() const {

@@ -210,6 +210,8 @@ class Knobs:
         without_ddp = self.ddp.missing()
         if without_ddp:
             self.note(f"{', '.join(without_ddp)} not applied: no DistributedDataParallel was made")
+        if "batch_size" in self.loader.values and "transformers.trainer" in sys.modules:
+            self.note("train_samples_per_second of transformers counts the batch size of its arguments, not the knob's")
         without_model = self._without_model()
         if without_model:
             self.note(f"{', '.join(without_model)} not applied: no call of a model was seen (within a "

@@ -4,8 +4,8 @@ import collections
 import functools
 import statistics
 
+import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
-
 
 _TYPICAL_OF = 16  # steps
 
@@ -47,7 +47,8 @@ def watch_data_loaders(count, asked=lambda: None):
     def watched(iterator):
         asked()
         batch = fetch(iterator)
-        count.add(_batch_size(iterator))
+        if torch.is_grad_enabled():  # evaluation trains on nothing
+            count.add(_batch_size(iterator))
         return batch
 
     _BaseDataLoaderIter.__next__ = watched

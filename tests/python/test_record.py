@@ -173,6 +173,22 @@ for batch in loader:
     assert first["ts"] <= min(event["ts"] for event in fetches)
 
 
+def test_batches_of_an_evaluation_are_no_samples(record, python, script):
+    text = """
+import torch, torch.utils.data
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in torch.utils.data.DataLoader(torch.ones(48, 4), batch_size=8, shuffle=True):
+    model(batch).sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+        for batch in torch.utils.data.DataLoader(torch.ones(64, 4), batch_size=32):
+            model(batch)
+"""
+    _, (trace,) = record([python, script(text)])
+    assert trace["redline"]["samples_per_step"] == 8
+
+
 def test_a_command_that_refuses_its_arguments_leaves_no_trace(record, python, script):
     text = """
 import argparse, torch

@@ -25,7 +25,7 @@ struct Options : StudyTerms {
   std::chrono::nanoseconds trial_timeout{0};
   uint64_t seed = 0;
   int parallel = 1;
-  bool slurm = false;  ///< --launcher slurm; `command` is under_srun() then
+  bool slurm = false;        ///< --launcher slurm; `command` is under_srun() then
   bool names_study = false;  ///< --study; else a search has a file of its own
   bool resume = false;
   bool dry_run = false;

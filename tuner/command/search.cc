@@ -200,7 +200,10 @@ Answer ask_to_go_on(const std::string& path, const Options& options) {
   }
   const Result<Study> study = Study::open_to_read(path);
   const auto trials = study ? study->finished() : tl::unexpected(std::string());
-  if (!trials || trials->empty()) return Answer::kNotAsked;
+  const auto is_success = [](const FinishedTrial& trial) {
+    return trial.result.outcome == Outcome::kOk;
+  };
+  if (!trials || std::ranges::none_of(*trials, is_success)) return Answer::kNotAsked;
   fmt::print(stderr,
              "autotune: {} has {} of this command. Go on with them? [Y: go on, n: start anew in "
              "another file] ",
@@ -265,7 +268,7 @@ int run_search_command(const Options& given) {
       .memory_metric_regex = options.memory_metric_regex,
       .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
       .share = share_text(*shares)};
-  const Options options = with_own_study(std::move(options), identity);
+  options = with_own_study(std::move(options), identity);
   catch_signals();
   Result<Study> study = Study::open(options.study, identity, options.resume);
   if (!study) return fail(study.error());

@@ -64,16 +64,16 @@ void for_each_option(Visit visit) {
   visit(OptionRow{"with_modules", "--modules",
                   "The TorchScript modules that operators belong to, too"},
         &Options::with_modules);
-  visit(OptionRow{"cpu", "--no-cpu", "Without operators: GPUs, annotations and steps"},
+  visit(OptionRow{"cpu", "--no-cpu", "Leave out operators; record GPUs, annotations and steps"},
         &Options::record_cpu);
-  visit(OptionRow{"gpu", "--no-gpu", "Without what GPUs do"}, &Options::record_gpu);
+  visit(OptionRow{"gpu", "--no-gpu", "Leave out GPUs"}, &Options::record_gpu);
   visit(OptionRow{"host_samples_hz", "--host-samples",
                   "Samples a second of cores, memory, disk and DataLoader workers ({}); 0: none",
                   "HZ", OptionRow::Unit::kNone, [](double hz) { return hz >= 0 && hz <= 100; },
                   "at most 100"},
         &Options::host_samples_hz);
   visit(OptionRow{"max_bytes", "--max-size",
-                  "Most text in a trace before compression, e.g. 500MB; what comes later is "
+                  "Largest size of a trace before compression, e.g. 500MB; later events are only "
                   "counted",
                   "SIZE", OptionRow::Unit::kBytes,
                   [](double bytes) { return bytes == 0 || bytes >= 1 << 20; }, "at least 1MB"},

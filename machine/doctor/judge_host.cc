@@ -51,7 +51,8 @@ Check judge_limits(const Host& host) {
 
 Check judge_cgroup(const Host& host) {
   if (host.cgroup_delegated) return {State::kOk, "cgroup v2", {"delegated"}, ""};
-  return {State::kAbsent, "cgroup v2", {"not delegated", "trials are bounded by rlimits"}, ""};
+  return {
+      State::kAbsent, "cgroup v2", {"not delegated", "trials are limited by rlimits instead"}, ""};
 }
 
 }  // namespace

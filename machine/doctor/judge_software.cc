@@ -23,7 +23,7 @@ Check judge_torch(const Facts& facts, const Python& python) {
   check.parts.push_back(python.executable);
   if (!torch.cuda && has_working_gpu(facts)) {
     check.state = State::kWarning;
-    check.cure = "this build leaves the GPU idle: install one for CUDA " +
+    check.cure = "this torch cannot use the GPU: install one built for CUDA " +
                  (facts.driver->cuda ? text_of(*facts.driver->cuda) : "");
   }
   return check;
@@ -85,7 +85,7 @@ std::vector<Check> judge_recorder(const Facts& facts) {
   if (!recorder.core) {
     return {{State::kError,
              "recorder",
-             {"libredline.so does not lie beside redline"},
+             {"libredline.so is not beside redline"},
              "build or install all of Redline: cmake --build --preset release"}};
   }
   if (!recorder.adapter) {

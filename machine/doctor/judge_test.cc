@@ -154,7 +154,7 @@ const Case kCases[] = {
      },
      State::kWarning, "CUDA toolkit", "CUDA_HOME"},
     {"CpuTorch", [](Facts& facts) { facts.python->torch->cuda.reset(); }, State::kWarning,
-     "PyTorch", "leaves the GPU idle: install one for CUDA 13.0"},
+     "PyTorch", "cannot use the GPU: install one built for CUDA 13.0"},
     {"NoTorch",
      [](Facts& facts) {
        facts.python->torch.reset();

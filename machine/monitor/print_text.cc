@@ -163,7 +163,7 @@ std::string as_text(const Snapshot& snapshot, const TextStyle& style) {
   put_host(canvas, snapshot, style.utf8);
   if (!snapshot.driver_error.empty()) {
     canvas.left("GPUs", kLabel + 8).left(snapshot.driver_error, 0, Hue::kRed).end_line();
-    canvas.left("", kLabel + 8).left("redline doctor says how to cure it").end_line();
+    canvas.left("", kLabel + 8).left("redline doctor says how to fix it").end_line();
   } else if (snapshot.gpus.empty()) {
     canvas.left("GPUs", kLabel + 8).left("none: no NVIDIA driver shows one here").end_line();
   }

@@ -69,7 +69,7 @@ std::string CuptiSource::explain(const Library& library, Result result) {
     case kConfidentialComputing:
       return "the GPU is in confidential-computing mode";
     case kMigNotSupported:
-      return "this CUPTI does not serve a part of a GPU (MIG)";
+      return "this CUPTI does not support a part of a GPU (MIG)";
     case kWslNotSupported:
       return "this driver does not let CUPTI work under WSL";
     case kUnknown:
@@ -281,7 +281,7 @@ void CuptiSource::end() {
   stream_names().deliver_all();
   add_entries();
   if (failed_flush_ == kSuccess) return;
-  warn("CUPTI did not give all that it has: " + explain(*library_, failed_flush_));
+  warn("CUPTI did not hand over all its records: " + explain(*library_, failed_flush_));
 }
 
 void CuptiSource::collect_rest() noexcept {

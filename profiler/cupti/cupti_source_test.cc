@@ -153,7 +153,7 @@ TEST_F(FreshSource, TellsWhereCuptiDoesNotGiveWhatItHas) {
   EXPECT_EQ(events(trace, "user_annotation").size(), 1u);
   EXPECT_THAT(std::string(trace["redline"]["gpu"]["failed_flush"]),
               HasSubstr("CUPTI_ERROR_UNKNOWN"));
-  EXPECT_THAT(said_, HasSubstr("redline: CUPTI did not give all that it has: "));
+  EXPECT_THAT(said_, HasSubstr("redline: CUPTI did not hand over all its records: "));
   EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1);
 }
 

@@ -18,7 +18,7 @@ _SERVED_EXPERIMENTS = ("verbose", "profile_all_threads")
 
 
 def check_arguments(named):
-    """Warns of what profile() does not serve; raises TypeError where torch.profiler would."""
+    """Warns of what profile() does not support; raises TypeError where torch.profiler would."""
     experiments = named.get("experimental_config")
     unserved = {name: value for name, value in named.items() if name not in _SERVED}
     if not _asks_for_more(experiments):
@@ -87,6 +87,6 @@ def _warn_of(call, named, defaults):
 
 def _warn_unserved(what, stacklevel=4):
     warnings.warn(
-        f"redline.profile does not serve {what} in this version: it is left out of the trace",
+        f"redline.profile does not support {what} in this version: it is left out of the trace",
         stacklevel=stacklevel,
     )

@@ -217,8 +217,8 @@ class Knobs:
             self.note(f"{', '.join(without_model)} not applied: no call of a model was seen (within a "
                       "compiled function it is hidden: compile the model instead)")
         if self.unknown:
-            self.note(f"{', '.join(self.unknown)} not applied: set from outside are only "
-                      f"{', '.join(KNOBS)}; others need a placeholder in the command")
+            self.note(f"{', '.join(self.unknown)} not applied: only "
+                      f"{', '.join(KNOBS)} can be set from outside; others need a placeholder in the command")
         if self.reporter is not None:
             self.reporter.seen(self._effective())
 

@@ -206,7 +206,7 @@ def test_any_name_gives_valid_json_and_comes_back(tmp_path):
     ids=lambda argument: next(iter(argument)),
 )
 def test_arguments_that_are_not_served_are_said(argument):
-    with pytest.warns(UserWarning, match=f"does not serve {next(iter(argument))}="):
+    with pytest.warns(UserWarning, match=f"does not support {next(iter(argument))}="):
         redline.profile(**argument)
 
 
@@ -234,7 +234,7 @@ def test_arguments_of_exports_that_are_not_served_are_said(tmp_path):
         torch.ones(2)
     profile.export_chrome_trace(str(tmp_path / "plain.json"), use_python_export=True, graph_lanes="none")
     profile.wait_for_exports()
-    with pytest.warns(UserWarning, match="does not serve graph_lanes='all'") as said:
+    with pytest.warns(UserWarning, match="does not support graph_lanes='all'") as said:
         profile.export_chrome_trace(str(tmp_path / "lanes.json"), graph_lanes="all")
     assert said[0].filename == __file__
     assert load(tmp_path / "lanes.json")["traceEvents"]

@@ -163,8 +163,8 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   // In few steps only: kernels that are loaded when first used.
   if (part.share < kStalledShare || count < activity.step_count()) return std::nullopt;
   Finding finding = finding_on("cpu_oversubscribed", activity, idle_ns);
-  finding.headline =
-      fmt::format("Launching threads lose the CPU: {} a step", format_ns(part.per_step_ns));
+  finding.headline = fmt::format("Threads that launch kernels lose the CPU: {} a step",
+                                 format_ns(part.per_step_ns));
   finding.detail = fmt::format(
       "{} launches took over {} with the GPU idle: fewer DataLoader workers, or OMP_NUM_THREADS",
       format_count(count), format_ns(kStalledLaunchNs));

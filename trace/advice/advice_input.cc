@@ -43,15 +43,17 @@ void explain_workers(const Trace& trace, double share, Finding& finding) {
         fmt::format("all cores are busy {} of the time, and each worker has {} of one: {}",
                     format_percent(*cores), format_percent(*workers), "less work for each sample");
   } else if (workers && *workers >= kBusyShare) {
-    finding.detail =
-        fmt::format("the workers are busy {} of the time: more of them", format_percent(*workers));
+    finding.detail = fmt::format("the workers are busy {} of the time: use more workers",
+                                 format_percent(*workers));
   } else if (workers && *workers <= kWaitingShare) {
     finding.detail = fmt::format(
-        "the workers compute {} of the time and wait else, as for the disk: more of them",
+        "the workers compute {} of the time and wait for the rest, for instance for the disk: use "
+        "more workers",
         format_percent(*workers));
   } else {
     finding.detail = fmt::format(
-        "the workers do not keep up, {} of the step: more of them, or less work for each sample",
+        "the workers do not keep up, {} of the step: use more workers, or do less work for each "
+        "sample",
         format_percent(share));
   }
 }

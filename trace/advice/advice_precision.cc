@@ -93,7 +93,7 @@ std::optional<Finding> tensor_cores_unused(const Activity& activity) {
   const double tf32_share = share_of_kernels(activity, tf32);
   const bool bfloat16 = device->compute_major >= kFirstBfloat16;
   Finding finding = finding_on("tensor_cores_unused", activity, won_ns);
-  finding.headline = tf32.empty() ? "FP32 matrix work beside idle Tensor Cores"
+  finding.headline = tf32.empty() ? "FP32 matrix work while Tensor Cores are idle"
                                   : "Matrix work in FP32 and TF32, none in 16 bits";
   finding.detail =
       fmt::format("{} of kernel time could use AMP; {}'s units are {:.0f} x as fast in {}",

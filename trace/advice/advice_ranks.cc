@@ -56,7 +56,7 @@ std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean
         "bucket_cap_mb), or a larger batch",
         format_count(calls_a_step));
   }
-  return "larger batches, or accumulation under no_sync(), need it less often";
+  return "larger batches, or accumulation under no_sync(), make it rarer";
 }
 
 // How often DistributedDataParallel ran forward in the step, if each time as many all-reduces
@@ -128,8 +128,7 @@ std::optional<Finding> communication(const Activity& activity) {
     time_ns += row.total_ns;
   }
   Finding finding = finding_on("communication", activity, exposed_ns);
-  finding.headline =
-      fmt::format("Communication: {} a step with nothing beside", format_ns(part.per_step_ns));
+  finding.headline = fmt::format("Exposed communication: {} a step", format_ns(part.per_step_ns));
   finding.detail =
       cure_of(analysis, count / activity.step_count(), count == 0 ? 0 : time_ns / count);
   const int64_t step_part_ns = time_ns / activity.step_count();

@@ -59,13 +59,14 @@ TEST(Advice, DataLoaderWaitTellsWhatTheWorkersDo) {
   };
   EXPECT_THAT(detail_with("", "10"), HasSubstr("do not keep up"));
   EXPECT_THAT(detail_with("70", "10"), HasSubstr("do not keep up"));
-  EXPECT_EQ(detail_with("97", "60"), "the workers are busy 97.0 % of the time: more of them");
+  EXPECT_EQ(detail_with("97", "60"), "the workers are busy 97.0 % of the time: use more workers");
   EXPECT_EQ(
       detail_with("97", "99"),
       "all cores are busy 99.0 % of the time, and each worker has 97.0 % of one: less work for "
       "each sample");
   EXPECT_EQ(detail_with("40", "60"),
-            "the workers compute 40.0 % of the time and wait else, as for the disk: more of them");
+            "the workers compute 40.0 % of the time and wait for the rest, for instance for the "
+            "disk: use more workers");
 }
 
 TEST(Advice, WorkersAreAsManyAsTheMachineHasCores) {

@@ -183,7 +183,7 @@ void write_steps(TextPage& page) {
       .left(with_deviation(step, first.step_times.count), 36 - (marked ? 6 : 7))
       .left(marked                            ? "where an average step" + of_ranks(report) + " goes"
             : first.trace->slice_count() == 0 ? "the file holds no slices"
-                                              : "no steps are marked: taken as one",
+                                              : "no marked steps: the trace counts as one",
             0, Hue::kDim)
       .end_line();
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {

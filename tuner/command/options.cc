@@ -52,7 +52,7 @@ std::string knobs_help() {
       fmt::format("Knobs that the start-up hook sets in Python scripts: {}; arguments of DDP: {}.",
                   hook_knob_names(false), hook_knob_names(true));
   return joined(wrapped(names, kTerminalColumns), "\n") +
-         "\nAny other NAME stands as {NAME} in the command.\n\n";
+         "\nFor any other NAME, write {NAME} in the command.\n\n";
 }
 
 constexpr const char* kExamples =
@@ -136,7 +136,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->capture_default_str()
       ->check(CLI::IsMember({"staged", "coordinate", "random", "grid"}));
   app.add_option("--global-batch", options.global_batch,
-                 "Samples of a step over all ranks; accumulation follows")
+                 "Samples of a step over all ranks; accumulation makes up the rest")
       ->check(above_zero);
   app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
       ->check(checked(parse_size));
@@ -160,7 +160,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
                  "Objective: last match on stdout of a regular expression with one group")
       ->check(check_regex);
   app.add_option("--memory-metric", options.memory_metric_regex,
-                 "The same for peak device memory, in bytes")
+                 "Like --metric, for the peak of device memory in bytes")
       ->check(check_regex);
   app.add_option("--cost-per-hour", options.cost_per_hour,
                  "Price of the job's machines, to say what an epoch costs")

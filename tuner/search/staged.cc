@@ -248,10 +248,9 @@ class StagedSearch final : public Strategy {
   }
 
   std::string description() const override {
-    return "staged: a good guess, batch along the memory line to the limit, workers, batch again "
-           "where they moved, then precision, layout and switches one by one, then where a model "
-           "of "
-           "all trials expects most";
+    return "staged: a good guess, batch size up to the memory limit, workers, batch size again if "
+           "the workers changed, then precision, layout and switches one by one, then where a "
+           "model of all trials expects the most";
   }
 
  private:

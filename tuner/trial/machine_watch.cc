@@ -63,7 +63,8 @@ std::string disturbance_between(const ProcessorTime& before, const ProcessorTime
   const double busy = (after.busy - before.busy) / all;
   const double others = std::max(busy - own / all, 0.0);
   if (stolen > kNoticedSteal) {
-    return fmt::format("the host kept {:.0f} % of the processors for others (steal)", 100 * stolen);
+    return fmt::format("the host gave {:.0f} % of the processor time to other machines (steal)",
+                       100 * stolen);
   }
   // A neighbour on processors that would have been idle takes nothing away.
   if (others > kNoticedOthers && busy + stolen > 1 - kLittleIdle) {

@@ -210,7 +210,7 @@ TEST_F(RunTrial, WithoutEnergyASearchForItRunsItOnceMore) {
   const TrialResult result = python("train(20)");
   unsetenv("CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(result.outcome, Outcome::kCrash);
-  EXPECT_EQ(result.message, "NVML told no energy of the measured steps");
+  EXPECT_EQ(result.message, "NVML gave no energy for the measured steps");
   EXPECT_FALSE(result.throughput);
 }
 

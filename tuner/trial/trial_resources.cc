@@ -37,8 +37,8 @@ std::string TrialResources::disturbance(const std::vector<pid_t>& processes, dou
   std::string text = machine_.disturbance(processes);
   if (drift == 0) return text;
   if (!text.empty()) text += ", and ";
-  return text + fmt::format("it became {:.0f} % {} while it was measured", 100 * std::abs(drift),
-                            drift < 0 ? "slower" : "faster");
+  return text + fmt::format("its rate became {:.0f} % {} during the measurement",
+                            100 * std::abs(drift), drift < 0 ? "slower" : "faster");
 }
 
 std::vector<std::string> TrialResources::wait_for_gpu_memory(
@@ -76,7 +76,7 @@ void TrialResources::add_energy(const std::optional<Measurement::Window>& window
   }
   result.throughput.reset();
   result.outcome = Outcome::kCrash;  // which is run once more
-  result.message = "NVML told no energy of the measured steps";
+  result.message = "NVML gave no energy for the measured steps";
 }
 
 }  // namespace redline::tuner

@@ -104,7 +104,7 @@ class Session {
 [[nodiscard]] std::optional<uint32_t> trace_of(const Session& session,
                                                const trace::Analysis& analysis);
 
-/// How to set the ranks' clocks right by the collectives that they ended together.
+/// How to correct the ranks' clocks by the collectives that they ended together.
 struct ClockShifts {
   std::vector<int64_t> shift_ns;  ///< by trace of the session: to be added to its times
   std::string text;               ///< "rank 1 by +12.3 µs ± 1.2 µs"

@@ -13,8 +13,9 @@ namespace redline::viewer {
 /// How much a knob mattered.
 struct KnobShare {
   std::string knob;
-  double at_stake = 0;  ///< 0..1: what the knob's worst value lacks to its best, changed alone
-  std::string values;   ///< "bf16 8,790 · off 4,020"
+  double at_stake =
+      0;  ///< 0..1: how much slower the knob's worst value is than its best, changed alone
+  std::string values;  ///< "bf16 8,790 · off 4,020"
 };
 
 struct TrialDetails {

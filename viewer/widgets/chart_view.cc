@@ -31,7 +31,8 @@ ChartView::ChartView(const Theme& theme, QWidget* parent) : ItemsView(parent), t
 void ChartView::show_chart(Chart chart) {
   chart_ = std::move(chart);
   setAccessibleName(text(chart_.title));
-  setAccessibleDescription(tr("%1 points: arrows walk them, Enter chooses").arg(item_count()));
+  setAccessibleDescription(
+      tr("%1 points: the arrow keys move between them, Enter chooses").arg(item_count()));
   forget_current();
 }
 

@@ -136,7 +136,8 @@ void FindPane::show_nothing() {
   const bool in_args = args_part(search.text()).has_value();
   if (search.text().empty()) {
     figures_->setText(
-        tr("Type a name into the search field ( / ) to see all slices of it; args: before a text "
+        tr("Type a name into the search field ( / ) to see all slices with that name; args: before "
+           "a text "
            "looks into arguments."));
   } else if (search.is_pending()) {
     figures_->setText(in_args ? tr("Reading the arguments of all slices …") : tr("Searching …"));

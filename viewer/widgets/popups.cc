@@ -38,13 +38,13 @@ constexpr KeyHelp kKeys[] = {
     {"Home", "show everything"},
     {".  ,", "next and previous slice of the lane"},
     {"/,  Ctrl + F", "search; Enter and Shift + Enter: next and previous; args:text for arguments"},
-    {"C", "set the ranks' clocks right by their collectives, or as recorded"},
-    {"Esc", "drop the selection or the search; end the reading of a trace"},
+    {"C", "correct the ranks' clocks by their collectives, or show them as recorded"},
+    {"Esc", "drop the selection or the search; stop reading a trace"},
     {"Ctrl + O,  Ctrl + S", "open traces; save zoom, tracks and marks beside the trace"},
     {"F5", "read the files again"},
     {"Alt + 1 … 9", "the tabs under and beside the timeline"},
     {"Tab", "to the next part; in the tracks: arrows, Enter folds, P pins, the menu key has more"},
-    {"arrows,  Enter", "in charts, the histogram and the legend: walk and choose"},
+    {"arrows,  Enter", "in charts, the histogram and the legend: move from point to point; choose"},
     {"?", "this page"},
 };
 

@@ -227,7 +227,8 @@ void TuningPage::show_shares() {
     auto* values = make_label(ui_font(11), true);
     name->setText(printable_text(share.knob));
     percent->setText(printable_text(format_percent(share.at_stake)));
-    percent->setToolTip(tr("what its worst value lacks to its best, where no other knob differs"));
+    percent->setToolTip(
+        tr("how much slower its worst value is than its best, with all other knobs equal"));
     values->setText(printable_text(share.values));
     values->setWordWrap(true);
     grid->addWidget(name, row, 0);

@@ -84,13 +84,13 @@ std::string format_wait(std::chrono::nanoseconds duration) {
   return text;
 }
 
-std::string format_bytes(int64_t bytes) {
+std::string format_bytes(WholeNumber bytes) {
   constexpr std::array<Unit, 5> kUnits{{{1099511627776.0, "TiB"},
                                         {1073741824.0, "GiB"},
                                         {1048576.0, "MiB"},
                                         {1024.0, "KiB"},
                                         {1, "B"}}};
-  return format_in(static_cast<double>(bytes), kUnits);
+  return format_in(static_cast<double>(bytes.value()), kUnits);
 }
 
 std::string format_bandwidth(double bytes_per_second) {
@@ -101,10 +101,10 @@ std::string format_bandwidth(double bytes_per_second) {
 
 std::string format_percent(double share) { return fixed(share * 100, 1) + " %"; }
 
-std::string format_count(int64_t count) { return with_commas(std::to_string(count)); }
+std::string format_count(WholeNumber count) { return with_commas(std::to_string(count.value())); }
 
-std::string format_plural(int64_t count, const char* noun) {
-  return format_count(count) + " " + noun + (count == 1 ? "" : "s");
+std::string format_plural(WholeNumber count, const char* noun) {
+  return format_count(count) + " " + noun + (count.value() == 1 ? "" : "s");
 }
 
 std::string format_number(double value) { return format_number_like(value, value); }

@@ -6,21 +6,38 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 namespace redline {
 
+/// A count or a size of whatever integer type; one beyond int64_t stands at its limit.
+class WholeNumber {
+ public:
+  template <std::integral Integer>
+  constexpr WholeNumber(Integer value)  // NOLINT: a number is a number
+      : value_(std::in_range<int64_t>(value) ? static_cast<int64_t>(value)
+               : value > 0                   ? std::numeric_limits<int64_t>::max()
+                                             : std::numeric_limits<int64_t>::min()) {}
+  [[nodiscard]] constexpr int64_t value() const { return value_; }
+
+ private:
+  int64_t value_;
+};
+
 [[nodiscard]] std::string format_ns(int64_t ns);  ///< "177.6 ms", "12.0 us"
 /// What a person waits for: "8.2 s", "7 min 12 s", "3 h 5 min".
 [[nodiscard]] std::string format_wait(std::chrono::nanoseconds duration);
-[[nodiscard]] std::string format_bytes(int64_t bytes);                     ///< "31.7 GiB"
-[[nodiscard]] std::string format_bandwidth(double bytes_per_second);       ///< "12.3 GB/s"
-[[nodiscard]] std::string format_percent(double share);                    ///< 0.555 -> "55.5 %"
-[[nodiscard]] std::string format_count(int64_t count);                     ///< "75,718"
-[[nodiscard]] std::string format_plural(int64_t count, const char* noun);  ///< "2 ranks"
+[[nodiscard]] std::string format_bytes(WholeNumber bytes);            ///< "31.7 GiB"
+[[nodiscard]] std::string format_bandwidth(double bytes_per_second);  ///< "12.3 GB/s"
+[[nodiscard]] std::string format_percent(double share);               ///< 0.555 -> "55.5 %"
+[[nodiscard]] std::string format_count(WholeNumber count);            ///< "75,718"
+[[nodiscard]] std::string format_plural(WholeNumber count, const char* noun);  ///< "2 ranks"
 /// Three significant digits or more: "9,012", "31.4", "0.0520", "0".
 [[nodiscard]] std::string format_number(double value);
 /// `value` with as many decimals as format_number(like) has.

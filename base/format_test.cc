@@ -53,5 +53,12 @@ TEST(Format, Commands) {
   EXPECT_EQ(format_command({"a b", "it's", "--x=1", ""}), "'a b' 'it'\\''s' --x=1 ''");
 }
 
+TEST(Format, TakesAnyIntegerAndStopsAtTheLimitOfInt64) {
+  EXPECT_EQ(format_count(uint64_t{75'718}), "75,718");
+  EXPECT_EQ(format_count(-1), "-1");
+  EXPECT_EQ(format_count(~uint64_t{0}), "9,223,372,036,854,775,807");
+  EXPECT_EQ(format_plural(size_t{1}, "rank"), "1 rank");
+}
+
 }  // namespace
 }  // namespace redline

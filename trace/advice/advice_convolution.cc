@@ -80,7 +80,7 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
       fmt::format("Layout changes around convolutions: {}", format_ns(part.per_step_ns));
   finding.detail = fmt::format(
       "{} kernels a step turn NCHW into NHWC and back: a channels_last model needs none",
-      format_count(static_cast<int64_t>(kernels.size()) / activity.step_count()));
+      format_count(kernels.size() / activity.step_count()));
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels.size()));
   finding.events = longest(activity.trace(), kernels);
   finding.knob = "channels_last=off,on";
@@ -112,7 +112,7 @@ std::optional<Finding> cudnn_benchmark_off(const Activity& activity) {
   finding.detail = fmt::format(
       "{} convolutions a step with the same shapes in all {} steps: "
       "torch.backends.cudnn.benchmark=True measures once",
-      format_count(static_cast<int64_t>(shapes.front().size())), shapes.size());
+      format_count(shapes.front().size()), shapes.size());
   finding.evidence = {{"convolutions", static_cast<double>(shapes.front().size())},
                       {"steps", static_cast<double>(shapes.size())}};
   finding.events = longest(activity.trace(), convolutions);

@@ -129,7 +129,7 @@ std::optional<Finding> pageable_copies(const Activity& activity) {
   finding.detail = fmt::format(
       "the host waits for each of {} copies, {} of copying a step: pin_memory=True and "
       "non_blocking=True copy beside kernels",
-      format_count(static_cast<int64_t>(copies.size())), format_ns(copy_ns));
+      format_count(copies.size()), format_ns(copy_ns));
   finding.evidence.emplace_back("copy_ns", static_cast<double>(copy_ns));
   finding.evidence.emplace_back("copies", static_cast<double>(copies.size()));
   finding.events = longest(activity.trace(), copies);

@@ -141,10 +141,10 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
     finding.detail = fmt::format(
         "{} in {} of {} steps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or a smaller "
         "batch",
-        format_plural(static_cast<int64_t>(calls.size()), "call"), steps, activity.step_count());
+        format_plural(calls.size(), "call"), steps, activity.step_count());
   } else {
-    finding.headline = fmt::format("Out of memory, and tried again: {} times",
-                                   format_count(static_cast<int64_t>(failures.size())));
+    finding.headline =
+        fmt::format("Out of memory, and tried again: {} times", format_count(failures.size()));
     finding.detail =
         "the allocator emptied its cache to go on: a smaller batch, AMP or "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";

@@ -39,7 +39,7 @@ std::optional<Finding> startup_recorded(const Activity& activity) {
   finding.detail = fmt::format(
       "{} of the trace is in {} of half a second and more, and no steps are marked: record later "
       "steps (--schedule wait=1,warmup=1,active=3)",
-      format_percent(part.share), format_plural(static_cast<int64_t>(calls.size()), "call"));
+      format_percent(part.share), format_plural(calls.size(), "call"));
   finding.evidence = {{"setup_ns", static_cast<double>(time_ns)}, {"trace_share", part.share}};
   finding.events = longest(trace, calls);
   return finding;

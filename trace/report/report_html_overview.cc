@@ -159,10 +159,9 @@ std::string timeline_html(const PageTimeline& timeline) {
   }
   const std::string drawn =
       timeline.drawn_count < timeline.slice_count
-          ? fmt::format("the longest {} of {} slices",
-                        format_count(static_cast<int64_t>(timeline.drawn_count)),
-                        format_count(static_cast<int64_t>(timeline.slice_count)))
-          : fmt::format("{} slices", format_count(static_cast<int64_t>(timeline.drawn_count)));
+          ? fmt::format("the longest {} of {} slices", format_count(timeline.drawn_count),
+                        format_count(timeline.slice_count))
+          : fmt::format("{} slices", format_count(timeline.drawn_count));
   return fmt::format(
       "<section class=card><div class=head><h2>Timeline <span class=dim>{}, {} · {}</span></h2>"
       "<button data-fit>all of it</button></div>"

@@ -31,7 +31,7 @@ std::string kernels_html(const Report& report) {
                    html::time_cell(row.max_ns) +
                    html::text_cell(row.uses_tensor_cores ? "yes" : ""));
   }
-  return html::table("Kernels", format_count(static_cast<int64_t>(rows.size())),
+  return html::table("Kernels", format_count(rows.size()),
                      {{"kernel", false},
                       {"", false, true},
                       {"share"},
@@ -56,7 +56,7 @@ std::string operators_html(const Report& report) {
                    html::count_cell(row.count) + html::time_cell(row.self_ns) +
                    html::time_cell(row.total_ns) + html::time_cell(row.device_self_ns));
   }
-  return html::table("Operators", format_count(static_cast<int64_t>(rows.size())),
+  return html::table("Operators", format_count(rows.size()),
                      {{"operator", false},
                       {"", false, true},
                       {"share"},

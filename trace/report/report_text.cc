@@ -24,9 +24,8 @@ std::string share_text(int64_t part_ns, int64_t whole_ns) {
 
 std::string of_ranks(const Report& report) {
   if (report.traces.size() == 1) return "";
-  return " of " + (report.rank_count > 1
-                       ? format_plural(report.rank_count, "rank")
-                       : format_plural(static_cast<int64_t>(report.traces.size()), "recording"));
+  return " of " + (report.rank_count > 1 ? format_plural(report.rank_count, "rank")
+                                         : format_plural(report.traces.size(), "recording"));
 }
 
 std::string file_name(const std::string& path) {

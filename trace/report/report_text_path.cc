@@ -94,7 +94,7 @@ void write_sequences(TextPage& page) {
     };
     page.canvas.left("  ")
         .left(name(sequence.names.front()) + " … " + name(sequence.names.back()), 42)
-        .right(format_count(static_cast<int64_t>(sequence.names.size())), 8)
+        .right(format_count(sequence.names.size()), 8)
         .right(format_count(sequence.count), 8)
         .right(format_ns(sequence.total_ns), 10)
         .right(format_ns(sequence.gap_ns), 10)

@@ -20,9 +20,9 @@ CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 class AccumulationKnob:
     """install() once; enter_model before each outermost forward that trains."""
 
-    def __init__(self, batches, note):
+    def __init__(self, batches, refuse):
         self.batches = batches
-        self.note = note
+        self.refuse = refuse
         self.done = 0  # backward passes since the last step
         self.inside = False  # of one: checkpointing runs another within it
         self.optimizer = None  # id of the one that steps
@@ -124,7 +124,7 @@ class AccumulationKnob:
         return self.given_up or self.done >= self.batches
 
     def _give_up(self, why, optimizer):
-        self.note(f"accumulation is not applied: {why}")
+        self.refuse(["accumulation"], why)
         self.given_up = True
         for parameter in (p for group in optimizer.param_groups for p in group["params"]):
             if parameter.grad is not None:

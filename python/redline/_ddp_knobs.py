@@ -40,5 +40,5 @@ class DdpKnobs:
         kind.__init__ = init
 
     def missing(self):
-        """The knobs that met no DDP, for a note."""
-        return [] if self.effective else sorted(self.values)
+        """The knobs that no DDP could take."""
+        return [] if self.effective else list(KNOBS)

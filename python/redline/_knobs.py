@@ -7,10 +7,10 @@ and reports its steps, samples and failures there. What cannot be applied is sai
 
 import collections
 import contextlib
+import functools
 import json
 import os
 import sys
-import time
 
 import torch
 from torch import nn
@@ -19,13 +19,18 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from redline._accumulation_knob import AccumulationKnob
 from redline._amp_knob import TYPES, AmpKnob
+from redline._compilation_time import CompilationTime
 from redline._ddp_knobs import KNOBS as DDP_KNOBS
 from redline._ddp_knobs import DdpKnobs
+from redline._hidden_code import hide_from_compiler
 from redline._knob_values import at_least, on_or_off, one_of
 from redline._loader_knobs import KNOBS as LOADER_KNOBS
 from redline._loader_knobs import LoaderKnobs
+from redline._memory_errors import MemoryErrors
+from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
+from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
-from redline._trial_report import TrialReporter, samples_in
+from redline._trial_report import TrialReporter
 
 Setting = collections.namedtuple("Setting", "takes apply read")
 
@@ -45,12 +50,20 @@ SETTINGS = {
     "tf32": Setting(on_or_off, _set_tf32, lambda: torch.backends.cuda.matmul.allow_tf32),
     "num_threads": Setting(at_least(1), torch.set_num_threads, torch.get_num_threads),
 }
-MODEL_KNOBS = {"amp": one_of(TYPES), "channels_last": on_or_off, "compile": on_or_off, "accumulation": at_least(1)}
+COMPILE_MODES = ("default", "reduce-overhead", "max-autotune")  # beside off and on, which is the default
+
+
+def _compile_mode(name, value):
+    return value if value in COMPILE_MODES else on_or_off(name, value)
+
+
+MODEL_KNOBS = {"amp": one_of(TYPES), "channels_last": on_or_off, "compile": _compile_mode, "accumulation": at_least(1)}
 # All that this hook sets. autotune's own table is tuner/space/hook_knobs.cc; test_knob_tables.py compares them.
 KNOBS = {
     **LOADER_KNOBS,
     **{name: setting.takes for name, setting in SETTINGS.items()},
     **MODEL_KNOBS,
+    **OPTIMIZER_KNOBS,
     **DDP_KNOBS,
 }
 
@@ -67,22 +80,34 @@ class Knobs:
 
     def __init__(self, values, reporter):
         self.reporter = reporter
+        self.values = values
         self.settings = {name: value for name, value in values.items() if name in SETTINGS}
         loader = {name: value for name, value in values.items() if name in LOADER_KNOBS}
-        self.loader = LoaderKnobs(loader, reporter, self.note)
+        self.loader = LoaderKnobs(loader, reporter, self.refuse)
         self.ddp = DdpKnobs({name: value for name, value in values.items() if name in DDP_KNOBS})
+        self.optimizer = OptimizerKnobs({name: values[name] for name in OPTIMIZER_KNOBS if name in values}, self.refuse)
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
         batches = values.get("accumulation")
-        self.accumulation = AccumulationKnob(batches, self.note) if batches else None
+        self.accumulation = AccumulationKnob(batches, self.refuse) if batches else None
         self.channels_last = values.get("channels_last")
         self.unknown = sorted(set(values) - set(KNOBS))
         self.compile = values.get("compile", False)
+        if self.compile is True:
+            self.compile = "default"
         self.compiled = set()  # ids, as below
         self.laid_out = set()  # ids of models whose memory format was set
         self.counted_model = None
-        self.trained_model = False  # one was called, with gradients
-        self.seen = {"amp": "off", "channels_last": False, "compile": self.compile}
+        self.used_model = False  # one was called, with gradients or for inference
+        self.has_convolution = False  # such a model has weights of four dimensions
+        self.seen = {"amp": "off", "channels_last": False, "compile": values.get("compile", False)}
         self.steps = 0
+
+    def refuse(self, knobs, why):
+        """These can do nothing here. A trial tells so of all knobs, set or not, so that the search leaves them out."""
+        if self.reporter is not None:
+            self.reporter.unused(knobs, why)
+        elif asked := [name for name in knobs if str(self.values.get(name, False)) not in ("False", "off")]:
+            self.note(f"{', '.join(asked)} not applied: {why}")
 
     def note(self, text):
         if self.reporter is not None:
@@ -94,6 +119,7 @@ class Knobs:
         self._apply_settings()
         self.loader.install()
         self.ddp.install()
+        self.optimizer.install()
         # Before amp: its scaling is then around ours, and sees the first batch of a step as such.
         if self.accumulation is not None:
             self.accumulation.install()
@@ -107,6 +133,7 @@ class Knobs:
         if any(knob is not None for knob in model_knobs):
             watch_models(self._enter_model, self._leave_model)
         register_optimizer_step_post_hook(self._after_step)
+        self._notice_optimizers()
         if self.reporter is not None:
             self._watch_trial()
 
@@ -114,32 +141,81 @@ class Knobs:
         for name, value in self.settings.items():
             SETTINGS[name].apply(value)
 
+    def _notice_optimizers(self):
+        original = torch.optim.Optimizer.__init__
+
+        @functools.wraps(original)
+        def init(optimizer, *args, **kwargs):
+            self.loader.begin_training()
+            original(optimizer, *args, **kwargs)
+
+        torch.optim.Optimizer.__init__ = init
+
     def _watch_trial(self):
         self.reporter.watch_exceptions()
-        _keep_losses(self.reporter)
+        self.reporter.first_step_ended = self._say_what_was_met
+        MemoryErrors(self.reporter.report_error).install()
+        CompilationTime(self.reporter.compilation).install()
+        self._watch_gradients()
+        for function in (TrialReporter.add_step, TrialReporter.note_loss, TrialReporter.backward_ended):
+            hide_from_compiler(function)
         limit = os.environ.get("REDLINE_MEMORY_LIMIT")
         if limit and torch.cuda.is_available():
             torch.cuda._lazy_call(lambda: _limit_device_memory(int(limit)))
 
+    def _watch_gradients(self):
+        backward, grad = torch.autograd.backward, torch.autograd.grad
+
+        @functools.wraps(backward)
+        def watched_backward(tensors, *args, **kwargs):
+            self.loader.begin_training()
+            self.reporter.note_loss(tensors)
+            result = backward(tensors, *args, **kwargs)
+            self.reporter.backward_ended()
+            return result
+
+        @functools.wraps(grad)
+        def watched_grad(outputs, inputs, *args, **kwargs):
+            self.loader.begin_training()
+            result = grad(outputs, inputs, *args, **kwargs)
+            # Beside backward passes it is a part of them, such as a penalty.
+            if not torch.compiler.is_compiling() and _holds_parameter(inputs):
+                self.reporter.gradients_taken()
+            return result
+
+        torch.autograd.backward = hide_from_compiler(watched_backward)
+        torch.autograd.grad = watched_grad
+
     def _enter_model(self, module, args, kwargs):
-        self.trained_model = self.trained_model or torch.is_grad_enabled()
+        trains = torch.is_grad_enabled() and module.training
+        if torch.is_grad_enabled() or not self.loader.trains:
+            self._note_use(module)
         if self.steps == 0:
             self._apply_settings()  # over what the script set meanwhile
         if self.channels_last is not None:
             self._lay_out(module)
             args = tuple(self._laid_out_input(value) for value in args)
-        if self.compile and module.training and id(module) not in self.compiled:
+        if self.compile and (module.training or not self.loader.trains) and id(module) not in self.compiled:
             self.compiled.add(id(module))
-            module.compile()
+            _compile_whole(module, self.compile)
         if self.amp is not None:
             self.amp.enter_model(module)
         if self.accumulation is not None and module.training and torch.is_grad_enabled():
             self.accumulation.enter_model(module)
         if self.reporter is not None:
             self.reporter.forward(torch.is_grad_enabled())
-            if torch.is_grad_enabled() and module.training:
+            if trains:
                 self._observe(module, args, kwargs)
+            elif not self.loader.trains:
+                self.reporter.has_inferred = True
+                self._see_model(module)
         return args, kwargs
+
+    def _note_use(self, module):
+        self.used_model = True
+        self.loader.trained()
+        if self.steps == 0 and not self.has_convolution:
+            self.has_convolution = any(not is_lazy(weight) and weight.dim() == 4 for weight in module.parameters())
 
     def _leave_model(self, module):
         if self.amp is not None:
@@ -149,7 +225,7 @@ class Knobs:
         if self.counted_model is None:
             self.counted_model = id(module)
         if self.counted_model == id(module):
-            self.reporter.add_forward(samples_in((*args, *kwargs.values()), None))
+            self.reporter.add_forward((*args, *kwargs.values()))
         if self.steps == 0:
             self._see_model(module)
 
@@ -182,7 +258,7 @@ class Knobs:
         # A lazy layer has no shape before its first forward; the next call lays it out.
         if id(module) not in self.laid_out and not any(map(is_lazy, module.parameters())):
             self.laid_out.add(id(module))
-            module.to(memory_format=self._memory_format())
+            nn.Module.to(module, memory_format=self._memory_format())  # a class's own `to` may not know the argument
 
     def _laid_out_input(self, value):
         if isinstance(value, torch.Tensor) and value.dim() == 4:
@@ -193,43 +269,41 @@ class Knobs:
         return torch.channels_last if self.channels_last else torch.contiguous_format
 
     def _after_step(self, optimizer, args, kwargs):
+        if torch.compiler.is_compiling():  # a step that is compiled whole: its backward passes are seen
+            return
         self._apply_settings()
-        if self.steps == 0:
-            self._say_what_was_met()
+        self.loader.trained()
         self.steps += 1
+        if self.reporter is None and self.steps == 1:
+            self._say_what_was_met()
+        if self.steps == 2:
+            if missing := self.optimizer.missing():
+                self.refuse(missing, "no zero_grad is called")
+            if self.reporter is not None:
+                self.reporter.seen(self.optimizer.effective)
         if self.reporter is not None:
             self.reporter.add_step()
 
     def _say_what_was_met(self):
-        missing = self.loader.missing()
-        if missing:
-            self.note(
-                f"{', '.join(missing)} not applied: no DataLoader that shuffles was made "
-                "(one that reads in order is taken for evaluation)"
-            )
-        without_ddp = self.ddp.missing()
-        if without_ddp:
-            self.note(f"{', '.join(without_ddp)} not applied: no DistributedDataParallel was made")
+        self.loader.has_stepped = True
+        if missing := self.loader.missing():
+            self.refuse(missing, "no DataLoader feeds the training")
+        if missing := self.ddp.missing():
+            self.refuse(missing, "no DistributedDataParallel was made")
+        if not self.used_model:
+            self.refuse(["amp", "channels_last", "compile"],
+                        "no call of a model was seen (within a compiled function it is hidden: compile the model instead)")
+        elif not self.has_convolution:
+            self.refuse(["channels_last"], "the model has no convolution over images")
+        if self.reporter is not None and not self.reporter.optimizer_stepped:
+            self.refuse(["accumulation"], "no optimizer steps")
         if "batch_size" in self.loader.values and "transformers.trainer" in sys.modules:
             self.note("train_samples_per_second of transformers counts the batch size of its arguments, not the knob's")
-        without_model = self._without_model()
-        if without_model:
-            self.note(f"{', '.join(without_model)} not applied: no call of a model was seen (within a "
-                      "compiled function it is hidden: compile the model instead)")
         if self.unknown:
             self.note(f"{', '.join(self.unknown)} not applied: only "
                       f"{', '.join(KNOBS)} can be set from outside; others need a placeholder in the command")
         if self.reporter is not None:
             self.reporter.seen(self._effective())
-
-    def _without_model(self):
-        """The knobs that only a model's call could have set, in a script that makes none."""
-        asked = {
-            "amp": self.amp is not None and self.amp.type is not None,
-            "channels_last": self.channels_last,
-            "compile": self.compile,
-        }
-        return [] if self.trained_model else [name for name, on in asked.items() if on]
 
     def _effective(self):
         values = {**self.ddp.effective, **self.seen}  # the loader's are told already
@@ -240,16 +314,20 @@ class Knobs:
         return values
 
 
-def _keep_losses(reporter):
-    original = torch.autograd.backward
+def _holds_parameter(tensors):
+    tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
+    return any(isinstance(tensor, nn.Parameter) for tensor in tensors)
 
-    def backward(tensors, *args, **kwargs):
-        reporter.note_loss(tensors)
-        result = original(tensors, *args, **kwargs)
-        reporter.evaluation.step_ended(time.monotonic_ns())
-        return result
 
-    torch.autograd.backward = backward
+def _compile_whole(module, mode):
+    """As torch.compile(module) does. module.compile() makes one graph of each child of a container such as
+    nn.Sequential, whose own forward is torch's, where Dynamo never begins."""
+    call_whole = module._call_impl
+
+    def call(*args, **kwargs):
+        return call_whole(*args, **kwargs)
+
+    module._compiled_call_impl = torch.compile(call, mode=mode)
 
 
 def _limit_device_memory(limit):

@@ -1,13 +1,16 @@
-"""Sets DataLoader arguments from outside, and counts the batches that training takes.
+"""Sets DataLoader arguments from outside, and counts the samples that training takes.
 
-Only training loaders are touched: those that shuffle (shuffle=True, a random sampler, a
-DistributedSampler that shuffles), also inside a BatchSampler, and those over an
-IterableDataset, which cannot say. A loader that reads in order is how evaluation looks; it keeps
-what the script gave it.
+Only training loaders are touched. Those that shuffle (shuffle=True, a random sampler, a DistributedSampler that
+shuffles), also inside a BatchSampler, and those over an IterableDataset are known when they are made. A loader that
+reads in order may be either: where no loader of the script shuffles, those that are read with gradients enabled before
+the first step are taken for training, later also those that the same line makes anew. In a job that trains nothing, any
+loader that is read is what the knobs are for.
 """
 
+import collections
 import functools
 import inspect
+import sys
 import time
 
 import torch
@@ -20,10 +23,10 @@ from torch.utils.data import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from redline._batch_samples import StreamBatches, given_batch_size, samples_by_shape, shapes_text
 from redline._knob_values import at_least, on_or_off
-from redline._trial_report import samples_in
 
 KNOBS = {
     "batch_size": at_least(1),
@@ -41,8 +44,8 @@ FOR_WORKERS_ONLY = {
 }
 
 
-def is_training(arguments):
-    """Whether a DataLoader with these arguments feeds training; see the module's rule."""
+def shuffles(arguments):
+    """Whether a DataLoader with these arguments is for training, whoever reads it; see the module's rule."""
     if isinstance(arguments["dataset"], IterableDataset):
         return True
     sampler = arguments["sampler"]
@@ -74,113 +77,222 @@ def samples_an_epoch(loader):
         return None
 
 
-class LoaderKnobs:
-    """`values` holds knobs by DataLoader's argument names; `reporter` is None outside trials;
-    `note` takes a sentence about a knob that cannot be applied."""
+def batch_size_of(loader):
+    return loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
 
-    def __init__(self, values, reporter, note):
+
+class LoaderKnobs:
+    """`values` holds knobs by DataLoader's argument names; `reporter` is None outside trials; `refuse` takes the names
+    of knobs that cannot be applied, and why."""
+
+    def __init__(self, values, reporter, refuse):
         self.values = values
         self.reporter = reporter
-        self.note = note
+        self.refuse = refuse
+        self.shuffling_loaders = 0
         self.training_loaders = 0
+        self.has_stepped = False
+        self.trains = False  # an optimizer was made, or a backward pass: else the job is inference
+        self.places = set()  # where loaders that trained were made
+        self.last_read = None  # the loader of the latest batch that may be for training
         self.effective = {}
 
     def install(self):
-        signature = inspect.signature(DataLoader.__init__)
-        original = DataLoader.__init__
+        self._signature = inspect.signature(DataLoader.__init__)
+        self._make = DataLoader.__init__
+        original_iter = DataLoader.__iter__
 
-        @functools.wraps(original)
+        @functools.wraps(self._make)
         def init(loader, *args, **kwargs):
-            bound = signature.bind(loader, *args, **kwargs)
+            bound = self._signature.bind(loader, *args, **kwargs)
             bound.apply_defaults()
-            arguments = bound.arguments
-            training = is_training(arguments)
+            training = shuffles(bound.arguments)
             if training:
-                self.training_loaders += 1
-                self._apply(arguments)
-            original(*bound.args, **bound.kwargs)
+                self.shuffling_loaders += 1
+                self._apply(bound.arguments)
+            self._make(*bound.args, **bound.kwargs)
             loader._redline_training = training
             if training:
+                self.training_loaders += 1
                 self._keep_effective(loader)
+            else:
+                loader._redline_made = (_place_of_caller(), bound.args[1:], bound.kwargs)
+
+        @functools.wraps(original_iter)
+        def begin(loader):
+            if self._is_read_for_training(loader):
+                self._take_for_training(loader)
+            return original_iter(loader)
 
         DataLoader.__init__ = init
-        if self.reporter is not None:
-            self._count_batches()
+        DataLoader.__iter__ = begin
+        self._count_batches()
 
     def missing(self):
-        """The knobs that met no training loader, for a note."""
-        return [] if self.training_loaders else sorted(self.values)
+        """The knobs that no training loader could take, for a note."""
+        return [] if self.training_loaders else list(KNOBS)
+
+    def begin_training(self):
+        self.trains = True
+        if self.reporter is not None and not self.reporter.trains:
+            self.reporter.begin_training()
+
+    def trained(self):
+        """A model trains on the latest batch."""
+        loader, self.last_read = self.last_read, None
+        if not getattr(loader, "_redline_training", False):
+            return
+        self._keep_effective(loader)
+        place, *_ = getattr(loader, "_redline_made", (None,))
+        self.places.add(place)
+
+    def _is_read_for_training(self, loader):
+        if getattr(loader, "_redline_training", None) is not False or self.shuffling_loaders:
+            return False
+        if self.trains and not torch.is_grad_enabled():
+            return False
+        place, *_ = loader._redline_made
+        return not self.has_stepped or place in self.places
+
+    def _take_for_training(self, loader):
+        loader._redline_training = True
+        self.training_loaders += 1
+        _, args, kwargs = loader._redline_made
+        bound = self._signature.bind(loader, *args, **kwargs)
+        bound.apply_defaults()
+        self._apply(bound.arguments)
+        if self.values:
+            loader._DataLoader__initialized = False  # else it refuses to change what it was made of
+            self._make(*bound.args, **bound.kwargs)
 
     def _apply(self, arguments):
         values = dict(self.values)
-        if "batch_size" in values:
+        obstacle = self._obstacle_to_batch_size(arguments)
+        if obstacle:
+            self.refuse(["batch_size"], obstacle)
+            values.pop("batch_size", None)
+        elif "batch_size" in values:
             self._set_batch_size(arguments, values.pop("batch_size"))
-        iterable = isinstance(arguments["dataset"], IterableDataset)
-        own = arguments["num_workers"]
-        if iterable and own < 2 and values.get("num_workers", 0) > 1:
-            self.note(f"num_workers stays {own}: each worker of an IterableDataset may yield all of it")
-            del values["num_workers"]
+        if isinstance(arguments["dataset"], IterableDataset) and arguments["num_workers"] < 2:
+            self.refuse(["num_workers"], "each worker of an IterableDataset may yield all of it")
+            values.pop("num_workers", None)
         arguments.update(values)
         if arguments["num_workers"] == 0:
             arguments.update(FOR_WORKERS_ONLY)
 
+    def _obstacle_to_batch_size(self, arguments):
+        sampler = arguments["batch_sampler"]
+        if sampler is None:
+            return "the DataLoader does not batch" if arguments["batch_size"] is None else None
+        if type(sampler) is BatchSampler:
+            return None
+        wanted = self.values.get("batch_size")
+        if hasattr(sampler, "batch_sampler") and wanted in (None, getattr(sampler, "batch_size", None)):
+            return None  # it shares the batches of another loader, which has the knob already
+        return f"{type(sampler).__name__} makes the batches"
+
     def _set_batch_size(self, arguments, batch_size):
         sampler = arguments["batch_sampler"]
         if sampler is None:
-            if arguments["batch_size"] is None:
-                self.note("batch_size is not applied: the DataLoader does not batch")
-            else:
-                arguments["batch_size"] = batch_size
+            arguments["batch_size"] = batch_size
         elif type(sampler) is BatchSampler:
             arguments["batch_sampler"] = BatchSampler(
                 sampler.sampler, batch_size, sampler.drop_last
             )
-        elif getattr(sampler, "batch_size", None) != batch_size:
-            kind = type(sampler).__name__
-            self.note(f"batch_size is not applied: {kind} makes the batches")
 
     def _keep_effective(self, loader):
-        if self.effective:  # the first training loader stands for the script
+        if self.effective:  # the first loader that trains stands for the script
             return
-        batch_size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
         self.effective = {name: getattr(loader, name) for name in KNOBS}
-        self.effective["batch_size"] = batch_size  # the loader's own is None under a batch sampler
+        self.effective["batch_size"] = batch_size_of(loader)  # the loader's own is None under a batch sampler
         if self.reporter is not None:  # now: where a default takes too much memory, no step follows
             self.reporter.seen(self.effective)
 
     def _count_batches(self):
         original_init = _BaseDataLoaderIter.__init__
         original_next = _BaseDataLoaderIter.__next__
+        original_index = _BaseDataLoaderIter._next_index
 
         @functools.wraps(original_init)
         def init(iterator, loader):
             begin = time.monotonic_ns()
+            iterator._redline_counter = _BatchCounter(loader)
             original_init(iterator, loader)
-            iterator._redline_training = getattr(loader, "_redline_training", False)
-            if iterator._redline_training and torch.is_grad_enabled():
+            iterator._redline_loader = loader
+            training = getattr(loader, "_redline_training", False)
+            if self.reporter is not None and training and (torch.is_grad_enabled() or not self.trains):
                 self.reporter.ask_for_batch(begin)
                 self.reporter.epoch = samples_an_epoch(loader)
-            iterator._redline_batch_size = loader.batch_size or getattr(
-                loader.batch_sampler, "batch_size", None
-            )
+
+        @functools.wraps(original_index)
+        def next_index(iterator):
+            index = original_index(iterator)
+            iterator._redline_counter.asked(iterator._sampler_iter, index)
+            return index
 
         @functools.wraps(original_next)
         def next_batch(iterator):
             # A script without a shuffling loader trains from some other one; evaluation runs
             # without gradients, also where its loader shuffles.
-            training = torch.is_grad_enabled() and (
-                iterator._redline_training or self.training_loaders == 0
-            )
+            loader = iterator._redline_loader
+            training = getattr(loader, "_redline_training", False)
+            if self.trains:
+                training = torch.is_grad_enabled() and (training or self.shuffling_loaders == 0)
+            if self.reporter is not None:
+                self.reporter.next_batch_is_due()
             begin = time.monotonic_ns()
             batch = original_next(iterator)
             waited_ns = time.monotonic_ns() - begin
             if training:
+                self.last_read = loader
+            if self.reporter is None:
+                return batch
+            samples = iterator._redline_counter.samples_in(batch)
+            if training:
                 self.reporter.ask_for_batch(begin)
-                samples = samples_in(batch, iterator._redline_batch_size)
-                self.reporter.add_batch(samples, waited_ns)
+                if samples is None:
+                    self.reporter.cannot_count(f"the DataLoader does not batch, and of {shapes_text(batch)} "
+                                               "any dimension may be the batch")
+                self.reporter.add_batch(samples or 0, waited_ns)
             else:
                 self.reporter.evaluation.other_batch()
             return batch
 
         _BaseDataLoaderIter.__init__ = init
         _BaseDataLoaderIter.__next__ = next_batch
+        if self.reporter is not None:
+            _BaseDataLoaderIter._next_index = next_index
+
+
+class _BatchCounter:
+    """How many samples each batch of an iterator holds: as many as its sampler has asked for."""
+
+    def __init__(self, loader):
+        size = batch_size_of(loader)
+        stream = loader._dataset_kind == _DatasetKind.Iterable
+        self.stream = StreamBatches(size) if stream and size else None
+        self.asked_for = None if stream else collections.deque()
+        self.pass_through = None
+
+    def asked(self, sampler_iterator, index):
+        if self.asked_for is None:
+            return
+        if sampler_iterator is not self.pass_through:  # workers that stay begin an epoch
+            self.pass_through = sampler_iterator
+            self.asked_for.clear()
+        self.asked_for.append(len(index) if isinstance(index, (list, tuple, torch.Tensor)) else None)
+
+    def samples_in(self, batch):
+        """None where nobody says it."""
+        if self.stream is not None:
+            return self.stream.samples_in(batch)
+        known = self.asked_for.popleft() if self.asked_for else None
+        return samples_by_shape(batch, given_batch_size()) if known is None else known
+
+
+def _place_of_caller():
+    """Where a script makes a loader: the first frame that is neither here nor a subclass's __init__."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_name == "__init__":
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno

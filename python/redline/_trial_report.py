@@ -17,6 +17,7 @@ import time
 
 import torch
 
+from redline._batch_samples import given_batch_size, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank
 
@@ -24,6 +25,8 @@ LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
 SECONDS_BETWEEN_LINES = 0.005
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
+BACKWARDS_WITHOUT_STEP = 64  # accumulation of more is rare, and is counted rightly once the optimizer steps
+SECONDS_WITHOUT_STEP = 5.0
 NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
 THRASHING_CHECKS = 2
 STACKS_SIGNAL = signal.SIGRTMIN + 13  # as in trial_files.cc
@@ -113,6 +116,7 @@ class TrialReporter:
     def __init__(self, path):
         self.channel = Channel(path)
         self.process = os.getpid()
+        self.first_step_ended = lambda: None  # a callback
         self._begin()
         atexit.register(self._flush)
         show_stacks_when_asked(os.path.join(os.path.dirname(path), "tmp"))
@@ -141,10 +145,21 @@ class TrialReporter:
         self.memory = None
         self.capacity = None
         self.epoch = None  # samples that this rank takes in one
+        self.is_countable = True
+        self.compilation_ns = 0
+        self.optimizer_stepped = False
+        self.first_backward = None  # when
+        self.all_backwards = 0
+        self.backwards_made = False  # and not only gradients taken
+        self.all_forwards = 0  # with gradients, of a model that the script calls
+        self.steps_by_backward = False
+        self.trains = False  # an optimizer was made, or a backward pass
+        self.has_inferred = False  # a model ran on the latest batch, and not for training
+        self.is_inference = False
 
     def ask_for_batch(self, now_ns):
         """The training loop goes on to its next batch, or begins an epoch."""
-        if self.only_evaluated:
+        if self.only_evaluated and self.trains:
             self.new_batches -= 1
             self.new_samples -= self.last_batch
             self._keep_last_batch()
@@ -160,18 +175,29 @@ class TrialReporter:
         self.data_wait_ns += waited_ns
 
     def batches_a_step(self):
-        """Of the step that ends now; a batch may have been fetched ahead, for the next."""
+        """Of the step that ends now; a batch may have been fetched ahead, for the next. None where no optimizer shows
+        what a step is."""
+        if not self.optimizer_stepped:
+            return None
         return min(self.new_batches, self.backwards or self.new_batches)
 
-    def add_forward(self, samples):
+    def add_forward(self, inputs):
         """A training forward; counts only in scripts without a DataLoader."""
-        if self.loader_batches == 0:
-            self.new_batches += 1
-            self.new_samples += samples
+        if self.loader_batches > 0:
+            return
+        samples = samples_by_shape(inputs, given_batch_size())
+        if samples is None:
+            self.cannot_count(f"the script has no DataLoader, and of its model's input of {shapes_text(inputs)} any "
+                              "dimension may be the batch")
+        self.new_batches += 1
+        self.new_samples += samples or 0
 
     def forward(self, gradients):
         """A model runs."""
         if gradients:
+            self.all_forwards += 1
+            if not self.steps_sent:
+                self._show_activity(time.monotonic())
             self.evaluation.forward_with_gradients(time.monotonic_ns())
             self._keep_last_batch()
             return
@@ -185,18 +211,79 @@ class TrialReporter:
         self.last_batch = None
         self.only_evaluated = False
 
+    def backward_ended(self):
+        """Ends a step where no optimizer does, as in a script that updates its parameters by hand."""
+        now = time.monotonic()
+        self.evaluation.step_ended(time.monotonic_ns())
+        self.all_backwards += 1
+        self.first_backward = self.first_backward or now
+        if self.steps_by_backward:
+            self._end_step()
+        elif not self.optimizer_stepped and self._waits_long_for_an_optimizer(now):
+            self.steps_by_backward = True
+            self.note(f"no optimizer step was seen in {self.all_backwards} backward passes: each counts as a step")
+            self._end_step(steps=self.all_backwards)
+        elif not self.steps_sent:
+            self._show_activity(now)
+
+    def gradients_taken(self):
+        """Of parameters, without a backward pass: as one, where the script makes none."""
+        if not self.backwards_made:
+            self.backward_ended()
+
+    def _waits_long_for_an_optimizer(self, now):
+        waited = now - self.first_backward
+        return self.all_backwards >= BACKWARDS_WITHOUT_STEP or (self.all_backwards >= 3 and waited > SECONDS_WITHOUT_STEP)
+
+    def _show_activity(self, now):
+        """Something runs, but no step has ended."""
+        if now - self.last_line < SECONDS_BETWEEN_SIGNS_OF_LIFE:
+            return
+        self.last_line = now
+        self.channel.send("activity", t=time.monotonic_ns(), forwards=self.all_forwards, backwards=self.all_backwards)
+
+    def compilation(self, running, total_ns):
+        self.compilation_ns = total_ns
+        self.channel.send("compile", patience=1.0, t=time.monotonic_ns(), running=running, total=total_ns)
+
+    def next_batch_is_due(self):
+        """The loop has done with its batch: where a job trains nothing, that is a step."""
+        if self.trains or not self.has_inferred or self.new_batches == 0:
+            return
+        self.has_inferred = False
+        if not self.is_inference:
+            self.is_inference = True
+            self.note("no optimizer was made: this is inference, and a batch is a step")
+        self._end_step()
+
+    def begin_training(self):
+        """What a model ran on before was an evaluation, and what was read was only looked at."""
+        self.trains = True
+        if self.all_forwards == 0:
+            self.new_batches = self.new_samples = 0
+        if self.is_inference:
+            self.is_inference = False
+            self.steps = self.steps_sent = self.samples = self.samples_sent = 0
+
     def add_step(self):
         if os.getpid() != self.process:  # a rank forked from the process that was hooked
             self.process = os.getpid()
             self._begin()
+        self.optimizer_stepped = True
+        self.steps_by_backward = False
+        self._end_step()
+
+    def _end_step(self, steps=1):
         self._keep_last_batch()
         now_ns = time.monotonic_ns()
         self.evaluation.step_ended(now_ns)
         if self.new_samples == 0:  # where batches are fetched ahead: the last of an epoch
             return
         self.step_ns = now_ns
-        self.times_at_step = (self.data_wait_ns, self.evaluation.total_ns)
-        self.steps += 1
+        self.times_at_step = (self.data_wait_ns, self.evaluation.total_ns + self.compilation_ns)
+        if self.steps == 0:
+            self.first_step_ended()
+        self.steps += steps
         self.samples += self.new_samples
         self.new_samples = 0
         self.new_batches = 0
@@ -212,6 +299,7 @@ class TrialReporter:
 
     def _flush(self):
         """The last steps of a script that ends by itself."""
+        self.next_batch_is_due()
         if self.steps > self.steps_sent and os.getpid() == self.process:
             self._send_step()
 
@@ -227,6 +315,8 @@ class TrialReporter:
             fields["wait"] = data_wait_ns
         if evaluation_ns:
             fields["evaluation"] = evaluation_ns
+        if self.is_inference:
+            fields["inference"] = True
         if self.epoch:
             fields["epoch"] = self.epoch
         _, world_size = rank_and_world_size()
@@ -263,6 +353,7 @@ class TrialReporter:
     def note_loss(self, loss):
         """Keeps what backward() was called on, for the next check."""
         self._keep_last_batch()
+        self.backwards_made = True
         self.backwards += 1
         if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():
             self.loss = loss.detach()
@@ -271,6 +362,18 @@ class TrialReporter:
         self.channel.send(
             "failure", patience=1.0, kind=kind, error=error, message=message, **fields
         )
+
+    def cannot_count(self, why):
+        """Nothing tells how many samples a batch holds, and a guess may make the slower of two configurations win."""
+        if not self.is_countable:
+            return
+        self.is_countable = False
+        self.fail("invalid", "", f"samples cannot be counted: {why}. Give --metric with what the command prints, "
+                                 "or write {batch_size} in the command")
+
+    def unused(self, knobs, why):
+        """Knobs that this job has nothing for."""
+        self.channel.send("unused", patience=1.0, knobs=list(knobs), why=why)
 
     def note(self, text):
         """Something that the user should read beside the trial, such as a knob not applied."""
@@ -302,6 +405,10 @@ class TrialReporter:
             kind = "gpu_oom"
         elif issubclass(error_type, MemoryError):
             kind = "host_oom"
+        self.report_error(kind, error)
+
+    def report_error(self, kind, error):
+        error_type = type(error)
         module = error_type.__module__
         name = error_type.__qualname__
         fields = {}
@@ -317,33 +424,3 @@ class TrialReporter:
 
 def _text(value):
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
-def samples_in(batch, expected):
-    """How many samples a batch holds: the leading size of its tensors.
-
-    `expected` is the loader's batch size or None. It decides where the batch is a nest in which
-    other sizes come first, such as the lists of unequal images of detection models.
-    """
-    sizes, lengths = [], []
-    _collect_sizes(batch, sizes, lengths, depth=0)
-    if expected is not None and (expected in sizes or expected in lengths):
-        return expected
-    if sizes and (expected is None or sizes[0] <= expected):
-        return sizes[0]
-    return expected or 0
-
-
-def _collect_sizes(batch, sizes, lengths, depth):
-    if len(sizes) >= 8 or depth > 3:
-        return
-    if isinstance(batch, torch.Tensor):
-        if batch.dim() > 0:
-            sizes.append(batch.size(0))
-    elif hasattr(batch, "values") and callable(batch.values):
-        for value in batch.values():
-            _collect_sizes(value, sizes, lengths, depth + 1)
-    elif isinstance(batch, (list, tuple)):
-        lengths.append(len(batch))
-        for value in batch[:8]:
-            _collect_sizes(value, sizes, lengths, depth + 1)

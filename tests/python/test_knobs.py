@@ -70,26 +70,26 @@ def test_samples_are_counted_at_the_model_where_there_is_no_loader(with_knobs):
 
 
 def test_what_cannot_be_applied_is_said(with_knobs):
-    done = with_knobs({"batch_size": 16, "lr": 3}, PLAIN, "--ordered", trial=True)
-    assert "batches of [8]" in done.stdout
-    notes = "\n".join(report["text"] for report in of_type(done, "note"))
-    assert "batch_size not applied: no DataLoader that shuffles" in notes
-    assert "lr not applied" in notes
-    # The loader is not touched, but its batches still count.
-    assert of_type(done, "step")[-1]["samples"] == 64
+    done = with_knobs({"static_graph": "on", "num_threads": 2, "lr": 3}, PLAIN, trial=True)
+    (note,) = of_type(done, "note")
+    assert note["text"].startswith("lr not applied: set from outside are only batch_size, ")
+    (unused,) = of_type(done, "unused")
+    assert "static_graph" in unused["knobs"] and unused["why"] == "no DistributedDataParallel was made"
+    assert seen_knobs(done)["num_threads"] == "2"
 
 
 def test_a_model_within_a_compiled_function_is_said(with_knobs):
     knobs = {"amp": "bf16", "channels_last": "on", "compile": "off"}
     done = with_knobs(knobs, PLAIN, "--compiled", trial=True)
-    (note,) = of_type(done, "note")
-    assert note["text"].startswith("amp, channels_last not applied: no call of a model was seen")
+    (unused,) = [report for report in of_type(done, "unused") if "amp" in report["knobs"]]
+    assert unused["knobs"] == ["amp", "channels_last", "compile"]
+    assert unused["why"].startswith("no call of a model was seen")
     assert seen_knobs(done)["amp"] == "off"
 
 
 def test_outside_a_trial_the_note_goes_to_stderr(with_knobs):
-    done = with_knobs({"batch_size": 16}, PLAIN, "--ordered")
-    assert "redline: batch_size not applied" in done.stderr
+    done = with_knobs({"num_workers": 0, "amp": "off"}, SCRIPTS / "no_loader.py")
+    assert done.stderr == "redline: num_workers not applied: no DataLoader feeds the training\n"
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def test_a_script_that_accumulates_keeps_its_own_count(with_knobs):
     own = with_knobs({}, SCRIPTS / "plain_loop.py", *flags)
     done = with_knobs({"accumulation": 2}, SCRIPTS / "plain_loop.py", *flags, trial=True)
     assert losses(done) == pytest.approx(losses(own), rel=1e-3)
-    (note,) = of_type(done, "note")
-    assert note["text"] == "accumulation is not applied: the script accumulates 3 batches itself"
+    (unused,) = [report for report in of_type(done, "unused") if "accumulation" in report["knobs"]]
+    assert unused["why"] == "the script accumulates 3 batches itself"
     assert seen_knobs(done)["accumulation"] == "3"
 
 
@@ -86,14 +86,6 @@ def test_ranks_reduce_their_gradients_once_a_step(with_knobs):
     # Of 12 batches the first is reduced as well: only its step shows that the script does not accumulate.
     assert "reductions 7\n" in halves.stdout
     assert "reductions 6\n" in whole.stdout
-
-
-def test_knobs_that_met_nothing_are_said(with_knobs):
-    knobs = {"static_graph": "on", "num_threads": 2}
-    done = with_knobs(knobs, SCRIPTS / "iterable_stream.py", trial=True)
-    (note,) = of_type(done, "note")
-    assert note["text"] == "static_graph not applied: no DistributedDataParallel was made"
-    assert seen_knobs(done)["num_threads"] == "2"
 
 
 def test_batches_that_ranks_share_are_training(with_knobs):

@@ -75,7 +75,11 @@ class Screen final : public Observer {
     for (const std::string& note : history.trials().back().result.notes) {
       if (notes_.emplace(note).second) say("    " + note + "\n");
     }
-    write_best(history, find_best(history));
+    // What a trial has shown of the space.
+    for (; said_ < table_.space().left_out.size(); ++said_) {
+      say("    " + table_.space().left_out[said_] + "\n");
+    }
+    if (table_.space().unread.empty()) write_best(history, find_best(history));
   }
   void clear() { live_.clear(); }
 
@@ -104,6 +108,7 @@ class Screen final : public Observer {
   std::FILE* stream_;
   LiveLine live_;
   std::set<std::string> notes_;
+  size_t said_ = table_.space().left_out.size();  // the others stand in the head
   std::string write_error_;
 };
 
@@ -138,6 +143,7 @@ int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const
         const Space& space, const Options& options, const Share& share) {
   screen.clear();
   if (!ended) return fail(ended.error());
+  if (!space.unread.empty()) return fail(space.unread.front());
   const bool stopped = *ended == StudyEnd::kStopped;
   std::optional<Best> best = find_best(history);
   const std::string profile_error =
@@ -293,11 +299,12 @@ int run_search_command(const Options& given) {
   Screen screen(options, table, history);
   screen.say(table.head(options) + "\n" + table.column_names());
   for (FinishedTrial& trial : *finished) {
+    learn_from(trial, *space);
     history.add(std::move(trial));
     screen.trial_finished(history);
   }
-  const Result<StudyEnd> ended = run_study(plan, *study, history, options.prototype(), run_trial,
-                                           stop_request, screen, *shares);
+  const Result<StudyEnd> ended = run_study(plan, *study, history, *space, options.prototype(),
+                                           run_trial, stop_request, screen, *shares);
   return end(ended, screen, table, history, *space, options, shares->front());
 }
 

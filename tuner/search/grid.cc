@@ -18,18 +18,18 @@ std::vector<std::string> grid_values(const Knob& knob) {
 
 class GridSearch final : public Strategy {
  public:
-  explicit GridSearch(const Space& space) : space_(space) {
-    for (const Knob& knob : space.knobs) axes_.push_back(grid_values(knob));
-  }
+  explicit GridSearch(const Space& space) : space_(space) {}
 
   std::optional<Proposal> ask(const History& history) const override {
-    std::vector<size_t> at(axes_.size(), 0);
+    std::vector<std::vector<std::string>> axes;
+    for (const Knob& knob : space_.knobs) axes.push_back(grid_values(knob));
+    std::vector<size_t> at(axes.size(), 0);
     do {
       Config config;
-      for (size_t i = 0; i < axes_.size(); ++i) config[space_.knobs[i].name] = axes_[i][at[i]];
+      for (size_t i = 0; i < axes.size(); ++i) config[space_.knobs[i].name] = axes[i][at[i]];
       config = history.canonical(config);
       if (history.runs_of(config).empty()) return Proposal{config, "grid"};
-    } while (advance(at));
+    } while (advance(at, axes));
     return std::nullopt;
   }
 
@@ -38,16 +38,15 @@ class GridSearch final : public Strategy {
   }
 
  private:
-  bool advance(std::vector<size_t>& at) const {
-    for (size_t i = axes_.size(); i-- > 0;) {
-      if (++at[i] < axes_[i].size()) return true;
+  static bool advance(std::vector<size_t>& at, const std::vector<std::vector<std::string>>& axes) {
+    for (size_t i = axes.size(); i-- > 0;) {
+      if (++at[i] < axes[i].size()) return true;
       at[i] = 0;
     }
     return false;
   }
 
   const Space& space_;
-  std::vector<std::vector<std::string>> axes_;
 };
 
 }  // namespace

@@ -9,6 +9,14 @@ bool FinishedTrial::out_of_memory() const {
          result.outcome == Outcome::kShmFull || result.outcome == Outcome::kThrash;
 }
 
+void learn_from(const FinishedTrial& trial, Space& space) {
+  space.learn_ranks(trial.result.ranks);
+  space.leave_out(trial.result.unused);
+  if (trial.result.epoch_samples) {
+    space.limit_batch(*trial.result.epoch_samples / std::max(1, trial.result.ranks));
+  }
+}
+
 void History::add(FinishedTrial trial) {
   trials_.push_back(std::move(trial));
   const FinishedTrial& added = trials_.back();
@@ -17,7 +25,8 @@ void History::add(FinishedTrial trial) {
   if (added.config == trials_.front().config) {
     defaults_.insert(added.result.observed.begin(), added.result.observed.end());
   }
-  if (defaults_.size() != known) canonical_.clear();
+  if (defaults_.size() != known || space_->dropped.size() != dropped_) canonical_.clear();
+  dropped_ = space_->dropped.size();
   while (canonical_.size() < trials_.size()) {
     canonical_.push_back(canonical(trials_[canonical_.size()].config));
   }
@@ -31,13 +40,21 @@ Config History::effective(const Config& config) const {
   return all;
 }
 
+bool History::may_be_chance(const FinishedTrial& trial) const {
+  if (trial.result.outcome == Outcome::kCrash) return !trial.result.is_certain;
+  return trial.result.outcome == Outcome::kNanLoss && trial.config == trials_.front().config;
+}
+
 std::vector<const FinishedTrial*> History::runs_of(const Config& config) const {
   const Config wanted = canonical(config);
   std::vector<const FinishedTrial*> runs;
   for (size_t i = 0; i < trials_.size(); ++i) {
     const FinishedTrial& trial = trials_[i];
     if (canonical_[i] != wanted) continue;
-    if (!runs.empty() && runs.back()->result.outcome == Outcome::kCrash) runs.pop_back();
+    if (!runs.empty() && may_be_chance(*runs.back())) runs.pop_back();
+    // Defaults that have run do run, whatever became of a later loss.
+    if (!runs.empty() && may_be_chance(trial) && trial.result.outcome == Outcome::kNanLoss)
+      continue;
     runs.push_back(&trial);
   }
   return runs;
@@ -53,12 +70,12 @@ std::vector<Config> History::configs() const {
 
 const FinishedTrial* History::crash_to_retry() const {
   for (auto trial = trials_.begin(); trial != trials_.end(); ++trial) {
-    if (trial->result.outcome != Outcome::kCrash) continue;
+    if (!may_be_chance(*trial)) continue;
     const auto same = [&](const FinishedTrial& other) { return other.config == trial->config; };
-    const bool crashed_before = std::any_of(trials_.begin(), trial, [&](const auto& other) {
-      return same(other) && other.result.outcome == Outcome::kCrash;
+    const bool ran_before = std::any_of(trials_.begin(), trial, [&](const auto& other) {
+      return same(other) && may_be_chance(other);
     });
-    if (!crashed_before && std::none_of(trial + 1, trials_.end(), same)) return &*trial;
+    if (!ran_before && std::none_of(trial + 1, trials_.end(), same)) return &*trial;
   }
   return nullptr;
 }

@@ -43,6 +43,9 @@ struct FinishedTrial {
   [[nodiscard]] bool out_of_memory() const;
 };
 
+/// What a trial tells of the space that it ran in, before it is added to the history.
+void learn_from(const FinishedTrial& trial, Space& space);
+
 class History {
  public:
   explicit History(const Space& space, Objective objective = Objective::kSamplesPerSecond)
@@ -64,7 +67,8 @@ class History {
   [[nodiscard]] std::vector<const FinishedTrial*> runs_of(const Config& config) const;
   /// Each configuration that ran to an end, once, in the order of its first trial.
   [[nodiscard]] std::vector<Config> configs() const;
-  /// A crash that deserves its one retry: the first of its kind, and not run again yet.
+  /// A failure that deserves one retry: a crash that may be chance, or a loss of the defaults that
+  /// was NaN; the first of its kind, and not run again yet.
   [[nodiscard]] const FinishedTrial* crash_to_retry() const;
   /// How many trials ran out of memory; those that were not even started do not count.
   [[nodiscard]] int64_t out_of_memory_count() const;
@@ -77,11 +81,15 @@ class History {
   [[nodiscard]] bool ran_side_by_side() const;
 
  private:
+  /// A failure that another run may not have.
+  [[nodiscard]] bool may_be_chance(const FinishedTrial& trial) const;
+
   const Space* space_;
   Objective objective_;
   std::vector<FinishedTrial> trials_;
   Config defaults_;
   std::vector<Config> canonical_;  // of each trial: asked for again and again
+  size_t dropped_ = 0;             // knobs that canonical_ knows to be left out
 };
 
 }  // namespace redline::tuner

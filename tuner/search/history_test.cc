@@ -56,5 +56,51 @@ TEST(History, AClimbReachesValuesThatAreFarApart) {
   EXPECT_EQ(first_step("16,256", "256"), "16");
 }
 
+TEST(History, WhatComesAgainIsNotRunAgain) {
+  Space space = *make_space({"x=1,2"}, {"train", "{x}"}, {});
+  History history(space);
+  history.add(ended({{"x", "1"}}, Outcome::kOk, {}));
+  FinishedTrial crash = ended({{"x", "2"}}, Outcome::kCrash, {});
+  crash.result.is_certain = true;
+  history.add(crash);
+  EXPECT_EQ(history.crash_to_retry(), nullptr);
+  crash.result.is_certain = false;
+  crash.config = {{"x", "3"}};
+  history.add(crash);
+  EXPECT_NE(history.crash_to_retry(), nullptr);
+}
+
+TEST(History, DefaultsWhoseLossWasOnceNanRunAllTheSame) {
+  Space space = *make_space({"x=1,2"}, {"train", "{x}"}, {});
+  History history(space);
+  history.add(ended({{"x", "1"}}, Outcome::kOk, {}));
+  history.add(ended({{"x", "1"}}, Outcome::kNanLoss, {}));
+  history.add(ended({{"x", "2"}}, Outcome::kOk, {}));
+  history.add(ended({{"x", "2"}}, Outcome::kNanLoss, {}));
+  EXPECT_EQ(history.runs_of({{"x", "1"}}).size(), 1);
+  EXPECT_EQ(history.runs_of({{"x", "2"}}).size(), 2) << "one that ever failed cannot win";
+  History first(space);
+  first.add(ended({{"x", "1"}}, Outcome::kNanLoss, {}));
+  EXPECT_NE(first.crash_to_retry(), nullptr) << "the defaults get a second chance";
+}
+
+TEST(History, AKnobThatATrialHasNothingForIsNoPartOfItsConfiguration) {
+  Space space = *make_space({"batch_size=8,16", "amp=off,bf16"}, {"train"}, {});
+  History history(space);
+  const auto add = [&](FinishedTrial trial) {
+    learn_from(trial, space);
+    history.add(std::move(trial));
+  };
+  add(ended({}, Outcome::kOk, {{"amp", "off"}}));
+  FinishedTrial told = ended({{"batch_size", "16"}}, Outcome::kOk, {});
+  told.result.unused = {{"batch_size", "no DataLoader feeds the training"}};
+  add(told);
+  EXPECT_EQ(space.find("batch_size"), nullptr);
+  EXPECT_EQ(history.configs().size(), 1) << "it ran the defaults again";
+  const auto next = make_grid(space)->ask(history);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->config, (Config{{"amp", "bf16"}}));
+}
+
 }  // namespace
 }  // namespace redline::tuner

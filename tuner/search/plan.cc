@@ -125,11 +125,13 @@ std::optional<int> Plan::trials_left(const History& history) const {
 }
 
 std::optional<Proposal> Plan::next(const History& history) const {
+  if (!space_.unread.empty()) return std::nullopt;
   if (history.empty()) return Proposal{space_.first, "default"};
   const int left = *trials_left(history);
   if (left == 0) return std::nullopt;
   if (const FinishedTrial* crashed = history.crash_to_retry()) {
-    return Proposal{crashed->config, "once more after a crash"};
+    const bool nan = crashed->result.outcome == Outcome::kNanLoss;
+    return Proposal{crashed->config, nan ? "once more after NaN" : "once more after a crash"};
   }
   // The command itself is wrong: no configuration can tell more.
   const FinishedTrial& last = history.trials().back();

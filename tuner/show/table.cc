@@ -46,6 +46,10 @@ std::string objective_text(const StudyTerms& terms) {
   return std::string(unit_of(terms.objective)) + (by_time ? ", end to end" : ", of all GPUs");
 }
 
+std::string compiled_text(std::chrono::nanoseconds time) {
+  return fmt::format("compiled {} s", std::chrono::round<std::chrono::seconds>(time).count());
+}
+
 /// The last one stands for the others: neighbours stay for a while.
 std::string disturbance_line(const History& history) {
   int64_t count = 0;
@@ -122,6 +126,9 @@ std::string Table::verdict(const History& history) const {
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
   if (!trial.result.disturbance.empty()) text += text.empty() ? "disturbed" : ", disturbed";
+  if (trial.result.compile_time >= std::chrono::seconds(1)) {
+    text += (text.empty() ? "" : ", ") + compiled_text(trial.result.compile_time);
+  }
   return text;
 }
 
@@ -177,6 +184,14 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
     parts.push_back(memory);
   }
   text += "      " + join_wrapped(parts, style_.shown(" · "), "      ") + "\n";
+  if (best.compilation) {
+    text += "      " + compiled_text(best.compilation->time);
+    if (best.compilation->pays_after_steps) {
+      text += fmt::format(": pays after {} steps",
+                          format_number(static_cast<double>(*best.compilation->pays_after_steps)));
+    }
+    text += "\n";
+  }
   text += energy_text(best, "      ");
   text += epoch_cost_text(best, terms.cost_per_hour, "      ");
   return text + fmt::format("run it:  redline run --config {} -- {}\n", terms.output,

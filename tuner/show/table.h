@@ -18,6 +18,7 @@ class Table {
   /// `space` must outlive the table.
   Table(const Space& space, TextStyle style, Objective objective = Objective::kSamplesPerSecond);
 
+  [[nodiscard]] const Space& space() const { return space_; }
   [[nodiscard]] std::string head(const StudyTerms& terms) const;
   [[nodiscard]] std::string column_names() const;
   /// The last trial of `history`.

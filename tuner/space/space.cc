@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/machine.h"
@@ -33,10 +35,10 @@ std::string first_value(const Knob& knob) {
 }
 
 /// Takes out what does nothing on this machine; false where nothing of the knob is left.
-bool keep_what_matters(Knob& knob, const Machine& machine, std::optional<int> ranks,
+bool keep_what_matters(Knob& knob, const Machine& machine, bool has_one_rank,
                        std::vector<std::string>& left_out) {
   const HookKnob* hook = find_hook_knob(knob.name);
-  if (hook && hook->needs_ranks && ranks == 1) {
+  if (hook && hook->needs_ranks && has_one_rank) {
     left_out.push_back(knob.name + " left out: the command runs one rank");
     return false;
   }
@@ -51,40 +53,94 @@ bool keep_what_matters(Knob& knob, const Machine& machine, std::optional<int> ra
   return !knob.values.empty() || knob.is_range();
 }
 
-/// The batch sizes that make N samples a step exactly, and the first of them to try.
-std::optional<std::string> fix_global_batch(Space& space, int64_t global_batch, int ranks) {
-  if (space.find("accumulation")) {
+bool is_python(const std::vector<std::string>& command) {
+  return !command.empty() &&
+         std::filesystem::path(command[0]).filename().string().starts_with("python");
+}
+
+}  // namespace
+
+std::optional<std::string> Space::fix_global_batch() {
+  if (find("accumulation")) {
     return "--global-batch sets accumulation itself. Leave out --knob accumulation";
   }
-  if (global_batch % ranks != 0) {
+  if (*global_batch % ranks != 0) {
     return fmt::format("--global-batch {}: {} ranks cannot share it evenly. Give a multiple of {}",
-                       global_batch, ranks, ranks);
+                       *global_batch, ranks, ranks);
   }
-  space.samples_a_step = global_batch / ranks;
-  auto batch = std::find_if(space.knobs.begin(), space.knobs.end(),
+  samples_a_step = *global_batch / ranks;
+  auto batch = std::find_if(knobs.begin(), knobs.end(),
                             [](const Knob& knob) { return knob.name == "batch_size"; });
-  if (batch == space.knobs.end()) {
-    batch = space.knobs.insert(batch, *parse_knob(fmt::format("batch_size=1..{}", global_batch)));
+  if (batch == knobs.end()) {
+    batch = knobs.insert(batch, *parse_knob(fmt::format("batch_size=1..{}", *global_batch)));
   }
+  if (!every_batch_) every_batch_ = *batch;
   Knob sizes{.name = "batch_size", .values = {}, .low = 0, .high = 0};
-  for (int64_t size = 1; size <= *space.samples_a_step; ++size) {
-    if (*space.samples_a_step % size != 0 || !batch->contains(std::to_string(size))) continue;
+  for (int64_t size = 1; size <= *samples_a_step; ++size) {
+    if (*samples_a_step % size != 0 || !every_batch_->contains(std::to_string(size))) continue;
     if (sizes.values.empty()) sizes.low = size;
     sizes.high = size;
     sizes.values.push_back(std::to_string(size));
   }
   if (sizes.values.empty()) {
     return fmt::format("--global-batch {}: no batch size of {} divides the {} samples of a rank",
-                       global_batch, batch->text(), *space.samples_a_step);
+                       *global_batch, every_batch_->text(), *samples_a_step);
   }
   *batch = std::move(sizes);
-  const int64_t first = batch->nearest(double{kUsualBatch});
-  space.first["batch_size"] = std::to_string(first);
-  space.first["accumulation"] = std::to_string(*space.samples_a_step / first);
+  const int64_t usual = batch->nearest(double{kUsualBatch});
+  first["batch_size"] = std::to_string(usual);
+  first["accumulation"] = std::to_string(*samples_a_step / usual);
   return std::nullopt;
 }
 
-}  // namespace
+void Space::leave_out(const std::map<std::string, std::string>& unused) {
+  std::map<std::string, std::vector<std::string>> names_by_reason;
+  for (const auto& [name, why] : unused) {
+    // What a placeholder sets needs no hook.
+    if (first.contains(name) ||
+        std::erase_if(knobs, [&](const Knob& k) { return k.name == name; }) == 0) {
+      continue;
+    }
+    dropped.insert(name);
+    names_by_reason[why].push_back(name);
+    if (!has_told && asked.contains(name)) {
+      unread.push_back(fmt::format(
+          "--knob {0}: nothing in this command reads it: {1}. Leave it out, or write {{{0}}} where "
+          "its value belongs in the command",
+          name, why));
+    }
+  }
+  for (const auto& [why, names] : names_by_reason) {
+    left_out.push_back(fmt::format("{} left out: {}", fmt::join(names, ", "), why));
+  }
+  has_told = has_told || !unused.empty();
+}
+
+bool Space::learn_ranks(int count) {
+  if (count == ranks || count < 1) return false;
+  const int before = std::exchange(ranks, count);
+  if (asked.empty() && before == 1) {
+    for (const HookKnob& hook : hook_knobs()) {
+      if (!hook.needs_ranks || hook.usual.empty() || find(std::string(hook.name))) continue;
+      knobs.push_back(*parse_knob(fmt::format("{}={}", hook.name, hook.usual)));
+    }
+  }
+  if (!global_batch) return false;
+  if (const auto error = fix_global_batch()) unread.push_back(*error);
+  return true;
+}
+
+void Space::limit_batch(int64_t samples) {
+  for (Knob& knob : knobs) {
+    if (knob.name != "batch_size" || samples < std::max<int64_t>(knob.low, 1)) continue;
+    if (samples >= knob.high || samples_a_step) continue;
+    std::erase_if(knob.values, [&](const std::string& value) {
+      return parse_integer(value).value_or(0) > samples;
+    });
+    knob.high = samples;
+    left_out.push_back(fmt::format("batch_size above {} left out: an epoch has no more", samples));
+  }
+}
 
 bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
   const std::string placeholder = "{" + name + "}";
@@ -113,6 +169,7 @@ Config Space::canonical(const Config& config, const Config& defaults) const {
   }
   Config result;
   for (const auto& [name, value] : whole) {
+    if (dropped.contains(name)) continue;
     const auto usual = defaults.find(name);
     if (first.contains(name) || usual == defaults.end() || usual->second != value) {
       result.emplace(name, value);
@@ -126,6 +183,7 @@ std::string Space::signature() const {
   for (const Knob& knob : knobs) json["knobs"][knob.name] = knob.text();
   json["first"] = first;
   if (samples_a_step) json["samples_a_step"] = *samples_a_step;
+  if (global_batch && ranks == 1) json["global_batch"] = *global_batch;  // a guess: see learn_ranks
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -149,6 +207,10 @@ tl::expected<Space, std::string> parse_signature(const std::string& text) {
   if (const auto size = json.find("samples_a_step"); size != json.end() && size->is_number()) {
     space.samples_a_step = size->get<int64_t>();
   }
+  if (const auto all = json.find("global_batch"); all != json.end() && all->is_number()) {
+    space.global_batch = all->get<int64_t>();
+  }
+  for (const Knob& knob : space.knobs) space.asked.insert(knob.name);
   return space;
 }
 
@@ -158,6 +220,9 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
                                             std::optional<int64_t> global_batch) {
   const std::optional<int> ranks = ranks_of(command, machine.gpus);
   Space space;
+  space.ranks = ranks.value_or(1);
+  // A Python script may start ranks itself.
+  const bool has_one_rank = ranks == 1 && !is_python(command);
   for (const std::string& text : knobs.empty() ? usual_knobs(machine, ranks) : knobs) {
     auto knob = parse_knob(text);
     if (!knob) return tl::unexpected(knob.error());
@@ -175,15 +240,15 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
     }
     if (in_command) {
       space.first[knob->name] = first_value(*knob);
-    } else if (!keep_what_matters(*knob, machine, ranks, space.left_out)) {
+    } else if (!keep_what_matters(*knob, machine, has_one_rank, space.left_out)) {
       continue;
     }
+    if (!knobs.empty()) space.asked.insert(knob->name);
     space.knobs.push_back(*std::move(knob));
   }
+  space.global_batch = global_batch;
   if (global_batch) {
-    if (const auto error = fix_global_batch(space, *global_batch, ranks.value_or(1))) {
-      return tl::unexpected(*error);
-    }
+    if (const auto error = space.fix_global_batch()) return tl::unexpected(*error);
   }
   if (space.knobs.empty()) {
     return tl::unexpected(

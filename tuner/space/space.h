@@ -7,7 +7,9 @@
 // script's values.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -33,13 +35,37 @@ struct Space {
 
   std::vector<std::string> advised;  ///< names that a report's advice puts first
 
+  // What the command's words do not say and its first trials do. Who holds a reference to the
+  // space, as strategies do, sees it at once.
+  std::set<std::string> asked;      ///< names given with --knob; empty: the knobs are usual ones
+  std::set<std::string> dropped;    ///< names that leave_out() took out
+  std::vector<std::string> unread;  ///< of `asked` and `dropped`: sentences, each an error
+  std::optional<int64_t> global_batch;  ///< of --global-batch
+  int ranks = 1;                        ///< as far as is known
+  bool has_told = false;                ///< some trial has said what its job has nothing for
+
+  /// Takes out knobs that a trial's job has nothing for: why, by name.
+  void leave_out(const std::map<std::string, std::string>& unused);
+  /// So many ranks ran. True where `first` followed from another number: then the trial tells
+  /// nothing, and the next one is the first.
+  bool learn_ranks(int count);
+  /// A batch never holds more than an epoch.
+  void limit_batch(int64_t samples);
+
   [[nodiscard]] const Knob* find(const std::string& name) const;
-  /// The one way to write `config`: without what equals `defaults` (the script's own values, as the
-  /// hook saw them), and with the accumulation that follows from the batch size.
+  /// The one way to write `config`: without knobs that were left out, without what equals
+  /// `defaults` (the script's own values, as the hook saw them), and with the accumulation that
+  /// follows from the batch size.
   [[nodiscard]] Config canonical(const Config& config, const Config& defaults) const;
   /// {"knobs": {"batch_size": "1..4096"}, "first": {…}}: equal texts mean equal spaces. A study is
-  /// only resumed with the space that it was begun with.
+  /// only resumed with the space that it was begun with, so it is asked before any trial.
   [[nodiscard]] std::string signature() const;
+  /// Takes the batch sizes that make `global_batch` samples a step of `ranks` exactly, and the
+  /// first of them to try. The error is a whole sentence.
+  [[nodiscard]] std::optional<std::string> fix_global_batch();
+
+ private:
+  std::optional<Knob> every_batch_;  // before --global-batch chose among its values
 };
 
 /// The space of the knobs that the user asked for; without any, of those that suit Python training

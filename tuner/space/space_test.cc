@@ -65,13 +65,15 @@ TEST(Space, OneConfigurationHasOneSpelling) {
 
 TEST(Space, KnobsOfRanksNeedRanks) {
   const std::vector<std::string> knobs = {"batch_size=8..64", "bucket_cap_mb=10,25"};
-  const Space one = *make_space(knobs, {"python", "train.py"}, kCpuMachine);
+  const Space one = *make_space(knobs, {"torchrun", "--nproc_per_node", "1", "t.py"}, kCpuMachine);
   EXPECT_THAT(names_of(one), ElementsAre("batch_size"));
   EXPECT_THAT(one.left_out, ElementsAre("bucket_cap_mb left out: the command runs one rank"));
   const Space two =
       *make_space(knobs, {"torchrun", "--nproc_per_node", "2", "train.py"}, kCpuMachine);
   EXPECT_THAT(names_of(two), ElementsAre("batch_size", "bucket_cap_mb"));
   EXPECT_EQ(make_space(knobs, {"./train"}, kCpuMachine)->knobs.size(), 2) << "unknown: kept";
+  EXPECT_EQ(make_space(knobs, {"python", "train.py"}, kCpuMachine)->knobs.size(), 2)
+      << "it may start ranks itself";
 }
 
 TEST(Space, AGlobalBatchIsKeptExactlyByAccumulation) {
@@ -93,6 +95,49 @@ TEST(Space, AGlobalBatchIsKeptExactlyByAccumulation) {
               HasSubstr("no batch size of 7..8 divides the 10 samples of a rank"));
   EXPECT_THAT(make_space({"accumulation=1,2"}, command, kCpuMachine, 20).error(),
               HasSubstr("sets accumulation itself"));
+}
+
+TEST(Space, WhatATrialHasNothingForLeaves) {
+  Space space = *make_space({"batch_size=8..64", "num_workers=0..4", "amp=off,bf16", "x=1,2"},
+                            {"python", "t.py", "{x}"}, kCpuMachine);
+  space.leave_out({{"batch_size", "no loader"},
+                   {"num_workers", "no loader"},
+                   {"x", "no {x}"},
+                   {"tf32", "not asked for"}});
+  EXPECT_THAT(names_of(space), ElementsAre("amp", "x"));
+  EXPECT_THAT(space.left_out, ElementsAre("batch_size, num_workers left out: no loader"));
+  EXPECT_EQ(space.canonical({{"batch_size", "8"}, {"x", "2"}}, {}), (Config{{"x", "2"}}));
+  ASSERT_EQ(space.unread.size(), 2);
+  EXPECT_THAT(space.unread[0], HasSubstr("--knob batch_size: nothing in this command reads it"));
+  space.leave_out({{"amp", "a later trial's word"}});
+  EXPECT_EQ(space.unread.size(), 2) << "only the first trial's is an error";
+
+  Space usual = *make_space({}, {"python", "t.py"}, kCpuMachine);
+  usual.leave_out({{"batch_size", "no loader"}});
+  EXPECT_TRUE(usual.unread.empty());
+}
+
+TEST(Space, RanksThatTheScriptStartsItself) {
+  Space space = *make_space({}, {"python", "spawn.py"}, kCpuMachine, 64);
+  EXPECT_EQ(space.find("bucket_cap_mb"), nullptr);
+  EXPECT_EQ(space.first, (Config{{"batch_size", "32"}, {"accumulation", "2"}}));
+  EXPECT_TRUE(space.learn_ranks(2)) << "the first trial took 128 samples a step";
+  EXPECT_EQ(space.first, (Config{{"batch_size", "32"}, {"accumulation", "1"}}));
+  EXPECT_NE(space.find("bucket_cap_mb"), nullptr);
+  EXPECT_FALSE(space.learn_ranks(2));
+  Space odd = *make_space({}, {"python", "spawn.py"}, kCpuMachine, 64);
+  EXPECT_TRUE(odd.learn_ranks(3));
+  ASSERT_EQ(odd.unread.size(), 1);
+  EXPECT_THAT(odd.unread[0], HasSubstr("3 ranks cannot share it evenly"));
+}
+
+TEST(Space, ABatchHoldsNoMoreThanAnEpoch) {
+  Space space = *make_space({"batch_size=8..512"}, {"python", "t.py"}, kCpuMachine);
+  space.limit_batch(100);
+  EXPECT_EQ(space.find("batch_size")->text(), "8..100");
+  Space list = *make_space({"batch_size=8,64,512"}, {"python", "t.py"}, kCpuMachine);
+  list.limit_batch(100);
+  EXPECT_EQ(list.find("batch_size")->text(), "8,64");
 }
 
 }  // namespace

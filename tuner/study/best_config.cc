@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,30 @@ OrderedJson profile_json(const BestProfile& profile) {
   return {{"default", path(profile.default_folder)}, {"best", path(profile.best_folder)}};
 }
 
+/// Of the winner, where the script or the knob compiles.
+std::optional<Compilation> compilation_of(const History& history, const Best& best,
+                                          const RunSpread& spread) {
+  Compilation result;
+  int64_t step_samples = 0;
+  for (const FinishedTrial* run : history.runs_of(best.config)) {
+    result.time = std::max(result.time, run->result.compile_time);
+    step_samples = std::max(step_samples, run->result.step_samples);
+  }
+  if (result.time < std::chrono::seconds(1)) return std::nullopt;
+  Config without = best.config;
+  without.erase("compile");
+  std::optional<Estimate> other =
+      without == best.config ? std::nullopt : estimate(history, without, spread);
+  if (!other) other = best.default_estimate;
+  if (!other || best.is_default || step_samples == 0) return result;
+  const double gained = 1 / other->throughput.samples_per_s -
+                        1 / best.estimate.throughput.samples_per_s;  // seconds a sample
+  if (gained <= 0) return result;
+  const double seconds = std::chrono::duration<double>(result.time).count();
+  result.pays_after_steps = std::llround(seconds / (gained * static_cast<double>(step_samples)));
+  return result;
+}
+
 }  // namespace
 
 std::optional<Best> find_best(const History& history) {
@@ -62,6 +87,7 @@ std::optional<Best> find_best(const History& history) {
     if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
   }
   if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
+  best.compilation = compilation_of(history, best, spread);
   if (best.is_default) best.speedup = Ratio{.value = 1, .low = 1, .high = 1};
   return best;
 }
@@ -93,6 +119,12 @@ std::string best_json(const Best& best, const History& history,
   json["runs"] = best.estimate.runs;
   json["peak_memory_bytes"] =
       best.peak_memory_bytes ? OrderedJson(*best.peak_memory_bytes) : OrderedJson();
+  if (best.compilation) {
+    json["compile_s"] = std::chrono::duration<double>(best.compilation->time).count();
+    if (best.compilation->pays_after_steps) {
+      json["compile_pays_after_steps"] = *best.compilation->pays_after_steps;
+    }
+  }
   json["trials"] = history.trials().size();
   json["oom_trials"] = history.out_of_memory_count();
   json["command"] = command;

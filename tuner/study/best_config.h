@@ -18,6 +18,14 @@ struct BestProfile {
   std::string diff;  ///< as `redline diff` prints it; empty without default_folder
 };
 
+/// What torch.compile cost the best configuration before its first step.
+struct Compilation {
+  std::chrono::nanoseconds time{0};
+  /// Against the same without compilation where that was measured, else against the defaults;
+  /// nothing where it gains nothing.
+  std::optional<int64_t> pays_after_steps;
+};
+
 struct Best {
   Config config;     ///< what was set; empty: the script's own values
   Config effective;  ///< with the script's own values of the other knobs
@@ -28,6 +36,7 @@ struct Best {
   std::optional<Ratio> speedup;                         ///< over the defaults
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of all ranks, as the hook saw it
   std::optional<BestProfile> profile = std::nullopt;
+  std::optional<Compilation> compilation = std::nullopt;
 
   /// Not where a --metric told one figure, once.
   [[nodiscard]] bool has_interval() const {

@@ -30,12 +30,14 @@ std::optional<double> rate_to_beat(const History& history, const Proposal& propo
 
 class StudyRun {
  public:
-  StudyRun(const Plan& plan, Study& study, History& history, const TrialSpec& prototype,
-           const TrialRunner& run_trial, const std::atomic<StopRequest>& stop, Observer& observer,
+  StudyRun(const Plan& plan, Study& study, History& history, Space& space,
+           const TrialSpec& prototype, const TrialRunner& run_trial,
+           const std::atomic<StopRequest>& stop, Observer& observer,
            const std::vector<Share>& shares)
       : plan_(plan),
         study_(study),
         history_(history),
+        space_(space),
         prototype_(prototype),
         stop_(stop),
         observer_(observer),
@@ -121,7 +123,8 @@ class StudyRun {
     result.neighbours = own_.at(event.id).neighbours;
     own_.erase(event.id);
     ask_at_ = {};
-    if (result.outcome == Outcome::kCancelled) return study_.interrupt(event.id);
+    const bool misled = history_.empty() && space_.learn_ranks(result.ranks);
+    if (result.outcome == Outcome::kCancelled || misled) return study_.interrupt(event.id);
     if (auto kept = study_.finish(event.id, result); !kept) return kept;
     return catch_up();
   }
@@ -135,6 +138,7 @@ class StudyRun {
   }
 
   void add(FinishedTrial trial) {
+    learn_from(trial, space_);
     history_.add(std::move(trial));
     observer_.trial_finished(history_);
   }
@@ -148,6 +152,7 @@ class StudyRun {
   const Plan& plan_;
   Study& study_;
   History& history_;
+  Space& space_;
   const TrialSpec& prototype_;
   const std::atomic<StopRequest>& stop_;
   Observer& observer_;
@@ -161,11 +166,12 @@ class StudyRun {
 
 }  // namespace
 
-Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history,
+Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history, Space& space,
                            const TrialSpec& prototype, const TrialRunner& run_trial,
                            const std::atomic<StopRequest>& stop, Observer& observer,
                            const std::vector<Share>& shares) {
-  return StudyRun(plan, study, history, prototype, run_trial, stop, observer, shares).to_its_end();
+  return StudyRun(plan, study, history, space, prototype, run_trial, stop, observer, shares)
+      .to_its_end();
 }
 
 }  // namespace redline::tuner

@@ -24,9 +24,11 @@ enum class StudyEnd { kFinished, kStopped };
 /// Goes on from `history` (what the study holds already) until the plan has no more trials or
 /// `stop` is set. An error is the study's: without a record of its result no further trial is run.
 /// `prototype` is the trial without its id, configuration and directory. One trial runs in each of
-/// `shares`; other processes may run more of the same study.
+/// `shares`; other processes may run more of the same study. `space` is the plan's and history's:
+/// trials tell what to leave out of it.
 [[nodiscard]] Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history,
-                                         const TrialSpec& prototype, const TrialRunner& run_trial,
+                                         Space& space, const TrialSpec& prototype,
+                                         const TrialRunner& run_trial,
                                          const std::atomic<StopRequest>& stop, Observer& observer,
                                          const std::vector<Share>& shares = {Share()});
 

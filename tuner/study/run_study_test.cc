@@ -69,7 +69,7 @@ class StudyRuns : public ::testing::Test {
     const auto strategy = make_strategy("staged", space_, {});
     const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
     Silent silent;
-    const auto end = run_study(plan, *study, history, {}, runner, stop_, silent);
+    const auto end = run_study(plan, *study, history, space_, {}, runner, stop_, silent);
     if (trials) *trials = history.trials();
     return end;
   }
@@ -82,8 +82,8 @@ class StudyRuns : public ::testing::Test {
     const auto strategy = make_strategy(strategy_name, space_, {});
     const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
     Silent silent;
-    const auto end =
-        run_study(plan, *study, history, {}, runner, stop_, silent, std::vector<Share>(count));
+    const auto end = run_study(plan, *study, history, space_, {}, runner, stop_, silent,
+                               std::vector<Share>(count));
     trials = history.trials();
     return end;
   }

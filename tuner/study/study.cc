@@ -187,6 +187,7 @@ Result<StudyContent> read_study(const std::string& path) {
   if (!trials) return tl::unexpected(path + ": " + trials.error());
   const Result<int64_t> interrupted = study->interrupted_count();
   if (!interrupted) return tl::unexpected(path + ": " + interrupted.error());
+  for (const FinishedTrial& trial : *trials) learn_from(trial, *space);
   return StudyContent{.path = path,
                       .identity = *std::move(identity),
                       .space = *std::move(space),

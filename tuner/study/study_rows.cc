@@ -46,6 +46,10 @@ Json result_json(const TrialResult& result) {
           {"ranks", result.ranks},
           {"neighbours", result.neighbours},
           {"observed", result.observed},
+          {"unused", result.unused},
+          {"compile_ns", result.compile_time.count()},
+          {"step_samples", result.step_samples},
+          {"is_certain", result.is_certain},
           {"failed_rank", result.failed_rank},
           {"start_up_ns", result.start_up.count()},
           {"disturbance", result.disturbance},
@@ -69,6 +73,10 @@ void read_result_json(const Json& json, TrialResult& result) {
   result.ranks = json.value("ranks", 0);
   result.neighbours = json.value("neighbours", 0);
   result.observed = json.value("observed", Config{});
+  result.unused = json.value("unused", Config{});
+  result.compile_time = std::chrono::nanoseconds(json.value("compile_ns", int64_t{0}));
+  result.step_samples = json.value("step_samples", int64_t{0});
+  result.is_certain = json.value("is_certain", false);
   result.failed_rank = json.value("failed_rank", -1);
   result.start_up = std::chrono::nanoseconds(json.value("start_up_ns", int64_t{0}));
   result.disturbance = json.value("disturbance", std::string());

@@ -74,6 +74,11 @@ struct Measurement::Steady {
 };
 
 void Measurement::add(const StepReport& report) {
+  if (is_inference_ && !report.inference) {  // what ran before the training was an evaluation
+    ranks_.clear();
+    first_ns_ = 0;
+  }
+  is_inference_ = report.inference;
   world_size_ = std::max(world_size_, report.world_size);
   first_ns_ = first_ns_ == 0 ? report.time_ns : std::min(first_ns_, report.time_ns);
   latest_ns_ = std::max(latest_ns_, report.time_ns);

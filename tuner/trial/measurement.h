@@ -109,6 +109,7 @@ class Measurement {
   int world_size_ = 1;
   int64_t first_ns_ = 0;
   int64_t latest_ns_ = 0;
+  bool is_inference_ = false;  // so far
 };
 
 /// The factor of a two-sided 95 % interval with `degrees` degrees of freedom (Student's t).

@@ -233,5 +233,18 @@ TEST(StudentT, FallsTowardsTheNormalDistribution) {
   }
 }
 
+TEST(Measurement, WhatRanBeforeTheTrainingIsNoPartOfIt) {
+  Measurement measurement(plan());
+  for (int64_t step = 1; step <= 50; ++step) {
+    StepReport report{0, 1, step * kMillisecond, step, step * 100, std::nullopt};
+    report.inference = true;
+    measurement.add(report);
+  }
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 100'000, 1e-6);
+  train(measurement, 0, 1, 100, 32, ten_milliseconds, 50 * kMillisecond);
+  EXPECT_EQ(measurement.steps(), 100);
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -126,6 +126,15 @@ std::optional<Outcome> outcome_of_kind(const std::string& kind) {
   return outcome_from_string(kind);
 }
 
+/// Devices, networks and files fail for reasons of the moment; what Python code says of its values
+/// and shapes comes again.
+bool may_be_chance(const std::string& text) {
+  static const std::regex pattern(
+      R"(CUDA|cuDNN|CUDNN|CUBLAS|NCCL|HIP|OSError|[Cc]onnect|[Tt]imed? ?out|Broken pipe|)"
+      R"(temporarily|in use|DataLoader worker|Interrupt)");
+  return std::regex_search(text, pattern);
+}
+
 /// A typed exception that is not of the memory kind: the caller's mistake where training never
 /// began, else a crash.
 Verdict of_exception(const FailureReport& failure, bool stepped) {
@@ -134,7 +143,10 @@ Verdict of_exception(const FailureReport& failure, bool stepped) {
     return verdict(known->outcome, failure.rank);
   }
   const bool usage = is_usage_error(failure.error);
-  return verdict(usage && !stepped ? Outcome::kInvalid : Outcome::kCrash, failure.rank, text);
+  Verdict found =
+      verdict(usage && !stepped ? Outcome::kInvalid : Outcome::kCrash, failure.rank, text);
+  found.is_certain = !may_be_chance(text);
+  return found;
 }
 
 /// Connection errors of ranks whose peer died say nothing about the cause.
@@ -149,7 +161,10 @@ bool is_echo(const FailureReport& failure) {
 std::optional<Verdict> judge_reports(const Evidence& evidence) {
   const FailureReport* first = nullptr;
   for (const FailureReport& failure : evidence.failures) {
-    if (const auto outcome = outcome_of_kind(failure.kind)) return verdict(*outcome, failure.rank);
+    if (const auto outcome = outcome_of_kind(failure.kind)) {
+      const bool told = *outcome == Outcome::kInvalid && failure.error.empty();
+      return verdict(*outcome, failure.rank, told ? failure.message : "");
+    }
     if (!is_echo(failure) && first == nullptr) first = &failure;
   }
   for (const FailureReport& failure : evidence.failures) {

@@ -223,5 +223,24 @@ TEST(Outcome, ALongLineIsNoStackOverflow) {
   EXPECT_EQ(judge_text("usage: " + text + "\n" + text), std::nullopt);
 }
 
+TEST(Outcome, WhatAnExceptionSaysOfValuesComesAgain) {
+  const auto verdict_on = [](const std::string& error, const std::string& message) {
+    Evidence evidence;
+    evidence.failures = {{0, "exception", error, message}};
+    evidence.stepped = true;
+    return judge(evidence);
+  };
+  EXPECT_TRUE(verdict_on("RuntimeError", "mat1 and mat2 shapes cannot be multiplied").is_certain);
+  EXPECT_TRUE(verdict_on("KeyError", "'x'").is_certain);
+  EXPECT_FALSE(verdict_on("RuntimeError", "CUDA error: unspecified launch failure").is_certain);
+  EXPECT_FALSE(verdict_on("OSError", "No such device").is_certain);
+}
+
+TEST(Outcome, TheHooksOwnWordsAreShown) {
+  Evidence evidence;
+  evidence.failures = {{0, "invalid", "", "samples cannot be counted: no DataLoader"}};
+  EXPECT_THAT(judge(evidence).message, HasSubstr("samples cannot be counted: no DataLoader"));
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -1,5 +1,7 @@
 #include "tuner/trial/rank_reports.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace redline::tuner {
@@ -20,6 +22,49 @@ void RankReports::add(const FailureReport& report) {
 
 void RankReports::add(const SeenReport& report) {
   if (report.rank == 0) observed_.insert(report.knobs.begin(), report.knobs.end());
+}
+
+void RankReports::add(const UnusedReport& report) {
+  if (report.rank != 0) return;
+  for (const std::string& knob : report.knobs) unused_.emplace(knob, report.why);
+}
+
+void RankReports::add(const CompileReport& report) {
+  compilations_[report.rank] = {report, std::chrono::steady_clock::now()};
+}
+
+bool RankReports::compiling() const {
+  return std::any_of(compilations_.begin(), compilations_.end(),
+                     [](const auto& entry) { return entry.second.last.running; });
+}
+
+std::chrono::nanoseconds RankReports::compile_time() const {
+  std::chrono::nanoseconds longest{0};
+  for (const auto& [rank, compilation] : compilations_) {
+    std::chrono::nanoseconds time(compilation.last.total_ns);
+    if (compilation.last.running) time += std::chrono::steady_clock::now() - compilation.since;
+    longest = std::max(longest, time);
+  }
+  return longest;
+}
+
+int64_t RankReports::last_sign_ns() const {
+  int64_t last = measurement_.latest_ns();
+  if (last == 0) return 0;
+  for (const auto& [rank, compilation] : compilations_) {
+    last = std::max(last, int64_t{compilation.since.time_since_epoch().count()});
+  }
+  return last;
+}
+
+std::string RankReports::activity() const {
+  if (!activity_) return "";
+  const auto passes = [](int64_t count, const char* kind) {
+    return fmt::format("{} {} pass{}", count == 0 ? "no" : std::to_string(count), kind,
+                       count == 1 ? "" : "es");
+  };
+  return passes(activity_->forwards, "forward") + " with gradients, " +
+         passes(activity_->backwards, "backward");
 }
 
 void RankReports::note(const std::string& text) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,12 +32,23 @@ class RankReports {
   [[nodiscard]] uint64_t device_memory() const { return device_memory_; }  ///< peak, 0: no device
   [[nodiscard]] std::optional<uint64_t> memory_capacity() const { return memory_capacity_; }
   [[nodiscard]] std::optional<int64_t> epoch_samples() const { return epoch_samples_; }
+  /// Why the job has nothing for a knob, by its name.
+  [[nodiscard]] const std::map<std::string, std::string>& unused() const { return unused_; }
+  [[nodiscard]] bool compiling() const;                         ///< some rank does
+  [[nodiscard]] std::chrono::nanoseconds compile_time() const;  ///< of the slowest rank
+  /// The latest of steps and compilations (CLOCK_MONOTONIC), 0 before the first step.
+  [[nodiscard]] int64_t last_sign_ns() const;
+  /// "120 forward passes with gradients and no backward pass"; empty where no rank said.
+  [[nodiscard]] std::string activity() const;
 
  private:
   void add(const StepReport& report);
   void add(const FailureReport& report);
   void add(const SeenReport& report);
   void add(const NoteReport& report) { note(report.text); }
+  void add(const UnusedReport& report);
+  void add(const CompileReport& report);
+  void add(const ActivityReport& report) { activity_ = report; }
 
   Measurement measurement_;
   std::vector<FailureReport> failures_;
@@ -45,6 +58,13 @@ class RankReports {
   uint64_t device_memory_ = 0;
   std::optional<uint64_t> memory_capacity_;
   std::optional<int64_t> epoch_samples_;
+  std::map<std::string, std::string> unused_;
+  struct Compilation {
+    CompileReport last;
+    std::chrono::steady_clock::time_point since;  ///< of one that runs
+  };
+  std::map<int, Compilation> compilations_;  // by rank
+  std::optional<ActivityReport> activity_;
 };
 
 }  // namespace redline::tuner

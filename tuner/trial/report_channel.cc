@@ -45,6 +45,7 @@ StepReport step_report(const json& line) {
   if (line.contains("wait")) report.data_wait_ns = line["wait"].get<int64_t>();
   report.evaluation_ns = line.value("evaluation", int64_t{0});
   if (line.contains("epoch")) report.epoch_samples = line["epoch"].get<int64_t>();
+  report.inference = line.value("inference", false);
   return report;
 }
 
@@ -70,6 +71,16 @@ std::optional<Report> parse_report(const std::string& line) {
     if (type == "failure") return failure_report(object);
     if (type == "seen") return seen_report(object);
     if (type == "note") return NoteReport{object.at("rank").get<int>(), object.at("text")};
+    if (type == "unused") {
+      return UnusedReport{object.at("rank").get<int>(), object.at("knobs"), object.at("why")};
+    }
+    if (type == "compile") {
+      return CompileReport{object.at("rank").get<int>(), object.at("running"), object.at("total")};
+    }
+    if (type == "activity") {
+      return ActivityReport{object.at("rank").get<int>(), object.at("forwards"),
+                            object.at("backwards")};
+    }
   } catch (const json::exception&) {
     // Not ours: the caller counts it.
   }

@@ -29,6 +29,7 @@ struct StepReport {
   std::optional<int64_t> data_wait_ns = std::nullopt;  ///< time that the loop waited for its loader
   int64_t evaluation_ns = 0;  ///< time that the loop evaluated instead of trained
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
+  bool inference = false;  ///< a step is a batch; a report without it begins the training
 };
 
 /// A failure that the hook saw as a typed exception, or that the program reported itself.
@@ -52,7 +53,29 @@ struct NoteReport {
   std::string text;
 };
 
-using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport>;
+/// Knobs that this job has nothing for, set or not, and why: "no DataLoader feeds the training".
+struct UnusedReport {
+  int rank = 0;
+  std::vector<std::string> knobs;
+  std::string why;
+};
+
+/// torch.compile begins or ends: until then no step can come.
+struct CompileReport {
+  int rank = 0;
+  bool running = false;
+  int64_t total_ns = 0;  ///< of all that ended
+};
+
+/// What runs although no step has ended yet.
+struct ActivityReport {
+  int rank = 0;
+  int64_t forwards = 0;  ///< with gradients, of a model that the script calls
+  int64_t backwards = 0;
+};
+
+using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport, UnusedReport,
+                            CompileReport, ActivityReport>;
 
 /// One line of the channel; nothing where it is no report.
 [[nodiscard]] std::optional<Report> parse_report(const std::string& line);

@@ -133,5 +133,22 @@ TEST(ReportChannel, SaysWhyItCannotBeMade) {
   EXPECT_FALSE(ReportChannel::create("/no/such/folder/reports"));
 }
 
+TEST(Report, WhatTheHookTellsBesideSteps) {
+  const auto unused =
+      parse_report(R"({"type":"unused","rank":0,"knobs":["amp","tf32"],"why":"no model"})");
+  ASSERT_TRUE(unused);
+  EXPECT_EQ(std::get<UnusedReport>(*unused).knobs, (std::vector<std::string>{"amp", "tf32"}));
+  const auto compile =
+      parse_report(R"({"type":"compile","rank":1,"t":5,"running":true,"total":7})");
+  ASSERT_TRUE(compile);
+  EXPECT_TRUE(std::get<CompileReport>(*compile).running);
+  EXPECT_EQ(std::get<CompileReport>(*compile).total_ns, 7);
+  const auto activity =
+      parse_report(R"({"type":"activity","rank":0,"t":5,"forwards":3,"backwards":0})");
+  ASSERT_TRUE(activity);
+  EXPECT_EQ(std::get<ActivityReport>(*activity).forwards, 3);
+  EXPECT_FALSE(parse_report(R"({"type":"unused","rank":0,"knobs":"amp","why":"no model"})"));
+}
+
 }  // namespace
 }  // namespace redline::tuner

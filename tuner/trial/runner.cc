@@ -30,6 +30,7 @@ constexpr std::chrono::milliseconds kStopGrace{300};
 constexpr std::chrono::milliseconds kFailureGrace{500};  // for the other ranks' reports
 constexpr std::chrono::seconds kHangAfter{30};           // or kHangSteps median steps
 constexpr int64_t kHangSteps = 5;
+constexpr std::chrono::minutes kLongestCompilation{10};  // torch.compile, beyond --trial-timeout
 
 /// Processes that the kernel's out-of-memory killer ended since boot (proc 5).
 int64_t oom_kills() {
@@ -178,7 +179,8 @@ std::optional<TrialEnd> TrialRun::reason_to_stop() {
     if (measurement_.complete() && recorded()) return TrialEnd::kMeasured;
     if (measurement_.behind() && recorded()) return TrialEnd::kBehind;
   }
-  if (now - begin_ > spec_.timeout) return TrialEnd::kTimeout;
+  const auto compiled = std::min<nanoseconds>(reports_.compile_time(), kLongestCompilation);
+  if (now - begin_ > spec_.timeout + compiled) return TrialEnd::kTimeout;
   if (hangs()) return TrialEnd::kHang;
   return std::nullopt;
 }
@@ -190,6 +192,7 @@ bool TrialRun::recorded() const {
 
 bool TrialRun::hangs() const {
   if (measurement_.latest_ns() == 0) return false;  // still starting: the timeout's business
+  if (reports_.compiling() && reports_.compile_time() < kLongestCompilation) return false;
   return silence() >
          std::max<nanoseconds>(kHangAfter, kHangSteps * nanoseconds(measurement_.median_step_ns()));
 }
@@ -211,6 +214,7 @@ void TrialRun::observe_processes() {
 bool TrialRun::show_is_due() const { return Clock::now() - last_shown_ >= kShowEvery; }
 
 const char* TrialRun::phase() const {
+  if (reports_.compiling()) return "compiling";
   if (measurement_.steps() == 0) return "starting";
   return measurement_.estimate(1) ? "measuring" : "warming up";
 }
@@ -260,7 +264,7 @@ TrialResult TrialRun::could_not_start(const std::string& error) const {
 }
 
 nanoseconds TrialRun::silence() const {
-  return nanoseconds(Clock::now().time_since_epoch().count() - measurement_.latest_ns());
+  return nanoseconds(Clock::now().time_since_epoch().count() - reports_.last_sign_ns());
 }
 
 TrialResult TrialRun::result() {

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -107,6 +108,11 @@ struct TrialResult {
   int ranks = 0;                    ///< how many reported; 0 without the hook
   Config observed;                  ///< the knob values that the job ran with, as the hook saw them
   int failed_rank = -1;             ///< who failed first; -1: unknown
+  /// Why the job has nothing for a knob, by name: as the hook saw it, of knobs set or not.
+  std::map<std::string, std::string> unused;
+  std::chrono::nanoseconds compile_time{0};  ///< of torch.compile, the slowest rank's
+  int64_t step_samples = 0;                  ///< of all ranks in a step, 0 unknown
+  bool is_certain = false;  ///< a failure that comes again whenever the configuration runs
   int64_t steps = 0;
   std::chrono::nanoseconds wall{0};      ///< start to reaped
   std::chrono::nanoseconds start_up{0};  ///< launch to first step

@@ -48,11 +48,21 @@ Verdict on_step_size(const EndedTrial& trial) {
                       format_plural(ranks, "rank"), *wanted)};
 }
 
+/// Something trains, by a way that shows no step.
+std::string unseen_steps(const std::string& activity) {
+  return activity +
+         " and no optimizer step: what a step is cannot be seen. Give --metric with what the "
+         "command prints";
+}
+
 std::string why_nothing_was_measured(const EndedTrial& trial) {
   if (!trial.spec.metric_regex.empty()) {
     return "the command ended and no line on stdout matches --metric";
   }
   if (trial.reports.measurement().latest_ns() == 0) {
+    if (const std::string seen = trial.reports.activity(); !seen.empty()) {
+      return unseen_steps(seen);
+    }
     return "the command ended without an optimizer step that the hook could see; programs that are "
            "not PyTorch in Python need --metric";
   }
@@ -75,10 +85,16 @@ Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& thr
             fmt::format("no step for {} s", std::chrono::ceil<seconds>(trial.silence).count())};
   }
   if (throughput) return on_step_size(trial);
+  const std::string seen = trial.reports.activity();
+  if (trial.end == TrialEnd::kTimeout && !trial.reports.compiling() && !seen.empty() &&
+      trial.reports.measurement().latest_ns() == 0) {
+    return {Outcome::kInvalid, -1, unseen_steps(seen)};
+  }
   if (trial.end == TrialEnd::kTimeout) {
     return {Outcome::kHang, -1,
-            fmt::format("no result within {} s",
-                        std::chrono::duration_cast<seconds>(trial.spec.timeout).count())};
+            fmt::format("no result within {} s{}",
+                        std::chrono::duration_cast<seconds>(trial.spec.timeout).count(),
+                        trial.reports.compiling() ? " and 10 min of compilation" : "")};
   }
   return {Outcome::kInvalid, -1, why_nothing_was_measured(trial)};
 }
@@ -124,6 +140,7 @@ TrialResult result_of(const EndedTrial& trial) {
   result.outcome = found.outcome;
   result.failed_rank = found.rank;
   result.message = found.message;
+  result.is_certain = found.is_certain;
   if (found.outcome == Outcome::kOk) {
     result.throughput = throughput;
     trial.resources.add_energy(measurement.window(kFewestStepsAtEnd), trial.spec.objective, result);
@@ -140,6 +157,9 @@ TrialResult result_of(const EndedTrial& trial) {
   result.steps = measurement.steps();
   result.ranks = measurement.latest_ns() == 0 ? 0 : measurement.world_size();
   result.observed = trial.reports.observed();
+  result.unused = trial.reports.unused();
+  result.compile_time = trial.reports.compile_time();
+  result.step_samples = measurement.median_step_samples();
   result.notes = notes_of(trial);
   return result;
 }

@@ -38,8 +38,9 @@ struct Evidence {
 
 struct Verdict {
   Outcome outcome = Outcome::kOk;
-  int rank = -1;        ///< who failed first, -1 unknown
-  std::string message;  ///< one line for the table
+  int rank = -1;            ///< who failed first, -1 unknown
+  std::string message;      ///< one line for the table
+  bool is_certain = false;  ///< the failure would come again
 
   [[nodiscard]] bool operator==(const Verdict&) const = default;
 };

@@ -59,6 +59,11 @@ launch::Environment trial_environment(TrialEnvironment trial) {
   (void)result.add_python_startup();  // without it no rank reports, and the trial's message says so
   result.set("REDLINE_KNOBS", knobs_json(trial.config, trial.used));
   result.set("REDLINE_TRIAL", trial.reports);
+  // What {batch_size} in the command stands for: without a DataLoader nothing else tells the batch.
+  if (const auto batch = trial.config.find("batch_size");
+      batch != trial.config.end() && trial.used.contains("batch_size")) {
+    result.set("REDLINE_BATCH_SIZE", batch->second);
+  }
   result.set(kTrialIdVariable, trial.mark);
   if (trial.memory_limit_bytes) {
     result.set("REDLINE_MEMORY_LIMIT", std::to_string(*trial.memory_limit_bytes));

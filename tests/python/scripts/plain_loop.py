@@ -14,7 +14,7 @@ def main():
     parser.add_argument("--amp", choices=("off", "bf16", "fp16"), default="off")
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--accumulation", type=int, default=1)
-    parser.add_argument("--ordered", action="store_true", help="a loader that does not shuffle")
+    parser.add_argument("--rprop", action="store_true", help="an optimizer that has no fused implementation")
     parser.add_argument("--compiled", action="store_true", help="the model is called in a compiled function")
     parser.add_argument("--fail", help="raise this at step 3: memory, nan, error")
     arguments = parser.parse_args()
@@ -27,13 +27,13 @@ def main():
     class Loader(DataLoader):
         pass
 
-    train = Loader(data, arguments.batch_size, not arguments.ordered)
+    train = Loader(data, arguments.batch_size, True)
     evaluation = DataLoader(data, batch_size=5)
     model = nn.Sequential(
         nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 6 * 6, 32), nn.Linear(32, 2)
     )
     criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = (torch.optim.Rprop if arguments.rprop else torch.optim.SGD)(model.parameters(), lr=0.1)
     kind = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}[arguments.amp]
     # Only made for fp16: without the flag the script has neither autocast nor scaler.
     scaler = torch.amp.GradScaler("cpu") if arguments.amp == "fp16" else None

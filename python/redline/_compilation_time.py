@@ -1,0 +1,45 @@
+"""How long torch.compile compiles, which is neither training nor a hang: torch tells when it begins and ends."""
+
+import functools
+import time
+
+import torch
+
+
+class CompilationTime:
+    """`report(running, total_ns)` is called at each begin and end."""
+
+    def __init__(self, report):
+        self.total_ns = 0
+        self._report = report
+        self._since = None
+        self._is_watching = False
+
+    def install(self):
+        original = torch.compile
+
+        @functools.wraps(original)
+        def compile(*args, **kwargs):
+            self._watch()
+            return original(*args, **kwargs)
+
+        torch.compile = compile
+
+    def _watch(self):
+        if self._is_watching:
+            return
+        self._is_watching = True
+        from torch._dynamo import callback  # not before: importing it takes seconds
+
+        callback.on_compile_start(self._begin)
+        callback.on_compile_end(self._end)
+
+    def _begin(self, _):
+        self._since = time.monotonic_ns()
+        self._report(True, self.total_ns)
+
+    def _end(self, _):
+        if self._since is not None:
+            self.total_ns += time.monotonic_ns() - self._since
+            self._since = None
+        self._report(False, self.total_ns)

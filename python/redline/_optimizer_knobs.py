@@ -1,0 +1,57 @@
+"""Knobs of the optimizers that a script makes: optimizer = default | foreach | fused, which of torch's implementations
+updates the parameters, and zero_grad = none | zero, what becomes of gradients between two steps."""
+
+import functools
+
+import torch
+from torch.optim.optimizer import Optimizer
+
+from redline._knob_values import one_of
+
+KNOBS = {"optimizer": one_of(("default", "foreach", "fused")), "zero_grad": one_of(("none", "zero"))}
+
+
+class OptimizerKnobs:
+    """`values` by the names above; `refuse` takes the names of knobs that cannot be applied, and why."""
+
+    def __init__(self, values, refuse):
+        self.implementation = values.get("optimizer", "default")
+        self.zero_grad = values.get("zero_grad")
+        self.refuse = refuse
+        self.effective = {}
+
+    def install(self):
+        self._choose_implementation()
+        for owner in (Optimizer, torch.nn.Module):
+            self._override_zero_grad(owner)
+
+    def missing(self):
+        """After the second step: what nothing has called."""
+        return [] if "zero_grad" in self.effective else ["zero_grad"]
+
+    def _choose_implementation(self):
+        original = Optimizer.__init__
+
+        @functools.wraps(original)
+        def init(optimizer, params, defaults):
+            if "foreach" not in defaults or "fused" not in defaults or defaults.get("differentiable"):
+                self.refuse(["optimizer"], f"{type(optimizer).__name__} has one implementation")
+            elif self.implementation != "default":
+                defaults.update(foreach=self.implementation == "foreach", fused=self.implementation == "fused")
+            original(optimizer, params, defaults)
+            chosen = next((name for name in ("fused", "foreach") if defaults.get(name)), "default")
+            self.effective.setdefault("optimizer", chosen)
+
+        Optimizer.__init__ = init
+
+    def _override_zero_grad(self, owner):
+        original = owner.zero_grad
+
+        @functools.wraps(original)
+        def zero_grad(of, set_to_none=True):
+            if self.zero_grad is not None:
+                set_to_none = self.zero_grad == "none"
+            self.effective.setdefault("zero_grad", "none" if set_to_none else "zero")
+            return original(of, set_to_none=set_to_none)
+
+        owner.zero_grad = zero_grad

@@ -1,0 +1,59 @@
+"""Runs out of memory, catches what is raised as careful scripts do, and ends as if nothing had been."""
+
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+WHERE = sys.argv[1]
+TOO_MUCH = 1 << 50
+
+
+class Data(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        if WHERE == "loader" and index == 40:
+            raise MemoryError
+        return torch.ones(4)
+
+
+class Grows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, inputs):
+        return inputs.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        torch.empty(TOO_MUCH, dtype=torch.uint8)
+        return gradient
+
+
+class Model(nn.Linear):
+    def forward(self, inputs):
+        if WHERE == "forward":
+            torch.empty(TOO_MUCH, dtype=torch.uint8)
+        outputs = super().forward(inputs)
+        return Grows.apply(outputs) if WHERE == "backward" else outputs
+
+
+class Loss(nn.Module):
+    def forward(self, outputs):
+        if WHERE == "loss":
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return outputs.square().mean()
+
+
+model, criterion = Model(4, 1), Loss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+try:
+    for batch in DataLoader(Data(), 8, shuffle=True):
+        optimizer.zero_grad()
+        criterion(model(batch)).backward()
+        optimizer.step()
+        if WHERE == "other":
+            raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+except (RuntimeError, MemoryError) as error:
+    print(f"skipped: {error}")

@@ -1,0 +1,26 @@
+"""Trains a bare nn.Sequential; prints how torch.compile was called, and how many graphs it made. The graphs are run as
+they are: making machine code of them would take a minute."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+modes = []
+torch_compile = torch.compile
+
+
+def compile(model, mode=None):
+    modes.append(mode)
+    return torch_compile(model, backend="eager")
+
+
+torch.compile = compile
+data = TensorDataset(torch.randn(80, 8))
+model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for (inputs,) in DataLoader(data, 16, shuffle=True):
+    optimizer.zero_grad()
+    model(inputs).square().mean().backward()
+    optimizer.step()
+graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+print(f"mode {' '.join(modes)} graphs {graphs}")

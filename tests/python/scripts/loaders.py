@@ -1,0 +1,90 @@
+"""Training from a DataLoader that reads in order, in the ways that tutorials and examples write it. Prints the sizes of
+the batches that it trained on and evaluated with."""
+
+import argparse
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+
+class Batches(IterableDataset):
+    """Makes its batches itself."""
+
+    def __init__(self, inputs):
+        self.inputs = inputs
+
+    def __iter__(self):
+        yield from self.inputs.split(8)
+
+
+class Lines(Dataset):
+    def __len__(self):
+        return 70
+
+    def __getitem__(self, index):
+        return torch.full((8,), index % 50)
+
+
+def sequence_first(lines):
+    return torch.stack(lines, dim=1)  # time x batch
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(50, 4)
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, inputs):
+        return self.head(self.embedding(inputs) if inputs.dtype == torch.long else inputs)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded"))
+    how = parser.parse_args().how
+    torch.manual_seed(0)
+    inputs = torch.randn(70, 4)
+    data = TensorDataset(inputs)
+
+    def train_loader(epoch):
+        if how == "sharded":  # another part of the data each epoch
+            return DataLoader(TensorDataset(inputs[epoch:]), batch_size=16)
+        if how == "batches":
+            return DataLoader(Batches(inputs), batch_size=None)
+        if how == "sampler":
+            batches = [list(range(i, min(i + 16, 70))) for i in range(0, 70, 16)]
+            return DataLoader(data, batch_sampler=batches)
+        if how == "sequence":
+            return DataLoader(Lines(), batch_size=16, collate_fn=sequence_first)
+        return DataLoader(data, batch_size=16)
+
+    loader = train_loader(0)
+    test = DataLoader(Lines() if how == "sequence" else data, batch_size=10)
+    if how == "quickstart":
+        for (values,) in test:
+            print(f"Shape of X: {values.shape}")
+            break
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    trained, evaluated = [], []
+    for epoch in range(3):
+        model.train()
+        for batch in loader if how not in ("anew", "sharded") else train_loader(epoch):
+            values = batch[0] if isinstance(batch, list) else batch
+            trained.append(values.shape[1] if how == "sequence" else values.shape[0])
+            optimizer.zero_grad()
+            model(values).square().mean().backward()
+            optimizer.step()
+        model.eval()
+        for batch in test:
+            with torch.no_grad():
+                values = batch[0] if isinstance(batch, list) else batch
+                evaluated.append(len(values))
+                model(values)
+    print(f"trained {max(trained)} {sum(trained)} evaluated {max(evaluated)} steps {len(trained)}")
+
+
+if __name__ == "__main__":
+    main()

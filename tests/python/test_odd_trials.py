@@ -1,0 +1,129 @@
+"""Trials of programs that do not train as tutorials do: memory errors that are caught, no optimizer, inference, and a model
+that is compiled."""
+
+import json
+import pathlib
+import re
+
+import pytest
+from knob_runs import of_type, seen_knobs
+
+SCRIPTS = pathlib.Path(__file__).with_name("scripts")
+
+
+@pytest.mark.parametrize(
+    ("where", "kinds"),
+    [
+        ("forward", ["host_oom"]),
+        ("backward", ["host_oom"]),
+        ("loader", ["host_oom"]),
+        ("loss", ["gpu_oom"]),
+        ("other", []),
+    ],
+)
+def test_memory_errors_are_seen_that_the_script_catches(with_knobs, where, kinds):
+    done = with_knobs({}, SCRIPTS / "catches_memory_errors.py", where, trial=True)
+    assert done.stdout.startswith("skipped: ")
+    assert [failure["kind"] for failure in of_type(done, "failure")] == kinds
+
+
+@pytest.mark.parametrize("how", ["by_hand", "by_grad", "compiled"])
+def test_steps_are_backward_passes_where_no_optimizer_is_seen(with_knobs, how):
+    done = with_knobs({}, SCRIPTS / "no_optimizer.py", how, trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (100, 1600)
+    (note,) = of_type(done, "note")
+    assert re.fullmatch("no optimizer step was seen in [0-9]+ backward passes: each counts as a step", note["text"])
+    assert "accumulation" not in seen_knobs(done)
+    assert "_check_loss" not in done.stderr, "what reports is not compiled itself"
+
+
+def test_what_runs_without_a_step_is_told(with_knobs):
+    done = with_knobs({}, SCRIPTS / "no_optimizer.py", "only_forward", trial=True)
+    assert not of_type(done, "step")
+    assert of_type(done, "activity")[-1]["backwards"] == 0
+
+
+@pytest.mark.parametrize("how", ["no_grad", "inference_mode", "eval"])
+def test_inference_is_a_workload(with_knobs, how):
+    knobs = {"batch_size": 20, "channels_last": "on", "amp": "bf16"}
+    done = with_knobs(knobs, SCRIPTS / "infers.py", how, trial=True)
+    assert done.stdout == "batches 5 largest 20\n"
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"], last["inference"]) == (5, 100, True)
+    seen = seen_knobs(done)
+    assert (seen["batch_size"], seen["channels_last"], seen["amp"]) == ("20", "on", "bf16")
+    assert [report["knobs"] for report in of_type(done, "unused")][1:] == [["accumulation"]]
+
+
+def test_what_is_evaluated_before_the_training_is_no_part_of_it(with_knobs):
+    done = with_knobs({}, SCRIPTS / "infers.py", "then_trains", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"], last.get("inference")) == (5, 100, None)
+    assert seen_knobs(done)["accumulation"] == "1"
+
+
+@pytest.mark.parametrize("mode", ["on", "reduce-overhead"])
+def test_a_model_is_compiled_whole_and_the_time_is_told(with_knobs, mode):
+    done = with_knobs({"compile": mode}, SCRIPTS / "compiles.py", trial=True)
+    assert done.stdout == f"mode {'default' if mode == 'on' else mode} graphs 1\n"
+    assert seen_knobs(done)["compile"] == mode
+    compiled = of_type(done, "compile")
+    assert [report["running"] for report in compiled] == [True, False] * (len(compiled) // 2)
+    last = of_type(done, "step")[-1]
+    assert last["steps"] == 5
+    assert 0 < compiled[-1]["total"] <= last["evaluation"]
+
+
+@pytest.fixture
+def tuned(run, program, python, tmp_path):
+    """tuned(script, *arguments, options=()): autotune's own process, and what it wrote into best.json."""
+
+    def search(*words, options=()):
+        limits = ["--max-trials", "3", "--budget", "40s", "--trial-timeout", "100s"]
+        command = [program("autotune"), *limits, *options, "--", python, *words]
+        done = run(command, cwd=tmp_path)
+        best = tmp_path / "best.json"
+        return done, json.loads(best.read_text()) if best.exists() else None
+
+    return search
+
+
+def test_a_knob_that_nothing_reads_is_not_searched(tuned):
+    done, best = tuned(SCRIPTS / "no_loader.py", "--endless")
+    assert done.returncode == 0, done.stderr
+    assert "batch_size, num_workers left out: no DataLoader feeds the training" in done.stdout
+    assert set(best["knobs"]) <= {"amp"}
+    assert set(best["default"]["knobs"]) == {"amp"}
+
+
+def test_a_knob_that_was_asked_for_and_that_nothing_reads_is_an_error(tuned):
+    done, best = tuned(SCRIPTS / "no_loader.py", "--endless", options=["--knob", "batch_size=8,16"])
+    assert done.returncode == 1
+    assert done.stderr == (
+        "autotune: --knob batch_size: nothing in this command reads it: no DataLoader feeds the training. Leave it out, or "
+        "write {batch_size} where its value belongs in the command\n"
+    )
+    assert best is None
+
+
+def test_a_batch_that_the_command_names_is_found_in_any_dimension(tuned):
+    options = ["--knob", "batch_size=12,24", "--strategy", "grid"]
+    done, best = tuned(SCRIPTS / "no_loader.py", "--endless", "--sequences", "{batch_size}", options=options)
+    assert done.returncode == 0, done.stderr
+    assert "samples cannot be counted" not in done.stdout
+    assert best["default"]["knobs"] == {"batch_size": 12}
+
+
+def test_ranks_that_a_script_spawns_share_the_global_batch(tuned):
+    done, best = tuned(SCRIPTS / "spawns.py", options=["--global-batch", "64"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 ranks" in done.stdout
+    knobs = best["default"]["knobs"]
+    assert 2 * knobs["batch_size"] * knobs["accumulation"] == 64
+
+
+def test_memory_that_a_script_frees_by_a_smaller_batch_is_out_of_memory(tuned):
+    done, best = tuned(SCRIPTS / "catches_memory_errors.py", "forward", options=["--knob", "num_workers=0,1"])
+    assert done.returncode == 1
+    assert "no trial succeeded; the first ended with: out of host memory" in done.stderr

@@ -1,0 +1,79 @@
+"""A loader whose batches train is a training loader, whatever its order; its samples are counted, and never guessed."""
+
+import pathlib
+
+import pytest
+from knob_runs import of_type, seen_knobs
+
+SCRIPTS = pathlib.Path(__file__).with_name("scripts")
+LOADERS = SCRIPTS / "loaders.py"
+
+
+def said(done):
+    """What the script itself counted: its largest training batch, samples trained, largest evaluation batch, steps."""
+    words = done.stdout.splitlines()[-1].split()
+    return tuple(int(words[i]) for i in (1, 2, 4, 6))
+
+
+@pytest.mark.parametrize("how", ["mnist", "quickstart", "anew", "sharded", "sequence"])
+@pytest.mark.parametrize("knobs", [{}, {"batch_size": 32}])
+def test_a_loader_that_reads_in_order_takes_the_knobs(with_knobs, how, knobs):
+    done = with_knobs(knobs, LOADERS, how, trial=True)
+    batch, samples, evaluated, steps = said(done)
+    assert batch == knobs.get("batch_size", 16)
+    # The one that only evaluates keeps what the script gave it, unless the script looks into it before it trains.
+    assert how == "quickstart" or evaluated == 10
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (steps, samples)
+    assert seen_knobs(done)["batch_size"] == str(batch)
+    assert not unused(done, "batch_size")
+
+
+def unused(done, knob):
+    """Why the knob can do nothing, as the hook tells; empty where it can."""
+    return [report["why"] for report in of_type(done, "unused") if knob in report["knobs"]]
+
+
+def test_what_makes_its_batches_itself_takes_no_batch_size(with_knobs):
+    done = with_knobs({"batch_size": 32}, LOADERS, "sampler", trial=True)
+    assert unused(done, "batch_size") == ["list makes the batches"]
+    assert not unused(done, "num_workers")
+    batch, samples, _, steps = said(done)
+    last = of_type(done, "step")[-1]
+    assert (batch, last["steps"], last["samples"]) == (16, steps, samples)
+
+
+def test_a_data_set_that_batches_is_counted_by_its_shape_alone_where_that_is_sure(with_knobs):
+    done = with_knobs({"batch_size": 32}, LOADERS, "batches", trial=True)
+    assert unused(done, "batch_size") == ["the DataLoader does not batch"]
+    _, samples, _, steps = said(done)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (steps, samples)
+
+
+@pytest.mark.parametrize("given", [None, 12])
+def test_without_a_loader_samples_are_never_guessed(with_knobs, monkeypatch, given):
+    """word_language_model's batches are time x batch, nanoGPT's batch x time: only the command says which."""
+    if given:
+        monkeypatch.setenv("REDLINE_BATCH_SIZE", str(given))
+    done = with_knobs({}, SCRIPTS / "no_loader.py", "--sequences", trial=True)
+    failures = of_type(done, "failure")
+    if given:
+        assert not failures
+        assert of_type(done, "step")[-1]["samples"] == 6 * 2 * 12
+        return
+    (failure,) = failures
+    assert failure["kind"] == "invalid"
+    assert failure["message"] == (
+        "samples cannot be counted: the script has no DataLoader, and of its model's input of 35 x 12 any dimension may be "
+        "the batch. Give --metric with what the command prints, or write {batch_size} in the command"
+    )
+
+
+def test_the_knobs_that_a_job_has_nothing_for_are_told_by_the_defaults(with_knobs):
+    done = with_knobs({}, SCRIPTS / "no_loader.py", trial=True)
+    for knob in ("batch_size", "num_workers", "pin_memory", "prefetch_factor", "persistent_workers"):
+        assert unused(done, knob) == ["no DataLoader feeds the training"]
+    assert unused(done, "bucket_cap_mb") == ["no DistributedDataParallel was made"]
+    assert unused(done, "channels_last") == ["the model has no convolution over images"]
+    assert not unused(done, "amp") and not unused(done, "compile")

@@ -1,0 +1,95 @@
+"""What the tests on real trainers share: each program runs plainly, recorded, tuned, and with the best knobs."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
+PYTHON = ROOT / "build" / "trainers" / "bin" / "python"
+PROGRAMS = pathlib.Path(__file__).with_name("programs")
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node"]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "fast: what CI runs, too")
+
+
+class Trainer:
+    """The programs of a test, in its own folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def command(self, name, *arguments, ranks=1):
+        launcher = [*TORCHRUN, ranks] if ranks > 1 else []
+        return [PYTHON, *launcher, PROGRAMS / f"{name}.py", *arguments]
+
+    def run(self, words, seconds=900):
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "REDLINE_CACHE": "off",
+            "HF_HUB_OFFLINE": "1",
+            "PYTHONWARNINGS": "ignore",
+            "XDG_RUNTIME_DIR": str(self.folder),
+        }
+        process = subprocess.Popen([str(word) for word in words], cwd=self.folder, env=environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"{words} ran over {seconds} s")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def plain(self, command):
+        """What the program says of its own run."""
+        done = self.run(command)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return outcome_of(done)
+
+    def record(self, command, *options):
+        """The program's own words, and the report on the traces."""
+        done = self.run([BUILD / "redline", "record", "-o", "traces", *options, "--", *command])
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert "recording ended early" not in done.stderr
+        return outcome_of(done), self.report()
+
+    def report(self):
+        done = self.run([BUILD / "redline", "report", "--format", "json", "traces"])
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def tune(self, command, *options):
+        """The search as `autotune --format json` tells it, with its text for messages."""
+        words = [BUILD / "autotune", "--format", "json", *options, "--", *command]
+        done = self.run(words)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+        return json.loads(done.stdout), done.stderr
+
+    def with_best(self, command, **knobs):
+        """redline run, on the best.json of the search with these knobs in it."""
+        best = json.loads((self.folder / "best.json").read_text())
+        (self.folder / "best.json").write_text(json.dumps({**best, "knobs": {**best["knobs"], **knobs}}))
+        done = self.run([BUILD / "redline", "run", "--config", "best.json", "--", *command])
+        assert done.returncode == 0, done.stderr[-3000:]
+        return outcome_of(done)
+
+
+def outcome_of(done):
+    lines = [line for line in done.stdout.splitlines() if "OUTCOME " in line]
+    assert len(lines) == 1, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(lines[0].partition("OUTCOME ")[2])
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    return Trainer(tmp_path)

@@ -1,0 +1,65 @@
+"""transformers' Trainer on a small random GPT-2, or --model bert: a classifier with padding."""
+
+import argparse
+import tempfile
+
+import torch
+from transformers import (BertConfig, BertForSequenceClassification, GPT2Config, GPT2LMHeadModel, Trainer,
+                          TrainerCallback, TrainingArguments)
+
+from outcome import Outcome, loader_knobs
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", choices=("gpt2", "bert"), default="gpt2")
+parser.add_argument("--per_device_train_batch_size", type=int, default=8)
+parser.add_argument("--gradient_accumulation_steps", type=int, default=1)
+parser.add_argument("--steps", type=int, default=12)
+parser.add_argument("--evaluate", action="store_true")
+arguments = parser.parse_args()
+torch.manual_seed(0)
+
+
+class Texts(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2048
+
+    def __getitem__(self, index):
+        ids = (torch.arange(24) * (index + 1)) % 97
+        labels = ids if arguments.model == "gpt2" else index % 2
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
+
+
+class Losses(TrainerCallback):
+    """Each logged loss, and at the end what the loader was built with."""
+
+    def __init__(self):
+        self.outcome = Outcome()
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        if "loss" in logs:
+            batch = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
+            self.outcome.step(logs["loss"], batch)
+        self.logs = logs
+
+
+small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+if arguments.model == "gpt2":
+    config = GPT2Config(vocab_size=100, n_positions=32, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0,
+                        attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0)
+    model = GPT2LMHeadModel(config)
+else:
+    model = BertForSequenceClassification(BertConfig(vocab_size=100, **small))
+with tempfile.TemporaryDirectory() as folder:
+    losses = Losses()
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(
+            folder, per_device_train_batch_size=arguments.per_device_train_batch_size, max_steps=arguments.steps,
+            gradient_accumulation_steps=arguments.gradient_accumulation_steps, logging_steps=1, save_strategy="no",
+            report_to=[], use_cpu=True, disable_tqdm=True, seed=0,
+            eval_strategy="steps" if arguments.evaluate else "no", eval_steps=5),
+        train_dataset=Texts(), eval_dataset=Texts(), callbacks=[losses])
+    trainer.train()
+    loader = trainer.callback_handler.train_dataloader
+    knobs = loader_knobs(getattr(loader, "base_dataloader", loader))
+    losses.outcome.print(knobs=knobs, hf_rate=losses.logs.get("train_samples_per_second"))

@@ -1,0 +1,99 @@
+"""redline record and redline report on programs that nobody here wrote, or in the shape of such.
+
+Each trains to the same bits as without the recorder, has the steps and samples that it counts itself, and gets no
+advice that its own structure rules out.
+"""
+
+import pytest
+
+fast = pytest.mark.fast
+
+# name, arguments, ranks, samples a step over all ranks (None: nobody can know)
+PROGRAMS = [
+    pytest.param("hf_trainer", [], 1, 8, marks=fast, id="hf-gpt2"),
+    pytest.param("hf_trainer", ["--model", "bert", "--gradient_accumulation_steps", "2"], 1, 16, id="hf-bert"),
+    pytest.param("hf_trainer", [], 2, 16, id="hf-two-ranks"),
+    pytest.param("lightning_fit", [], 1, 16, marks=fast, id="lightning"),
+    pytest.param("lightning_fit", ["--devices", "2", "--strategy", "ddp"], 2, 32, id="lightning-ddp"),
+    pytest.param("accelerate_loop", ["--gradient_accumulation_steps", "2"], 1, 32, marks=fast, id="accelerate"),
+    pytest.param("accelerate_loop", [], 2, 32, id="accelerate-two-ranks"),
+    pytest.param("timm_train", [], 1, 8, id="timm"),
+    pytest.param("torchvision_train", [], 1, 4, id="torchvision"),
+    pytest.param("sequence_first", [], 1, None, marks=fast, id="sequence-first"),
+    pytest.param("sequence_first", ["--padded"], 1, 8, id="pad-sequence"),
+    pytest.param("closure", [], 1, 32, marks=fast, id="lbfgs"),
+    pytest.param("closure", ["--optimizer", "AdamW"], 1, 32, id="closure"),
+    pytest.param("unshuffled", [], 1, 32, id="mnist-unshuffled"),
+    pytest.param("unshuffled", ["--epoch", "80", "--last", "drop"], 1, 32, id="short-epochs"),
+    pytest.param("spawned", [], 2, 32, id="spawned"),
+    pytest.param("self_made_loop", [], 1, None, id="nanogpt"),
+    pytest.param("gan", [], 1, 16, id="gan"),
+    pytest.param("fsdp2", [], 2, 16, id="fsdp2"),
+    pytest.param("odd_data", ["--kind", "iterable"], 1, 16, id="iterable"),
+    pytest.param("odd_data", ["--kind", "batch_sampler"], 1, 16, id="batch-sampler"),
+    pytest.param("odd_data", ["--kind", "dict"], 1, 16, id="dict-batches"),
+    pytest.param("odd_data", ["--kind", "nested"], 1, 16, id="nested-batches"),
+]
+STARTS_ITS_RANKS = {"lightning_fit", "spawned"}
+
+
+@pytest.mark.parametrize(("name", "arguments", "ranks", "samples"), PROGRAMS)
+def test_recording_changes_nothing_and_counts_what_the_program_counts(trainer, name, arguments, ranks, samples):
+    command = trainer.command(name, *arguments, ranks=1 if name in STARTS_ITS_RANKS else ranks)
+    plain = trainer.plain(command)
+    recorded, report = trainer.record(command)
+    assert recorded["losses"] == plain["losses"], "bits of the losses"
+    traces = report["traces"]
+    assert sorted(trace["rank"] or 0 for trace in traces) == list(range(ranks))
+    for trace in traces:
+        assert trace["steps"]["count"] == 3
+        assert trace["samples_per_step"] == samples
+        assert trace["dropped"] == 0
+    check_advice(name, report["advice"])
+
+
+def check_advice(name, findings):
+    by_rule = {finding["rule"]: finding for finding in findings}
+    words = " ".join(finding["message"] for finding in findings)
+    if name != "fsdp2":
+        assert "prefetch the next shard" not in words
+    if name in ("closure", "lightning_fit"):
+        speedup = by_rule.get("optimizer_per_parameter", {}).get("estimated_speedup") or 1
+        assert speedup < 3, "forward and backward in the closure are no update"
+    for finding in findings:
+        assert finding["knob"] != "num_workers=0..16"
+
+
+def test_a_closure_is_forward_and_backward(trainer):
+    """LBFGS evaluates it many times within one step."""
+    _, report = trainer.record(trainer.command("closure"))
+    phases = report["traces"][0]["phases"]
+    assert phases["forward"]["host_ns"] > 0
+    assert phases["backward"]["host_ns"] > 0
+    assert "LBFGS" not in " ".join(finding["message"] for finding in report["advice"])
+
+
+@pytest.mark.fast
+def test_a_model_in_inference_is_recorded_whole(trainer):
+    command = trainer.command("inference")
+    plain = trainer.plain(command)
+    recorded, report = trainer.record(command)
+    assert recorded["losses"] == plain["losses"]
+    assert report["traces"][0]["steps"]["count"] in (0, 1)
+
+
+PLANTED = [
+    pytest.param("slow_loader", 1, "dataloader_wait", marks=fast),
+    pytest.param("tiny_operators", 1, "tiny_operators"),
+    pytest.param("uneven_ranks", 2, "straggler"),
+]
+
+
+@pytest.mark.parametrize(("cause", "ranks", "rule"), PLANTED)
+def test_a_planted_cause_is_named_first(trainer, cause, ranks, rule):
+    _, report = trainer.record(trainer.command("planted", "--cause", cause, ranks=ranks))
+    rules = [finding["rule"] for finding in report["advice"]]
+    assert rule in rules[:2], rules
+    if rule == "straggler":
+        (late,) = [finding for finding in report["advice"] if finding["rule"] == rule]
+        assert late["evidence"]["rank"] == 1

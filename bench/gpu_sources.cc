@@ -20,9 +20,8 @@
 #include "profiler/c_api.h"
 #include "profiler/nccl/nccl_abi.h"
 #include "profiler/source/counters.h"
-#include "tests/stubs/stub_cuda.h"
-#include "tests/stubs/stub_cupti.h"
 #include "tests/stubs/stub_launch.h"
+#include "tests/stubs/stubs.h"
 
 namespace {
 

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace redline::testing {
 
@@ -89,5 +91,20 @@ class TraceText {
   std::string top_;
   std::string events_;
 };
+
+/// The text as zlib's gz: readers are not held to our own compressor.
+inline std::string gzip(std::string_view text) {
+  std::string out(compressBound(text.size()) + 64, '\0');
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
 
 }  // namespace redline::testing

@@ -8,7 +8,6 @@
 #include "profiler/log/per_thread.h"
 #include "profiler/nvtx/nvtx_module.h"
 #include "profiler/schedule.h"
-#include "profiler/session/adapter.h"
 #include "profiler/session/control.h"
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"

@@ -24,7 +24,6 @@
 #include "profiler/c_api.h"
 #include "profiler/redline.h"
 #include "profiler/request/options.h"
-#include "profiler/session/adapter.h"
 #include "profiler/session/control.h"
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"

@@ -1,10 +1,18 @@
-// Turns CUPTI's records of one window into records of the recorder, each with the operator and the
-// call that it belongs to.
+// Turns CUPTI's records of one window into the recorder's, and joins GPU work with the call that
+// launched it and the operator that made the call.
 //
-// A round is what one flush brought, and is read twice: calls and external ids first, since CUPTI
-// gives no order between buffers. CUPTI notes a call behind its work, maybe in the next buffer, and
-// keeps a buffer as long as any work in it is not over: so work waits for its call, up to 20 s.
-// The recorder's own thread only.
+// CUPTI hands over calls, work and external ids as separate records, which share a correlation id:
+//
+//   ExternalCorrelationRecord (operator's id) - correlation id - ApiRecord (call) - KernelRecord …
+//
+// The join cannot be done record by record. CUPTI keeps no order between buffers, so the buffers of
+// one flush (a round) are read twice: first calls and external ids, then work. And CUPTI may write
+// a call's record after that of its work, in a buffer that it holds back as long as any work in it
+// runs. So work whose call is unknown waits for later rounds, for at most 20 s, and is then
+// delivered without it. Keeping everything until the window's end would be simpler, but a window
+// may last for hours.
+//
+// Not thread-safe: the recorder's CUPTI thread is the only caller.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +39,9 @@ namespace redline::cupti {
 
 struct ActivityCounts {
   DecodeCounts decoded;
-  uint64_t incomplete = 0;    ///< work that had no end when the window ended
-  uint64_t other_clock = 0;   ///< with times of a clock that is not ours
-  uint64_t without_call = 0;  ///< work whose call was not seen
+  uint64_t incomplete = 0;    ///< left out: work that had not ended when the window did
+  uint64_t other_clock = 0;   ///< left out: times that cannot be converted to our clock
+  uint64_t without_call = 0;  ///< delivered, but the record of its call never came
 };
 
 class Activities {
@@ -45,21 +53,21 @@ class Activities {
         annotation_names_(names),
         collective_notes_(collectives) {}
 
-  /// Before the records that are older than the reading.
+  /// To be called before add_round() with the records that are older than the reading.
   void see_clocks(const ClockReading& reading) { clock_.add(reading); }
-  /// `next` finds the records in the buffers. `is_flushed`: nothing older is left in CUPTI.
+  /// `next` is cuptiActivityGetNextRecord. `is_flushed`: CUPTI holds nothing older any more.
   void add_round(std::span<const BufferPool::Filled> buffers, NextRecord next, bool is_flushed);
-  /// Of records that were looked through before.
+  /// Adds records to the counts that the caller has decoded and dropped.
   void count_left_out(const DecodeCounts& counts) { counts_.decoded += counts; }
-  /// The window's end: what still waits comes as it is, and the annotations.
+  /// The window ends: delivers the annotations, and the work that still waits without its call.
   void finish();
 
   [[nodiscard]] const ActivityCounts& counts() const { return counts_; }
-  /// Streams that were made within the window, as a JSON object by their numbers.
+  /// Streams that were created within the window: a JSON object whose keys are their numbers.
   [[nodiscard]] std::string streams_json() const;
 
  private:
-  static constexpr size_t kMostStreams = 256;  ///< that are told of
+  static constexpr size_t kMostStreams = 256;  ///< of streams_json()
   struct FirstPass;
   struct SecondPass;
   struct Waiting {
@@ -89,7 +97,7 @@ class Activities {
   void add_transfer(profiler::RecordKind kind, const Transfer& transfer, std::string_view name);
   [[nodiscard]] static profiler::Record work(profiler::RecordKind kind, uint32_t device,
                                              uint32_t stream, uint32_t correlation);
-  /// Gives `record` its times; false where it has none that can be shown.
+  /// Sets the times of `record`; false if they are missing or not of our clock.
   [[nodiscard]] bool set_times(profiler::Record& record, uint64_t start, uint64_t end);
   void submit_work(profiler::Record record, bool may_wait);
   void submit_matched(profiler::Record& record, Call& call);
@@ -128,8 +136,8 @@ class Activities {
   std::unordered_map<uint32_t, uint32_t> device_of_context_;
   std::unordered_map<uint32_t, RecordedEvent> events_;
   std::map<uint32_t, StreamRecord> streams_;
-  std::map<uint32_t, nvml::GpuReading> environments_;  ///< by device; each record tells a part
-  // Texts interned for this generation of the text table.
+  std::map<uint32_t, nvml::GpuReading> environments_;  ///< by device; a record holds a part of it
+  // Texts that are interned in the current generation of the text table.
   uint32_t generation_ = 0;
   std::unordered_map<uint64_t, profiler::TextId> kernels_;
   std::unordered_map<uint64_t, Function> functions_;

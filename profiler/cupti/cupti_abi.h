@@ -1,10 +1,18 @@
-// The facts of CUPTI's ABI that the recorder needs, so that it builds without CUDA and one binary
-// serves every CUPTI from 11.8 on.
+// The part of CUPTI's ABI that the recorder uses, declared anew: constants, callbacks and records.
 //
-// NVIDIA only appends to its records: CUpti_ActivityKernel8 (11.8) to Kernel13 (13.5) begin alike,
-// and so do the others. Each struct here is the beginning that all supported versions share, but
-// for a kernel's priority, which comes with 13.1; the library itself says where the next record
-// begins. cupti_abi_test.cc compares them with NVIDIA's headers.
+// NVIDIA's headers are not included, for two reasons. The recorder must build without CUDA; and one
+// binary must work with each CUPTI from 11.8 on, while a header describes the records of its own
+// version only.
+//
+// One set of structs is enough because NVIDIA only appends fields to its records: for example,
+// CUpti_ActivityKernel8 (11.8) to CUpti_ActivityKernel13 (13.5) begin with the same fields. Each
+// struct here is the beginning that all supported versions have. The one exception is a kernel's
+// priority, which exists from 13.1 on and is read only there (decoder.h). Where the next record
+// begins is not computed from a size: CUPTI's own cuptiActivityGetNextRecord tells it.
+//
+// Names are ours, types and order of the fields are NVIDIA's. cupti_abi_test.cc compares offsets
+// and constants with NVIDIA's headers where those are installed. Times are nanoseconds of CUPTI's
+// clock (cupti_clock.h).
 #pragma once
 
 #include <cstddef>
@@ -73,15 +81,15 @@ using Callback = void (*)(void* user_data, int domain, uint32_t function, const 
 using SubscriberHandle = void*;
 using NextRecord = Result (*)(uint8_t* buffer, size_t valid_size, uint8_t** record);
 
-/// CUpti_SubscriberParams, of 13.0 on.
+/// CUpti_SubscriberParams, from 13.0 on.
 struct SubscriberParams {
   size_t size = sizeof(SubscriberParams);
   const char* name = nullptr;
-  char* other = nullptr;  ///< is filled where another has subscribed
+  char* other = nullptr;  ///< gets the other tool's name if one has subscribed
   size_t other_size = 0;
 };
 
-constexpr int32_t kNoPriority = std::numeric_limits<int32_t>::min();  ///< not told
+constexpr int32_t kNoPriority = std::numeric_limits<int32_t>::min();  ///< before 13.1
 
 struct KernelRecord {
   Kind kind = {};
@@ -190,7 +198,7 @@ struct MemsetRecord {
   uint32_t channel = 0;
 };
 
-/// Of the runtime API and of the driver API.
+/// A call of the runtime API or of the driver API.
 struct ApiRecord {
   Kind kind = {};
   uint32_t function = 0;  ///< cbid
@@ -260,7 +268,7 @@ struct MemoryRecord {
   uint32_t pool_padding = 0;
   uint64_t pool_address = 0;
   uint64_t pool_release_threshold = 0;
-  uint64_t pool_size = 0;  ///< of one that is not this process's own: its process
+  uint64_t pool_size = 0;  ///< if the pool is another process's: the id of that process
   uint64_t pool_used = 0;
 };
 constexpr uint32_t kAllocation = 1;  ///< CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
@@ -316,20 +324,20 @@ struct UnifiedMemoryConfig {
 constexpr uint32_t kEnvironmentSpeed = 1;
 constexpr uint32_t kEnvironmentTemperature = 2;
 constexpr uint32_t kEnvironmentPower = 3;
-constexpr uint32_t kThrottleNotTold = 0xC0000000;  ///< not for this GPU, or why is unknown
+constexpr uint32_t kThrottleNotTold = 0xC0000000;  ///< bits: not supported by this GPU, or unknown
 
-/// What CUPTI samples of a GPU by itself; which figures it holds is environment_kind's to say.
+/// A sample that CUPTI takes of a GPU by itself. environment_kind says which figures it holds.
 struct EnvironmentRecord {
   Kind kind = {};
   uint32_t device = 0;
   uint64_t time = 0;
   uint32_t environment_kind = 0;
-  /// SM clock and memory clock in MHz, PCIe generation and width, throttle reasons as NVML has
-  /// them; or degrees; or milliwatts, and their limit.
+  /// Speed: SM clock and memory clock in MHz, PCIe generation and width, throttle reasons (NVML's
+  /// bits). Temperature: degrees Celsius. Power: milliwatts, and their limit.
   uint32_t figures[5] = {};
 };
 
-/// Of a stream that is created.
+/// A stream was created.
 struct StreamRecord {
   Kind kind = {};
   uint32_t context = 0;

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "profiler/source/clock_pair.h"
+#include "profiler/source/run_metadata.h"
 
 namespace redline::cupti {
 namespace {

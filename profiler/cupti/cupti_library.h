@@ -1,7 +1,8 @@
 // CUPTI, reached at run time: one table of function pointers, which is also where tests put theirs.
 //
 // A process must have one CUPTI only, and LibTorch brings its own, so the one that is already
-// loaded is taken. Without an NVIDIA driver none is looked for.
+// loaded is taken. Without an NVIDIA driver none is looked for. CUPTI serves one tool at a time, so
+// another one, such as Nsight Systems, may have taken its place before us.
 #pragma once
 
 #include <optional>
@@ -51,5 +52,24 @@ struct Library {
 /// The CUPTI of this process, loaded now if CUDA is there without it. None: there is neither, and
 /// nothing to be said about it. An error is one line for the user.
 [[nodiscard]] tl::expected<std::optional<Library>, std::string> find_library();
+
+/// Our place as the tool that CUPTI serves in a window, under our name.
+///
+/// Where LibTorch is in the process, the place is given back as soon as it is known to be free:
+/// torch.profiler asks for it once in the life of a process, and if it is refused then, it shows no
+/// GPU any more.
+class Subscription {
+ public:
+  /// Who else has the place; "": nobody who would be disturbed.
+  [[nodiscard]] std::string take(const Library& library);
+  void release(const Library& library);
+
+ private:
+  SubscriberHandle handle_ = nullptr;
+};
+
+/// The other tool: by the name that it gave CUPTI, if it is known, or by what it leaves in a
+/// process.
+[[nodiscard]] std::string other_tool(const std::string& name_in_cupti = "");
 
 }  // namespace redline::cupti

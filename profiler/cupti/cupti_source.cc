@@ -8,7 +8,6 @@
 
 #include "machine/nvml/nvml_library.h"
 #include "profiler/cupti/activity_text.h"
-#include "profiler/cupti/shared_state.h"
 #include "profiler/cupti/stream_names.h"
 #include "profiler/log/quiet_thread.h"
 #include "trace/emit/text_buffer.h"

@@ -13,12 +13,29 @@
 #include <vector>
 
 #include "profiler/cupti/activity_reader.h"
+#include "profiler/cupti/buffer_pool.h"
+#include "profiler/cupti/collective_notes.h"
 #include "profiler/cupti/cupti_library.h"
 #include "profiler/cupti/device_table.h"
-#include "profiler/cupti/other_tools.h"
+#include "profiler/cupti/gpu_annotations.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {
+
+/// What CUPTI's callbacks, the operators that push ids, and the window share. CUPTI may call as
+/// long as the process lives, so it is never destroyed.
+struct SharedState {
+  BufferPool pool;
+  AnnotationNames annotations;
+  CollectiveNotes collectives;
+  std::atomic<bool> may_refuse = false;  ///< CUPTI survives a request for a buffer that gets none
+  /// The table of functions while operators' ids are wanted, else nullptr.
+  std::atomic<const Library*> ids = nullptr;
+  /// The same from then on for ever: what was pushed must be popped, also after the window's end.
+  std::atomic<const Library*> pops = nullptr;
+};
+
+[[nodiscard]] SharedState& shared_state();
 
 class CuptiSource final : public profiler::Source {
  public:

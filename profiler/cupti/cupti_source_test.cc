@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "profiler/cupti/testing_source.h"
-#include "profiler/source/clock_pair.h"
+#include "profiler/source/run_metadata.h"
 
 namespace redline::cupti {
 namespace {

@@ -1,7 +1,15 @@
-// From the bytes that CUPTI hands over to its records.
+// Reads CUPTI's buffers: from bytes to the records of cupti_abi.h.
 //
-// What the bytes say is not trusted: a record that is cut off or of a kind that nobody asked for is
-// counted and left out. Only where a record begins is the library's to say.
+// kKinds is the one table of kinds. Which kinds are enabled, how large their records are, and which
+// struct a visitor gets all follow from it.
+//
+// The bytes may be wrong: another user of CUPTI may have enabled further kinds or other versions of
+// them, and a buffer may end in the middle of a record. So a record that is cut off, or of a kind
+// that is not in the table, is counted and skipped; nothing is read beyond the buffer. CUPTI alone
+// is trusted to say where the next record begins, and its answer must lie within the buffer.
+//
+// A record is copied into its struct, not cast: CUPTI's version may have a shorter one than ours
+// (a kernel before 13.1), and the fields that it lacks keep their defaults.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +23,7 @@ namespace redline::cupti {
 
 struct DecodeCounts {
   uint64_t records = 0;
-  uint64_t unknown = 0;    ///< of another kind
+  uint64_t unknown = 0;    ///< of a kind that is not in kKinds
   uint64_t truncated = 0;  ///< cut off by the end of their buffer
 
   DecodeCounts& operator+=(const DecodeCounts& more) {
@@ -26,10 +34,13 @@ struct DecodeCounts {
   }
 };
 
-/// When a kind is asked for: with each window; with memory events, since CUPTI then follows each
-/// allocation; with counters where NVML is not there to read them; or
-/// never: another user of CUPTI may have asked for it.
-enum class Asked : uint8_t { kAlways, kWithMemory, kInPlaceOfNvml, kNever };
+/// In which windows a kind is enabled.
+enum class Asked : uint8_t {
+  kAlways,
+  kWithMemory,     ///< with profile_memory: CUPTI then follows each allocation, which costs time
+  kInPlaceOfNvml,  ///< with counters, if NVML cannot be loaded to read them
+  kNever,          ///< understood because another user of CUPTI may have enabled it
+};
 
 /// A row of the table of kinds.
 template <typename RecordOfKind>
@@ -41,8 +52,8 @@ struct KindRow {
   bool is_needed = false;  ///< without it a trace would have no GPU; the others only add to it
 };
 
-/// All kinds that are asked for, with their records. A new one: its record in cupti_abi.h, its row
-/// here, and what becomes of it in an Activities::add().
+/// All kinds that are understood, with their records. To add one: declare its record in
+/// cupti_abi.h, add a row here, and handle it in an Activities::add().
 inline constexpr std::tuple kKinds{
     KindRow<KernelRecord>{.kind = Kind::kConcurrentKernel, .is_needed = true},
     KindRow<KernelRecord>{.kind = Kind::kKernel, .asked = Asked::kNever},
@@ -68,7 +79,7 @@ bool any_kind(Use use) {
   return std::apply([&](const auto&... row) { return (use(row) || ...); }, kKinds);
 }
 
-/// How much of a record is read where CUPTI is of that version; 0: nobody asked for its kind.
+/// How many bytes of a record CUPTI of this version has and we read; 0: the kind is not in kKinds.
 inline size_t bytes_read(Kind kind, uint32_t version) {
   const bool is_kernel = kind == Kind::kKernel || kind == Kind::kConcurrentKernel;
   if (is_kernel && version < kVersion13_1) return offsetof(KernelRecord, of_later_versions);
@@ -80,7 +91,7 @@ inline size_t bytes_read(Kind kind, uint32_t version) {
   return size;
 }
 
-/// Calls visitor.on() with the record that `bytes`, of bytes_read(), are.
+/// Calls visitor.on() with the record of `bytes`, which are as many as bytes_read() says.
 template <typename Visitor>
 void visit_record(std::span<const uint8_t> bytes, Kind kind, Visitor& visitor) {
   any_kind([&]<typename Record>(const KindRow<Record>& row) {
@@ -92,7 +103,8 @@ void visit_record(std::span<const uint8_t> bytes, Kind kind, Visitor& visitor) {
   });
 }
 
-/// Gives what is read of each whole record of a filled buffer, and its kind, to `visit`.
+/// Calls visit(bytes, kind) for each whole record of a filled buffer; the bytes are those that
+/// bytes_read() says. `next` is cuptiActivityGetNextRecord.
 template <typename Next, typename Visit>
 DecodeCounts for_each_record(uint8_t* buffer, size_t valid_size, uint32_t version, Next next,
                              Visit visit) {
@@ -123,7 +135,7 @@ DecodeCounts for_each_record(uint8_t* buffer, size_t valid_size, uint32_t versio
   }
 }
 
-/// All records of a filled buffer; `next` is cuptiActivityGetNextRecord.
+/// Calls visitor.on() for each whole record of a filled buffer.
 template <typename Next, typename Visitor>
 DecodeCounts decode_buffer(uint8_t* buffer, size_t valid_size, uint32_t version, Next next,
                            Visitor& visitor) {

@@ -2,7 +2,7 @@
 // these ids, for their kernels.
 #include <exception>
 
-#include "profiler/cupti/shared_state.h"
+#include "profiler/cupti/cupti_source.h"
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
 

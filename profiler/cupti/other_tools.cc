@@ -1,4 +1,4 @@
-#include "profiler/cupti/other_tools.h"
+#include "profiler/cupti/cupti_library.h"
 
 #include <dlfcn.h>
 

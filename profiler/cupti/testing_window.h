@@ -13,8 +13,7 @@
 
 #include "profiler/c_api.h"
 #include "profiler/log/record.h"
-#include "tests/stubs/stub_cuda.h"
-#include "tests/stubs/stub_cupti.h"
+#include "tests/stubs/stubs.h"
 
 namespace redline::cupti {
 

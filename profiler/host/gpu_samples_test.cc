@@ -1,4 +1,4 @@
-#include "profiler/source/counters.h"
+#include "profiler/host/host_samples.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -13,44 +13,11 @@
 #include <thread>
 
 #include "profiler/c_api.h"
-#include "tests/sample_lines.h"
 
 namespace redline::profiler {
 namespace {
 
 using nlohmann::json;
-using redline::testing::text_of;
-
-TEST(GpuSamples, AreWhatTheGpuTellsAndItsTrafficSinceBefore) {
-  const nvml::GpuReading before = {.time_ns = 1'000'000'000, .nvlink_sent_bytes = 1'000'000};
-  const nvml::GpuReading now = {.time_ns = 1'100'000'000,
-                                .busy = 0.97,
-                                .memory_busy = 0.5,
-                                .memory_used_bytes = 3 << 20,
-                                .power_w = 512.5,
-                                .sm_clock_mhz = 1980,
-                                .temperature_c = 64,
-                                .ecc_uncorrected = 1,
-                                .nvlink_sent_bytes = 3'000'000};
-  EXPECT_EQ(text_of(gpu_counters(2, before, now)),
-            "GPU 2 97 busy %\n"
-            "GPU 2 memory bus 50 busy %\n"
-            "GPU 2 memory 3 MiB\n"
-            "GPU 2 power 512.5 W\n"
-            "GPU 2 SM clock 1980 MHz\n"
-            "GPU 2 temperature 64 °C\n"
-            "GPU 2 NVLink sent 20 MB/s\n"
-            "GPU 2 ECC errors 1 uncorrected\n");
-  EXPECT_EQ(text_of(gpu_counters(0, {}, {})), "");
-}
-
-TEST(GpuSamples, TellWhyAGpuIsThrottledUntilItIsNot) {
-  const nvml::GpuReading free = {.throttle_reasons = 0};
-  const nvml::GpuReading capped = {.throttle_reasons = nvml::kPowerCap};
-  EXPECT_EQ(text_of(gpu_counters(0, {}, capped)), "GPU 0 throttled 1 power cap\n");
-  EXPECT_EQ(text_of(gpu_counters(0, capped, free)), "GPU 0 throttled 0 power cap\n");
-  EXPECT_EQ(text_of(gpu_counters(0, free, free)), "");
-}
 
 /// A window on a machine whose driver is the stub.
 class GpuSampling : public ::testing::Test {

@@ -1,8 +1,20 @@
-// One recorded event, as it waits for the writer thread: 48 bytes without pointers, one size for
-// all kinds, so that a thread's chunk holds them in the order of their happening.
+// One recorded event, from the moment it ends until the writer thread writes it.
 //
-// A new kind: its fields here, its form in the trace in a write_… of record_writers.h, its case in
-// Assembler::add. What is the same in many events is an interned text; the rest are numbers.
+// A record is made on a training thread, so it must cost one copy of a few words: 48 bytes, without
+// pointers and without a destructor. All kinds have the same size and share one chunk, so that a
+// thread's records stay in the order of their ends; a log for each kind would have to be merged by
+// time. Texts are interned (text_table.h), since most are the same in many events; a record holds
+// their ids.
+//
+//   begin_ns      8 bytes
+//   of           32 bytes   fields of the kind, as a union
+//   name          4 bytes
+//   kind, autograd, device_type, device_index   1 byte each
+//
+// std::variant would store the kind a second time and grow the record to 56 bytes.
+//
+// To add a kind: define its fields here, write it to the trace in a function of profiler/write/
+// (record_writers.cc and its neighbours), and call that in Assembler::add().
 #pragma once
 
 #include <algorithm>
@@ -44,7 +56,7 @@ enum class RecordKind : uint8_t {
   kStreamName,   ///< of the lane, in the whole window
 };
 
-/// How an operator stands to autograd.
+/// Which part an operator has in a backward pass.
 enum class Autograd : uint8_t {
   kNone,
   kForward,   ///< autograd_thread is the thread it ran on, in LibTorch's numbering
@@ -53,9 +65,9 @@ enum class Autograd : uint8_t {
 
 struct OperatorFields {
   int64_t end_ns = 0;            ///< monotonic_ns()
-  int64_t sequence_number = -1;  ///< of autograd; below 0: none
+  int64_t sequence_number = -1;  ///< autograd's number of the pair forward and backward; < 0: none
   uint64_t function_id = 0;      ///< LibTorch's RecordFunction handle
-  TextId args = {};              ///< more members of "args"
+  TextId args = {};              ///< further members of "args"
   uint32_t autograd_thread = 0;
 };
 
@@ -104,31 +116,31 @@ struct NvtxFields {
   PayloadForm payload_form = PayloadForm::kNone;
 };
 
-/// An event of NCCL's; Record::device_type is the place of its type's bit, device_index 1 where it
-/// had not ended when the window did.
+/// An event that NCCL's profiler plugin reported. Record::device_type holds log2 of its EventType,
+/// and Record::device_index is 1 if the event was still running at the window's end.
 struct NcclFields {
   int64_t end_ns = 0;
-  uint64_t number = 0;  ///< a collective's sequence; bytes of a transfer
+  uint64_t number = 0;  ///< sequence number of a collective; bytes of a transfer
   uint32_t id = 0;
   uint32_t parent = 0;  ///< 0: none
   TextId args = {};
-  uint32_t step = 0;  ///< of a transfer; "External id" of the operator that called NCCL; 0: none
+  uint32_t step = 0;  ///< of a transfer; else "External id" of the operator that called NCCL, or 0
 };
 
-/// The row of a GPU for what belongs to none of its streams.
+/// CudaFields::lane of GPU work that belongs to no stream.
 inline constexpr uint32_t kDeviceLane = 1'000'000;
 
-/// Work of the GPU Record::device_index, or a call of CUDA.
+/// Work of the GPU with the number Record::device_index, or a call of the CUDA API.
 struct CudaFields {
-  int64_t end_ns = 0;   ///< of an arrow: where its work begins
-  uint64_t amount = 0;  ///< bytes; a kernel's graph node; a call's number; an arrow's stream
+  int64_t end_ns = 0;   ///< of a kLaunchArrow: when the launched work begins
+  uint64_t amount = 0;  ///< bytes; or a kernel's graph node, a call's number, an arrow's stream
   uint32_t correlation = 0;
-  uint32_t lane = 0;      ///< stream; thread of a call, and of an arrow's
+  uint32_t lane = 0;      ///< stream of GPU work; thread of a call or of an arrow's call
   uint32_t external = 0;  ///< "External id"; 0: none
   TextId args = {};
 };
 
-/// Which one holds: Record::kind.
+/// Record::kind says which member is set.
 union RecordFields {
   constexpr RecordFields() : op() {}
   constexpr RecordFields(const OperatorFields& fields) : op(fields) {}
@@ -161,7 +173,8 @@ struct Record {
 };
 static_assert(sizeof(Record) == 48);
 
-/// When it was submitted, as far as the record tells.
+/// When the event ended, and so about when its record was submitted. For a kind without an end:
+/// begin_ns.
 inline int64_t end_ns(const Record& record) {
   switch (record.kind) {
     case RecordKind::kOperator:
@@ -181,13 +194,14 @@ inline int64_t end_ns(const Record& record) {
   }
 }
 
-/// Counters are of the process, and GPU work of its stream.
+/// False for counters, which belong to the process, and GPU work, which belongs to its stream.
 inline bool is_of_thread(const Record& record) {
   return record.kind == RecordKind::kCudaCall ||
          (record.kind < RecordKind::kKernel && record.kind != RecordKind::kCounter);
 }
 
-/// The thread whose event it is, which may be another than `recorder`, who recorded it.
+/// The thread that the event belongs to. It may differ from `recorder`, the thread that recorded
+/// it.
 inline uint64_t thread_of(const Record& record, uint64_t recorder) {
   if (record.kind == RecordKind::kCudaCall) return record.of.cuda.lane;
   const bool is_other = record.kind == RecordKind::kFrame && record.of.frame.tid != 0;

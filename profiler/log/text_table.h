@@ -1,13 +1,19 @@
-// Names and args, each kept once: a record holds numbers only.
+// The texts of records: each name and each "args" is stored once, and records hold its id.
 //
-// RecordFunction::name() may point into an object that is about to die, so texts are told apart by
-// content, never by address: by a 64-bit hash of it, which among a million texts confuses two with
-// a chance of 3e-8. Threads look in a cache of their own first; the table's lock is taken for texts
-// that are new to a thread.
+// Texts are compared by a 64-bit hash of their content. Their address would be cheaper, but
+// RecordFunction::name() may point into an object that is about to be destroyed, and the next name
+// may then lie at the same address. Comparing the content itself would make the hot path read each
+// text twice; among a million texts, the chance that two share a hash is 3e-8.
 //
-// A long recording meets texts without end (each collective's args hold its number), so the table
-// has two halves: when one is full, the other starts afresh, once nothing that waits to be written
-// needs its old texts any more. Ids hold the number of their generation.
+// Each thread first looks in a TextCache of its own, without a lock. It takes the table's mutex
+// only for a text that is not in the cache.
+//
+// Memory must stay bounded although a long recording never stops bringing new texts (the args of
+// each collective hold its sequence number). So the table has two halves, which take turns:
+// generation g is stored in halves_[g % 2]. When the current half is full, the next generation
+// begins in the other half, which is emptied first; this is possible once every record that refers
+// to its texts is written (release_before()). Until then, new texts get no id and are counted as
+// refused. An id holds the number of its generation, so an id whose text is gone is noticed.
 #pragma once
 
 #include <array>
@@ -33,17 +39,18 @@ enum class TextForm : uint8_t {
 
 class TextTable {
  public:
-  /// Forgets all texts: ids of earlier generations mean nothing from here on.
+  /// Forgets all texts and makes all earlier ids invalid.
   void reset(uint64_t limit_bytes);
   [[nodiscard]] uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  /// The id of `text`; none where the limit is reached, which refused() counts.
+  /// The id of `text`; none if the limit is reached, which refused() counts.
   [[nodiscard]] TextId intern(uint64_t hash, std::string_view text, TextForm form);
   [[nodiscard]] uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
-  /// When the present generation began, by monotonic_ns(): older records may need the one before.
+  /// When the current generation began (monotonic_ns()). Older records may use the one before it.
   [[nodiscard]] int64_t began_ns() const { return began_ns_.load(std::memory_order_acquire); }
-  /// Reader only: it needs no generation before `generation` any more.
+  /// Reader only: no record that uses an earlier generation than `generation` is left to be
+  /// written.
   void release_before(uint32_t generation);
 
  private:
@@ -56,23 +63,24 @@ class TextTable {
   [[nodiscard]] bool begin_generation();
   void clear(Half& half);
 
-  std::atomic<uint32_t> generation_ = 0;  // first, beside what else an event looks at
+  std::atomic<uint32_t> generation_ = 0;  // first: each event reads it
   mutable std::mutex mutex_;
   Half halves_[2];  ///< generation g is in halves_[g % 2]
   uint64_t limit_bytes_ = 0;
-  std::atomic<uint32_t> released_ = 0;  ///< generations before this are not needed
+  std::atomic<uint32_t> released_ = 0;  ///< earlier generations are not needed any more
   std::atomic<int64_t> began_ns_ = 0;
   std::atomic<uint64_t> refused_ = 0;
 };
 
-/// What texts ids stand for. Writer thread only, since it must not run beside release_before().
+/// Finds the texts of ids. Writer thread only, as no call may run at the same time as
+/// release_before().
 class TextReader {
  public:
   explicit TextReader(const TextTable& table) : table_(table) {}
-  /// A name with its quotes or members of an object; `not_kept` for no id or one that has outlived
-  /// its text. Valid until the text's generation is released.
+  /// A name with its quotes, or members of an object; `not_kept` if there is no id or its text is
+  /// gone. Valid until the text's generation is released.
   [[nodiscard]] std::string_view text(TextId id, std::string_view not_kept = "\"(name not kept)\"");
-  /// Ids that had outlived their text.
+  /// How many ids were asked for whose text was gone.
   [[nodiscard]] uint64_t lost() const { return lost_; }
 
  private:
@@ -87,7 +95,8 @@ class TextReader {
   uint64_t lost_ = 0;
 };
 
-/// A thread's own memory of ids; a miss asks the table.
+/// One thread's cache of ids, 4-way set associative: a set is one cache line. A miss asks the
+/// table.
 class TextCache {
  public:
   [[nodiscard]] TextId intern(TextTable& table, std::string_view text, TextForm form) {
@@ -96,7 +105,7 @@ class TextCache {
     return known ? known : intern_as(table, hash, text, form);
   }
 
-  /// The id of what was interned under `hash`; none where the cache does not hold it.
+  /// The id of the text with this hash; none if it is not in the cache.
   [[nodiscard]] TextId find(const TextTable& table, uint64_t hash);
   [[nodiscard]] TextId intern_as(TextTable& table, uint64_t hash, std::string_view text,
                                  TextForm form);

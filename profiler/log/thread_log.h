@@ -1,5 +1,19 @@
-// The records of one thread on their way to the writer thread: a list of chunks with one writer and
-// one reader, and no lock.
+// The records of one thread on their way to the writer thread.
+//
+// A training thread that records an event must not wait for anybody. So each thread has a log of
+// its own without a lock: a linked list of chunks with one writer (the owner) and one reader (the
+// writer thread).
+//
+//   head_ -> [full] -> [full] -> [being filled] <- tail_
+//     reader releases full chunks        owner appends records and chunks
+//
+// The owner publishes a record by storing the chunk's size (release), and a chunk by storing the
+// pointer to it; the reader loads both (acquire). Members that the other side never touches are
+// plain. A ring of fixed size would not do: one that holds the bursts of the busiest thread is far
+// too large for the hundreds of threads that record little.
+//
+// Logs are never freed, because a thread may record until the very end of the process. When a
+// thread ends, its log waits until it is drained and then serves another thread.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +34,7 @@
 
 namespace redline::profiler {
 
-/// As pthread_setname_np knows it; none of a thread that is gone.
+/// The name that pthread_setname_np gave the thread; none if the thread has ended.
 [[nodiscard]] std::optional<std::string> name_of_thread(uint64_t tid);
 
 class ThreadLog {
@@ -67,7 +81,7 @@ class ThreadLog {
     if (head_ == nullptr) head_ = first_.load(std::memory_order_acquire);
     return head_;
   }
-  /// Reader only, of a log whose thread has ended and whose full chunks are taken: the last one.
+  /// Reader only, once the log's thread has ended and its full chunks are taken: the last chunk.
   [[nodiscard]] Chunk* take_last();
 
   /// Reader only: records dropped since the last call.
@@ -82,7 +96,7 @@ class ThreadLog {
   /// Any thread.
   [[nodiscard]] const OpenSlices& open_slices() const { return open_slices_; }
 
-  /// Kernel thread id of the owner, and its name as pthread_setname_np knows it.
+  /// The owner's kernel thread id, and its name.
   [[nodiscard]] pid_t tid() const { return tid_; }
   [[nodiscard]] std::string thread_name() const;
 
@@ -109,7 +123,7 @@ class ThreadLog {
   std::string last_name_;
 };
 
-/// All threads that have recorded. Logs are used again, never freed: see ChunkPool.
+/// The logs of all threads that have recorded.
 class ThreadRegistry {
  public:
   explicit ThreadRegistry(ChunkPool& pool) : pool_(pool) {}

@@ -1,4 +1,4 @@
-#include "profiler/session/adapter.h"
+#include "profiler/session/recorder.h"
 
 #include <dlfcn.h>
 
@@ -17,7 +17,7 @@ std::string own_folder() {
 
 bool has_torch() { return dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD) != nullptr; }
 
-tl::expected<void, std::string> attach_torch() {
+Result attach_torch() {
   if (!has_torch()) return tl::unexpected(std::string("this process has no LibTorch"));
   if (dlopen((own_folder() + "/libredline_torch.so").c_str(), RTLD_NOW) != nullptr) return {};
   const char* why = dlerror();

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "profiler/cupti/cupti_source.h"
-#include "profiler/host/run_metadata.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/log/quiet_thread.h"
 

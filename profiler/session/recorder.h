@@ -1,8 +1,20 @@
-// The recorder of this process: the states behind c_api.h.
+// The recorder of this process: it holds the states behind c_api.h and passes records from the
+// sources to the window.
 //
-// It lives as long as the process and is never destroyed, since threads of the job may record until
-// the very end. In a forked child it is dead: its writer thread does not exist there and its file
-// is the parent's.
+//   sources --submit()--> ThreadLog of the thread --writer thread--> Window or FlightRecorder
+//
+// There are two sessions: the program's own window, and a capture that somebody outside asked for.
+// Each goes idle -> prepared -> recording -> stopped. They share the logs, so at most one is
+// prepared or recording; the program's comes first and cuts a capture short. To record both
+// at once, each source would have to send each event twice.
+//
+// Changes of state happen under mutex_, which functions show by taking a RecorderLock. The hot path
+// takes no lock: one relaxed load of recording_ while nothing is recorded, then the thread's own
+// log.
+//
+// The recorder is never destroyed, because threads of the job may record until the very end of the
+// process. In a forked child it does nothing and its functions fail: the writer thread does not
+// exist there, and the file belongs to the parent.
 #pragma once
 
 #include <atomic>
@@ -22,7 +34,7 @@
 #include "profiler/session/capture.h"
 #include "profiler/session/flight_recorder.h"
 #include "profiler/session/job_steps.h"
-#include "profiler/source/clock_pair.h"
+#include "profiler/source/run_metadata.h"
 #include "profiler/source/source.h"
 #include "profiler/write/window.h"
 
@@ -34,13 +46,13 @@ namespace redline::profiler {
 
 using Result = tl::expected<void, std::string>;
 
-/// Whose window it is: each has one, and at most one of them is prepared or recorded at a time.
+/// Who asked for a window.
 enum class Owner : uint8_t {
-  kProgram,  ///< the program's own, its front end's, or `redline record`'s
-  kDemand,   ///< a capture that somebody outside asked for; gives way to the program's
+  kProgram,  ///< the program itself, its front end, or `redline record`
+  kDemand,   ///< somebody outside, by `redline trigger` or SIGUSR2: a capture
 };
 
-/// Of the recorder's mutex: who has one, has it locked. What takes one only works under the lock.
+/// Locks the recorder's mutex. A function that takes one must be called under that lock.
 using RecorderLock = std::lock_guard<std::mutex>;
 
 class Recorder {
@@ -52,33 +64,33 @@ class Recorder {
   [[nodiscard]] Result stop(Owner owner = Owner::kProgram);
   [[nodiscard]] Result discard(Owner owner = Owner::kProgram);
   [[nodiscard]] Result save(const std::string& path, Owner owner = Owner::kProgram);
-  /// Gives the path.
+  /// Returns the trace's path.
   [[nodiscard]] tl::expected<std::string, std::string> save_in(const std::string& directory,
                                                                Owner owner = Owner::kProgram);
-  /// Why the window is recorded, into its trace.
+  /// Writes into the window's trace why it was recorded.
   void set_reason(const std::string& reason, Owner owner);
   [[nodiscard]] Result add_metadata(const std::string& key, const std::string& json);
   [[nodiscard]] Window::Counts counts();
-  /// Between the begin of warm-up and the end of a window; without effect outside.
+  /// While paused, records are thrown away. Without effect unless prepared or recording.
   void set_paused(bool paused);
   void add_source(Source* source);
-  /// Before CUDA ends in this process: what CUPTI holds is taken from it.
+  /// Takes over all that CUPTI holds. To be called before CUDA ends in this process.
   void flush_gpu() noexcept;
   void add_source_entry(const std::string& key, const std::string& json);
-  /// A trace of the flight recorder's last seconds, into `directory` or else the window's: its
-  /// path.
+  /// Writes the flight recorder's last seconds to a trace in `directory` (default: the window's)
+  /// and returns its path.
   [[nodiscard]] tl::expected<std::string, std::string> write_ring(
       const std::string& reason, const std::string& directory = "");
-  /// The same for a slow step that nobody has written yet, if there is one.
+  /// Does the same for the last slow step, if its trace is not written yet.
   void write_slow_step();
   [[nodiscard]] bool has_ring();
-  /// The process ends: a window with a directory is completed there, any other given up. A flight
-  /// recorder writes only for a `reason`, such as a crash.
+  /// The process ends: completes a window that has a directory, and discards any other. A flight
+  /// recorder writes its trace only if there is a `reason`, such as a crash.
   void finish(const std::string& reason = "");
 
   [[nodiscard]] Capture& capture() { return capture_; }
   [[nodiscard]] JobSteps& steps() { return steps_; }
-  /// Not in a forked child, nor once the process ends.
+  /// An error in a forked child, and once the process ends.
   [[nodiscard]] Result check_alive() const;
   [[nodiscard]] bool is_alive() const { return !is_child_ && !is_over_; }
 
@@ -88,13 +100,13 @@ class Recorder {
   [[nodiscard]] TextId intern_as(uint64_t key, std::string_view json);
   [[nodiscard]] TextId known(uint64_t key);
   void submit(const Record& record);
-  /// `record` lacks its end.
+  /// `record` has no end yet.
   [[nodiscard]] OpenSlice* begin_slice(const Record& record);
   [[nodiscard]] BegunSlice begin_slice(OpenSlice::Fields fields, std::string_view name);
   void end_slice(OpenSlice* slice, const Record& record);
   void drop_slice(OpenSlice* slice);
   [[nodiscard]] uint64_t current_operator();
-  /// From a source's own thread, which may wait.
+  /// For a source's own thread: waits for the writer thread where submit() would drop the record.
   void deliver(const Record& record);
   [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
 
@@ -103,13 +115,13 @@ class Recorder {
 
   struct Session {
     State state = State::kIdle;
-    bool saved = false;  ///< the stopped window, at least once
+    bool saved = false;  ///< the stopped window was saved at least once
     Options options;
     std::string reason;
     ClockPair clock_at_begin;
     std::vector<trace::Entry> new_metadata;  ///< added since the window's header was written
     std::unique_ptr<Window> window;
-    std::unique_ptr<FlightRecorder> flight;  ///< in its place, where options.ring_seconds > 0
+    std::unique_ptr<FlightRecorder> flight;  ///< instead of `window` if options.ring_seconds > 0
 
     [[nodiscard]] bool is_live() const {
       return state == State::kPrepared || state == State::kRecording;
@@ -117,7 +129,7 @@ class Recorder {
   };
 
   Recorder();
-  /// The only way to a session, so that whoever has one is under the lock.
+  /// The only way to get a session, so that it is used under the lock only.
   [[nodiscard]] Session& session(const RecorderLock&, Owner owner) {
     return sessions_[static_cast<size_t>(owner)];
   }
@@ -141,17 +153,17 @@ class Recorder {
   void disable_sources(const RecorderLock&);
   [[nodiscard]] bool lock_unless_gpus_hang();
 
-  /// Records are wanted: prepared or recording.
+  /// Sources submit records: a session is prepared or recording.
   alignas(64) std::atomic<bool> recording_ = false;
-  std::atomic<bool> is_stopped_ = false;  ///< what is open stays to be seen by the writer thread
+  std::atomic<bool> is_stopped_ = false;  ///< open slices are kept for the writer thread to see
   std::atomic<bool> is_child_ = false;
   std::atomic<bool> is_over_ = false;     ///< the process ends
-  std::atomic<bool> is_drained_ = false;  ///< by a writer thread, so that memory becomes free
+  std::atomic<bool> is_drained_ = false;  ///< a writer thread drains the logs, so memory gets free
   TextTable texts_;
   ChunkPool pool_;
   ThreadRegistry threads_{pool_};
 
-  // Sources add entries from within enable() and disable(), so under a lock of their own.
+  // Sources add entries within enable() and disable(), where mutex_ is locked already.
   std::mutex source_entries_mutex_;
   std::vector<trace::Entry> source_entries_;
 
@@ -171,5 +183,11 @@ class Recorder {
 [[nodiscard]] std::string default_trace_name();
 
 [[nodiscard]] Result make_directory(const std::string& directory);
+
+/// True where the process has libtorch_cpu.so loaded.
+[[nodiscard]] bool has_torch();
+/// Loads the LibTorch adapter, libredline_torch.so, from the folder of libredline.so. Loading is
+/// enough: the adapter adds its sources to the recorder by itself.
+[[nodiscard]] Result attach_torch();
 
 }  // namespace redline::profiler

@@ -33,4 +33,8 @@ class CallRedirect {
   std::vector<Slot> slots_;
 };
 
+/// Allocations and releases of tensors, on every thread and device, as a source of the recorder.
+/// LibTorch's allocators report them by calls that are redirected. May be called again.
+void attach_torch_memory();
+
 }  // namespace redline::profiler

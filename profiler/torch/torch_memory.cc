@@ -1,7 +1,5 @@
 // LibTorch's allocators report to the profiler state of the calling thread, of which there is one,
 // for torch.profiler. So the reports are taken on their way and passed on.
-#include "profiler/torch/torch_sources.h"
-
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 

@@ -6,17 +6,19 @@
 
 #include <ATen/record_function.h>
 #include <dlfcn.h>
+#include <torch/version.h>
 
 #include <atomic>
 #include <memory>
 #include <new>
 #include <unordered_set>
+#include <utility>
 
 #include "profiler/log/per_thread.h"
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
+#include "profiler/torch/call_redirect.h"
 #include "profiler/torch/operator_args.h"
-#include "profiler/torch/torch_sources.h"
 
 namespace redline::profiler {
 namespace {
@@ -231,6 +233,15 @@ const std::unordered_set<at::RecordScope> kScopes = {
 /// What is left without operators.
 const std::unordered_set<at::RecordScope> kAnnotationScopes = {at::RecordScope::USER_SCOPE};
 
+/// Puts "torch" into the trace of the window that is prepared now: the settings of a program
+/// without Python, whose switches and thread counts may still change before main(). For Python,
+/// python/redline/_torch_settings.py tells them.
+void add_torch_settings() {
+  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr) return;
+  add_entry("torch_version", "\"" TORCH_VERSION "\"");
+  add_entry("torch", "{\"version\": \"" TORCH_VERSION "\"}");
+}
+
 class TorchOperators final : public Source {
  public:
   void enable(const RecorderOptions& options) noexcept override {
@@ -265,14 +276,37 @@ class TorchOperators final : public Source {
   at::CallbackHandle handle_ = at::INVALID_CALLBACK_HANDLE;
 };
 
+std::unique_ptr<at::ObserverContext> on_user_scope(const at::RecordFunction& function) noexcept {
+  see_marker(function.name());
+  return nullptr;
+}
+
+/// User scopes (record_function, RECORD_USER_SCOPE) as step markers, also outside windows.
+class TorchMarkers final : public MarkerSource {
+ public:
+  void watch_markers() noexcept override {
+    if (std::exchange(is_watching_, true)) return;
+    try {
+      at::addGlobalCallback(
+          at::RecordFunctionCallback(on_user_scope).scopes({at::RecordScope::USER_SCOPE}));
+    } catch (...) {
+      // Other kinds of markers work all the same.
+    }
+  }
+
+ private:
+  bool is_watching_ = false;
+};
+
 }  // namespace
 }  // namespace redline::profiler
 
 int redline_torch_attach(void) {
-  static redline::profiler::TorchOperators source;
-  redline::profiler::add_source(&source);
+  static redline::profiler::TorchOperators operators;
+  redline::profiler::add_source(&operators);
   redline::profiler::attach_torch_memory();
-  redline::profiler::attach_torch_markers();
+  static redline::profiler::TorchMarkers markers;
+  redline::profiler::add_marker_source(&markers);
   return 0;
 }
 

@@ -1,8 +1,16 @@
-// One recorded window, from warm-up to a trace on disk, and the writer thread that makes it.
+// One recorded window, from warm-up to the trace on disk, and the writer thread that makes it.
 //
-// The thread is never woken by full chunks, which would cost training threads a system call each.
-// It looks every 20 ms whether the memory fills, and works at that or after 250 ms: a short window
-// is formatted after its last step, not during it.
+//   begin_warmup()   the thread starts; it empties the logs and throws the records away
+//   begin()          records that begin from now on are written
+//   end()            the thread writes what is left and ends, while training goes on
+//   save()           waits for the thread, then completes the file; as often as wanted
+//
+// Records are formatted and compressed into a spooled file while the window lasts, since a long
+// window does not fit into memory.
+//
+// The writer thread must disturb training as little as possible. So full chunks do not wake it,
+// which would cost the training thread a system call each; it looks every 20 ms how full the memory
+// is, and drains the logs if a quarter is in use or 50 ms have passed.
 #pragma once
 
 #include <atomic>
@@ -28,24 +36,23 @@ class Window {
  public:
   Window(ThreadRegistry& threads, ChunkPool& pool, TextTable& texts)
       : threads_(threads), pool_(pool), texts_(texts) {}
-  /// Gives up what was not ended.
+  /// Discards a window that was not ended.
   ~Window() { discard(); }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// Starts the writer thread: records are taken from the logs and thrown away. False where the
-  /// system has no thread left.
+  /// Starts the writer thread. False if the system cannot start one.
   [[nodiscard]] bool begin_warmup();
   /// From now on records that begin at options.begin_ns or later are written.
   void begin(AssemblerOptions options);
-  /// The thread writes what is left, `entries` last, and ends; training goes on meanwhile.
+  /// The thread writes what is left, `entries` last, and ends; this call does not wait for it.
   void end(int64_t end_ns, std::vector<trace::Entry> entries);
-  /// Ends the thread; the spooled file is removed.
+  /// Ends the thread and removes the spooled file.
   void discard();
 
   /// After end(), as often as wanted. The calling thread must block signals (quiet_thread.h).
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
-  /// After end(): until the thread has ended.
+  /// After end(): returns when the thread has ended.
   void wait();
 
   struct Counts {
@@ -80,10 +87,10 @@ class Window {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool closing_ = false;  // under mutex_
-  bool keep_ = false;     // under mutex_
+  bool keep_ = false;     // under mutex_: write what is left, do not throw it away
   std::atomic<int64_t> begin_ns_ = kNotBegun;
-  AssemblerOptions options_;  // written before begin_ns_, read after it
-  int64_t end_ns_ = 0;        // before closing_
+  AssemblerOptions options_;  // the caller writes it before it stores begin_ns_
+  int64_t end_ns_ = 0;        // the caller writes it before it sets closing_
   std::vector<trace::Entry> entries_;
 
   std::atomic<uint64_t> recorded_ = 0;
@@ -91,7 +98,7 @@ class Window {
   std::atomic<uint64_t> bytes_ = 0;
   std::atomic<uint64_t> thread_count_ = 0;
 
-  // The writer thread's own; everyone's after it ended.
+  // For the writer thread only, until it has ended; then for the caller of save() and discard().
   std::optional<Assembler> assembler_;
   std::string error_;
   uint64_t on_disk_ = 0;  ///< events

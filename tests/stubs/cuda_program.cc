@@ -1,8 +1,7 @@
 // A program that uses CUDA and knows nothing of Redline, for tests on machines without a GPU: three
 // launches right before its end.
-#include "tests/stubs/stub_cuda.h"
-#include "tests/stubs/stub_cupti.h"
 #include "tests/stubs/stub_launch.h"
+#include "tests/stubs/stubs.h"
 
 extern "C" int cuInit(unsigned int flags);
 

@@ -1,19 +1,16 @@
 // libcuda.so.1 of the same machine as stub_nvml.cc's. REDLINE_STUB_CUDA_STATUS and
 // REDLINE_STUB_VISIBLE change what cuInit and cuDeviceGetCount say, _ACTIVE whether the process
 // uses them, _HANGS whether their work ends; add_device() makes other GPUs.
-#include "tests/stubs/stub_cuda.h"
-
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <vector>
 
 #include "machine/doctor/nvidia.h"
-#include "tests/stubs/stub_number.h"
+#include "tests/stubs/stubs.h"
 
 int cuInit(unsigned int) {
   const int status =

@@ -1,6 +1,6 @@
 // libcupti.so.13 for tests on machines without a GPU: the callbacks and buffers are real, the
 // records are what the test emits, each as long as the version in use makes it.
-#include "tests/stubs/stub_cupti.h"
+#include "tests/stubs/stubs.h"
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "tests/stubs/stub_cupti.h"
+#include "tests/stubs/stubs.h"
 
 namespace redline::stub {
 

@@ -15,7 +15,7 @@
 #include <cstdlib>
 
 #include "machine/nvml/nvml_abi.h"
-#include "tests/stubs/stub_number.h"
+#include "tests/stubs/stubs.h"
 
 using namespace redline::nvml;
 using redline::stub::number;

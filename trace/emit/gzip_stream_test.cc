@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "tests/gzip.h"
+#include "tests/trace_text.h"
 
 namespace redline::trace {
 namespace {

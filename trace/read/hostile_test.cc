@@ -9,7 +9,6 @@
 #include <fstream>
 #include <map>
 
-#include "tests/gzip.h"
 #include "tests/parsed_trace.h"
 #include "trace/read/reader.h"
 #include "trace/read/text_cursor.h"

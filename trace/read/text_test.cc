@@ -9,7 +9,6 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/gzip.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "trace/read/text_cursor.h"

@@ -6,32 +6,33 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/tuner_values.h"
 #include "tuner/search/strategy.h"
 
 namespace redline::tuner {
 namespace {
 
-using redline::testing::kGpuMachine;
-using redline::testing::names_of;
 using ::testing::ElementsAre;
+
+constexpr Machine kGpuMachine{.gpu = true, .cores = 4};
+
+auto named(const char* name) { return ::testing::Field(&Knob::name, name); }
 
 TEST(AdvisedKnobs, ComeFirstInTheOrderOfTheAdvice) {
   Space space =
       *make_space({"batch_size=8..64", "amp=off,bf16", "num_workers=0..4"}, {"t"}, kGpuMachine);
   put_advised_first(space, {"num_workers=0..16", "tf32=off,on", "amp=off,fp16"}, false,
                     kGpuMachine);
-  EXPECT_THAT(names_of(space), ElementsAre("num_workers", "amp", "batch_size"));
+  EXPECT_THAT(space.knobs, ElementsAre(named("num_workers"), named("amp"), named("batch_size")));
   EXPECT_EQ(space.find("num_workers")->text(), "0..4") << "the user's own range";
 }
 
 TEST(AdvisedKnobs, AreAddedWhereTheUserNamedNone) {
   Space space = *make_space({"batch_size=8..64"}, {"t"}, kGpuMachine);
   put_advised_first(space, {"tf32=off,on"}, true, kGpuMachine);
-  EXPECT_THAT(names_of(space), ElementsAre("tf32", "batch_size"));
+  EXPECT_THAT(space.knobs, ElementsAre(named("tf32"), named("batch_size")));
   Space cpu = *make_space({"batch_size=8..64"}, {"t"}, {});
   put_advised_first(cpu, {"tf32=off,on"}, true, {});
-  EXPECT_THAT(names_of(cpu), ElementsAre("batch_size"));
+  EXPECT_THAT(cpu.knobs, ElementsAre(named("batch_size")));
 }
 
 TEST(AdvisedKnobs, StagedScreensThemFirst) {

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/tuner_values.h"
-
 namespace redline::tuner {
 namespace {
 
-using redline::testing::kGiB;
+constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 class FrontierOf : public ::testing::Test {
  protected:

@@ -4,13 +4,12 @@
 
 #include <cmath>
 
-#include "tests/tuner_values.h"
 #include "tuner/trial/host_memory.h"
 
 namespace redline::tuner {
 namespace {
 
-using redline::testing::kMiB;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 class HostPrediction : public ::testing::Test {
  protected:

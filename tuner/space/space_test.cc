@@ -3,16 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/tuner_values.h"
-
 namespace redline::tuner {
 namespace {
 
-using redline::testing::kCpuMachine;
-using redline::testing::kGpuMachine;
-using redline::testing::names_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+constexpr Machine kCpuMachine{.gpu = false, .cores = 4};
+constexpr Machine kGpuMachine{.gpu = true, .cores = 4};
+
+std::vector<std::string> names_of(const Space& space) {
+  std::vector<std::string> names;
+  for (const Knob& knob : space.knobs) names.push_back(knob.name);
+  return names;
+}
 
 TEST(Space, LeavesOutWhatCannotMatterAndSaysSo) {
   const std::vector<std::string> knobs = {"batch_size=8..64", "amp=off,bf16,fp16",

@@ -5,12 +5,10 @@
 
 #include <memory>
 
-#include "tests/tuner_values.h"
-
 namespace redline::tuner {
 namespace {
 
-using redline::testing::kMiB;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 TEST(MemoryWatch, ReadsTheStatusFile) {
   const MemorySizes sizes = parse_memory_sizes(

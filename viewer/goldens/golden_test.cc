@@ -1,11 +1,22 @@
 // The window's parts as they look, against pictures of them that somebody has looked at.
+//
+// Pictures are compared pixel by pixel: a test that allows for a share of differing pixels would
+// not see a word that changed. That works because everything that is drawn is fixed (font, scale,
+// theme, platform), so a picture does not depend on the machine.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <QDir>
 #include <QFontDatabase>
 #include <QFontInfo>
+#include <QImage>
 #include <QProcessEnvironment>
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
 
-#include "viewer/goldens/picture.h"
 #include "viewer/goldens/training_run.h"
 #include "viewer/models/test_study.h"
 #include "viewer/widgets/panes.h"
@@ -28,6 +39,103 @@ LoadedSession slow_and_fast_run() {
   std::vector runs{TrainingRun(0, kSlowGemmUs, kSlowGemmUs).read(),
                    TrainingRun(0, kGemmUs, kGemmUs).read()};
   return {std::make_shared<const Session>(std::move(runs), 1), 0.01};
+}
+
+constexpr int kRounding = 2;
+
+bool differ(QRgb one, QRgb other) {
+  return std::max({std::abs(qRed(one) - qRed(other)), std::abs(qGreen(one) - qGreen(other)),
+                   std::abs(qBlue(one) - qBlue(other))}) > kRounding;
+}
+
+QRgb pale(QRgb colour) {
+  const auto channel = [](int value) { return 255 - (255 - value) / 4; };
+  return qRgb(channel(qRed(colour)), channel(qGreen(colour)), channel(qBlue(colour)));
+}
+
+// Few colours take a palette, which is smaller and loses nothing.
+QImage with_palette(const QImage& image) {
+  constexpr size_t kMostColours = 256;
+  std::set<QRgb> colours;
+  for (int y = 0; y < image.height() && colours.size() <= kMostColours; ++y) {
+    for (int x = 0; x < image.width(); ++x) colours.insert(image.pixel(x, y));
+  }
+  if (colours.size() > kMostColours) return image;
+  return image.convertToFormat(QImage::Format_Indexed8, {colours.begin(), colours.end()});
+}
+
+bool save(const QImage& image, const std::string& path) {
+  constexpr int kSmallest = 0;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  return image.save(QString::fromStdString(path), "PNG", kSmallest);
+}
+
+struct Difference {
+  int pixels = 0;
+  QImage shown;  ///< the picture, pale, and in red what differs
+};
+
+/// Counts the pixels of which a channel differs by more than two levels. Every x86 instruction set
+/// blends alike; other processors may round otherwise, and text on a slice is blended twice.
+Difference difference_of(const QImage& picture, const QImage& golden) {
+  Difference difference{0, QImage(picture.size(), QImage::Format_RGB32)};
+  for (int y = 0; y < picture.height(); ++y) {
+    for (int x = 0; x < picture.width(); ++x) {
+      const bool differs =
+          !golden.rect().contains(x, y) || differ(picture.pixel(x, y), golden.pixel(x, y));
+      difference.pixels += differs ? 1 : 0;
+      difference.shown.setPixel(x, y, differs ? qRgb(255, 0, 0) : pale(picture.pixel(x, y)));
+    }
+  }
+  return difference;
+}
+
+/// A sentence where the picture is not as its golden. It is then in the build's folder `goldens`,
+/// so that it can be looked at, and copied to become the golden.
+std::optional<std::string> check_picture(const QImage& picture, const std::string& name) {
+  const std::string kept = fmt::format("{}/viewer/goldens/{}.png", REDLINE_SOURCE_DIR, name);
+  const auto built = std::filesystem::path(REDLINE_BIN_DIR).parent_path() / "goldens";
+  const std::string now = built / (name + ".png");
+  const std::string shown = built / "differences" / (name + ".png");
+  const QImage golden(QString::fromStdString(kept));
+  const Difference difference = difference_of(picture, golden);
+  if (golden.size() == picture.size() && difference.pixels == 0) {
+    std::filesystem::remove(now);  // of an earlier run: else it would be taken for news
+    std::filesystem::remove(shown);
+    return std::nullopt;
+  }
+  const QImage opaque = picture.convertToFormat(QImage::Format_RGB32);
+  if (!save(with_palette(opaque), now)) return fmt::format("{}: cannot be written", now);
+  if (!save(difference.shown, shown)) return fmt::format("{}: cannot be written", shown);
+  return fmt::format(
+      "{} pixels of {} x {} differ\n  kept        {} ({} x {})\n  now         {}\n"
+      "  difference  {}\nIf it is as it should be: cp {} {}",
+      difference.pixels, picture.width(), picture.height(), kept, golden.width(), golden.height(),
+      now, shown, now, kept);
+}
+
+QImage grey(int width, int height) {
+  QImage image(width, height, QImage::Format_RGB32);
+  image.fill(qRgb(100, 100, 100));
+  return image;
+}
+
+TEST(Picture, ADifferenceIsMoreThanRounding) {
+  const QImage golden = grey(8, 4);
+  QImage picture = golden;
+  EXPECT_EQ(difference_of(picture, golden).pixels, 0);
+  picture.setPixel(5, 2, qRgb(102, 98, 100));
+  EXPECT_EQ(difference_of(picture, golden).pixels, 0);
+  picture.setPixel(6, 3, qRgb(100, 100, 103));
+  const Difference one = difference_of(picture, golden);
+  EXPECT_EQ(one.pixels, 1);
+  EXPECT_EQ(one.shown.pixel(6, 3), qRgb(255, 0, 0));
+  EXPECT_NE(one.shown.pixel(5, 2), qRgb(255, 0, 0));
+}
+
+TEST(Picture, WhatTheGoldenLacksDiffers) {
+  EXPECT_EQ(difference_of(grey(8, 4), grey(8, 3)).pixels, 8);
+  EXPECT_EQ(difference_of(grey(8, 4), QImage()).pixels, 32);
 }
 
 class Golden : public ::testing::Test {

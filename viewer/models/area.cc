@@ -40,7 +40,7 @@ class Children {
     while (next_ < columns_.size() && columns_.end_ns[next_] <= begin_ns) ++next_;
     int64_t sum = 0;
     for (size_t i = next_; i < columns_.size() && columns_.begin_ns[i] < end_ns; ++i) {
-      sum = saturating_add(sum, saturating_sub(std::min(columns_.end_ns[i], end_ns),
+      sum = saturating_sum(sum, saturating_sub(std::min(columns_.end_ns[i], end_ns),
                                                std::max(columns_.begin_ns[i], begin_ns)));
     }
     return sum;
@@ -61,8 +61,8 @@ class Summer {
     const SessionTrace& source = session_.traces()[hit.trace];
     const Lane& lane = source.trace->lanes()[hit.lane.value];
     const LaneColumns columns = source.lane_columns(lane);
-    const int64_t begin = saturating_add(area_.range.begin_ns, source.origin_ns);
-    const int64_t end = saturating_add(area_.range.end_ns, source.origin_ns);
+    const int64_t begin = saturating_sum(area_.range.begin_ns, source.origin_ns);
+    const int64_t end = saturating_sum(area_.range.end_ns, source.origin_ns);
     Children children(source, hit.lane);
     const auto first = std::upper_bound(columns.end_ns.begin(), columns.end_ns.end(), begin);
     for (auto i = static_cast<size_t>(first - columns.end_ns.begin());
@@ -74,10 +74,10 @@ class Summer {
       const int64_t duration = saturating_sub(slice_end, slice_begin);
       Sums& sums = sums_of(ref);
       sums.durations_ns.push_back(duration);
-      sums.inside_ns = saturating_add(
+      sums.inside_ns = saturating_sum(
           sums.inside_ns, saturating_sub(std::min(slice_end, end), std::max(slice_begin, begin)));
       sums.self_ns =
-          saturating_add(sums.self_ns, duration - children.covered_ns(slice_begin, slice_end));
+          saturating_sum(sums.self_ns, duration - children.covered_ns(slice_begin, slice_end));
       if (duration > sums.longest_ns) {
         sums.longest_ns = duration;
         sums.longest = ref;

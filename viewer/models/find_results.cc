@@ -34,7 +34,7 @@ std::vector<HistogramBin> make_histogram(const std::vector<int64_t>& durations,
   for (const int64_t duration : durations) {
     HistogramBin& bin = bins[bin_of(bins, duration)];
     ++bin.count;
-    bin.total_ns = saturating_add(bin.total_ns, duration);
+    bin.total_ns = saturating_sum(bin.total_ns, duration);
   }
   return bins;
 }

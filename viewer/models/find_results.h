@@ -36,7 +36,7 @@ struct Quantiles {
     return *place;
   };
   result.count = static_cast<int64_t>(values.size());
-  for (const int64_t value : values) result.sum = saturating_add(result.sum, value);
+  for (const int64_t value : values) result.sum = saturating_sum(result.sum, value);
   result.p50 = at(50);
   result.p99 = at(99);
   const auto [min, max] = std::minmax_element(values.begin(), values.end());

@@ -241,7 +241,7 @@ uint32_t slice_at(const LaneColumns& lane, int64_t time_ns, int64_t tolerance_ns
   const auto after = std::upper_bound(lane.end_ns.begin(), lane.end_ns.end(), time_ns);
   const size_t next = static_cast<size_t>(after - lane.end_ns.begin());
   if (next < lane.size() && lane.begin_ns[next] <= time_ns) return static_cast<uint32_t>(next);
-  int64_t best = saturating_add(tolerance_ns, 1);
+  int64_t best = saturating_sum(tolerance_ns, 1);
   uint32_t found = LanePyramid::kNoSlice;
   if (next < lane.size()) {
     if (const int64_t gap = saturating_sub(lane.begin_ns[next], time_ns); gap < best) {

@@ -38,12 +38,12 @@ std::vector<Row> merged(const trace::Report& report, const Get& rows_of) {
       }
       Row& sum = sums[found->second];
       sum.count += row.count;
-      sum.total_ns = saturating_add(sum.total_ns, row.total_ns);
+      sum.total_ns = saturating_sum(sum.total_ns, row.total_ns);
       if constexpr (requires { sum.max_ns; }) {
         sum.max_ns = std::max(sum.max_ns, row.max_ns);
       } else {
-        sum.self_ns = saturating_add(sum.self_ns, row.self_ns);
-        sum.device_self_ns = saturating_add(sum.device_self_ns, row.device_self_ns);
+        sum.self_ns = saturating_sum(sum.self_ns, row.self_ns);
+        sum.device_self_ns = saturating_sum(sum.device_self_ns, row.device_self_ns);
       }
     }
   }
@@ -103,7 +103,7 @@ Table kernel_rows(const trace::Report& report) {
   const auto rows = merged<trace::KernelRow>(
       report, [](const Analysis& analysis) -> const auto& { return analysis.kernels; });
   int64_t whole = 0;
-  for (const auto& row : rows) whole = saturating_add(whole, row.total_ns);
+  for (const auto& row : rows) whole = saturating_sum(whole, row.total_ns);
   for (const trace::KernelRow& row : rows) {
     table.rows.push_back({{row.name, row.count, row.total_ns, mean(row.total_ns, row.count),
                            row.max_ns, share_of(row.total_ns, whole),
@@ -127,7 +127,7 @@ Table operator_rows(const trace::Report& report) {
   const auto rows = merged<trace::OperatorRow>(
       report, [](const Analysis& analysis) -> const auto& { return analysis.operators; });
   int64_t whole = 0;
-  for (const auto& row : rows) whole = saturating_add(whole, row.self_ns);
+  for (const auto& row : rows) whole = saturating_sum(whole, row.self_ns);
   for (const trace::OperatorRow& row : rows) {
     table.rows.push_back({{row.name, row.count, row.self_ns, row.total_ns,
                            row.device_self_ns > 0 ? TableValue(row.device_self_ns) : TableValue(),

@@ -250,8 +250,8 @@ struct Longest {
     const trace::StringId id = item.trace->find_string(name);
     if (!id) return;
     const trace::Slices& slices = item.trace->slices();
-    const int64_t from = saturating_add(range.begin_ns, item.origin_ns);
-    const int64_t to = saturating_add(range.end_ns, item.origin_ns);
+    const int64_t from = saturating_sum(range.begin_ns, item.origin_ns);
+    const int64_t to = saturating_sum(range.end_ns, item.origin_ns);
     for (uint32_t i = 0; i < item.trace->slice_count(); ++i) {
       if (cancel && i % kBetweenLooks == 0 && cancel->load()) return;
       if (slices.name[i] != id || slices.begin_ns[i] < from || slices.begin_ns[i] > to) continue;

@@ -131,8 +131,8 @@ uint64_t count_issues(const std::vector<SessionTrace>& traces, bool lost) {
 size_t count_legible(const Session& session, TimeRange range, int64_t wide_ns) {
   size_t count = 0;
   for (const SessionTrace& item : session.traces()) {
-    const int64_t begin = saturating_add(range.begin_ns, item.origin_ns);
-    const int64_t end = saturating_add(range.end_ns, item.origin_ns);
+    const int64_t begin = saturating_sum(range.begin_ns, item.origin_ns);
+    const int64_t end = saturating_sum(range.end_ns, item.origin_ns);
     for (const trace::Lane& lane : item.trace->lanes()) {
       const LaneColumns columns = item.lane_columns(lane);
       const auto first = std::upper_bound(columns.end_ns.begin(), columns.end_ns.end(), begin);
@@ -185,7 +185,7 @@ Session Session::shifted(const std::vector<int64_t>& shift_ns) const {
   for (size_t t = 0; t < traces_.size(); ++t) {
     SessionTrace& item = result.traces_[t];
     const auto move = [by = shift_ns[t]](int64_t& time_ns) {
-      time_ns = saturating_add(time_ns, by);
+      time_ns = saturating_sum(time_ns, by);
     };
     item.origin_ns = saturating_sub(item.origin_ns, shift_ns[t]);
     for (Step& step : item.steps) {

@@ -49,7 +49,7 @@ struct SessionTrace {
   [[nodiscard]] LaneColumns lane_columns(const trace::Lane& lane) const;
   /// The axis in this trace's own unix time.
   [[nodiscard]] TimeAxis local(TimeAxis axis) const {
-    axis.begin_ns = saturating_add(axis.begin_ns, origin_ns);
+    axis.begin_ns = saturating_sum(axis.begin_ns, origin_ns);
     return axis;
   }
 };

@@ -29,25 +29,25 @@ double TimeAxis::x_of(int64_t time_ns) const {
 }
 
 int64_t TimeAxis::time_at(double x) const {
-  return saturating_add(begin_ns, to_ns(std::floor(x * ns_per_pixel())));
+  return saturating_sum(begin_ns, to_ns(std::floor(x * ns_per_pixel())));
 }
 
 TimeAxis TimeAxis::zoomed(double factor, double anchor_x) const {
   int64_t span = to_ns(static_cast<double>(span_ns) * factor);
   // At a few nanoseconds rounding would swallow the step, and the user would be stuck.
-  if (factor > 1) span = std::max(span, saturating_add(span_ns, 1));
+  if (factor > 1) span = std::max(span, saturating_sum(span_ns, 1));
   if (factor < 1) span = std::min(span, span_ns - 1);
   TimeAxis result = *this;
   result.span_ns = std::clamp(span, kMinSpanNs, kMaxSpanNs);
   const double share = anchor_x / width;
   const double shift = static_cast<double>(span_ns - result.span_ns) * share;
-  result.begin_ns = saturating_add(begin_ns, to_ns(shift));
+  result.begin_ns = saturating_sum(begin_ns, to_ns(shift));
   return result;
 }
 
 TimeAxis TimeAxis::panned(double pixels) const {
   TimeAxis result = *this;
-  result.begin_ns = saturating_add(begin_ns, to_ns(pixels * ns_per_pixel()));
+  result.begin_ns = saturating_sum(begin_ns, to_ns(pixels * ns_per_pixel()));
   return result;
 }
 
@@ -61,7 +61,7 @@ TimeAxis TimeAxis::showing(TimeRange range) const {
 TimeAxis TimeAxis::kept_near(TimeRange bounds) const {
   TimeAxis result = *this;
   const int64_t half = span_ns / 2;
-  const int64_t middle = std::clamp(saturating_add(begin_ns, half), bounds.begin_ns,
+  const int64_t middle = std::clamp(saturating_sum(begin_ns, half), bounds.begin_ns,
                                     std::max(bounds.begin_ns, bounds.end_ns));
   result.begin_ns = saturating_sub(middle, half);
   return result;
@@ -120,9 +120,9 @@ std::vector<Tick> ruler_ticks(const TimeAxis& axis, int64_t zero_ns, int label_p
   std::vector<Tick> ticks;
   if (saturating_sub(first, INT64_MIN) < step) return ticks;
   for (int64_t offset = floor_to(first, step); offset <= last;
-       offset = saturating_add(offset, small)) {
+       offset = saturating_sum(offset, small)) {
     const bool labelled = offset % step == 0;
-    ticks.push_back({saturating_add(zero_ns, offset),
+    ticks.push_back({saturating_sum(zero_ns, offset),
                      labelled ? tick_label(offset, step, largest) : std::string()});
     if (offset == INT64_MAX) break;
   }

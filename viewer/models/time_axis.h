@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
+
 namespace redline::viewer {
 
 struct TimeRange {
@@ -22,16 +24,12 @@ struct TimeRange {
   bool operator==(const TimeRange&) const = default;
 };
 
-/// a - b and a + b that stop at the limits of int64: traces with hostile times must not overflow.
+/// a - b, stopping at the limits of int64 as saturating_sum() does: traces with hostile times must
+/// not overflow.
 [[nodiscard]] inline int64_t saturating_sub(int64_t a, int64_t b) {
   int64_t result = 0;
   if (!__builtin_sub_overflow(a, b, &result)) return result;
   return b < 0 ? INT64_MAX : INT64_MIN;
-}
-[[nodiscard]] inline int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t result = 0;
-  if (!__builtin_add_overflow(a, b, &result)) return result;
-  return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
 struct TimeAxis {
@@ -42,7 +40,7 @@ struct TimeAxis {
   int64_t span_ns = 1'000'000;
   int width = 1;  ///< pixels
 
-  [[nodiscard]] int64_t end_ns() const { return saturating_add(begin_ns, span_ns); }
+  [[nodiscard]] int64_t end_ns() const { return saturating_sum(begin_ns, span_ns); }
   [[nodiscard]] TimeRange range() const { return {begin_ns, end_ns()}; }
   [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(span_ns) / width; }
 

@@ -57,9 +57,9 @@ std::optional<int64_t> origin_of(const Session& session) {
 }
 
 SavedView moved(SavedView view, int64_t by_ns) {
-  view.range = {saturating_add(view.range.begin_ns, by_ns),
-                saturating_add(view.range.end_ns, by_ns)};
-  for (Mark& mark : view.marks) mark.time_ns = saturating_add(mark.time_ns, by_ns);
+  view.range = {saturating_sum(view.range.begin_ns, by_ns),
+                saturating_sum(view.range.end_ns, by_ns)};
+  for (Mark& mark : view.marks) mark.time_ns = saturating_sum(mark.time_ns, by_ns);
   return view;
 }
 

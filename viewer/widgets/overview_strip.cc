@@ -123,7 +123,7 @@ void OverviewStrip::mouseReleaseEvent(QMouseEvent* event) {
   if (!moving_window_ && std::abs(event->position().x() - *drag_from_) < 3) {
     const int64_t half = state_.axis().span_ns / 2;
     const int64_t begin = saturating_sub(whole().time_at(event->position().x()), half);
-    state_.set_range({begin, saturating_add(begin, state_.axis().span_ns)});
+    state_.set_range({begin, saturating_sum(begin, state_.axis().span_ns)});
   }
   drag_from_.reset();
 }

@@ -14,7 +14,7 @@ namespace {
 
 // Reports give unix times: a time years after the recording can only be one.
 int64_t session_time(const Session& session, int64_t at_ns) {
-  const int64_t far_after = saturating_add(session.range().end_ns, TimeAxis::kMaxSpanNs);
+  const int64_t far_after = saturating_sum(session.range().end_ns, TimeAxis::kMaxSpanNs);
   if (session.traces().empty() || at_ns <= far_after) return at_ns;
   return saturating_sub(at_ns, session.traces().front().origin_ns);
 }
@@ -40,7 +40,7 @@ std::optional<std::string> apply_view(MainWindow& window, const View& view) {
     const int64_t begin =
         view.at_ns ? session_time(state.session(), *view.at_ns) : state.axis().begin_ns;
     const int64_t span = view.span_ns.value_or(state.axis().span_ns);
-    state.set_range({begin, saturating_add(begin, span)});
+    state.set_range({begin, saturating_sum(begin, span)});
   }
   return std::nullopt;
 }

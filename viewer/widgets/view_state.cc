@@ -106,7 +106,7 @@ void ViewState::pan(double pixels) { set_axis(axis_.panned(pixels)); }
 void ViewState::fit() {
   const TimeRange all = session_->range();
   const int64_t margin = all.span_ns() / 100;
-  set_range({saturating_sub(all.begin_ns, margin), saturating_add(all.end_ns, margin)});
+  set_range({saturating_sub(all.begin_ns, margin), saturating_sum(all.end_ns, margin)});
 }
 
 void ViewState::fit_selection() {
@@ -114,7 +114,7 @@ void ViewState::fit_selection() {
   const TimeRange range = session_->range_of(selection_);
   const int64_t margin = std::max<int64_t>(range.span_ns() / 8, 1);
   const TimeRange wanted{saturating_sub(range.begin_ns, margin),
-                         saturating_add(range.end_ns, margin)};
+                         saturating_sum(range.end_ns, margin)};
   // Twice F on the same slice goes back out: to the whole.
   wanted == axis_.range() ? fit() : set_range(wanted);
 }
@@ -221,7 +221,7 @@ void ViewState::go_to(SliceRef ref) {
     const double share = pixels < kSmallestPixels ? kShownPixels / axis_.width : kLargestShare;
     axis = axis.zoomed(1 / share, 0);
   }
-  const int64_t middle = saturating_add(range.begin_ns, range.span_ns() / 2);
+  const int64_t middle = saturating_sum(range.begin_ns, range.span_ns() / 2);
   axis.begin_ns = saturating_sub(middle, axis.span_ns / 2);
   set_axis(axis);
   select(ref);
@@ -257,7 +257,7 @@ void ViewState::show_beside_selection(SliceRef ref) {
     const TimeRange both{std::min(range.begin_ns, shown.begin_ns),
                          std::max(range.end_ns, shown.end_ns)};
     const int64_t margin = both.span_ns() / 20;
-    set_range({saturating_sub(both.begin_ns, margin), saturating_add(both.end_ns, margin)});
+    set_range({saturating_sub(both.begin_ns, margin), saturating_sum(both.end_ns, margin)});
   }
   set_hover(ref);  // shaded, until the mouse is over another one
   const auto top = layout_.top_of(*session_, ref);

@@ -1,8 +1,13 @@
-// What a test tells the stub libcupti.so to do: it stands for the driver and the GPU.
+// How a test sets up the stubs of NVIDIA's libraries, which stand for the driver and the GPU.
+//
+// Libraries that a test only loads (libnvidia-ml.so.1, libcuda.so.1 of another process) are set up
+// by environment variables; those that it links (libcuda.so.1, libcupti.so) by the functions here.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +16,21 @@
 #define STUB_API __attribute__((visibility("default")))
 
 namespace redline::stub {
+
+/// What a stub answers: the number in the environment variable, or else `otherwise`.
+inline int number(const char* variable, int otherwise) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? otherwise : std::atoi(value);
+}
+
+/// A GPU of libcuda.so.1.
+struct Device {
+  std::string name;
+  size_t memory = 0;
+  std::map<int, int> attributes;  ///< by CUdevice_attribute
+};
+void add_device(const Device& device);
+void clear_devices();
 
 /// Forgets failures, counts, records and open buffers; callbacks stay, as in a real process.
 STUB_API void reset_cupti();

@@ -1,13 +1,16 @@
-#include "profiler/host/run_metadata.h"
+#include "profiler/source/run_metadata.h"
 
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "machine/resources.h"
 
@@ -151,6 +154,17 @@ OrderedJson machine_json(const std::string& root) {
   return json;
 }
 
+int64_t realtime_ns() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+std::string json_of(const ClockPair& pair) {
+  return "{\"realtime_ns\": " + std::to_string(pair.realtime_ns) +
+         ", \"monotonic_ns\": " + std::to_string(pair.monotonic_ns) + "}";
+}
+
 }  // namespace
 
 std::span<const char* const> shown_variables() { return kShown; }
@@ -195,6 +209,25 @@ std::string run_metadata(const std::string& root, const char* const* environment
 const std::string& run_metadata() {
   static const auto* const text = new std::string(run_metadata("", environ));  // for ever
   return *text;
+}
+
+/// The tightest of a few bracketed readings.
+ClockPair read_clocks() {
+  ClockPair best;
+  int64_t best_width = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < 8; ++i) {
+    const int64_t before = monotonic_ns();
+    const int64_t unix_now = realtime_ns();
+    const int64_t after = monotonic_ns();
+    if (after - before >= best_width) continue;
+    best_width = after - before;
+    best = {unix_now, before + (after - before) / 2};
+  }
+  return best;
+}
+
+std::string clock_members(const ClockPair& begin, const ClockPair& end) {
+  return "{\"clocks\": [" + json_of(begin) + ", " + json_of(end) + "]}";
 }
 
 }  // namespace redline::profiler

@@ -1,4 +1,4 @@
-#include "profiler/host/run_metadata.h"
+#include "profiler/source/run_metadata.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,43 @@
+// What a trace says about the run that it is of: command, environment and machine in its key "run",
+// and its clocks, so that traces of several machines and tools can be laid side by side.
+//
+// A trace is shown to others, and an environment holds secrets. So the trace has only the values of
+// shown_variables(); of all other variables it has the count. In the command line, the value of an
+// option such as "--api-key" is hidden.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline::profiler {
+
+/// docs/environment.md has the same list.
+[[nodiscard]] std::span<const char* const> shown_variables();
+
+/// `words` with secrets replaced by "***".
+[[nodiscard]] std::vector<std::string> without_secrets(std::vector<std::string> words);
+
+/// {"argv": […], "environment": {…}, "environment_not_shown": N, "machine": {…}}. `root` is where
+/// proc and sys are. `environment` ends with nullptr, like environ.
+[[nodiscard]] std::string run_metadata(const std::string& root, const char* const* environment);
+
+/// The same of this process, as it was when first asked for.
+[[nodiscard]] const std::string& run_metadata();
+
+/// Two clocks, read at the same moment.
+struct ClockPair {
+  int64_t realtime_ns = 0;   ///< unix time
+  int64_t monotonic_ns = 0;  ///< CLOCK_MONOTONIC, which all processes of a machine share
+
+  [[nodiscard]] int64_t offset_ns() const { return realtime_ns - monotonic_ns; }
+};
+
+[[nodiscard]] ClockPair read_clocks();
+
+/// {"clocks": [{"realtime_ns": …, "monotonic_ns": …}, …]}: at a window's begin and end.
+[[nodiscard]] std::string clock_members(const ClockPair& begin, const ClockPair& end);
+
+}  // namespace redline::profiler

@@ -65,6 +65,19 @@ void add_options(CLI::App& app, Options& options) {
       "  redline-viewer --theme dark --size 1920x1080 --screenshot dark.png traces/");
 }
 
+/// What is wrong with how the program was called, if anything is.
+std::optional<std::string> wrong_use(const Options& options) {
+  if (!parse_size(options.size)) {
+    return "--size " + options.size +
+           ": not WIDTHxHEIGHT from 200x200 to 16000x16000. Example: --size 1600x1000";
+  }
+  if (!options.screenshot.empty() && !options.screenshot.ends_with(".png")) {
+    return "--screenshot " + options.screenshot +
+           ": the picture is a PNG file, so its name must end in .png";
+  }
+  return std::nullopt;
+}
+
 bool needs_no_display(const Options& options) {
   return !options.screenshot.empty() || !options.bench_frames.empty();
 }
@@ -153,10 +166,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const auto size = parse_size(options.size);
-  if (!size) {
-    std::cerr << "redline-viewer: --size " << options.size
-              << ": not WIDTHxHEIGHT from 200x200 to 16000x16000. Example: --size 1600x1000\n";
+  if (const auto problem = wrong_use(options)) {
+    fail(*problem);
     return 2;
   }
   if (needs_no_display(options)) {
@@ -171,6 +182,6 @@ int main(int argc, char** argv) {
   const ThemeChoice theme = theme_choice(options);
   MainWindow window(theme_of(theme));
   window.set_theme(theme);
-  window.resize(*size);
+  window.resize(*parse_size(options.size));
   return needs_no_display(options) ? run_offscreen(options, window) : run_window(options, window);
 }

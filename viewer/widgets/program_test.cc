@@ -1,6 +1,7 @@
 // The program as scripts use it: exit status, one line of error, the files that it writes.
 #include <gtest/gtest.h>
 
+#include <QFile>
 #include <QImage>
 #include <QProcess>
 #include <QProcessEnvironment>
@@ -142,6 +143,13 @@ TEST_F(Program, WrongUseIsStatus2) {
   EXPECT_EQ(run({"--theme", "pink"}).status, 2);
   EXPECT_EQ(run({"--size", "huge", "--screenshot", path("a.png"), folder_.path()}).status, 2);
   EXPECT_EQ(run({"--span", "-5"}).status, 2);
+}
+
+TEST_F(Program, APictureIsNamedAsAPng) {
+  const Result svg = run({"--screenshot", path("a.svg"), folder_.path()});
+  EXPECT_EQ(svg.status, 2);
+  expect_one_line(svg, "a.svg: the picture is a PNG file, so its name must end in .png");
+  EXPECT_FALSE(QFile::exists(path("a.svg")));
 }
 
 TEST_F(Program, HelpHasExamples) {

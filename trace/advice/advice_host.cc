@@ -110,8 +110,9 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
       fmt::format("The host waits for the GPU {} a step", format_ns(spent.per_step_ns));
   finding.detail = fmt::format(
       "{} a step, most in {}: keep losses and metrics on the GPU (loss.detach()) and read "
-      "them every some steps",
-      format_plural(calls.size() / activity.step_count(), "call"), reasons_of(activity, calls));
+      "them only once in a while",
+      format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
+      reasons_of(activity, calls));
   finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
   finding.events = longest(activity.trace(), calls);

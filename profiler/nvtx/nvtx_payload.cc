@@ -1,9 +1,11 @@
 #include "profiler/nvtx/nvtx_payload.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -27,53 +29,27 @@ struct Plain {
   size_t size = 0;
 };
 
-Plain plain_type(uint64_t type) {
-  switch (type) {
-    case 11:
-      return {Form::kSigned, 1};
-    case 3:
-    case 13:
-      return {Form::kSigned, 2};
-    case 5:
-    case 15:
-      return {Form::kSigned, 4};
-    case 7:
-    case 9:
-    case 17:
-      return {Form::kSigned, 8};
-    case 2:
-    case 12:
-    case 32:
-      return {Form::kUnsigned, 1};
-    case 4:
-    case 14:
-      return {Form::kUnsigned, 2};
-    case 6:
-    case 16:
-    case 68:
-    case 69:
-    case 71:
-    case 73:
-      return {Form::kUnsigned, 4};
-    case 8:
-    case 10:
-    case 18:
-    case 22:
-    case 23:
-    case 70:
-    case 72:
-    case 74:
-      return {Form::kUnsigned, 8};
-    case 19:
-    case 43:
-      return {Form::kReal, 4};
-    case 20:
-    case 44:
-      return {Form::kReal, 8};
-    default:
-      return {};
-  }
-}
+// NVTX_PAYLOAD_ENTRY_TYPE_…: C's types, those of fixed size, processors', threads' and handles'
+// ids.
+constexpr auto kPlainTypes = [] {
+  std::array<Plain, 75> types{};
+  const auto are = [&](Form form, size_t size, std::initializer_list<size_t> ids) {
+    for (const size_t id : ids) types[id] = {form, size};
+  };
+  are(Form::kSigned, 1, {11});
+  are(Form::kSigned, 2, {3, 13});
+  are(Form::kSigned, 4, {5, 15});
+  are(Form::kSigned, 8, {7, 9, 17});
+  are(Form::kUnsigned, 1, {2, 12, 32});
+  are(Form::kUnsigned, 2, {4, 14});
+  are(Form::kUnsigned, 4, {6, 16, 68, 69, 71, 73});
+  are(Form::kUnsigned, 8, {8, 10, 18, 22, 23, 70, 72, 74});
+  are(Form::kReal, 4, {19, 43});
+  are(Form::kReal, 8, {20, 44});
+  return types;
+}();
+
+Plain plain_type(uint64_t type) { return type < kPlainTypes.size() ? kPlainTypes[type] : Plain{}; }
 
 struct Field {
   std::string key;  ///< with quotes

@@ -34,9 +34,30 @@ constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 /// Sets `*repaired` where bytes had to be replaced.
 [[nodiscard]] std::string decode_string(std::string_view content, bool* repaired = nullptr);
 
-/// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629:
-/// no overlong forms, no surrogates, nothing above U+10FFFF).
-[[nodiscard]] size_t utf8_length(std::string_view text);
+/// Length of the well-formed UTF-8 sequence at the start of `text`, which is not empty; 0 if there
+/// is none (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
+[[nodiscard]] inline size_t utf8_length(std::string_view text) {
+  // The first byte tells how many follow, and what the second may be.
+  struct Lead {
+    uint8_t first, last, low, high;
+    size_t length;
+  };
+  constexpr Lead kLeads[] = {{0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+                             {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3},
+                             {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
+                             {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
+  const auto byte = [&](size_t at) { return static_cast<uint8_t>(text[at]); };
+  if (byte(0) < 0x80) return 1;
+  for (const Lead& lead : kLeads) {
+    if (byte(0) < lead.first || byte(0) > lead.last) continue;
+    if (text.size() < lead.length || byte(1) < lead.low || byte(1) > lead.high) return 0;
+    for (size_t at = 2; at < lead.length; ++at) {
+      if ((byte(at) & 0xC0) != 0x80) return 0;
+    }
+    return lead.length;
+  }
+  return 0;
+}
 
 /// A decimal number times 10^power, exactly, in integers: parse_scaled("12.3456", 3) == 12346
 /// (half away from zero). None for what is no finite number or overflows.

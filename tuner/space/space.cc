@@ -98,7 +98,7 @@ void Space::leave_out(const std::map<std::string, std::string>& unused) {
   for (const auto& [name, why] : unused) {
     // What a placeholder sets needs no hook.
     if (first.contains(name) ||
-        std::erase_if(knobs, [&](const Knob& k) { return k.name == name; }) == 0) {
+        std::erase_if(knobs, [&name = name](const Knob& knob) { return knob.name == name; }) == 0) {
       continue;
     }
     dropped.insert(name);

@@ -173,7 +173,8 @@ class LoaderKnobs:
             values.pop("batch_size", None)
         elif "batch_size" in values:
             self._set_batch_size(arguments, values.pop("batch_size"))
-        if isinstance(arguments["dataset"], IterableDataset) and arguments["num_workers"] < 2:
+        is_alone = isinstance(arguments["dataset"], IterableDataset) and arguments["num_workers"] < 2
+        if is_alone and values.get("num_workers", 0) > 1:
             self.refuse(["num_workers"], "each worker of an IterableDataset may yield all of it")
             values.pop("num_workers", None)
         arguments.update(values)

@@ -72,7 +72,7 @@ def test_samples_are_counted_at_the_model_where_there_is_no_loader(with_knobs):
 def test_what_cannot_be_applied_is_said(with_knobs):
     done = with_knobs({"static_graph": "on", "num_threads": 2, "lr": 3}, PLAIN, trial=True)
     (note,) = of_type(done, "note")
-    assert note["text"].startswith("lr not applied: set from outside are only batch_size, ")
+    assert note["text"].startswith("lr not applied: only batch_size, ")
     (unused,) = of_type(done, "unused")
     assert "static_graph" in unused["knobs"] and unused["why"] == "no DistributedDataParallel was made"
     assert seen_knobs(done)["num_threads"] == "2"

@@ -30,7 +30,7 @@ struct Pcie {
   int max_width = 0;   ///< lanes that the GPU and its slot could use
 };
 
-struct Gpu {
+struct GpuFacts {
   std::string name;
   std::string uuid;
   int64_t memory_bytes = 0;
@@ -46,7 +46,7 @@ struct Gpu {
 struct Driver {
   std::string version;
   std::optional<CudaVersion> cuda;  ///< the newest that it can run
-  std::vector<Gpu> gpus;
+  std::vector<GpuFacts> gpus;
   std::string failure;  ///< NVML's own words, where it would not start
   int status = 0;       ///< its nvmlReturn_t
 };
@@ -95,7 +95,7 @@ struct Recorder {
   std::string adapter_torch;  ///< the torch that the adapter was built against
 };
 
-struct Host {
+struct HostFacts {
   int cores = 0;
   int64_t memory_bytes = 0;
   int64_t available_bytes = 0;
@@ -120,7 +120,7 @@ struct Facts {
   std::optional<Python> python;
   std::optional<Cupti> cupti;
   Recorder recorder;
-  Host host;
+  HostFacts host;
 };
 
 }  // namespace redline::doctor

@@ -10,7 +10,7 @@ namespace redline::doctor {
 
 namespace {
 
-Check no_driver(const Host& host) {
+Check no_driver(const HostFacts& host) {
   if (host.nvidia_device_nodes) {
     return {State::kError,
             "driver",
@@ -49,12 +49,12 @@ void judge_fit(const Facts& facts, Check& check) {
   check.state = offered.major == wanted.major ? State::kWarning : State::kError;
 }
 
-std::string mig_text(const Gpu& gpu) {
+std::string mig_text(const GpuFacts& gpu) {
   return "MIG on, " + format_plural(gpu.mig_instances, "instance");
 }
 
 /// Whether a torch build has code for this GPU: its own, of the same major version, or PTX.
-bool built_for(const Torch& torch, const Gpu& gpu) {
+bool built_for(const Torch& torch, const GpuFacts& gpu) {
   for (const std::string& name : torch.architectures) {
     const auto digits = name.find('_');
     if (digits == std::string::npos) continue;
@@ -66,7 +66,7 @@ bool built_for(const Torch& torch, const Gpu& gpu) {
   return torch.architectures.empty();
 }
 
-Check judge_gpu(const Facts& facts, const Gpu& gpu, size_t index) {
+Check judge_gpu(const Facts& facts, const GpuFacts& gpu, size_t index) {
   Check check{State::kOk, fmt::format("GPU {}", index), {gpu.name}, ""};
   check.parts.push_back(space_text(gpu.memory_bytes, gpu.free_bytes));
   check.parts.push_back(fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor));
@@ -118,7 +118,7 @@ std::vector<Check> judge_driver(const Facts& facts) {
 std::vector<Check> judge_gpus(const Facts& facts) {
   std::vector<Check> checks;
   if (!facts.driver || facts.driver->status != nvml::kSuccess) return checks;
-  for (const Gpu& gpu : facts.driver->gpus) {
+  for (const GpuFacts& gpu : facts.driver->gpus) {
     checks.push_back(judge_gpu(facts, gpu, checks.size()));
   }
   if (checks.empty()) {

@@ -12,13 +12,13 @@ constexpr int64_t kSmallSharedMemory = 1LL << 30;
 /// Each tensor that a DataLoader worker hands over holds a descriptor.
 constexpr int64_t kFewOpenFiles = 1024;
 
-Check judge_hardware(const Host& host) {
+Check judge_hardware(const HostFacts& host) {
   Check check{State::kOk, "host", {format_plural(host.cores, "core")}, ""};
   check.parts.push_back(space_text(host.memory_bytes, host.available_bytes));
   return check;
 }
 
-Check judge_shared_memory(const Host& host) {
+Check judge_shared_memory(const HostFacts& host) {
   if (!host.shm_bytes) {
     return {State::kWarning,
             "/dev/shm",
@@ -35,7 +35,7 @@ Check judge_shared_memory(const Host& host) {
   return check;
 }
 
-Check judge_limits(const Host& host) {
+Check judge_limits(const HostFacts& host) {
   Check check{State::kOk, "limits", {fmt::format("{} open files", host.open_files)}, ""};
   if (host.perf_event_paranoid) {
     check.parts.push_back(fmt::format("perf_event_paranoid {}", *host.perf_event_paranoid));
@@ -49,7 +49,7 @@ Check judge_limits(const Host& host) {
   return check;
 }
 
-Check judge_cgroup(const Host& host) {
+Check judge_cgroup(const HostFacts& host) {
   if (host.cgroup_delegated) return {State::kOk, "cgroup v2", {"delegated"}, ""};
   return {
       State::kAbsent, "cgroup v2", {"not delegated", "trials are limited by rlimits instead"}, ""};

@@ -19,15 +19,15 @@ constexpr int64_t kGibibyte = 1LL << 30;
 /// A machine on which nothing is wrong.
 Facts healthy() {
   Facts facts;
-  Gpu gpu{.name = "NVIDIA H200",
-          .uuid = "GPU-1",
-          .memory_bytes = 143771LL << 20,
-          .free_bytes = 143068LL << 20,
-          .compute_major = 9,
-          .compute_minor = 0,
-          .mig = {},
-          .mig_instances = 0,
-          .pcie = Pcie{5, 16, 16}};
+  GpuFacts gpu{.name = "NVIDIA H200",
+               .uuid = "GPU-1",
+               .memory_bytes = 143771LL << 20,
+               .free_bytes = 143068LL << 20,
+               .compute_major = 9,
+               .compute_minor = 0,
+               .mig = {},
+               .mig_instances = 0,
+               .pcie = Pcie{5, 16, 16}};
   facts.driver = Driver{"580.65.06", CudaVersion{13, 0}, {gpu}, "", nvml::kSuccess};
   facts.cuda = CudaRuntime{kCudaSuccess, 1};
   facts.toolkit = Toolkit{"/usr/local/cuda", CudaVersion{13, 0}, true};

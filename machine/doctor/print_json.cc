@@ -33,7 +33,7 @@ Json describe_driver(const Driver& driver) {
           {"failure", text_or_null(driver.failure)}};
 }
 
-Json describe_gpu(const Gpu& gpu) {
+Json describe_gpu(const GpuFacts& gpu) {
   Json json{{"name", gpu.name},
             {"uuid", text_or_null(gpu.uuid)},
             {"memory_bytes", gpu.memory_bytes},
@@ -50,7 +50,7 @@ Json describe_gpu(const Gpu& gpu) {
 Json describe_gpus(const Facts& facts) {
   Json gpus = Json::array();
   if (facts.driver) {
-    for (const Gpu& gpu : facts.driver->gpus) gpus.push_back(describe_gpu(gpu));
+    for (const GpuFacts& gpu : facts.driver->gpus) gpus.push_back(describe_gpu(gpu));
   }
   return gpus;
 }
@@ -92,7 +92,7 @@ Json describe_recorder(const Recorder& recorder) {
           {"adapter_torch", text_or_null(recorder.adapter_torch)}};
 }
 
-Json describe_host(const Host& host) {
+Json describe_host(const HostFacts& host) {
   return {{"cores", host.cores},
           {"memory_bytes", host.memory_bytes},
           {"available_bytes", host.available_bytes},

@@ -30,6 +30,6 @@ namespace redline::doctor {
                                                const std::optional<Toolkit>& toolkit);
 
 [[nodiscard]] Recorder probe_recorder();
-[[nodiscard]] Host probe_host(const Sources& sources);
+[[nodiscard]] HostFacts probe_host(const Sources& sources);
 
 }  // namespace redline::doctor

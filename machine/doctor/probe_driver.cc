@@ -24,7 +24,7 @@ std::optional<Pcie> pcie_of(const nvml::Library& library, nvmlDevice_t device) {
   return Pcie{static_cast<int>(generation), static_cast<int>(width), static_cast<int>(max_width)};
 }
 
-void read_mig(const nvml::Library& library, nvmlDevice_t device, Gpu& gpu) {
+void read_mig(const nvml::Library& library, nvmlDevice_t device, GpuFacts& gpu) {
   unsigned int current = 0;
   unsigned int pending = 0;
   if (REDLINE_NVML(library, nvmlDeviceGetMigMode, device, &current, &pending) != nvml::kSuccess)
@@ -41,8 +41,8 @@ void read_mig(const nvml::Library& library, nvmlDevice_t device, Gpu& gpu) {
   }
 }
 
-Gpu read_gpu(const nvml::Library& library, nvmlDevice_t device) {
-  Gpu gpu;
+GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device) {
+  GpuFacts gpu;
   Text text{};
   if (REDLINE_NVML(library, nvmlDeviceGetName, device, text.data(), kTextSize) == nvml::kSuccess) {
     gpu.name = text.data();

@@ -34,7 +34,7 @@ bool cgroup_delegated(const Sources& sources) {
          access((folders.front() + "/cgroup.subtree_control").c_str(), W_OK) == 0;
 }
 
-void read_memory(const Sources& sources, Host& host) {
+void read_memory(const Sources& sources, HostFacts& host) {
   const machine::Memory memory = machine::memory(sources.root);
   host.memory_bytes = memory.usable_bytes().value_or(0);
   host.available_bytes = memory.usable_now_bytes().value_or(0);
@@ -58,7 +58,7 @@ bool has_nvidia_hardware(const Sources& sources) {
   return false;
 }
 
-void read_limits(Host& host) {
+void read_limits(HostFacts& host) {
   struct rlimit limit {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   host.open_files = static_cast<int64_t>(limit.rlim_cur);
@@ -67,8 +67,8 @@ void read_limits(Host& host) {
 
 }  // namespace
 
-Host probe_host(const Sources& sources) {
-  Host host;
+HostFacts probe_host(const Sources& sources) {
+  HostFacts host;
   host.cores = machine::cores(sources.root).usable();
   read_memory(sources, host);
   read_limits(host);

@@ -62,7 +62,7 @@ TEST_F(Probe, ReadsTheDriverAndEveryGpu) {
   EXPECT_EQ(driver->version, "580.65.06");
   EXPECT_EQ(driver->cuda, (CudaVersion{13, 0}));
   ASSERT_EQ(driver->gpus.size(), 2U);
-  const Gpu& gpu = driver->gpus[1];
+  const GpuFacts& gpu = driver->gpus[1];
   EXPECT_EQ(gpu.name, "NVIDIA H200");
   EXPECT_EQ(gpu.uuid, "GPU-2");
   EXPECT_EQ(gpu.memory_bytes, 143771LL << 20);
@@ -142,7 +142,7 @@ TEST_F(Probe, ReadsTheHost) {
   write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
   write("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
   fs::create_directories(sources_.root / "dev/shm");
-  const Host host = probe_host(sources_);
+  const HostFacts host = probe_host(sources_);
   EXPECT_EQ(host.memory_bytes, 128LL << 20);
   EXPECT_EQ(host.available_bytes, 64LL << 20);
   EXPECT_EQ(host.cores, 1);
@@ -160,7 +160,7 @@ TEST_F(Probe, TakesTheMemoryLimitOfItsCgroup) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/memory.max", "67108864\n");
   write("sys/fs/cgroup/memory.current", "1048576\n");
-  const Host host = probe_host(sources_);
+  const HostFacts host = probe_host(sources_);
   EXPECT_EQ(host.memory_bytes, 64LL << 20);
   EXPECT_EQ(host.available_bytes, 63LL << 20);
   EXPECT_FALSE(host.cgroup_delegated);

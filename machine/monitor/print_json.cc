@@ -18,7 +18,7 @@ Json rate_or_null(const std::optional<double>& bytes_per_second) {
   return bytes_per_second ? Json(static_cast<int64_t>(*bytes_per_second)) : Json(nullptr);
 }
 
-Json describe(const Host& host) {
+Json describe(const HostState& host) {
   Json cores = Json::array();
   for (const Core& core : host.cores) cores.push_back({{"core", core.number}, {"busy", core.busy}});
   return {{"name", host.name},
@@ -33,7 +33,7 @@ Json describe(const Host& host) {
           {"disk_written_bytes_per_s", rate_or_null(host.disk_written)}};
 }
 
-Json describe(const Gpu& gpu) {
+Json describe(const GpuState& gpu) {
   const nvml::GpuReading& now = gpu.now;
   return {{"index", gpu.index},
           {"name", text_or_null(gpu.name)},
@@ -64,7 +64,7 @@ Json describe(const Gpu& gpu) {
 
 std::string as_json(const Snapshot& snapshot) {
   Json gpus = Json::array();
-  for (const Gpu& gpu : snapshot.gpus) gpus.push_back(describe(gpu));
+  for (const GpuState& gpu : snapshot.gpus) gpus.push_back(describe(gpu));
   const Json json = {{"schema", "redline.monitor/1"},
                      {"time_ns", snapshot.time_ns},
                      {"interval_ns", snapshot.interval_ns},

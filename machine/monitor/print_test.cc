@@ -29,7 +29,7 @@ Snapshot busy_machine() {
                    .disk_read = 12.3e6,
                    .disk_written = 0};
   snapshot.driver = "580.65.06";
-  Gpu gpu = {.name = "NVIDIA H200", .uuid = "GPU-1", .xids = {13, 79}};
+  GpuState gpu = {.name = "NVIDIA H200", .uuid = "GPU-1", .xids = {13, 79}};
   gpu.now = {.busy = 0.97,
              .memory_busy = 0.41,
              .memory_bytes = 140 * kGib,

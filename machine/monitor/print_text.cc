@@ -57,7 +57,7 @@ void put_cores(TextCanvas& canvas, const std::vector<Core>& cores, bool utf8) {
 }
 
 void put_host(TextCanvas& canvas, const Snapshot& snapshot, bool utf8) {
-  const Host& host = snapshot.host;
+  const HostState& host = snapshot.host;
   canvas.left(elide(host.name, 40), 44, Hue::kBold);
   if (!snapshot.driver.empty()) canvas.right("driver " + elide(snapshot.driver, 20), 34, Hue::kDim);
   canvas.end_line();
@@ -97,7 +97,7 @@ std::string both_ways(const std::optional<double>& in, const std::optional<doubl
   return gigabytes(in) + "/" + gigabytes(out);
 }
 
-std::vector<std::string> troubles_of(const Gpu& gpu) {
+std::vector<std::string> troubles_of(const GpuState& gpu) {
   std::vector<std::string> troubles;
   const nvml::GpuReading& now = gpu.now;
   if (now.throttle_reasons) {
@@ -122,7 +122,7 @@ std::vector<std::string> troubles_of(const Gpu& gpu) {
   return troubles;
 }
 
-void put_troubles(TextCanvas& canvas, const Gpu& gpu) {
+void put_troubles(TextCanvas& canvas, const GpuState& gpu) {
   std::string line;
   for (const std::string& trouble : troubles_of(gpu)) {
     line += (line.empty() ? "" : " · ") + trouble;
@@ -133,7 +133,7 @@ void put_troubles(TextCanvas& canvas, const Gpu& gpu) {
   canvas.left("", 4).left(elide(line, kTerminalColumns - 6), 0, hue).end_line();
 }
 
-void put_gpu(TextCanvas& canvas, const Gpu& gpu) {
+void put_gpu(TextCanvas& canvas, const GpuState& gpu) {
   const nvml::GpuReading& now = gpu.now;
   canvas.right(std::to_string(gpu.index), 3).left(" ");
   canvas.left(elide(gpu.name.empty() ? kUnknown : gpu.name, 20), 23);
@@ -171,7 +171,7 @@ std::string as_text(const Snapshot& snapshot, const TextStyle& style) {
   canvas.end_line();
   canvas.left("GPU", 27, Hue::kDim).right("busy", 6, Hue::kDim).right("memory", 8, Hue::kDim);
   canvas.right("power", 28, Hue::kDim).right("SM", 9, Hue::kDim).end_line();
-  for (const Gpu& gpu : snapshot.gpus) put_gpu(canvas, gpu);
+  for (const GpuState& gpu : snapshot.gpus) put_gpu(canvas, gpu);
   return canvas.take();
 }
 

@@ -44,8 +44,8 @@ std::optional<double> rate(const std::optional<int64_t>& before, const std::opti
   return static_cast<double>(*now - *before) / seconds;
 }
 
-Host describe_host(const Sight& before, const Sight& now, double seconds) {
-  Host host;
+HostState describe_host(const Sight& before, const Sight& now, double seconds) {
+  HostState host;
   host.name = host_name();
   if (before.host.machine && now.host.machine) {
     host.busy = busy_between(*before.host.machine, *now.host.machine);
@@ -77,7 +77,7 @@ struct Watcher::State {
   struct Device {
     nvmlDevice_t handle;
     std::optional<nvml::GpuReader> reader;  ///< none of a GPU that was lost before
-    Gpu gpu;
+    GpuState gpu;
   };
 
   State() {
@@ -127,7 +127,7 @@ struct Watcher::State {
   }
 
   void look_at(Device& device) {
-    Gpu& gpu = device.gpu;
+    GpuState& gpu = device.gpu;
     if (!device.reader || gpu.now.is_lost) return;
     nvml::GpuReading now = device.reader->read(true);
     gpu.traffic = nvml::traffic_between(gpu.now, now);

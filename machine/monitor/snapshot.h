@@ -18,7 +18,7 @@ struct Core {
   double busy = 0;  ///< 0..1
 };
 
-struct Host {
+struct HostState {
   std::string name = {};
   std::optional<double> busy = {};  ///< all cores, 0..1
   std::vector<Core> cores = {};     ///< those that this process may use
@@ -31,7 +31,7 @@ struct Host {
   std::optional<double> disk_written = {};  ///< bytes a second
 };
 
-struct Gpu {
+struct GpuState {
   unsigned index = 0;  ///< as nvidia-smi numbers them
   std::string name = {};
   std::string uuid = {};
@@ -44,10 +44,10 @@ struct Gpu {
 struct Snapshot {
   int64_t time_ns = 0;      ///< unix
   int64_t interval_ns = 0;  ///< that rates are of
-  Host host = {};
+  HostState host = {};
   std::string driver = {};        ///< version; "" where there is none
   std::string driver_error = {};  ///< why NVML does not start; "" where it does or is not there
-  std::vector<Gpu> gpus = {};
+  std::vector<GpuState> gpus = {};
 };
 
 class Watcher {

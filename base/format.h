@@ -20,7 +20,7 @@ namespace redline {
 class WholeNumber {
  public:
   template <std::integral Integer>
-  constexpr WholeNumber(Integer value)  // NOLINT: a number is a number
+  constexpr WholeNumber(Integer value)
       : value_(std::in_range<int64_t>(value) ? static_cast<int64_t>(value)
                : value > 0                   ? std::numeric_limits<int64_t>::max()
                                              : std::numeric_limits<int64_t>::min()) {}

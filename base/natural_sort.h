@@ -1,5 +1,5 @@
-// Sorting what is nearly sorted: a trace's events come as a few runs, each of which
-// is in order.
+// Sorts rows that are nearly sorted. The events of a trace come as a few runs, and each run is in
+// order.
 #pragma once
 
 #include <algorithm>

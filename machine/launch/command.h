@@ -1,6 +1,7 @@
-// Starts commands. Three callers want different things of the child and the same of its start: the
-// program from PATH, an environment of its own, and the reason if it cannot be started, which only
-// the child learns, after fork(). It comes back through a pipe that a successful exec closes.
+// Starts commands: `redline record` and `run`, doctor's probes, and trials of autotune. All of them
+// look the program up in PATH, give it an environment of its own, and need the reason if it cannot
+// start. Only the child learns that reason, after fork(). The child sends it through a pipe, which
+// a successful exec closes.
 #pragma once
 
 #include <sys/types.h>

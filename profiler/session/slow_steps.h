@@ -20,8 +20,8 @@ class SlowSteps {
   [[nodiscard]] std::optional<std::string> judge(int64_t number, int64_t took_ns, int64_t now_ns);
 
   /// Whether a step that still runs after `took_ns` hangs: it would be slow even if it had begun
-  /// kHangFloorNs later. A step that is merely slow is told when it has ended, so that the trace
-  /// has all of it.
+  /// kHangFloorNs later. A step that is only slow is reported after its end, so that the trace
+  /// holds all of it.
   [[nodiscard]] bool hangs(int64_t took_ns) const {
     return is_slow(took_ns - kHangFloorNs, usual());
   }

@@ -1,8 +1,8 @@
 // CUPTI, reached at run time: one table of function pointers, which is also where tests put theirs.
 //
-// A process must have one CUPTI only, and LibTorch brings its own, so the one that is already
-// loaded is taken. Without an NVIDIA driver none is looked for. CUPTI serves one tool at a time, so
-// another one, such as Nsight Systems, may have taken its place before us.
+// A process must have only one CUPTI, and LibTorch brings its own: we use the one that is already
+// loaded. Without an NVIDIA driver we look for none. CUPTI accepts one tool at a time, so another
+// tool, such as Nsight Systems, may be there before us.
 #pragma once
 
 #include <optional>

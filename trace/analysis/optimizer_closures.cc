@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "trace/analysis/host_tree.h"
 #include "trace/model/slice_view.h"
@@ -8,7 +9,10 @@
 namespace redline::trace {
 namespace {
 
-enum class Part : uint8_t { kForward, kBackward, kUpdate };
+enum class Part : uint8_t { kForward, kBackward, kUpdate, kCollective };
+
+// What DDP does on the host once its all-reduce is through, after the last node of autograd.
+constexpr std::string_view kReducer = "torch.distributed.ddp.reducer::";
 
 struct Piece {
   Interval interval;
@@ -44,12 +48,16 @@ class Finder {
   // On all threads: a backward pass on a GPU has one of its own, for which the step waits.
   void collect_backward() {
     std::vector<Interval> nodes;
+    std::vector<Interval> collectives;
     for_each_slice(trace_, [&](SliceId slice, Category category) {
-      if (is_host_node(category) && is(slice, kBackwardName)) {
-        nodes.push_back(interval_of(trace_, slice));
+      if (!is_host_node(category)) return;
+      if (is(slice, kBackwardName)) nodes.push_back(interval_of(trace_, slice));
+      if (is_host_collective(name_of(trace_, slice))) {
+        collectives.push_back(interval_of(trace_, slice));
       }
     });
     backward_ = merge(std::move(nodes));
+    collectives_ = merge(std::move(collectives));
   }
 
   void collect_steps() {
@@ -70,18 +78,26 @@ class Finder {
       if (is_around(slice, kBackwardName)) return;
       const auto step = steps_.find(step_around(slice));
       if (step == steps_.end()) return;
-      const bool recorded_by_autograd = Args(trace_, slice).integer("Sequence number").has_value();
-      step->second.push_back(
-          {interval_of(trace_, slice), recorded_by_autograd ? Part::kForward : Part::kUpdate});
+      step->second.push_back({interval_of(trace_, slice), part_of(slice)});
     });
     for (auto& [step, pieces] : steps_) {
-      for (const Interval& part : intersect(backward_, {interval_of(trace_, step)})) {
+      const Intervals whole = {interval_of(trace_, step)};
+      for (const Interval& part : intersect(backward_, whole)) {
         pieces.push_back({part, Part::kBackward});
+      }
+      for (const Interval& part : intersect(collectives_, whole)) {
+        pieces.push_back({part, Part::kCollective});
       }
       std::sort(pieces.begin(), pieces.end(), [](const Piece& left, const Piece& right) {
         return left.interval.begin_ns < right.interval.begin_ns;
       });
     }
+  }
+
+  [[nodiscard]] Part part_of(SliceId op) const {
+    if (name_of(trace_, op).starts_with(kReducer)) return Part::kBackward;
+    const bool recorded_by_autograd = Args(trace_, op).integer("Sequence number").has_value();
+    return recorded_by_autograd ? Part::kForward : Part::kUpdate;
   }
 
   // None where an operator or another of the optimizer's annotations lies between.
@@ -96,7 +112,7 @@ class Finder {
 
   // From the first forward operator to the end of the backward pass. Operators that autograd does
   // not record lie between these two (the gradient of the loss), but none between two nodes of
-  // autograd.
+  // autograd. A collective that began in the pass belongs to it: DDP waits for it at the end.
   static void add_closures(const std::vector<Piece>& pieces, std::vector<Interval>& closures) {
     std::optional<int64_t> forward_ns;
     bool is_open = false;
@@ -105,9 +121,11 @@ class Finder {
         if (!forward_ns) forward_ns = piece.interval.begin_ns;
       } else if (piece.part == Part::kUpdate) {
         is_open = is_open && forward_ns;
-      } else {
-        if (!is_open) closures.push_back({forward_ns.value_or(piece.interval.begin_ns), 0});
-        closures.back().end_ns = piece.interval.end_ns;
+      } else if (is_open) {
+        closures.back().end_ns = std::max(closures.back().end_ns, piece.interval.end_ns);
+        if (piece.part == Part::kBackward) forward_ns.reset();
+      } else if (piece.part == Part::kBackward) {
+        closures.push_back({forward_ns.value_or(piece.interval.begin_ns), piece.interval.end_ns});
         is_open = true;
         forward_ns.reset();
       }
@@ -118,6 +136,7 @@ class Finder {
   const NameKinds& names_;
   const HostTree& tree_;
   Intervals backward_;
+  Intervals collectives_;
   std::map<SliceId, std::vector<Piece>> steps_;
 };
 

@@ -117,6 +117,22 @@ TEST(Phases, AClosuresBackwardPassMayRunOnAnotherThread) {
   EXPECT_EQ(of(*phases, Phase::kOptimizer).device_ns, 50);
 }
 
+TEST(Phases, AClosureEndsWithTheCollectivesThatItsBackwardPassWaitsFor) {
+  const auto phases = phases_of(
+      TraceText()
+          .step(0, 0, 3000)
+          .annotation("Optimizer.step#Adam.step", 0, 2500)
+          .cpu_op("aten::linear", 100, 400, recorded(1))
+          .cpu_op("autograd::engine::evaluate_function: AddmmBackward0", 500, 900, recorded(1))
+          .slice("user_annotation", "gloo:all_reduce", 800, 1900, {.tid = "2"})
+          .cpu_op("aten::as_strided", 1905, 1910)
+          .cpu_op("torch.distributed.ddp.reducer::copy_bucket_to_grad", 1910, 1950)
+          .cpu_op("aten::lerp_", 2000, 2400)
+          .slice("user_annotation", "gloo:broadcast", 2450, 2490, {.tid = "2"}));
+  ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kOptimizer).host_ns, 2500 - (1900 - 100) - (1950 - 1910));
+}
+
 TEST(Phases, AnOptimizerInBackwardHooksHasNoClosure) {
   const auto phases = phases_of(TraceText()
                                     .step(0, 0, 1000)

@@ -6,8 +6,14 @@
 
 set(_libtorch_query
 "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')")
-execute_process(COMMAND "${REDLINE_PYTHON}" -c "${_libtorch_query}"
-  OUTPUT_VARIABLE LibTorch_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE _libtorch_status)
+# pip may build in an environment of its own; its variables hide the torch of the Python that runs it.
+set(LibTorch_ROOT "")
+foreach(_hiding "" "--unset=PYTHONPATH;--unset=PYTHONNOUSERSITE")
+  if(NOT LibTorch_ROOT)
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E env ${_hiding} "${REDLINE_PYTHON}" -c "${_libtorch_query}"
+      OUTPUT_VARIABLE LibTorch_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE _libtorch_status)
+  endif()
+endforeach()
 if(NOT _libtorch_status EQUAL 0 OR NOT LibTorch_ROOT)
   message(FATAL_ERROR "No torch in ${REDLINE_PYTHON}. Run ./scripts/setup, "
     "or set REDLINE_PYTHON to a Python that has torch >= 2.6.")

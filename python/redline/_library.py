@@ -166,22 +166,42 @@ class Recorder:
 @functools.cache
 def recorder():
     """The recorder of this process, with the LibTorch adapter loaded; raises RecorderError."""
-    import torch  # noqa: F401  The adapter needs the process's own libtorch to be there.
+    import torch  # The adapter needs the process's own libtorch to be there.
 
-    core = _load("libredline.so", "REDLINE_LIBRARY")
-    _load("libredline_torch.so", "REDLINE_TORCH_LIBRARY")
+    adapter = _path_of("libredline_torch.so", "REDLINE_TORCH_LIBRARY")
+    _refuse_another_torch(adapter, torch.__version__)
+    core = _load(_path_of("libredline.so", "REDLINE_LIBRARY"))
+    _load(adapter)
     return Recorder(core)
 
 
-def _load(name, variable):
+def _path_of(name, variable):
     path = os.environ.get(variable) or _search(name)
     if path is None:
         raise RecorderError(
             f"{name} not found in {', '.join(map(str, _LIBRARY_FOLDERS))}. "
             f"Build it with ./scripts/setup, or set {variable} to its path."
         )
+    return pathlib.Path(path)
+
+
+def _refuse_another_torch(adapter, version):
+    """torch's C++ classes, which the adapter uses, change with each minor version: loaded all the same, it would
+    crash the job, or worse."""
     try:
-        return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        built_for = adapter.with_suffix(".built_for").read_text().strip()
+    except OSError:  # nobody knows
+        return
+    if built_for.split(".")[:2] != version.split(".")[:2]:
+        raise RecorderError(
+            f"this Redline was built for torch {built_for} and cannot record torch {version}: "
+            f"build it for this one (docs/install.md, Another torch)"
+        )
+
+
+def _load(path):
+    try:
+        return ctypes.CDLL(os.fspath(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
     except OSError as error:
         raise RecorderError(
             f"{path} cannot be loaded: {error}. Was it built against another torch? "

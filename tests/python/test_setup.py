@@ -5,14 +5,16 @@ The script runs in a copy of its folder, with stand-ins for the system's command
 
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PLAIN_TOOLS = "bash sh env dirname mkdir flock awk sed tr grep cat tail head printf ls".split()
+PLAIN_TOOLS = "bash sh env dirname mkdir flock awk sed tr grep cat tail head printf ls ln".split()
 
 
 class FreshMachine:
@@ -102,6 +104,54 @@ def test_help_and_unknown_option(machine):
     assert help_text.returncode == 0 and "usage: ./scripts/setup" in help_text.stdout
     unknown = machine.setup("--fast")
     assert unknown.returncode == 2 and "usage:" in unknown.stderr
+
+
+def venv_with_torch(machine, folder):
+    """What make_venv leaves; of torch there is only the name."""
+    script = (ROOT / "scripts/setup").read_text()
+    version = re.search(r"torch_version=(\S+)", script)[1]
+    packages = re.search(r'python_packages=\("(.*?)" (.*?)\)', script)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (site,) = folder.glob("lib/python3*/site-packages")
+    (site / f"torch-{version}.dist-info").mkdir()
+    (site / f"torch-{version}.dist-info/RECORD").touch()
+    (folder / "redline-packages").write_text(f"torch=={version} {packages[2]}\n")
+    machine.tool("cmake", "exit 0")
+    machine.tool("ninja", "exit 0")
+
+
+def test_the_package_and_the_programs_work_in_the_venv(machine):
+    venv_with_torch(machine, machine.clone / ".venv")
+    (machine.clone / "python").symlink_to(ROOT / "python")
+    programs = machine.clone / "build/release/bin"
+    programs.mkdir(parents=True)
+    (programs / "redline").write_text("#!/bin/sh\necho this is it\n")
+    (programs / "redline").chmod(0o755)
+    for _ in range(2):
+        done = machine.setup()
+        assert done.returncode == 0, done.stderr
+        assert ". .venv/bin/activate" in done.stdout.splitlines()[-1]
+    moved = machine.clone.rename(machine.clone.parent / "moved")
+    asked = subprocess.run([moved / ".venv/bin/python", "-c", "import redline; print(redline.__file__)"],
+                           cwd="/", capture_output=True, text=True)
+    assert asked.stdout.strip() == str(moved / "python/redline/__init__.py"), asked.stderr
+    assert subprocess.run([moved / ".venv/bin/redline"], capture_output=True, text=True).stdout == "this is it\n"
+
+
+@pytest.mark.parametrize("of", ["another clone", "a wheel"])
+def test_what_others_put_into_the_venv_is_left_alone(machine, of):
+    venv = machine.clone / ".venv"
+    if of == "a wheel":
+        venv_with_torch(machine, venv)
+        (next(venv.glob("lib/python3*/site-packages")) / "redline").mkdir()
+    else:
+        other = machine.clone.parent / "other"
+        venv_with_torch(machine, other)
+        venv.symlink_to(other)
+    done = machine.setup()
+    assert done.returncode == 0, done.stderr
+    assert "programs in build/release/bin" in done.stdout.splitlines()[-1]
+    assert not (venv / "bin/redline").exists() and not list(venv.glob("lib/python3*/site-packages/redline.pth"))
 
 
 def test_second_run_needs_no_network(tmp_path):

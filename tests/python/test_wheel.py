@@ -1,5 +1,5 @@
-"""`pip install --no-build-isolation .` builds against the torch of a user's environment, and what it
-installs works there by itself."""
+"""`pip wheel .` builds against the torch of a user's environment. What it builds works there by itself, and says no to
+another torch."""
 
 import os
 import subprocess
@@ -51,14 +51,19 @@ def user(tmp_path_factory):
     packages = subprocess.run([PYTHON, "-c", where], capture_output=True, text=True, check=True)
     (site,) = folder.glob("lib/python3*/site-packages")
     (site / "torch.pth").write_text(packages.stdout)
-    built = subprocess.run(
-        [PYTHON, "-m", "pip", "--python", folder / "bin/python", "install", "--no-build-isolation",
-         "--no-deps", "--no-index", "--disable-pip-version-check", ROOT],
-        env={**os.environ, "CXX": compiler_of_the_build(), "CMAKE_BUILD_PARALLEL_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stdout[-4000:] + built.stderr[-4000:]
+    wheels = folder.parent / "wheels"
+    pip = [PYTHON, "-m", "pip", "--python", folder / "bin/python", "--disable-pip-version-check"]
+    offline = ["--no-deps", "--no-index"]
+    build = [*pip, "wheel", "--no-build-isolation", *offline, "--wheel-dir", wheels, ROOT]
+    install = [*pip, "install", *offline, "--find-links", wheels, "redline"]
+    for command in (build, install):
+        done = subprocess.run(
+            command,
+            env={**os.environ, "CXX": compiler_of_the_build(), "CMAKE_BUILD_PARALLEL_LEVEL": "2"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return folder
 
 
@@ -91,8 +96,44 @@ def test_redline_record_finds_its_hook(user, run_as_user, tmp_path, own_python):
     assert (str(site) in done.stdout.splitlines()) == own_python
 
 
-def test_the_version_stands_in_one_place(user, run_as_user):
-    ask = "import importlib.metadata as m; print(m.version('redline'))"
-    wheel = run_as_user([user / "bin/python", "-c", ask]).stdout.strip()
+def test_its_name_says_version_and_torch(user, run_as_user):
+    ask = "import importlib.metadata as m; print(m.version('redline'), m.version('torch'))"
+    wheel, torch = run_as_user([user / "bin/python", "-c", ask]).stdout.split()
+    version, _, built_for = wheel.partition("+torch")
+    assert built_for == ".".join(torch.split(".")[:2])
+    assert [path.name.split("-")[1] for path in (user.parent / "wheels").iterdir()] == [wheel]
     for program in ("redline", "autotune"):
-        assert run_as_user([user / "bin" / program, "--version"]).stdout.split()[-1] == wheel
+        assert run_as_user([user / "bin" / program, "--version"]).stdout.split()[-1] == version
+
+
+def test_another_torch_is_refused_in_one_sentence(user, run_as_user, tmp_path):
+    (built_for,) = user.glob("lib/python3*/site-packages/redline/lib/libredline_torch.built_for")
+    own = built_for.read_text()
+    try:
+        built_for.write_text("2.3.1\n")
+        (tmp_path / "train.py").write_text(TRAINING)
+        recorded = run_as_user([user / "bin/redline", "record", "--", user / "bin/python", "train.py"])
+        (tmp_path / "loop.py").write_text(LOOP)
+        profiled = run_as_user([user / "bin/python", "loop.py", tmp_path / "own"])
+    finally:
+        built_for.write_text(own)
+    assert recorded.returncode == 0, "training goes on"
+    (line,) = [line for line in recorded.stderr.splitlines() if "2.3.1" in line]
+    assert "this Redline was built for torch 2.3.1 and cannot record torch 2." in line
+    assert profiled.returncode == 1 and profiled.stderr.splitlines()[-1].startswith("redline._library.RecorderError:")
+    assert "built for torch 2.3.1" in profiled.stderr.splitlines()[-1]
+
+
+def test_the_torch_is_found_where_pip_hides_it(run, python, tmp_path):
+    """As in the environment in which pip builds without --no-build-isolation."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\nsys.path[:] = [p for p in sys.path if not p.endswith('site-packages')]\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(find LANGUAGES CXX)\n"
+        f"list(APPEND CMAKE_MODULE_PATH {ROOT}/cmake)\nfind_package(LibTorch REQUIRED)\n")
+    hidden = {"PYTHONPATH": str(tmp_path)}
+    assert run([python, "-c", "import torch"], environment=hidden).returncode == 1, "it is not hidden"
+    found = run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DREDLINE_PYTHON={python}"], environment=hidden)
+    assert found.returncode == 0 and "LibTorch 2." in found.stdout, found.stderr
+    ask = f"import sys; sys.path.insert(0, '{ROOT}/cmake'); import wheel_version; print(wheel_version.dynamic_metadata('version'))"
+    assert "+torch2." in run([python, "-c", ask], environment=hidden).stdout

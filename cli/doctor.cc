@@ -1,10 +1,13 @@
 // redline doctor: what this machine has for training, whether it fits together, and the cures.
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <memory>
 
+#include "base/format.h"
 #include "cli/command.h"
+#include "machine/doctor/bundle.h"
 #include "machine/doctor/judge.h"
 #include "machine/doctor/probe.h"
 
@@ -12,14 +15,34 @@ namespace redline::cli {
 
 namespace {
 
-int examine(bool json) {
-  const doctor::Facts facts = doctor::probe(doctor::Sources::real());
+struct Question {
+  std::string format = "text";
+  std::string bundle;  ///< empty: none
+  doctor::Sources sources = doctor::Sources::real();
+};
+
+int write_bundle(const Question& question, const doctor::Facts& facts,
+                 const std::vector<doctor::Check>& checks) {
+  const auto files = doctor::bundle(facts, checks, question.sources, REDLINE_VERSION);
+  if (const int status = write_output(doctor::zip_of(files), question.bundle); status != kDone) {
+    return status;
+  }
+  fmt::print(stderr, "redline: {}: {} for a bug report; look into it before you send it\n",
+             question.bundle, format_plural(files.size(), "file"));
+  return kDone;
+}
+
+int examine(const Question& question) {
+  const doctor::Facts facts = doctor::probe(question.sources);
   const auto checks = doctor::judge(facts);
-  const std::string text =
-      json ? doctor::as_json(facts, checks) : doctor::as_text(checks, style_of(STDOUT_FILENO));
+  const std::string text = question.format == "json"
+                               ? doctor::as_json(facts, checks)
+                               : doctor::as_text(checks, style_of(STDOUT_FILENO));
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     return fail("stdout: cannot write. Is the disk full?");
   }
+  // A machine on which something is wrong is what bug reports are about.
+  if (!question.bundle.empty()) return write_bundle(question, facts, checks);
   const int errors = doctor::count(checks, doctor::State::kError);
   if (errors == 0) return kDone;
   return fail("doctor: " + std::to_string(errors) +
@@ -31,18 +54,28 @@ int examine(bool json) {
 
 void add_doctor(CLI::App& app, int& status) {
   auto* command = app.add_subcommand(
-      "doctor", "Check driver, CUDA, PyTorch, CUPTI and host, and say how to mend what is wrong");
-  auto format = std::make_shared<std::string>("text");
-  command->add_option("--format", *format, "text or json (schema redline.doctor/1)")
+      "doctor",
+      "Check driver, CUDA, PyTorch, CUPTI, disk and network, and say how to mend what is wrong");
+  auto question = std::make_shared<Question>();
+  command->add_option("--format", question->format, "text or json (schema redline.doctor/1)")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  command
+      ->add_option("--data", question->sources.data, "Folder of traces or training data: its disk")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  command->add_option("--bundle", question->bundle, "Write all of it into one ZIP for a bug report")
+      ->expected(0, 1)
+      ->default_str("redline-doctor.zip");
   command->footer(
       "Examples:\n"
       "  redline doctor\n"
+      "  redline doctor --data /data/imagenet\n"
+      "  redline doctor --bundle                        (redline-doctor.zip)\n"
       "  REDLINE_PYTHON=~/venv/bin/python redline doctor --format json\n"
       "It looks for PyTorch in the Python that REDLINE_PYTHON names; else in that of the active\n"
       "virtual environment, of .venv in this folder, or python3.");
-  command->callback([format, &status] { status = examine(*format == "json"); });
+  command->callback([question, &status] { status = examine(*question); });
 }
 
 }  // namespace redline::cli

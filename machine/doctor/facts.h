@@ -40,6 +40,14 @@ struct GpuFacts {
   std::optional<bool> mig;  ///< none: this GPU cannot be split
   int mig_instances = 0;
   std::optional<Pcie> pcie;
+  std::optional<int> nvlinks = {};  ///< that are up; none: this GPU has no NVLink, or does not tell
+};
+
+/// How far apart two GPUs are: NVML's nvmlGpuTopologyLevel_t.
+struct GpuPair {
+  size_t first = 0;
+  size_t second = 0;
+  int level = 0;
 };
 
 /// The kernel driver as NVML sees it.
@@ -49,6 +57,7 @@ struct Driver {
   std::vector<GpuFacts> gpus;
   std::string failure;  ///< NVML's own words, where it would not start
   int status = 0;       ///< its nvmlReturn_t
+  std::vector<GpuPair> pairs = {};
 };
 
 /// CUDA as a program gets it: after CUDA_VISIBLE_DEVICES, containers and permissions.
@@ -112,6 +121,45 @@ struct HostFacts {
   std::optional<int> ptrace_scope;
 };
 
+/// Where traces or training data lie.
+struct DataFolder {
+  std::filesystem::path folder;
+  std::string filesystem;  ///< "ext4"; empty: not told
+  std::string source;      ///< "/dev/nvme0n1p1", "server:/export"
+  std::optional<bool>
+      rotating;  ///< a disk with a head; none: no disk of this machine, or a virtual one
+  int64_t bytes = 0;
+  int64_t free_bytes = 0;
+};
+
+struct NetworkInterface {
+  std::string name;
+  bool up = false;
+  std::optional<int> megabits;  ///< a second
+};
+
+struct InfinibandPort {
+  std::string name;  ///< "mlx5_0 port 1"
+  bool active = false;
+  std::string rate;  ///< "400 Gb/sec (4X NDR)"
+};
+
+/// What NCCL and Gloo have to choose from.
+struct Network {
+  std::vector<NetworkInterface> interfaces;
+  std::vector<InfinibandPort> infiniband;
+  std::optional<std::string> nccl_interfaces;  ///< NCCL_SOCKET_IFNAME
+  std::optional<std::string> gloo_interfaces;  ///< GLOO_SOCKET_IFNAME
+  bool infiniband_disabled = false;            ///< NCCL_IB_DISABLE=1
+};
+
+/// The kernel's judgement of its own clock, which NTP or PTP sets.
+struct Clock {
+  bool synchronised = false;
+  int64_t most_error_ns = 0;
+  std::string daemon;  ///< "chrony"; empty: none of those we know
+};
+
 struct Facts {
   std::optional<Driver> driver;
   std::optional<CudaRuntime> cuda;
@@ -121,6 +169,9 @@ struct Facts {
   std::optional<Cupti> cupti;
   Recorder recorder;
   HostFacts host;
+  std::optional<DataFolder> data;
+  Network network;
+  std::optional<Clock> clock;
 };
 
 }  // namespace redline::doctor

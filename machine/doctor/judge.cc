@@ -21,7 +21,7 @@ std::string space_text(int64_t bytes, int64_t free_bytes) {
 std::vector<Check> judge(const Facts& facts) {
   std::vector<Check> checks;
   for (const auto& part : {judge_driver, judge_gpus, judge_visibility, judge_toolkit, judge_python,
-                           judge_recorder, judge_cupti, judge_host}) {
+                           judge_recorder, judge_cupti, judge_host, judge_site}) {
     for (Check& check : part(facts)) checks.push_back(std::move(check));
   }
   return checks;

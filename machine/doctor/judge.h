@@ -35,6 +35,7 @@ struct Check {
 [[nodiscard]] std::vector<Check> judge_recorder(const Facts& facts);
 [[nodiscard]] std::vector<Check> judge_cupti(const Facts& facts);
 [[nodiscard]] std::vector<Check> judge_host(const Facts& facts);
+[[nodiscard]] std::vector<Check> judge_site(const Facts& facts);
 
 /// "13.0"
 [[nodiscard]] std::string text_of(CudaVersion version);

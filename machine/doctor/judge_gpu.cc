@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "base/format.h"
 #include "machine/doctor/judge.h"
@@ -90,6 +92,29 @@ Check judge_gpu(const Facts& facts, const GpuFacts& gpu, size_t index) {
   return check;
 }
 
+std::string text_of_level(int level) {
+  if (level <= nvml::kOneBoard) return "on one board";
+  if (level <= nvml::kOneSwitch) return "at one PCIe switch";
+  if (level <= nvml::kManySwitches) return "over several PCIe switches";
+  if (level <= nvml::kOneHostBridge) return "over one host bridge";
+  if (level <= nvml::kOneNode) return "in one NUMA node";
+  return "across sockets";
+}
+
+Check judge_topology(const Driver& driver) {
+  Check check{State::kOk, "GPU topology", {}, ""};
+  std::map<int, int> pairs_at;
+  for (const GpuPair& pair : driver.pairs) ++pairs_at[pair.level];
+  for (const auto& [level, pairs] : pairs_at) {
+    check.parts.push_back(format_plural(pairs, "pair") + " " + text_of_level(level));
+  }
+  const auto fewest = std::ranges::min_element(
+      driver.gpus, {}, [](const GpuFacts& gpu) { return gpu.nvlinks.value_or(0); });
+  const int links = fewest->nvlinks.value_or(0);
+  check.parts.push_back(links == 0 ? "no NVLink" : fmt::format("NVLink: {} up each", links));
+  return check;
+}
+
 std::string cuda_cure(int status) {
   if (status == kCudaSystemNotReady) return "start nvidia-fabricmanager, of the driver's version";
   if (status == kCudaDriverMismatch) return "the driver was updated while it ran: reboot";
@@ -121,6 +146,7 @@ std::vector<Check> judge_gpus(const Facts& facts) {
   for (const GpuFacts& gpu : facts.driver->gpus) {
     checks.push_back(judge_gpu(facts, gpu, checks.size()));
   }
+  if (checks.size() > 1) checks.push_back(judge_topology(*facts.driver));
   if (checks.empty()) {
     checks.push_back({State::kWarning,
                       "GPU",

@@ -46,6 +46,11 @@ Facts healthy() {
   facts.host.open_files = facts.host.open_files_limit = 65536;
   facts.host.cgroup_delegated = true;
   facts.host.nvidia_hardware = facts.host.nvidia_device_nodes = true;
+  facts.data =
+      DataFolder{"/data", "ext4", "/dev/nvme0n1p1", false, 900 * kGibibyte, 800 * kGibibyte};
+  facts.network.interfaces = {{"eth0", true, 10000}, {"lo", true, {}}};
+  facts.network.infiniband = {{"mlx5_0 port 1", true, "400 Gb/sec (4X NDR)"}};
+  facts.clock = Clock{true, 12'300'000, "chrony"};
   return facts;
 }
 
@@ -205,6 +210,83 @@ TEST(Judge, PassesOverADriverLibraryOnAMachineWithoutGpu) {
   Facts facts = without_gpu();
   facts.driver = Driver{"", {}, {}, "Driver Not Loaded", nvml::kDriverNotLoaded};
   EXPECT_THAT(complaints(facts), IsEmpty());
+}
+
+std::vector<std::string> site_parts(const Facts& facts, size_t index) {
+  return judge_site(facts)[index].parts;
+}
+
+TEST(JudgeSite, SaysDiskNetworkAndClock) {
+  const Facts facts = healthy();
+  EXPECT_THAT(site_parts(facts, 0),
+              ElementsAre("900.0 GiB (800.0 free)", "SSD: ext4 on /dev/nvme0n1p1", "/data"));
+  EXPECT_THAT(site_parts(facts, 1), ElementsAre("eth0 10 Gbit/s"));
+  EXPECT_THAT(site_parts(facts, 2), ElementsAre("mlx5_0 port 1 400 Gb/sec (4X NDR)"));
+  EXPECT_THAT(site_parts(facts, 3), ElementsAre("synchronised", "at most 12.3 ms off", "chrony"));
+}
+
+TEST(JudgeSite, TellsDisksApart) {
+  Facts facts = healthy();
+  facts.data->rotating = true;
+  EXPECT_THAT(complaints(facts), ElementsAre(complaint(State::kWarning, "data folder", "SSD")));
+  facts.data->rotating.reset();
+  EXPECT_EQ(site_parts(facts, 0)[1], "ext4 on /dev/nvme0n1p1") << "of a virtual disk nobody knows";
+  facts.data->filesystem = "nfs4";
+  facts.data->source = "server:/export";
+  EXPECT_EQ(site_parts(facts, 0)[1], "network: nfs4 on server:/export");
+  facts.data->free_bytes = kGibibyte;
+  EXPECT_THAT(complaints(facts),
+              ElementsAre(complaint(State::kWarning, "data folder", "free some space")));
+}
+
+TEST(JudgeSite, ReadsNcclsChoiceOfInterfacesAsNcclDoes) {
+  Facts facts = healthy();
+  struct Case {
+    const char* choice;
+    bool good;
+  };
+  for (const auto& [choice, good] :
+       {Case{"eth", true}, Case{"=eth0", true}, Case{"=eth", false}, Case{"ib0,eth0", true},
+        Case{"ib", false}, Case{"^eth", true}, Case{"^eth,lo", false}, Case{"", true}}) {
+    facts.network.nccl_interfaces = choice;
+    EXPECT_EQ(complaints(facts).empty(), good) << choice;
+  }
+  facts.network.nccl_interfaces.reset();
+  facts.network.gloo_interfaces = "eth";  // Gloo wants whole names
+  EXPECT_THAT(complaints(facts), ElementsAre(complaint(State::kWarning, "network", "(eth0, lo)")));
+}
+
+TEST(JudgeSite, WarnsWhereInfinibandIsThereAndUnused) {
+  Facts facts = healthy();
+  facts.network.infiniband_disabled = true;
+  EXPECT_THAT(complaints(facts),
+              ElementsAre(complaint(State::kWarning, "InfiniBand", "unset NCCL_IB_DISABLE")));
+  facts.network.infiniband_disabled = false;
+  facts.network.infiniband.push_back({"mlx5_1 port 1", false, ""});
+  EXPECT_THAT(complaints(facts), IsEmpty()) << "servers have ports that nobody uses";
+  facts.network.infiniband.erase(facts.network.infiniband.begin());
+  EXPECT_THAT(complaints(facts), ElementsAre(complaint(State::kWarning, "InfiniBand", "sockets")));
+}
+
+TEST(JudgeSite, AClockThatNobodySetsIsNoWarningOnOneMachine) {
+  Facts facts = healthy();
+  facts.clock->synchronised = false;
+  EXPECT_THAT(complaints(facts), IsEmpty());
+  EXPECT_EQ(judge_site(facts)[3].state, State::kAbsent);
+}
+
+TEST(Judge, SaysHowGpusAreConnected) {
+  Facts facts = healthy();
+  facts.driver->gpus.push_back(facts.driver->gpus[0]);
+  facts.driver->gpus.push_back(facts.driver->gpus[0]);
+  facts.driver->pairs = {
+      {0, 1, nvml::kOneSwitch}, {0, 2, nvml::kManyNodes}, {1, 2, nvml::kManyNodes}};
+  EXPECT_THAT(judge_gpus(facts).back().parts,
+              ElementsAre("1 pair at one PCIe switch", "2 pairs across sockets", "no NVLink"));
+  for (GpuFacts& gpu : facts.driver->gpus) gpu.nvlinks = 18;
+  facts.driver->gpus[1].nvlinks = 17;
+  EXPECT_EQ(judge_gpus(facts).back().parts.back(), "NVLink: 17 up each")
+      << "of the one with the fewest";
 }
 
 }  // namespace

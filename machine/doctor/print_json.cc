@@ -40,7 +40,8 @@ Json describe_gpu(const GpuFacts& gpu) {
             {"free_bytes", gpu.free_bytes},
             {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
             {"mig", or_null(gpu.mig)},
-            {"mig_instances", gpu.mig_instances}};
+            {"mig_instances", gpu.mig_instances},
+            {"nvlinks", or_null(gpu.nvlinks)}};
   json["pcie"] = describe_or_null(gpu.pcie, [](const Pcie& pcie) -> Json {
     return {{"generation", pcie.generation}, {"width", pcie.width}, {"max_width", pcie.max_width}};
   });
@@ -53,6 +54,48 @@ Json describe_gpus(const Facts& facts) {
     for (const GpuFacts& gpu : facts.driver->gpus) gpus.push_back(describe_gpu(gpu));
   }
   return gpus;
+}
+
+Json describe_pairs(const Facts& facts) {
+  Json pairs = Json::array();
+  if (!facts.driver) return pairs;
+  for (const GpuPair& pair : facts.driver->pairs) {
+    pairs.push_back({{"gpus", {pair.first, pair.second}}, {"level", pair.level}});
+  }
+  return pairs;
+}
+
+Json describe_data(const DataFolder& data) {
+  return {{"folder", data.folder.string()},
+          {"filesystem", text_or_null(data.filesystem)},
+          {"source", text_or_null(data.source)},
+          {"rotating", or_null(data.rotating)},
+          {"bytes", data.bytes},
+          {"free_bytes", data.free_bytes}};
+}
+
+Json describe_network(const Network& network) {
+  Json interfaces = Json::array();
+  for (const NetworkInterface& interface : network.interfaces) {
+    interfaces.push_back({{"name", interface.name},
+                          {"up", interface.up},
+                          {"megabits_per_s", or_null(interface.megabits)}});
+  }
+  Json ports = Json::array();
+  for (const InfinibandPort& port : network.infiniband) {
+    ports.push_back(
+        {{"name", port.name}, {"active", port.active}, {"rate", text_or_null(port.rate)}});
+  }
+  return {{"interfaces", interfaces},
+          {"infiniband", ports},
+          {"nccl_socket_ifname", or_null(network.nccl_interfaces)},
+          {"gloo_socket_ifname", or_null(network.gloo_interfaces)}};
+}
+
+Json describe_clock(const Clock& clock) {
+  return {{"synchronised", clock.synchronised},
+          {"most_error_ns", clock.most_error_ns},
+          {"daemon", text_or_null(clock.daemon)}};
 }
 
 Json describe_runtime(const CudaRuntime& cuda) {
@@ -135,6 +178,7 @@ std::string as_json(const Facts& facts, const std::vector<Check>& checks) {
             {"warnings", count(checks, State::kWarning)},
             {"driver", describe_or_null(facts.driver, describe_driver)},
             {"gpus", describe_gpus(facts)},
+            {"gpu_pairs", describe_pairs(facts)},
             {"cuda", describe_or_null(facts.cuda, describe_runtime)},
             {"cuda_visible_devices", or_null(facts.cuda_visible_devices)},
             {"toolkit", describe_or_null(facts.toolkit, describe_toolkit)},
@@ -142,6 +186,9 @@ std::string as_json(const Facts& facts, const std::vector<Check>& checks) {
             {"cupti", describe_or_null(facts.cupti, describe_cupti)},
             {"recorder", describe_recorder(facts.recorder)},
             {"host", describe_host(facts.host)},
+            {"data", describe_or_null(facts.data, describe_data)},
+            {"network", describe_network(facts.network)},
+            {"clock", describe_or_null(facts.clock, describe_clock)},
             {"checks", Json::array()}};
   for (const Check& check : checks) json["checks"].push_back(describe_check(check));
   // Names and paths come from outside and need not be UTF-8.

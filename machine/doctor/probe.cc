@@ -22,6 +22,9 @@ Facts probe(const Sources& sources) {
   facts.cupti = probe_cupti(sources, facts.python, facts.toolkit);
   facts.recorder = probe_recorder();
   facts.host = probe_host(sources);
+  facts.data = probe_data(sources);
+  facts.network = probe_network(sources);
+  facts.clock = probe_clock(sources);
   return facts;
 }
 

@@ -32,4 +32,12 @@ namespace redline::doctor {
 [[nodiscard]] Recorder probe_recorder();
 [[nodiscard]] HostFacts probe_host(const Sources& sources);
 
+/// The disk of the folder `sources.data`; none where it cannot be entered.
+[[nodiscard]] std::optional<DataFolder> probe_data(const Sources& sources);
+
+[[nodiscard]] Network probe_network(const Sources& sources);
+
+/// The kernel's clock, whatever `sources.root` is.
+[[nodiscard]] std::optional<Clock> probe_clock(const Sources& sources);
+
 }  // namespace redline::doctor

@@ -41,6 +41,33 @@ void read_mig(const nvml::Library& library, nvmlDevice_t device, GpuFacts& gpu) 
   }
 }
 
+std::optional<int> nvlinks_of(const nvml::Library& library, nvmlDevice_t device) {
+  std::optional<int> links;
+  for (unsigned int link = 0; link < nvml::kMostNvlinks; ++link) {
+    int is_up = 0;
+    if (REDLINE_NVML(library, nvmlDeviceGetNvLinkState, device, link, &is_up) != nvml::kSuccess) {
+      break;
+    }
+    links = links.value_or(0) + (is_up != 0 ? 1 : 0);
+  }
+  return links;
+}
+
+std::vector<GpuPair> pairs_of(const nvml::Library& library,
+                              const std::vector<nvmlDevice_t>& devices) {
+  std::vector<GpuPair> pairs;
+  for (size_t first = 0; first < devices.size(); ++first) {
+    for (size_t second = first + 1; second < devices.size(); ++second) {
+      int level = 0;
+      if (REDLINE_NVML(library, nvmlDeviceGetTopologyCommonAncestor, devices[first],
+                       devices[second], &level) == nvml::kSuccess) {
+        pairs.push_back({first, second, level});
+      }
+    }
+  }
+  return pairs;
+}
+
 GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device) {
   GpuFacts gpu;
   Text text{};
@@ -59,6 +86,7 @@ GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device) {
                      &gpu.compute_minor);
   read_mig(library, device, gpu);
   gpu.pcie = pcie_of(library, device);
+  gpu.nvlinks = nvlinks_of(library, device);
   return gpu;
 }
 
@@ -74,12 +102,15 @@ Driver read_driver(const nvml::Library& library) {
   }
   unsigned int count = 0;
   if (REDLINE_NVML(library, nvmlDeviceGetCount_v2, &count) != nvml::kSuccess) return driver;
+  std::vector<nvmlDevice_t> devices;
   for (unsigned int index = 0; index < count; ++index) {
     nvmlDevice_t device = nullptr;
     if (REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device) == nvml::kSuccess) {
       driver.gpus.push_back(read_gpu(library, device));
+      devices.push_back(device);
     }
   }
+  driver.pairs = pairs_of(library, devices);
   return driver;
 }
 

@@ -197,5 +197,64 @@ TEST_F(Probe, SaysWhyTorchIsNotThere) {
   EXPECT_FALSE(probe_python(sources_));
 }
 
+TEST_F(Probe, ReadsHowGpusAreConnected) {
+  stub("REDLINE_STUB_GPUS", 3);
+  EXPECT_FALSE(probe_driver(sources_)->gpus[0].nvlinks);
+  stub("REDLINE_STUB_NVLINKS", 18);
+  const auto driver = probe_driver(sources_);
+  EXPECT_EQ(driver->gpus[2].nvlinks, 18);
+  ASSERT_EQ(driver->pairs.size(), 3U);
+  EXPECT_EQ(driver->pairs[0].level, nvml::kOneSwitch);
+  EXPECT_EQ(driver->pairs[2].level, nvml::kManyNodes);
+}
+
+TEST_F(Probe, FindsTheDiskOfAFolderByTheDeepestMount) {
+  write("proc/self/mountinfo",
+        "1 0 0:30 / / rw - overlay overlay rw\n"
+        "2 1 259:1 / /data rw,noatime shared:1 - ext4 /dev/nvme0n1p1 rw\n"
+        "3 1 8:1 / /database rw - xfs /dev/sda1 rw\n"
+        "4 1 0:40 / /my\\040files rw - nfs4 server:/export rw\n");
+  write("sys/dev/block/259:1/queue/rotational", "0\n");
+  write("sys/dev/block/8:1/queue/rotational", "1\n");
+  write("proc/cpuinfo", "flags : fpu vme\n");
+  const auto disk_of = [&](const char* folder) {
+    fs::create_directories(sources_.root / fs::path(folder).relative_path());
+    sources_.data = folder;
+    return *probe_data(sources_);
+  };
+  EXPECT_EQ(disk_of("/data/train").filesystem, "ext4");
+  EXPECT_EQ(disk_of("/data/train").rotating, false);
+  EXPECT_EQ(disk_of("/database").rotating, true);
+  EXPECT_EQ(disk_of("/my files").source, "server:/export");
+  EXPECT_EQ(disk_of("/elsewhere").filesystem, "overlay");
+  EXPECT_FALSE(disk_of("/elsewhere").rotating);
+  EXPECT_GT(disk_of("/data").free_bytes, 0);
+  write("proc/cpuinfo", "flags : fpu vme hypervisor\n");
+  EXPECT_FALSE(disk_of("/database").rotating) << "virtual disks say that they rotate";
+  sources_.data = "/not/there";
+  EXPECT_FALSE(probe_data(sources_));
+}
+
+TEST_F(Probe, ReadsInterfacesAndInfiniband) {
+  write("sys/class/net/eth0/operstate", "up\n");
+  write("sys/class/net/eth0/speed", "25000\n");
+  write("sys/class/net/eth1/operstate", "down\n");
+  write("sys/class/net/eth1/speed", "-1\n");
+  write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+  write("sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n");
+  write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
+  environment_["NCCL_SOCKET_IFNAME"] = "eth0";
+  const Network network = probe_network(sources_);
+  ASSERT_EQ(network.interfaces.size(), 2U);
+  EXPECT_TRUE(network.interfaces[0].up);
+  EXPECT_EQ(network.interfaces[0].megabits, 25000);
+  EXPECT_FALSE(network.interfaces[1].up || network.interfaces[1].megabits);
+  ASSERT_EQ(network.infiniband.size(), 2U);
+  EXPECT_TRUE(network.infiniband[0].active);
+  EXPECT_EQ(network.infiniband[0].rate, "200 Gb/sec (4X HDR)");
+  EXPECT_FALSE(network.infiniband[1].active);
+  EXPECT_EQ(network.nccl_interfaces, "eth0");
+}
+
 }  // namespace
 }  // namespace redline::doctor

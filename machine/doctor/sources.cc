@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 namespace redline::doctor {
 
@@ -18,7 +18,11 @@ Sources Sources::real() {
 std::optional<std::string> Sources::text(const std::filesystem::path& file) const {
   std::ifstream stream(root / file.relative_path());
   if (!stream) return std::nullopt;
-  std::string content{std::istreambuf_iterator<char>(stream), {}};
+  // Some files of the kernel open and cannot be read; a bare iterator would throw.
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (stream.bad()) return std::nullopt;
+  std::string content = text.str();
   while (!content.empty() && content.back() == '\n') content.pop_back();
   return content;
 }

@@ -13,6 +13,7 @@ namespace redline::doctor {
 struct Sources {
   std::filesystem::path root = "/";  ///< of proc, sys, dev and usr
   std::filesystem::path libraries;   ///< where driver libraries lie; empty: the loader knows
+  std::filesystem::path data = ".";  ///< the folder of traces or training data
   std::function<std::optional<std::string>(const std::string&)> environment;
 
   /// This machine, with this process's environment.

@@ -74,6 +74,9 @@ int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int* genera
 int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int* width);
 int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int* width);
 
+int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t first, nvmlDevice_t second, int* level);
+int nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, int* is_up);
+
 int nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* utilization);
 int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int* milliwatts);
 /// Since the driver was loaded.
@@ -116,6 +119,16 @@ constexpr int kGpuIsLost = 15;
 constexpr int kLibraryMismatch = 18;
 
 constexpr unsigned long long kUnknownMemory = ~0ULL;
+
+// nvmlGpuTopologyLevel_t
+constexpr int kOneBoard = 0;
+constexpr int kOneSwitch = 10;
+constexpr int kManySwitches = 20;
+constexpr int kOneHostBridge = 30;
+constexpr int kOneNode = 40;
+constexpr int kManyNodes = 50;
+
+constexpr unsigned int kMostNvlinks = 36;
 
 // nvmlClockType_t
 constexpr int kSmClock = 1;

@@ -13,78 +13,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "machine/resources.h"
+#include "machine/shown_environment.h"
 
 namespace redline::profiler {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-constexpr const char* kShown[] = {
-    "CUBLAS_WORKSPACE_CONFIG",
-    "CUDA_DEVICE_MAX_CONNECTIONS",
-    "CUDA_DEVICE_ORDER",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_MODULE_LOADING",
-    "CUDA_VISIBLE_DEVICES",
-    "GLOO_SOCKET_IFNAME",
-    "GOMP_CPU_AFFINITY",
-    "GROUP_RANK",
-    "KMP_AFFINITY",
-    "KMP_BLOCKTIME",
-    "LD_PRELOAD",
-    "LOCAL_RANK",
-    "LOCAL_WORLD_SIZE",
-    "MALLOC_ARENA_MAX",
-    "MALLOC_CONF",
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "MKL_NUM_THREADS",
-    "NCCL_ALGO",
-    "NCCL_BUFFSIZE",
-    "NCCL_DEBUG",
-    "NCCL_IB_DISABLE",
-    "NCCL_IB_HCA",
-    "NCCL_MAX_NCHANNELS",
-    "NCCL_MIN_NCHANNELS",
-    "NCCL_NET",
-    "NCCL_NVLS_ENABLE",
-    "NCCL_P2P_DISABLE",
-    "NCCL_PROTO",
-    "NCCL_SHM_DISABLE",
-    "NCCL_SOCKET_IFNAME",
-    "NVIDIA_TF32_OVERRIDE",
-    "OMPI_COMM_WORLD_LOCAL_RANK",
-    "OMPI_COMM_WORLD_RANK",
-    "OMPI_COMM_WORLD_SIZE",
-    "OMP_NUM_THREADS",
-    "OMP_PLACES",
-    "OMP_PROC_BIND",
-    "OPENBLAS_NUM_THREADS",
-    "PMI_RANK",
-    "PMI_SIZE",
-    "PYTHONHASHSEED",
-    "PYTHONOPTIMIZE",
-    "PYTORCH_ALLOC_CONF",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "RANK",
-    "SLURM_CPUS_PER_TASK",
-    "SLURM_JOB_ID",
-    "SLURM_LOCALID",
-    "SLURM_NNODES",
-    "SLURM_NODEID",
-    "SLURM_NTASKS",
-    "SLURM_PROCID",
-    "TORCHELASTIC_MAX_RESTARTS",
-    "TORCHELASTIC_RESTART_COUNT",
-    "TORCHINDUCTOR_MAX_AUTOTUNE",
-    "TORCH_COMPILE_DISABLE",
-    "TORCH_CPP_LOG_LEVEL",
-    "TORCH_DISTRIBUTED_DEBUG",
-    "TORCH_LOGS",
-    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
-    "TORCH_NCCL_BLOCKING_WAIT",
-    "WORLD_SIZE",
-};
 
 constexpr std::string_view kSecretWords[] = {"key", "token",      "secret", "passw",
                                              "pwd", "credential", "auth"};
@@ -167,7 +101,7 @@ std::string json_of(const ClockPair& pair) {
 
 }  // namespace
 
-std::span<const char* const> shown_variables() { return kShown; }
+std::span<const char* const> shown_variables() { return machine::kShownEnvironment; }
 
 std::vector<std::string> without_secrets(std::vector<std::string> words) {
   bool is_next_secret = false;
@@ -193,7 +127,8 @@ std::string run_metadata(const std::string& root, const char* const* environment
   for (; *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
     const std::string_view name = entry.substr(0, entry.find('='));
-    if (std::ranges::find(kShown, name) == std::end(kShown)) {
+    if (std::ranges::find(machine::kShownEnvironment, name) ==
+        std::end(machine::kShownEnvironment)) {
       ++others;
     } else {
       shown[std::string(name)] = entry.substr(std::min(name.size() + 1, entry.size()));

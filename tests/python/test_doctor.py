@@ -1,6 +1,9 @@
 """`redline doctor` as users call it, without a GPU and, by stub driver libraries, with one."""
 
+import io
 import json
+import os
+import zipfile
 
 import pytest
 
@@ -102,3 +105,55 @@ def test_wrong_format_is_a_usage_error(doctor):
     completed = doctor("--format", "xml")
     assert completed.returncode == 2
     assert "xml" in completed.stderr
+
+
+SECRETS = {
+    "AWS_SECRET_ACCESS_KEY": "planted-aws",
+    "HF_TOKEN": "planted-token",
+    "PIP_INDEX_URL": "https://me:planted-password@example.org/",
+    "REDLINE_ANYTHING": "planted-own",
+}
+
+
+def test_the_bundle_has_everything_but_the_environments_secrets(doctor, tmp_path):
+    target = tmp_path / "report.zip"
+    completed = doctor("--bundle", target, OMP_NUM_THREADS="3", **SECRETS)
+    assert completed.returncode == 0 and str(target) in completed.stderr
+    with zipfile.ZipFile(target) as bundle:
+        assert bundle.testzip() is None
+        files = {name: bundle.read(name).decode() for name in bundle.namelist()}
+    assert {"README.txt", "doctor.txt", "doctor.json", "environment.txt", "system.txt", "packages.txt"} <= set(files)
+    assert files["doctor.txt"] == completed.stdout
+    assert json.loads(files["doctor.json"])["schema"] == "redline.doctor/1"
+    assert "OMP_NUM_THREADS=3\n" in files["environment.txt"]
+    assert "\ntorch 2." in files["packages.txt"]
+    assert "Linux version" in files["system.txt"] and "redline 0." in files["system.txt"]
+    assert "planted" not in "".join(files.values())
+
+
+def test_the_bundle_of_a_machine_on_which_something_is_wrong(doctor, stubs, tmp_path):
+    target = tmp_path / "report.zip"
+    completed = doctor("--bundle", target, LD_LIBRARY_PATH=stubs, REDLINE_STUB_CUDA_VERSION="11040")
+    assert completed.returncode == 0, "it was written"
+    names = zipfile.ZipFile(io.BytesIO(target.read_bytes())).namelist()
+    assert "nvidia-smi.txt" in names
+
+
+def test_the_bundle_has_a_name_of_its_own(run, program, python, tmp_path):
+    done = run([program("redline"), "doctor", "--bundle"], environment={"REDLINE_PYTHON": str(python)}, cwd=tmp_path)
+    assert done.returncode == 0 and os.listdir(tmp_path) == ["redline-doctor.zip"]
+
+
+def test_the_data_folder_is_the_one_that_is_asked_for(doctor, tmp_path):
+    report = json.loads(doctor("--format", "json", "--data", tmp_path).stdout)
+    assert report["data"]["folder"] == str(tmp_path)
+    assert report["data"]["bytes"] >= report["data"]["free_bytes"] > 0
+    assert states(report)["data folder"] in ("ok", "warning")
+    missing = doctor("--data", tmp_path / "missing")
+    assert missing.returncode == 2 and "missing" in missing.stderr
+
+
+def test_how_gpus_are_connected(doctor, stubs):
+    text = doctor(LD_LIBRARY_PATH=stubs, REDLINE_STUB_GPUS="4", REDLINE_STUB_NVLINKS="18").stdout
+    assert "GPU topology  2 pairs at one PCIe switch · 4 pairs across sockets" in text
+    assert "NVLink: 18 up each" in text

@@ -1,7 +1,7 @@
 // libnvidia-ml.so.1 of a machine with NVIDIA H200 GPUs, for tests on machines without one.
 //
-// REDLINE_STUB_GPUS, _CUDA_VERSION, _NVML_STATUS, _MIG (instances; -1: cannot be split) and
-// _PCIE_WIDTH change the machine. _LOST_AFTER: the last GPU falls off the bus when it has been
+// REDLINE_STUB_GPUS, _CUDA_VERSION, _NVML_STATUS, _MIG (instances; -1: cannot be split), _NVLINKS
+// and _PCIE_WIDTH change the machine. _LOST_AFTER: the last GPU falls off the bus when it has been
 // asked for its load that often. _DENIED: nothing is told of its state. _OLD: it does not count
 // traffic and energy. _XID: one such is reported. _HANG: the first question for the load is never
 // answered. _USED_FILE: names a file with the MiB that are in use (-1: not told); _HOLDER: the
@@ -155,6 +155,17 @@ int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t, unsigned int* width) {
 
 int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t, unsigned int* width) {
   *width = 16;
+  return kSuccess;
+}
+
+int nvmlDeviceGetNvLinkState(nvmlDevice_t, unsigned int link, int* is_up) {
+  *is_up = 1;
+  return static_cast<int>(link) < number("REDLINE_STUB_NVLINKS", 0) ? kSuccess : kNotSupported;
+}
+
+/// Two GPUs a socket.
+int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t first, nvmlDevice_t second, int* level) {
+  *level = index_of(first) / 2 == index_of(second) / 2 ? kOneSwitch : kManyNodes;
   return kSuccess;
 }
 

@@ -21,10 +21,14 @@ enum Figure : unsigned {
   kEccUncorrected,
 };
 
-/// A counter of 32 bits would run over several times between two readings.
 bool is_counter(const nvmlFieldValue_t& field) {
   return field.nvmlReturn == kSuccess &&
          (field.valueType == kUnsignedLong || field.valueType == kUnsignedLongLong);
+}
+
+/// It would run over several times between two readings.
+bool is_narrow_counter(const nvmlFieldValue_t& field) {
+  return field.nvmlReturn == kSuccess && field.valueType == kUnsignedInt;
 }
 
 std::optional<double> rate(const std::optional<uint64_t>& before,
@@ -111,10 +115,11 @@ void GpuReader::read_state() {
     now_.temperature_c = number;
   }
   unsigned long long reasons = 0;
-  if (ask(kThrottle,
-          REDLINE_NVML(library_, nvmlDeviceGetCurrentClocksThrottleReasons, device_, &reasons))) {
-    now_.throttle_reasons = reasons;
+  int status = REDLINE_NVML(library_, nvmlDeviceGetCurrentClocksEventReasons, device_, &reasons);
+  if (status == kFunctionNotFound) {
+    status = REDLINE_NVML(library_, nvmlDeviceGetCurrentClocksThrottleReasons, device_, &reasons);
   }
+  if (ask(kThrottle, status)) now_.throttle_reasons = reasons;
 }
 
 void GpuReader::read_traffic(bool may_wait) {
@@ -139,6 +144,7 @@ void GpuReader::read_traffic(bool may_wait) {
   }
   if (ask(kFields, REDLINE_NVML(library_, nvmlDeviceGetFieldValues, device_, kCount, fields))) {
     for (int i = 0; i < kCount; ++i) {
+      now_.narrow_counters += is_narrow_counter(fields[i]) ? 1 : 0;
       if (!is_counter(fields[i])) continue;
       now_.*kCounters[i].total = fields[i].value.ullVal * kCounters[i].bytes;
     }

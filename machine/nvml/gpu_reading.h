@@ -16,6 +16,7 @@ struct GpuReading {
   int64_t time_ns = 0;                     ///< of CLOCK_MONOTONIC
   bool is_lost = false;                    ///< fell off the bus: it tells nothing any more
   uint64_t failures = 0;                   ///< failed calls that this GPU has answered before
+  uint64_t narrow_counters = 0;            ///< of traffic, left out: 32 bits run over unnoticed
   std::optional<double> busy = {};         ///< 0..1 of the last sample period: a kernel ran
   std::optional<double> memory_busy = {};  ///< 0..1: its memory was read or written
   std::optional<int64_t> memory_bytes = {};
@@ -25,7 +26,7 @@ struct GpuReading {
   std::optional<int64_t> sm_clock_mhz = {};
   std::optional<int64_t> memory_clock_mhz = {};
   std::optional<int64_t> temperature_c = {};
-  std::optional<uint64_t> throttle_reasons = {};  ///< nvmlClocksThrottleReasons
+  std::optional<uint64_t> throttle_reasons = {};  ///< nvmlClocksEventReasons
   std::optional<uint64_t> ecc_corrected = {};     ///< since the driver was loaded
   std::optional<uint64_t> ecc_uncorrected = {};
   // Counted up since the driver was loaded.

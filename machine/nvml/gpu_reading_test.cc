@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 class NvmlStub : public ::testing::Test {
  protected:
   ~NvmlStub() override {
-    for (const char* name : {"LOST_AFTER", "DENIED", "OLD", "MIG", "XID"}) {
+    for (const char* name : {"LOST_AFTER", "DENIED", "OLD", "NARROW", "NEW", "MIG", "XID"}) {
       unsetenv((std::string("REDLINE_STUB_") + name).c_str());
     }
   }
@@ -66,6 +66,23 @@ TEST_F(NvmlStub, AnOlderGpuMeasuresItsTrafficWhereThereIsTimeForIt) {
   EXPECT_EQ(traffic.pcie_received, 3e9);
   EXPECT_EQ(traffic.pcie_sent, 1e9);
   EXPECT_FALSE(traffic.nvlink_sent);
+}
+
+TEST_F(NvmlStub, CountersThatRunOverUnnoticedAreLeftOutAndCounted) {
+  set("NARROW", 1);
+  const GpuReading now = GpuReader(library_, device()).read(false);
+  EXPECT_FALSE(now.pcie_received_bytes || now.nvlink_sent_bytes);
+  EXPECT_EQ(now.narrow_counters, 4U);
+  EXPECT_EQ(now.failures, 0U);
+}
+
+TEST_F(NvmlStub, WhyClocksAreLowIsToldUnderItsNewNameAndItsOldOne) {
+  for (const char* driver : {"NEW", "OLD"}) {
+    set(driver, 1);
+    const GpuReading now = GpuReader(library_, device()).read(false);
+    EXPECT_EQ(now.throttle_reasons, kPowerCap | kSoftwareThermal) << driver;
+    set(driver, 0);
+  }
 }
 
 TEST_F(NvmlStub, WithoutPermissionNothingIsTold) {

@@ -84,6 +84,8 @@ int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long*
 int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int* milliwatts);
 int nvmlDeviceGetClockInfo(nvmlDevice_t device, int clock, unsigned int* mhz);
 int nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int* celsius);
+/// The same as the next, which drivers before 535 have and those of CUDA 14 have no more.
+int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long* reasons);
 int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long* reasons);
 /// Measures for 20 ms.
 int nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter, unsigned int* kb_per_second);
@@ -151,14 +153,15 @@ constexpr unsigned int kAllLinks = ~0U;
 constexpr unsigned int kPcieSentField = 197;
 constexpr unsigned int kPcieReceivedField = 198;
 
-// nvmlValueType_t of 64 bits
+// nvmlValueType_t
+constexpr int kUnsignedInt = 1;
 constexpr int kUnsignedLong = 2;
 constexpr int kUnsignedLongLong = 3;
 
 // nvmlEventType
 constexpr unsigned long long kXidEvent = 8;
 
-// nvmlClocksThrottleReasons
+// nvmlClocksEventReasons
 constexpr unsigned long long kPowerCap = 0x4;
 constexpr unsigned long long kHardwareSlowdown = 0x8;
 constexpr unsigned long long kSyncBoost = 0x10;

@@ -67,8 +67,10 @@ class GpuSampler::Run {
     std::string xids;
     for (const uint64_t xid : xids_) xids += (xids.empty() ? "" : ", ") + std::to_string(xid);
     add_entry("redline", "{\"nvml\": {\"gpus\": " + std::to_string(gpus_.size()) +
-                             ", \"lost_gpus\": " + std::to_string(lost) + ", \"lost_readings\": " +
-                             std::to_string(failures_) + ", \"xids\": [" + xids + "]}}");
+                             ", \"lost_gpus\": " + std::to_string(lost) +
+                             ", \"lost_readings\": " + std::to_string(failures_) +
+                             ", \"narrow_counters\": " + std::to_string(narrow_counters_) +
+                             ", \"xids\": [" + xids + "]}}");
   }
 
  private:
@@ -126,6 +128,7 @@ class GpuSampler::Run {
     const std::lock_guard lock(mutex_);
     if (is_over_) return;  // it may have taken so long that another window has begun
     failures_ += now.failures;
+    narrow_counters_ += now.narrow_counters;
     gpu.is_lost = now.is_lost;
     submit_samples(gpu_counters(gpu.device, gpu.before, now), now.time_ns);
     gpu.before = now;
@@ -153,6 +156,7 @@ class GpuSampler::Run {
   std::list<Gpu> gpus_;
   std::vector<uint64_t> xids_;
   uint64_t failures_ = 0;
+  uint64_t narrow_counters_ = 0;
   std::string refusal_;
 };
 

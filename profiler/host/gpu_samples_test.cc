@@ -86,7 +86,8 @@ TEST_F(GpuSampling, OfEachGpuThatTheProcessUses) {
   EXPECT_EQ(tracks["GPU 0 throttled: heat"][0], 1);
   EXPECT_FALSE(tracks.contains("GPU 2: busy %"));
   EXPECT_EQ(trace["redline"]["nvml"],
-            json::parse(R"({"gpus": 2, "lost_gpus": 0, "lost_readings": 0, "xids": []})"));
+            json::parse(R"({"gpus": 2, "lost_gpus": 0, "lost_readings": 0, "narrow_counters": 0,
+                "xids": []})"));
 }
 
 TEST_F(GpuSampling, AGpuThatFallsOffTheBusIsCountedAndTheOthersGoOn) {

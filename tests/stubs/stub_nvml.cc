@@ -3,9 +3,10 @@
 // REDLINE_STUB_GPUS, _CUDA_VERSION, _NVML_STATUS, _MIG (instances; -1: cannot be split), _NVLINKS
 // and _PCIE_WIDTH change the machine. _LOST_AFTER: the last GPU falls off the bus when it has been
 // asked for its load that often. _DENIED: nothing is told of its state. _OLD: it does not count
-// traffic and energy. _XID: one such is reported. _HANG: the first question for the load is never
-// answered. _USED_FILE: names a file with the MiB that are in use (-1: not told); _HOLDER: the
-// process in it.
+// traffic and energy. _NARROW: it counts traffic in 32 bits. _NEW: it has only the newest names of
+// functions that were renamed. _XID: one such is reported. _HANG: the first question for the load
+// is never answered. _USED_FILE: names a file with the MiB that are in use (-1: not told); _HOLDER:
+// the process in it.
 #include <time.h>
 #include <unistd.h>
 
@@ -230,7 +231,12 @@ int nvmlDeviceGetTemperature(nvmlDevice_t device, int, unsigned int* celsius) {
 
 int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long* reasons) {
   *reasons = kPowerCap | kSoftwareThermal;
-  return state_of(device);
+  return number("REDLINE_STUB_NEW", 0) != 0 ? kFunctionNotFound : state_of(device);
+}
+
+int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long* reasons) {
+  *reasons = kPowerCap | kSoftwareThermal;
+  return number("REDLINE_STUB_OLD", 0) != 0 ? kFunctionNotFound : state_of(device);
 }
 
 int nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter, unsigned int* kb_per_second) {
@@ -242,7 +248,7 @@ int nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* v
   const bool is_old = number("REDLINE_STUB_OLD", 0) != 0;
   for (int i = 0; i < count; ++i) {
     values[i].nvmlReturn = is_old ? kNotSupported : kSuccess;
-    values[i].valueType = kUnsignedLongLong;
+    values[i].valueType = number("REDLINE_STUB_NARROW", 0) != 0 ? kUnsignedInt : kUnsignedLongLong;
     values[i].value.ullVal = values[i].fieldId == kPcieReceivedField ? now_ns() * 12
                              : values[i].fieldId == kPcieSentField   ? now_ns() * 2
                                                                      : now_ns() / 10;

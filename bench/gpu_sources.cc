@@ -121,7 +121,7 @@ void all_reduce(void* context, uint64_t seq) {
 
 /// Twice: within a window, and outside.
 json nccl_plugin(uint64_t count) {
-  int mask = 0;
+  static int mask = 0;  // as NCCL's own
   void* context = nullptr;
   ncclProfiler_v5.init(&context, 1, &mask, "tp", 2, 16, 0, nullptr);
   const auto ns_each = [&] {

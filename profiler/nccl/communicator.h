@@ -20,10 +20,12 @@ class Communicator {
     int ranks = 0;  ///< 0: unknown
   };
 
-  /// `types`: the events that NCCL was asked for.
-  explicit Communicator(int types) : types_(static_cast<uint32_t>(types)) {}
+  /// `types`: the events that NCCL is asked for in windows, by `mask`.
+  explicit Communicator(int types, int* mask = nullptr)
+      : types_(static_cast<uint32_t>(types)), mask_(mask) {}
 
   [[nodiscard]] uint64_t types() const { return types_; }
+  [[nodiscard]] int* mask() const { return mask_; }
 
   /// Null before it is known. Never changes, and is never freed.
   [[nodiscard]] const Identity* identity() const { return identity_.load(); }
@@ -54,6 +56,7 @@ class Communicator {
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
   const uint64_t types_;
+  int* const mask_;
   std::atomic<const Identity*> identity_ = nullptr;
   mutable std::atomic<int64_t> period_ = -1;
   mutable std::atomic<int64_t> least_ = kNone;

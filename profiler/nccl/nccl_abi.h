@@ -1,5 +1,5 @@
 // The binary interface of NCCL's profiler plugins: versions of one table of functions, found by its
-// name (ncclProfiler_v3 with NCCL 2.26, v4 2.27, v5 2.28, v6 2.29).
+// name (ncclProfiler_v3 with NCCL 2.26, v4 2.27, v5 2.28, v6 2.29, v7 2.31).
 //
 // No torch from 2.6 on comes with an NCCL that needs v1 (2.23) or v2 (2.24): 2.6 brings NCCL 2.21,
 // which has no such plugins, and 2.7 brings 2.26.
@@ -132,7 +132,9 @@ struct DescrV4 {
   };
 };
 
-/// v5, and v6, which has more members in its union.
+/// v5, and v6 and v7, which have more members in its union: each is read only for events of its own
+/// type. What v7 adds behind members of before (the user's tag, the variant of a kernel) is not
+/// read.
 struct DescrV5 {
   uint64_t type;
   void* parent;
@@ -190,8 +192,26 @@ struct DescrV5 {
       size_t bytes;
       bool use_intra_sync;
     } ce_batch;
+    struct {
+      uint8_t channel;
+      uint8_t phase;
+      const char* name;
+      uint64_t ptimer;  ///< as of KernelChDescr; its end comes likewise
+    } kernel_phase;
   };
 };
+// As NCCL 2.31's profiler_v7.h lays them out.
+static_assert(offsetof(DescrV5, rank) == 16 && offsetof(DescrV5, coll) == 24);
+static_assert(offsetof(DescrV5, coll.proto) == 24 + 72 &&
+              offsetof(DescrV5, p2p.channels) == 24 + 36);
+static_assert(offsetof(DescrV5, coll_api.graph_captured) == 24 + 40);
+static_assert(offsetof(DescrV5, proxy_op.is_send) == 24 + 20);
+static_assert(offsetof(DescrV5, kernel_ch.ptimer) == 24 + 8 &&
+              offsetof(DescrV5, net.data) == 24 + 8);
+static_assert(offsetof(DescrV5, ce_coll.stream) == 24 + 80 &&
+              offsetof(DescrV5, ce_batch.bytes) == 24 + 8);
+static_assert(offsetof(DescrV5, kernel_phase.name) == 24 + 8 &&
+              offsetof(DescrV5, kernel_phase.ptimer) == 24 + 16);
 
 /// What comes with a change of state, by its event's type.
 union StateArgs {
@@ -231,5 +251,6 @@ REDLINE_NCCL_API redline::nccl::PluginV3 ncclProfiler_v3;
 REDLINE_NCCL_API redline::nccl::PluginV4 ncclProfiler_v4;
 REDLINE_NCCL_API redline::nccl::PluginV5 ncclProfiler_v5;
 REDLINE_NCCL_API redline::nccl::PluginV5 ncclProfiler_v6;
+REDLINE_NCCL_API redline::nccl::PluginV5 ncclProfiler_v7;
 #undef REDLINE_NCCL_API
 }

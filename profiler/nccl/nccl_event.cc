@@ -115,6 +115,13 @@ void take_copy_engine(const DescrV5& descr, Event& event) {
   }
 }
 
+void take_phase(const DescrV5& descr, Event& event) {
+  if (descr.type != kKernelPhase) return;
+  event.channel = descr.kernel_phase.channel;
+  event.ptimer = descr.kernel_phase.ptimer;
+  event.function = text(descr.kernel_phase.name);
+}
+
 }  // namespace
 
 Event event_of(const DescrV3& descr) {
@@ -136,6 +143,7 @@ Event event_of(const DescrV5& descr) {
   take_v4(descr, event);
   take_calls(descr, event);
   take_copy_engine(descr, event);
+  take_phase(descr, event);
   return event;
 }
 

@@ -65,6 +65,8 @@ std::string_view name_of(const Event& event) {
       return "proxy thread";
     case kKernelCh:
       return "kernel channel";
+    case kKernelPhase:
+      return "kernel phase";
     case kKernelLaunch:
       return "kernel launch";
     case kNetPlugin:

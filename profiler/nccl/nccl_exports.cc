@@ -2,7 +2,6 @@
 //
 // Nothing but success is ever told NCCL after init, and no exception crosses the boundary.
 #include <exception>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@ namespace {
 constexpr int kTypesOfV3 = 0xFF;
 constexpr int kTypesOfV5 = 0xFFF;
 constexpr int kTypesOfV6 = 0x7FFF;
+constexpr int kTypesOfV7 = 0xFFFF;
 
 std::string name_of(const char* name) { return name != nullptr ? name : ""; }
 
@@ -29,15 +29,12 @@ int guarded(Body body) noexcept {
   return kSuccess;
 }
 
-/// Communicators are kept for ever: events of other threads may still be open at finalize.
 int begin_communicator(void** context, int* mask, int known,
                        std::optional<Communicator::Identity> identity) noexcept {
   try {
-    static_cast<void>(NcclPlugin::instance());
-    *mask = wanted_types(known);
-    auto communicator = std::make_unique<Communicator>(*mask);
-    if (identity) communicator->identify(std::move(*identity));
-    *context = communicator.release();
+    Communicator& communicator = NcclPlugin::instance().add_communicator(wanted_types(known), mask);
+    if (identity) communicator.identify(std::move(*identity));
+    *context = &communicator;
     return kSuccess;
   } catch (const std::exception&) {
     return kSystemError;  // NCCL goes on without us
@@ -99,7 +96,11 @@ int record_state(void* handle, EventState state, StateArgs* args) {
   });
 }
 
-int finalize(void*) { return kSuccess; }
+int finalize(void* context) {
+  if (context == nullptr) return kSuccess;
+  return guarded(
+      [&] { NcclPlugin::instance().end_communicator(*static_cast<Communicator*>(context)); });
+}
 
 }  // namespace
 }  // namespace redline::nccl
@@ -113,3 +114,4 @@ const PluginV3 ncclProfiler_v3 = REDLINE_NCCL_PLUGIN(init_v3, DescrV3, false);
 const PluginV4 ncclProfiler_v4 = REDLINE_NCCL_PLUGIN(init_v4, DescrV4, true);
 const PluginV5 ncclProfiler_v5 = REDLINE_NCCL_PLUGIN(init_v5<kTypesOfV5>, DescrV5, true);
 const PluginV5 ncclProfiler_v6 = REDLINE_NCCL_PLUGIN(init_v5<kTypesOfV6>, DescrV5, true);
+const PluginV5 ncclProfiler_v7 = REDLINE_NCCL_PLUGIN(init_v5<kTypesOfV7>, DescrV5, true);

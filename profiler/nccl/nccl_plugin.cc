@@ -18,6 +18,7 @@ using profiler::RecordKind;
 constexpr uint64_t kHostCalls =
     kGroup | kColl | kP2p | kGroupApi | kCollApi | kP2pApi | kKernelLaunch | kCeColl;
 constexpr uint64_t kParts = kProxyOp | kKernelCh;
+constexpr uint64_t kOfGpuClock = kKernelCh | kKernelPhase;
 
 void raise(std::atomic<int64_t>& time, int64_t to) {
   int64_t now = time.load();
@@ -34,10 +35,11 @@ profiler::TextId interned_args(const Event& event) {
 }  // namespace
 
 int wanted_types(int known) {
-  constexpr int kTransfers = kProxyStep | kProxyCtrl | kNetPlugin;
+  constexpr int kMany = kProxyStep | kProxyCtrl | kNetPlugin | kKernelPhase;
   const char* asked = std::getenv("NCCL_PROFILE_EVENT_MASK");
-  const int wanted = asked != nullptr && *asked != '\0' ? std::atoi(asked) : ~kTransfers;
-  return wanted & known;
+  const int wanted = (asked != nullptr && *asked != '\0' ? std::atoi(asked) : ~kMany) & known;
+  // NCCL gives no phases without their channels, and would change its mask by itself.
+  return (wanted & kKernelPhase) != 0 ? wanted | kKernelCh : wanted;
 }
 
 NcclPlugin& NcclPlugin::instance() {
@@ -49,12 +51,40 @@ NcclPlugin& NcclPlugin::instance() {
   return *plugin;
 }
 
+Communicator& NcclPlugin::add_communicator(int types, int* mask) {
+  const std::lock_guard lock(mutex_);
+  Communicator& made = communicators_.emplace_back(types, mask);
+  auto known = std::ranges::find(masks_, mask, &Mask::place);
+  if (known == masks_.end()) known = masks_.insert(known, {mask, types, 0});
+  ++known->communicators;
+  set(*known);
+  return made;
+}
+
+void NcclPlugin::end_communicator(const Communicator& communicator) {
+  const std::lock_guard lock(mutex_);
+  const auto mask = std::ranges::find(masks_, communicator.mask(), &Mask::place);
+  if (mask != masks_.end() && --mask->communicators == 0) masks_.erase(mask);
+}
+
+void NcclPlugin::set(const Mask& mask) const {
+  std::atomic_ref<int>(*mask.place).store(is_enabled_ ? mask.types : 0, std::memory_order_relaxed);
+}
+
+void NcclPlugin::set_masks(bool is_enabled) {
+  const std::lock_guard lock(mutex_);
+  is_enabled_ = is_enabled;
+  for (const Mask& mask : masks_) set(mask);
+}
+
 void NcclPlugin::enable(const RecorderOptions&) noexcept {
   events_ = 0;
   dropped_ = 0;
+  set_masks(true);
 }
 
 void NcclPlugin::disable() noexcept {
+  set_masks(false);
   const int64_t now = monotonic_ns();
   uint64_t unfinished = 0;
   try {
@@ -143,7 +173,7 @@ void NcclPlugin::end(uint64_t handle) {
   OpenEvent* open = open_.find(handle);
   if (open == nullptr) return;
   const int64_t now = monotonic_ns();
-  const bool has_own_end = open->event.type == kKernelCh && open->end_ns > open->begin_ns;
+  const bool has_own_end = (open->event.type & kOfGpuClock) != 0 && open->end_ns > open->begin_ns;
   if (!has_own_end) raise(open->end_ns, now);
   record_phase(*open, handle, now);
   open->has_stopped = true;
@@ -178,7 +208,7 @@ void NcclPlugin::change(uint64_t handle, EventState state, const StateArgs* args
   if (is_transfer && args != nullptr && args->transferred_bytes > open->bytes) {
     open->bytes = args->transferred_bytes;
   }
-  if (event.type == kKernelCh) {
+  if ((event.type & kOfGpuClock) != 0) {
     const uint64_t stamp = with_stamps && args != nullptr ? args->ptimer : 0;
     if (stamp > event.ptimer && event.ptimer != 0 && event.communicator != nullptr) {
       static_cast<void>(event.communicator->to_host(stamp, now));  // a later stamp, better known

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -20,10 +22,40 @@ namespace {
 
 using nlohmann::json;
 
+constexpr uint64_t kCommunicator = 0xFEDCBA9876543210;
+
+/// As NCCL's, which is of all its communicators and is read at each call.
+int g_mask = 0;
+int mask_now() { return std::atomic_ref<int>(g_mask).load(); }
+
+std::mutex g_contexts_mutex;
+std::vector<void*>& contexts() {
+  static std::vector<void*> made;
+  return made;
+}
+
+template <typename Table>
+void* init(const Table& table, int& mask) {
+  void* context = nullptr;
+  if constexpr (requires { table.init(&context, &g_mask); }) {
+    EXPECT_EQ(table.init(&context, &g_mask), kSuccess);
+  } else if constexpr (std::is_same_v<Table, PluginV4>) {
+    EXPECT_EQ(table.init(&context, &g_mask, "tp", kCommunicator, 2, 16, 3, nullptr), kSuccess);
+  } else {
+    EXPECT_EQ(table.init(&context, kCommunicator, &g_mask, "tp", 2, 16, 3, nullptr), kSuccess);
+  }
+  mask = mask_now();
+  const std::lock_guard lock(g_contexts_mutex);
+  contexts().push_back(context);
+  return context;
+}
+
 class NcclWindow : public ::testing::Test {
  protected:
   ~NcclWindow() override {
     redline_discard();
+    for (void* context : contexts()) EXPECT_EQ(ncclProfiler_v5.finalize(context), kSuccess);
+    contexts().clear();
     std::filesystem::remove(path_);
   }
   static void begin() {
@@ -75,21 +107,6 @@ template <typename Init, typename Descr_>
 struct Version<Plugin<Init, Descr_>> {
   using Descr = Descr_;
 };
-
-constexpr uint64_t kCommunicator = 0xFEDCBA9876543210;
-
-template <typename Table>
-void* init(const Table& table, int& mask) {
-  void* context = nullptr;
-  if constexpr (requires { table.init(&context, &mask); }) {
-    EXPECT_EQ(table.init(&context, &mask), kSuccess);
-  } else if constexpr (std::is_same_v<Table, PluginV4>) {
-    EXPECT_EQ(table.init(&context, &mask, "tp", kCommunicator, 2, 16, 3, nullptr), kSuccess);
-  } else {
-    EXPECT_EQ(table.init(&context, kCommunicator, &mask, "tp", 2, 16, 3, nullptr), kSuccess);
-  }
-  return context;
-}
 
 /// As NCCL's own memory of that time may be: what is not of the event's type is nonsense.
 template <typename Descr>
@@ -188,7 +205,10 @@ struct V5 {
 struct V6 {
   static const PluginV5& table() { return ncclProfiler_v6; }
 };
-using Versions = ::testing::Types<V3, V4, V5, V6>;
+struct V7 {
+  static const PluginV5& table() { return ncclProfiler_v7; }
+};
+using Versions = ::testing::Types<V3, V4, V5, V6, V7>;
 TYPED_TEST_SUITE(NcclVersion, Versions);
 
 TYPED_TEST(NcclVersion, RecordsACollectiveItsProxyAndItsChannel) {
@@ -310,6 +330,45 @@ TEST_F(NcclWindow, AParentInAnotherProcessIsNoneHere) {
   EXPECT_FALSE(op.args.contains("Parent"));
 }
 
+TEST_F(NcclWindow, NcclIsAskedForEventsInWindowsAlone) {
+  int mask = 0;
+  void* context = init(ncclProfiler_v5, mask);
+  EXPECT_EQ(mask_now(), 0);
+  const json options{{"directory", ::testing::TempDir()}, {"host_samples_hz", 0}, {"gpu", false}};
+  ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
+  EXPECT_EQ(mask_now(), wanted_types(0xFFF)) << "in the warm-up";
+  ASSERT_EQ(redline_start(), 0);
+  EXPECT_EQ(mask_now(), wanted_types(0xFFF));
+  static_cast<void>(end());
+  EXPECT_EQ(mask_now(), 0);
+  // After the last communicator NCCL may be unloaded.
+  g_mask = 4711;
+  EXPECT_EQ(ncclProfiler_v5.finalize(context), kSuccess);
+  begin();
+  static_cast<void>(end());
+  EXPECT_EQ(g_mask, 4711);
+}
+
+TEST_F(NcclWindow, PhasesOfKernelsLieAtTheGpusTimes) {
+  setenv("NCCL_PROFILE_EVENT_MASK", "32768", 1);
+  begin();
+  int mask = 0;
+  void* context = init(ncclProfiler_v7, mask);
+  unsetenv("NCCL_PROFILE_EVENT_MASK");
+  EXPECT_EQ(static_cast<uint64_t>(mask), kKernelPhase | kKernelCh) << "as NCCL needs it";
+  DescrV5 made = descr<DescrV5>(kKernelPhase);
+  made.kernel_phase = {3, 0, "initial_sync", 1'000'000};
+  void* phase = start(ncclProfiler_v7, context, made);
+  StateArgs stamp = {.ptimer = 1'030'000};
+  ncclProfiler_v7.record_event_state(phase, static_cast<EventState>(31), &stamp);
+  ncclProfiler_v7.stop_event(phase);
+  const Slice slice = only(end(), "kernel channel");
+  EXPECT_EQ(ncclProfiler_v7.finalize(context), kSuccess);
+  EXPECT_EQ(slice.name, "initial_sync");
+  EXPECT_EQ(slice.args["Channel"], 3);
+  EXPECT_NEAR(slice.end_us - slice.begin_us, 30, 0.01);
+}
+
 TEST_F(NcclWindow, IsSilentWhereNothingIsRecorded) {
   int mask = 0;
   void* context = init(ncclProfiler_v5, mask);
@@ -419,6 +478,7 @@ TEST(NcclMask, IsThatOfOtherPluginsWhereItIsSet) {
   unsetenv("NCCL_PROFILE_EVENT_MASK");
   const auto types = static_cast<uint64_t>(wanted_types(0x7FFF));
   EXPECT_EQ(types & (kProxyStep | kProxyCtrl | kNetPlugin), 0U);
+  EXPECT_EQ(static_cast<uint64_t>(wanted_types(0xFFFF)) & kKernelPhase, 0U);
   EXPECT_EQ(types & kCeColl, kCeColl);
 }
 

@@ -24,6 +24,7 @@ enum EventType : uint64_t {
   kCeColl = 1 << 12,
   kCeSync = 1 << 13,
   kCeBatch = 1 << 14,
+  kKernelPhase = 1 << 15,
 };
 
 /// "nccl collective": the row of a trace on which events of that type are drawn.
@@ -38,6 +39,7 @@ enum EventType : uint64_t {
     case kProxyCtrl:
       return "nccl proxy";
     case kKernelCh:
+    case kKernelPhase:
       return "nccl kernel channel";
     case kNetPlugin:
       return "nccl network";

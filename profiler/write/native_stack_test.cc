@@ -16,12 +16,19 @@ namespace {
 using redline::profiler::TextId;
 using ::testing::HasSubstr;
 
+// A sanitizer puts a function of its own in the place of backtrace().
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr size_t kOfSanitizer = 1;
+#else
+constexpr size_t kOfSanitizer = 0;
+#endif
+
 /// As the LibTorch adapter does, without LibTorch.
 [[gnu::noinline]] TextId capture() {
   void* addresses[64];
-  const auto size = static_cast<size_t>(backtrace(addresses, 64));
+  const auto size = static_cast<size_t>(backtrace(addresses, 64)) - kOfSanitizer;
   return redline::profiler::intern_args(
-      {reinterpret_cast<const char*>(addresses), size * sizeof(void*)});
+      {reinterpret_cast<const char*>(addresses + kOfSanitizer), size * sizeof(void*)});
 }
 
 /// No other file sees these: they are in .symtab only.

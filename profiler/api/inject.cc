@@ -27,6 +27,7 @@
 #include "profiler/session/control.h"
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
+#include "profiler/source/gpu_work.h"
 
 namespace redline::profiler {
 namespace {
@@ -102,6 +103,7 @@ __attribute__((constructor)) void on_load() {
 
 /// Within the first cuInit() of the process.
 void on_cuda() noexcept {
+  see_cuda_start();
   if (is_requested() && is_python()) return;
   if (!g_is_begun) try_to_record_process();
   // Registered now, so that it is called before CUDA's own ends: what CUPTI still holds is asked

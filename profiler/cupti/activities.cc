@@ -28,6 +28,10 @@ constexpr int kMostFlushesOfHidden = 2;
 constexpr int64_t kAnnotationIsOverNs = 10'000'000'000;
 constexpr size_t kMostWaiting = size_t{1} << 18;
 
+bool launches_graph(std::string_view function) {
+  return function.starts_with("cudaGraphLaunch") || function.starts_with("cuGraphLaunch");
+}
+
 int8_t lane_of_device(uint32_t device) {
   return static_cast<int8_t>(std::min<uint32_t>(device, std::numeric_limits<int8_t>::max()));
 }
@@ -51,9 +55,7 @@ struct Activities::FirstPass {
   void on(const ApiRecord& record) { all.see_call(record); }
   void on(const ContextRecord& record) { all.device_of_context_[record.context] = record.device; }
   void on(const KernelRecord& record) { all.device_of_context_[record.context] = record.device; }
-  void on(const CudaEventRecord& record) {
-    all.events_[record.event] = {record.stream, record.correlation};
-  }
+  void on(const CudaEventRecord& record) { all.events_.add(record); }
   template <typename Other>
   void on(const Other&) {}
 };
@@ -90,6 +92,7 @@ void Activities::add_round(std::span<const BufferPool::Filled> buffers, NextReco
   SecondPass second{*this};
   static_cast<void>(read(buffers, next, second));
   launches_.forget_old();
+  events_.end_round();
   if (!is_flushed) return;
   for (Waiting& each : waiting_) ++each.flushes;
   deliver_annotations(now_ns_ - kAnnotationIsOverNs);
@@ -135,9 +138,9 @@ void Activities::see_external(const ExternalCorrelationRecord& record) {
 
 void Activities::see_call(const ApiRecord& record) {
   const bool is_driver = record.kind == Kind::kDriver;
-  if (!function(is_driver, record.function).is_shown) {
-    return launches_.add_hidden(record.correlation);
-  }
+  const Function called = function(is_driver, record.function);
+  if (!called.is_shown) return launches_.add_hidden(record.correlation);
+  if (called.launches_graph) graph_launches_.add_launch(record.correlation);
   const int64_t begin_ns = clock_.to_monotonic(record.start);
   // A driver's call from within a runtime's call has its correlation.
   if (is_driver && launches_.find(record.correlation, begin_ns) != nullptr) return;
@@ -153,7 +156,7 @@ bool Activities::set_times(Record& record, uint64_t start, uint64_t end) {
   record.begin_ns = clock_.to_monotonic(start);
   record.of.cuda.end_ns = clock_.to_monotonic(end);
   const bool is_ours = record.begin_ns > 0 && record.of.cuda.end_ns <= now_ns_ + kFarAheadNs;
-  if (!is_ours) ++counts_.other_clock;
+  ++(is_ours ? counts_.timed : counts_.other_clock);
   return is_ours;
 }
 
@@ -166,7 +169,7 @@ Activities::Function Activities::function(bool is_driver, uint32_t number) {
   std::string_view name = text != nullptr ? text : "INVALID";
   if (!is_driver) name = runtime_function_name(name);
   const bool is_shown = is_driver ? is_shown_driver_function(name) : !is_noise(name);
-  return functions_[key] = {profiler::intern_name(name), is_shown};
+  return functions_[key] = {profiler::intern_name(name), is_shown, launches_graph(name)};
 }
 
 TextId Activities::kernel_id(const char* symbol) {
@@ -183,12 +186,12 @@ void Activities::see_collective(const KernelRecord& record) {
     collective_kernels_.clear();  // their calls were lost
   std::string name = kernel_name(record.name);
   if (!trace::is_communication_kernel(name)) return;
-  collective_kernels_[record.correlation] = {std::move(name),
-                                             args_of(record, devices_.find(record.device))};
+  collective_kernels_[{record.correlation, record.graph_node}] = {
+      std::move(name), args_of(record, devices_.find(record.device))};
 }
 
 void Activities::tell_collective(Record& record, uint32_t op) {
-  const auto kernel = collective_kernels_.find(record.of.cuda.correlation);
+  const auto kernel = collective_kernels_.find({record.of.cuda.correlation, record.of.cuda.amount});
   if (kernel == collective_kernels_.end()) return;
   const CollectiveNote note = collective_notes_.find(op).value_or(CollectiveNote());
   const auto& [name, launch_args] = kernel->second;
@@ -203,6 +206,7 @@ TextId Activities::launch_args(const KernelRecord& record) {
 }
 
 void Activities::add(const KernelRecord& kernel) {
+  graph_launches_.see_work(kernel.correlation, kernel.graph_node);
   Record record = work(RecordKind::kKernel, kernel.device, kernel.stream, kernel.correlation);
   if (!set_times(record, kernel.start, kernel.end)) return;
   record.name = kernel_id(kernel.name);
@@ -214,6 +218,7 @@ void Activities::add(const KernelRecord& kernel) {
 
 template <typename Transfer>
 void Activities::add_transfer(RecordKind kind, const Transfer& transfer, std::string_view name) {
+  graph_launches_.see_work(transfer.correlation, transfer.graph_node);
   Record record = work(kind, transfer.device, transfer.stream, transfer.correlation);
   if (!set_times(record, transfer.start, transfer.end)) return;
   record.name = profiler::intern_name(name);
@@ -243,11 +248,11 @@ void Activities::add(const SynchronizationRecord& sync) {
   Record record = work(RecordKind::kSynchronization, device,
                        has_stream ? sync.stream : profiler::kDeviceLane, sync.correlation);
   if (!set_times(record, sync.start, sync.end)) return;
-  const auto event = events_.find(sync.event);
   const bool is_of_event = sync.type == 1 || sync.type == 2;
+  const RecordedEvent* event =
+      is_of_event ? events_.find(sync.context, sync.event, sync.correlation) : nullptr;
   record.name = profiler::intern_name(synchronization_name(sync.type));
-  record.of.cuda.args = profiler::intern_args(
-      args_of(sync, device, is_of_event && event != events_.end() ? &event->second : nullptr));
+  record.of.cuda.args = profiler::intern_args(args_of(sync, device, event));
   submit_work(record, true);
 }
 
@@ -299,11 +304,13 @@ void Activities::submit_with(const ExternalIds& ids, Record& record) {
 void Activities::submit_matched(Record& record, Call& call) {
   submit_with(call.external, record);
   const CudaFields& fields = record.of.cuda;
-  if (call.has_arrow || call.begin_ns > record.begin_ns) return;
+  if (call.begin_ns > record.begin_ns) ++counts_.begun_before_call;
+  if (call.has_arrow) return;
   call.has_arrow = true;
   Record arrow = record;
   arrow.kind = RecordKind::kLaunchArrow;
-  arrow.begin_ns = call.begin_ns;
+  // No arrow goes back in time, and its head must be at its work: so its tail gives way.
+  arrow.begin_ns = std::min(call.begin_ns, record.begin_ns);
   arrow.of.cuda.end_ns = record.begin_ns;
   arrow.of.cuda.amount = fields.lane;
   arrow.of.cuda.lane = call.thread;

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "machine/nvml/gpu_reading.h"
@@ -32,16 +33,20 @@
 #include "profiler/cupti/decoder.h"
 #include "profiler/cupti/device_table.h"
 #include "profiler/cupti/gpu_annotations.h"
+#include "profiler/cupti/graph_launches.h"
 #include "profiler/cupti/launches.h"
+#include "profiler/cupti/recorded_events.h"
 #include "profiler/log/record.h"
 
 namespace redline::cupti {
 
 struct ActivityCounts {
   DecodeCounts decoded;
-  uint64_t incomplete = 0;    ///< left out: work that had not ended when the window did
-  uint64_t other_clock = 0;   ///< left out: times that cannot be converted to our clock
-  uint64_t without_call = 0;  ///< delivered, but the record of its call never came
+  uint64_t timed = 0;              ///< has its times
+  uint64_t incomplete = 0;         ///< left out: without times, as what had not ended
+  uint64_t other_clock = 0;        ///< left out: times that cannot be converted to our clock
+  uint64_t without_call = 0;       ///< delivered, but the record of its call never came
+  uint64_t begun_before_call = 0;  ///< delivered: by its times it began before its own call
 };
 
 class Activities {
@@ -63,6 +68,7 @@ class Activities {
   void finish();
 
   [[nodiscard]] const ActivityCounts& counts() const { return counts_; }
+  [[nodiscard]] const GraphLaunches& graph_launches() const { return graph_launches_; }
   /// Streams that were created within the window: a JSON object whose keys are their numbers.
   [[nodiscard]] std::string streams_json() const;
 
@@ -113,6 +119,7 @@ class Activities {
   struct Function {
     profiler::TextId name;
     bool is_shown = false;
+    bool launches_graph = false;
   };
   [[nodiscard]] Function function(bool is_driver, uint32_t number);
   void see_generation();
@@ -131,10 +138,12 @@ class Activities {
     std::string name;
     std::string launch_args;
   };
-  std::unordered_map<uint32_t, CollectiveKernel>
-      collective_kernels_;  ///< until they have their call
+  /// Until they have their call, by its correlation and the node of a graph: a launch of a graph
+  /// runs several.
+  std::map<std::pair<uint32_t, uint64_t>, CollectiveKernel> collective_kernels_;
   std::unordered_map<uint32_t, uint32_t> device_of_context_;
-  std::unordered_map<uint32_t, RecordedEvent> events_;
+  RecordedEvents events_;
+  GraphLaunches graph_launches_;
   std::map<uint32_t, StreamRecord> streams_;
   std::map<uint32_t, nvml::GpuReading> environments_;  ///< by device; a record holds a part of it
   // Texts that are interned in the current generation of the text table.

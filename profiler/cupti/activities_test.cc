@@ -1,7 +1,7 @@
 // What CUPTI's records of one window become in a trace.
 #include "profiler/cupti/activities.h"
 
-#include "profiler/cupti/testing_window.h"
+#include "profiler/cupti/testing_source.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {
@@ -133,6 +133,58 @@ TEST_F(GpuWindow, CopiesSetsAndWaits) {
   EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 5);
 }
 
+TEST_F(GpuWindow, AWaitNamesTheRecordOfItsOwnContextAndTime) {
+  begin();
+  const uint64_t begun = now();
+  // One event that is recorded again and again, and another of the same number on another GPU.
+  for (uint32_t i = 0; i < 100; ++i) {
+    const uint32_t correlation = 10 + 4 * i;
+    stub::emit_record(CudaEventRecord{Kind::kCudaEvent, correlation, 1, 20, 55, 0});
+    stub::emit_record(CudaEventRecord{Kind::kCudaEvent, correlation + 1, 2, 30, 55, 0});
+    stub::emit_record(SynchronizationRecord{Kind::kSynchronization, 2, begun + i, begun + i + 1,
+                                            correlation + 2, 1, 7, 55});
+  }
+  const auto waits = events(end(), "cuda_sync");
+  ASSERT_EQ(waits.size(), 100u);
+  for (const auto& wait : waits) {
+    EXPECT_EQ(wait["args"]["wait_on_stream"], 20);
+    EXPECT_EQ(wait["args"]["wait_on_cuda_event_record_corr_id"],
+              wait["args"]["correlation"].get<int>() - 2);
+  }
+}
+
+TEST_F(GpuWindow, AKernelThatSeemsToBeginBeforeItsCallKeepsItsArrow) {
+  begin();
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun + 8000));
+  stub::emit_record(kernel(1, begun));
+  const json trace = end();
+  const auto arrows = events(trace, "ac2g");
+  ASSERT_EQ(arrows.size(), 2u);
+  const auto kernel_begin = events(trace, "kernel")[0]["ts"];
+  EXPECT_EQ(arrows[0]["ts"], kernel_begin) << "no arrow goes back in time";
+  EXPECT_EQ(arrows[1]["ts"], kernel_begin);
+  EXPECT_EQ(trace["redline"]["gpu"]["begun_before_call"], 1);
+}
+
+TEST_F(GpuWindow, EachCollectiveOfAGraphHasItsOwnAlgorithm) {
+  begin();
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun, 311));
+  const char* const names[] = {"ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                               "ncclDevKernel_AllReduce_Sum_f32_TREE_LL"};
+  for (const uint64_t node : {0u, 1u}) {
+    KernelRecord record = kernel(1, begun + 500 + node * 2000, names[node]);
+    record.graph = 3;
+    record.graph_node = 900 + node;
+    stub::emit_record(record);
+  }
+  const auto kernels = events(end(), "kernel");
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0]["args"]["Algorithm"], "RING");
+  EXPECT_EQ(kernels[1]["args"]["Algorithm"], "TREE");
+}
+
 TEST_F(GpuWindow, LeavesOutNoiseAndTheDriversCallsWithinTheRuntimes) {
   begin();
   const uint64_t begun = now();
@@ -173,8 +225,9 @@ TEST_F(GpuWindow, JoinsBuffersInAnyOrder) {
   EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 0);
 }
 
-TEST_F(GpuWindow, WorkWaitsForItsCallAsLongAsCuptiKeepsIt) {
-  begin();
+TEST_F(FreshSource, WorkWaitsForItsCallAsLongAsCuptiKeepsIt) {
+  begin(false);
+  source_.enable({});
   const uint64_t begun = now();
   // The call is the first of a buffer that holds work which is not over, flush after flush.
   stub::emit_record(kernel(1, begun + 500), 1);
@@ -185,6 +238,7 @@ TEST_F(GpuWindow, WorkWaitsForItsCallAsLongAsCuptiKeepsIt) {
   profiler::pop_external_id(ExternalIdKind::kAnnotation);
   stub::keep_buffer_of(2);
   stub::wait_for_flushes(4);
+  source_.disable();
   const json trace = end();
   const auto kernels = events(trace, "kernel");
   ASSERT_EQ(kernels.size(), 1u);

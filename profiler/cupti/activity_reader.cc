@@ -104,6 +104,8 @@ void ActivityReader::run() {
     } catch (const std::exception&) {
       // No memory: the trace goes on without this; its counts tell.
     }
+    timed_ = activities_.counts().timed;
+    incomplete_ = activities_.counts().incomplete;
     give_back(*round);
   }
   try {

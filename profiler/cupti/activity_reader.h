@@ -46,6 +46,13 @@ class ActivityReader {
   /// After all is added: all of it is read, and the thread has ended.
   void finish();
 
+  /// Of what is read so far.
+  struct Progress {
+    uint64_t timed = 0;
+    uint64_t incomplete = 0;
+  };
+  [[nodiscard]] Progress progress() const { return {timed_, incomplete_}; }
+
   /// After finish().
   [[nodiscard]] const Activities& activities() const { return activities_; }
   [[nodiscard]] uint64_t spooled_bytes() const { return spooled_bytes_; }
@@ -85,6 +92,8 @@ class ActivityReader {
   bool is_closed_ = false;
 
   std::vector<uint8_t> read_from_disk_;  ///< the thread's
+  std::atomic<uint64_t> timed_ = 0;
+  std::atomic<uint64_t> incomplete_ = 0;
   std::optional<std::thread> thread_;
 };
 

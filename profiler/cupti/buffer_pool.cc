@@ -17,6 +17,7 @@ uint8_t* BufferPool::make() {
   all_.push_back(std::move(buffer));
   free_.reserve(all_.size());
   filled_.reserve(all_.size());
+  out_.reserve(all_.size());
   return all_.back().get();
 }
 
@@ -44,6 +45,7 @@ uint8_t* BufferPool::take(bool may_refuse) noexcept {
     if (!free_.empty()) {
       uint8_t* buffer = free_.back();
       free_.pop_back();
+      out_.push_back(buffer);  // within the reserved size, as below
       return buffer;
     }
     if (may_refuse && all_.size() + being_made_ >= kMostBuffers) {
@@ -60,7 +62,11 @@ uint8_t* BufferPool::take(bool may_refuse) noexcept {
   }
   const std::lock_guard lock(mutex_);
   --being_made_;
-  if (buffer == nullptr) ++refused_;
+  if (buffer == nullptr) {
+    ++refused_;
+  } else {
+    out_.push_back(buffer);
+  }
   return buffer;
 }
 
@@ -68,8 +74,15 @@ void BufferPool::complete(uint8_t* buffer, size_t valid_size) noexcept {
   bool is_scarce = false;
   {
     const std::lock_guard lock(mutex_);
+    const auto taken = std::ranges::find(out_, buffer);
+    if (taken == out_.end()) {
+      ++foreign_;
+      return;
+    }
+    *taken = out_.back();
+    out_.pop_back();
     if (valid_size == 0) {
-      free_.push_back(buffer);  // within the reserved size
+      free_.push_back(buffer);
       return;
     }
     filled_.push_back({buffer, valid_size});
@@ -86,9 +99,18 @@ std::vector<BufferPool::Filled> BufferPool::take_filled() {
 }
 
 void BufferPool::give_back(uint8_t* buffer) {
-  std::memset(buffer, 0, kBufferBytes);
   const std::lock_guard lock(mutex_);
   free_.push_back(buffer);
+}
+
+bool BufferPool::has_filled() const {
+  const std::lock_guard lock(mutex_);
+  return !filled_.empty();
+}
+
+size_t BufferPool::out() const {
+  const std::lock_guard lock(mutex_);
+  return out_.size();
 }
 
 void BufferPool::wait(int interval_ms) {
@@ -109,6 +131,11 @@ void BufferPool::wake() {
 uint64_t BufferPool::refused() const {
   const std::lock_guard lock(mutex_);
   return refused_;
+}
+
+uint64_t BufferPool::foreign() const {
+  const std::lock_guard lock(mutex_);
+  return foreign_;
 }
 
 }  // namespace redline::cupti

@@ -2,7 +2,8 @@
 // for the system's memory, and used again for ever.
 //
 // CUPTI's callbacks come on training threads: they take a mutex for a few instructions and nothing
-// else. What CUPTI still holds when a window ends may come back at any later time.
+// else. What CUPTI still holds when a window ends may come back at any later time. What comes back
+// may also be another tool's, if its callbacks were replaced by ours: that is left alone.
 #pragma once
 
 #include <condition_variable>
@@ -34,12 +35,15 @@ class BufferPool {
   /// An empty buffer; where all are in use, a new one up to kMostBuffers. Then nullptr, which CUPTI
   /// before 12.9 does not survive: `may_refuse` says whether it does.
   [[nodiscard]] uint8_t* take(bool may_refuse) noexcept;
+  /// Without effect on a buffer that take() did not give, or that came back before.
   void complete(uint8_t* buffer, size_t valid_size) noexcept;
 
   /// What is filled now, oldest first.
   [[nodiscard]] std::vector<Filled> take_filled();
-  /// Zeroed, so that CUPTI need not do it on a training thread.
   void give_back(uint8_t* buffer);
+  [[nodiscard]] bool has_filled() const;
+  /// How many CUPTI holds.
+  [[nodiscard]] size_t out() const;
 
   /// Until buffers get scarce, `interval_ms` is over, or wake().
   void wait(int interval_ms);
@@ -47,6 +51,12 @@ class BufferPool {
 
   /// Requests that found nothing.
   [[nodiscard]] uint64_t refused() const;
+  /// Buffers that came from CUPTI and are not ours.
+  [[nodiscard]] uint64_t foreign() const;
+
+  /// Around fork(): else another thread could have the mutex, which the child would never get.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
 
  private:
   /// Without the lock: the system may take long to give memory.
@@ -57,8 +67,10 @@ class BufferPool {
   std::vector<std::unique_ptr<uint8_t[]>> all_;
   std::vector<uint8_t*> free_;
   std::vector<Filled> filled_;
+  std::vector<const uint8_t*> out_;
   size_t being_made_ = 0;
   uint64_t refused_ = 0;
+  uint64_t foreign_ = 0;
   bool is_woken_ = false;
 };
 

@@ -25,6 +25,7 @@ namespace redline::cupti {
 using Result = int;
 constexpr Result kSuccess = 0;
 constexpr Result kMaxLimitReached = 12;
+constexpr Result kNotCompatible = 14;  ///< another user makes calls that exclude ours
 constexpr Result kNotInitialized = 15;
 constexpr Result kInsufficientPrivileges = 35;
 constexpr Result kMultipleSubscribers = 39;
@@ -70,6 +71,7 @@ constexpr int kRuntimeDomain = 2;
 
 constexpr int kSystemThreadIds = 1;         ///< CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM
 constexpr uint32_t kFlushForced = 1;        ///< CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+constexpr int kStampBuffers = 2;            ///< CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT
 constexpr int kZeroedBuffers = 5;           ///< CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER
 constexpr int kBuffersByThread = 9;         ///< CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER
 constexpr uint32_t kNoStream = 0xFFFFFFFF;  ///< CUPTI_SYNCHRONIZATION_INVALID_VALUE

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <string_view>
+#include <utility>
 
+#include "profiler/cupti/device_table.h"
 #include "profiler/source/gpu_work.h"
 
 namespace redline::cupti {
@@ -31,11 +33,8 @@ namespace {
 
 void* open_library(const std::string& loaded) {
   if (!loaded.empty()) return dlopen(loaded.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  // The toolkit's own folder of CUPTI is on no path of the loader.
-  for (const char* name :
-       {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so",
-        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so", "/usr/local/cuda/lib64/libcupti.so"}) {
-    if (void* library = dlopen(name, RTLD_LAZY)) return library;
+  for (const std::string& name : library_names(cuda_driver_version().value_or(0))) {
+    if (void* library = dlopen(name.c_str(), RTLD_LAZY)) return library;
   }
   return nullptr;
 }
@@ -83,6 +82,24 @@ std::string Library::error_text(Result result) const {
   const char* text = nullptr;
   if (get_result_string(result, &text) == kSuccess && text != nullptr) return text;
   return "CUPTI error " + std::to_string(result);
+}
+
+std::vector<std::string> library_names(int driver_version) {
+  constexpr std::pair<int, const char*> kByMajor[] = {
+      {13, "libcupti.so.13"}, {12, "libcupti.so.12"}, {11, "libcupti.so.11.8"}};
+  const auto add_where = [&](std::vector<std::string>& names, bool fits) {
+    for (const auto& [major, name] : kByMajor) {
+      const bool is_served = driver_version == 0 || driver_version / 1000 >= major;
+      if (is_served == fits) names.emplace_back(name);
+    }
+  };
+  std::vector<std::string> names;
+  add_where(names, true);
+  // The toolkit's own folder of CUPTI is on no path of the loader.
+  names.insert(names.end(), {"libcupti.so", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+                             "/usr/local/cuda/lib64/libcupti.so"});
+  add_where(names, false);
+  return names;
 }
 
 tl::expected<std::optional<Library>, std::string> find_library() {

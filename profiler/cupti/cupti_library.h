@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "profiler/cupti/cupti_abi.h"
 
@@ -48,6 +49,10 @@ struct Library {
 
 /// The path of the library of this process whose file name begins with `name`; "" without one.
 [[nodiscard]] std::string loaded_library(std::string_view name);
+
+/// The names by which CUPTI is looked for where none is loaded, the best for a driver of that
+/// version (such as 13000) first: CUPTI needs a driver of its own major version or a later one.
+[[nodiscard]] std::vector<std::string> library_names(int driver_version);
 
 /// The CUPTI of this process, loaded now if CUDA is there without it. None: there is neither, and
 /// nothing to be said about it. An error is one line for the user.

@@ -1,7 +1,9 @@
 #include "profiler/cupti/cupti_source.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -10,19 +12,34 @@
 #include "profiler/cupti/activity_text.h"
 #include "profiler/cupti/stream_names.h"
 #include "profiler/log/quiet_thread.h"
+#include "profiler/source/gpu_work.h"
 #include "trace/emit/text_buffer.h"
 
 namespace redline::cupti {
 namespace {
 
 constexpr int kFlushIntervalMs = 500;
+constexpr int kLookForCudaMs = 50;  // a process needs longer from cuInit() to its first kernel
+constexpr int kTryAgainMs = 5000;
+constexpr int kMostPollMs = 50;
 constexpr auto kMostWaitAtEnd = std::chrono::seconds(2);
+// Of records, of which half have no times: not the few that a forced flush brings too early.
+constexpr uint64_t kSurge = 2000;
+constexpr uint64_t kMostRestarts = 4;  // of a window
 
-/// Not every version knows each of them.
-void set_attribute(const Library& cupti, int attribute, uint8_t value) {
+/// Not every version knows each of them, and none is worth losing the GPU for.
+template <typename Value>
+void set_attribute(const Library& cupti, int attribute, Value value) {
   size_t size = sizeof(value);
   if (cupti.set_attribute == nullptr) return;
   static_cast<void>(cupti.set_attribute(attribute, &size, &value));
+}
+
+/// Of 100,000 kernels each, in the GPU's memory.
+std::optional<size_t> wanted_stamp_buffers() {
+  const char* asked = std::getenv("REDLINE_GPU_STAMP_BUFFERS");
+  const unsigned long long count = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 0;
+  return count > 0 ? std::optional<size_t>(count) : std::nullopt;
 }
 
 void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
@@ -63,6 +80,10 @@ std::string CuptiSource::explain(const Library& library, Result result) {
     case kVirtualizedInsufficientPrivileges:
       return "only root may read GPU activity here: load the driver with "
              "NVreg_RestrictProfilingToAdminUsers=0";
+    case kNotCompatible:
+      return "another user of CUPTI in this process makes calls of a newer kind, which exclude "
+             "ours, as torch's cupti_monitor does (CUPTI_ERROR_NOT_COMPATIBLE): switch it off; a "
+             "window tries again";
     case kNotInitialized:
       return "the CUDA driver does not start, or is too old for " + library.path;
     case kConfidentialComputing:
@@ -80,17 +101,24 @@ std::string CuptiSource::explain(const Library& library, Result result) {
 }
 
 void CuptiSource::enable(const RecorderOptions& options) noexcept {
-  if (!options.record_gpu || reader_) return;
+  if (!options.record_gpu || thread_ || !profiler::has_cuda_driver()) return;
+  is_closing_ = is_hurried_ = false;
+  off_before_.clear();
+  const bool is_on = uses_cuda() && try_to_begin(options);
   try {
-    begin(options);
-  } catch (const std::exception& failure) {
-    refuse(failure.what());
+    thread_ = profiler::start_quiet_thread([this, options, is_on] { run(options, is_on); });
+  } catch (const std::exception&) {
   }
-  if (!thread_) leave_cupti();
+  if (thread_) return;
+  is_on_ = false;
+  leave_cupti();
+  refuse("the system has no thread left");
 }
 
 void CuptiSource::disable() noexcept {
-  if (!reader_) return;
+  if (!thread_) return;
+  stop_thread();
+  if (!is_on_.exchange(false)) return;
   try {
     end();
   } catch (const std::exception& failure) {
@@ -101,26 +129,40 @@ void CuptiSource::disable() noexcept {
 
 /// Also of what was only begun.
 void CuptiSource::leave_cupti() {
+  shared_state().ids = nullptr;
   disable_kinds();
   reader_.reset();
-  if (!library_) return;
-  // The next user's buffers may hold anything.
-  if (std::exchange(gives_zeroed_buffers_, false)) set_attribute(*library_, kZeroedBuffers, 0);
-  subscription_.release(*library_);
+  if (library_) subscription_.release(*library_);
 }
 
-void CuptiSource::begin(const RecorderOptions& options) {
+bool CuptiSource::try_to_begin(const RecorderOptions& options) {
+  std::string why;
+  try {
+    const auto begun = begin(options);
+    is_on_ = begun.has_value();
+    if (!begun) why = begun.error();
+  } catch (const std::exception& failure) {
+    why = failure.what();
+  }
+  if (is_on_) return true;
+  leave_cupti();
+  if (!why.empty()) refuse(why);
+  off_before_ = why;
+  return false;
+}
+
+tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& options) {
   if (!library_) {
     auto found = find_library();
-    if (!found) return refuse(found.error());
+    if (!found) return tl::unexpected(found.error());
     library_ = std::move(*found);
-    if (!library_) return;  // no CUDA here
+    if (!library_) return tl::unexpected(std::string());  // no CUDA here
   }
   if (const std::string tool = subscription_.take(*library_); !tool.empty()) {
-    return refuse(in_use_by(tool));
+    return tl::unexpected(in_use_by(tool));
   }
   if (const Result result = set_up(); result != kSuccess) {
-    return refuse(explain(*library_, result));
+    return tl::unexpected(explain(*library_, result));
   }
   SharedState& shared = shared_state();
   shared.pool.warm_up();
@@ -128,20 +170,34 @@ void CuptiSource::begin(const RecorderOptions& options) {
   shared.annotations.clear();
   shared.collectives.clear();
   refused_before_ = shared.pool.refused();
-  dropped_ = 0;
+  foreign_before_ = shared.pool.foreign();
+  out_before_ = shared.pool.out();
+  dropped_ = surges_ = 0;
+  seen_ = {};
   failed_flush_ = kSuccess;
   devices_ = {};
   if (const Result result = enable_kinds(options); result != kSuccess) {
-    return refuse(explain(*library_, result));
+    return tl::unexpected(explain(*library_, result));
   }
   reader_ = std::make_unique<ActivityReader>(
       *library_, shared.pool,
       Activities(*library_, devices_, shared.annotations, shared.collectives), folder_);
-  is_closing_ = false;
-  if (reader_->start()) thread_ = profiler::start_quiet_thread([this] { run(*reader_); });
-  if (!thread_) return refuse("the system has no thread left");
+  if (!reader_->start()) return tl::unexpected(std::string("the system has no thread left"));
   shared.pops = &*library_;
   shared.ids = &*library_;
+  return {};
+}
+
+/// False where the window ended first.
+bool CuptiSource::begin_later(const RecorderOptions& options) {
+  int pause_ms = off_before_.empty() ? kLookForCudaMs : kTryAgainMs;
+  for (;;) {
+    shared_state().pool.wait(pause_ms);
+    if (is_closing_) return false;
+    if (!uses_cuda()) continue;
+    if (try_to_begin(options)) return true;
+    pause_ms = kTryAgainMs;
+  }
 }
 
 /// For each window anew: another user of CUPTI, such as torch.profiler, may have put its own in the
@@ -149,12 +205,13 @@ void CuptiSource::begin(const RecorderOptions& options) {
 Result CuptiSource::set_up() {
   const Library& cupti = *library_;
   shared_state().may_refuse = cupti.version >= kVersion12_9;
-  gives_zeroed_buffers_ = true;
-  // None of these is worth losing the GPU for.
-  for (const int attribute : {kZeroedBuffers, kBuffersByThread}) set_attribute(cupti, attribute, 1);
+  // CUPTI is not told that buffers are zeroed (kZeroedBuffers): it would believe it of those of its
+  // other users, too.
+  set_attribute(cupti, kBuffersByThread, uint8_t{1});
+  if (const auto count = wanted_stamp_buffers()) set_attribute(cupti, kStampBuffers, *count);
   // Else each look whether an event is over, which threads do all the time, is a record.
   if (cupti.enable_all_waits != nullptr) static_cast<void>(cupti.enable_all_waits(0));
-  static_cast<void>(cupti.set_thread_id_type(kSystemThreadIds));
+  has_system_thread_ids_ = cupti.set_thread_id_type(kSystemThreadIds) == kSuccess;
   return cupti.register_callbacks(buffer_requested, buffer_completed);
 }
 
@@ -203,28 +260,52 @@ void CuptiSource::disable_kinds() {
   enabled_.clear();
 }
 
-void CuptiSource::run(ActivityReader& reader) {
+void CuptiSource::run(const RecorderOptions& options, bool is_on) noexcept {
   try {
-    while (!is_closing_) {
-      shared_state().pool.wait(kFlushIntervalMs);
-      if (is_closing_) break;
-      const bool is_forced = wants_flush_.exchange(false);
-      collect(reader, is_forced ? kFlushForced : 0);
-      if (is_forced) is_flushed_.release();
-    }
+    if (is_on || begin_later(options)) collect_until_end();
   } catch (const std::exception&) {
     // No memory: the trace goes on without what comes now; its counts tell.
   }
   is_over_.release();
 }
 
-void CuptiSource::collect(ActivityReader& reader, uint32_t flush_flags) {
+void CuptiSource::collect_until_end() {
+  while (!is_closing_) {
+    shared_state().pool.wait(kFlushIntervalMs);
+    if (is_closing_) break;
+    const bool is_forced = wants_flush_.exchange(false);
+    collect(is_forced ? kFlushForced : 0);
+    if (is_forced) is_flushed_.release();
+    look_for_surge();
+  }
+}
+
+void CuptiSource::collect(uint32_t flush_flags) {
   const Result flushed = library_->flush_all(flush_flags);
   if (flushed != kSuccess) failed_flush_ = flushed;
-  reader.add_filled(flushed == kSuccess);
+  reader_->add_filled(flushed == kSuccess);
   shared_state().pool.warm_up();
   size_t dropped = 0;
   if (library_->get_dropped(nullptr, 0, &dropped) == kSuccess) dropped_ += dropped;
+}
+
+/// CUPTI's memory for times, on the GPU, can run out in a long recording of CUDA graphs: from then
+/// on kernels come without times.
+void CuptiSource::look_for_surge() {
+  const ActivityReader::Progress now = reader_->progress();
+  const uint64_t incomplete = now.incomplete - seen_.incomplete;
+  const uint64_t timed = now.timed - seen_.timed;
+  if (incomplete + timed < kSurge) return;
+  seen_ = now;
+  if (incomplete <= timed) return;
+  ++surges_;
+  warn(kIncomplete, "CUPTI gives most kernels without times (" + std::to_string(incomplete) +
+                        " of the last " + std::to_string(incomplete + timed) +
+                        " records), so the trace lacks them; CUPTI is switched on anew");
+  if (surges_ > kMostRestarts) return;
+  collect(kFlushForced);
+  static_cast<void>(library_->disable(Kind::kConcurrentKernel));
+  static_cast<void>(library_->enable(Kind::kConcurrentKernel));
 }
 
 void CuptiSource::stop_thread() {
@@ -236,8 +317,13 @@ void CuptiSource::stop_thread() {
   thread_.reset();
 }
 
+void CuptiSource::hurry() noexcept {
+  is_hurried_ = true;
+  shared_state().pool.wake();
+}
+
 void CuptiSource::flush_before_exit() noexcept {
-  if (!reader_) return;
+  if (!is_on_) return;
   wants_flush_ = true;
   shared_state().pool.wake();
   // Work that never ends must not keep the process.
@@ -245,7 +331,7 @@ void CuptiSource::flush_before_exit() noexcept {
 }
 
 void CuptiSource::let_go() noexcept {
-  if (!reader_) return;
+  if (!thread_) return;
   shared_state().ids = nullptr;
   is_closing_ = true;
   shared_state().pool.wake();
@@ -253,6 +339,7 @@ void CuptiSource::let_go() noexcept {
   const bool is_over = is_over_.try_acquire_for(kMostWaitAtEnd);
   is_over ? thread_->join() : thread_->detach();
   thread_.reset();
+  if (!is_on_.exchange(false)) return;
   try {
     if (is_over) reader_->add_last();
     reader_->finish();
@@ -266,12 +353,7 @@ void CuptiSource::let_go() noexcept {
 }
 
 void CuptiSource::end() {
-  stop_thread();
-  // What was launched within the window is part of it; that we wait for it is not.
-  static_cast<void>(library_->disable(Kind::kSynchronization));
-  waits_for_gpus_ = true;
-  synchronize_devices();
-  waits_for_gpus_ = false;
+  // What was launched within the window is part of it; what threads launch from now on is not.
   disable_kinds();
   // It may write to disk, where a limit raises SIGXFSZ.
   const auto rest = [this] { collect_rest(); };
@@ -279,36 +361,79 @@ void CuptiSource::end() {
   reader_->finish();
   stream_names().deliver_all();
   add_entries();
+  const GraphLaunches& graphs = reader_->activities().graph_launches();
+  if (graphs.without_work() > 0) {
+    warn(kGraphs, "CUPTI gave no GPU work for " + std::to_string(graphs.without_work()) + " of " +
+                      std::to_string(graphs.count()) +
+                      " launches of CUDA graphs: docs/gpu.md says what helps");
+  }
+  if (!has_system_thread_ids_) {
+    warn(kThreadIds, "CUPTI does not tell which threads call CUDA: calls have rows of their own");
+  }
   if (failed_flush_ == kSuccess) return;
-  warn("CUPTI did not hand over all its records: " + explain(*library_, failed_flush_));
+  warn(kFlush, "CUPTI did not hand over all its records: " + explain(*library_, failed_flush_));
+}
+
+/// Until CUPTI has given back all buffers, as it does when all work in them is over.
+void CuptiSource::wait_for_gpu() {
+  BufferPool& pool = shared_state().pool;
+  const auto deadline = std::chrono::steady_clock::now() + most_wait_;
+  for (int pause_ms = 1; library_->flush_all(0) == kSuccess && pool.out() > out_before_;
+       pause_ms = std::min(2 * pause_ms, kMostPollMs)) {
+    if (is_hurried_ || std::chrono::steady_clock::now() >= deadline) return;
+    if (pool.has_filled()) reader_->add_filled(false);
+    pool.wait(pause_ms);
+  }
 }
 
 void CuptiSource::collect_rest() noexcept {
   try {
-    collect(*reader_, 0);
-    collect(*reader_, kFlushForced);
+    waits_for_gpus_ = true;
+    wait_for_gpu();
+    collect(0);
+    collect(kFlushForced);
   } catch (const std::exception&) {
     // No memory: the trace ends a little earlier.
   }
+  waits_for_gpus_ = false;
+}
+
+std::string CuptiSource::counts_json() const {
+  const Activities& activities = reader_->activities();
+  const ActivityCounts& counts = activities.counts();
+  const BufferPool& pool = shared_state().pool;
+  const std::pair<const char*, uint64_t> numbers[] = {
+      {"records", counts.decoded.records},
+      {"dropped", dropped_},
+      {"buffers_refused", pool.refused() - refused_before_},
+      {"foreign_buffers", pool.foreign() - foreign_before_},
+      {"unknown", counts.decoded.unknown},
+      {"truncated", counts.decoded.truncated},
+      {"incomplete", counts.incomplete},
+      {"incomplete_surges", surges_},
+      {"other_clock", counts.other_clock},
+      {"without_call", counts.without_call},
+      {"begun_before_call", counts.begun_before_call},
+      {"graph_launches", activities.graph_launches().count()},
+      {"graph_launches_without_work", activities.graph_launches().without_work()},
+      {"spooled_bytes", reader_->spooled_bytes()},
+  };
+  std::string json = "{";
+  for (const auto& [name, number] : numbers) {
+    json += "\"" + std::string(name) + "\": " + std::to_string(number) + ", ";
+  }
+  json += "\"streams\": " + activities.streams_json();
+  const auto add_text = [&json](const char* name, const std::string& text) {
+    if (!text.empty()) json += std::string(", \"") + name + "\": " + trace::json_string(text);
+  };
+  add_text("off_before", off_before_);
+  add_text("failed_flush", failed_flush_ != kSuccess ? explain(*library_, failed_flush_) : "");
+  if (!has_system_thread_ids_) json += R"(, "thread_ids": "not the system's")";
+  return json + "}";
 }
 
 void CuptiSource::add_entries() {
-  const ActivityCounts& counts = reader_->activities().counts();
-  const uint64_t refused = shared_state().pool.refused() - refused_before_;
-  const std::string why = failed_flush_ != kSuccess ? explain(*library_, failed_flush_) : "";
-  const std::string failed_flush =
-      why.empty() ? "" : ", \"failed_flush\": " + trace::json_string(why);
-  profiler::add_entry(
-      "redline",
-      "{\"gpu\": {\"records\": " + std::to_string(counts.decoded.records) + ", \"dropped\": " +
-          std::to_string(dropped_) + ", \"buffers_refused\": " + std::to_string(refused) +
-          ", \"unknown\": " + std::to_string(counts.decoded.unknown) +
-          ", \"truncated\": " + std::to_string(counts.decoded.truncated) +
-          ", \"incomplete\": " + std::to_string(counts.incomplete) +
-          ", \"other_clock\": " + std::to_string(counts.other_clock) +
-          ", \"without_call\": " + std::to_string(counts.without_call) +
-          ", \"spooled_bytes\": " + std::to_string(reader_->spooled_bytes()) +
-          ", \"streams\": " + reader_->activities().streams_json() + failed_flush + "}}");
+  profiler::add_entry("redline", "{\"gpu\": " + counts_json() + "}");
   profiler::add_entry("deviceProperties", devices_.to_json());
   profiler::add_entry("cupti_version", std::to_string(library_->version));
   if (const auto version = cuda_runtime_version()) {
@@ -321,13 +446,12 @@ void CuptiSource::add_entries() {
 
 void CuptiSource::refuse(const std::string& why) {
   profiler::add_entry("redline", "{\"gpu\": {\"off\": " + trace::json_string(why) + "}}");
-  warn("no GPU activity in the trace: " + why);
+  warn(kOff, "no GPU activity in the trace: " + why);
 }
 
-/// Once.
-void CuptiSource::warn(const std::string& why) {
-  if (!has_warned_) std::fprintf(stderr, "redline: %s\n", why.c_str());
-  has_warned_ = true;
+void CuptiSource::warn(Topic topic, const std::string& why) {
+  if ((said_ & topic) == 0) std::fprintf(stderr, "redline: %s\n", why.c_str());
+  said_ |= topic;
 }
 
 }  // namespace redline::cupti

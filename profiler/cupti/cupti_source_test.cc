@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "profiler/cupti/testing_source.h"
 #include "profiler/source/run_metadata.h"
 
@@ -65,14 +67,159 @@ TEST_F(GpuWindow, CallbacksThatAnotherUserTookAreTakenBack) {
   EXPECT_EQ(window_with_a_kernel(), 1u);
 }
 
-TEST_F(GpuWindow, EachThreadFillsItsOwnBuffersAndTheyAreZeroed) {
+TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   begin();
   EXPECT_EQ(stub::attribute(kBuffersByThread), 1);
-  EXPECT_EQ(stub::attribute(kZeroedBuffers), 1);
   EXPECT_EQ(stub::cupti_calls("cuptiActivityEnableAllSyncRecords"), 1);
-  static_cast<void>(end());
-  // Those of CUPTI's next user are not.
+  // CUPTI would believe it of the buffers that torch.profiler hands it, too.
   EXPECT_EQ(stub::attribute(kZeroedBuffers), 0);
+  EXPECT_EQ(stub::attribute(kStampBuffers), 0) << "CUPTI's own default";
+  static_cast<void>(end());
+}
+
+TEST_F(FreshSource, TheMemoryForTimesIsAsLargeAsTheUserWants) {
+  setenv("REDLINE_GPU_STAMP_BUFFERS", "8", 1);
+  static_cast<void>(recorded());
+  unsetenv("REDLINE_GPU_STAMP_BUFFERS");
+  EXPECT_EQ(stub::attribute(kStampBuffers), 8);
+}
+
+TEST_F(FreshSource, TheEndWaitsForWorkThatIsUnderWayAndNeverForTheGpuItself) {
+  const int before = stub::cuda_synchronizations();
+  CuptiSource patient;
+  begin(false);
+  patient.enable({});
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun));
+  stub::emit_record(kernel(1, begun + 500));
+  stub::keep_buffer_of(0, 5);
+  patient.disable();
+  EXPECT_EQ(events(end(), "kernel").size(), 1u);
+  EXPECT_EQ(stub::forced_buffers(), 0) << "it came by itself";
+  // That would end the capture of a graph in another thread.
+  EXPECT_EQ(stub::cuda_synchronizations(), before);
+}
+
+TEST_F(FreshSource, AGpuThatHangsKeepsTheEndNoLongerThanItMay) {
+  begin(false);
+  source_.enable({});
+  stub::call(launch_call(1, now()));
+  stub::keep_buffer_of(0);
+  source_.disable();
+  EXPECT_EQ(events(end(), "cuda_runtime").size(), 1u);
+  EXPECT_EQ(stub::forced_buffers(), 1);
+  EXPECT_FALSE(source_.waits_for_gpus());
+}
+
+TEST_F(FreshSource, AProcessThatEndsDoesNotWaitForAGpu) {
+  CuptiSource patient(std::chrono::hours(1));
+  begin(false);
+  patient.enable({});
+  stub::call(launch_call(1, now()));
+  stub::keep_buffer_of(0);
+  std::thread ending([&] { patient.disable(); });
+  while (!patient.waits_for_gpus()) std::this_thread::yield();
+  patient.hurry();
+  ending.join();
+  EXPECT_EQ(events(end(), "cuda_runtime").size(), 1u);
+}
+
+TEST_F(FreshSource, CuptiIsLeftAloneUntilTheProcessUsesCuda) {
+  stub::set_cuda_initialized(false);
+  begin(false);
+  source_.enable({});
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityRegisterCallbacks"), 0);
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), 0);
+  EXPECT_FALSE(profiler::wants_external_ids());
+  stub::set_cuda_initialized(true);
+  while (!profiler::wants_external_ids()) std::this_thread::yield();
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun));
+  stub::emit_record(kernel(1, begun + 500));
+  source_.disable();
+  const json trace = end();
+  EXPECT_EQ(events(trace, "kernel").size(), 1u);
+  EXPECT_FALSE(trace["redline"]["gpu"].contains("off_before"));
+}
+
+TEST_F(FreshSource, AProcessThatNeverUsesCudaNeverMeetsCupti) {
+  stub::set_cuda_initialized(false);
+  begin(false);
+  source_.enable({});
+  source_.disable();
+  EXPECT_FALSE(end()["redline"].contains("gpu"));
+  for (const char* function : {"cuptiSubscribe_v2", "cuptiActivitySetAttribute",
+                               "cuptiActivityRegisterCallbacks", "cuptiActivityFlushAll"}) {
+    EXPECT_EQ(stub::cupti_calls(function), 0) << function;
+  }
+}
+
+TEST_F(FreshSource, AStartThatFailedIsTriedAgain) {
+  stub::fail_cupti("cuptiActivityEnable", 39);
+  begin(false);
+  ::testing::internal::CaptureStderr();
+  source_.enable({});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("one tool at a time"));
+  EXPECT_FALSE(profiler::wants_external_ids());
+  stub::fail_cupti("cuptiActivityEnable", 0);
+  shared_state().pool.wake();  // the pause is over
+  while (!profiler::wants_external_ids()) std::this_thread::yield();
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun));
+  stub::emit_record(kernel(1, begun + 500));
+  source_.disable();
+  const json trace = end();
+  EXPECT_EQ(events(trace, "kernel").size(), 1u);
+  EXPECT_FALSE(trace["redline"]["gpu"].contains("off"));
+  EXPECT_THAT(std::string(trace["redline"]["gpu"]["off_before"]), HasSubstr("one tool at a time"));
+}
+
+TEST_F(FreshSource, SaysThatKernelsComeWithoutTimesAndSwitchesThemOnAnew) {
+  begin(false);
+  ::testing::internal::CaptureStderr();
+  source_.enable({});
+  const int enabled = stub::cupti_calls("cuptiActivityEnable");
+  KernelRecord unstamped = kernel(1, now());
+  unstamped.start = unstamped.end = 0;
+  for (int i = 0; i < 5000; ++i) stub::emit_record(unstamped);
+  while (stub::cupti_calls("cuptiActivityEnable") == enabled) shared_state().pool.wake();
+  EXPECT_TRUE(stub::is_enabled(Kind::kConcurrentKernel));
+  source_.disable();
+  const json gpu = end()["redline"]["gpu"];
+  EXPECT_EQ(gpu["incomplete"], 5000);
+  EXPECT_EQ(gpu["incomplete_surges"], 1);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("redline: CUPTI gives most kernels without times"));
+}
+
+TEST_F(FreshSource, SaysThatLaunchesOfGraphsBroughtNoWork) {
+  begin(false);
+  ::testing::internal::CaptureStderr();
+  source_.enable({});
+  const uint64_t begun = now();
+  for (uint32_t launch = 1; launch <= 4; ++launch) {
+    stub::call(launch_call(launch, begun + launch, 311));
+  }
+  KernelRecord node = kernel(2, begun + 500);
+  node.graph_node = 9;
+  stub::emit_record(node);
+  node = kernel(3, 0);
+  node.graph_node = 9;  // and no times
+  stub::emit_record(node);
+  source_.disable();
+  const json gpu = end()["redline"]["gpu"];
+  EXPECT_EQ(gpu["graph_launches"], 4);
+  EXPECT_EQ(gpu["graph_launches_without_work"], 2);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("no GPU work for 2 of 4 launches of CUDA graphs"));
+}
+
+TEST_F(FreshSource, SaysThatCuptiDoesNotTellThreads) {
+  stub::fail_cupti("cuptiSetThreadIdType", 999);
+  const json trace = recorded();
+  EXPECT_EQ(events(trace, "kernel").size(), 1u);
+  EXPECT_EQ(trace["redline"]["gpu"]["thread_ids"], "not the system's");
+  EXPECT_THAT(said_, HasSubstr("does not tell which threads call CUDA"));
 }
 
 TEST_F(GpuWindow, WhatIsCalledAllTheTimeIsNotRecorded) {
@@ -87,15 +234,17 @@ TEST_F(GpuWindow, WhatIsCalledAllTheTimeIsNotRecorded) {
   EXPECT_TRUE(stub::is_recorded(kDriverDomain, 277));
 }
 
-TEST_F(GpuWindow, BuffersThatComeAfterTheEndBelongToNoLaterWindow) {
-  begin();
-  stub::hold_buffers(true);
-  stub::call(launch_call(1, now()));
-  EXPECT_TRUE(events(end(), "cuda_runtime").empty());
-  begin();
-  stub::hold_buffers(false);
-  stub::call(launch_call(2, now()));
-  const auto calls = events(end(), "cuda_runtime");
+TEST_F(FreshSource, BuffersThatComeAfterTheEndBelongToNoLaterWindow) {
+  const auto calls_of_window = [this](bool is_held, uint32_t correlation) {
+    begin(false);
+    source_.enable({});
+    stub::hold_buffers(is_held);
+    stub::call(launch_call(correlation, now()));
+    source_.disable();
+    return events(end(), "cuda_runtime");
+  };
+  EXPECT_TRUE(calls_of_window(true, 1).empty());
+  const auto calls = calls_of_window(false, 2);
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_EQ(calls[0]["args"]["correlation"], 2);
 }
@@ -118,6 +267,7 @@ TEST_F(FreshSource, EachFailureLeavesACpuTraceAndOneLine) {
       {"cuptiGetVersion", 999, "CUPTI_ERROR_UNKNOWN"},
       {"cuptiActivityRegisterCallbacks", 999, "CUPTI_ERROR_UNKNOWN"},
       {"cuptiActivityEnable", 999, "redline doctor"},
+      {"cuptiActivityEnable", 14, "torch's cupti_monitor"},
       {"cuptiActivityEnable", 15, "too old"},
       {"cuptiActivityEnable", 35, "NVreg_RestrictProfilingToAdminUsers"},
       {"cuptiActivityEnable", 39, "one tool at a time"},
@@ -158,9 +308,8 @@ TEST_F(FreshSource, TellsWhereCuptiDoesNotGiveWhatItHas) {
 }
 
 TEST_F(FreshSource, WhatIsNotNeededMayFail) {
-  for (const char* function :
-       {"cuptiActivitySetAttribute", "cuptiSetThreadIdType", "cuptiActivityEnableAllSyncRecords",
-        "cuptiSubscribe_v2", "cuptiActivityGetNumDroppedRecords"}) {
+  for (const char* function : {"cuptiActivitySetAttribute", "cuptiActivityEnableAllSyncRecords",
+                               "cuptiSubscribe_v2", "cuptiActivityGetNumDroppedRecords"}) {
     SCOPED_TRACE(function);
     stub::reset_cupti();
     stub::fail_cupti(function, 999);
@@ -231,6 +380,16 @@ TEST_F(FreshSource, TellsAKernelsClusterAndWhereCuptiDoesItsPriority) {
     }
     redline_discard();
   }
+}
+
+TEST(CuptiLibrary, ThatWhichFitsTheDriverComesFirst) {
+  EXPECT_EQ(library_names(13000).front(), "libcupti.so.13");
+  EXPECT_EQ(library_names(14000).front(), "libcupti.so.13");
+  const auto names = library_names(12080);
+  EXPECT_EQ(names[0], "libcupti.so.12");
+  EXPECT_EQ(names[1], "libcupti.so.11.8");
+  EXPECT_EQ(names.back(), "libcupti.so.13") << "a driver by cuda-compat may still serve it";
+  EXPECT_EQ(library_names(0).size(), names.size());
 }
 
 TEST_F(FreshSource, RefusesAnOlderCupti) {

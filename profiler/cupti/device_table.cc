@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "profiler/source/gpu_work.h"
@@ -10,8 +11,9 @@ namespace redline::cupti {
 namespace {
 
 constexpr int kCudaSuccess = 0;
-constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 using Context = void*;
+
+std::atomic<bool> g_cuda_starts = false;
 
 // CUdevice_attribute
 constexpr std::pair<int, int DeviceProperties::*> kAttributes[] = {
@@ -76,21 +78,6 @@ nlohmann::ordered_json to_kineto(const DeviceProperties& device) {
           {"sharedMemPerMultiprocessor", device.shared_memory_per_sm}};
 }
 
-void synchronize(int device) {
-  Context context = nullptr;
-  if (!call("cuDevicePrimaryCtxRetain", &context, device)) return;
-  if (call("cuCtxPushCurrent_v2", context)) {
-    // A stream that is being captured into a graph must not notice.
-    int mode = kRelaxedCapture;
-    static_cast<void>(call("cuThreadExchangeStreamCaptureMode", &mode));
-    static_cast<void>(call("cuCtxSynchronize"));
-    static_cast<void>(call("cuThreadExchangeStreamCaptureMode", &mode));
-    Context popped = nullptr;
-    static_cast<void>(call("cuCtxPopCurrent_v2", &popped));
-  }
-  static_cast<void>(call("cuDevicePrimaryCtxRelease_v2", device));
-}
-
 }  // namespace
 
 const DeviceProperties* DeviceTable::find(uint32_t device) {
@@ -131,13 +118,16 @@ void* context_of_stream(void* stream) {
   return call("cuStreamGetCtx", stream, &context) ? context : nullptr;
 }
 
-void synchronize_devices() {
-  for (const auto& gpu : profiler::gpus_in_use()) synchronize(gpu.device);
+bool uses_cuda() {
+  int count = 0;
+  return g_cuda_starts || call("cuDeviceGetCount", &count);  // an error before cuInit()
 }
 
 }  // namespace redline::cupti
 
 namespace redline::profiler {
+
+void see_cuda_start() noexcept { cupti::g_cuda_starts = true; }
 
 std::vector<UsedGpu> gpus_in_use() {
   std::vector<UsedGpu> used;

@@ -35,7 +35,8 @@ class DeviceTable {
 /// The context that a stream of this process belongs to; nullptr where the driver does not tell.
 [[nodiscard]] void* context_of_stream(void* stream);
 
-/// Waits for the work of every GPU that this process uses.
-void synchronize_devices();
+/// Whether this process uses CUDA: it has initialised the driver, or is doing so now. CUPTI must
+/// not do it first: a process that only starts others, by fork(), could give them no GPU any more.
+[[nodiscard]] bool uses_cuda();
 
 }  // namespace redline::cupti

@@ -1,5 +1,7 @@
 // Ids of operators and annotations on their way to CUPTI, and what is noted of the operators under
 // these ids, for their kernels.
+#include <pthread.h>
+
 #include <exception>
 
 #include "profiler/cupti/cupti_source.h"
@@ -9,7 +11,18 @@
 namespace redline::cupti {
 
 SharedState& shared_state() {
-  static auto* const state = new SharedState;
+  static auto* const state = [] {
+    auto* made = new SharedState;
+    pthread_atfork([] { shared_state().pool.lock_for_fork(); },
+                   [] { shared_state().pool.unlock_after_fork(); },
+                   [] {
+                     shared_state().pool.unlock_after_fork();
+                     // A child is not recorded.
+                     shared_state().ids = nullptr;
+                     shared_state().pops = nullptr;
+                   });
+    return made;
+  }();
   return *state;
 }
 

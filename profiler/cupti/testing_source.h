@@ -39,7 +39,9 @@ class FreshSource : public GpuWindow {
     return fresh;
   }
 
-  CuptiSource source_;
+  static constexpr std::chrono::milliseconds kShortWait{20};
+
+  CuptiSource source_{kShortWait};
   std::string said_;
   std::string subscriber_;  ///< of CUPTI in the window
 };

@@ -22,6 +22,7 @@ class GpuWindow : public ::testing::Test {
   GpuWindow() : path_(::testing::TempDir() + "gpu." + std::to_string(getpid()) + ".json") {
     stub::reset_cupti();
     stub::clear_devices();
+    stub::set_cuda_initialized(true);
     stub::add_device(a100());
     stub::name_function(kRuntimeDomain, 211, "cudaLaunchKernel_v7000");
     stub::name_function(kRuntimeDomain, 311, "cudaGraphLaunch_v10000");

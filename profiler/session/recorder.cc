@@ -1,13 +1,13 @@
 #include "profiler/session/recorder.h"
 
 #include <pthread.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <random>
 #include <thread>
 
 #include "profiler/cupti/cupti_source.h"
@@ -28,10 +28,15 @@ REDLINE_THREAD_LOCAL ThreadLog* t_log = nullptr;
 pthread_key_t g_log_key;
 
 std::string random_trace_id() {
+  // Not by std::random_device, which needs a glibc of 2022 (arc4random).
+  uint8_t bytes[16] = {};
+  static_cast<void>(getrandom(bytes, sizeof(bytes), 0));
   static constexpr char kHex[] = "0123456789ABCDEF";
-  std::random_device random;
-  std::string id(32, '0');
-  for (char& digit : id) digit = kHex[random() % 16];
+  std::string id;
+  for (const uint8_t byte : bytes) {
+    id += kHex[byte / 16];
+    id += kHex[byte % 16];
+  }
   return id;
 }
 
@@ -58,12 +63,19 @@ void put(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
   }
 }
 
-/// put(), but what others said under our own key stays.
+/// put(), but what others said under our own key stays: each says an object of one member.
 void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
-  if (entry.first == kOwnEntry) {
-    entries.push_back(entry);
+  if (entry.first != kOwnEntry) return put(entries, entry);
+  const auto member = [](const trace::Entry& each) {
+    return std::string_view(each.second).substr(0, each.second.find(':'));
+  };
+  const auto known = std::ranges::find_if(entries, [&](const trace::Entry& each) {
+    return each.first == kOwnEntry && member(each) == member(entry);
+  });
+  if (known != entries.end()) {
+    known->second = entry.second;
   } else {
-    put(entries, entry);
+    entries.push_back(entry);
   }
 }
 
@@ -443,8 +455,9 @@ void Recorder::flush_gpu() noexcept {
 }
 
 /// Locks the mutex; false where a thread that ends a window has it and waits for its GPUs, and does
-/// so for seconds more.
+/// so for seconds more although it was told not to.
 bool Recorder::lock_unless_gpus_hang() {
+  gpu_.hurry();
   for (int looks = 0; !mutex_.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
     if (looks == kMostLooksAtEnd) return false;
     std::this_thread::sleep_for(kLookAtEnd);

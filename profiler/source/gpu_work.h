@@ -27,6 +27,10 @@ void name_stream(void* stream, const std::string& name) noexcept;
 /// there.
 [[nodiscard]] bool has_cuda_driver();
 
+/// The first cuInit() of this process is under way: until it ends the driver answers nothing, but
+/// CUPTI can be switched on.
+void see_cuda_start() noexcept;
+
 /// A GPU on which this process has a context.
 struct UsedGpu {
   int device = 0;  ///< as CUDA numbers them in this process

@@ -170,21 +170,27 @@ def test_no_gpu_and_no_cpu(run, tmp_path, program, python):
 
 
 ENDS_A_WINDOW = """
-import ctypes, os, signal, sys, threading
+import ctypes, os, signal, struct, sys, threading, time
 library = ctypes.CDLL(os.environ["REDLINE_LIBRARY"])
+stub = ctypes.CDLL(None)
 assert library.redline_finish_on_termination() == 0
-assert library.redline_prepare(b'{"host_samples_hz": 0}') == 0
+options = b'{"host_samples_hz": 0, "directory": "' + sys.argv[1].encode() + b'"}'
+assert library.redline_prepare(options) == 0
 assert library.redline_start() == 0
+now = time.monotonic_ns()
+launch = struct.pack("IIQQIIII", 5, 211, now, now + 100, os.getpid(), threading.get_native_id(), 1, 0)
+stub["_ZN7redline4stub4callERKNS_5cupti9ApiRecordEi"](launch, 0)
+stub["_ZN7redline4stub14keep_buffer_ofEii"](0, 1 << 30)
 threading.Thread(target=library.redline_stop, daemon=True).start()
 while True:
     signal.pause()
 """
 
 
-def test_sigterm_ends_a_job_whose_gpu_hangs():
-    """A collective whose peer is gone never ends, and the window's end waits for it."""
+def test_sigterm_ends_a_job_whose_gpu_hangs(tmp_path):
+    """A collective whose peer is gone never ends, and the window's end waits for it, for a while."""
     environment = dict(stubbed_environment(), REDLINE_STUB_HANGS="1")
-    command = [sys.executable, "-c", ENDS_A_WINDOW]
+    command = [sys.executable, "-c", ENDS_A_WINDOW, str(tmp_path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as job:
         try:
             assert job.stdout.readline() == "hangs\n"
@@ -192,3 +198,5 @@ def test_sigterm_ends_a_job_whose_gpu_hangs():
             assert job.wait(timeout=60) == -signal.SIGTERM
         finally:
             job.kill()
+    [trace] = traces(tmp_path)
+    assert len(slices(trace, "cuda_runtime")) == 1

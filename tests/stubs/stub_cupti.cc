@@ -1,10 +1,12 @@
 // libcupti.so.13 for tests on machines without a GPU: the callbacks and buffers are real, the
-// records are what the test emits, each as long as the version in use makes it.
+// records are what the test emits, each as long as the version in use makes it. REDLINE_STUB_HANGS:
+// that work is not over when all kinds are disabled is said on stdout.
 #include "tests/stubs/stubs.h"
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -47,7 +49,8 @@ struct State {
   bool is_held = false;
   bool is_lent = false;
   std::set<std::pair<int, uint32_t>> not_recorded;
-  std::set<int> kept;  ///< under buffers, as what follows
+  std::map<int, int> kept;  ///< for how many flushes; under buffers, as what follows
+  int forced_buffers = 0;
   int flushes = 0;
   std::condition_variable flushed;
   cupti::BufferRequested requested = nullptr;
@@ -116,6 +119,14 @@ void hand_over(std::vector<Open> buffers) {
   }
 }
 
+void tell_that_it_hangs() {
+  const bool is_on =
+      std::ranges::any_of(state().enabled, [](const auto& kind) { return kind.second; });
+  if (is_on || number("REDLINE_STUB_HANGS", 0) == 0) return;
+  static const int is_told = std::puts("hangs") + std::fflush(stdout);
+  static_cast<void>(is_told);
+}
+
 int record_function(int domain, uint32_t number, bool is_on) {
   auto& off = state().not_recorded;
   if (is_on) {
@@ -166,6 +177,7 @@ void reset_cupti() {
   all.most_in_buffer = SIZE_MAX;
   all.not_recorded.clear();
   all.kept.clear();
+  all.forced_buffers = 0;
   all.is_reversed = all.is_held = all.is_lent = false;
 }
 
@@ -188,9 +200,13 @@ void set_most_in_buffer(size_t bytes) { state().most_in_buffer = bytes; }
 void reverse_buffers(bool is_reversed) { state().is_reversed = is_reversed; }
 void lend_callbacks(bool is_lent) { state().is_lent = is_lent; }
 void hold_buffers(bool is_held) { state().is_held = is_held; }
-void keep_buffer_of(int thread) {
+void keep_buffer_of(int thread, int flushes) {
   const std::lock_guard lock(state().buffers);
-  state().kept.insert(thread);
+  state().kept[thread] = flushes;
+}
+int forced_buffers() {
+  const std::lock_guard lock(state().buffers);
+  return state().forced_buffers;
 }
 void wait_for_flushes(int count) {
   State& all = state();
@@ -330,7 +346,14 @@ STUB_API int cuptiActivityFlushAll(uint32_t flags) {
     const std::lock_guard lock(state().buffers);
     const bool is_forced = (flags & redline::cupti::kFlushForced) != 0;
     for (auto& [thread, open] : state().open) {
-      if (open.buffer == nullptr || (state().kept.contains(thread) && !is_forced)) continue;
+      if (open.buffer == nullptr) continue;
+      const auto kept = state().kept.find(thread);
+      const bool is_kept = kept != state().kept.end() && kept->second > 0;
+      if (is_kept) is_forced ? ++state().forced_buffers : --kept->second;
+      if (is_kept && !is_forced) {
+        redline::stub::tell_that_it_hangs();
+        continue;
+      }
       buffers.push_back(std::exchange(open, {}));
     }
   }

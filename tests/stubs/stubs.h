@@ -31,6 +31,10 @@ struct Device {
 };
 void add_device(const Device& device);
 void clear_devices();
+/// Whether cuInit() was called in this process; true until a test says otherwise.
+void set_cuda_initialized(bool is_initialized);
+/// How often somebody has waited for a GPU, which ends the capture of a graph in another thread.
+int cuda_synchronizations();
 
 /// Forgets failures, counts, records and open buffers; callbacks stay, as in a real process.
 STUB_API void reset_cupti();
@@ -76,8 +80,11 @@ STUB_API void lend_callbacks(bool is_lent);
 
 /// Buffers that CUPTI keeps beyond a flush, until now.
 STUB_API void hold_buffers(bool is_held);
-/// The buffer of `thread` has work in it that is not over: only a forced flush brings it.
-STUB_API void keep_buffer_of(int thread);
+/// The buffer of `thread` has work in it that is not over: only a forced flush brings it, or one
+/// after so many more that are not forced.
+STUB_API void keep_buffer_of(int thread, int flushes = 1 << 30);
+/// Buffers that only a forced flush has brought.
+STUB_API int forced_buffers();
 /// Until CUPTI has been asked so many times from now on for what it has.
 STUB_API void wait_for_flushes(int count);
 

@@ -375,6 +375,8 @@ def test_html_report_refers_to_nothing_outside(program, run, shared, tmp_path):
         (None, "No such file or directory"),
         ("", "the file is empty"),
         ("hello", "not a JSON trace"),
+        ("\n\x03abc\n\x0ftrack_event", "a Perfetto trace (.pftrace), which is not read"),
+        ("\n\x09abc\n", "not a JSON trace"),
         ('{"a": 1, "b": 2}', "no trace events in this JSON object (keys: a, b)"),
     ],
 )

@@ -68,10 +68,17 @@ WorkKind kernel_kind(string_view name) {
   if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
     return WorkKind::kOtherKernel;
   }
-  if (!tensor_cores) return WorkKind::kFloat32Kernel;
-  // CUTLASS names the instruction: 1688 takes TF32, unless the name says which 16 bits.
-  const bool tf32 =
-      contains(name, "tf32") || (contains(name, "tensorop_s1688") && !contains(name, "f16"));
+  // Products that need no Tensor Cores, as those with one row, in 16 bits or fewer.
+  constexpr std::array<string_view, 6> kShortTypes = {"f16",  "half",     "Half",
+                                                      "e4m3", "BFloat16", "bfloat16"};
+  if (!tensor_cores) {
+    return has_any(name, kShortTypes) ? WorkKind::kHalfKernel : WorkKind::kFloat32Kernel;
+  }
+  // CUTLASS names the instruction: 1688 takes TF32, unless the name says which 16 bits. PyTorch's
+  // attention in FP32 is made of three products in TF32.
+  const bool tf32 = contains(name, "tf32") ||
+                    (contains(name, "tensorop_s1688") && !contains(name, "f16")) ||
+                    (contains(name, "fmha_cutlass") && contains(name, "_f32_"));
   return tf32 ? WorkKind::kTf32Kernel : WorkKind::kHalfKernel;
 }
 

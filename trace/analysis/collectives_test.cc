@@ -24,6 +24,14 @@ Found find(const TraceText& text) {
                                     build_host_tree(*trace, names))};
 }
 
+TEST(CollectiveNames, OfOtherLibrariesThanNccl) {
+  EXPECT_EQ(collective_kind("void (anonymous namespace)::multimem_all_reduce_kernel<float>(int)"),
+            CollectiveKind::kAllReduce);
+  EXPECT_EQ(collective_kind("void vllm::cross_device_reduce_1stage<float, 8>(vllm::RankData*)"),
+            CollectiveKind::kAllReduce);
+  EXPECT_EQ(collective_kind("void allToAllV(void*)"), CollectiveKind::kAllToAll);
+}
+
 TEST(CollectiveNames, KindInEverySpelling) {
   const std::pair<const char*, CollectiveKind> rows[] = {
       {"nccl:all_reduce", CollectiveKind::kAllReduce},

@@ -176,7 +176,7 @@ double share(int64_t part_ns, int64_t whole_ns) {
   return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
 }
 
-GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps) {
+GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps, bool amd) {
   const Intervals compute = slices.compute.take();
   const Intervals communication = slices.communication.take();
   const Intervals memory = slices.memory.take();
@@ -202,7 +202,7 @@ GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps
   if (slices.with_occupancy_ns > 0) {
     use.occupancy = slices.occupancy_ns / static_cast<double>(slices.with_occupancy_ns);
   }
-  if (slices.kernel_ns > 0) {
+  if (slices.kernel_ns > 0 && !amd) {
     use.tensor_core_share = share(slices.tensor_core_ns, slices.kernel_ns);
     use.tensor_core_eligible_share = share(slices.tensor_core_eligible_ns, slices.kernel_ns);
   }
@@ -236,9 +236,10 @@ std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceWorkTable& table, co
                             const std::vector<DeviceProperties>& properties) {
   if (steps.empty()) return {};
   const Interval all_steps{steps.front().window.begin_ns, steps.back().window.end_ns};
+  const bool amd = is_amd(trace);
   std::vector<GpuUse> gpus;
   for (auto& [device, slices] : gather(trace, table, tree, all_steps)) {
-    GpuUse use = measure(table, std::move(slices), all_steps);
+    GpuUse use = measure(table, std::move(slices), all_steps, amd);
     use.device = device;
     for (const DeviceProperties& known : properties) {
       if (known.device != device) continue;

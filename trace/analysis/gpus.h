@@ -66,7 +66,8 @@ struct GpuUse {
   /// Mean over the steps of min(1, blocks per SM of the running kernels), 0 where none ran.
   std::optional<double> sm_efficiency;
   std::optional<double> occupancy;  ///< mean estimated occupancy of kernels, weighted by time
-  std::optional<double> tensor_core_share;  ///< of kernel time, by the kernels' names
+  /// Of kernel time, by the kernels' names; none on AMD's GPUs, whose Matrix Cores are not counted.
+  std::optional<double> tensor_core_share;
   /// Share of kernel time that matrix products and convolutions launched, which can use them.
   std::optional<double> tensor_core_eligible_share;
   /// Busy time by what ran at once, in the order of kWorkMixNames: the parts sum to busy_ns.

@@ -114,10 +114,20 @@ void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWor
 }  // namespace
 
 bool uses_tensor_cores(std::string_view kernel_name) {
+  const auto has = [&](std::string_view part) {
+    return kernel_name.find(part) != std::string_view::npos;
+  };
   // cuBLAS's products in FP32 have names like those for the Tensor Cores, but for this.
-  if (kernel_name.find("_ffma_") != std::string_view::npos) return false;
+  if (has("_ffma_")) return false;
+  // PyTorch's memory-efficient attention: FP32 does without them before sm_80, 16 bits before
+  // sm_70.
+  if (has("fmha_cutlass")) {
+    return has("_sm80") || (has("f16_") && (has("_sm75") || has("_sm70")));
+  }
   // https://github.com/NVIDIA/PyProf/blob/fd1b2902/pyprof/prof/tc.py, with the names of Hopper's
-  // and later libraries.
+  // and later libraries. Of FlashAttention (2: flash_fwd, 3: FlashAttnFwd, 4:
+  // FlashAttentionForward) only the products: it has helpers that combine and convert. The last
+  // lines are cuDNN's, cuBLAS's and TensorRT-LLM's kernels for sm_100, and DeepGEMM's.
   constexpr std::array kParts = {"h884",
                                  "s884",
                                  "h1688",
@@ -140,10 +150,34 @@ bool uses_tensor_cores(std::string_view kernel_name) {
                                  "wgmma",
                                  "nvjet",
                                  "tf32f32",
-                                 "f16f16"};
-  return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
-    return kernel_name.find(part) != std::string_view::npos;
-  });
+                                 "f16f16",
+                                 "flash_fwd_kernel",
+                                 "flash_fwd_splitkv_kernel",
+                                 "flash_fwd_splitkv_mla_kernel",
+                                 "flash_bwd_dq_dk_dv",
+                                 "FlashAttnFwdSm",
+                                 "FlashAttnBwdSm",
+                                 "FlashAttentionForwardSm",
+                                 "FlashAttentionBackwardSm",
+                                 "_sdpa_sm",
+                                 "fmhaSm",
+                                 "Sm100Fmha",
+                                 "_sm100a",
+                                 "_sm100f",
+                                 "_sm103a",
+                                 "fp8_gemm_1d",
+                                 "bf16_gemm_impl"};
+  return std::any_of(kParts.begin(), kParts.end(), has);
+}
+
+bool is_amd(const Trace& trace) {
+  const Metadata& metadata = trace.metadata();
+  const auto has = [](std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  };
+  return has(metadata.device_properties_json, "\"AMD ") ||
+         has(metadata.top_level_json, "\"roctracer_version\"") ||
+         trace.find_string("hipLaunchKernel");
 }
 
 std::optional<double> CopyRow::bandwidth() const {
@@ -165,10 +199,11 @@ std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& d
     if (work.blocks_per_sm >= 0) row.blocks.add(work.blocks_per_sm, length_ns);
     if (work.occupancy >= 0) row.occupied.add(work.occupancy, length_ns);
   }
+  const bool amd = is_amd(trace);
   std::vector<KernelRow> table;
   for (KernelSums& row : rows.sorted_by([](const KernelRow& row) { return row.total_ns; })) {
     row.type = is_communication_kernel(row.name) ? "communication" : "compute";
-    row.uses_tensor_cores = uses_tensor_cores(row.name);
+    if (!amd) row.uses_tensor_cores = uses_tensor_cores(row.name);
     row.blocks_per_sm = row.blocks.mean();
     row.occupancy = row.occupied.mean();
     table.push_back(std::move(row));

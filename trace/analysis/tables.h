@@ -16,8 +16,8 @@ namespace redline::trace {
 
 struct KernelRow {
   std::string name;
-  std::string_view type;  ///< "compute" or "communication"
-  bool uses_tensor_cores = false;
+  std::string_view type;                  ///< "compute" or "communication"
+  std::optional<bool> uses_tensor_cores;  ///< none on AMD's GPUs
   int64_t count = 0;
   int64_t total_ns = 0;
   int64_t min_ns = 0;
@@ -51,8 +51,13 @@ struct CopyRow {
   [[nodiscard]] std::optional<double> bandwidth() const;
 };
 
-/// True for the kernel names that NVIDIA's PyProf lists as using Tensor Cores.
+/// True for the kernel names that NVIDIA's PyProf lists as using Tensor Cores, and for those of
+/// later libraries.
 [[nodiscard]] bool uses_tensor_cores(std::string_view kernel_name);
+
+/// Whether the trace is of AMD's GPUs: they have no Tensor Cores, and their compute capability is
+/// no NVIDIA architecture's.
+[[nodiscard]] bool is_amd(const Trace& trace);
 
 /// Each table is sorted by total time (operators: by self time), longest first.
 [[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace,

@@ -10,6 +10,10 @@ namespace {
 
 // Lower case, letters only, without what follows the kernel's own name.
 std::string letters_of(std::string_view name) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  if (const size_t at = name.find(kAnonymous); at != std::string_view::npos) {
+    name.remove_prefix(at + kAnonymous.size());
+  }
   std::string letters;
   for (const char c : name.substr(0, name.find('('))) {
     if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
@@ -44,8 +48,9 @@ std::string_view first_word(std::string_view name, const std::array<Word, N>& wo
 
 CollectiveKind collective_kind(std::string_view name) {
   // Longer words first where one holds another: "reduce" is in "allreduce".
-  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 13> kKinds = {{
+  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 14> kKinds = {{
       {"allreduce", CollectiveKind::kAllReduce},
+      {"crossdevicereduce", CollectiveKind::kAllReduce},  // vLLM's
       {"allgather", CollectiveKind::kAllGather},
       {"reducescatter", CollectiveKind::kReduceScatter},
       {"alltoall", CollectiveKind::kAllToAll},

@@ -55,7 +55,39 @@ constexpr std::array<std::string_view, 26> kMatrixNames = {"aten::conv1d",
                                                            "aten::bmm",
                                                            "aten::chain_matmul"};
 
+// Parts of the names of collectives that are not NCCL's: PyTorch's symmetric memory (multimem_,
+// one-shot, two-shot) and its operators on NVSHMEM; NVSHMEM itself; the all-reduces of vLLM, SGLang
+// and AITER (cross_device_reduce), TensorRT-LLM and FlashInfer; DeepEP; RCCL's MSCCL.
+constexpr std::array<std::string_view, 16> kCollectiveParts = {"multimem_",
+                                                               "one_shot_all_",
+                                                               "two_shot_all_",
+                                                               "exchangeSplitAndOffset",
+                                                               "allToAllV",
+                                                               "_on_stream_kernel",
+                                                               "nvshmemi_",
+                                                               "cross_device_reduce_",
+                                                               "oneShotAllReduce",
+                                                               "twoShotAllReduce",
+                                                               "allreduce_fusion_kernel",
+                                                               "deep_ep::intranode",
+                                                               "deep_ep::internode",
+                                                               "mscclKernel_",
+                                                               "OneShotAllReduce",
+                                                               "TwoShotAllReduce"};
+
 }  // namespace
+
+bool is_communication_kernel(std::string_view name) {
+  if (name.starts_with("nccl")) return name.find("Kernel") != std::string_view::npos;
+  // Behind '(' stand the arguments' types.
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  const size_t anonymous = name.find(kAnonymous);
+  const size_t own = anonymous == std::string_view::npos ? 0 : anonymous + kAnonymous.size();
+  name = name.substr(0, name.find('(', own));
+  return std::any_of(kCollectiveParts.begin(), kCollectiveParts.end(), [&](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
+}
 
 uint8_t name_kinds(std::string_view name) {
   if (name.starts_with("aten::")) {

@@ -30,10 +30,9 @@ enum NameKind : uint8_t {
   return name.starts_with("ProfilerStep#");
 }
 
-/// The kernel of a collective: "ncclKernel_…" before NCCL 2.19, "ncclDevKernel_…" since.
-[[nodiscard]] inline bool is_communication_kernel(std::string_view name) {
-  return name.starts_with("nccl") && name.find("Kernel") != std::string_view::npos;
-}
+/// The kernel of a collective: NCCL's ("ncclKernel_…" before 2.19, "ncclDevKernel_…" since), or one
+/// of those that serving engines and symmetric memory use in its place.
+[[nodiscard]] bool is_communication_kernel(std::string_view name);
 
 /// The annotation of a process group that communicates on the host, so that its length is that of
 /// the collective. NCCL's and XCCL's end once the kernel is launched.

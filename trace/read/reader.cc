@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kKeysShown = 8;
+constexpr size_t kPerfettoBytes = 4096;
 
 bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
@@ -43,7 +44,34 @@ std::string key_list(const std::vector<TopLevelValue>& values) {
   return values.size() > kKeysShown ? list + ", …" : list;
 }
 
-ReadError no_trace(const std::string& path, const Document& document) {
+// Perfetto's own format: packets one after the other, each as field 1 of a protobuf message, with
+// its length. Two are enough to know it; the second may be cut.
+bool is_perfetto(std::string_view text) {
+  constexpr int kEnough = 2;
+  for (int packets = 0; packets < kEnough; ++packets) {
+    if (text.size() < 2 || text.front() != '\x0a') return false;
+    uint64_t length = 0;
+    size_t at = 1;
+    for (int shift = 0; at < text.size() && shift < 35; shift += 7, ++at) {
+      const auto byte = static_cast<uint8_t>(text[at]);
+      length |= uint64_t{byte & 0x7fU} << shift;
+      if ((byte & 0x80U) == 0) break;
+    }
+    if (length == 0 || at + 1 >= text.size()) return false;
+    text.remove_prefix(at + 1);
+    if (length >= text.size()) return packets > 0 || length == text.size();
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+ReadError no_trace(const std::string& path, const Text& text, const Document& document) {
+  if (document.values.empty() && is_perfetto(text.hold(0, kPerfettoBytes).from(0))) {
+    return {
+        fmt::format("{}: a Perfetto trace (.pftrace), which is not read. torch.profiler writes "
+                    "JSON, too: export_chrome_trace(\"trace.json\")",
+                    path)};
+  }
   const std::string what =
       document.values.empty()
           ? (document.is_array ? "no trace events in this JSON array" : "not a JSON trace")
@@ -89,7 +117,7 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> build(const std::string& p
   CollectedEvents events;
   const Document document = read_document(*text, events, issues, options);
   if (document.cancelled) return tl::unexpected(ReadError{"cancelled"});
-  if (!is_trace(document, events)) return tl::unexpected(no_trace(path, document));
+  if (!is_trace(document, events)) return tl::unexpected(no_trace(path, *text, document));
   issues.add(text->issues());
   TraceFrame frame{path, read_metadata(document.values, issues), base_time_ns(document.values),
                    std::move(text)};

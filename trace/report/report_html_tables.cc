@@ -29,7 +29,7 @@ std::string kernels_html(const Report& report) {
                    html::count_cell(row.count) + html::time_cell(row.total_ns) +
                    html::time_cell(row.mean_ns()) + html::time_cell(row.min_ns) +
                    html::time_cell(row.max_ns) +
-                   html::text_cell(row.uses_tensor_cores ? "yes" : ""));
+                   html::text_cell(row.uses_tensor_cores.value_or(false) ? "yes" : ""));
   }
   return html::table("Kernels", format_count(rows.size()),
                      {{"kernel", false},

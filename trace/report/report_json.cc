@@ -114,7 +114,7 @@ json kernel_json(const KernelRow& row) {
           {"mean_ns", row.mean_ns()},
           {"min_ns", row.min_ns},
           {"max_ns", row.max_ns},
-          {"tensor_cores", row.uses_tensor_cores},
+          {"tensor_cores", or_null(row.uses_tensor_cores)},
           {"blocks_per_sm", or_null(row.blocks_per_sm)},
           {"occupancy", or_null(row.occupancy)}};
 }

@@ -37,8 +37,9 @@ std::vector<DevicePeak> peaks_of(const Report& report) {
 }  // namespace
 
 void write_gpus(TextPage& page) {
+  const auto& traces = page.report.traces;
   size_t count = 0, shown = 0;
-  for (const Analysis& analysis : page.report.traces) count += analysis.gpus.size();
+  for (const Analysis& analysis : traces) count += analysis.gpus.size();
   if (count == 0) return;
   page.canvas.left("GPUS", 26, Hue::kBold)
       .right("busy", 9, Hue::kDim)
@@ -46,7 +47,7 @@ void write_gpus(TextPage& page) {
       .right("occupancy", 13, Hue::kDim)
       .right("Tensor Cores", 16, Hue::kDim)
       .end_line();
-  for (const Analysis& analysis : page.report.traces) {
+  for (const Analysis& analysis : traces) {
     const auto rank = analysis.trace->metadata().rank;
     for (const GpuUse& gpu : analysis.gpus) {
       if (shown == page.shown(count)) break;
@@ -65,6 +66,14 @@ void write_gpus(TextPage& page) {
   }
   if (count > shown) {
     page.canvas.left(fmt::format("  … and {} more", count - shown), 0, Hue::kDim).end_line();
+  }
+  const bool any_amd = std::any_of(traces.begin(), traces.end(), [](const Analysis& analysis) {
+    return !analysis.gpus.empty() && is_amd(*analysis.trace);
+  });
+  if (any_amd) {
+    page.canvas
+        .left("  Tensor Cores are NVIDIA's: AMD's Matrix Cores are not counted", 0, Hue::kDim)
+        .end_line();
   }
   page.canvas.end_line();
 }

@@ -17,7 +17,7 @@
 #include <set>
 #include <string>
 
-#include "viewer/goldens/training_run.h"
+#include "tests/training_run.h"
 #include "viewer/models/test_study.h"
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/tuning_page.h"
@@ -25,6 +25,8 @@
 
 namespace redline::viewer {
 namespace {
+
+using testing::TrainingRun;
 
 constexpr QSize kWindow(1200, 720);
 constexpr double kGemmUs = 2000;
@@ -218,7 +220,7 @@ TEST_F(Golden, ColoursByNameAPinAFoldAndLessThanAPixel) {
 TEST_F(Golden, ACollectiveOfTwoRanks) {
   open(fast_and_slow_rank());
   state().rearrange([](Layout& layout) { layout.set_filter("stream"); });
-  state().select(slice(1, TrainingRun::kAllReduce));
+  state().select(slice(1, testing::kV100.all_reduce));
   state().select_area_of_slice();
   state().set_range({0, 15'000'000});
   expect_golden(window_->timeline(), "timeline-ranks");

@@ -87,6 +87,11 @@ SliceRef longest_step(const Session& session, const trace::Report& report, int r
   return {};
 }
 
+TableValue tensor_cores(const trace::KernelRow& row) {
+  if (!row.uses_tensor_cores) return {};
+  return std::string(*row.uses_tensor_cores ? "yes" : "no");
+}
+
 }  // namespace
 
 Table kernel_rows(const trace::Report& report) {
@@ -105,11 +110,11 @@ Table kernel_rows(const trace::Report& report) {
   int64_t whole = 0;
   for (const auto& row : rows) whole = saturating_sum(whole, row.total_ns);
   for (const trace::KernelRow& row : rows) {
-    table.rows.push_back({{row.name, row.count, row.total_ns, mean(row.total_ns, row.count),
-                           row.max_ns, share_of(row.total_ns, whole),
-                           std::string(row.uses_tensor_cores ? "yes" : "no"), row.occupancy},
-                          {},
-                          row.name});
+    table.rows.push_back(
+        {{row.name, row.count, row.total_ns, mean(row.total_ns, row.count), row.max_ns,
+          share_of(row.total_ns, whole), tensor_cores(row), row.occupancy},
+         {},
+         row.name});
   }
   return table;
 }

@@ -1,0 +1,127 @@
+// What names tell of GPUs: Tensor Cores and communication, over the libraries of several years.
+#include "trace/analysis/gpus.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/parsed_trace.h"
+#include "trace/analysis/activity.h"
+#include "trace/analysis/tables.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::analysis_of;
+using redline::testing::HasRule;
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::Not;
+
+TEST(TensorCores, AreToldByTheNamesOfKernels) {
+  const std::pair<const char*, bool> rows[] = {
+      {"volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_nn", true},
+      {"volta_sgemm_128x64_nn", false},
+      {"cutlass_80_simt_sgemm_128x32_8x5_nn_align1", false},
+      {"nvjet_tst_64x64_64x16_2x1_2cta_v_bz_bias_TNT", true},
+      // TensorRT-LLM's and FlashInfer's kernels for Blackwell.
+      {"bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_dynBatch_sm100f", true},
+      {"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128PersistentContext",
+       true},
+      {"void deep_gemm::sm100_fp8_gemm_1d1d_impl<(cute::UMMA::Major)0>(unsigned int)", true},
+      // FlashAttention 2, 3 and 4; of each, what only combines or converts.
+      {"void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64>>()", true},
+      {"void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<64>>()",
+       true},
+      {"void flash::flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<64>>()", false},
+      {"void flash::flash_bwd_dot_do_o_kernel<true>(flash::Flash_bwd_params)", false},
+      {"void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<int>>>()", true},
+      {"void cutlass::device_kernel<flash::FlashAttnFwdCombine<int>>()", false},
+      {"kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object",
+       true},
+      {"void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char>()", false},
+      {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3", true},
+      {"fmha_cutlassF_f32_aligned_64x64_rf_sm80(Params)", true},
+      {"fmha_cutlassF_f32_aligned_64x64_rf_sm75(Params)", false},
+      {"fmha_cutlassF_f16_aligned_64x64_rf_sm75(Params)", true},
+      {"fmha_cutlassF_f16_notaligned_64x64_rf_sm50(Params)", false},
+  };
+  for (const auto& [name, uses] : rows) EXPECT_EQ(uses_tensor_cores(name), uses) << name;
+}
+
+TEST(KindOfProduct, IsToldByTheName) {
+  const std::pair<const char*, WorkKind> rows[] = {
+      {"volta_sgemm_128x64_nn", WorkKind::kFloat32Kernel},
+      {"igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x128x32", WorkKind::kHalfKernel},
+      {"void gemmSN_TN_kernel<__half, 128>(int)", WorkKind::kHalfKernel},
+      {"fmha_cutlassF_f32_aligned_64x64_rf_sm80(Params)", WorkKind::kTf32Kernel},
+      {"fmha_cutlassF_bf16_aligned_64x64_rf_sm80(Params)", WorkKind::kHalfKernel},
+      {"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKv", WorkKind::kHalfKernel},
+      {"void vllm::cross_device_reduce_1stage<float, 8>(int)", WorkKind::kCollectiveKernel},
+  };
+  for (const auto& [name, kind] : rows)
+    EXPECT_EQ(work_kind_of(Category::kKernel, name), kind) << name;
+}
+
+// Each way in which a trace says that its GPUs are AMD's.
+TEST(Gpus, OfAmdHaveNoTensorCores) {
+  const auto with = [](const char* top, const char* call) {
+    return analysis_of(TraceText()
+                           .top(top)
+                           .step(0, 0, 2000)
+                           .cpu_op("aten::mm", 0, 100)
+                           .runtime(call, 10, 20, 1)
+                           .kernel("igemm_fwd_gtcx3_nhwc_fp32_s1688", 100, 1900, on_stream(0, 1)));
+  };
+  const char* nvidia =
+      R"("metadata": {"hip_runtime_version": "N/A"}, )"
+      R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100", "computeMajor": 9}])";
+  const char* amd = R"("deviceProperties": [{"id": 0, "name": "AMD Instinct", "computeMajor": 9}])";
+  const Analysis known = with(nvidia, "cudaLaunchKernel");
+  EXPECT_DOUBLE_EQ(*known.gpus[0].tensor_core_share, 1);
+  EXPECT_EQ(known.kernels[0].uses_tensor_cores, true);
+  for (const Analysis& analysis : {with(amd, "launch"), with(R"("roctracer_version": 4)", "launch"),
+                                   with(R"("x": 1)", "hipLaunchKernel")}) {
+    EXPECT_EQ(analysis.gpus[0].tensor_core_share, std::nullopt);
+    EXPECT_EQ(analysis.gpus[0].tensor_core_eligible_share, std::nullopt);
+    EXPECT_EQ(analysis.kernels[0].uses_tensor_cores, std::nullopt);
+    EXPECT_THAT(advise(analysis), Not(HasRule("tensor_cores_unused")));
+    EXPECT_THAT(advise(analysis), Not(HasRule("tf32_off")));
+  }
+}
+
+struct RealGpu {
+  const char* trace;
+  std::optional<double> tensor_core_share;  // counted from the kernels' names, by hand
+  int64_t communication_ns;                 // sum of the collectives' kernels: none overlap
+};
+
+void PrintTo(const RealGpu& real, std::ostream* out) { *out << real.trace; }
+
+class GpusOfToday : public ::testing::TestWithParam<RealGpu> {};
+
+TEST_P(GpusOfToday, AreMeasuredByTheNamesOfTheirKernels) {
+  const std::string path =
+      std::string(REDLINE_SHARED_DIR) + "/traces/" + GetParam().trace + ".pt.trace.json.gz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
+  const auto trace = read_trace(path);
+  ASSERT_TRUE(trace);
+  const GpuUse gpu = analyze(*trace).gpus.at(0);
+  ASSERT_EQ(gpu.tensor_core_share.has_value(), GetParam().tensor_core_share.has_value());
+  if (gpu.tensor_core_share) {
+    EXPECT_NEAR(*gpu.tensor_core_share, *GetParam().tensor_core_share, 5e-5);
+  }
+  EXPECT_EQ(gpu.communication_ns, GetParam().communication_ns);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shared, GpusOfToday,
+                         ::testing::Values(RealGpu{"vllm_eager_b200", 0.5970, 2'141'501},
+                                           RealGpu{"bert_small_h100", 0.7650, 0},
+                                           RealGpu{"qwen05b_h100", 0.3664, 0},
+                                           RealGpu{"vit_h100", 0.7831, 0},
+                                           RealGpu{"bert_small_mi300x", {}, 0},
+                                           RealGpu{"resnet_checkpointed_mi300x", {}, 71'516'523}),
+                         [](const auto& info) { return std::string(info.param.trace); });
+
+}  // namespace
+}  // namespace redline::trace

@@ -112,10 +112,15 @@ tl::expected<void, std::string> add_record_request(const profiler::RecordRequest
     return tl::unexpected(std::string("the Python package of Redline is not there"));
   }
   environment.prepend("LD_PRELOAD", *core);
-  if (!environment.get(kNvtxTool)) environment.set(kNvtxTool, *core);
+  add_nvtx_tool(environment);
   if (request.options.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
   environment.set("REDLINE_RECORD", profiler::to_json(request));
   return {};
+}
+
+void add_nvtx_tool(Environment& environment) {
+  const auto core = library_path("libredline.so");
+  if (core && !environment.get(kNvtxTool)) environment.set(kNvtxTool, *core);
 }
 
 std::optional<std::string> other_nvtx_tool(const Environment& environment) {

@@ -28,6 +28,9 @@ inline constexpr Schedule kDefaultSchedule{
 [[nodiscard]] tl::expected<void, std::string> add_record_request(
     const profiler::RecordRequest& request, Environment& environment);
 
+/// NVTX's ranges and marks come to libredline.so, unless the user gave them to another tool.
+void add_nvtx_tool(Environment& environment);
+
 /// The tool that the user gives NVTX's ranges to, where it is another: a process has only one, and
 /// the user's stays.
 [[nodiscard]] std::optional<std::string> other_nvtx_tool(const Environment& environment);

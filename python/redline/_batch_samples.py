@@ -4,8 +4,10 @@ alone does not say it, because the first dimension may be time."""
 import os
 
 import torch
+from torch import nn
 
 MOST_TENSORS = 8
+_TOKEN_TYPES = (torch.int64, torch.int32)
 DEEPEST_NEST = 3
 
 
@@ -25,6 +27,25 @@ def samples_by_shape(batch, batch_size=None):
     if first is not None and first.is_floating_point() and first.dim() in (2, 4, 5):
         return first.size(0)
     return None
+
+
+def ids_in(batch, batch_sizes):
+    """The tensor of token ids: whole numbers, samples x sequence in either order. None where there is none."""
+    for tensor in list(_tensors(batch, DEEPEST_NEST))[:MOST_TENSORS]:
+        if tensor.dim() != 2 or tensor.dtype not in _TOKEN_TYPES:
+            continue
+        one, other = tensor.shape
+        if (one in batch_sizes and other > 1) or (other in batch_sizes and one > 1):
+            return tensor
+    return None
+
+
+def reads_sequences(model):
+    """Whether ids of two dimensions are a sequence to it: looked up, and worked on by layers that go along it. A table of
+    categories is looked up, too, but no layer goes along its columns."""
+    kinds = [type(module) for module in model.modules()]
+    along = any(issubclass(kind, nn.RNNBase) or "Attention" in kind.__name__ for kind in kinds)
+    return along and any(issubclass(kind, nn.Embedding) for kind in kinds)
 
 
 def shapes_text(batch):

@@ -24,6 +24,7 @@ from redline._ddp_knobs import KNOBS as DDP_KNOBS
 from redline._ddp_knobs import DdpKnobs
 from redline._hidden_code import hide_from_compiler
 from redline._knob_values import at_least, on_or_off, one_of
+from redline._library import RecorderError, recorder
 from redline._loader_knobs import KNOBS as LOADER_KNOBS
 from redline._loader_knobs import LoaderKnobs
 from redline._memory_errors import MemoryErrors
@@ -102,11 +103,13 @@ class Knobs:
         self.seen = {"amp": "off", "channels_last": False, "compile": values.get("compile", False)}
         self.steps = 0
 
-    def refuse(self, knobs, why):
-        """These can do nothing here. A trial tells so of all knobs, set or not, so that the search leaves them out."""
+    def refuse(self, knobs, why, above=None):
+        """These can do nothing here, or only with values that are not above this. A trial tells so of all knobs, set or
+        not, so that the search leaves them out."""
         if self.reporter is not None:
-            self.reporter.unused(knobs, why)
-        elif asked := [name for name in knobs if str(self.values.get(name, False)) not in ("False", "off")]:
+            self.reporter.unused(knobs, why, above)
+        elif asked := [name for name in knobs if str(self.values.get(name, False)) not in ("False", "off")
+                       and (above is None or self.values[name] > above)]:
             self.note(f"{', '.join(asked)} not applied: {why}")
 
     def note(self, text):
@@ -157,11 +160,19 @@ class Knobs:
         MemoryErrors(self.reporter.report_error).install()
         CompilationTime(self.reporter.compilation).install()
         self._watch_gradients()
+        if self.reporter.marker:
+            self._watch_marker()
         for function in (TrialReporter.add_step, TrialReporter.note_loss, TrialReporter.backward_ended):
             hide_from_compiler(function)
         limit = os.environ.get("REDLINE_MEMORY_LIMIT")
         if limit and torch.cuda.is_available():
             torch.cuda._lazy_call(lambda: _limit_device_memory(int(limit)))
+
+    def _watch_marker(self):
+        try:
+            recorder().watch_marker(self.reporter.marker, self.reporter.step_begins)
+        except RecorderError as error:
+            self.reporter.fail("invalid", "", f"--step-marker: {error}")
 
     def _watch_gradients(self):
         backward, grad = torch.autograd.backward, torch.autograd.grad
@@ -225,7 +236,7 @@ class Knobs:
         if self.counted_model is None:
             self.counted_model = id(module)
         if self.counted_model == id(module):
-            self.reporter.add_forward((*args, *kwargs.values()))
+            self.reporter.add_forward(module, (*args, *kwargs.values()))
         if self.steps == 0:
             self._see_model(module)
 

@@ -61,6 +61,7 @@ class Recorder:
         self.schedule_action = library.redline_schedule_action
         self._with_stack = False
         self._frames = _NOT_LOADED
+        self._at_marker = []
 
     def prepare(self, *, directory=None, **options):
         """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default;
@@ -140,8 +141,9 @@ class Recorder:
         return os.fsdecode(path.value)
 
     def watch_marker(self, name, step_begins):
-        """Calls `step_begins()` wherever a range or mark of this name begins."""
-        self._on_marker = _MARKER(step_begins)  # kept: the library has only its address
+        """Calls `step_begins()`, and those of earlier calls, wherever a range or mark of this name begins."""
+        self._at_marker.append(step_begins)
+        self._on_marker = _MARKER(lambda: [begins() for begins in self._at_marker])  # the library has only its address
         self._check(self._library.redline_watch_marker(_utf8(name), self._on_marker))
 
     def add_metadata(self, key, value):

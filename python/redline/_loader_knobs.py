@@ -173,10 +173,10 @@ class LoaderKnobs:
             values.pop("batch_size", None)
         elif "batch_size" in values:
             self._set_batch_size(arguments, values.pop("batch_size"))
-        is_alone = isinstance(arguments["dataset"], IterableDataset) and arguments["num_workers"] < 2
-        if is_alone and values.get("num_workers", 0) > 1:
-            self.refuse(["num_workers"], "each worker of an IterableDataset may yield all of it")
-            values.pop("num_workers", None)
+        if isinstance(arguments["dataset"], IterableDataset) and arguments["num_workers"] < 2:
+            self.refuse(["num_workers"], "each worker of an IterableDataset may yield all of it", above=1)
+            if values.get("num_workers", 0) > 1:
+                values.pop("num_workers")
         arguments.update(values)
         if arguments["num_workers"] == 0:
             arguments.update(FOR_WORKERS_ONLY)

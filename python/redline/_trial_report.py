@@ -17,7 +17,7 @@ import time
 
 import torch
 
-from redline._batch_samples import given_batch_size, samples_by_shape, shapes_text
+from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank
 
@@ -29,6 +29,7 @@ BACKWARDS_WITHOUT_STEP = 64  # accumulation of more is rare, and is counted righ
 SECONDS_WITHOUT_STEP = 5.0
 NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
 THRASHING_CHECKS = 2
+EMPTY_STEPS = 3  # the first ones may be a warm-up of the script's own
 STACKS_SIGNAL = signal.SIGRTMIN + 13  # as in trial_files.cc
 
 
@@ -117,7 +118,9 @@ class TrialReporter:
         self.channel = Channel(path)
         self.process = os.getpid()
         self.first_step_ended = lambda: None  # a callback
+        self.marker = os.environ.get("REDLINE_STEP_MARKER")  # begins a step; nothing else ends one then
         self._begin()
+        self.channel.send("begin", patience=1.0)
         atexit.register(self._flush)
         show_stacks_when_asked(os.path.join(os.path.dirname(path), "tmp"))
 
@@ -129,6 +132,9 @@ class TrialReporter:
         self.samples = 0
         self.new_samples = 0
         self.new_batches = 0
+        self.batch_sizes = set()  # all that batches had
+        self.tokens = 0  # of steps; None where they cannot be counted
+        self.new_tokens = 0
         self.backwards = 0  # since the last step
         self.last_batch = None  # its samples, until a forward with gradients or a step
         self.only_evaluated = False  # a model ran on it, without gradients
@@ -153,6 +159,8 @@ class TrialReporter:
         self.backwards_made = False  # and not only gradients taken
         self.all_forwards = 0  # with gradients, of a model that the script calls
         self.steps_by_backward = False
+        self.is_marked = False  # a marker was seen
+        self.empty_steps = 0  # between the first markers, without any sample
         self.trains = False  # an optimizer was made, or a backward pass
         self.has_inferred = False  # a model ran on the latest batch, and not for training
         self.is_inference = False
@@ -169,6 +177,7 @@ class TrialReporter:
     def add_batch(self, samples, waited_ns):
         """A batch that the training loop took out of a DataLoader, for which it waited so long."""
         self.last_batch = samples
+        self.batch_sizes.add(samples)
         self.loader_batches += 1
         self.new_batches += 1
         self.new_samples += samples
@@ -181,16 +190,25 @@ class TrialReporter:
             return None
         return min(self.new_batches, self.backwards or self.new_batches)
 
-    def add_forward(self, inputs):
-        """A training forward; counts only in scripts without a DataLoader."""
-        if self.loader_batches > 0:
-            return
+    def add_forward(self, model, inputs):
+        """A training forward. Its tokens count; its samples only in scripts without a DataLoader."""
+        if self.loader_batches == 0:
+            self._add_samples_of(inputs)
+        if self.tokens == 0 and self.new_tokens == 0 and not reads_sequences(model):
+            self.tokens = None
+        if self.tokens is not None:
+            ids = ids_in(inputs, self.batch_sizes)
+            self.new_tokens += 0 if ids is None else ids.numel()
+            self.tokens = None if ids is None else self.tokens
+
+    def _add_samples_of(self, inputs):
         samples = samples_by_shape(inputs, given_batch_size())
         if samples is None:
             self.cannot_count(f"the script has no DataLoader, and of its model's input of {shapes_text(inputs)} any "
                               "dimension may be the batch")
         self.new_batches += 1
         self.new_samples += samples or 0
+        self.batch_sizes.add(samples)
 
     def forward(self, gradients):
         """A model runs."""
@@ -217,6 +235,8 @@ class TrialReporter:
         self.evaluation.step_ended(time.monotonic_ns())
         self.all_backwards += 1
         self.first_backward = self.first_backward or now
+        if self.marker:
+            return
         if self.steps_by_backward:
             self._end_step()
         elif not self.optimizer_stepped and self._waits_long_for_an_optimizer(now):
@@ -248,7 +268,7 @@ class TrialReporter:
 
     def next_batch_is_due(self):
         """The loop has done with its batch: where a job trains nothing, that is a step."""
-        if self.trains or not self.has_inferred or self.new_batches == 0:
+        if self.marker or self.trains or not self.has_inferred or self.new_batches == 0:
             return
         self.has_inferred = False
         if not self.is_inference:
@@ -271,7 +291,18 @@ class TrialReporter:
             self._begin()
         self.optimizer_stepped = True
         self.steps_by_backward = False
-        self._end_step()
+        if not self.marker:
+            self._end_step()
+
+    def step_begins(self):
+        """The script passes its marker."""
+        if self.is_marked:
+            self._end_step()
+            self.empty_steps += self.steps == 0
+            if self.empty_steps == EMPTY_STEPS:
+                self.cannot_count("between the steps that the script marks, no batch of a DataLoader and no call of a "
+                                  "model was seen")
+        self.is_marked = True
 
     def _end_step(self, steps=1):
         self._keep_last_batch()
@@ -286,6 +317,9 @@ class TrialReporter:
         self.steps += steps
         self.samples += self.new_samples
         self.new_samples = 0
+        if self.tokens is not None:
+            self.tokens += self.new_tokens
+        self.new_tokens = 0
         self.new_batches = 0
         self.backwards = 0
         now = time.monotonic()
@@ -319,6 +353,8 @@ class TrialReporter:
             fields["inference"] = True
         if self.epoch:
             fields["epoch"] = self.epoch
+        if self.tokens:
+            fields["tokens"] = self.tokens
         _, world_size = rank_and_world_size()
         self.channel.send(
             "step",
@@ -371,9 +407,10 @@ class TrialReporter:
         self.fail("invalid", "", f"samples cannot be counted: {why}. Give --metric with what the command prints, "
                                  "or write {batch_size} in the command")
 
-    def unused(self, knobs, why):
-        """Knobs that this job has nothing for."""
-        self.channel.send("unused", patience=1.0, knobs=list(knobs), why=why)
+    def unused(self, knobs, why, above=None):
+        """Knobs that this job has nothing for, or only for values that are not above this."""
+        fields = {} if above is None else {"above": above}
+        self.channel.send("unused", patience=1.0, knobs=list(knobs), why=why, **fields)
 
     def note(self, text):
         """Something that the user should read beside the trial, such as a knob not applied."""

@@ -44,6 +44,15 @@ def test_what_runs_without_a_step_is_told(with_knobs):
     assert of_type(done, "activity")[-1]["backwards"] == 0
 
 
+def test_steps_are_where_the_script_marks_them(with_knobs, monkeypatch):
+    """And nowhere else: the optimizer of this script steps twice in each."""
+    monkeypatch.setenv("REDLINE_STEP_MARKER", "my step")
+    done = with_knobs({}, SCRIPTS / "no_optimizer.py", "marked", trial=True)
+    steps = of_type(done, "step")
+    assert steps[-1]["steps"] == 99, "the last one does not end"
+    assert (steps[-1]["samples"] - steps[0]["samples"]) == 16 * (steps[-1]["steps"] - steps[0]["steps"])
+
+
 @pytest.mark.parametrize("how", ["no_grad", "inference_mode", "eval"])
 def test_inference_is_a_workload(with_knobs, how):
     knobs = {"batch_size": 20, "channels_last": "on", "amp": "bf16"}
@@ -121,6 +130,31 @@ def test_ranks_that_a_script_spawns_share_the_global_batch(tuned):
     assert "2 ranks" in done.stdout
     knobs = best["default"]["knobs"]
     assert 2 * knobs["batch_size"] * knobs["accumulation"] == 64
+
+
+def test_a_job_without_an_optimizer_is_tuned_by_its_step_marker(tuned):
+    marked = [SCRIPTS / "no_optimizer.py", "marked", "--steps", "100000"]
+    done, best = tuned(*marked, options=["--step-marker", "my step", "--knob", "batch_size=16,32"])
+    assert done.returncode == 0, done.stderr
+    assert best["default"]["knobs"] == {"batch_size": 16}
+    done, _ = tuned(*marked[:2], options=["--step-marker", "your step", "--knob", "batch_size=16,32"])
+    assert done.returncode == 1
+    assert "no two ranges or marks named 'your step' were seen" in done.stderr
+    by_function = [SCRIPTS / "no_optimizer.py", "by_function"]
+    done, _ = tuned(*by_function, options=["--step-marker", "my step"])
+    assert done.returncode == 1
+    assert "samples cannot be counted: between the steps that the script marks, no batch" in done.stderr
+
+
+def test_the_workers_of_a_stream_stay_one(tuned):
+    stream = [SCRIPTS / "iterable_stream.py", "--steps", "100000"]
+    done, best = tuned(*stream, options=["--knob", "num_workers=0..4", "--strategy", "grid"])
+    assert done.returncode == 0, done.stderr
+    assert "num_workers above 1 left out: each worker of an IterableDataset may yield all of it" in done.stdout
+    assert best["knobs"].get("num_workers", 0) <= 1
+    done, _ = tuned(*stream, options=["--knob", "num_workers=2,4"])
+    assert done.returncode == 1
+    assert "--knob num_workers: nothing in this command reads it: each worker of an IterableDataset may" in done.stderr
 
 
 def test_memory_that_a_script_frees_by_a_smaller_batch_is_out_of_memory(tuned):

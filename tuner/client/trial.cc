@@ -68,6 +68,7 @@ Trial Trial::from_environment() {
   }
   if (const char* path = std::getenv("REDLINE_TRIAL")) {
     trial.descriptor_ = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    (void)trial.send(Json{{"type", "begin"}, {"rank", trial.rank_}}.dump());
   }
   return trial;
 }

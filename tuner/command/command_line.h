@@ -23,6 +23,7 @@ struct Options : StudyTerms {
   std::string from_trace;
   std::string memory_metric_regex;
   std::chrono::nanoseconds trial_timeout{0};
+  std::chrono::nanoseconds start_timeout{0};  ///< as TrialSpec's
   uint64_t seed = 0;
   int parallel = 1;
   bool slurm = false;        ///< --launcher slurm; `command` is under_srun() then

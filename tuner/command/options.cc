@@ -24,6 +24,7 @@ using std::chrono::seconds;
 constexpr int64_t kFewestSteps = 5;
 constexpr seconds kUsualTimeout{120};
 constexpr seconds kLeastTimeout{30};
+constexpr seconds kStartTimeout{120};  // importing torch takes long where others use the machine
 
 /// CLI11 checks return the error; the value is converted later.
 template <typename Parse>
@@ -104,7 +105,9 @@ TrialSpec Options::prototype() const {
   spec.min_steps = kFewestSteps;
   spec.global_batch = global_batch;
   spec.objective = objective;
+  spec.start_timeout = start_timeout;
   spec.metric_regex = metric_regex;
+  spec.step_marker = step_marker;
   spec.memory_metric_regex = memory_metric_regex;
   return spec;
 }
@@ -159,6 +162,10 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--metric", options.metric_regex,
                  "Objective: last match on stdout of a regular expression with one group")
       ->check(check_regex);
+  app.add_option("--step-marker", options.step_marker,
+                 "A step begins at each range or mark of this name (record_function, NVTX), "
+                 "not at the optimizer")
+      ->option_text("NAME");
   app.add_option("--memory-metric", options.memory_metric_regex,
                  "Like --metric, for the peak of device memory in bytes")
       ->check(check_regex);
@@ -205,9 +212,14 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   if (objective == "energy") options.objective = Objective::kSamplesPerJoule;
   if (options.slurm) options.command = under_srun(options.command);
   if (!memory_limit.empty()) options.memory_limit_bytes = *parse_size(memory_limit);
-  options.trial_timeout = timeout.empty() ? std::clamp<nanoseconds>(options.budget.time / 4,
-                                                                    kLeastTimeout, kUsualTimeout)
-                                          : *parse_duration(timeout);
+  if (!timeout.empty()) {
+    options.trial_timeout = *parse_duration(timeout);
+  } else {
+    options.trial_timeout =
+        std::clamp<nanoseconds>(options.budget.time / 4, kLeastTimeout, kUsualTimeout);
+    // A command with --metric may have no hook whose report could end it.
+    if (options.metric_regex.empty()) options.start_timeout = kStartTimeout;
+  }
   return options;
 }
 

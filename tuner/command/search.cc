@@ -71,6 +71,10 @@ class Screen final : public Observer {
   void trial_finished(const History& history) override {
     live_.clear();
     live_.finish(history.trials().back().id);
+    // Not before: the first trial shows which knobs there are.
+    if (const std::string columns = table_.column_names(); columns != columns_) {
+      say(columns_ = columns);
+    }
     say(table_.line(history));
     for (const std::string& note : history.trials().back().result.notes) {
       if (notes_.emplace(note).second) say("    " + note + "\n");
@@ -107,6 +111,7 @@ class Screen final : public Observer {
   const History& history_;
   std::FILE* stream_;
   LiveLine live_;
+  std::string columns_;  // as they were last said
   std::set<std::string> notes_;
   size_t said_ = table_.space().left_out.size();  // the others stand in the head
   std::string write_error_;
@@ -297,7 +302,7 @@ int run_search_command(const Options& given) {
   const Table table(*space, style_of(options.json ? STDERR_FILENO : STDOUT_FILENO),
                     options.objective);
   Screen screen(options, table, history);
-  screen.say(table.head(options) + "\n" + table.column_names());
+  screen.say(table.head(options) + "\n");
   for (FinishedTrial& trial : *finished) {
     learn_from(trial, *space);
     history.add(std::move(trial));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tuner/space/hook_knobs.h"
+
 namespace redline::tuner {
 
 bool FinishedTrial::out_of_memory() const {
@@ -11,9 +13,22 @@ bool FinishedTrial::out_of_memory() const {
 
 void learn_from(const FinishedTrial& trial, Space& space) {
   space.learn_ranks(trial.result.ranks);
-  space.leave_out(trial.result.unused);
-  if (trial.result.epoch_samples) {
-    space.limit_batch(*trial.result.epoch_samples / std::max(1, trial.result.ranks));
+  // They joined the space of the search whose study is read here.
+  const bool has_ddp_knobs = std::ranges::any_of(trial.config, [&space](const auto& entry) {
+    const HookKnob* hook = find_hook_knob(entry.first);
+    return hook && hook->needs_ranks && !space.find(entry.first);
+  });
+  if (has_ddp_knobs) space.add_ddp_knobs();
+  std::map<std::string, std::string> unused = trial.result.unused;
+  for (const auto& [knob, limit] : trial.result.limits) {
+    space.most[knob] = limit.most;
+    if (!space.limit(knob, limit.most, limit.why)) unused.emplace(knob, limit.why);
+  }
+  space.leave_out(unused);
+  // With --global-batch they are its divisors.
+  if (trial.result.epoch_samples && !space.samples_a_step) {
+    const int64_t samples = *trial.result.epoch_samples / std::max(1, trial.result.ranks);
+    space.limit("batch_size", std::max<int64_t>(samples, 1), "an epoch has no more");
   }
 }
 
@@ -25,8 +40,9 @@ void History::add(FinishedTrial trial) {
   if (added.config == trials_.front().config) {
     defaults_.insert(added.result.observed.begin(), added.result.observed.end());
   }
-  if (defaults_.size() != known || space_->dropped.size() != dropped_) canonical_.clear();
-  dropped_ = space_->dropped.size();
+  const size_t cuts = space_->dropped.size() + space_->most.size();
+  if (defaults_.size() != known || cuts != cuts_) canonical_.clear();
+  cuts_ = cuts;
   while (canonical_.size() < trials_.size()) {
     canonical_.push_back(canonical(trials_[canonical_.size()].config));
   }

@@ -89,7 +89,7 @@ class History {
   std::vector<FinishedTrial> trials_;
   Config defaults_;
   std::vector<Config> canonical_;  // of each trial: asked for again and again
-  size_t dropped_ = 0;             // knobs that canonical_ knows to be left out
+  size_t cuts_ = 0;                // of the space, that canonical_ knows
 };
 
 }  // namespace redline::tuner

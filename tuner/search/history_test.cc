@@ -102,5 +102,28 @@ TEST(History, AKnobThatATrialHasNothingForIsNoPartOfItsConfiguration) {
   EXPECT_EQ(next->config, (Config{{"amp", "bf16"}}));
 }
 
+TEST(History, AValueThatAJobCannotTakeRanTheDefaults) {
+  Space space = *make_space({"num_workers=0..4", "amp=off,bf16"}, {"python", "train.py"}, {});
+  History history(space);
+  FinishedTrial told = ended({}, Outcome::kOk, {{"num_workers", "0"}});
+  told.result.limits["num_workers"] = {.most = 1, .why = "each worker may yield all of it"};
+  learn_from(told, space);
+  history.add(told);
+  EXPECT_EQ(space.find("num_workers")->text(), "0..1");
+  EXPECT_EQ(history.canonical({{"num_workers", "3"}}), Config{});
+  EXPECT_EQ(history.canonical({{"num_workers", "1"}}), (Config{{"num_workers", "1"}}));
+  Space above = *make_space({"num_workers=2,4", "amp=off,bf16"}, {"python", "train.py"}, {});
+  learn_from(told, above);
+  EXPECT_EQ(above.unread.size(), 1) << "none of the values that were asked for can be applied";
+}
+
+TEST(History, KnobsThatJoinedTheSpaceAreReadWithTheirTrials) {
+  Space space = *parse_signature(make_space({}, {"python", "spawn.py"}, {.cores = 2})->signature());
+  ASSERT_EQ(space.find("bucket_cap_mb"), nullptr);
+  learn_from(ended({{"bucket_cap_mb", "5"}}, Outcome::kOk, {}), space);
+  EXPECT_NE(space.find("bucket_cap_mb"), nullptr);
+  EXPECT_NE(space.find("gradient_as_bucket_view"), nullptr);
+}
+
 }  // namespace
 }  // namespace redline::tuner

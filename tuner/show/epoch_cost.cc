@@ -29,6 +29,13 @@ std::string compared(const Best& best, double samples, Text text) {
 
 }  // namespace
 
+std::string tokens_text(const Best& best, const std::string& indent) {
+  const auto rate = best.tokens_per_s();
+  if (!rate) return "";
+  return fmt::format("{}{} tokens/s: {} a sample\n", indent, format_number(*rate),
+                     format_number(*best.tokens_per_sample));
+}
+
 std::string energy_text(const Best& best, const std::string& indent) {
   if (!best.estimate.joules_per_sample) return "";
   std::string text = fmt::format("{}{} J a sample at {} samples/s", indent,

@@ -25,6 +25,8 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   json["why"] = trial.why;
   json["outcome"] = to_string(result.outcome);
   json["throughput"] = throughput_json(result.throughput);
+  const auto tokens = result.tokens_per_s();
+  json["tokens_per_s"] = tokens ? OrderedJson(*tokens) : OrderedJson();
   json["peak_memory_bytes"] =
       result.peak_memory_bytes ? OrderedJson(*result.peak_memory_bytes) : OrderedJson();
   json["joules_per_sample"] =
@@ -75,8 +77,8 @@ std::string study_csv(const History& history, const Space& space) {
   std::string text = "trial";
   for (const Knob& knob : space.knobs) text += "," + csv_field(knob.name);
   text +=
-      ",outcome,samples_per_s,low,high,peak_memory_bytes,data_wait_share,joules_per_sample,wall_ns,"
-      "why,message\n";
+      ",outcome,samples_per_s,low,high,tokens_per_s,peak_memory_bytes,data_wait_share,"
+      "joules_per_sample,wall_ns,why,message\n";
   for (const FinishedTrial& trial : history.trials()) {
     const TrialResult& result = trial.result;
     const Config all = history.effective(trial.config);
@@ -89,6 +91,8 @@ std::string study_csv(const History& history, const Space& space) {
     text += result.throughput ? fmt::format(",{},{},{}", result.throughput->samples_per_s,
                                             result.throughput->low, result.throughput->high)
                               : ",,,";
+    const auto tokens = result.tokens_per_s();
+    text += tokens ? fmt::format(",{}", *tokens) : ",";
     text += result.peak_memory_bytes ? fmt::format(",{}", *result.peak_memory_bytes) : ",";
     text += result.data_wait_share ? fmt::format(",{:.4f}", *result.data_wait_share) : ",";
     text += result.joules_per_sample ? fmt::format(",{}", *result.joules_per_sample) : ",";

@@ -56,8 +56,8 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
   } else if (best->speedup) {
     text += "<p>" + speedup_text(*best) + "</p>";
   }
-  if (const std::string energy = energy_text(*best, ""); !energy.empty()) {
-    text += "<p>" + energy + "</p>";
+  for (const std::string& line : {tokens_text(*best, ""), energy_text(*best, "")}) {
+    if (!line.empty()) text += "<p>" + line + "</p>";
   }
   text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
   text += fmt::format("<pre>redline run --config {} -- {}</pre>",

@@ -20,6 +20,7 @@ struct StudyTerms {
   std::vector<std::string> command;
   Objective objective = Objective::kSamplesPerSecond;
   std::string metric_regex;  ///< --metric; empty: the hook reports
+  std::string step_marker;   ///< --step-marker
   Budget budget;
   std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;
@@ -49,6 +50,9 @@ struct StudyTerms {
 /// Everything that a study knows about one trial. The error names the study and how many trials it
 /// has.
 [[nodiscard]] Result<std::string> trial_text(const StudyContent& study, int64_t id);
+
+/// "65,536 tokens/s: 128 a sample"; empty where samples are no sequences.
+[[nodiscard]] std::string tokens_text(const Best& best, const std::string& indent);
 
 /// "0.082 J a sample at 512 samples/s, with the defaults 0.11 J"; empty where NVML told none.
 [[nodiscard]] std::string energy_text(const Best& best, const std::string& indent);

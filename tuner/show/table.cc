@@ -66,16 +66,19 @@ std::string disturbance_line(const History& history) {
 }  // namespace
 
 Table::Table(const Space& space, TextStyle style, Objective objective)
-    : space_(space), style_(style), objective_(objective) {
+    : space_(space), style_(style), objective_(objective) {}
+
+std::vector<Table::Column> Table::shown_columns() const {
+  std::vector<Column> result;
   size_t used = kNumberWidth + 2 + kRateWidth + 2 + kMemoryWidth + 2 + kLeastVerdict;
-  for (const Knob& knob : space.knobs) {
+  for (const Knob& knob : space_.knobs) {
     const std::string title = short_title(knob.name);
     const size_t width = column_width(knob, title);
     used += width + 1;
-    if (used > kTerminalColumns)
-      break;  // the knobs named last; best.json and the study have them all
-    columns_.push_back({knob.name, title, width});
+    if (used > kTerminalColumns) break;
+    result.push_back({knob.name, title, width});
   }
+  return result;
 }
 
 std::string Table::head(const StudyTerms& terms) const {
@@ -102,7 +105,8 @@ std::string Table::head(const StudyTerms& terms) const {
 
 std::string Table::column_names() const {
   std::string text = style_.right("#", kNumberWidth) + " ";
-  for (const Column& column : columns_) text += " " + style_.right(column.title, column.width);
+  for (const Column& column : shown_columns())
+    text += " " + style_.right(column.title, column.width);
   text += " " + style_.right(unit_of(objective_), kRateWidth) + "  " +
           style_.right("memory", kMemoryWidth) + "  ended";
   return style_.painted(text, Hue::kBold) + "\n";
@@ -136,7 +140,7 @@ std::string Table::line(const History& history) const {
   const FinishedTrial& trial = history.trials().back();
   const Config config = history.effective(trial.config);
   std::string text = id_text(trial.id) + " ";
-  for (const Column& column : columns_) {
+  for (const Column& column : shown_columns()) {
     const auto found = config.find(column.knob);
     text += " " + style_.right(found == config.end() ? "-" : found->second, column.width);
   }
@@ -192,6 +196,7 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
     }
     text += "\n";
   }
+  text += tokens_text(best, "      ");
   text += energy_text(best, "      ");
   text += epoch_cost_text(best, terms.cost_per_hour, "      ");
   return text + fmt::format("run it:  redline run --config {} -- {}\n", terms.output,

@@ -15,7 +15,7 @@ namespace redline::tuner {
 
 class Table {
  public:
-  /// `space` must outlive the table.
+  /// `space` must outlive the table; its knobs may change while trials run.
   Table(const Space& space, TextStyle style, Objective objective = Objective::kSamplesPerSecond);
 
   [[nodiscard]] const Space& space() const { return space_; }
@@ -33,6 +33,8 @@ class Table {
     std::string title;
     size_t width;
   };
+  /// Of the knobs named first, as many as there is room for; best.json and the study have them all.
+  [[nodiscard]] std::vector<Column> shown_columns() const;
   [[nodiscard]] std::string verdict(const History& history) const;
   [[nodiscard]] std::string best_lines(const Best& best, const StudyTerms& terms) const;
   [[nodiscard]] std::string profile_lines(const BestProfile& profile) const;
@@ -40,7 +42,6 @@ class Table {
   const Space& space_;
   TextStyle style_;
   Objective objective_;
-  std::vector<Column> columns_;
 };
 
 /// One line under the table that says what the running trials do; shown on a terminal only.

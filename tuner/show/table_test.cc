@@ -34,6 +34,49 @@ TEST_F(TableOf, ATrialsLineSaysWhatItWasFor) {
   EXPECT_THAT(line_of(kConfirm, 2500), EndsWith("  confirming\n"));
 }
 
+TEST_F(TableOf, KnobsThatJoinTheSpaceGetColumns) {
+  const Table table(space_, TextStyle{});
+  EXPECT_THAT(table.column_names(), Not(HasSubstr("bucket")));
+  space_.add_ddp_knobs();
+  EXPECT_THAT(table.column_names(), HasSubstr("batch bucket view"));
+}
+
+TEST_F(TableOf, CompilationIsSaidWithItsTime) {
+  TrialResult result;
+  result.outcome = Outcome::kOk;
+  result.throughput = Throughput{100, 99, 101};
+  const auto add = [&](Config config, std::chrono::nanoseconds compiled) {
+    result.compile_time = compiled;
+    history_.add({.id = std::ssize(history_.trials()) + 1,
+                  .config = std::move(config),
+                  .why = "default",
+                  .result = result});
+    return Table(space_, TextStyle{}).line(history_);
+  };
+  EXPECT_THAT(add({}, std::chrono::milliseconds(400)), EndsWith("  default\n"));
+  result.throughput = Throughput{200, 199, 201};
+  result.step_samples = 8;
+  EXPECT_THAT(add({{"compile", "on"}}, std::chrono::seconds(37)),
+              EndsWith("  best so far, compiled 37 s\n"));
+  // 8 samples take 80 ms without and 40 ms with it.
+  const std::optional<Best> best = find_best(history_);
+  EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, {}),
+              HasSubstr("\n      compiled 37 s: pays after 925 steps\n"));
+}
+
+TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
+  TrialResult result;
+  result.outcome = Outcome::kOk;
+  result.throughput = Throughput{100, 99, 101};
+  result.tokens_per_sample = 128;
+  history_.add({.id = 1, .config = {}, .why = "default", .result = result});
+  const std::optional<Best> best = find_best(history_);
+  EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, {}),
+              HasSubstr("\n      12,800 tokens/s: 128 a sample\n"));
+  EXPECT_THAT(study_csv(history_, space_), HasSubstr("ok,100,99,101,12800,"));
+  EXPECT_THAT(tune_json(history_, best, {}, false), HasSubstr("\"tokens_per_s\": 12800.0"));
+}
+
 TEST_F(TableOf, TheNumberOfATrialIsWhole) {
   for (int trial = 1; trial < 100; ++trial) (void)line_of("batch", 1000);
   EXPECT_THAT(line_of("batch", 1000), StartsWith("100 "));

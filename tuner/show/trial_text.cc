@@ -21,6 +21,10 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
     if (result.steps > 0) text += " over " + format_plural(result.steps, "step");
     text += "\n";
   }
+  if (const auto tokens = result.tokens_per_s()) {
+    text += fmt::format("  {} tokens/s: {} a sample\n", format_number(*tokens),
+                        format_number(*result.tokens_per_sample));
+  }
   if (result.peak_memory_bytes)
     text += "  memory " + format_bytes(*result.peak_memory_bytes) + "\n";
   if (result.joules_per_sample) {

@@ -119,27 +119,30 @@ void Space::leave_out(const std::map<std::string, std::string>& unused) {
 bool Space::learn_ranks(int count) {
   if (count == ranks || count < 1) return false;
   const int before = std::exchange(ranks, count);
-  if (asked.empty() && before == 1) {
-    for (const HookKnob& hook : hook_knobs()) {
-      if (!hook.needs_ranks || hook.usual.empty() || find(std::string(hook.name))) continue;
-      knobs.push_back(*parse_knob(fmt::format("{}={}", hook.name, hook.usual)));
-    }
-  }
+  if (asked.empty() && before == 1) add_ddp_knobs();
   if (!global_batch) return false;
   if (const auto error = fix_global_batch()) unread.push_back(*error);
   return true;
 }
 
-void Space::limit_batch(int64_t samples) {
-  for (Knob& knob : knobs) {
-    if (knob.name != "batch_size" || samples < std::max<int64_t>(knob.low, 1)) continue;
-    if (samples >= knob.high || samples_a_step) continue;
-    std::erase_if(knob.values, [&](const std::string& value) {
-      return parse_integer(value).value_or(0) > samples;
-    });
-    knob.high = samples;
-    left_out.push_back(fmt::format("batch_size above {} left out: an epoch has no more", samples));
+void Space::add_ddp_knobs() {
+  for (const HookKnob& hook : hook_knobs()) {
+    const std::string name(hook.name);
+    if (!hook.needs_ranks || hook.usual.empty() || find(name) || dropped.contains(name)) continue;
+    knobs.push_back(*parse_knob(fmt::format("{}={}", name, hook.usual)));
   }
+}
+
+bool Space::limit(const std::string& name, int64_t highest, const std::string& why) {
+  const auto knob = std::ranges::find(knobs, name, &Knob::name);
+  if (knob == knobs.end() || highest >= knob->high) return true;
+  if (highest < knob->low) return false;
+  std::erase_if(knob->values, [&](const std::string& value) {
+    return parse_integer(value).value_or(0) > highest;
+  });
+  knob->high = highest;
+  left_out.push_back(fmt::format("{} above {} left out: {}", name, highest, why));
+  return true;
 }
 
 bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
@@ -170,6 +173,10 @@ Config Space::canonical(const Config& config, const Config& defaults) const {
   Config result;
   for (const auto& [name, value] : whole) {
     if (dropped.contains(name)) continue;
+    if (const auto limit = most.find(name);
+        limit != most.end() && parse_integer(value).value_or(0) > limit->second) {
+      continue;
+    }
     const auto usual = defaults.find(name);
     if (first.contains(name) || usual == defaults.end() || usual->second != value) {
       result.emplace(name, value);

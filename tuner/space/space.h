@@ -37,9 +37,10 @@ struct Space {
 
   // What the command's words do not say and its first trials do. Who holds a reference to the
   // space, as strategies do, sees it at once.
-  std::set<std::string> asked;      ///< names given with --knob; empty: the knobs are usual ones
-  std::set<std::string> dropped;    ///< names that leave_out() took out
-  std::vector<std::string> unread;  ///< of `asked` and `dropped`: sentences, each an error
+  std::set<std::string> asked;    ///< names given with --knob; empty: the knobs are usual ones
+  std::set<std::string> dropped;  ///< names that leave_out() took out
+  std::map<std::string, int64_t> most;  ///< values above it are not applied; by knob
+  std::vector<std::string> unread;      ///< of `asked` and `dropped`: sentences, each an error
   std::optional<int64_t> global_batch;  ///< of --global-batch
   int ranks = 1;                        ///< as far as is known
   bool has_told = false;                ///< some trial has said what its job has nothing for
@@ -49,8 +50,10 @@ struct Space {
   /// So many ranks ran. True where `first` followed from another number: then the trial tells
   /// nothing, and the next one is the first.
   bool learn_ranks(int count);
-  /// A batch never holds more than an epoch.
-  void limit_batch(int64_t samples);
+  /// Takes out the values of a knob above `highest`. False where all of them are above it.
+  bool limit(const std::string& name, int64_t highest, const std::string& why);
+  /// The arguments of DDP join the usual knobs: some trial shows that there are ranks.
+  void add_ddp_knobs();
 
   [[nodiscard]] const Knob* find(const std::string& name) const;
   /// The one way to write `config`: without knobs that were left out, without what equals

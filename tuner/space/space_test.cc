@@ -137,10 +137,14 @@ TEST(Space, RanksThatTheScriptStartsItself) {
 
 TEST(Space, ABatchHoldsNoMoreThanAnEpoch) {
   Space space = *make_space({"batch_size=8..512"}, {"python", "t.py"}, kCpuMachine);
-  space.limit_batch(100);
+  EXPECT_TRUE(space.limit("batch_size", 100, "an epoch has no more"));
   EXPECT_EQ(space.find("batch_size")->text(), "8..100");
   Space list = *make_space({"batch_size=8,64,512"}, {"python", "t.py"}, kCpuMachine);
-  list.limit_batch(100);
+  EXPECT_TRUE(list.limit("batch_size", 100, "an epoch has no more"));
+  EXPECT_EQ(list.find("batch_size")->text(), "8,64");
+  EXPECT_THAT(list.left_out.back(),
+              HasSubstr("batch_size above 100 left out: an epoch has no more"));
+  EXPECT_FALSE(list.limit("batch_size", 4, "an epoch has no more")) << "nothing would be left";
   EXPECT_EQ(list.find("batch_size")->text(), "8,64");
 }
 

@@ -85,6 +85,7 @@ std::optional<Best> find_best(const History& history) {
   for (const FinishedTrial* run : history.runs_of(*config)) {
     const auto& peak = run->result.peak_memory_bytes;
     if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
+    best.tokens_per_sample = run->result.tokens_per_sample;
   }
   if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
   best.compilation = compilation_of(history, best, spread);
@@ -105,6 +106,8 @@ std::string best_json(const Best& best, const History& history,
   json["schema"] = "redline.config/1";
   json["knobs"] = knobs_json(best.config);
   json["throughput"] = throughput_json(best.estimate.throughput);
+  const auto tokens = best.tokens_per_s();
+  json["tokens_per_s"] = tokens ? OrderedJson(*tokens) : OrderedJson();
   json["joules_per_sample"] = joules_json(best.estimate);
   json["default"]["knobs"] =
       knobs_json(history.effective(history.canonical(history.trials().front().config)));

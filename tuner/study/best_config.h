@@ -35,9 +35,14 @@ struct Best {
   std::optional<Estimate> default_estimate;             ///< nothing where the defaults do not run
   std::optional<Ratio> speedup;                         ///< over the defaults
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of all ranks, as the hook saw it
+  std::optional<double> tokens_per_sample = std::nullopt;  ///< where a sample is a sequence
   std::optional<BestProfile> profile = std::nullopt;
   std::optional<Compilation> compilation = std::nullopt;
 
+  [[nodiscard]] std::optional<double> tokens_per_s() const {
+    if (!tokens_per_sample) return std::nullopt;
+    return estimate.throughput.samples_per_s * *tokens_per_sample;
+  }
   /// Not where a --metric told one figure, once.
   [[nodiscard]] bool has_interval() const {
     return estimate.runs > 1 || estimate.relative_error > 0;

@@ -34,10 +34,19 @@ Json host_use_json(const std::optional<HostUse>& use) {
   return {{"memory_bytes", use->memory_bytes}, {"shm_bytes", use->shm_bytes}};
 }
 
+Json limits_json(const std::map<std::string, Limit>& limits) {
+  Json json = Json::object();
+  for (const auto& [knob, limit] : limits) {
+    json[knob] = {{"most", limit.most}, {"why", limit.why}};
+  }
+  return json;
+}
+
 /// What has no column of its own: read back by finished(), of little use in a query.
 Json result_json(const TrialResult& result) {
   return {{"memory_capacity_bytes", optional_json(result.memory_capacity_bytes)},
           {"data_wait_share", optional_json(result.data_wait_share)},
+          {"tokens_per_sample", optional_json(result.tokens_per_sample)},
           {"epoch_samples", optional_json(result.epoch_samples)},
           {"joules_per_sample", optional_json(result.joules_per_sample)},
           {"samples_per_joule", interval_json(result.samples_per_joule)},
@@ -47,6 +56,7 @@ Json result_json(const TrialResult& result) {
           {"neighbours", result.neighbours},
           {"observed", result.observed},
           {"unused", result.unused},
+          {"limits", limits_json(result.limits)},
           {"compile_ns", result.compile_time.count()},
           {"step_samples", result.step_samples},
           {"is_certain", result.is_certain},
@@ -60,6 +70,7 @@ Json result_json(const TrialResult& result) {
 void read_result_json(const Json& json, TrialResult& result) {
   result.memory_capacity_bytes = optional_of<uint64_t>(json, "memory_capacity_bytes");
   result.data_wait_share = optional_of<double>(json, "data_wait_share");
+  result.tokens_per_sample = optional_of<double>(json, "tokens_per_sample");
   result.epoch_samples = optional_of<int64_t>(json, "epoch_samples");
   result.joules_per_sample = optional_of<double>(json, "joules_per_sample");
   if (const Json& energy = json.value("samples_per_joule", Json()); energy.is_array()) {
@@ -74,6 +85,11 @@ void read_result_json(const Json& json, TrialResult& result) {
   result.neighbours = json.value("neighbours", 0);
   result.observed = json.value("observed", Config{});
   result.unused = json.value("unused", Config{});
+  const Json limits = json.value("limits", Json::object());
+  for (const auto& [knob, limit] : limits.items()) {
+    result.limits[knob] = {.most = limit.value("most", int64_t{0}),
+                           .why = limit.value("why", std::string())};
+  }
   result.compile_time = std::chrono::nanoseconds(json.value("compile_ns", int64_t{0}));
   result.step_samples = json.value("step_samples", int64_t{0});
   result.is_certain = json.value("is_certain", false);

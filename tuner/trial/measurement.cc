@@ -83,8 +83,8 @@ void Measurement::add(const StepReport& report) {
   first_ns_ = first_ns_ == 0 ? report.time_ns : std::min(first_ns_, report.time_ns);
   latest_ns_ = std::max(latest_ns_, report.time_ns);
   Series& series = ranks_[report.rank];
-  const Point point{report.time_ns, report.steps, static_cast<double>(report.samples),
-                    report.evaluation_ns, report.data_wait_ns};
+  const Point point{report.time_ns,       report.steps,        static_cast<double>(report.samples),
+                    report.evaluation_ns, report.data_wait_ns, report.tokens};
   // Totals and clocks only grow; a report that says otherwise is from a second process that calls
   // itself the same rank, such as a launcher's retry.
   if (series.empty() ||
@@ -139,6 +139,20 @@ std::optional<double> Measurement::data_wait_share() const {
   }
   if (time <= 0) return std::nullopt;
   return std::clamp(static_cast<double>(waited) / static_cast<double>(time), 0.0, 1.0);
+}
+
+std::optional<double> Measurement::tokens_per_sample() const {
+  int64_t tokens = 0;
+  double samples = 0;
+  for (const auto& [rank, series] : ranks_) {
+    const Point& first = series.front();
+    const Point& last = series.back();
+    if (!first.tokens || !last.tokens) return std::nullopt;
+    tokens += *last.tokens - *first.tokens;
+    samples += last.samples - first.samples;
+  }
+  if (samples <= 0) return std::nullopt;
+  return static_cast<double>(tokens) / samples;
 }
 
 /// A rank's totals between two of its reports; `right`, the later of them, only moves on.

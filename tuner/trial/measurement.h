@@ -57,6 +57,9 @@ class Measurement {
   /// for data, over all ranks; nothing where no rank told it.
   [[nodiscard]] std::optional<double> data_wait_share() const;
 
+  /// How long the sequences are on average; nothing where some rank does not know it.
+  [[nodiscard]] std::optional<double> tokens_per_sample() const;
+
   /// What was measured after warm-up; nothing with fewer than `least_steps` steps after it, or
   /// where no sample was counted.
   [[nodiscard]] std::optional<Throughput> estimate(int64_t least_steps) const;
@@ -93,6 +96,7 @@ class Measurement {
     double samples;
     int64_t evaluation_ns = 0;
     std::optional<int64_t> data_wait_ns = std::nullopt;
+    std::optional<int64_t> tokens = std::nullopt;
   };
   using Series = std::vector<Point>;
   struct Steady;

@@ -54,6 +54,23 @@ TEST(Measurement, RanksAddUpAndTheSlowestCountsTheSteps) {
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200 + 1600, 1);
 }
 
+TEST(Measurement, SequencesHaveAMeanLengthWhereEveryRankTellsIt) {
+  Measurement measurement(plan());
+  const auto report = [&](int rank, int64_t step, std::optional<int64_t> tokens) {
+    StepReport line{rank, 2, step * 10, step, step * 4, std::nullopt};
+    line.tokens = tokens;
+    measurement.add(line);
+  };
+  report(0, 1, 900);  // a batch more was looked at before the first report
+  report(0, 3, 900 + 8 * 100);
+  EXPECT_DOUBLE_EQ(measurement.tokens_per_sample().value_or(0), 100);
+  report(1, 1, 400);
+  report(1, 3, 400 + 8 * 50);
+  EXPECT_DOUBLE_EQ(measurement.tokens_per_sample().value_or(0), 75);
+  report(1, 4, std::nullopt);
+  EXPECT_FALSE(measurement.tokens_per_sample());
+}
+
 TEST(Measurement, StepSizeIsOfAllRanksAndForgivesTheLastBatchOfAnEpoch) {
   Measurement measurement(plan());
   for (int rank = 0; rank < 2; ++rank) {

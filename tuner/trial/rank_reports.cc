@@ -26,7 +26,13 @@ void RankReports::add(const SeenReport& report) {
 
 void RankReports::add(const UnusedReport& report) {
   if (report.rank != 0) return;
-  for (const std::string& knob : report.knobs) unused_.emplace(knob, report.why);
+  for (const std::string& knob : report.knobs) {
+    if (report.above) {
+      limits_.try_emplace(knob, Limit{.most = *report.above, .why = report.why});
+    } else {
+      unused_.emplace(knob, report.why);
+    }
+  }
 }
 
 void RankReports::add(const CompileReport& report) {

@@ -34,6 +34,11 @@ class RankReports {
   [[nodiscard]] std::optional<int64_t> epoch_samples() const { return epoch_samples_; }
   /// Why the job has nothing for a knob, by its name.
   [[nodiscard]] const std::map<std::string, std::string>& unused() const { return unused_; }
+  [[nodiscard]] const std::map<std::string, Limit>& limits() const { return limits_; }
+  /// When the last of the processes that have a start-up hook got ready.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> begun() const {
+    return begun_;
+  }
   [[nodiscard]] bool compiling() const;                         ///< some rank does
   [[nodiscard]] std::chrono::nanoseconds compile_time() const;  ///< of the slowest rank
   /// The latest of steps and compilations (CLOCK_MONOTONIC), 0 before the first step.
@@ -48,6 +53,9 @@ class RankReports {
   void add(const NoteReport& report) { note(report.text); }
   void add(const UnusedReport& report);
   void add(const CompileReport& report);
+  void add(const BeginReport&) {
+    if (measurement_.latest_ns() == 0) begun_ = std::chrono::steady_clock::now();
+  }
   void add(const ActivityReport& report) { activity_ = report; }
 
   Measurement measurement_;
@@ -59,6 +67,8 @@ class RankReports {
   std::optional<uint64_t> memory_capacity_;
   std::optional<int64_t> epoch_samples_;
   std::map<std::string, std::string> unused_;
+  std::map<std::string, Limit> limits_;
+  std::optional<std::chrono::steady_clock::time_point> begun_;
   struct Compilation {
     CompileReport last;
     std::chrono::steady_clock::time_point since;  ///< of one that runs

@@ -46,12 +46,19 @@ StepReport step_report(const json& line) {
   report.evaluation_ns = line.value("evaluation", int64_t{0});
   if (line.contains("epoch")) report.epoch_samples = line["epoch"].get<int64_t>();
   report.inference = line.value("inference", false);
+  if (line.contains("tokens")) report.tokens = line["tokens"].get<int64_t>();
   return report;
 }
 
 FailureReport failure_report(const json& line) {
   return {line.at("rank").get<int>(), line.at("kind").get<std::string>(), line.value("error", ""),
           line.value("message", "")};
+}
+
+UnusedReport unused_report(const json& line) {
+  UnusedReport report{line.at("rank").get<int>(), line.at("knobs"), line.at("why")};
+  if (line.contains("above")) report.above = line["above"].get<int64_t>();
+  return report;
 }
 
 SeenReport seen_report(const json& line) {
@@ -71,9 +78,8 @@ std::optional<Report> parse_report(const std::string& line) {
     if (type == "failure") return failure_report(object);
     if (type == "seen") return seen_report(object);
     if (type == "note") return NoteReport{object.at("rank").get<int>(), object.at("text")};
-    if (type == "unused") {
-      return UnusedReport{object.at("rank").get<int>(), object.at("knobs"), object.at("why")};
-    }
+    if (type == "unused") return unused_report(object);
+    if (type == "begin") return BeginReport{object.at("rank").get<int>()};
     if (type == "compile") {
       return CompileReport{object.at("rank").get<int>(), object.at("running"), object.at("total")};
     }

@@ -30,6 +30,7 @@ struct StepReport {
   int64_t evaluation_ns = 0;  ///< time that the loop evaluated instead of trained
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
   bool inference = false;  ///< a step is a batch; a report without it begins the training
+  std::optional<int64_t> tokens = std::nullopt;  ///< in the samples, where they are sequences
 };
 
 /// A failure that the hook saw as a typed exception, or that the program reported itself.
@@ -58,6 +59,7 @@ struct UnusedReport {
   int rank = 0;
   std::vector<std::string> knobs;
   std::string why;
+  std::optional<int64_t> above = std::nullopt;  ///< only for values above this
 };
 
 /// torch.compile begins or ends: until then no step can come.
@@ -65,6 +67,11 @@ struct CompileReport {
   int rank = 0;
   bool running = false;
   int64_t total_ns = 0;  ///< of all that ended
+};
+
+/// The start-up hook works: from now on the job is expected to get on.
+struct BeginReport {
+  int rank = 0;
 };
 
 /// What runs although no step has ended yet.
@@ -75,7 +82,7 @@ struct ActivityReport {
 };
 
 using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport, UnusedReport,
-                            CompileReport, ActivityReport>;
+                            CompileReport, BeginReport, ActivityReport>;
 
 /// One line of the channel; nothing where it is no report.
 [[nodiscard]] std::optional<Report> parse_report(const std::string& line);

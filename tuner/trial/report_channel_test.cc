@@ -148,6 +148,11 @@ TEST(Report, WhatTheHookTellsBesideSteps) {
   ASSERT_TRUE(activity);
   EXPECT_EQ(std::get<ActivityReport>(*activity).forwards, 3);
   EXPECT_FALSE(parse_report(R"({"type":"unused","rank":0,"knobs":"amp","why":"no model"})"));
+  const auto above = parse_report(
+      R"({"type":"unused","rank":0,"knobs":["num_workers"],"why":"a stream","above":1})");
+  ASSERT_TRUE(above);
+  EXPECT_EQ(std::get<UnusedReport>(*above).above, 1);
+  EXPECT_TRUE(parse_report(R"({"type":"begin","rank":3})"));
 }
 
 }  // namespace

@@ -30,7 +30,6 @@ constexpr std::chrono::milliseconds kStopGrace{300};
 constexpr std::chrono::milliseconds kFailureGrace{500};  // for the other ranks' reports
 constexpr std::chrono::seconds kHangAfter{30};           // or kHangSteps median steps
 constexpr int64_t kHangSteps = 5;
-constexpr std::chrono::minutes kLongestCompilation{10};  // torch.compile, beyond --trial-timeout
 
 /// Processes that the kernel's out-of-memory killer ended since boot (proc 5).
 int64_t oom_kills() {
@@ -73,6 +72,7 @@ class TrialRun {
   [[nodiscard]] std::optional<TrialEnd> reason_to_stop();
   [[nodiscard]] bool recorded() const;
   [[nodiscard]] bool hangs() const;
+  [[nodiscard]] bool takes_too_long() const;
   void read_reports();
   void observe_processes();
   [[nodiscard]] bool show_is_due() const;
@@ -179,8 +179,7 @@ std::optional<TrialEnd> TrialRun::reason_to_stop() {
     if (measurement_.complete() && recorded()) return TrialEnd::kMeasured;
     if (measurement_.behind() && recorded()) return TrialEnd::kBehind;
   }
-  const auto compiled = std::min<nanoseconds>(reports_.compile_time(), kLongestCompilation);
-  if (now - begin_ > spec_.timeout + compiled) return TrialEnd::kTimeout;
+  if (takes_too_long()) return TrialEnd::kTimeout;
   if (hangs()) return TrialEnd::kHang;
   return std::nullopt;
 }
@@ -190,9 +189,17 @@ bool TrialRun::recorded() const {
          std::ssize(launch::list_traces(spec_.record_to).whole) >= measurement_.world_size();
 }
 
+bool TrialRun::takes_too_long() const {
+  const auto now = Clock::now();
+  const auto begun = reports_.begun();
+  if (!begun) return now - begin_ > std::max(spec_.timeout, spec_.start_timeout);
+  const auto compiled = std::min(reports_.compile_time(), spec_.compile_timeout);
+  return now - std::min(*begun, begin_ + spec_.start_timeout) > spec_.timeout + compiled;
+}
+
 bool TrialRun::hangs() const {
   if (measurement_.latest_ns() == 0) return false;  // still starting: the timeout's business
-  if (reports_.compiling() && reports_.compile_time() < kLongestCompilation) return false;
+  if (reports_.compiling() && reports_.compile_time() < spec_.compile_timeout) return false;
   return silence() >
          std::max<nanoseconds>(kHangAfter, kHangSteps * nanoseconds(measurement_.median_step_ns()));
 }

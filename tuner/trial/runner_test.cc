@@ -245,6 +245,47 @@ TEST_F(RunTrial, ASilentTrainingEndsAtTheTimeout) {
   EXPECT_THAT(result.message, HasSubstr("no result within"));
 }
 
+TEST_F(RunTrial, WhatRunsWithoutAStepIsNamedWithWhatToGive) {
+  spec_.timeout = std::chrono::milliseconds(1);
+  spec_.start_timeout = std::chrono::minutes(1);
+  const std::string body = "say(type='activity', rank=0, forwards=120, backwards=0)\n";
+  for (const char* end : {"", "say(type='begin', rank=0); time.sleep(1000)"}) {
+    const TrialResult result = python(body + end);
+    EXPECT_EQ(result.outcome, Outcome::kInvalid);
+    EXPECT_EQ(result.message,
+              "120 forward passes with gradients, no backward passes and no optimizer step: what a "
+              "step is cannot be seen. Give --step-marker NAME with a range that the script opens "
+              "in each step, or --metric with what the command prints");
+  }
+  spec_.step_marker = "my step";
+  EXPECT_THAT(python(body).message, HasSubstr("no two ranges or marks named 'my step' were seen"));
+}
+
+TEST_F(RunTrial, TheTimeoutCountsFromTheHooksReport) {
+  spec_.timeout = std::chrono::milliseconds(1);
+  spec_.start_timeout = std::chrono::minutes(1);
+  // Torch is imported for longer than the timeout; then the trial hangs.
+  const TrialResult late = python("time.sleep(0.3); say(type='begin', rank=0); time.sleep(1000)");
+  EXPECT_EQ(late.outcome, Outcome::kHang);
+  EXPECT_EQ(late.message, "no result within 0.0 s");
+  EXPECT_GT(late.wall, std::chrono::milliseconds(300));
+  spec_.start_timeout = std::chrono::milliseconds(200);
+  EXPECT_THAT(python("time.sleep(1000)").message, HasSubstr("torch was not imported within 0.2 s"));
+}
+
+TEST_F(RunTrial, CompilationIsNoHangUntilItsOwnLimit) {
+  spec_.timeout = std::chrono::milliseconds(1);
+  spec_.start_timeout = std::chrono::minutes(1);
+  spec_.compile_timeout = std::chrono::minutes(10);
+  const char* body =
+      "say(type='compile', rank=0, running=True, total=0); say(type='begin', rank=0)\n";
+  EXPECT_EQ(python(std::string(body) + "time.sleep(0.3); train(20)").outcome, Outcome::kOk);
+  spec_.compile_timeout = std::chrono::milliseconds(300);
+  const TrialResult endless = python(std::string(body) + "time.sleep(1000)");
+  EXPECT_EQ(endless.outcome, Outcome::kHang);
+  EXPECT_EQ(endless.message, "no result within 0.0 s and 0.3 s of compilation");
+}
+
 TEST_F(RunTrial, CancelEndsItAtOnce) {
   spec_.measure_for = std::chrono::hours(1);
   spec_.command = {"python3", "-c", std::string(kPrelude) + "train(1000000)"};

@@ -64,6 +64,12 @@ struct HostUse {
   uint64_t shm_bytes = 0;  ///< in /dev/shm; it is counted in memory_bytes as well
 };
 
+/// The largest value of a knob that a job can take.
+struct Limit {
+  int64_t most = 0;
+  std::string why;
+};
+
 struct TrialSpec {
   int64_t id = 0;
   Config config;
@@ -71,6 +77,10 @@ struct TrialSpec {
   std::string directory;  ///< of this trial: its stdout, stderr, TMPDIR; made by the runner
   std::optional<uint64_t> memory_limit_bytes;  ///< a process's data on CPU (RLIMIT_DATA or cgroup)
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
+  /// The time in which the start-up hook must report; the timeout counts from then on. 0: the
+  /// timeout counts from the start.
+  std::chrono::nanoseconds start_timeout{0};
+  std::chrono::nanoseconds compile_timeout = std::chrono::minutes(10);  ///< beyond the timeout
   std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up, then stop
   int64_t min_steps = 10;  ///< measured steps that a result needs, even past measure_for
   /// The lower end of the incumbent's interval, samples/s: a trial that is surely slower ends
@@ -78,6 +88,7 @@ struct TrialSpec {
   std::optional<double> rate_to_beat;
   std::optional<int64_t> global_batch;  ///< samples of all ranks that each step must take
   std::string metric_regex;             ///< --metric; empty: the hook reports
+  std::string step_marker;              ///< --step-marker; empty: the hook sees the steps
   std::string memory_metric_regex;      ///< --memory-metric
   Objective objective = Objective::kSamplesPerSecond;
   /// Predicted from other trials. Where the host has surely not so much free, the trial is not
@@ -97,6 +108,8 @@ struct TrialResult {
   std::optional<uint64_t> memory_capacity_bytes;
   /// Share of the measured time that the training loop waited for its DataLoader, 0..1.
   std::optional<double> data_wait_share;
+  /// Where a sample is a sequence: how long on average.
+  std::optional<double> tokens_per_sample;
   /// How many samples all ranks together take in one pass over the training data.
   std::optional<int64_t> epoch_samples;
   /// Energy of all GPUs that the trial may use (NVML) over the samples of the measured steps.
@@ -110,6 +123,7 @@ struct TrialResult {
   int failed_rank = -1;             ///< who failed first; -1: unknown
   /// Why the job has nothing for a knob, by name: as the hook saw it, of knobs set or not.
   std::map<std::string, std::string> unused;
+  std::map<std::string, Limit> limits;       ///< by knob
   std::chrono::nanoseconds compile_time{0};  ///< of torch.compile, the slowest rank's
   int64_t step_samples = 0;                  ///< of all ranks in a step, 0 unknown
   bool is_certain = false;  ///< a failure that comes again whenever the configuration runs
@@ -121,6 +135,11 @@ struct TrialResult {
   std::string disturbance;               ///< what made it look slower than it is; empty: nothing
   std::string stderr_tail;               ///< the script's last lines, for failed trials
   std::vector<std::string> notes;        ///< "amp could not be applied: no module call seen"
+
+  [[nodiscard]] std::optional<double> tokens_per_s() const {
+    if (!throughput || !tokens_per_sample) return std::nullopt;
+    return throughput->samples_per_s * *tokens_per_sample;
+  }
 };
 
 /// What the user asked of the running trial: to end in order (first Ctrl-C) or at once (second).

@@ -48,26 +48,49 @@ Verdict on_step_size(const EndedTrial& trial) {
                       format_plural(ranks, "rank"), *wanted)};
 }
 
-/// Something trains, by a way that shows no step.
-std::string unseen_steps(const std::string& activity) {
-  return activity +
-         " and no optimizer step: what a step is cannot be seen. Give --metric with what the "
-         "command prints";
+/// Something runs, by a way that shows no step; empty where nothing is known to run.
+std::string unseen_steps(const EndedTrial& trial) {
+  if (trial.reports.measurement().latest_ns() != 0) return "";
+  if (const std::string& marker = trial.spec.step_marker; !marker.empty()) {
+    return fmt::format(
+        "no two ranges or marks named '{}' were seen, as --step-marker expects one in each step",
+        marker);
+  }
+  if (trial.reports.activity().empty()) return "";
+  return trial.reports.activity() +
+         " and no optimizer step: what a step is cannot be seen. Give --step-marker NAME with a "
+         "range that the script opens in each step, or --metric with what the command prints";
 }
 
 std::string why_nothing_was_measured(const EndedTrial& trial) {
   if (!trial.spec.metric_regex.empty()) {
     return "the command ended and no line on stdout matches --metric";
   }
+  if (const std::string unseen = unseen_steps(trial); !unseen.empty()) return unseen;
   if (trial.reports.measurement().latest_ns() == 0) {
-    if (const std::string seen = trial.reports.activity(); !seen.empty()) {
-      return unseen_steps(seen);
-    }
     return "the command ended without an optimizer step that the hook could see; programs that are "
            "not PyTorch in Python need --metric";
   }
   return fmt::format("the command ended after {} counted steps, too few to measure",
                      trial.reports.measurement().steps());
+}
+
+Verdict on_timeout(const EndedTrial& trial) {
+  const TrialSpec& spec = trial.spec;
+  if (!trial.reports.begun() && spec.start_timeout > spec.timeout) {
+    return {Outcome::kHang, -1,
+            "torch was not imported within " + format_wait(spec.start_timeout) +
+                ". Give a longer --trial-timeout"};
+  }
+  if (trial.reports.compiling()) {
+    return {Outcome::kHang, -1,
+            fmt::format("no result within {} and {} of compilation", format_wait(spec.timeout),
+                        format_wait(spec.compile_timeout))};
+  }
+  if (std::string unseen = unseen_steps(trial); !unseen.empty()) {
+    return {Outcome::kInvalid, -1, std::move(unseen)};
+  }
+  return {Outcome::kHang, -1, "no result within " + format_wait(spec.timeout)};
 }
 
 Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& throughput) {
@@ -85,17 +108,7 @@ Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& thr
             fmt::format("no step for {} s", std::chrono::ceil<seconds>(trial.silence).count())};
   }
   if (throughput) return on_step_size(trial);
-  const std::string seen = trial.reports.activity();
-  if (trial.end == TrialEnd::kTimeout && !trial.reports.compiling() && !seen.empty() &&
-      trial.reports.measurement().latest_ns() == 0) {
-    return {Outcome::kInvalid, -1, unseen_steps(seen)};
-  }
-  if (trial.end == TrialEnd::kTimeout) {
-    return {Outcome::kHang, -1,
-            fmt::format("no result within {} s{}",
-                        std::chrono::duration_cast<seconds>(trial.spec.timeout).count(),
-                        trial.reports.compiling() ? " and 10 min of compilation" : "")};
-  }
+  if (trial.end == TrialEnd::kTimeout) return on_timeout(trial);
   return {Outcome::kInvalid, -1, why_nothing_was_measured(trial)};
 }
 
@@ -154,10 +167,14 @@ TrialResult result_of(const EndedTrial& trial) {
   result.epoch_samples = trial.reports.epoch_samples();
   result.host_use = trial.resources.host_use();
   result.data_wait_share = measurement.data_wait_share();
+  if (trial.spec.metric_regex.empty()) {
+    result.tokens_per_sample = measurement.tokens_per_sample();
+  }
   result.steps = measurement.steps();
   result.ranks = measurement.latest_ns() == 0 ? 0 : measurement.world_size();
   result.observed = trial.reports.observed();
   result.unused = trial.reports.unused();
+  result.limits = trial.reports.limits();
   result.compile_time = trial.reports.compile_time();
   result.step_samples = measurement.median_step_samples();
   result.notes = notes_of(trial);

@@ -34,11 +34,12 @@ namespace fs = std::filesystem;
 /// is what the user limits.
 constexpr uint64_t kRecorderRoom = uint64_t{512} << 20;
 
-tl::expected<void, std::string> add_recording(const std::string& folder,
+tl::expected<void, std::string> add_recording(const TrialSpec& spec,
                                               const launch::RecordNotes& notes,
                                               launch::Environment& variables) {
   profiler::RecordRequest request;
-  request.options.directory = fs::absolute(folder).string();
+  request.options.directory = fs::absolute(spec.record_to).string();
+  request.step_marker = spec.step_marker;
   request.schedule = {.skip_first = 0, .wait = 2, .warmup = 1, .active = 5, .repeat = 1};
   variables.set("REDLINE_NOTES", notes.path());
   return launch::add_record_request(request, variables);
@@ -67,6 +68,10 @@ launch::Environment trial_environment(TrialEnvironment trial) {
   result.set(kTrialIdVariable, trial.mark);
   if (trial.memory_limit_bytes) {
     result.set("REDLINE_MEMORY_LIMIT", std::to_string(*trial.memory_limit_bytes));
+  }
+  if (!trial.step_marker.empty()) {
+    result.set("REDLINE_STEP_MARKER", trial.step_marker);
+    launch::add_nvtx_tool(result);
   }
   result.set("REDLINE_TRIAL_DIRECTORY", trial.directory);
   result.set("TMPDIR", trial.temporary);
@@ -107,12 +112,12 @@ tl::expected<TrialStart, std::string> prepare_start(
   for (const std::string& word : spec.command) {
     options.argv.push_back(fill_placeholders(word, spec.config, &used));
   }
-  launch::Environment variables =
-      trial_environment({spec.config, std::move(used), paths.reports(), paths.temporary(),
-                         paths.directory.string(), mark, spec.memory_limit_bytes});
+  launch::Environment variables = trial_environment(
+      {spec.config, std::move(used), paths.reports(), paths.temporary(), paths.directory.string(),
+       mark, spec.memory_limit_bytes, spec.step_marker});
   restrict_to(spec.share, ranks_of(spec.command, 1).value_or(1), variables);
   if (notes) {
-    if (auto added = add_recording(spec.record_to, *notes, variables); !added) {
+    if (auto added = add_recording(spec, *notes, variables); !added) {
       return tl::unexpected(added.error());
     }
   }

@@ -61,6 +61,7 @@ struct TrialEnvironment {
   std::string directory;       ///< REDLINE_TRIAL_DIRECTORY
   std::string mark;            ///< value of REDLINE_TRIAL_ID
   std::optional<uint64_t> memory_limit_bytes;
+  std::string step_marker = {};
 };
 
 /// This process's environment with placeholders filled, the start-up hook, the REDLINE_* variables

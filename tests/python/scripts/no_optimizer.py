@@ -1,5 +1,5 @@
-"""Trainings whose steps no optimizer shows: hand-written SGD as in the first tutorials, and a step that is compiled
-whole."""
+"""Trainings whose steps no optimizer shows: hand-written SGD as in the first tutorials, a step that is compiled whole,
+and forward passes alone, of a model or of a function, within a range that marks the step."""
 
 import argparse
 import time
@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("how", choices=("by_hand", "by_grad", "compiled", "only_forward"))
+    parser.add_argument("how", choices=("by_hand", "by_grad", "compiled", "only_forward", "marked", "by_function"))
     parser.add_argument("--steps", type=int, default=100)
     arguments = parser.parse_args()
     torch.manual_seed(0)
@@ -26,12 +26,20 @@ def main():
         optimizer.step()
         optimizer.zero_grad()
 
+    while arguments.how == "by_function":
+        with torch.profiler.record_function("my step"):
+            torch.ones(2).sin()
     compiled = torch.compile(step, backend="eager")
     steps = 0
     while steps < arguments.steps:
         for inputs, targets in loader:
             if arguments.how == "compiled":
                 compiled(inputs, targets)
+            elif arguments.how == "marked":
+                with torch.profiler.record_function("my step"):
+                    model(inputs)
+                optimizer.step()
+                optimizer.step()
             else:
                 loss = nn.functional.mse_loss(model(inputs), targets)
             if arguments.how == "by_hand":

@@ -1,0 +1,17 @@
+"""Tokens a second where a sample is a sequence: in trials, and of recorded steps."""
+
+import pathlib
+
+import pytest
+from knob_runs import of_type
+
+SCRIPT = pathlib.Path(__file__).with_name("scripts") / "sequences.py"
+# A table's categories are no tokens; of batches that the script divides nobody knows the samples.
+UNKNOWN = ("table", "micro_batches")
+
+
+@pytest.mark.parametrize("how", ["attention", "sequence_first", "named", "sliced", *UNKNOWN])
+def test_a_trial_counts_the_ids_that_the_model_gets(with_knobs, how):
+    last = of_type(with_knobs({}, SCRIPT, how, trial=True), "step")[-1]
+    assert last["samples"] == 480
+    assert last.get("tokens") == (None if how in UNKNOWN else 4800)

@@ -148,8 +148,11 @@ class TrialReporter:
         self.nan_checks = 0
         self.thrashing_checks = 0
         self.retries = 0
-        self.memory = None
+        self.memory = None  # of the GPU that is the fullest
         self.capacity = None
+        self.fullest = None
+        self.devices = 0
+        self.capacities = {}  # by device
         self.epoch = None  # samples that this rank takes in one
         self.is_countable = True
         self.compilation_ns = 0
@@ -343,7 +346,9 @@ class TrialReporter:
         self._send_totals(self.step_ns, self.steps, self.samples)
 
     def _send_totals(self, t, steps, samples):
-        fields = {} if self.memory is None else {"memory": self.memory, "capacity": self.capacity}
+        fields = {}
+        if self.memory is not None:
+            fields = {"memory": self.memory, "capacity": self.capacity, "device": self.fullest, "devices": self.devices}
         data_wait_ns, evaluation_ns = self.times_at_step
         if self.loader_batches:
             fields["wait"] = data_wait_ns
@@ -368,15 +373,25 @@ class TrialReporter:
     def _check_memory(self):
         if not torch.cuda.is_available() or not torch.cuda.is_initialized():
             return
-        statistics = torch.cuda.memory_stats()
-        self.memory = statistics.get("reserved_bytes.all.peak", 0)
-        if self.capacity is None:
-            _, self.capacity = torch.cuda.mem_get_info()
-        retries = statistics.get("num_alloc_retries", 0)
+        uses = self._memory_of_devices()
+        self.fullest, self.memory, self.capacity = max(uses, key=lambda use: use[1] / max(1, use[2]))
+        self.devices = len(uses)
+        retries = sum(torch.cuda.memory_stats(device).get("num_alloc_retries", 0) for device, _, _ in uses)
         self.thrashing_checks = self.thrashing_checks + 1 if retries > self.retries else 0
         self.retries = retries
         if self.thrashing_checks >= THRASHING_CHECKS:
             self.fail("thrash", "", f"the allocator flushed its cache {retries} times")
+
+    def _memory_of_devices(self):
+        """(device, peak, capacity) of each GPU on which the allocator holds memory, else of the current one: a model
+        may be spread over several. Others are not asked for their capacity, which would begin a context there."""
+        peaks = {device: torch.cuda.memory_stats(device).get("reserved_bytes.all.peak", 0)
+                 for device in range(torch.cuda.device_count())}
+        used = [device for device, peak in peaks.items() if peak > 0] or [torch.cuda.current_device()]
+        for device in used:
+            if device not in self.capacities:
+                self.capacities[device] = torch.cuda.mem_get_info(device)[1]
+        return [(device, peaks[device], self.capacities[device]) for device in used]
 
     def _check_loss(self):
         loss, self.loss = self.loss, None

@@ -76,7 +76,8 @@ def lost_records(lost):
     """What `redline.gpu` of a trace says was lost, as one line; "" for nothing."""
     if "off" in lost or not lost:
         return lost.get("off", "the trace says nothing about GPUs")
-    names = ("dropped", "buffers_refused", "unknown", "truncated", "incomplete", "other_clock")
+    names = ("dropped", "buffers_refused", "unknown", "truncated", "incomplete", "other_clock",
+             "graph_launches_without_work")
     told = [f"{lost[name]} {name}" for name in names if lost.get(name)]
     return ", ".join(filter(None, [*told, lost.get("failed_flush")]))
 

@@ -18,7 +18,25 @@ std::string share(const std::optional<double>& value) {
 struct DevicePeak {
   const MemoryPeak* peak;
   std::string of_rank;
+  double share = 0;  ///< of the GPU's memory; 0: unknown
 };
+
+/// By what the allocator held, where the trace knows; else by what was in use.
+double share_of_gpu(const Analysis& analysis, const MemoryPeak& peak) {
+  const int64_t bytes = peak.reserved_bytes > 0 ? peak.reserved_bytes : peak.allocated_bytes;
+  for (const DeviceProperties& device : analysis.devices) {
+    if (!peak.is_gpu || device.device != peak.device || device.memory_bytes <= 0) continue;
+    return static_cast<double>(bytes) / static_cast<double>(device.memory_bytes);
+  }
+  return 0;
+}
+
+/// Of several GPUs whose memory is known; nullptr if there is only one, or none.
+const MemoryPeak* fullest_of(const std::vector<DevicePeak>& peaks) {
+  const auto of_gpu = [](const DevicePeak& each) { return each.share > 0; };
+  if (std::ranges::count_if(peaks, of_gpu) < 2) return nullptr;
+  return std::ranges::max_element(peaks, {}, &DevicePeak::share)->peak;
+}
 
 std::vector<DevicePeak> peaks_of(const Report& report) {
   std::vector<DevicePeak> peaks;
@@ -27,8 +45,9 @@ std::vector<DevicePeak> peaks_of(const Report& report) {
     for (const MemoryPeak& peak : analysis.memory) {
       // What tests and loggers allocate on the host of a GPU's job tells nothing.
       if (!peak.is_gpu && !analysis.gpus.empty() && peak.allocated_bytes < kLittle) continue;
-      peaks.push_back(
-          {&peak, rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : ""});
+      peaks.push_back({&peak,
+                       rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "",
+                       share_of_gpu(analysis, peak)});
     }
   }
   return peaks;
@@ -82,6 +101,7 @@ void write_memory(TextPage& page) {
   std::vector<DevicePeak> peaks = peaks_of(page.report);
   if (peaks.empty()) return;
   const size_t shown = page.shown(peaks.size());
+  const MemoryPeak* fullest = fullest_of(peaks);
   if (shown < peaks.size()) {
     std::stable_sort(peaks.begin(), peaks.end(), [](const auto& left, const auto& right) {
       return left.peak->allocated_bytes > right.peak->allocated_bytes;
@@ -97,6 +117,7 @@ void write_memory(TextPage& page) {
         .left(peak.reserved_bytes > 0
                   ? fmt::format(", {} reserved", format_bytes(peak.reserved_bytes))
                   : std::string())
+        .left(&peak == fullest ? " (fullest)" : "")
         .end_line();
   }
   if (shown < peaks.size()) {

@@ -108,6 +108,26 @@ TEST(TextReport, OfManyRanksThoseThatMatterAreShown) {
   EXPECT_THAT(text_of(texts, {TextScope::kAll}), HasSubstr("  rank 0       1.0 ms"));
 }
 
+TEST(TextReport, OfAModelOnSeveralGpusTheFullestIsNamed) {
+  const auto memory = [](int device, int64_t reserved) {
+    return fmt::format(
+        R"({{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", )"
+        R"("pid": 1, "tid": 1, "ts": 5, "args": {{"Device Type": 1, "Device Id": {}, )"
+        R"("Bytes": 4096, "Addr": 1, "Total Allocated": 4096, "Total Reserved": {}}}}})",
+        device, reserved);
+  };
+  const auto text_with = [&](const std::string& second) {
+    return text_of({fmt::format(
+        R"({{"deviceProperties": [{{"id": 0, "name": "A", "totalGlobalMem": 800000}}{}], )"
+        R"("traceEvents": [{}, {}]}})",
+        second, memory(0, 32768), memory(1, 16384))});
+  };
+  const std::string text = text_with(R"(, {"id": 1, "name": "B", "totalGlobalMem": 20000})");
+  EXPECT_THAT(text, HasSubstr("4.0 KiB allocated, 32.0 KiB reserved\n"));
+  EXPECT_THAT(text, HasSubstr("4.0 KiB allocated, 16.0 KiB reserved (fullest)\n"));
+  EXPECT_THAT(text_with(""), Not(HasSubstr("fullest"))) << "what the other one has is not known";
+}
+
 TEST(TextReport, NamesTheFolderOfRanksGivenWithoutOne) {
   const Report report = make_report({*parse_trace("a.json", rank(0, "k")),  //
                                      *parse_trace("b.json", rank(1, "k"))});

@@ -25,8 +25,10 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
     text += fmt::format("  {} tokens/s: {} a sample\n", format_number(*tokens),
                         format_number(*result.tokens_per_sample));
   }
-  if (result.peak_memory_bytes)
-    text += "  memory " + format_bytes(*result.peak_memory_bytes) + "\n";
+  if (result.peak_memory_bytes) {
+    text += "  memory " + format_bytes(*result.peak_memory_bytes);
+    text += (result.fullest_gpu.empty() ? "" : " on " + result.fullest_gpu) + "\n";
+  }
   if (result.joules_per_sample) {
     text += fmt::format("  {} J a sample\n", format_number(*result.joules_per_sample));
   }

@@ -45,6 +45,7 @@ Json limits_json(const std::map<std::string, Limit>& limits) {
 /// What has no column of its own: read back by finished(), of little use in a query.
 Json result_json(const TrialResult& result) {
   return {{"memory_capacity_bytes", optional_json(result.memory_capacity_bytes)},
+          {"fullest_gpu", result.fullest_gpu},
           {"data_wait_share", optional_json(result.data_wait_share)},
           {"tokens_per_sample", optional_json(result.tokens_per_sample)},
           {"epoch_samples", optional_json(result.epoch_samples)},
@@ -69,6 +70,7 @@ Json result_json(const TrialResult& result) {
 
 void read_result_json(const Json& json, TrialResult& result) {
   result.memory_capacity_bytes = optional_of<uint64_t>(json, "memory_capacity_bytes");
+  result.fullest_gpu = json.value("fullest_gpu", "");
   result.data_wait_share = optional_of<double>(json, "data_wait_share");
   result.tokens_per_sample = optional_of<double>(json, "tokens_per_sample");
   result.epoch_samples = optional_of<int64_t>(json, "epoch_samples");

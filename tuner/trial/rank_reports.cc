@@ -8,11 +8,21 @@ namespace redline::tuner {
 
 void RankReports::add(const StepReport& report) {
   measurement_.add(report);
-  if (report.peak_memory_bytes) {
-    device_memory_ = std::max(device_memory_, *report.peak_memory_bytes);
+  if (report.peak_memory_bytes.value_or(0) > device_memory_) {
+    device_memory_ = *report.peak_memory_bytes;
+    fullest_ = report;
   }
   if (report.epoch_samples) epoch_samples_ = *report.epoch_samples * report.world_size;
   if (report.memory_capacity_bytes) memory_capacity_ = report.memory_capacity_bytes;
+}
+
+std::string RankReports::fullest_gpu() const {
+  if (device_memory_ == 0 || (fullest_.devices <= 1 && fullest_.world_size <= 1)) return "";
+  if (fullest_.world_size <= 1) {
+    return fmt::format("GPU {}, the fullest of {}", fullest_.device, fullest_.devices);
+  }
+  const std::string own = fullest_.devices > 1 ? fmt::format("GPU {} of ", fullest_.device) : "";
+  return fmt::format("{}rank {}, the fullest", own, fullest_.rank);
 }
 
 void RankReports::add(const FailureReport& report) {

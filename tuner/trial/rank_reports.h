@@ -30,6 +30,8 @@ class RankReports {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const Config& observed() const { return observed_; }  ///< knobs as rank 0 saw them
   [[nodiscard]] uint64_t device_memory() const { return device_memory_; }  ///< peak, 0: no device
+  /// "GPU 1, the fullest of 2": where device_memory() was; empty where the job has one GPU.
+  [[nodiscard]] std::string fullest_gpu() const;
   [[nodiscard]] std::optional<uint64_t> memory_capacity() const { return memory_capacity_; }
   [[nodiscard]] std::optional<int64_t> epoch_samples() const { return epoch_samples_; }
   /// Why the job has nothing for a knob, by its name.
@@ -64,6 +66,7 @@ class RankReports {
   std::vector<std::string> notes_;
   Config observed_;
   uint64_t device_memory_ = 0;
+  StepReport fullest_;  ///< the one that says so
   std::optional<uint64_t> memory_capacity_;
   std::optional<int64_t> epoch_samples_;
   std::map<std::string, std::string> unused_;

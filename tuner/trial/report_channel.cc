@@ -42,6 +42,8 @@ StepReport step_report(const json& line) {
   report.samples = line.at("samples").get<int64_t>();
   if (line.contains("memory")) report.peak_memory_bytes = line["memory"].get<uint64_t>();
   if (line.contains("capacity")) report.memory_capacity_bytes = line["capacity"].get<uint64_t>();
+  report.device = line.value("device", 0);
+  report.devices = line.value("devices", 1);
   if (line.contains("wait")) report.data_wait_ns = line["wait"].get<int64_t>();
   report.evaluation_ns = line.value("evaluation", int64_t{0});
   if (line.contains("epoch")) report.epoch_samples = line["epoch"].get<int64_t>();

@@ -26,6 +26,8 @@ struct StepReport {
   int64_t samples = 0;
   std::optional<uint64_t> peak_memory_bytes;  ///< device memory reserved at most, none on CPU
   std::optional<uint64_t> memory_capacity_bytes = std::nullopt;  ///< of the device
+  int device = 0;                                      ///< which that is: the fullest of `devices`
+  int devices = 1;                                     ///< that the rank uses
   std::optional<int64_t> data_wait_ns = std::nullopt;  ///< time that the loop waited for its loader
   int64_t evaluation_ns = 0;  ///< time that the loop evaluated instead of trained
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank

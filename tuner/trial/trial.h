@@ -104,6 +104,7 @@ struct TrialResult {
   Outcome outcome = Outcome::kCrash;
   std::optional<Throughput> throughput;       ///< for kOk
   std::optional<uint64_t> peak_memory_bytes;  ///< largest rank; device memory, else its host memory
+  std::string fullest_gpu;  ///< "GPU 1, the fullest of 2": where that was; empty: no choice
   /// Of the device (cudaMemGetInfo), where the hook saw one: the limit where the user sets none.
   std::optional<uint64_t> memory_capacity_bytes;
   /// Share of the measured time that the training loop waited for its DataLoader, 0..1.

@@ -163,6 +163,7 @@ TrialResult result_of(const EndedTrial& trial) {
     result.stderr_tail = last_words(trial);
   }
   result.peak_memory_bytes = peak_memory_of(trial);
+  result.fullest_gpu = trial.reports.fullest_gpu();
   result.memory_capacity_bytes = trial.reports.memory_capacity();
   result.epoch_samples = trial.reports.epoch_samples();
   result.host_use = trial.resources.host_use();

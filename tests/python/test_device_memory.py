@@ -1,0 +1,46 @@
+"""What a trial reports of the memory of its GPUs, by injected figures of torch's allocator."""
+
+import json
+
+GIB = 1 << 30
+REPORT = """
+import json, sys, torch
+from redline._trial_report import TrialReporter
+
+def report(reserved, capacity):
+    asked = []
+
+    def mem_get_info(device=None):
+        asked.append(device)
+        return 0, capacity[device]
+
+    torch.cuda.device_count = lambda: len(reserved)
+    torch.cuda.mem_get_info = mem_get_info
+    torch.cuda.memory_stats = lambda device: {"reserved_bytes.all.peak": reserved[device], "num_alloc_retries": 0}
+    reporter = TrialReporter(sys.argv[1])
+    reporter._check_memory()
+    sent = []
+    reporter.channel.send = lambda kind, **fields: sent.append(fields)
+    reporter._send_totals(1, 1, 1)
+    return [*sent, asked]
+
+torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
+torch.cuda.current_device = lambda: 0
+print(json.dumps([report(*case) for case in json.loads(sys.argv[2])]))
+"""
+
+
+def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root, tmp_path):
+    """A step as a process reports it whose allocator holds so much of each GPU, and which GPUs were asked."""
+    cases = [[[10 * GIB, 30 * GIB, 0, 20 * GIB], [80 * GIB, 80 * GIB, 80 * GIB, 24 * GIB]],
+             [[0, 5 * GIB], [80 * GIB, 80 * GIB]], [[0, 0], [80 * GIB, 80 * GIB]]]
+    done = run([python, "-c", REPORT, tmp_path / "reports", json.dumps(cases)],
+               environment={"PYTHONPATH": str(repo_root / "python")})
+    assert done.returncode == 0, done.stderr
+    (spread, asked), (second, _), (empty, asked_first) = json.loads(done.stdout)
+    assert (spread["memory"], spread["capacity"]) == (20 * GIB, 24 * GIB)
+    assert (spread["device"], spread["devices"]) == (3, 3)
+    assert asked == [0, 1, 3], "a question would begin a context on a GPU that the job does not use"
+    assert (second["memory"], second["device"], second["devices"]) == (5 * GIB, 1, 1)
+    assert (empty["memory"], empty["capacity"], empty["device"]) == (0, 80 * GIB, 0)
+    assert asked_first == [0]

@@ -18,6 +18,8 @@ SCRIPTS = pathlib.Path(__file__).with_name("scripts")
         ("backward", ["host_oom"]),
         ("loader", ["host_oom"]),
         ("loss", ["gpu_oom"]),
+        ("plain", ["host_oom"]),
+        ("compiler", []),
         ("other", []),
     ],
 )

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import sys
+import weakref
 
 import torch
 from torch import nn
@@ -209,6 +210,7 @@ class Knobs:
         if self.steps == 0:
             self._apply_settings()  # over what the script set meanwhile
         if trains:
+            self.loader.model = weakref.ref(module)
             self.checkpointing.enter_model(module)
         if self.channels_last is not None:
             self._lay_out(module)

@@ -14,7 +14,7 @@ import torch
 from torch.optim.optimizer import Optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from redline._library import RecorderError, torch_adapter
+from redline._library import RecorderError, libraries
 
 # As in outcome.cc, which reads them on stderr.
 _DEVICE = re.compile(r"(CUDA|HIP|XPU|MPS)( error:)? (backend )?out of memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED")
@@ -47,7 +47,8 @@ class MemoryErrors:
     def install(self):
         with contextlib.suppress(RecorderError, AttributeError):
             self._on_error = _SEEN(self._raised_by_torch)  # kept: the library has only its address
-            torch_adapter().redline_torch_watch_errors(self._on_error)
+            _, adapter = libraries()
+            adapter.redline_torch_watch_errors(self._on_error)
         self._watch_what_allocates()
 
     def see(self, error):

@@ -136,7 +136,7 @@ class TrialReporter:
         self.tokens = 0  # of steps; None where they cannot be counted
         self.new_tokens = 0
         self.backwards = 0  # since the last step
-        self.last_batch = None  # its samples, until a forward with gradients or a step
+        self.undecided = None  # what a pass took since the last forward with gradients: [pass, batches, samples]
         self.only_evaluated = False  # a model ran on it, without gradients
         self.loader_batches = 0
         self.data_wait_ns = 0
@@ -171,15 +171,19 @@ class TrialReporter:
     def ask_for_batch(self, now_ns):
         """The training loop goes on to its next batch, or begins an epoch."""
         if self.only_evaluated and self.trains:
-            self.new_batches -= 1
-            self.new_samples -= self.last_batch
-            self._keep_last_batch()
+            _, batches, samples = self.undecided
+            self.new_batches -= batches
+            self.new_samples -= samples
+            self._keep_batches()
             self.evaluation.last_batch_was_evaluated()
         self.evaluation.training_goes_on(now_ns)
 
-    def add_batch(self, samples, waited_ns):
+    def add_batch(self, samples, waited_ns, loader_pass=None):
         """A batch that the training loop took out of a DataLoader, for which it waited so long."""
-        self.last_batch = samples
+        if self.undecided is None or self.undecided[0] is not loader_pass:
+            self.undecided = [loader_pass, 0, 0]
+        self.undecided[1] += 1
+        self.undecided[2] += samples
         self.batch_sizes.add(samples)
         self.loader_batches += 1
         self.new_batches += 1
@@ -220,16 +224,16 @@ class TrialReporter:
             if not self.steps_sent:
                 self._show_activity(time.monotonic())
             self.evaluation.forward_with_gradients(time.monotonic_ns())
-            self._keep_last_batch()
+            self._keep_batches()
             return
         self.evaluation.forward_without_gradients()
-        self.only_evaluated = self.last_batch is not None
+        self.only_evaluated = self.undecided is not None
         if self.steps_sent and time.monotonic() - self.last_line >= SECONDS_BETWEEN_SIGNS_OF_LIFE:
             self.last_line = time.monotonic()
             self._send_totals(time.monotonic_ns(), self.steps_sent, self.samples_sent)
 
-    def _keep_last_batch(self):
-        self.last_batch = None
+    def _keep_batches(self):
+        self.undecided = None
         self.only_evaluated = False
 
     def backward_ended(self):
@@ -308,7 +312,7 @@ class TrialReporter:
         self.is_marked = True
 
     def _end_step(self, steps=1):
-        self._keep_last_batch()
+        self._keep_batches()
         now_ns = time.monotonic_ns()
         self.evaluation.step_ended(now_ns)
         if self.new_samples == 0:  # where batches are fetched ahead: the last of an epoch
@@ -403,7 +407,7 @@ class TrialReporter:
 
     def note_loss(self, loss):
         """Keeps what backward() was called on, for the next check."""
-        self._keep_last_batch()
+        self._keep_batches()
         self.backwards_made = True
         self.backwards += 1
         if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():

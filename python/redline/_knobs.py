@@ -33,6 +33,7 @@ from redline._memory_errors import MemoryErrors
 from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
+from redline._training_signs import holds_parameter
 from redline._trial_report import TrialReporter
 
 Setting = collections.namedtuple("Setting", "takes apply read")
@@ -196,7 +197,7 @@ class Knobs:
             self.loader.begin_training()
             result = grad(outputs, inputs, *args, **kwargs)
             # Beside backward passes it is a part of them, such as a penalty.
-            if not torch.compiler.is_compiling() and _holds_parameter(inputs):
+            if not torch.compiler.is_compiling() and holds_parameter(inputs):
                 self.reporter.gradients_taken()
             return result
 
@@ -336,11 +337,6 @@ class Knobs:
             with contextlib.suppress(RuntimeError, AttributeError):  # tf32 where the script sets fp32_precision
                 values[name] = setting.read()
         return values
-
-
-def _holds_parameter(tensors):
-    tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
-    return any(isinstance(tensor, nn.Parameter) for tensor in tensors)
 
 
 def _compile_whole(module, mode):

@@ -5,7 +5,6 @@ import functools
 import statistics
 import weakref
 
-import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 _TYPICAL_OF = 16  # steps
@@ -70,9 +69,9 @@ class SampleCount:
         return statistics.median_low(self._latest) if self._latest else 0
 
 
-def watch_data_loaders(count, asked=lambda: None):
-    """Adds the size of each batch to `count`, and calls `asked` before each. The iterator's class is the one place that every
-    DataLoader and subclass of it passes, whatever its arguments were."""
+def watch_data_loaders(asked, fetched, ended):
+    """Calls `asked()` before each batch, `fetched(iterator, samples)` after it, and `ended(iterator)` where none is left.
+    The iterator's class is the one place that every DataLoader and subclass of it passes, whatever its arguments were."""
     fetch = _BaseDataLoaderIter.__next__
 
     @functools.wraps(fetch)
@@ -81,10 +80,9 @@ def watch_data_loaders(count, asked=lambda: None):
         try:
             batch = fetch(iterator)
         except StopIteration:
-            count.pass_ended(iterator)
+            ended(iterator)
             raise
-        if torch.is_grad_enabled():  # evaluation trains on nothing
-            count.add(iterator, _batch_size(iterator))
+        fetched(iterator, _batch_size(iterator))
         return batch
 
     _BaseDataLoaderIter.__next__ = watched

@@ -20,8 +20,10 @@ import torch
 from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank
+from redline._training_code import may_train
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
+MOST_BATCHES = 200  # whose times fit into a line beside the rest
 SECONDS_BETWEEN_LINES = 0.005
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
@@ -167,6 +169,9 @@ class TrialReporter:
         self.trains = False  # an optimizer was made, or a backward pass
         self.has_inferred = False  # a model ran on the latest batch, and not for training
         self.is_inference = False
+        self.may_train = False
+        self.batch_began = None  # ns; of inference
+        self.batches_ns = []  # how long those since the last line took
 
     def ask_for_batch(self, now_ns):
         """The training loop goes on to its next batch, or begins an epoch."""
@@ -275,13 +280,20 @@ class TrialReporter:
 
     def next_batch_is_due(self):
         """The loop has done with its batch: where a job trains nothing, that is a step."""
-        if self.marker or self.trains or not self.has_inferred or self.new_batches == 0:
+        if self.marker or self.trains:
             return
-        self.has_inferred = False
-        if not self.is_inference:
-            self.is_inference = True
-            self.note("no optimizer was made: this is inference, and a batch is a step")
-        self._end_step()
+        now_ns = time.monotonic_ns()
+        if self.has_inferred and self.new_batches > 0:
+            self.has_inferred = False
+            if not self.is_inference:
+                self.is_inference = True
+                self.may_train = may_train()
+                self.note("no optimizer was made: this is inference, and a batch is a step")
+            if self.batch_began is not None and len(self.batches_ns) < MOST_BATCHES:
+                self.batches_ns.append(now_ns - self.batch_began)
+            self._end_step()
+        if self.new_batches == 0:
+            self.batch_began = now_ns
 
     def begin_training(self):
         """What a model ran on before was an evaluation, and what was read was only looked at."""
@@ -340,6 +352,7 @@ class TrialReporter:
 
     def _flush(self):
         """The last steps of a script that ends by itself."""
+        self.batch_began = None  # whatever the script did since
         self.next_batch_is_due()
         if self.steps > self.steps_sent and os.getpid() == self.process:
             self._send_step()
@@ -359,7 +372,8 @@ class TrialReporter:
         if evaluation_ns:
             fields["evaluation"] = evaluation_ns
         if self.is_inference:
-            fields["inference"] = True
+            fields.update(inference=True, may_train=self.may_train, batches=self.batches_ns)
+            self.batches_ns = []
         if self.epoch:
             fields["epoch"] = self.epoch
         if self.tokens:

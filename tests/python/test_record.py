@@ -503,14 +503,20 @@ def function(x):
 function(torch.ones(2, 4))
 called(torch.ones(2, 4))
 function(torch.ones(2, 4))
-torch.compile(model, backend=backend)(torch.ones(2, 4))
+whole = torch.compile(model, backend=backend)
+whole(torch.ones(2, 4))
+with torch.no_grad():
+    for batch in torch.utils.data.DataLoader(torch.ones(10, 4), batch_size=2):
+        function(batch)
+        whole(batch)
 print(len(graphs))
 """
     command = [python, "-W", "error:.*global hooks", script(compiled)]
     plain = run(command)
     recorded, (trace,) = record(command)
-    assert (recorded.returncode, recorded.stdout) == (plain.returncode, plain.stdout) == (0, "2\n")
+    assert (recorded.returncode, recorded.stdout) == (plain.returncode, plain.stdout) == (0, "4\n")
     assert names(trace, "cpu_op")["aten::linear"] > 0
+    assert step_numbers(trace) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("command, why", [

@@ -70,13 +70,6 @@ def test_inference_is_a_workload(with_knobs, how):
     assert [report["knobs"] for report in of_type(done, "unused")][1:] == [["accumulation"]]
 
 
-def test_a_model_in_inference_is_compiled(with_knobs):
-    done = with_knobs({"compile": "on"}, SCRIPTS / "infers.py", "no_grad", trial=True)
-    assert done.stdout.startswith("batches 10 ")
-    assert seen_knobs(done)["compile"] == "on"
-    assert of_type(done, "compile")[-1]["total"] > 0
-
-
 def test_what_is_evaluated_before_the_training_is_no_part_of_it(with_knobs):
     done = with_knobs({}, SCRIPTS / "infers.py", "then_trains", trial=True)
     last = of_type(done, "step")[-1]
@@ -110,9 +103,9 @@ def test_code_that_trains_later_makes_an_inference_undecided(with_knobs, tmp_pat
     assert {report["may_train"] for report in of_type(done, "step")} == {may_train}
 
 
-@pytest.mark.parametrize("mode", ["on", "reduce-overhead"])
-def test_a_model_is_compiled_whole_and_the_time_is_told(with_knobs, mode):
-    done = with_knobs({"compile": mode}, SCRIPTS / "compiles.py", trial=True)
+@pytest.mark.parametrize(("mode", "how"), [("on", "trains"), ("reduce-overhead", "trains"), ("on", "infers")])
+def test_a_model_is_compiled_whole_and_the_time_is_told(with_knobs, mode, how):
+    done = with_knobs({"compile": mode}, SCRIPTS / "compiles.py", how, trial=True)
     assert done.stdout == f"mode {'default' if mode == 'on' else mode} graphs 1\n"
     assert seen_knobs(done)["compile"] == mode
     compiled = of_type(done, "compile")

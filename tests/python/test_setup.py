@@ -32,6 +32,7 @@ class FreshMachine:
         self.tool("df", "echo header; echo /dev/x 0 0 99999999 0 /")
         self.tool("dpkg-query", "echo installed")
         self.tool("apt-get", "exit 0")
+        self.tool("apt-cache", "exit 0")
         self.tool("id", "echo 0")
 
     def tool(self, name, script):
@@ -83,6 +84,19 @@ def test_without_sudo_names_the_missing_package(machine):
     machine.tool("dpkg-query", '[ "$4" = ninja-build ] && echo missing || echo installed')
     line = error_line(machine.setup())
     assert "no sudo" in line and "apt-get install ninja-build" in line
+
+
+@pytest.mark.parametrize("package, is_wanted", [("clang-tidy-14", False), ("ccache", True)])
+def test_a_debian_without_the_tools_for_checks_is_fine(machine, package, is_wanted):
+    venv_with_torch(machine, machine.clone / ".venv")
+    machine.tool("dpkg-query", f'[ "$4" = {package} ] && echo missing || echo installed')
+    machine.tool("apt-cache", f'[ "$2" != {package} ]')
+    machine.tool("apt-get", 'echo "$@" >>"$HOME/apt"; exit 0')
+    done = machine.setup(HOME=str(machine.tools))
+    assert done.returncode == 0, done.stderr
+    asked = (machine.tools / "apt").read_text() if (machine.tools / "apt").exists() else ""
+    assert (f"install -y --no-install-recommends {package}" in asked) == is_wanted, asked
+    assert is_wanted or not asked, "no network is wanted"
 
 
 def test_without_network_says_what_it_wanted(machine):

@@ -1,10 +1,10 @@
-"""docs/complaints.md names tests that there are."""
+"""tests/complaints.md names tests that there are."""
 
 import re
 
 
 def test_every_named_test_exists(repo_root):
-    page = (repo_root / "docs/complaints.md").read_text()
+    page = (repo_root / "tests/complaints.md").read_text()
     python = set(re.findall(r"`(test_\w+\.py)::(test_\w+)`", page))
     cxx = {pair for pair in re.findall(r"`([A-Z]\w+)\.(\w+|\*)`", page)}
     assert len(python) > 15 and len(cxx) > 8

@@ -54,8 +54,7 @@ class TrialRun {
         mark_(fmt::format("{}.{}.{}", spec.id, getpid(), Clock::now().time_since_epoch().count())),
         reports_({.measure_for = spec.measure_for,
                   .min_steps = spec.min_steps,
-                  .rate_to_beat = spec.rate_to_beat.value_or(0),
-                  .infers = spec.infers}) {
+                  .rate_to_beat = spec.rate_to_beat.value_or(0)}) {
     if (spec.slurm) step_.emplace(paths_.directory.parent_path().string(), mark_);
   }
 

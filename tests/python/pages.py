@@ -1,0 +1,107 @@
+"""The pages of this repository as data: their code blocks, the commands in them, their links.
+
+A block of kind `sh` runs when it is pasted into a shell in a clone. A block of kind `console` is such a shell with its
+output: `$ ` before a command, `…` for lines that are left out.
+"""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```(.*)$")
+MARK = "\x1e"
+PROGRAMS = ("redline", "autotune", "redline-viewer")
+
+
+class Block(NamedTuple):
+    kind: str
+    first: int  # the index of its first line in the page
+    lines: list
+
+    @property
+    def last(self):
+        return self.first + len(self.lines)
+
+
+def tracked_pages():
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT,
+                            capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split() if (ROOT / name).exists()]
+
+
+def blocks(text):
+    """The fenced blocks of a page, in order."""
+    found, lines, start, kind = [], text.splitlines(), None, ""
+    for index, line in enumerate(lines):
+        fence = FENCE.match(line)
+        if not fence:
+            continue
+        if start is None:
+            start, kind = index + 1, fence[1].strip()
+        else:
+            found.append(Block(kind, start, lines[start:index]))
+            start = None
+    assert start is None, "a fence is not closed"
+    return found
+
+
+def session(block):
+    """[(command, lines of its output)] of a console block; in an sh block every line is a command."""
+    steps, continues = [], False
+    for line in block.lines:
+        begins = not continues and (block.kind == "sh" or line.startswith("$ "))
+        if continues:
+            steps[-1][0] += "\n" + line
+        elif begins and line.strip() and not line.startswith("#"):
+            steps.append([line.removeprefix("$ "), []])
+        elif steps and block.kind == "console":
+            steps[-1][1].append(line)
+        continues = (begins or continues) and line.endswith("\\")
+    return [(command, output) for command, output in steps]
+
+
+def clone_in(folder, programs):
+    """`folder` becomes like this clone with a finished set-up; what is written into it stays there."""
+    for entry in ROOT.iterdir():
+        if entry.name not in {".git", ".venv"}:
+            (folder / entry.name).symlink_to(entry)
+    venv, own = folder / ".venv", ROOT / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    for entry in own.iterdir():
+        if entry.name != "bin":
+            (venv / entry.name).symlink_to(entry)
+    for entry in [*(own / "bin").iterdir(), *(programs / name for name in PROGRAMS)]:
+        link = venv / "bin" / entry.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(entry)
+    activate = (own / "bin/activate").read_text()
+    (venv / "bin/activate").unlink()
+    (venv / "bin/activate").write_text(re.sub(r"^(\s*VIRTUAL_ENV=).*", rf'\1"{venv}"', activate, flags=re.M))
+
+
+def outputs(lines_to_type, folder, environment, timeout=900):
+    """Types the lines into one shell in `folder`: [what each printed]. A line that fails is the last."""
+    script = ["exec 2>&1", "set -e"]
+    for line in lines_to_type:
+        # Never run here: the clone's set-up is done, and its build folder is that of this clone (it would be
+        # configured anew and built whole). tests/python/test_setup.py runs it.
+        typed = ":" if line.startswith("./scripts/setup") else line
+        script += [typed, f"printf '\\n{MARK}\\n'"]
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write("\n".join(script))
+        file.flush()
+        done = subprocess.run(["bash", file.name], cwd=folder, env=environment, capture_output=True, text=True,
+                              timeout=timeout)
+    parts = done.stdout.split(f"\n{MARK}\n")
+    return [part.splitlines() for part in (parts[:-1] if done.returncode == 0 else parts)], done.returncode
+
+
+def shape(line):
+    """A line without its figures, bars and widths: what stays the same on another machine."""
+    line = re.sub(r"[█▏▎▍▌▋▊▉]+", " ", line)
+    line = re.sub(r"(?:(?<=\s)|^|(?<=\())[+-]?\d[\d,.]*(?: (?:ns|us|ms|s|min|GiB|MiB|KiB|%|x))?(?=[\s),]|$)", "#", line)
+    line = re.sub(r"\d+", "#", line)
+    return re.sub(r"(?: #)+", " #", re.sub(r"\s+", " ", line)).strip()

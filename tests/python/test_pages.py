@@ -1,0 +1,249 @@
+"""The pages: links lead somewhere, lines fit, commands work, and what they show is what programs print today."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT
+from pages import blocks, clone_in, outputs, session, shape, tracked_pages
+
+LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+PAGES = tracked_pages()
+IDS = [str(page.relative_to(ROOT)) for page in PAGES]
+# A table's row cannot be broken.
+WIDTH = 120
+
+
+def prose(page):
+    """[(number, line)] without code blocks."""
+    lines, inside = [], False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if line.startswith("```"):
+            inside = not inside
+        elif not inside and not line.startswith("    "):
+            lines.append((number, line))
+    return lines
+
+
+def anchor(title):
+    """As GitHub makes it of a heading."""
+    text = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", title).strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def anchors(page):
+    found, seen = set(), {}
+    for _, line in prose(page):
+        if heading := re.match(r"#+ (.*)", line):
+            name = anchor(heading[1])
+            count = seen[name] = seen.get(name, -1) + 1
+            found.add(f"{name}-{count}" if count else name)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_local_links_lead_somewhere(page):
+    dead = []
+    for number, line in prose(page):
+        for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+            path, _, name = target.partition("#")
+            if re.match(r"[a-z]+:", path):
+                continue
+            file = (page.parent / path).resolve() if path else page
+            if not file.exists() or (name and file.suffix == ".md" and name not in anchors(file)):
+                dead.append(f"{number}: {target}")
+    assert dead == []
+
+
+def test_a_dead_link_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A title, `with` code\n[x](#a-title-with-code) [y](#nowhere) [z](gone.md)\n")
+    assert anchors(page) == {"a-title-with-code"}
+    with pytest.raises(AssertionError, match="nowhere.*gone"):
+        test_local_links_lead_somewhere(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_lines_fit(page):
+    long = [number for number, line in enumerate(page.read_text().splitlines(), 1)
+            if len(line) > WIDTH and not line.startswith("|")]
+    assert long == []
+
+
+def test_the_readme_is_short_and_the_same_in_chinese():
+    english, chinese = ((ROOT / name).read_text() for name in ("README.md", "README.zh-CN.md"))
+    assert len(english.splitlines()) <= 120 and len(chinese.splitlines()) <= 120
+    assert [(block.kind, block.lines) for block in blocks(english)] == [
+        (block.kind, block.lines) for block in blocks(chinese)]
+    indented = re.compile(r"^    (\S+(?: \S+)*?)(?:  +.*)?$", re.M)
+    assert indented.findall(english) == indented.findall(chinese) != []
+    assert {*LINK.findall(english)} - {"README.zh-CN.md"} == {*LINK.findall(chinese)} - {"README.md"}
+
+
+# Headings of a report are there in any case, and most other lines have the same words.
+SAME = 0.6
+
+
+def assert_same_shape(command, shown, printed):
+    printed = {shape(line) for line in printed}
+    expected = [line for line in shown if line.strip() not in ("", "…")]
+    missing = [line for line in expected if shape(line) not in printed]
+    headings = [line for line in missing if re.match(r"[A-Z]{4,}", line) and shape(line).split(" #")[0] not in
+                {line.split(" #")[0] for line in printed}]
+    assert not headings, (command, headings)
+    assert len(missing) <= (1 - SAME) * len(expected), (command, missing, sorted(printed))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
+def test_pasted_into_a_shell_it_works(page, program, python, tmp_path):
+    program("redline-viewer")
+    steps = [(block, *step) for block in blocks((ROOT / page).read_text()) if block.kind in ("sh", "console")
+             for step in session(block)]
+    assert len(steps) > 5
+    clone_in(tmp_path, BUILD / "bin")
+    environment = {**os.environ, "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}
+    for name in ("REDLINE_PYTHON", "VIRTUAL_ENV"):
+        environment.pop(name, None)
+    printed, status = outputs([command for _, command, _ in steps], tmp_path, environment)
+    assert status == 0, printed[-1]
+    for (block, command, shown), lines in zip(steps, printed, strict=True):
+        if block.kind == "console":
+            assert_same_shape(command, shown, lines)
+    assert (tmp_path / "best.json").exists() and (tmp_path / "after.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_changed_output_is_noticed():
+    shown = ["STEP  67.3 ms ± 12.6     where it goes", "  cpu    33.5 ms  49.9 %  ████", "  gone  3 %"]
+    now = ["STEP  1.2 s ± 0.1 where it goes", "  cpu  9 us 1.0 % █", "other"]
+    assert_same_shape("x", shown, now)
+    with pytest.raises(AssertionError):
+        assert_same_shape("x", shown, now[1:])
+    with pytest.raises(AssertionError):
+        assert_same_shape("x", shown, now[:1])
+
+
+def help_of(program):
+    """{subcommand: its help} of a program; the program's own is under ""."""
+
+    def ask(*words):
+        return subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+    top = ask()
+    listed = re.search(r"\nSubcommands:\n(.*?)\n\n", top, re.S)
+    names = re.findall(r"^  (\w+) ", listed[1], re.M) if listed else []
+    if program.name == "autotune":
+        names = ["show", "export", "apply"]
+    return {"": top, **{name: ask(name) for name in names}}
+
+
+@pytest.fixture(scope="session")
+def helps(program):
+    return {name: help_of(program(name)) for name in ("redline", "autotune", "redline-viewer")}
+
+
+# What stands in for a part of a command is no command: redline record …, redline X.
+SHOWN = re.compile(r"(?:^|[`$]\s*|-- |\s{4}|&& )((?:redline-viewer|redline|autotune)(?: [^`|&;#]*)?)", re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_option_shown_exists(page, helps):
+    wrong = []
+    for command in SHOWN.findall(page.read_text().replace("\\\n", " ")):
+        own = re.split(r" -- |\s{2,}|\n|'|\)", command)[0].split()
+        name, words = own[0], own[1:]
+        known = helps[name]
+        subcommand = words[0] if words and words[0] in known else ""
+        if name == "redline" and words and re.fullmatch(r"[a-z]+", words[0]) and not subcommand:
+            wrong.append(command)
+        for word in words:
+            option = re.match(r"(--[a-z][a-z-]*|-[a-z]\b)", word)
+            if option and option[1] not in known[subcommand] and option[1] not in known[""]:
+                wrong.append(f"{command}: {option[1]}")
+    assert wrong == []
+
+
+def test_reference_and_troubleshooting_are_up_to_date(run, program, python):
+    """Every message that the sources can print stands in docs/troubleshooting.md, every option in docs/reference."""
+    program("redline-viewer")
+    checked = run([python, ROOT / "scripts/refresh-reference", "--check"], environment={"REDLINE_BUILD": str(BUILD)})
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_messages_are_found_as_programs_print_them():
+    """A few that tests of other files see printed."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from messages import all_messages
+
+    texts = [message.text for message in all_messages()]
+    assert len(texts) > 150
+    for words in ("no process of yours is recorded", "another autotune is using it", "cannot be less than",
+                  "the command made … optimizer steps", "Choose another file with -o", "only root may read GPU",
+                  "profile.step() outside the running profile records nothing", "stopped early: slower than the best"):
+        assert any(words in text for text in texts), words
+
+
+def test_pictures_of_concepts_are_up_to_date(run, python, tmp_path):
+    made = run([python, ROOT / "scripts/concept-pictures", tmp_path])
+    assert made.returncode == 0, made.stderr
+    kept = {path.name: path.read_text() for path in (ROOT / "docs/concepts").iterdir()}
+    assert kept == {path.name: path.read_text() for path in tmp_path.iterdir()}
+    page = (ROOT / "docs/concepts.md").read_text()
+    assert [name for name in kept if f"concepts/{name})" not in page] == []
+
+
+# What needs no training and ends by itself.
+QUICK = re.compile(r"(?:redline (?:report|diff|merge|export|doctor|monitor --once)|autotune (?:show|export|apply)) [^|]*$")
+PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|…|\[")
+
+
+def quick_commands(page):
+    """The commands of a page's code that can be run where traces, before, after and a study are."""
+    lines = [line for block in blocks(page.read_text()) if block.kind in ("", "sh", "console", "text")
+             for line in block.lines] if "reference" not in page.parts else []
+    text = page.read_text()
+    lines += [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    lines += [re.sub(r"\s+", " ", code) for code in re.findall(r"`((?:redline|autotune) [^`]*)`", text)]
+    found = []
+    for line in dict.fromkeys(lines):
+        command = re.split(r"\s{2,}| \| | > ", line.removeprefix("$ "))[0].strip()
+        if QUICK.match(command + " ") and not PLACEHOLDER.search(command):
+            found.append(command)
+    return found
+
+
+@pytest.fixture(scope="module")
+def workplace(program, python, torchrun, train_cifar, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("workplace")
+    subprocess.run([program("redline"), "record", "-o", folder / "traces", "--", *torchrun, "--nproc_per_node", "2",
+                    train_cifar, "--steps", "12"], check=True, capture_output=True, timeout=300)
+    for name in ("before", "after"):
+        (folder / name).symlink_to("traces")
+    search = [program("autotune"), "--knob", "x=1,2,3,4,5", "--metric", "rate ([0-9.]+)", "--max-trials", "6", "--", "sh",
+              "-c", "echo rate {x}"]
+    subprocess.run(search, cwd=folder, check=True, capture_output=True, timeout=300)
+    return folder
+
+
+def operands(command):
+    """The words of a command that name what it reads."""
+    words = re.sub(r" (?:-o \S+|--(?:format|sqlite|trial|top) \S+)", "", command).split()[2:]
+    return [word for word in words if not word.startswith("-")]
+
+
+def test_quick_commands_of_all_pages_work(run, program, python, workplace):
+    """Those whose files are there; a page may show a trace that this folder has not."""
+    environment = {"PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}", "REDLINE_PYTHON": str(python)}
+    everywhere = {command for page in PAGES for command in quick_commands(page)}
+    ran = []
+    for command in sorted(everywhere):
+        reads = operands(command)
+        alone = re.match(r"redline (?:doctor|monitor)", command)
+        if not alone and (not reads or not all((workplace / word).exists() for word in reads)):
+            continue
+        done = run(["bash", "-c", command], environment=environment, cwd=workplace)
+        assert done.returncode == 0, (command, done.stderr)
+        ran.append(command)
+    print("\n".join(ran))
+    assert len(ran) >= 8

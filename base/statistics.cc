@@ -7,6 +7,8 @@
 #include <functional>
 #include <numeric>
 
+#include "base/format.h"
+
 namespace redline {
 namespace {
 
@@ -110,6 +112,25 @@ Distribution describe(const std::vector<Value>& values) {
 Distribution distribution_of(std::vector<int64_t> values) { return describe(values); }
 
 Distribution distribution_of(std::vector<double> values) { return describe(values); }
+
+std::optional<Latency> latency_of(const std::vector<int64_t>& values_ns) {
+  if (values_ns.empty()) return std::nullopt;
+  const auto count = std::ssize(values_ns);
+  SortedPlaces<int64_t> value_at(values_ns, *std::ranges::min_element(values_ns));
+  const auto percentile = [&](double share, int64_t least) {
+    return count < least
+               ? std::nullopt
+               : std::optional(int64_t{std::llround(quantile(count, share, std::ref(value_at)))});
+  };
+  return Latency{count, *percentile(0.5, 1), percentile(0.9, 10), percentile(0.99, 100)};
+}
+
+std::string latency_text(const Latency& latency) {
+  std::string text = "p50 " + format_ns(latency.p50_ns);
+  if (latency.p90_ns) text += " · p90 " + format_ns(*latency.p90_ns);
+  if (latency.p99_ns) text += " · p99 " + format_ns(*latency.p99_ns);
+  return text;
+}
 
 Distribution distribution_of_counts(const std::vector<int64_t>& counts) {
   Distribution all;

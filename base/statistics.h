@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace redline {
@@ -28,6 +29,18 @@ struct Distribution {
 
 /// The same for small whole numbers, given as counts[value].
 [[nodiscard]] Distribution distribution_of_counts(const std::vector<int64_t>& counts);
+
+/// How long each of many alike took, in nanoseconds. With fewer than 10 values a p90, and with
+/// fewer than 100 a p99, would only be the largest: then there is none.
+struct Latency {
+  int64_t count = 0;
+  int64_t p50_ns = 0;
+  std::optional<int64_t> p90_ns = std::nullopt;
+  std::optional<int64_t> p99_ns = std::nullopt;
+};
+/// None of no values. Between two values as above.
+[[nodiscard]] std::optional<Latency> latency_of(const std::vector<int64_t>& values_ns);
+[[nodiscard]] std::string latency_text(const Latency& latency);  ///< "p50 11.8 ms · p90 13.0 ms"
 
 /// Mean of the later set minus that of the earlier one, by Welch's t-test, which lets the two have
 /// different noise.

@@ -42,6 +42,27 @@ TEST(Distribution, OfCountsIsThatOfTheValues) {
   EXPECT_EQ(counts.max, values.max);
 }
 
+TEST(Latency, HasThePercentilesThatItsValuesCanTell) {
+  EXPECT_FALSE(latency_of({}));
+  const auto few = latency_of({30, 10, 20});
+  EXPECT_EQ(few->p50_ns, 20);
+  EXPECT_FALSE(few->p90_ns);
+  std::vector<int64_t> values;
+  for (int64_t i = 100; i >= 0; --i) values.push_back(10 * i);
+  const auto many = latency_of(values);
+  EXPECT_EQ(many->count, 101);
+  EXPECT_EQ(many->p50_ns, 500);
+  EXPECT_EQ(many->p90_ns, 900);
+  EXPECT_EQ(many->p99_ns, 990);
+}
+
+TEST(Latency, IsToldAsFarAsItIsKnown) {
+  EXPECT_EQ(latency_text({.count = 3, .p50_ns = 2'000'000}), "p50 2.0 ms");
+  EXPECT_EQ(latency_text(
+                {.count = 100, .p50_ns = 11'800'000, .p90_ns = 13'000'000, .p99_ns = 20'100'000}),
+            "p50 11.8 ms · p90 13.0 ms · p99 20.1 ms");
+}
+
 TEST(Welch, StudentsTailsAreThoseOfTheTables) {
   EXPECT_NEAR(student_p(12.706, 1), 0.05, 1e-4);
   EXPECT_NEAR(student_p(2.228, 10), 0.05, 1e-4);

@@ -41,6 +41,16 @@ function(redline_sources out)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
+# redline_old_system(TARGET): a program that starts where libstdc++ is older than the compiler's (RHEL 9's is
+# GCC 11's). Of the archive only what is used comes in, as the rest wants symbols of newer glibcs; what is
+# exported would count as used.
+function(redline_old_system name)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_link_options(${name} PRIVATE -static-libstdc++ -Wl,--gc-sections
+      "-Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/no_exports.map")
+  endif()
+endfunction()
+
 # redline_tests(NAME LIBS... [FOLDERS...]): one GoogleTest program from the x_test.cc files of this folder
 # and of the FOLDERS in it. ENVIRONMENT goes to CTest.
 function(redline_tests name)

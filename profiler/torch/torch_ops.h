@@ -13,6 +13,13 @@ extern "C" {
  * on. May be called again. Gives 0. */
 REDLINE_API int redline_torch_attach(void);
 
+/* From now on `seen` is called for each error that LibTorch's Python bindings raise, before it is
+ * raised: with its type and text, the interpreter lock held and no other error set. Gives 0, or -1
+ * where that cannot be seen. */
+struct _object;
+typedef void (*redline_torch_error_seen)(struct _object* type, const char* text);
+REDLINE_API int redline_torch_watch_errors(redline_torch_error_seen seen);
+
 #ifdef __cplusplus
 }
 #endif

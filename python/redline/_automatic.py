@@ -1,7 +1,8 @@
 """The recording of one process of a command that knows nothing of Redline.
 
 Until the first optimizer step nobody knows whether the process trains at all, so it is recorded from
-the start as one window: training gives that window up when its schedule begins, inference keeps it.
+the start as one window, which is given up when the schedule begins. Batches that a model only infers are
+steps, too, until something trains: then they were an evaluation before the training, and are forgotten.
 
 Nothing here may harm the job: what fails is said once, the recording ends, and training goes on.
 """
@@ -10,6 +11,7 @@ import contextlib
 import functools
 import os
 import threading
+import time
 
 import torch
 from torch.profiler import ProfilerAction
@@ -23,10 +25,16 @@ from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
 from redline._torch_settings import note_autocast
+from redline._training_signs import TrainingSigns
 
 
 _USAGE_ERROR = 2  # the exit status of argparse and click
 _UNSCHEDULED = {"skip_first": 0, "wait": 0, "warmup": 0, "active": 1, "repeat": 0}
+# Inference by the default schedule: latencies need more than three batches.
+_DEFAULT_SCHEDULE = {"skip_first": 0, "wait": 1, "warmup": 1, "active": 3, "repeat": 1}
+_MOST_BATCHES = 100
+_SECONDS_OF_BATCHES = 3.0
+_FEW_BATCHES = 2  # the window of the whole run goes on so long, so that a short inference has a trace
 
 
 class NotWanted(Exception):
@@ -74,13 +82,18 @@ class AutomaticRecording:
         self._script_marks_steps = False
         self._unmarked_steps = None  # of the optimizer since the script's profiler started, until its step()
         self._whole_run = False
+        self._trains = False
+        self._has_inferred = False  # a model was called on the latest batch, and not to train
+        self._infers = False  # a step is a batch
+        self._pass_is_over = False
+        self._step_began = 0.0
+        self._written = []  # paths of traces
         self.exit_status = None
         self._works = False
         self._first_step_is_open = False
         self._told_of_fork = False
         self._exporter = None
         self._ending = False
-        self._traces = 0
         self._samples = SampleCount()
 
     @never_harm
@@ -95,17 +108,21 @@ class AutomaticRecording:
             watch_script_profiler(
                 self.profiler_started, self.profiler_stepped, self.profiler_stopped
             )
-        watch_data_loaders(self._samples, self.batch_fetched)
+        watch_data_loaders(self.batch_asked, self.batch_fetched, self.pass_ended)
+        self._signs = TrainingSigns(self.optimizer_made, self.training_seen)
         self._model_calls = ModelCalls(self.model_called)
+        self._model_calls.await_next()
         if not is_spawned:
             self._begin_whole_run()
 
     @never_harm
-    def model_called(self):
-        """A model is called for the first time: this process does work of its own."""
+    def model_called(self, module):
+        """The first time: this process does work of its own. Later, the first model that is called on a batch."""
         if torch.utils.data.get_worker_info() is not None:
             return
-        self._model_calls.stop()
+        self._has_inferred = not (torch.is_grad_enabled() and getattr(module, "training", True))
+        if self._works:
+            return
         self._works = True
         note_autocast()
         if self._whole_run:
@@ -116,9 +133,46 @@ class AutomaticRecording:
             self._open_first_step()
 
     @never_harm
-    def batch_fetched(self):
-        """A DataLoader is asked for its next batch."""
+    def batch_asked(self):
+        """Of a DataLoader: what was done with the batch before is over."""
+        if self._has_inferred and not self._trains and not self._marker:
+            self._infers = True
+            self._step_seen()
+        elif self._pass_is_over and self._infers:
+            self._open_step()  # anew: what lies between two passes belongs to no batch
+        self._pass_is_over = self._has_inferred = False
         self._open_first_step()
+        self._model_calls.await_next()
+
+    @never_harm
+    def batch_fetched(self, iterator, samples):
+        if torch.is_grad_enabled() or not self._trains:  # else it is for an evaluation
+            self._samples.add(iterator, samples)
+
+    @never_harm
+    def pass_ended(self, iterator):
+        self._samples.pass_ended(iterator)
+        self._pass_is_over = True
+
+    @never_harm
+    def optimizer_made(self):
+        """What was inferred so far was before the training. The next batch begins its first step."""
+        if self._infers:
+            self._forget_inference()
+            self._begin_whole_run()
+            self._action = self._action_of(0)
+
+    @never_harm
+    def training_seen(self):
+        """Within a step: where batches were taken for steps before, nobody has seen its begin."""
+        self._trains = True
+        self._signs.stop()
+        self._model_calls.stop()
+        if not self._infers:
+            return
+        self._forget_inference()
+        if records(self._action_of(0)):
+            self._action_of = action_rule(**{**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
 
     def optimizer_stepped(self):
         if os.getpid() == self.process:
@@ -130,6 +184,11 @@ class AutomaticRecording:
 
     @never_harm
     def _optimizer_stepped(self):
+        if not self._trains:
+            self.training_seen()
+        self._step_seen()
+
+    def _step_seen(self):
         if self._unmarked_steps is not None:
             self._unmarked_steps += 1
             if self._unmarked_steps == 1:  # its step() may follow
@@ -185,13 +244,45 @@ class AutomaticRecording:
 
     def _next_step(self):
         self._close_step()
-        previous = self._leave_whole_run() if self._step == 0 else self._action
-        self._samples.end_step(records(self._action))
+        previous = self._action
+        self._samples.end_step(records(previous) or self._whole_run)
         self._step += 1
+        if self._infers and self._step == self._first_recorded_step() and self._cycles == _DEFAULT_SCHEDULE:
+            self._record_more_batches()
         self._action = self._action_of(self._step)
+        if self._step == 1:
+            self._begin_work()
+        if self._whole_run:
+            if self._infers and self._step < min(_FEW_BATCHES, self._first_recorded_step()):
+                self._open_step()
+                return
+            previous = self._leave_whole_run(previous)
+        elif self._step == 1:
+            previous = ProfilerAction.NONE
         for operation in operations(previous, self._action):
             getattr(self, f"_{operation}")()
         self._open_step()
+
+    def _record_more_batches(self):
+        """As many as three seconds take."""
+        of_time = _SECONDS_OF_BATCHES / max(time.monotonic() - self._step_began, 1e-9)
+        active = int(min(max(of_time, self._cycles["active"]), _MOST_BATCHES))
+        self._action_of = action_rule(**{**self._cycles, "active": active})
+
+    def _forget_inference(self):
+        self._close_step()
+        self._wait_for_export()
+        if self._whole_run or self._action is not ProfilerAction.NONE:
+            self._recorder.discard()
+        for path in self._written:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        self._written = []
+        self._samples = SampleCount()
+        self._infers = self._whole_run = self._first_step_is_open = False
+        self._step = 0
+        self._action_of = action_rule(**self._cycles)
+        self._action = ProfilerAction.NONE
 
     # The window, by the names that _cycle.operations gives.
 
@@ -204,14 +295,18 @@ class AutomaticRecording:
         self._recorder.start()
 
     def _stop(self):
-        samples = self._samples.take_samples_per_step()
-        if samples:
-            self._recorder.add_metadata("redline", {"samples_per_step": samples * world_size()})
+        self._describe_steps(self._samples.take_samples_per_step())
         self._recorder.stop()
+
+    def _describe_steps(self, samples):
+        facts = {"samples_per_step": samples * world_size()} if samples else {}
+        if self._infers:
+            facts["inference"] = True
+        if facts:
+            self._recorder.add_metadata("redline", facts)
 
     def _ready(self):
         """Compressing and writing take a while: training does not wait for them."""
-        self._traces += 1
         if self._ending:  # no thread starts any more, and nobody trains
             self._export()
             return
@@ -220,7 +315,8 @@ class AutomaticRecording:
 
     @never_harm
     def _export(self):
-        self.notes.add("trace", self._recorder.export_to_directory(self._directory))
+        self._written.append(self._recorder.export_to_directory(self._directory))
+        self.notes.add("trace", self._written[-1])
 
     def _wait_for_export(self):
         if self._exporter is not None:
@@ -236,18 +332,16 @@ class AutomaticRecording:
 
     def _open_first_step(self):
         """Not before the first batch or call of a model: imports and set-up are no part of the step."""
-        if self._whole_run and self._step == 0 and not self._first_step_is_open and records(self._action):
+        if self._whole_run and self._step == 0 and not self._first_step_is_open:
             self._first_step_is_open = True
             self._open_step()
 
-    def _leave_whole_run(self):
-        """The first step has ended, so this is training. Gives the action that its window is in."""
-        self._begin_work()
-        if not self._whole_run:
-            return ProfilerAction.NONE
+    def _leave_whole_run(self, action):
+        """The schedule begins, with a first step of this action. Gives the action that the window is in."""
         self._whole_run = False
-        if records(self._action):
-            return self._action
+        if records(action):
+            return action
+        self._samples.take_samples_per_step()
         self._recorder.discard()
         return ProfilerAction.NONE
 
@@ -268,7 +362,8 @@ class AutomaticRecording:
             self._recorder.discard()
             return
         self._ready()
-        self.notes.add("whole_run", "no optimizer step was seen: the trace holds the whole run")
+        steps = f"of inference only {self._step} batches were" if self._infers else "no optimizer step was"
+        self.notes.add("whole_run", f"{steps} seen: the trace holds the whole run")
 
     # The end of a process that trains.
 
@@ -277,17 +372,19 @@ class AutomaticRecording:
         self._stop()
         self._ready()
         asked = self._cycles["active"]
-        self.notes.tell(
-            "cut", f"the command ended within the window: fewer than {asked} steps are recorded"
-        )
+        if self._step < self._first_recorded_step() + asked:
+            self.notes.tell(
+                "cut", f"the command ended within the window: fewer than {asked} steps are recorded"
+            )
 
     def _finish_between_windows(self):
         if self._action is ProfilerAction.WARMUP:
             self._recorder.discard()
-        if self._traces == 0 and self._step > 0:
+        if not self._written and self._step > 0:
+            what = "batches of inference" if self._infers else "optimizer steps"
             self.notes.tell(
                 "nothing",
-                f"nothing was recorded: the command made {self._step} optimizer steps, the schedule "
+                f"nothing was recorded: the command made {self._step} {what}, the schedule "
                 f"records from the {self._first_recorded_step() + 1}th on. Give a shorter --schedule",
             )
 
@@ -295,15 +392,15 @@ class AutomaticRecording:
         return self._cycles["skip_first"] + self._cycles["wait"] + self._cycles["warmup"]
 
     def _open_step(self):
+        self._step_began = time.monotonic()
         self._recorder.begin_step(self._step, has_own_slice=self._script_marks_steps)
         self._tell_samples_to_a_capture()
 
     def _tell_samples_to_a_capture(self):
         """`redline trigger` may record right now, which nobody tells us."""
-        samples = self._samples.typical()
-        if samples and not records(self._action):
+        if not records(self._action):
             with contextlib.suppress(RecorderError):
-                self._recorder.add_metadata("redline", {"samples_per_step": samples * world_size()})
+                self._describe_steps(self._samples.typical())
 
     def _close_step(self):
         self._recorder.end_step()

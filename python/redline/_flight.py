@@ -35,6 +35,11 @@ class FlightRecording(AutomaticRecording):
         self._step += 1
         self._open_step()
 
+    def _forget_inference(self):
+        """The ring goes on with what it has."""
+        self._infers = False
+
     def _begin_whole_run(self):
-        super()._begin_whole_run()
-        self._listen()
+        if not self._whole_run:
+            super()._begin_whole_run()
+            self._listen()

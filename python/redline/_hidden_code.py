@@ -11,5 +11,6 @@ def hide_from_compiler(function):
     with contextlib.suppress(AttributeError):  # of another torch: then it compiles them, which is only slower
         dynamo = torch._C._dynamo.eval_frame
         skip = dynamo._FrameAction.SKIP
+        function.__code__ = function.__code__.replace()  # its own: what one function makes shares it
         dynamo.set_code_exec_strategy(function.__code__, dynamo._FrameExecStrategy(skip, skip))
     return function

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import sys
+import weakref
 
 import torch
 from torch import nn
@@ -19,6 +20,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from redline._accumulation_knob import AccumulationKnob
 from redline._amp_knob import TYPES, AmpKnob
+from redline._checkpointing_knob import CheckpointingKnob
 from redline._compilation_time import CompilationTime
 from redline._ddp_knobs import KNOBS as DDP_KNOBS
 from redline._ddp_knobs import DdpKnobs
@@ -31,6 +33,7 @@ from redline._memory_errors import MemoryErrors
 from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
+from redline._training_signs import holds_parameter
 from redline._trial_report import TrialReporter
 
 Setting = collections.namedtuple("Setting", "takes apply read")
@@ -58,7 +61,13 @@ def _compile_mode(name, value):
     return value if value in COMPILE_MODES else on_or_off(name, value)
 
 
-MODEL_KNOBS = {"amp": one_of(TYPES), "channels_last": on_or_off, "compile": _compile_mode, "accumulation": at_least(1)}
+MODEL_KNOBS = {
+    "amp": one_of(TYPES),
+    "channels_last": on_or_off,
+    "compile": _compile_mode,
+    "checkpointing": on_or_off,
+    "accumulation": at_least(1),
+}
 # All that this hook sets. autotune's own table is tuner/space/hook_knobs.cc; test_knob_tables.py compares them.
 KNOBS = {
     **LOADER_KNOBS,
@@ -90,6 +99,7 @@ class Knobs:
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
         batches = values.get("accumulation")
         self.accumulation = AccumulationKnob(batches, self.refuse) if batches else None
+        self.checkpointing = CheckpointingKnob(values.get("checkpointing"))
         self.channels_last = values.get("channels_last")
         self.unknown = sorted(set(values) - set(KNOBS))
         self.compile = values.get("compile", False)
@@ -130,10 +140,7 @@ class Knobs:
             self.amp.install()
         if self.channels_last is not None:
             self._lay_out_before_ddp()
-        model_knobs = (
-            self.amp, self.accumulation, self.channels_last, self.compile or None, self.reporter
-        )
-        if any(knob is not None for knob in model_knobs):
+        if self.reporter is not None or not self.values.keys().isdisjoint(MODEL_KNOBS):
             watch_models(self._enter_model, self._leave_model)
         register_optimizer_step_post_hook(self._after_step)
         self._notice_optimizers()
@@ -190,7 +197,7 @@ class Knobs:
             self.loader.begin_training()
             result = grad(outputs, inputs, *args, **kwargs)
             # Beside backward passes it is a part of them, such as a penalty.
-            if not torch.compiler.is_compiling() and _holds_parameter(inputs):
+            if not torch.compiler.is_compiling() and holds_parameter(inputs):
                 self.reporter.gradients_taken()
             return result
 
@@ -203,6 +210,9 @@ class Knobs:
             self._note_use(module)
         if self.steps == 0:
             self._apply_settings()  # over what the script set meanwhile
+        if trains:
+            self.loader.model = weakref.ref(module)
+            self.checkpointing.enter_model(module)
         if self.channels_last is not None:
             self._lay_out(module)
             args = tuple(self._laid_out_input(value) for value in args)
@@ -211,7 +221,7 @@ class Knobs:
             _compile_whole(module, self.compile)
         if self.amp is not None:
             self.amp.enter_model(module)
-        if self.accumulation is not None and module.training and torch.is_grad_enabled():
+        if self.accumulation is not None and trains:
             self.accumulation.enter_model(module)
         if self.reporter is not None:
             self.reporter.forward(torch.is_grad_enabled())
@@ -302,10 +312,13 @@ class Knobs:
         if missing := self.ddp.missing():
             self.refuse(missing, "no DistributedDataParallel was made")
         if not self.used_model:
-            self.refuse(["amp", "channels_last", "compile"],
+            self.refuse(["amp", "channels_last", "compile", "checkpointing"],
                         "no call of a model was seen (within a compiled function it is hidden: compile the model instead)")
-        elif not self.has_convolution:
-            self.refuse(["channels_last"], "the model has no convolution over images")
+        else:
+            if not self.has_convolution:
+                self.refuse(["channels_last"], "the model has no convolution over images")
+            if self.checkpointing.is_on is None:
+                self.refuse(["checkpointing"], "the model offers no activation checkpointing")
         if self.reporter is not None and not self.reporter.optimizer_stepped:
             self.refuse(["accumulation"], "no optimizer steps")
         if "batch_size" in self.loader.values and "transformers.trainer" in sys.modules:
@@ -318,16 +331,12 @@ class Knobs:
 
     def _effective(self):
         values = {**self.ddp.effective, **self.seen}  # the loader's are told already
+        values["checkpointing"] = self.checkpointing.is_on
         values["accumulation"] = self.reporter.batches_a_step() or None
         for name, setting in SETTINGS.items():
             with contextlib.suppress(RuntimeError, AttributeError):  # tf32 where the script sets fp32_precision
                 values[name] = setting.read()
         return values
-
-
-def _holds_parameter(tensors):
-    tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
-    return any(isinstance(tensor, nn.Parameter) for tensor in tensors)
 
 
 def _compile_whole(module, mode):

@@ -168,13 +168,19 @@ class Recorder:
 @functools.cache
 def recorder():
     """The recorder of this process, with the LibTorch adapter loaded; raises RecorderError."""
+    core, _ = libraries()
+    return Recorder(core)
+
+
+@functools.cache
+def libraries():
+    """libredline.so and its LibTorch adapter; raises RecorderError."""
     import torch  # The adapter needs the process's own libtorch to be there.
 
     adapter = _path_of("libredline_torch.so", "REDLINE_TORCH_LIBRARY")
     _refuse_another_torch(adapter, torch.__version__)
     core = _load(_path_of("libredline.so", "REDLINE_LIBRARY"))
-    _load(adapter)
-    return Recorder(core)
+    return core, _load(adapter)
 
 
 def _path_of(name, variable):

@@ -3,8 +3,8 @@
 Only training loaders are touched. Those that shuffle (shuffle=True, a random sampler, a DistributedSampler that
 shuffles), also inside a BatchSampler, and those over an IterableDataset are known when they are made. A loader that
 reads in order may be either: where no loader of the script shuffles, those that are read with gradients enabled before
-the first step are taken for training, later also those that the same line makes anew. In a job that trains nothing, any
-loader that is read is what the knobs are for.
+the first step are taken for training, later also those that the same line makes anew, unless the model is in evaluation
+then. In a job that trains nothing, any loader that is read is what the knobs are for.
 """
 
 import collections
@@ -94,6 +94,7 @@ class LoaderKnobs:
         self.has_stepped = False
         self.trains = False  # an optimizer was made, or a backward pass: else the job is inference
         self.places = set()  # where loaders that trained were made
+        self.model = lambda: None  # the one that trains
         self.last_read = None  # the loader of the latest batch that may be for training
         self.effective = {}
 
@@ -152,7 +153,12 @@ class LoaderKnobs:
         if self.trains and not torch.is_grad_enabled():
             return False
         place, *_ = loader._redline_made
-        return not self.has_stepped or place in self.places
+        return not self.has_stepped or (place in self.places and not self._model_evaluates())
+
+    def _model_evaluates(self):
+        """Trainers make all loaders at one line, and may fetch with gradients on when they evaluate."""
+        model = self.model()
+        return model is not None and not getattr(model, "module", model).training  # the one that a wrapper holds
 
     def _take_for_training(self, loader):
         loader._redline_training = True
@@ -254,7 +260,7 @@ class LoaderKnobs:
                 if samples is None:
                     self.reporter.cannot_count(f"the DataLoader does not batch, and of {shapes_text(batch)} "
                                                "any dimension may be the batch")
-                self.reporter.add_batch(samples or 0, waited_ns)
+                self.reporter.add_batch(samples or 0, waited_ns, iterator._redline_counter)
             else:
                 self.reporter.evaluation.other_batch()
             return batch

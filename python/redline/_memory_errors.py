@@ -1,9 +1,11 @@
 """Sees a rank run out of memory where the exception is raised: scripts may catch it, print a line and end well.
 
-From Python 3.12 on each raise is seen (sys.monitoring). Before that an exception is seen that passes through a module's
-call, a backward pass, an optimizer's step or a DataLoader, which is where training allocates.
+What torch itself raises is seen by its adapter, whatever the Python. Other exceptions, and all where the adapter cannot be
+loaded, are seen where they pass through a module's call, a backward pass, an optimizer's step or a DataLoader.
 """
 
+import contextlib
+import ctypes
 import functools
 import re
 import sys
@@ -12,10 +14,13 @@ import torch
 from torch.optim.optimizer import Optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from redline._library import RecorderError, libraries
+
 # As in outcome.cc, which reads them on stderr.
 _DEVICE = re.compile(r"(CUDA|HIP|XPU|MPS)( error:)? (backend )?out of memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED")
 _HOST = re.compile(r"DefaultCPUAllocator: (can't allocate|not enough) memory|could not create a primitive$")
-_TOOL = 4  # of sys.monitoring's ids one that no debugger, profiler or coverage tool has by convention
+_COMPILERS = ("torch._inductor", "torch._dynamo", "triton")
+_SEEN = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_char_p)
 
 
 def outcome_of(error):
@@ -40,8 +45,11 @@ class MemoryErrors:
         self._is_over = False
 
     def install(self):
-        if not self._watch_every_raise():
-            self._watch_what_allocates()
+        with contextlib.suppress(RecorderError, AttributeError):
+            self._on_error = _SEEN(self._raised_by_torch)  # kept: the library has only its address
+            _, adapter = libraries()
+            adapter.redline_torch_watch_errors(self._on_error)
+        self._watch_what_allocates()
 
     def see(self, error):
         kind = None if self._is_over else outcome_of(error)
@@ -49,14 +57,9 @@ class MemoryErrors:
             self._is_over = True
             self._failed(kind, error)
 
-    def _watch_every_raise(self):
-        monitoring = getattr(sys, "monitoring", None)
-        if monitoring is None or monitoring.get_tool(_TOOL) is not None:
-            return False
-        monitoring.use_tool_id(_TOOL, "redline")
-        monitoring.register_callback(_TOOL, monitoring.events.RAISE, lambda code, offset, error: self.see(error))
-        monitoring.set_events(_TOOL, monitoring.events.RAISE)
-        return True
+    def _raised_by_torch(self, error_type, text):
+        if not self._is_over and issubclass(error_type, RuntimeError) and not _a_compiler_tries():
+            self.see(error_type(text.decode(errors="replace")))
 
     def _watch_what_allocates(self):
         torch.autograd.backward = self._seen_through(torch.autograd.backward)
@@ -75,3 +78,11 @@ class MemoryErrors:
                 raise
 
         return watched
+
+
+def _a_compiler_tries():
+    """Of several kernels it takes the best, and leaves out those that do not fit. What it does not catch is seen later."""
+    frame = sys._getframe()
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(_COMPILERS):
+        frame = frame.f_back
+    return frame is not None

@@ -1,4 +1,4 @@
-"""Calls of models, seen by a hook on all modules; once it is removed, they cost the job nothing.
+"""Calls of models, seen by a hook on all modules; while it is away, they cost the job nothing.
 
 torch.compile warns where there is such a hook, and would compile it in. So the call of a compiled module
 and the first compilation of a function are seen by themselves, before torch looks for hooks.
@@ -12,25 +12,45 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 
 class ModelCalls:
-    """Calls `called()` before each call of a module, until stop()."""
+    """Calls `called(module)` before the next call of a module, once for each await_next(), until stop(). The module
+    is None where only a compilation is seen."""
 
     def __init__(self, called):
         self._called = called
+        self._awaits = False
         self._is_over = False
         self._watches_dynamo = False
-        self._hook = register_module_forward_pre_hook(self._before_forward)
-        self._restore = [_replace(torch, "compile", self._after_compile)]
+        self._hook = None
+        self._restore = [replace(torch, "compile", self._after_compile)]
+
+    def await_next(self):
+        if self._is_over:
+            return
+        self._awaits = True
+        if self._hook is None and not self._watches_dynamo:
+            self._hook = register_module_forward_pre_hook(self._before_forward)
 
     def stop(self):
         self._is_over = True
-        self._hook.remove()
+        self._stop_waiting()
         for restore in self._restore:
             restore()
+
+    def _stop_waiting(self):
+        self._awaits = False
+        if self._hook is not None:
+            self._hook.remove()
+            self._hook = None
+
+    def _met(self, module):
+        if self._awaits:
+            self._stop_waiting()
+            self._called(module)
 
     def _before_forward(self, module, inputs):
         # A compiler that traces this must see nothing; a value returned would replace the inputs.
         if not torch.compiler.is_compiling():
-            self._called()
+            self._met(module)
 
     def _after_compile(self, torch_compile, *arguments, **named):
         compiled = torch_compile(*arguments, **named)
@@ -38,20 +58,19 @@ class ModelCalls:
             self._watches_dynamo = True
             torch._dynamo.callback.on_compile_start(self._compilation_starts)
             module_class = torch._dynamo.eval_frame.OptimizedModule
-            self._restore.append(_replace(module_class, "__call__", self._call_compiled))
+            self._restore.append(replace(module_class, "__call__", self._call_compiled))
         return compiled
 
-    def _call_compiled(self, call, *arguments, **named):
-        self._called()
-        return call(*arguments, **named)
+    def _call_compiled(self, call, module, *arguments, **named):
+        self._met(module)
+        return call(module, *arguments, **named)
 
     def _compilation_starts(self, *_):
         # Stays in torch's list of callbacks: torch walks through it while it calls this one.
-        if not self._is_over:
-            self._called()
+        self._met(None)
 
 
-def _replace(owner, name, replacement):
+def replace(owner, name, replacement):
     """From now on owner.name(…) is replacement(original, …). Gives what undoes it, where nobody else
     has replaced it since."""
     original = getattr(owner, name)

@@ -34,10 +34,15 @@ class OptimizerKnobs:
 
         @functools.wraps(original)
         def init(optimizer, params, defaults):
-            if "foreach" not in defaults or "fused" not in defaults or defaults.get("differentiable"):
-                self.refuse(["optimizer"], f"{type(optimizer).__name__} has one implementation")
+            name = type(optimizer).__name__
+            if "foreach" not in defaults or defaults.get("differentiable"):
+                self.refuse(["optimizer"], f"{name} has one implementation")
+            elif self.implementation == "fused" and "fused" not in defaults:
+                self.refuse(["optimizer"], f"{name} has no fused implementation")
             elif self.implementation != "default":
-                defaults.update(foreach=self.implementation == "foreach", fused=self.implementation == "fused")
+                defaults["foreach"] = self.implementation == "foreach"
+                if "fused" in defaults:
+                    defaults["fused"] = self.implementation == "fused"
             original(optimizer, params, defaults)
             chosen = next((name for name in ("fused", "foreach") if defaults.get(name)), "default")
             self.effective.setdefault("optimizer", chosen)

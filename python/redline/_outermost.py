@@ -7,6 +7,7 @@ into files that torch.save writes, which then could not be read without Redline.
 
 import functools
 
+import torch
 from torch import nn
 
 _entered = []  # the outermost call that is running; a list, so that threads of it see it too
@@ -17,6 +18,11 @@ def inside_a_model():
     return bool(_entered)
 
 
+def _within_backward():
+    """There, checkpointing calls a part of a model again."""
+    return torch._C._current_graph_task_id() != -1
+
+
 def watch_models(enter, leave):
     """`enter(module, args, kwargs)` is called before a model's forward and returns the arguments to
     use, `leave(module)` after it, also when it raised."""
@@ -24,7 +30,7 @@ def watch_models(enter, leave):
 
     @functools.wraps(original)
     def call(module, *args, **kwargs):
-        if _entered or next(module.parameters(), None) is None:
+        if _entered or next(module.parameters(), None) is None or _within_backward():
             return original(module, *args, **kwargs)
         _entered.append(module)
         try:

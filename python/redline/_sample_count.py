@@ -3,29 +3,60 @@
 import collections
 import functools
 import statistics
+import weakref
 
-import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 _TYPICAL_OF = 16  # steps
 
 
+class _Pass:
+    """Over a loader: what it read in this step."""
+
+    def __init__(self, sampler):
+        self.sampler = sampler  # the loader's, in all its passes
+        self.samples = 0
+        self.is_new = True  # it began in this step
+
+
 class SampleCount:
-    """Samples fetched by this process, step by step of the recorded window."""
+    """Samples fetched by this process, step by step of the recorded window.
+
+    A pass over a loader that began and ended within one step was an evaluation, which may fetch with gradients on.
+    It was training where the same loader goes on, as an epoch shorter than a step does, or where nothing else was read.
+    """
 
     def __init__(self):
-        self._this_step = 0
+        self._passes = weakref.WeakKeyDictionary()  # by iterator
+        self._ended = []
         self._steps = []
         self._latest = collections.deque(maxlen=_TYPICAL_OF)
 
-    def add(self, samples):
-        self._this_step += samples
+    def add(self, iterator, samples):
+        if iterator not in self._passes:
+            self._passes[iterator] = _Pass(iterator._index_sampler)
+        self._passes[iterator].samples += samples
+
+    def pass_ended(self, iterator):
+        if iterator in self._passes:
+            self._ended.append(self._passes.pop(iterator))
 
     def end_step(self, recorded):
-        self._latest.append(self._this_step)
+        samples = self._samples_of_training()
+        self._latest.append(samples)
         if recorded:
-            self._steps.append(self._this_step)
-        self._this_step = 0
+            self._steps.append(samples)
+        self._ended = []
+        for one in self._passes.values():
+            one.samples, one.is_new = 0, False
+
+    def _samples_of_training(self):
+        going_on = list(self._passes.values())
+        training = going_on + [one for one in self._ended if not one.is_new]
+        if training:
+            samplers = {id(one.sampler) for one in training}
+            training += [one for one in self._ended if one.is_new and id(one.sampler) in samplers]
+        return sum(one.samples for one in training or self._ended)
 
     def take_samples_per_step(self):
         """Of the window that ends here, 0 where no DataLoader of known batch size served it. The
@@ -38,17 +69,20 @@ class SampleCount:
         return statistics.median_low(self._latest) if self._latest else 0
 
 
-def watch_data_loaders(count, asked=lambda: None):
-    """Adds the size of each batch to `count`, and calls `asked` before each. The iterator's class is the one place that every
-    DataLoader and subclass of it passes, whatever its arguments were."""
+def watch_data_loaders(asked, fetched, ended):
+    """Calls `asked()` before each batch, `fetched(iterator, samples)` after it, and `ended(iterator)` where none is left.
+    The iterator's class is the one place that every DataLoader and subclass of it passes, whatever its arguments were."""
     fetch = _BaseDataLoaderIter.__next__
 
     @functools.wraps(fetch)
     def watched(iterator):
         asked()
-        batch = fetch(iterator)
-        if torch.is_grad_enabled():  # evaluation trains on nothing
-            count.add(_batch_size(iterator))
+        try:
+            batch = fetch(iterator)
+        except StopIteration:
+            ended(iterator)
+            raise
+        fetched(iterator, _batch_size(iterator))
         return batch
 
     _BaseDataLoaderIter.__next__ = watched

@@ -20,8 +20,10 @@ import torch
 from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank
+from redline._training_code import may_train
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
+MOST_BATCHES = 200  # whose times fit into a line beside the rest
 SECONDS_BETWEEN_LINES = 0.005
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
@@ -136,7 +138,7 @@ class TrialReporter:
         self.tokens = 0  # of steps; None where they cannot be counted
         self.new_tokens = 0
         self.backwards = 0  # since the last step
-        self.last_batch = None  # its samples, until a forward with gradients or a step
+        self.undecided = None  # what a pass took since the last forward with gradients: [pass, batches, samples]
         self.only_evaluated = False  # a model ran on it, without gradients
         self.loader_batches = 0
         self.data_wait_ns = 0
@@ -167,19 +169,26 @@ class TrialReporter:
         self.trains = False  # an optimizer was made, or a backward pass
         self.has_inferred = False  # a model ran on the latest batch, and not for training
         self.is_inference = False
+        self.may_train = False
+        self.batch_began = None  # ns; of inference
+        self.batches_ns = []  # how long those since the last line took
 
     def ask_for_batch(self, now_ns):
         """The training loop goes on to its next batch, or begins an epoch."""
         if self.only_evaluated and self.trains:
-            self.new_batches -= 1
-            self.new_samples -= self.last_batch
-            self._keep_last_batch()
+            _, batches, samples = self.undecided
+            self.new_batches -= batches
+            self.new_samples -= samples
+            self._keep_batches()
             self.evaluation.last_batch_was_evaluated()
         self.evaluation.training_goes_on(now_ns)
 
-    def add_batch(self, samples, waited_ns):
+    def add_batch(self, samples, waited_ns, loader_pass=None):
         """A batch that the training loop took out of a DataLoader, for which it waited so long."""
-        self.last_batch = samples
+        if self.undecided is None or self.undecided[0] is not loader_pass:
+            self.undecided = [loader_pass, 0, 0]
+        self.undecided[1] += 1
+        self.undecided[2] += samples
         self.batch_sizes.add(samples)
         self.loader_batches += 1
         self.new_batches += 1
@@ -220,16 +229,16 @@ class TrialReporter:
             if not self.steps_sent:
                 self._show_activity(time.monotonic())
             self.evaluation.forward_with_gradients(time.monotonic_ns())
-            self._keep_last_batch()
+            self._keep_batches()
             return
         self.evaluation.forward_without_gradients()
-        self.only_evaluated = self.last_batch is not None
+        self.only_evaluated = self.undecided is not None
         if self.steps_sent and time.monotonic() - self.last_line >= SECONDS_BETWEEN_SIGNS_OF_LIFE:
             self.last_line = time.monotonic()
             self._send_totals(time.monotonic_ns(), self.steps_sent, self.samples_sent)
 
-    def _keep_last_batch(self):
-        self.last_batch = None
+    def _keep_batches(self):
+        self.undecided = None
         self.only_evaluated = False
 
     def backward_ended(self):
@@ -271,13 +280,20 @@ class TrialReporter:
 
     def next_batch_is_due(self):
         """The loop has done with its batch: where a job trains nothing, that is a step."""
-        if self.marker or self.trains or not self.has_inferred or self.new_batches == 0:
+        if self.marker or self.trains:
             return
-        self.has_inferred = False
-        if not self.is_inference:
-            self.is_inference = True
-            self.note("no optimizer was made: this is inference, and a batch is a step")
-        self._end_step()
+        now_ns = time.monotonic_ns()
+        if self.has_inferred and self.new_batches > 0:
+            self.has_inferred = False
+            if not self.is_inference:
+                self.is_inference = True
+                self.may_train = may_train()
+                self.note("no optimizer was made: this is inference, and a batch is a step")
+            if self.batch_began is not None and len(self.batches_ns) < MOST_BATCHES:
+                self.batches_ns.append(now_ns - self.batch_began)
+            self._end_step()
+        if self.new_batches == 0:
+            self.batch_began = now_ns
 
     def begin_training(self):
         """What a model ran on before was an evaluation, and what was read was only looked at."""
@@ -308,7 +324,7 @@ class TrialReporter:
         self.is_marked = True
 
     def _end_step(self, steps=1):
-        self._keep_last_batch()
+        self._keep_batches()
         now_ns = time.monotonic_ns()
         self.evaluation.step_ended(now_ns)
         if self.new_samples == 0:  # where batches are fetched ahead: the last of an epoch
@@ -336,6 +352,7 @@ class TrialReporter:
 
     def _flush(self):
         """The last steps of a script that ends by itself."""
+        self.batch_began = None  # whatever the script did since
         self.next_batch_is_due()
         if self.steps > self.steps_sent and os.getpid() == self.process:
             self._send_step()
@@ -355,7 +372,8 @@ class TrialReporter:
         if evaluation_ns:
             fields["evaluation"] = evaluation_ns
         if self.is_inference:
-            fields["inference"] = True
+            fields.update(inference=True, may_train=self.may_train, batches=self.batches_ns)
+            self.batches_ns = []
         if self.epoch:
             fields["epoch"] = self.epoch
         if self.tokens:
@@ -403,7 +421,7 @@ class TrialReporter:
 
     def note_loss(self, loss):
         """Keeps what backward() was called on, for the next check."""
-        self._keep_last_batch()
+        self._keep_batches()
         self.backwards_made = True
         self.backwards += 1
         if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():

@@ -1,6 +1,7 @@
-"""The folder that is carried to a machine with a GPU: what was built here, and what is built there."""
+"""The folder that is carried to a machine with a GPU. All of it was built here."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ OF_THE_SYSTEM = ("linux-vdso", "ld-linux", "libc.", "libm.", "libdl.", "libpthre
                  "libutil.", "libstdc++.", "libgcc_s.")
 OF_TORCH = ("libtorch", "libc10", "libcu", "libgomp")
 VIEWER = ("redline-viewer*",)
+PROGRAMS = ("gpu_work", "save_raw_buffers")
 
 
 class Unusable(Exception):
@@ -33,23 +35,23 @@ def make(folder, build):
     for pattern in VIEWER:
         for path in (package / "bin").glob(pattern):
             path.unlink()
+    for program in PROGRAMS:
+        shutil.copy2(build / "bin" / program, package / "bin")
     libraries = sorted(add_libraries(package))
-    _copy_scripts(folder, package)
+    _copy_scripts(folder)
     size = size_of(folder)
     print(f"{folder}: {size / 2**20:.1f} MiB, with {', '.join(libraries)}")
+    print(f"it needs {', '.join(f'{name} {version}' for name, version in sorted(needed_versions(folder).items()))}")
     print(f"next, on a machine with a GPU: {folder.name}/gpu-check --run {folder.name} --out results")
     if size > MOST_BYTES:
         raise Unusable(f"{folder} is larger than {MOST_BYTES >> 20} MiB")
     return 0
 
 
-def _copy_scripts(folder, package):
+def _copy_scripts(folder):
     shutil.copy2(SCRIPTS / "gpu-check", folder)
     shutil.copytree(SCRIPTS / "gpu_check", folder / "gpu_check",
                     ignore=shutil.ignore_patterns("__pycache__"))
-    headers = package / "include/redline/profiler/cupti"
-    headers.mkdir(parents=True)
-    shutil.copy2(SCRIPTS.parent / "profiler/cupti/cupti_abi.h", headers)
 
 
 def add_libraries(package):
@@ -79,6 +81,23 @@ def needed_libraries(binary):
             raise Unusable(f"{binary} needs {name}, which is not found here")
         found[name] = path
     return found
+
+
+def needed_versions(folder):
+    """{"GLIBC": "2.34", …}: the newest symbols of the system's libraries that its ELF files want."""
+    newest = {}
+    for path in folder.rglob("*"):
+        if not path.is_file() or path.is_symlink() or path.read_bytes()[:4] != b"\x7fELF":
+            continue
+        text = subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True).stdout
+        references = text.partition("Version References:")[2]
+        for name, version in re.findall(r"\b(GLIBC|GLIBCXX|CXXABI)_([0-9.]+)$", references, re.MULTILINE):
+            newest[name] = max(newest.get(name, "0"), version, key=_numbers)
+    return newest
+
+
+def _numbers(version):
+    return [int(part) for part in version.split(".")]
 
 
 def size_of(folder):

@@ -1,10 +1,8 @@
-"""What this machine has: a GPU, nvcc, CUPTI. Nothing here needs torch."""
+"""What this machine has: a GPU, CUPTI, torch. Nothing here needs torch."""
 
 import ctypes
 import glob
 import os
-import pathlib
-import shutil
 import subprocess
 import time
 
@@ -39,19 +37,16 @@ def gpu_facts():
     return facts
 
 
-def nvcc():
-    """The compiler's path, or None."""
-    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    return shutil.which("nvcc") or shutil.which("nvcc", path=f"{home}/bin")
+def has_torch(python):
+    done = subprocess.run([python, "-c", "import importlib.util as u; raise SystemExit(not u.find_spec('torch'))"])
+    return done.returncode == 0
 
 
 def cupti_folders(python):
     """Folders with a libcupti.so: torch's own first, so that all use the same."""
     places = [f"{folder}/nvidia/*/lib" for folder in _site_packages(python)]
-    compiler = nvcc()
-    if compiler:
-        home = pathlib.Path(compiler).resolve().parents[1]
-        places += [f"{home}/extras/CUPTI/lib64", f"{home}/lib64", f"{home}/targets/*/lib"]
+    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    places += [f"{home}/extras/CUPTI/lib64", f"{home}/lib64", f"{home}/targets/*/lib"]
     found = [path for place in places for path in sorted(glob.glob(f"{place}/libcupti.so*"))]
     return list(dict.fromkeys(os.path.dirname(path) for path in found))
 

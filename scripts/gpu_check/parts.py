@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from gpu_check import machine, trace_facts, tuning
-from gpu_check.workplace import PROGRAMS, Failed, TooLong, Workplace
+from gpu_check.workplace import NO_GPU, Failed, NoGpu, TooLong, Workplace
 
 MOST_OUTSIDE_NS = 20_000  # of host stamps: CUPTI fits the GPU's clock to the host's
 MOST_AFTER_THE_END = 1.05  # of a step's time before
@@ -18,20 +18,59 @@ MOST_AFTER_THE_END = 1.05  # of a step's time before
 
 def counts(place):
     """1, 1e3 and 1e6 launches, 8 streams, a graph of 10 nodes three times, copies of known bytes."""
-    cases = {
+    return _counted(place, {
         "launches_1": ("launches", 1), "launches_1e3": ("launches", 1000),
         "launches_1e6": ("launches", 1_000_000), "streams": ("streams", 125), "graph": ("graph", 3),
         "copies": ("copies", 4_194_304 + 123),
-    }
+    })
+
+
+def graphs(place):
+    """Graphs captured before the window, in it and between two, and five windows 15 s apart."""
+    return _counted(place, {"captured": ("captured", 100), "in_the_window": ("graph", 100),
+                            "between_windows": ("again", 100), "fifth_window": ("windows", 5)})
+
+
+def pool(place):
+    """Two million kernels of graphs with eight device buffers in CUPTI: whole, or what was lost."""
+    return _counted(place, {"graphs_2e6": ("pool", 200_000)})
+
+
+def waits(place):
+    """One event recorded and awaited 100 times: each wait names the record before it."""
+    result = _counted(place, {"waits": ("waits", 100)}, keep=True)
+    path = place.scratch / "waits.json.gz"
+    awaited = trace_facts.awaited_records(trace_facts.load(path))
+    result["records"] = len(awaited)
+    if sorted(set(awaited)) != sorted(awaited) or len(awaited) != 100:
+        result["wrong"].append(f"{len(set(awaited))} different records in {len(awaited)} waits, not 100 in 100")
+    return result
+
+
+def capture(place):
+    """A thread captures graphs while another ends windows: no capture may break."""
+    done = place.run_program("gpu_work", "capture", 200, place.scratch / "none.json.gz")
+    return {**done, "wrong": [f"{done['broken']} captures broke"] if done["broken"] else []}
+
+
+def _counted(place, cases, keep=False):
+    """What the program did beside what its trace has, by case; a case that fails leaves the others."""
     result = {"wrong": []}
     for name, (kind, amount) in cases.items():
         path = place.scratch / f"{name}.json.gz"
-        done = place.run_program("gpu_work", kind, amount, path)
-        found = trace_facts.gpu_counts(path)
+        try:
+            done = place.run_program("gpu_work", kind, amount, path)
+            found = trace_facts.gpu_counts(path)
+        except NoGpu:
+            raise
+        except (Failed, OSError, ValueError, KeyError) as failure:
+            result["wrong"].append(f"{name}: {type(failure).__name__}: {failure}")
+            continue
         wrong = trace_facts.wrong_counts(done, found)
         result[name] = {"done": done, "found": found}
         result["wrong"] += [f"{name}: {line}" for line in wrong]
-        path.unlink()
+        if not keep:
+            path.unlink()
     return result
 
 
@@ -98,16 +137,54 @@ def overhead(place):
         begin = time.monotonic()
         words = ("--model", model, "--dtype", dtype, "--mode", mode)
         try:
-            rows += [json.loads(place.run_python("measure.py", *words, "--profiler", name).splitlines()[-1])
-                     for name in ("redline", "torch")]
+            rows += [place.run_python("measure.py", *words, "--profiler", name) for name in ("redline", "torch")]
         except TooLong:
             not_run.append(f"{model} {dtype} {mode}")
         except Failed as failure:
             wrong.append(f"{' '.join(words[1::2])}: {failure}")
         longest = max(longest, time.monotonic() - begin)
     wrong += [f"{row['model']} {row['dtype']} {row['mode']}: steps take {row['slow_down_after']:.2f} times "
-              "as long after the end" for row in rows
+              "as long after the end as before the first window" for row in rows
               if row["profiler"] == "redline" and row["slow_down_after"] > MOST_AFTER_THE_END]
+    return {"rows": rows, "not_run": not_run, "wrong": wrong}
+
+
+def after(place):
+    """A GPT loop before the first window, in and after each of five: whether training stays slower."""
+    row = place.run_python("measure.py", "--model", "gpt", "--rounds", "5", "--steps", "40")
+    slower = row["slow_down_after"]
+    return {**row, "wrong": [f"{slower:.2f} times as long after five windows"] if slower > MOST_AFTER_THE_END else []}
+
+
+def coexist(place):
+    """torch.profiler before, inside and after a window: which profile has the kernels."""
+    found = {order: place.run_python("coexist.py", order, place.scratch)
+             for order in ("before", "inside", "after")}
+    # Inside, ours lacks what torch.profiler has taken.
+    wrong = [f"{order}: {name} has no kernel" for order, kernels in found.items() for name in ("torch", "redline")
+             if not kernels[name] and (order, name) != ("inside", "redline")]
+    return {**found, "wrong": wrong}
+
+
+def fork(place):
+    """A recorded parent that never uses CUDA forks a child that does."""
+    done = place.run_python("fork.py")
+    return {**done, "wrong": [] if done["child_status"] == 0 else [f"the child fails: {done['child_says']}"]}
+
+
+def claims(place):
+    """pin_memory, AMP, channels_last, cuDNN's search, compile and a fused optimizer, on against off."""
+    rows, not_run, wrong = [], [], []
+    for name in ("pin_memory", "amp", "channels_last", "cudnn_benchmark", "fused_optimizer", "compile"):
+        if place.seconds_left() < 10:
+            not_run.append(name)
+            continue
+        try:
+            rows += place.run_python("claims.py", name)
+        except TooLong:
+            not_run.append(name)
+        except Failed as failure:
+            wrong.append(f"{name}: {failure}")
     return {"rows": rows, "not_run": not_run, "wrong": wrong}
 
 
@@ -136,7 +213,8 @@ def grid(place):
 @dataclasses.dataclass
 class Part:
     run: Callable
-    seconds: int  # when all run
+    seconds: int  # the most
+    needs_torch: bool = True
 
     @property
     def about(self):
@@ -144,43 +222,73 @@ class Part:
 
 
 SECONDS_ALONE = 170
-PARTS = {}
-for _run, _seconds in ((counts, 75), (clock, 15), (nesting, 40), (golden, 20), (raw, 15), (overhead, 120),
-                       (tune, 90), (grid, 75)):
-    PARTS[_run.__name__] = Part(_run, _seconds)
+# In the order of their worth: what a GPU that is lent for ten minutes should show first.
+PARTS = {
+    "counts": Part(counts, 75, False),
+    "clock": Part(clock, 15, False),
+    "raw": Part(raw, 15, False),
+    "graphs": Part(graphs, 90, False),
+    "pool": Part(pool, 60, False),
+    "after": Part(after, 60),
+    "capture": Part(capture, 45, False),
+    "coexist": Part(coexist, 60),
+    "fork": Part(fork, 20),
+    "waits": Part(waits, 15, False),
+    "nesting": Part(nesting, 40),
+    "golden": Part(golden, 20),
+    "overhead": Part(overhead, 120),
+    "claims": Part(claims, 150),
+    "tune": Part(tune, 90),
+    "grid": Part(grid, 75),
+}
 
 
-def run(bundle, out, python, names):
-    """Exit status; OUT/gpu-check.json grows with each part."""
+def run(bundle, out, python, names, seconds):
+    """Exit status; OUT/gpu-check.json grows with each part. Without names: those that have not run."""
     out.mkdir(parents=True, exist_ok=True)
     results = out / "gpu-check.json"
     report = {"schema": "redline.gpu_check/1", "gpu": machine.gpu_facts(), "parts": {}}
     if results.exists():
         report["parts"] = json.loads(results.read_text()).get("parts", {})
+    no_gpu = machine.why_no_gpu()
+    no_torch = "" if machine.has_torch(python) else f"no torch in {python}: name another Python by --python"
+    names = names or [name for name in PARTS if "no_gpu" in report["parts"].get(name, {"no_gpu": ""})]
+    left = []
+    deadline = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="gpu-check.") as scratch:
         place = Workplace(bundle, scratch, out, python)
-        report["build_s"] = {program: place.build(program) for program in PROGRAMS}
         for name in names:
+            part = PARTS[name]
+            if time.monotonic() + part.seconds > deadline:
+                left.append(name)
+                continue
             place.earlier = report["parts"].get(name, {})
-            place.set_seconds(PARTS[name].seconds if len(names) > 1 else SECONDS_ALONE)
-            report["parts"][name] = result = run_part(PARTS[name], place)
+            place.set_seconds(part.seconds if len(names) > 1 else SECONDS_ALONE)
+            report["parts"][name] = result = run_part(part, place, no_gpu, no_torch)
             results.write_text(json.dumps(report, indent=1))
             print(f"{name:10}{result['seconds']:6.1f} s  {'; '.join(result['wrong']) or 'ok'}", flush=True)
-    print(f"results: {results}")
-    return 1 if any(report["parts"][name]["wrong"] for name in names) else 0
+    print(f"results: {results}" + (f"; run it again for {', '.join(left)}" if left else ""))
+    if no_gpu:
+        return NO_GPU
+    return 1 if any(report["parts"][name]["wrong"] for name in names if name not in left) else 0
 
 
-def run_part(part, place):
+def run_part(part, place, no_gpu="", no_torch=""):
+    """Programs say themselves that there is no GPU, at their first call of CUDA: so all else is right."""
     begin = time.monotonic()
     try:
+        if part.needs_torch and (no_gpu or no_torch):
+            raise NoGpu(f"no GPU: {no_gpu}") if no_gpu else Failed(no_torch)
         result = part.run(place)
+    except NoGpu as failure:
+        result = {"wrong": [str(failure)], "no_gpu": True}
     except (Failed, OSError, ValueError, KeyError) as failure:
         result = {"wrong": [f"{type(failure).__name__}: {failure}"]}
     return {**result, "seconds": round(time.monotonic() - begin, 1)}
 
 
 def dry_run(bundle, python):
-    """Builds all, and runs what can be run without a GPU; exit status."""
+    """Runs what can be run without a GPU; exit status."""
     with tempfile.TemporaryDirectory(prefix="gpu-check.") as scratch:
         place = Workplace(bundle, scratch, pathlib.Path(scratch), python)
         try:
@@ -193,15 +301,13 @@ def dry_run(bundle, python):
 
 
 def _dry_run_programs(place):
-    arguments = {"gpu_work": ("launches", 1, place.scratch / "trace.json.gz"),
-                 "save_raw_buffers": (place.scratch / "raw.cupti",)}
-    for program in PROGRAMS:
-        seconds = place.build(program)
-        done = place.start([place.scratch / program, *arguments[program]], with_cupti=True)
-        said = (done.stderr or done.stdout).strip()
-        if done.returncode not in (0, 3):
-            raise Failed(f"{program}: status {done.returncode}: {said}")
-        print(f"{program}: built in {seconds:.1f} s; up to CUDA's first call: {said}", flush=True)
+    for program, arguments in (("gpu_work", ("launches", 1, place.scratch / "trace.json.gz")),
+                               ("save_raw_buffers", (place.scratch / "raw.cupti",))):
+        try:
+            said = place.run_program(program, *arguments)
+        except NoGpu as failure:
+            said = failure
+        print(f"{program}: up to CUDA's first call: {said}", flush=True)
 
 
 def _dry_run_training(place):
@@ -212,8 +318,11 @@ def _dry_run_training(place):
     if operators == 0:
         raise Failed("record_steps.py recorded no operator")
     print(f"training: {operators} operators recorded on the CPU", flush=True)
-    text = place.run_python("measure.py", "--model", "gpt", "--steps", "3", "--rounds", "1", *small)
-    print(f"overhead: a loop of {json.loads(text.splitlines()[-1])['steps']} steps was measured", flush=True)
+    row = place.run_python("measure.py", "--model", "gpt", "--steps", "3", "--rounds", "1", *small)
+    print(f"overhead: a loop of {row['steps']} steps was measured", flush=True)
+    for claim in ("pin_memory", "fused_optimizer"):
+        row = place.run_python("claims.py", claim, *small)[0]
+        print(f"claims: {claim} {row['faster']:.2f} x on the CPU", flush=True)
     place.run([*tuning.command(place, "staged", place.scratch / "study.db", 60, "--dry-run")])
     print(f"tune: the plan of a space of {tuning.grid_size()} configurations was made", flush=True)
     shutil.rmtree(place.scratch / "inductor", ignore_errors=True)

@@ -91,7 +91,7 @@ def wrong_counts(done, found):
             wrong.append(f"{what}: {got}, not {expected}")
 
     expect("lost", "", lost_records(found["lost"]))
-    expect("work without its call", 0, found["work_without_call"])
+    expect("work without its call", done.get("without_call", 0), found["work_without_call"])
     if "kernels" in done:
         expect("kernels", done["kernels"], found["kernels"])
     if "graph_launches" in done:
@@ -132,6 +132,13 @@ def nesting(trace):
         if not is_nested and len(wrong) < 5:
             wrong.append(f"{kernel['name'][:60]} is not within {operator['name']}")
     return found, wrong
+
+
+def awaited_records(trace):
+    """Of each wait of a stream for an event: the call that recorded it."""
+    key = "wait_on_cuda_event_record_corr_id"
+    return [event["args"][key] for event in slices(trace, "cuda_sync")
+            if event["name"] == "Stream Wait Event" and key in event["args"]]
 
 
 def clock_errors(done, trace):

@@ -8,11 +8,15 @@ import time
 
 from gpu_check import machine
 
-PROGRAMS = ("gpu_work", "save_raw_buffers")
+NO_GPU = 3  # exit status of programs and checks on a machine without one
 
 
 class Failed(Exception):
     """A part cannot go on; the message is for the results."""
+
+
+class NoGpu(Failed):
+    """The program says so at its first call of CUDA."""
 
 
 class TooLong(Failed):
@@ -35,21 +39,6 @@ class Workplace:
 
     def seconds_left(self):
         return self._deadline - time.monotonic()
-
-    def build(self, program):
-        """Seconds that nvcc took."""
-        compiler = machine.nvcc()
-        if compiler is None:
-            raise Failed("nvcc is not found: set CUDA_HOME")
-        begin = time.monotonic()
-        library = self.package / "lib"
-        self.run([
-            compiler, "-std=c++20", "-O2", "-o", self.scratch / program,
-            self.sources / "programs" / f"{program}.cu", f"-I{self.package}/include/redline",
-            f"-L{library}", "-lredline", "-Xlinker", f"-rpath={library}",
-            "-Xlinker", "--allow-shlib-undefined",
-        ])
-        return time.monotonic() - begin
 
     def environment(self, with_cupti):
         redline = self.package / "share/redline/python"
@@ -80,7 +69,10 @@ class Workplace:
 
     def run(self, command, with_cupti=False, **more):
         """Standard output of a command that must end well."""
-        done = self.start(command, with_cupti, **more)
+        return self.output_of(self.start(command, with_cupti, **more), command)
+
+    @staticmethod
+    def output_of(done, command):
         if done.returncode != 0:
             last = (done.stderr or done.stdout).strip().splitlines()[-6:]
             raise Failed(f"{_short(command)}: status {done.returncode}: {' | '.join(last)}")
@@ -88,11 +80,15 @@ class Workplace:
 
     def run_program(self, program, *arguments):
         """What a test program says it did."""
-        text = self.run([self.scratch / program, *arguments], with_cupti=True)
-        return json.loads(text.splitlines()[-1])
+        done = self.start([self.package / "bin" / program, *arguments], with_cupti=True)
+        if done.returncode == NO_GPU:
+            raise NoGpu(done.stderr.strip())
+        return json.loads(self.output_of(done, [program, *arguments]).splitlines()[-1])
 
     def run_python(self, script, *arguments):
-        return self.run([self.python, self.sources / "training" / script, *arguments])
+        """The last line that a training script prints, as JSON; None where it prints nothing."""
+        text = self.run([self.python, self.sources / "training" / script, *arguments])
+        return json.loads(text.splitlines()[-1]) if text.strip() else None
 
 
 def _short(command):

@@ -20,17 +20,25 @@ def autotune_examples(program):
 
 
 @pytest.fixture(scope="module")
-def understood_by_hook(python, repo_root, autotune_examples):
-    """What the hook makes of each example's values, by name; and all names that it knows."""
-    values = {name: re.split(r",|\.\.", example) for name, example in autotune_examples.items()}
+def advised(repo_root):
+    """The knobs that findings end in, with their values: (name, "default,foreach")."""
+    sources = [path for path in (repo_root / "trace" / "advice").glob("*.cc") if not path.name.endswith("_test.cc")]
+    found = [re.findall(r'"(\w+)=([^" ]*(?:,|\.\.)[^" ]*)"', source.read_text()) for source in sources]
+    return [(name, values.replace("{}", "8")) for each in found for name, values in each]
+
+
+@pytest.fixture(scope="module")
+def understood_by_hook(python, repo_root, autotune_examples, advised):
+    """What the hook makes of each of these values, [[name, [value, …]], …], and all names that it knows."""
+    values = [(name, re.split(r",|\.\.", each)) for name, each in [*autotune_examples.items(), *advised]]
     code = (
         "import json, sys; from redline._knobs import KNOBS, parse\n"
         "values = json.loads(sys.argv[1])\n"
-        "parsed = {name: [parse(json.dumps({name: one}))[name] for one in each] for name, each in values.items()}\n"
+        "parsed = [[name, [parse(json.dumps({name: one}))[name] for one in each]] for name, each in values]\n"
         "print(json.dumps([parsed, list(KNOBS)]))"
     )
     done = subprocess.run(
-        [python, "-c", code, json.dumps(values)], cwd=repo_root / "python", capture_output=True, text=True, timeout=60
+        [python, "-c", code, json.dumps(values)], cwd=repo_root / "python", capture_output=True, text=True, timeout=180
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -39,8 +47,14 @@ def understood_by_hook(python, repo_root, autotune_examples):
 def test_autotune_and_the_hook_know_the_same_knobs(autotune_examples, understood_by_hook):
     parsed, hook_names = understood_by_hook
     assert sorted(autotune_examples) == sorted(hook_names)
-    assert parsed["batch_size"] == [8, 512]
-    assert parsed["tf32"] == [False, True]
+    assert ["batch_size", [8, 512]] in parsed
+    assert ["tf32", [False, True]] in parsed
+
+
+def test_advice_ends_in_knobs_that_autotune_has(autotune_examples, advised, understood_by_hook):
+    names = {name for name, _ in advised}
+    assert {"batch_size", "num_workers", "amp", "optimizer", "checkpointing", "bucket_cap_mb"} <= names
+    assert names <= set(autotune_examples)
 
 
 def test_help_and_docs_name_every_knob(autotune_examples, program, repo_root):

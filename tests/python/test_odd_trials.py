@@ -18,6 +18,8 @@ SCRIPTS = pathlib.Path(__file__).with_name("scripts")
         ("backward", ["host_oom"]),
         ("loader", ["host_oom"]),
         ("loss", ["gpu_oom"]),
+        ("plain", ["host_oom"]),
+        ("compiler", []),
         ("other", []),
     ],
 )
@@ -55,13 +57,16 @@ def test_steps_are_where_the_script_marks_them(with_knobs, monkeypatch):
 
 @pytest.mark.parametrize("how", ["no_grad", "inference_mode", "eval"])
 def test_inference_is_a_workload(with_knobs, how):
-    knobs = {"batch_size": 20, "channels_last": "on", "amp": "bf16"}
+    knobs = {"batch_size": 20, "num_workers": 1, "channels_last": "on", "amp": "bf16", "num_threads": 1}
     done = with_knobs(knobs, SCRIPTS / "infers.py", how, trial=True)
-    assert done.stdout == "batches 5 largest 20\n"
+    assert done.stdout == "batches 5 largest 20 threads 1\n"
     last = of_type(done, "step")[-1]
     assert (last["steps"], last["samples"], last["inference"]) == (5, 100, True)
+    batches = [ns for report in of_type(done, "step") for ns in report["batches"]]
+    assert len(batches) == 5
+    assert min(batches) > 0
     seen = seen_knobs(done)
-    assert (seen["batch_size"], seen["channels_last"], seen["amp"]) == ("20", "on", "bf16")
+    assert {name: seen[name] for name in knobs} == {name: str(value) for name, value in knobs.items()}
     assert [report["knobs"] for report in of_type(done, "unused")][1:] == [["accumulation"]]
 
 
@@ -72,9 +77,35 @@ def test_what_is_evaluated_before_the_training_is_no_part_of_it(with_knobs):
     assert seen_knobs(done)["accumulation"] == "1"
 
 
-@pytest.mark.parametrize("mode", ["on", "reduce-overhead"])
-def test_a_model_is_compiled_whole_and_the_time_is_told(with_knobs, mode):
-    done = with_knobs({"compile": mode}, SCRIPTS / "compiles.py", trial=True)
+EVALUATES = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(4, 2).eval()
+with torch.no_grad():
+    for batch in DataLoader(torch.ones(32, 4), batch_size=8):
+        model(batch)
+"""
+
+
+@pytest.mark.parametrize(("more", "may_train"), [
+    ("", False),
+    ("def finetune(loss): loss.backward()", True),
+    ("def finetune(trainer): trainer.fit(model)", True),
+    ("make = lambda: torch.optim.AdamW(model.parameters())", True),
+    ("from steps import train_one_epoch", True),  # zero_grad() is there
+    ("from metrics import accuracy", False),
+])
+def test_code_that_trains_later_makes_an_inference_undecided(with_knobs, tmp_path, more, may_train):
+    (tmp_path / "steps.py").write_text("def train_one_epoch(optimizer): optimizer.zero_grad()")
+    (tmp_path / "metrics.py").write_text("def accuracy(right, all): return right / all")
+    (tmp_path / "evaluates.py").write_text(more + EVALUATES)
+    done = with_knobs({}, tmp_path / "evaluates.py", trial=True)
+    assert {report["may_train"] for report in of_type(done, "step")} == {may_train}
+
+
+@pytest.mark.parametrize(("mode", "how"), [("on", "trains"), ("reduce-overhead", "trains"), ("on", "infers")])
+def test_a_model_is_compiled_whole_and_the_time_is_told(with_knobs, mode, how):
+    done = with_knobs({"compile": mode}, SCRIPTS / "compiles.py", how, trial=True)
     assert done.stdout == f"mode {'default' if mode == 'on' else mode} graphs 1\n"
     assert seen_knobs(done)["compile"] == mode
     compiled = of_type(done, "compile")

@@ -214,6 +214,102 @@ with torch.no_grad():
     assert "no optimizer step was seen" in recorded.stderr
 
 
+INFERS = """
+import sys, torch
+from torch.utils.data import DataLoader
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
+def infer(batches):
+    model.eval()
+    loader = DataLoader(torch.ones(8 * batches, 4), batch_size=8)
+    if sys.argv[1] == "around":
+        with torch.inference_mode():
+            for batch in loader:
+                model(batch)
+    elif sys.argv[1] == "inside":
+        for batch in loader:
+            with torch.no_grad():
+                model(batch)
+    else:
+        for batch in loader:
+            model(batch)
+def train(steps):
+    model.train()
+    for batch in DataLoader(torch.ones(16 * steps, 4), batch_size=16, shuffle=True):
+        model(batch).sum().backward()
+        optimizer.step()
+def make_optimizer():
+    return torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+@pytest.mark.parametrize("how", ["around", "inside", "eval"])
+def test_without_training_a_batch_is_a_step(record, python, script, how):
+    recorded, (trace,) = record([python, script(INFERS + "infer(12)"), how])
+    assert step_numbers(trace) == list(range(2, 12))
+    assert (trace["redline"]["samples_per_step"], trace["redline"]["inference"]) == (8, True)
+    assert names(trace, "user_annotation")[FETCH("SingleProcess")] == 11  # with the loader's end
+    assert "redline: the command" not in recorded.stderr
+
+
+def test_a_schedule_that_is_given_holds_for_batches(record, python, script):
+    _, cycles = record([python, script(INFERS + "infer(12)"), "around"], "--schedule", "active=3,repeat=2")
+    assert sorted(map(step_numbers, cycles)) == [[2, 3, 4], [7, 8, 9]]
+
+
+def test_a_short_inference_is_recorded_whole(record, python, script):
+    recorded, (trace,) = record([python, script(INFERS + "infer(1)"), "around"])
+    assert step_numbers(trace) == [0]
+    assert trace["redline"]["inference"]
+    assert "only 1 batches of inference were seen: the trace holds the whole run" in recorded.stderr
+
+
+def test_what_lies_between_two_passes_is_in_no_batch(record, python, script):
+    between = """
+infer(4)
+with torch.profiler.record_function("between"):
+    torch.ones(1000).sum()
+infer(4)
+"""
+    _, (trace,) = record([python, script(INFERS + between), "around"])
+    steps = [event for event in slices(trace) if event["name"].startswith("ProfilerStep#")]
+    (gap,) = [event for event in slices(trace) if event["name"] == "between"]
+    assert len(steps) == 6
+    assert not any(step["ts"] < gap["ts"] < step["ts"] + step["dur"] for step in steps)
+
+
+@pytest.mark.parametrize(("text", "schedule", "steps"), [
+    ("infer(12); optimizer = make_optimizer(); train(8)", "wait=1,warmup=1,active=3", [2, 3, 4]),
+    ("infer(12); optimizer = make_optimizer(); train(8)", "wait=0,warmup=0,active=3", [0, 1, 2]),
+    ("infer(1); optimizer = make_optimizer(); train(8)", "wait=0,warmup=0,active=3", [0, 1, 2]),
+    ("optimizer = make_optimizer(); infer(2); train(8)", "wait=1,warmup=1,active=3", [2, 3, 4]),
+    # The begin of the first step had passed before anything showed that it trains.
+    ("optimizer = make_optimizer(); infer(2); train(8)", "wait=0,warmup=0,active=3", [1, 2, 3]),
+])
+def test_an_evaluation_before_the_training_is_forgotten(record, python, script, text, schedule, steps):
+    recorded, (trace,) = record([python, script(INFERS + text), "around"], "--schedule", schedule)
+    assert recorded.returncode == 0, recorded.stderr
+    assert step_numbers(trace) == steps
+    assert trace["redline"]["samples_per_step"] == 16
+    assert "inference" not in trace["redline"]
+
+
+def test_a_script_that_only_makes_an_optimizer_infers(record, python, script):
+    _, (trace,) = record([python, script(INFERS + "optimizer = make_optimizer(); infer(12)"), "around"])
+    assert step_numbers(trace) == list(range(2, 12))
+
+
+def test_gradients_in_a_model_that_evaluates_are_no_inference(record, python, script):
+    text = """
+model.eval()
+for batch in DataLoader(torch.ones(64, 4), batch_size=8):
+    torch.autograd.grad(model(batch).sum(), list(model.parameters()))
+"""
+    recorded, (trace,) = record([python, script(INFERS + text), "eval"])
+    assert step_numbers(trace) == []
+    assert "no optimizer step was seen" in recorded.stderr
+
+
 LOADERS = """
 import sys, torch
 class Images(torch.utils.data.Dataset):
@@ -407,14 +503,20 @@ def function(x):
 function(torch.ones(2, 4))
 called(torch.ones(2, 4))
 function(torch.ones(2, 4))
-torch.compile(model, backend=backend)(torch.ones(2, 4))
+whole = torch.compile(model, backend=backend)
+whole(torch.ones(2, 4))
+with torch.no_grad():
+    for batch in torch.utils.data.DataLoader(torch.ones(10, 4), batch_size=2):
+        function(batch)
+        whole(batch)
 print(len(graphs))
 """
     command = [python, "-W", "error:.*global hooks", script(compiled)]
     plain = run(command)
     recorded, (trace,) = record(command)
-    assert (recorded.returncode, recorded.stdout) == (plain.returncode, plain.stdout) == (0, "2\n")
+    assert (recorded.returncode, recorded.stdout) == (plain.returncode, plain.stdout) == (0, "4\n")
     assert names(trace, "cpu_op")["aten::linear"] > 0
+    assert step_numbers(trace) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("command, why", [

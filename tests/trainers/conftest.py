@@ -30,7 +30,7 @@ class Trainer:
         launcher = [*TORCHRUN, ranks] if ranks > 1 else []
         return [PYTHON, *launcher, PROGRAMS / f"{name}.py", *arguments]
 
-    def run(self, words, seconds=900):
+    def run(self, words, seconds=900, **more):
         environment = {
             **os.environ,
             "OMP_NUM_THREADS": "1",
@@ -38,6 +38,7 @@ class Trainer:
             "HF_HUB_OFFLINE": "1",
             "PYTHONWARNINGS": "ignore",
             "XDG_RUNTIME_DIR": str(self.folder),
+            **more,
         }
         process = subprocess.Popen([str(word) for word in words], cwd=self.folder, env=environment, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
@@ -71,9 +72,19 @@ class Trainer:
     def tune(self, command, *options):
         """The search as `autotune --format json` tells it, with its text for messages."""
         words = [BUILD / "autotune", "--format", "json", *options, "--", *command]
-        done = self.run(words)
+        (self.folder / "outcomes").mkdir()
+        done = self.run(words, OUTCOME=str(self.folder / "outcomes"))
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
         return json.loads(done.stdout), done.stderr
+
+    def own_rates(self):
+        """Samples a second that the program counted in its trials, by their numbers; without the first steps."""
+        rates = {}
+        for path in (self.folder / "outcomes").iterdir():
+            outcome = json.loads(path.read_text())
+            seconds = outcome["ends_s"][-1] - outcome["ends_s"][2]
+            rates[int(path.name.partition(".")[0])] = sum(outcome["samples"][3:]) / seconds
+        return rates
 
     def with_best(self, command, **knobs):
         """redline run, on the best.json of the search with these knobs in it."""

@@ -1,7 +1,7 @@
 """redline record and redline report on programs that nobody here wrote, or in the shape of such.
 
-Each trains to the same bits as without the recorder, has the steps and samples that it counts itself, and gets no
-advice that its own structure rules out.
+Each trains to the same bits as without the recorder, has the steps, the samples and the rate that it counts itself, and
+gets no advice that its own structure rules out.
 """
 
 import pytest
@@ -34,6 +34,7 @@ PROGRAMS = [
     pytest.param("odd_data", ["--kind", "dict"], 1, 16, id="dict-batches"),
     pytest.param("odd_data", ["--kind", "nested"], 1, 16, id="nested-batches"),
 ]
+EIGHT_STEPS = ["--schedule", "active=8"]  # from the third on; the programs make 12
 STARTS_ITS_RANKS = {"lightning_fit", "spawned"}
 
 
@@ -41,15 +42,24 @@ STARTS_ITS_RANKS = {"lightning_fit", "spawned"}
 def test_recording_changes_nothing_and_counts_what_the_program_counts(trainer, name, arguments, ranks, samples):
     command = trainer.command(name, *arguments, ranks=1 if name in STARTS_ITS_RANKS else ranks)
     plain = trainer.plain(command)
-    recorded, report = trainer.record(command)
+    recorded, report = trainer.record(command, *EIGHT_STEPS)
     assert recorded["losses"] == plain["losses"], "bits of the losses"
     traces = report["traces"]
     assert sorted(trace["rank"] or 0 for trace in traces) == list(range(ranks))
     for trace in traces:
-        assert trace["steps"]["count"] == 3
+        assert trace["steps"]["count"] == 8
         assert trace["samples_per_step"] == samples
         assert trace["dropped"] == 0
+    check_rate(recorded, traces[0])
     check_advice(name, report["advice"])
+
+
+def check_rate(outcome, trace):
+    """Of the recorded steps but the first, before which the recorder starts: by the program's own clock and count."""
+    seconds = outcome["ends_s"][9] - outcome["ends_s"][2]
+    assert sum(trace["steps"]["durations_ns"][1:]) * 1e-9 == pytest.approx(seconds, rel=0.05)
+    if trace["samples_per_step"] is not None:
+        assert 7 * trace["samples_per_step"] == sum(outcome["samples"][3:10])
 
 
 def check_advice(name, findings):
@@ -74,12 +84,30 @@ def test_a_closure_is_forward_and_backward(trainer):
 
 
 @pytest.mark.fast
-def test_a_model_in_inference_is_recorded_whole(trainer):
-    command = trainer.command("inference")
+@pytest.mark.parametrize("arguments", [[], ["--optimizer"]])
+def test_of_a_model_in_inference_a_batch_is_a_step(trainer, arguments):
+    command = trainer.command("inference", *arguments, "--steps", "105")
     plain = trainer.plain(command)
     recorded, report = trainer.record(command)
     assert recorded["losses"] == plain["losses"]
-    assert report["traces"][0]["steps"]["count"] in (0, 1)
+    (trace,) = report["traces"]
+    durations_ns = trace["steps"]["durations_ns"]
+    assert 10 <= len(durations_ns) <= 100
+    assert trace["samples_per_step"] == 16
+    assert trace["latency_ns"]["p50"] <= trace["latency_ns"]["p90"] <= max(durations_ns)
+    last = min(1 + len(durations_ns), 62)  # of the first pass, which has 64; batch 2 is the first that is recorded
+    seconds = recorded["ends_s"][last] - recorded["ends_s"][2]
+    assert sum(durations_ns[1:last - 1]) * 1e-9 == pytest.approx(seconds, rel=0.05)
+
+
+@pytest.mark.fast
+def test_a_validation_before_the_training_is_no_step(trainer):
+    """Lightning's sanity check: its optimizer is made already."""
+    command = trainer.command("lightning_fit", "--validate")
+    recorded, report = trainer.record(command, *EIGHT_STEPS)
+    (trace,) = report["traces"]
+    assert (trace["steps"]["count"], trace["samples_per_step"], trace["latency_ns"]) == (8, 16, None)
+    check_rate(recorded, trace)
 
 
 PLANTED = [

@@ -1,5 +1,5 @@
-"""autotune and redline run on the same programs: every trial is measured, the knobs reach the objects, samples are
-those that the program counts."""
+"""autotune and redline run on the same programs: every trial is measured, the knobs reach the objects, samples and
+their rate are those that the program counts."""
 
 import pytest
 
@@ -20,6 +20,7 @@ PROGRAMS = [
     pytest.param("odd_data", ["--kind", "nested"], 1, ["batch_size=8,16"], id="nested-batches"),
     pytest.param("odd_data", ["--kind", "iterable"], 1, ["batch_size=8,16"], id="iterable"),
     pytest.param("closure", ["--optimizer", "AdamW"], 1, ["batch_size=16,32"], id="closure"),
+    pytest.param("inference", [], 1, ["batch_size=8,16"], marks=fast, id="inference"),
 ]
 
 
@@ -32,6 +33,13 @@ def test_every_trial_is_measured_and_the_best_knobs_take_effect(trainer, name, a
     assert "not applied" not in said
     if name == "hf_trainer":
         assert said.count("train_samples_per_second of transformers counts") == 1
+    own_rates = trainer.own_rates()
+    assert own_rates, "no trial could say its own rate"
+    for trial in tuned["trials"]:
+        assert (trial["latency_ns"] is not None) == (name == "inference")
+        if trial["id"] in own_rates:
+            low, high = trial["throughput"]["low"], trial["throughput"]["high"]
+            assert 0.95 * low < own_rates[trial["id"]] < 1.05 * high
     # The defaults may have won: what is not their value must reach the loader, too.
     smaller = int(knobs[0].partition("=")[2].partition(",")[0])
     short = trainer.command(name, *arguments, "--steps", "6", ranks=ranks)

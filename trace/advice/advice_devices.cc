@@ -68,6 +68,16 @@ int64_t time_above_zero_ns(const Activity& activity, const Counter& counter) {
   return total_ns(intersect(activity.steps(), merge(std::move(above))));
 }
 
+std::string cure_of_throttling(std::string_view gpu, std::string_view reason) {
+  if (reason == "power cap") {
+    return fmt::format("nvidia-smi -i {0} -pl WATTS raises its limit (-q -d POWER shows it)", gpu);
+  }
+  if (reason == "heat") {
+    return fmt::format("cool it (nvidia-smi -i {} -q -d TEMPERATURE)", gpu);
+  }
+  return fmt::format("nvidia-smi -i {} -q -d PERFORMANCE tells more", gpu);
+}
+
 }  // namespace
 
 std::optional<Finding> data_parallel(const Activity& activity) {
@@ -136,14 +146,14 @@ std::optional<Finding> gpu_throttled(const Activity& activity) {
   if (worst == nullptr || part.share < kThrottledShare) return std::nullopt;
   const std::string_view name = trace.string(worst->name);
   const size_t at = name.find(" throttled: ");
+  const std::string_view gpu = name.substr(0, at), reason = name.substr(at + 12);
   Finding finding;
   finding.rule = "gpu_throttled";
-  finding.headline = fmt::format("{} is slowed by {}", name.substr(0, at), name.substr(at + 12));
+  finding.headline = fmt::format("{} is slowed by {}", gpu, reason);
   finding.detail = fmt::format(
-      "for {} of the steps its clocks were lowered: look at cooling and the power limit "
-      "(nvidia-smi -q "
-      "-d PERFORMANCE); autotune --objective energy finds what does more per joule",
-      format_percent(part.share));
+      "for {} of the steps its clocks were lowered: {}; autotune --objective energy finds "
+      "what does more per joule",
+      format_percent(part.share), cure_of_throttling(gpu.substr(4), reason));
   finding.evidence = {{"throttled_share", part.share}};
   const auto first = std::find_if(worst->value.begin(), worst->value.end(),
                                   [](double value) { return value > 0; });

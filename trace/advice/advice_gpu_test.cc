@@ -154,7 +154,16 @@ TEST(AdviceGpu, SynchronizingCalls) {
   const Finding& finding = only(findings, "synchronizing_calls");
   EXPECT_NEAR(*finding.estimated_speedup, 100 / 80.0, 0.001);
   EXPECT_THAT(finding.detail, ::testing::HasSubstr("aten::item"));
+  EXPECT_THAT(finding.detail, ::testing::HasSubstr("total += loss.detach()"));
+  EXPECT_THAT(finding.detail, Not(HasSubstr("the longest in")));
   EXPECT_EQ(finding.knob, "");
+  const auto with_stacks =
+      advice_on(waiting("cudaStreamSynchronize", 60 * kMs)
+                    .slice("python_function", "train.py(7): main", 2 * kUs, 99 * kMs)
+                    .slice("python_function", "train.py(42): log", 9 * kMs, 42 * kMs)
+                    .slice("python_function", "torch/_tensor.py(5): item", 9 * kMs + 1, 42 * kMs));
+  EXPECT_THAT(only(with_stacks, "synchronizing_calls").detail,
+              HasSubstr("the longest in train.py(42): log: "));
   EXPECT_THAT(advice_on(waiting("cudaEventRecord", 60 * kMs)), Not(HasRule("synchronizing_calls")));
   // The next kernel was in the queue already: the GPU lost nothing.
   EXPECT_THAT(advice_on(waiting("cudaStreamSynchronize", 5 * kMs)),
@@ -260,13 +269,21 @@ TEST(AdviceGpu, MemoryUnused) {
   ASSERT_EQ(finding.events.size(), 1);
   EXPECT_EQ(finding.events[0].begin_ns, 7 * kUs);
   EXPECT_FALSE(finding.events[0].slice);
+  EXPECT_EQ(finding.knob, "batch_size=1..4096");
+  const auto known =
+      advice_on(reserving(60 * kMs, 300).top(R"("redline": {"samples_per_step": 32})"));
+  EXPECT_EQ(only(known, "memory_unused").knob, "batch_size=32..128") << "3.3 times fit";
   EXPECT_THAT(advice_on(reserving(60 * kMs, 600)), Not(HasRule("memory_unused")));
   EXPECT_THAT(advice_on(reserving(99 * kMs, 300)), Not(HasRule("memory_unused")))
       << "the multiprocessors are full already";
 }
 
 TEST(AdviceGpu, DeviceMemoryFull) {
-  EXPECT_THAT(advice_on(reserving(60 * kMs, 950)), HasRule("device_memory_full"));
+  EXPECT_EQ(only(advice_on(reserving(60 * kMs, 950)), "device_memory_full").knob,
+            "amp=off,bf16,fp16");
+  const auto half =
+      reserving(60 * kMs, 950).kernel("ampere_bf16_s16816gemm_bf16_128x64", kUs, kMs, on_stream(9));
+  EXPECT_EQ(only(advice_on(half), "device_memory_full").knob, "checkpointing=off,on");
   EXPECT_THAT(advice_on(reserving(60 * kMs, 800)), Not(HasRule("device_memory_full")));
 }
 
@@ -318,6 +335,14 @@ TEST(AdviceGpu, ManySmallCollectivesWantBuckets) {
               ::testing::HasSubstr("no_sync"));
   EXPECT_THAT(detail(99, "ncclDevKernel_AllGather_RING_LL"),
               AllOf(HasSubstr("gather metrics"), Not(HasSubstr("prefetch"))));
+  const auto knob = [&](const char* around) {
+    return only(advice_on(reducing(200, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+                              .annotation(around, 0, kMs)),
+                "communication")
+        .knob;
+  };
+  EXPECT_EQ(knob("DistributedDataParallel.forward"), "bucket_cap_mb=5,25,100");
+  EXPECT_EQ(knob("MyModel.forward"), "batch_size=1..4096") << "who has no DDP has no such knob";
 }
 
 TEST(AdviceGpu, OnlyAShardedModelIsToldToPrefetchShards) {
@@ -376,6 +401,8 @@ TEST(AdviceGpu, AGpuThatIsThrottled) {
   };
   EXPECT_EQ(only(heat("0110"), "gpu_throttled").headline, "GPU 0 is slowed by heat");
   EXPECT_THAT(only(heat("0110"), "gpu_throttled").detail, HasSubstr("50.0 % of the steps"));
+  EXPECT_THAT(only(heat("0110"), "gpu_throttled").detail,
+              HasSubstr("nvidia-smi -i 0 -q -d TEMPERATURE"));
   EXPECT_THAT(heat("0000"), Not(HasRule("gpu_throttled")));
 }
 

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/format.h"
+#include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
 
@@ -44,7 +46,48 @@ std::string reason_of(const Activity& activity, SliceId call) {
   return std::string(reason);
 }
 
-// "aten::item (5 a step), cudaDeviceSynchronize (1 a step)", the longest waits first.
+// Where the program did so, as far as stacks were recorded: the innermost function around the call
+// that is not torch's own, such as "train.py(42): train_epoch".
+std::string_view place_of(const Trace& trace, SliceId call) {
+  const Interval at = interval_of(trace, call);
+  const Track& track = track_of(trace, call);
+  const auto& slices = trace.slices();
+  std::string_view place;
+  for (uint32_t i = 0; i < track.lane_count; ++i) {
+    const Lane& lane = trace.lanes()[track.first_lane.value + i];
+    const auto begins = slices.begin_ns.subspan(lane.first.value, lane.count);
+    const auto after = std::upper_bound(begins.begin(), begins.end(), at.begin_ns);
+    if (after == begins.begin()) continue;
+    const SliceId around{lane.first.value + static_cast<uint32_t>(after - begins.begin()) - 1};
+    const std::string_view name = name_of(trace, around);
+    const bool is_own = slices.category[around.value] == Category::kPythonFunction &&
+                        contains(name, ".py(") && !name.starts_with("torch/");
+    if (is_own && slices.end_ns[around.value] >= at.end_ns) place = name;
+  }
+  return place;
+}
+
+// The line to write instead, by what the program did to wait.
+std::string_view cure_of_waiting(std::string_view reasons) {
+  struct Cure {
+    std::string_view reason, line;
+  };
+  constexpr std::array<Cure, 5> kCures = {{
+      {"aten::item", "total += loss.detach() each step, and total.item() once in a hundred"},
+      {"aten::nonzero",
+       "torch.where(mask, a, b) has a fixed shape; tensor[mask] waits for its size"},
+      {"aten::is_nonzero", "torch.where(condition, a, b) in place of an if on a tensor"},
+      {"aten::to",
+       "batch.to(device, non_blocking=True) from pin_memory=True, .cpu() once in a while"},
+      {"cudaDeviceSynchronize", "take torch.cuda.synchronize() out of the loop"},
+  }};
+  for (const Cure& cure : kCures) {
+    if (reasons.starts_with(cure.reason)) return cure.line;
+  }
+  return "keep losses and metrics on the GPU (loss.detach()) and read them only once in a while";
+}
+
+// "aten::item and cudaDeviceSynchronize", the longest waits first.
 std::string reasons_of(const Activity& activity, std::span<const SliceId> calls) {
   std::map<std::string, std::pair<int64_t, int64_t>> reasons;  // time, count
   for (const SliceId call : calls) {
@@ -95,7 +138,7 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
   finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
   finding.events = longest_idle_gaps(activity);
-  finding.knob = "batch_size=1..4096";
+  finding.knob = larger_batch_knob(activity);
   return finding;
 }
 
@@ -108,14 +151,15 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
   Finding finding = finding_on("synchronizing_calls", activity, won_ns);
   finding.headline =
       fmt::format("The host waits for the GPU {} a step", format_ns(spent.per_step_ns));
+  finding.events = longest(activity.trace(), calls);
+  const std::string reasons = reasons_of(activity, calls);
+  const std::string_view place = place_of(activity.trace(), finding.events.front().slice);
   finding.detail = fmt::format(
-      "{} a step, most in {}: keep losses and metrics on the GPU (loss.detach()) and read "
-      "them only once in a while",
-      format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
-      reasons_of(activity, calls));
+      "{} a step, most in {}{}{}: {}",
+      format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"), reasons,
+      place.empty() ? "" : ", the longest in ", place, cure_of_waiting(reasons));
   finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
-  finding.events = longest(activity.trace(), calls);
   return finding;
 }
 
@@ -141,7 +185,7 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
                                format_percent(part.share));
   finding.evidence.emplace_back("operators", static_cast<double>(count));
   finding.events = longest(trace, tiny);
-  finding.knob = "batch_size=1..4096";
+  finding.knob = larger_batch_knob(activity);
   return finding;
 }
 
@@ -194,7 +238,7 @@ std::optional<Finding> low_gpu_utilization(const Activity& activity) {
   finding.evidence.emplace_back("utilization_share", lowest->utilization);
   finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
   finding.events = longest_idle_gaps(activity);
-  finding.knob = "batch_size=1..4096";
+  finding.knob = larger_batch_knob(activity);
   return finding;
 }
 

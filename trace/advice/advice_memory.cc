@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "base/format.h"
 #include "trace/advice/advice_rules.h"
@@ -15,6 +17,9 @@ constexpr double kFullMemory = 0.9;  // the TensorBoard plugin's
 constexpr double kUnusedMemory = 0.5;
 constexpr double kWorthALargerBatch = 1.1;
 constexpr double kAllocationShare = 0.01;
+constexpr const char* kAnyBatch = "batch_size=1..4096";  // autotune's own range
+constexpr double kLeastGrowth = 2;
+constexpr double kGrowthOfUnknownMemory = 16;
 
 struct MemoryUse {
   int32_t device = 0;
@@ -37,6 +42,13 @@ std::optional<MemoryUse> fullest_device(const Analysis& analysis) {
     if (!fullest || use.share() > fullest->share()) fullest = use;
   }
   return fullest;
+}
+
+std::optional<int64_t> samples_of_rank(const Trace& trace) {
+  const auto samples = samples_per_step(trace);
+  if (!samples) return std::nullopt;
+  const double ranks = std::max(1, trace.metadata().world_size.value_or(1));
+  return std::max<int64_t>(1, std::llround(*samples / ranks));
 }
 
 // Where the allocator held the most.
@@ -75,6 +87,20 @@ std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {
 
 }  // namespace
 
+std::string larger_batch_knob(const Activity& activity) {
+  const auto samples = samples_of_rank(activity.trace());
+  if (!samples) return kAnyBatch;
+  const auto use = fullest_device(activity.analysis());
+  const double growth = std::max(kLeastGrowth, use ? 1 / use->share() : kGrowthOfUnknownMemory);
+  const double most = std::ceil(static_cast<double>(*samples) * growth);
+  return fmt::format("batch_size={}..{}", *samples, std::bit_ceil(static_cast<uint64_t>(most)));
+}
+
+std::string smaller_batch_knob(const Activity& activity) {
+  const auto samples = samples_of_rank(activity.trace());
+  return samples ? fmt::format("batch_size=1..{}", *samples) : kAnyBatch;
+}
+
 // More samples a step cost more time on the multiprocessors, in the DataLoader and in copies, but
 // fill the idle rest: no batch can be more efficient than all of the rest filled.
 std::optional<Finding> memory_unused(const Activity& activity) {
@@ -102,7 +128,7 @@ std::optional<Finding> memory_unused(const Activity& activity) {
                       {"memory_share", use->share()},
                       {"sm_efficiency_share", *efficiency}};
   finding.events = peak_event(activity.trace(), *use);
-  finding.knob = "batch_size=1..4096";
+  finding.knob = larger_batch_knob(activity);
   return finding;
 }
 
@@ -114,12 +140,13 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
   finding.headline =
       fmt::format("GPU {} memory is {} full", use->device, format_percent(use->share()));
   finding.detail =
-      fmt::format("{} of {} at the peak: AMP or checkpointing make room for a larger batch",
+      fmt::format("{} of {} at the peak: AMP or checkpointing makes room for a larger batch",
                   format_bytes(use->reserved_bytes), format_bytes(use->device_bytes));
   finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
                       {"memory_share", use->share()}};
   finding.events = peak_event(activity.trace(), *use);
-  finding.knob = "amp=off,bf16,fp16";
+  const bool has_amp = !activity.of(WorkKind::kHalfKernel).empty();
+  finding.knob = has_amp ? "checkpointing=off,on" : "amp=off,bf16,fp16";
   return finding;
 }
 
@@ -154,7 +181,7 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
   finding.evidence.emplace_back("out_of_memory", static_cast<double>(failures.size()));
   finding.events = failures.empty() ? longest(trace, calls) : failures;
   if (finding.events.size() > 5) finding.events.resize(5);
-  finding.knob = "batch_size=1..4096";
+  finding.knob = smaller_batch_knob(activity);
   return finding;
 }
 

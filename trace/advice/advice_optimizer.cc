@@ -14,17 +14,28 @@ namespace {
 constexpr double kOptimizerShare = 0.02;
 constexpr int64_t kManyOperators = 50;  // a step
 
+struct Cure {
+  std::string what;
+  std::string knob = "";
+};
+
 // Those of torch.optim that can do all tensors at once. None: LBFGS and SparseAdam cannot.
-std::string cure_of(std::string_view annotation) {
+std::optional<Cure> cure_of(std::string_view annotation) {
   const std::string_view of_class = annotation.substr(std::string_view("Optimizer.step#").size());
   const std::string_view name = of_class.substr(0, of_class.find('.'));
   constexpr std::array<std::string_view, 4> kFused = {"Adam", "AdamW", "SGD", "Adagrad"};
   constexpr std::array<std::string_view, 8> kForeach = {
       "Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"};
-  if (is_any(name, kFused)) return "give the optimizer fused=True, or foreach=True";
-  if (is_any(name, kForeach)) return "give the optimizer foreach=True";
-  if (name == "LBFGS" || name == "SparseAdam") return "";
-  return fmt::format("torch._foreach_add_ and its like in {} update all tensors in one call", name);
+  if (is_any(name, kFused)) {
+    return Cure{"give the optimizer fused=True, or foreach=True",
+                "optimizer=default,foreach,fused"};
+  }
+  if (is_any(name, kForeach)) {
+    return Cure{"give the optimizer foreach=True", "optimizer=default,foreach"};
+  }
+  if (name == "LBFGS" || name == "SparseAdam") return std::nullopt;
+  return Cure{
+      fmt::format("torch._foreach_add_ and its like in {} update all tensors in one call", name)};
 }
 
 struct OptimizerCalls {
@@ -77,8 +88,8 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
   const OptimizerCalls calls = calls_of(activity);
   const int64_t operators = calls.operators / activity.step_count();
   if (operators < kManyOperators || calls.many_tensors_at_once) return std::nullopt;
-  const std::string cure = cure_of(name_of(activity.trace(), annotations.front()));
-  if (cure.empty()) return std::nullopt;
+  const auto cure = cure_of(name_of(activity.trace(), annotations.front()));
+  if (!cure) return std::nullopt;
   const auto [own, others] = device_work(activity, host);
   const int64_t exposed_ns =
       total_ns(subtract(unite(host, activity.time_of(own)), activity.time_of(others)));
@@ -88,9 +99,10 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
   finding.headline =
       fmt::format("Optimizer: {} a step, one tensor at a time", format_ns(part.per_step_ns));
   finding.detail = fmt::format("{} operators a step, {} of it: {}", format_count(operators),
-                               format_percent(part.share), cure);
+                               format_percent(part.share), cure->what);
   finding.evidence.emplace_back("operators", static_cast<double>(operators));
   finding.events = longest(activity.trace(), annotations);
+  finding.knob = cure->knob;
   return finding;
 }
 

@@ -16,6 +16,7 @@ constexpr double kExposedShare = 0.05;  // of the step
 constexpr double kSkewShare = 0.10;
 constexpr int64_t kManyCalls = 100;        // a step
 constexpr int64_t kShortCallNs = 500'000;  // too short to reach the link's rate
+constexpr const char* kDdpForward = "DistributedDataParallel.forward";
 
 // FSDP's own ranges, or what it does in each step: gathers parameters and scatters gradients, most
 // of all that is communicated. A gather alone is a program's own, as of a metric.
@@ -34,6 +35,10 @@ bool shards_parameters(const Analysis& analysis) {
   return gather_ns > 0 && scatter_ns > 0 && 2 * (gather_ns + scatter_ns) > all_ns;
 }
 
+bool makes_small_calls(int64_t calls_a_step, int64_t mean_ns) {
+  return calls_a_step >= kManyCalls && mean_ns < kShortCallNs;
+}
+
 // What cures it depends on which collective waits.
 std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean_ns) {
   const Collective& longest = analysis.communication.table.front();
@@ -50,7 +55,7 @@ std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean
            "each "
            "step, or keep ranks equally busy (who comes first waits here)";
   }
-  if (calls_a_step >= kManyCalls && mean_ns < kShortCallNs) {
+  if (makes_small_calls(calls_a_step, mean_ns)) {
     return fmt::format(
         "{} small calls a step: gather gradients in buckets (DDP's "
         "bucket_cap_mb), or a larger batch",
@@ -129,20 +134,23 @@ std::optional<Finding> communication(const Activity& activity) {
   }
   Finding finding = finding_on("communication", activity, exposed_ns);
   finding.headline = fmt::format("Exposed communication: {} a step", format_ns(part.per_step_ns));
-  finding.detail =
-      cure_of(analysis, count / activity.step_count(), count == 0 ? 0 : time_ns / count);
+  const int64_t calls_a_step = count / activity.step_count();
+  const int64_t mean_ns = count == 0 ? 0 : time_ns / count;
+  finding.detail = cure_of(analysis, calls_a_step, mean_ns);
   const int64_t step_part_ns = time_ns / activity.step_count();
   finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
-  finding.knob = "batch_size=1..4096";
+  const bool has_ddp = bool{activity.trace().find_string(kDdpForward)};
+  finding.knob = has_ddp && makes_small_calls(calls_a_step, mean_ns) ? "bucket_cap_mb=5,25,100"
+                                                                     : larger_batch_knob(activity);
   return finding;
 }
 
 std::optional<Finding> accumulation_reduces(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
-  const StringId name = activity.trace().find_string("DistributedDataParallel.forward");
+  const StringId name = activity.trace().find_string(kDdpForward);
   if (!name || analysis.communication.table.empty()) return std::nullopt;
   std::vector<SliceId> forwards;
   for_each_slice(activity.trace(), [&](SliceId slice, Category category) {

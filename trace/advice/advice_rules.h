@@ -46,6 +46,10 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> memory_unused(const Activity& activity);
 [[nodiscard]] std::optional<Finding> device_memory_full(const Activity& activity);
 [[nodiscard]] std::optional<Finding> allocator_retries(const Activity& activity);
+/// "batch_size=32..512": from a rank's samples a step up to what its GPU's memory may hold; where
+/// the trace does not say, autotune's own range.
+[[nodiscard]] std::string larger_batch_knob(const Activity& activity);
+[[nodiscard]] std::string smaller_batch_knob(const Activity& activity);
 
 // advice_ranks.cc
 [[nodiscard]] std::optional<Finding> communication(const Activity& activity);

@@ -82,6 +82,17 @@ TEST(Advice, WorkersAreAsManyAsTheMachineHasCores) {
   EXPECT_EQ(knob(64), "num_workers=0..16");
 }
 
+TEST(Advice, BatchesAreFromTheRecordedOneOn) {
+  const auto knob = [](const std::string& top) {
+    TraceText text = one_step().rank(0, 2).slice("user_annotation", "gloo:all_reduce", 0, 30 * kMs,
+                                                 {.tid = "2"});
+    if (!top.empty()) text.top(top);
+    return advice_on(text).at(0).knob;
+  };
+  EXPECT_EQ(knob(R"("redline": {"samples_per_step": 48})"), "batch_size=24..512");
+  EXPECT_EQ(knob(""), "batch_size=1..4096");
+}
+
 TEST(Advice, WaitsWhereAnEpochBegins) {
   const auto knob = [](int64_t first_ns, int64_t other_ns) {
     TraceText text = one_step();
@@ -183,13 +194,15 @@ TEST(Advice, OptimizersAreToldWhatTheyCanDo) {
     }
     return advice_on(text);
   };
-  const auto cure = [](const std::string& text) {
+  const auto cure = [](const std::string& text, const std::string& knob) {
     return Contains(AllOf(Field(&Finding::rule, "optimizer_per_parameter"),
-                          Field(&Finding::detail, HasSubstr(text))));
+                          Field(&Finding::detail, HasSubstr(text)), Field(&Finding::knob, knob)));
   };
-  EXPECT_THAT(advice("SGD.step"), cure("fused=True, or foreach=True"));
-  EXPECT_THAT(advice("RMSprop.step"), cure("give the optimizer foreach=True"));
-  EXPECT_THAT(advice("Lion.step"), cure("torch._foreach_add_ and its like in Lion"));
+  EXPECT_THAT(advice("SGD.step"),
+              cure("fused=True, or foreach=True", "optimizer=default,foreach,fused"));
+  EXPECT_THAT(advice("RMSprop.step"),
+              cure("give the optimizer foreach=True", "optimizer=default,foreach"));
+  EXPECT_THAT(advice("Lion.step"), cure("torch._foreach_add_ and its like in Lion", ""));
   EXPECT_THAT(advice("LBFGS.step"), Not(HasRule("optimizer_per_parameter")));
 }
 

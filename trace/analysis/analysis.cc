@@ -128,6 +128,17 @@ std::optional<double> samples_per_step(const Trace& trace) {
   return samples && *samples > 0 ? samples : std::nullopt;
 }
 
+std::optional<Latency> batch_latency(std::span<const Analysis> traces) {
+  std::vector<int64_t> lengths_ns;
+  for (const Analysis& analysis : traces) {
+    if (recorder_value(*analysis.trace, "redline", "inference") != true) return std::nullopt;
+    for (const Step& step : analysis.steps) {
+      if (step.number) lengths_ns.push_back(step.window.length_ns());
+    }
+  }
+  return latency_of(lengths_ns);
+}
+
 std::optional<int64_t> usable_cores(const Trace& trace) {
   const auto machine = recorder_value(trace, "run", "machine");
   if (!machine.is_object()) return std::nullopt;

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "trace/analysis/breakdown.h"
 #include "trace/analysis/communication.h"
 #include "trace/analysis/critical_path.h"
@@ -53,6 +55,9 @@ struct Analysis {
 /// Samples a step over all ranks, where the recorder knew them ("redline": {"samples_per_step":
 /// N}).
 [[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
+
+/// Of batches, where the traces are of inference ("redline": {"inference": true}) and have steps.
+[[nodiscard]] std::optional<Latency> batch_latency(std::span<const Analysis> traces);
 
 /// Cores that the recorded process could run on ("run": {"machine": {"usable_cores": N}}).
 [[nodiscard]] std::optional<int64_t> usable_cores(const Trace& trace);

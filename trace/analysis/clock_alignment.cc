@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/root_of_squares.h"
+
 namespace redline::trace {
 namespace {
 
@@ -211,8 +213,8 @@ std::vector<std::optional<ClockOffset>> align_clocks(size_t rank_count,
       if (offsets[rank]) continue;
       auto offset = estimate_offset(pairs_of(reached[next], rank, matched, via));
       if (!offset) continue;
-      offset->uncertainty_ns = std::llround(std::hypot(static_cast<double>(offset->uncertainty_ns),
-                                                       static_cast<double>(via.uncertainty_ns)));
+      offset->uncertainty_ns = std::llround(root_of_squares(
+          static_cast<double>(offset->uncertainty_ns), static_cast<double>(via.uncertainty_ns)));
       offsets[rank] = offset;
       reached.push_back(rank);
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/format.h"
 #include "trace/analysis/run_tables.h"
 
 namespace redline::trace {
@@ -79,6 +80,21 @@ MeanStep mean_step(const Report& report) {
         mean_of([part](const Analysis& each) { return each.breakdown.part_ns[part]; });
   }
   return mean;
+}
+
+std::vector<std::string> rate_lines(const Report& report) {
+  std::vector<std::string> lines;
+  const auto samples = samples_per_step(*report.traces.front().trace);
+  const int64_t step_ns = mean_step(report).mean_ns;
+  if (samples && step_ns > 0) {
+    const double rate = *samples * 1e9 / static_cast<double>(step_ns);
+    lines.push_back(format_count(static_cast<int64_t>(rate)) +
+                    " samples/s of all ranks, by the steps recorded");
+  }
+  if (const auto latency = batch_latency(report.traces)) {
+    lines.push_back("inference, a step is a batch: " + latency_text(*latency));
+  }
+  return lines;
 }
 
 std::optional<PhaseTimes> mean_phases(const Report& report) {

@@ -57,6 +57,9 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
+/// Samples a second, and the latency of inference: a line each, where they are known.
+[[nodiscard]] std::vector<std::string> rate_lines(const Report& report);
+
 /// Means over the traces in which phases can be told apart.
 [[nodiscard]] std::optional<PhaseTimes> mean_phases(const Report& report);
 

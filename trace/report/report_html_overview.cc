@@ -92,18 +92,20 @@ std::string steps_html(const Report& report) {
         "<span class=\"number dim\">{1}</span><span class=number>{2}</span></div>",
         kStepPartNames[i], format_ns(part_ns), format_percent(width));
   }
+  std::string rates;
+  for (const std::string& line : rate_lines(report)) rates += "<div class=dim>" + line + "</div>";
   const Analysis& first = report.traces.front();
   const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
   return fmt::format(
       "<section class=card><h2>{}</h2><div class=step><b>{}</b><span class=dim>{}</span></div>"
-      "<div class=stack>{}</div><div class=parts>{}</div>{}</section>\n",
+      "<div class=stack>{}</div><div class=parts>{}</div>{}{}</section>\n",
       marked ? "Average step" : "The whole recording", format_ns(step.mean_ns),
       marked ? fmt::format(
                    "± {} · {}{}", format_ns(step.deviation_ns),
                    format_plural(first.step_times.count, "step"),
                    report.rank_count > 1 ? " · " + format_plural(report.rank_count, "rank") : "")
              : "no steps are marked",
-      stack, parts, gauges_html(report));
+      stack, parts, rates, gauges_html(report));
 }
 
 // Forward, backward and optimizer.

@@ -115,6 +115,16 @@ TEST(HtmlReport, PartsOfAStepAreMeansOverTheRanks) {
   EXPECT_THAT(page.substr(at, page.find("</tr>", at) - at), HasSubstr("200.0 us"));
 }
 
+TEST(HtmlReport, HasTheRateAndTheLatencyOfInference) {
+  const std::string page =
+      report_html(report_of({TraceText()
+                                 .top(R"("redline": {"inference": true, "samples_per_step": 16})")
+                                 .step(0, 0, 1'000'000)
+                                 .str()}));
+  EXPECT_THAT(page, HasSubstr("16,000 samples/s of all ranks"));
+  EXPECT_THAT(page, HasSubstr("inference, a step is a batch: p50 1.0 ms"));
+}
+
 TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
   const std::string page = report_html(report_of({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));

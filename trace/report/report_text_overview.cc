@@ -141,17 +141,6 @@ std::string with_deviation(const MeanStep& step, int64_t count) {
   return text + fmt::format(" ± {:.1f}", static_cast<double>(step.deviation_ns) / unit);
 }
 
-void write_throughput(TextPage& page, int64_t step_ns) {
-  const auto samples = samples_per_step(*page.report.traces.front().trace);
-  if (!samples || step_ns == 0) return;
-  page.canvas.left("  ")
-      .left(fmt::format(
-                "{} samples/s of all ranks, by the steps recorded",
-                format_count(static_cast<int64_t>(*samples * 1e9 / static_cast<double>(step_ns)))),
-            0, Hue::kDim)
-      .end_line();
-}
-
 }  // namespace
 
 void write_header(TextPage& page) {
@@ -198,7 +187,9 @@ void write_steps(TextPage& page) {
              kBarWidth, hue_of(static_cast<StepPart>(i)))
         .end_line();
   }
-  write_throughput(page, step.mean_ns);
+  for (const std::string& line : rate_lines(report)) {
+    page.canvas.left("  ").left(line, 0, Hue::kDim).end_line();
+  }
   page.canvas.end_line();
 }
 

@@ -58,6 +58,37 @@ TEST(TextReport, NoLineOfARealTraceIsWiderThan80Columns) {
   }
 }
 
+TEST(TextReport, OfInferenceHasTheLatencyOfABatch) {
+  const auto inference = [](int number, int batches) {
+    TraceText trace;
+    trace.rank(number, 2).top(R"("redline": {"inference": true, "samples_per_step": 16})");
+    for (int i = 0; i < batches; ++i) {
+      trace.step(i, i * 1'000'000, (i + 1) * 1'000'000)
+          .cpu_op("aten::mm", i * 1'000'000, i * 1'000'000 + 1000);
+    }
+    return trace.str();
+  };
+  EXPECT_THAT(text_of({inference(0, 3)}), HasSubstr("inference, a step is a batch: p50 1.0 ms\n"));
+  const std::string text = text_of({inference(0, 6), inference(1, 6)});
+  EXPECT_THAT(text, HasSubstr("  16,000 samples/s of all ranks, by the steps recorded\n"));
+  EXPECT_THAT(text, HasSubstr("  inference, a step is a batch: p50 1.0 ms · p90 1.0 ms\n"));
+  EXPECT_THAT(text_of({rank(0, "gemm")}), Not(HasSubstr("inference")));
+}
+
+TEST(JsonReport, OfInferenceHasTheLatencyOfABatch) {
+  const auto latency = [](const std::string& text) {
+    return nlohmann::json::parse(
+        report_json(make_report({*parse_trace("t.json", text)})))["traces"][0]["latency_ns"];
+  };
+  const std::string trace =
+      TraceText().top(R"("redline": {"inference": true})").step(0, 0, 100).step(1, 100, 300).str();
+  EXPECT_EQ(latency(trace), (nlohmann::json{{"p50", 150}, {"p90", nullptr}, {"p99", nullptr}}));
+  EXPECT_TRUE(latency(TraceText().step(0, 0, 100).str()).is_null());
+  EXPECT_TRUE(
+      latency(TraceText().top(R"("redline": {"inference": true})").cpu_op("aten::mm", 0, 9).str())
+          .is_null());
+}
+
 TEST(TextReport, CoversAllRanks) {
   const std::string text = text_of({rank(0, "first_kernel"), rank(1, "second_kernel")});
   EXPECT_THAT(text, HasSubstr("run/"));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/root_of_squares.h"
 #include "tuner/trial/measurement.h"
 
 namespace redline::tuner {
@@ -138,10 +139,11 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
 
 Ratio ratio(const Estimate& numerator, const Estimate& denominator, const RunSpread& spread) {
   const double value = numerator.score.samples_per_s / denominator.score.samples_per_s;
-  double half = std::hypot(numerator.quantile * numerator.relative_error,
-                           denominator.quantile * denominator.relative_error);
+  double half = root_of_squares(numerator.quantile * numerator.relative_error,
+                                denominator.quantile * denominator.relative_error);
   if (numerator.runs == denominator.runs && spread.within_round_degrees > 0) {
-    const double steps = kNormalQuantile * std::hypot(numerator.step_error, denominator.step_error);
+    const double steps =
+        kNormalQuantile * root_of_squares(numerator.step_error, denominator.step_error);
     const double rounds = student_t95(spread.within_round_degrees) * spread.within_round *
                           std::sqrt(2.0 / numerator.runs);
     half = std::max(steps, rounds);

@@ -16,6 +16,15 @@ OrderedJson throughput_json(const std::optional<Throughput>& throughput) {
           {"high", throughput->high}};
 }
 
+OrderedJson latency_json(const std::optional<Latency>& latency) {
+  if (!latency) return {};
+  const auto known = [](const std::optional<int64_t>& ns) {
+    return ns ? OrderedJson(*ns) : OrderedJson();
+  };
+  return {
+      {"p50", latency->p50_ns}, {"p90", known(latency->p90_ns)}, {"p99", known(latency->p99_ns)}};
+}
+
 OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   const TrialResult& result = trial.result;
   OrderedJson json;
@@ -31,6 +40,7 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
       result.peak_memory_bytes ? OrderedJson(*result.peak_memory_bytes) : OrderedJson();
   json["joules_per_sample"] =
       result.joules_per_sample ? OrderedJson(*result.joules_per_sample) : OrderedJson();
+  json["latency_ns"] = latency_json(result.latency);
   json["host_memory_bytes"] =
       result.host_use ? OrderedJson(result.host_use->memory_bytes) : OrderedJson();
   json["shm_bytes"] = result.host_use ? OrderedJson(result.host_use->shm_bytes) : OrderedJson();

@@ -109,6 +109,10 @@ std::string trial_rows(const History& history, const Space& space,
       [](const FinishedTrial& trial) { return trial.result.joules_per_sample.has_value(); });
   head += fmt::format("<th class=number>{}</th>", unit_of(history.rate()));
   if (metered) head += "<th class=number>J a sample</th>";
+  const bool infers =
+      std::any_of(history.trials().begin(), history.trials().end(),
+                  [](const FinishedTrial& trial) { return trial.result.latency.has_value(); });
+  if (infers) head += "<th class=number>a batch</th>";
   head +=
       "<th class=number>memory</th><th class=number>data wait</th>"
       "<th class=number>took</th><th>why</th><th>ended</th></tr>";
@@ -132,6 +136,7 @@ std::string trial_rows(const History& history, const Space& space,
     if (metered) {
       number(result.joules_per_sample ? format_number(*result.joules_per_sample) : "–");
     }
+    if (infers) number(result.latency ? latency_text(*result.latency) : "–");
     rows += fmt::format(
         "<td class=number>{}</td><td class=number>{}</td>"
         "<td class=number>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>",

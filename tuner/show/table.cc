@@ -130,6 +130,9 @@ std::string Table::verdict(const History& history) const {
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
   if (!trial.result.disturbance.empty()) text += text.empty() ? "disturbed" : ", disturbed";
+  if (const auto& latency = trial.result.latency; latency && latency->p99_ns) {
+    text += (text.empty() ? "p99 " : ", p99 ") + format_ns(*latency->p99_ns);
+  }
   if (trial.result.compile_time >= std::chrono::seconds(1)) {
     text += (text.empty() ? "" : ", ") + compiled_text(trial.result.compile_time);
   }
@@ -188,6 +191,7 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
     parts.push_back(memory);
   }
   text += "      " + join_wrapped(parts, style_.shown(" · "), "      ") + "\n";
+  if (best.latency) text += "      a batch: " + latency_text(*best.latency) + "\n";
   if (best.compilation) {
     text += "      " + compiled_text(best.compilation->time);
     if (best.compilation->pays_after_steps) {

@@ -21,6 +21,10 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
     if (result.steps > 0) text += " over " + format_plural(result.steps, "step");
     text += "\n";
   }
+  if (result.latency) {
+    text += fmt::format("  a batch: {}, of {} batches\n", latency_text(*result.latency),
+                        format_count(result.latency->count));
+  }
   if (const auto tokens = result.tokens_per_s()) {
     text += fmt::format("  {} tokens/s: {} a sample\n", format_number(*tokens),
                         format_number(*result.tokens_per_sample));

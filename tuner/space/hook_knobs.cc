@@ -43,6 +43,7 @@ const std::vector<HookKnob>& hook_knobs() {
        .title = "comp",
        .values = {"off", "on", "default", "reduce-overhead", "max-autotune"},
        .example = "off,default,reduce-overhead"},
+      {.name = "checkpointing", .title = "ckpt", .values = kSwitch, .example = "off,on"},
       {.name = "optimizer",
        .title = "optim",
        .values = {"default", "foreach", "fused"},

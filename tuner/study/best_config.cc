@@ -86,6 +86,7 @@ std::optional<Best> find_best(const History& history) {
     const auto& peak = run->result.peak_memory_bytes;
     if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
     best.tokens_per_sample = run->result.tokens_per_sample;
+    if (run->result.latency) best.latency = run->result.latency;
   }
   if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
   best.compilation = compilation_of(history, best, spread);

@@ -38,6 +38,7 @@ struct Best {
   std::optional<double> tokens_per_sample = std::nullopt;  ///< where a sample is a sequence
   std::optional<BestProfile> profile = std::nullopt;
   std::optional<Compilation> compilation = std::nullopt;
+  std::optional<Latency> latency = std::nullopt;  ///< of the last of its runs
 
   [[nodiscard]] std::optional<double> tokens_per_s() const {
     if (!tokens_per_sample) return std::nullopt;

@@ -15,6 +15,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLookForSignal{50};
 constexpr std::chrono::milliseconds kAskAgain{500};  // while other processes run trials
 
+/// What the first trial that was measured has shown.
+std::optional<bool> infers(const History& history) {
+  const auto& trials = history.trials();
+  const auto measured = std::ranges::find_if(
+      trials, [](const FinishedTrial& trial) { return trial.ok() && trial.result.steps > 0; });
+  if (measured == trials.end()) return std::nullopt;
+  return measured->result.infers;
+}
+
 /// What a trial must reach to be worth its full time. The finalists' runs are compared with each
 /// other and all take theirs.
 std::optional<double> rate_to_beat(const History& history, const Proposal& proposal,
@@ -106,6 +115,7 @@ class StudyRun {
     spec.id = trial.id;
     spec.config = trial.proposal.config;
     spec.rate_to_beat = rate_to_beat(history_, trial.proposal, prototype_);
+    spec.infers = infers(history_);
     if (trial.proposal.why != kConfirm && !prototype_.slurm) {
       spec.expected_use = predict_host_use(history_, trial.proposal.config);
     }

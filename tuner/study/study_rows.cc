@@ -42,12 +42,22 @@ Json limits_json(const std::map<std::string, Limit>& limits) {
   return json;
 }
 
+Json latency_json(const std::optional<Latency>& latency) {
+  if (!latency) return {};
+  return {{"batches", latency->count},
+          {"p50_ns", latency->p50_ns},
+          {"p90_ns", optional_json(latency->p90_ns)},
+          {"p99_ns", optional_json(latency->p99_ns)}};
+}
+
 /// What has no column of its own: read back by finished(), of little use in a query.
 Json result_json(const TrialResult& result) {
   return {{"memory_capacity_bytes", optional_json(result.memory_capacity_bytes)},
           {"fullest_gpu", result.fullest_gpu},
           {"data_wait_share", optional_json(result.data_wait_share)},
           {"tokens_per_sample", optional_json(result.tokens_per_sample)},
+          {"infers", result.infers},
+          {"latency", latency_json(result.latency)},
           {"epoch_samples", optional_json(result.epoch_samples)},
           {"joules_per_sample", optional_json(result.joules_per_sample)},
           {"samples_per_joule", interval_json(result.samples_per_joule)},
@@ -73,6 +83,13 @@ void read_result_json(const Json& json, TrialResult& result) {
   result.fullest_gpu = json.value("fullest_gpu", "");
   result.data_wait_share = optional_of<double>(json, "data_wait_share");
   result.tokens_per_sample = optional_of<double>(json, "tokens_per_sample");
+  result.infers = json.value("infers", false);
+  if (const Json& latency = json.value("latency", Json()); latency.is_object()) {
+    result.latency = Latency{.count = latency.at("batches"),
+                             .p50_ns = latency.at("p50_ns"),
+                             .p90_ns = optional_of<int64_t>(latency, "p90_ns"),
+                             .p99_ns = optional_of<int64_t>(latency, "p99_ns")};
+  }
   result.epoch_samples = optional_of<int64_t>(json, "epoch_samples");
   result.joules_per_sample = optional_of<double>(json, "joules_per_sample");
   if (const Json& energy = json.value("samples_per_joule", Json()); energy.is_array()) {

@@ -79,12 +79,15 @@ void Measurement::add(const StepReport& report) {
     first_ns_ = 0;
   }
   is_inference_ = report.inference;
+  is_undecided_ = report.inference && report.may_train && !plan_.infers;
   world_size_ = std::max(world_size_, report.world_size);
   first_ns_ = first_ns_ == 0 ? report.time_ns : std::min(first_ns_, report.time_ns);
   latest_ns_ = std::max(latest_ns_, report.time_ns);
+  if (report.inference && plan_.infers == false) return;  // a sign of life before the training
   Series& series = ranks_[report.rank];
   const Point point{report.time_ns,       report.steps,        static_cast<double>(report.samples),
-                    report.evaluation_ns, report.data_wait_ns, report.tokens};
+                    report.evaluation_ns, report.data_wait_ns, report.tokens,
+                    report.batches_ns};
   // Totals and clocks only grow; a report that says otherwise is from a second process that calls
   // itself the same rank, such as a launcher's retry.
   if (series.empty() ||
@@ -153,6 +156,19 @@ std::optional<double> Measurement::tokens_per_sample() const {
   }
   if (samples <= 0) return std::nullopt;
   return static_cast<double>(tokens) / samples;
+}
+
+std::optional<Latency> Measurement::latency(int64_t least_steps) const {
+  const auto measured = window(least_steps);
+  if (!is_inference_ || !measured || measured->spans.empty()) return std::nullopt;
+  std::vector<int64_t> batches_ns;
+  for (const auto& [rank, series] : ranks_) {
+    for (const Point& point : series) {
+      if (point.time_ns <= measured->spans.front().begin_ns) continue;
+      batches_ns.insert(batches_ns.end(), point.batches_ns.begin(), point.batches_ns.end());
+    }
+  }
+  return latency_of(batches_ns);
 }
 
 /// A rank's totals between two of its reports; `right`, the later of them, only moves on.
@@ -271,6 +287,7 @@ std::optional<Measurement::Window> Measurement::window(int64_t least_steps) cons
 }
 
 bool Measurement::complete() const {
+  if (is_undecided_) return false;
   const auto result = steady(plan_.min_steps);
   if (!result) return false;
   const double whole = static_cast<double>(plan_.measure_for.count());
@@ -280,7 +297,7 @@ bool Measurement::complete() const {
 }
 
 bool Measurement::behind() const {
-  if (plan_.rate_to_beat <= 0) return false;
+  if (plan_.rate_to_beat <= 0 || is_undecided_) return false;
   const auto result = steady(plan_.min_steps);
   if (!result) return false;
   const double whole = static_cast<double>(plan_.measure_for.count());

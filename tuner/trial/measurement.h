@@ -12,6 +12,9 @@
 // has the smallest standard error. A fixed number of steps was rejected, because compilation and
 // cuDNN's benchmarks take one step or fifty. The interval is Student's t over the means of equal
 // blocks of steps, since neighbouring steps are not independent.
+//
+// Where nothing trains, a step is a batch of inference. A script that may train later (by its code)
+// is only judged at its end, or at the trial's.
 #pragma once
 
 #include <chrono>
@@ -20,6 +23,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/statistics.h"
 #include "tuner/trial/report_channel.h"
 #include "tuner/trial/trial.h"
 
@@ -33,6 +37,9 @@ class Measurement {
     double enough = 0.01;         ///< relative half-width of the interval that ends it earlier
     double least_of_time = 0.25;  ///< the share of measure_for that must pass before an early end
     double rate_to_beat = 0;      ///< samples/s; 0: none
+    /// Whether the command infers or trains, where another trial has shown it. A training is then
+    /// never taken for what it evaluates before it begins.
+    std::optional<bool> infers = std::nullopt;
   };
 
   explicit Measurement(const Plan& plan) : plan_(plan) {}
@@ -59,6 +66,12 @@ class Measurement {
 
   /// How long the sequences are on average; nothing where some rank does not know it.
   [[nodiscard]] std::optional<double> tokens_per_sample() const;
+
+  /// So far a step is a batch of inference.
+  [[nodiscard]] bool infers() const { return is_inference_; }
+
+  /// Of batches after warm-up, over all ranks; nothing where the job trains.
+  [[nodiscard]] std::optional<Latency> latency(int64_t least_steps) const;
 
   /// What was measured after warm-up; nothing with fewer than `least_steps` steps after it, or
   /// where no sample was counted.
@@ -97,6 +110,7 @@ class Measurement {
     int64_t evaluation_ns = 0;
     std::optional<int64_t> data_wait_ns = std::nullopt;
     std::optional<int64_t> tokens = std::nullopt;
+    std::vector<int64_t> batches_ns = {};
   };
   using Series = std::vector<Point>;
   struct Steady;
@@ -114,6 +128,7 @@ class Measurement {
   int64_t first_ns_ = 0;
   int64_t latest_ns_ = 0;
   bool is_inference_ = false;  // so far
+  bool is_undecided_ = false;  // the inference may be an evaluation before a training
 };
 
 /// The factor of a two-sided 95 % interval with `degrees` degrees of freedom (Student's t).

@@ -250,6 +250,57 @@ TEST(StudentT, FallsTowardsTheNormalDistribution) {
   }
 }
 
+/// Batches of 1 ms; every tenth takes 2 ms.
+void infer(Measurement& measurement, int64_t batches, bool may_train = false) {
+  int64_t now = 1;
+  for (int64_t step = 1; step <= batches; ++step) {
+    const int64_t took_ns = (step % 10 == 0 ? 2 : 1) * kMillisecond;
+    now += took_ns;
+    StepReport report{0, 1, now, step, step * 100, std::nullopt};
+    report.inference = true;
+    report.may_train = may_train;
+    report.batches_ns = {took_ns};
+    measurement.add(report);
+  }
+}
+
+TEST(Measurement, InferenceHasTheLatencyOfItsBatches) {
+  Measurement measurement(plan());
+  infer(measurement, 400);
+  EXPECT_TRUE(measurement.infers());
+  const auto latency = measurement.latency(10);
+  ASSERT_TRUE(latency);
+  EXPECT_GT(latency->count, 300);
+  EXPECT_EQ(latency->p50_ns, 1 * kMillisecond);
+  EXPECT_EQ(latency->p99_ns, 2 * kMillisecond);
+  EXPECT_FALSE(measurement.latency(10'000));
+}
+
+TEST(Measurement, AnEvaluationThatATrainingMayFollowIsNeverEnough) {
+  Measurement::Plan shorter = plan();
+  shorter.measure_for = std::chrono::milliseconds(100);
+  Measurement decided(shorter);
+  infer(decided, 400);
+  EXPECT_TRUE(decided.complete());
+  Measurement undecided(shorter);
+  infer(undecided, 400, true);
+  EXPECT_FALSE(undecided.complete());
+  EXPECT_TRUE(undecided.estimate()) << "the command may end with it";
+  shorter.infers = true;
+  Measurement known(shorter);
+  infer(known, 400, true);
+  EXPECT_TRUE(known.complete());
+}
+
+TEST(Measurement, ATrainingIsNotTakenForItsEvaluation) {
+  Measurement::Plan trains = plan();
+  trains.infers = false;
+  Measurement measurement(trains);
+  infer(measurement, 400);
+  EXPECT_FALSE(measurement.estimate());
+  EXPECT_GT(measurement.latest_ns(), 0) << "no hang";
+}
+
 TEST(Measurement, WhatRanBeforeTheTrainingIsNoPartOfIt) {
   Measurement measurement(plan());
   for (int64_t step = 1; step <= 50; ++step) {

@@ -33,6 +33,8 @@ struct StepReport {
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
   bool inference = false;  ///< a step is a batch; a report without it begins the training
   std::optional<int64_t> tokens = std::nullopt;  ///< in the samples, where they are sequences
+  bool may_train = false;  ///< the script's code has more to it than the inference seen so far
+  std::vector<int64_t> batches_ns = {};  ///< how long those of inference took since the last report
 };
 
 /// A failure that the hook saw as a typed exception, or that the program reported itself.

@@ -54,7 +54,8 @@ class TrialRun {
         mark_(fmt::format("{}.{}.{}", spec.id, getpid(), Clock::now().time_since_epoch().count())),
         reports_({.measure_for = spec.measure_for,
                   .min_steps = spec.min_steps,
-                  .rate_to_beat = spec.rate_to_beat.value_or(0)}) {
+                  .rate_to_beat = spec.rate_to_beat.value_or(0),
+                  .infers = spec.infers}) {
     if (spec.slurm) step_.emplace(paths_.directory.parent_path().string(), mark_);
   }
 

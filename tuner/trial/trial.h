@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/statistics.h"
 #include "tuner/space/config.h"
 #include "tuner/space/machine.h"
 
@@ -86,6 +87,8 @@ struct TrialSpec {
   /// The lower end of the incumbent's interval, samples/s: a trial that is surely slower ends
   /// early.
   std::optional<double> rate_to_beat;
+  std::optional<bool>
+      infers;  ///< the command infers, or trains; nothing: no trial has shown it yet
   std::optional<int64_t> global_batch;  ///< samples of all ranks that each step must take
   std::string metric_regex;             ///< --metric; empty: the hook reports
   std::string step_marker;              ///< --step-marker; empty: the hook sees the steps
@@ -111,6 +114,8 @@ struct TrialResult {
   std::optional<double> data_wait_share;
   /// Where a sample is a sequence: how long on average.
   std::optional<double> tokens_per_sample;
+  bool infers = false;             ///< a step was a batch of inference
+  std::optional<Latency> latency;  ///< of such a batch
   /// How many samples all ranks together take in one pass over the training data.
   std::optional<int64_t> epoch_samples;
   /// Energy of all GPUs that the trial may use (NVML) over the samples of the measured steps.

@@ -156,6 +156,8 @@ TrialResult result_of(const EndedTrial& trial) {
   result.is_certain = found.is_certain;
   if (found.outcome == Outcome::kOk) {
     result.throughput = throughput;
+    result.infers = measurement.infers();
+    result.latency = measurement.latency(kFewestStepsAtEnd);
     trial.resources.add_energy(measurement.window(kFewestStepsAtEnd), trial.spec.objective, result);
     result.disturbance = trial.disturbance;
     if (trial.end == TrialEnd::kBehind) result.message = "stopped early: slower than the best";

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/root_of_squares.h"
 #include "tuner/space/knob.h"
 
 namespace redline::tuner {
@@ -153,8 +154,8 @@ double EnergyMeter::at(int64_t time_ns) const {
 
 Throughput samples_per_joule(double joules_per_sample, const Throughput& rate, double seconds) {
   const double value = 1 / joules_per_sample;
-  const double half = std::hypot((rate.high - rate.low) / (2 * rate.samples_per_s),
-                                 kCounterStep / std::max(seconds, kCounterStep));
+  const double half = root_of_squares((rate.high - rate.low) / (2 * rate.samples_per_s),
+                                      kCounterStep / std::max(seconds, kCounterStep));
   return {.samples_per_s = value, .low = value / (1 + half), .high = value * (1 + half)};
 }
 

@@ -76,7 +76,7 @@ class Training:
     mode: eager, compiled (torch.compile), or graphs (forward and backward as one CUDA graph).
     """
 
-    def __init__(self, name, device, dtype="fp32", mode="eager", small=False):
+    def __init__(self, name, device, dtype="fp32", mode="eager", small=False, channels_last=False, fused=None):
         torch.manual_seed(0)
         self.device = torch.device(device)
         self.amp = torch.bfloat16 if dtype == "bf16" else None
@@ -84,7 +84,13 @@ class Training:
         self.model, self.inputs, self.targets = make(small)
         self.model.to(self.device)
         self.inputs, self.targets = self.inputs.to(self.device), self.targets.to(self.device)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
+        if channels_last:
+            self.model.to(memory_format=torch.channels_last)
+            self.inputs = self.inputs.to(memory_format=torch.channels_last)
+        # fused None: SGD, as the plainest there is.
+        parameters = self.model.parameters()
+        self.optimizer = (torch.optim.SGD(parameters, lr=1e-4) if fused is None
+                          else torch.optim.AdamW(parameters, lr=1e-4, fused=fused, foreach=not fused))
         self._forward = torch.compile(self.model) if mode == "compiled" else self.model
         self._graph = None
         if mode == "graphs":

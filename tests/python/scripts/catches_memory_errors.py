@@ -46,6 +46,18 @@ class Loss(nn.Module):
         return outputs.square().mean()
 
 
+def compiler_tries():
+    """As inductor tries kernels, some of which do not fit."""
+    code = "def call(function):\n try: function()\n except RuntimeError: return"
+    inductor = {"__name__": "torch._inductor.select_algorithm"}
+    exec(code, inductor)
+    inductor["call"](plain_call)
+
+
+def plain_call():
+    torch.empty(TOO_MUCH, dtype=torch.uint8)
+
+
 model, criterion = Model(4, 1), Loss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 try:
@@ -53,7 +65,11 @@ try:
         optimizer.zero_grad()
         criterion(model(batch)).backward()
         optimizer.step()
-        if WHERE == "other":
+        if WHERE == "plain":
+            plain_call()
+        if WHERE == "compiler":
+            compiler_tries()
+        if WHERE in ("other", "compiler"):
             raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 except (RuntimeError, MemoryError) as error:
     print(f"skipped: {error}")

@@ -1,5 +1,7 @@
-"""Trains a bare nn.Sequential; prints how torch.compile was called, and how many graphs it made. The graphs are run as
-they are: making machine code of them would take a minute."""
+"""Trains a bare nn.Sequential, or with "infers" runs it; prints how torch.compile was called, and how many graphs it
+made. The graphs are run as they are: making machine code of them would take a minute."""
+
+import sys
 
 import torch
 from torch import nn
@@ -17,10 +19,16 @@ def compile(model, mode=None):
 torch.compile = compile
 data = TensorDataset(torch.randn(80, 8))
 model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for (inputs,) in DataLoader(data, 16, shuffle=True):
-    optimizer.zero_grad()
-    model(inputs).square().mean().backward()
-    optimizer.step()
+if "infers" in sys.argv:
+    model.eval()
+    with torch.inference_mode():
+        for (inputs,) in DataLoader(data, 16):
+            model(inputs)
+else:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (inputs,) in DataLoader(data, 16, shuffle=True):
+        optimizer.zero_grad()
+        model(inputs).square().mean().backward()
+        optimizer.step()
 graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
 print(f"mode {' '.join(modes)} graphs {graphs}")

@@ -2,6 +2,7 @@
 least, and at most: from before the step that it follows to after the next batch of training."""
 
 import argparse
+import itertools
 import time
 
 import torch
@@ -9,10 +10,28 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
+def make_loader(data, batch_size, shuffle):
+    return DataLoader(data, batch_size, shuffle=shuffle)
+
+
+def one_ahead(batches):
+    """As accelerate reads a loader, to know which batch is the last."""
+    iterator = iter(batches)
+    current = next(iterator)
+    for following in iterator:
+        yield current
+        current = following
+    yield current
+
+
 def evaluate(model, batches, how):
     model.eval()
+    if how == "trainer":  # of transformers
+        batches = one_ahead(batches)
+        how = "inside"
     if how == "inside":  # the loop itself stands outside of no_grad()
         for inputs, _ in batches:
+            assert len(inputs) == 5
             with torch.no_grad():
                 model(inputs)
     else:
@@ -24,21 +43,23 @@ def evaluate(model, batches, how):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("how", choices=("around", "inside", "inference", "teacher"))
+    parser.add_argument("how", choices=("around", "inside", "inference", "trainer", "teacher"))
     parser.add_argument("--ordered", action="store_true", help="the loader of evaluation does not shuffle")
     parser.add_argument("--epochs", type=int, default=3)
     arguments = parser.parse_args()
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(40, 4), torch.randn(40, 1))
-    train = DataLoader(data, 16, shuffle=True)
-    unlabelled = DataLoader(data, 16)
-    evaluation = DataLoader(data, 5, shuffle=not arguments.ordered)
+    is_trainer = arguments.how == "trainer"
+    train, evaluation = (
+        make_loader(data, size, shuffle=not arguments.ordered or size == 16 and not is_trainer) for size in (16, 5)
+    )
+    unlabelled = itertools.repeat((None, None)) if is_trainer else DataLoader(data, 16)
     model, teacher = nn.Linear(4, 1), nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     least = most = 0
     before = after = None
     for _ in range(arguments.epochs):
-        for (inputs, targets), (more, _) in zip(train, unlabelled):
+        for (inputs, targets), (more, _) in zip(one_ahead(train) if is_trainer else train, unlabelled):
             if after:
                 most += time.monotonic_ns() - before
                 after = None

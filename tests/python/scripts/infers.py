@@ -27,4 +27,4 @@ else:
         for (images,) in DataLoader(data, batch_size=10):
             correct += int(model(images).argmax(dim=1).sum())
             sizes.append(len(images))
-print(f"batches {len(sizes)} largest {max(sizes)}")
+print(f"batches {len(sizes)} largest {max(sizes)} threads {torch.get_num_threads()}")

@@ -9,14 +9,24 @@ import torch
 import torch.distributed
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 facts = {}
 torch_compile = torch.compile
-torch.compile = lambda model, mode=None: facts.update(compile=mode) or torch_compile(model, backend="eager")
+
+
+def compile(model, mode=None):
+    facts.update(compile=mode, compilations=facts.get("compilations", 0) + 1)
+    return torch_compile(model, backend="eager")
+
+
+torch.compile = compile
 
 
 class Model(nn.Module):
+    grad_checkpointing = False
+
     def __init__(self):
         super().__init__()
         self.convolution = nn.Conv2d(3, 4, 3)
@@ -25,8 +35,14 @@ class Model(nn.Module):
     def to(self, device):  # as timm's models and others override it
         return super().to(device)
 
+    def set_grad_checkpointing(self, enable=True):  # as timm's models have it
+        self.grad_checkpointing = enable
+
     def forward(self, images):
-        features = self.convolution(images)
+        if self.grad_checkpointing:
+            features = checkpoint(self.convolution, images, use_reentrant=False)
+        else:
+            features = self.convolution(images)
         facts["amp"] = str(features.dtype)
         return self.head(features.flatten(1))
 
@@ -54,6 +70,7 @@ def main(folder):
         facts[name] = getattr(loader, name)
     group = optimizer.param_groups[0]
     facts["optimizer"] = next((name for name in ("fused", "foreach") if group[name]), "default")
+    facts["checkpointing"] = model.grad_checkpointing
     facts["channels_last"] = model.convolution.weight.is_contiguous(memory_format=torch.channels_last)
     facts["num_threads"] = torch.get_num_threads()
     facts["cudnn_benchmark"] = torch.backends.cudnn.benchmark

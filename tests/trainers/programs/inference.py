@@ -1,4 +1,5 @@
-"""Inference: a model in eval mode over a loader, nothing steps."""
+"""Inference: a model in eval mode over a loader, nothing steps. --optimizer: one is made all the same, as by scripts
+that have a switch to evaluate only."""
 
 import argparse
 
@@ -11,10 +12,13 @@ from outcome import Outcome, loader_knobs
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch_size", type=int, default=16)
 parser.add_argument("--steps", type=int, default=24)
+parser.add_argument("--optimizer", action="store_true")
 arguments = parser.parse_args()
 torch.manual_seed(0)
 model = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.Flatten(), nn.LazyLinear(10))
 model(torch.zeros(1, 3, 24, 24))
+if arguments.optimizer:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 model.eval()
 loader = DataLoader(torch.randn(1024, 3, 24, 24), batch_size=arguments.batch_size)
 outcome = Outcome()

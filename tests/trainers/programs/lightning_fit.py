@@ -16,6 +16,7 @@ parser.add_argument("--batch_size", type=int, default=16)
 parser.add_argument("--devices", type=int, default=1)
 parser.add_argument("--strategy", default="auto")
 parser.add_argument("--steps", type=int, default=12)
+parser.add_argument("--validate", action="store_true", help="before the training, too: Lightning's sanity check")
 arguments = parser.parse_args()
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 warnings.simplefilter("ignore")
@@ -32,6 +33,9 @@ class LitAutoEncoder(L.LightningModule):
         x = batch.view(batch.size(0), -1)
         return nn.functional.mse_loss(self.decoder(self.encoder(x)), x)
 
+    def validation_step(self, batch, batch_idx):
+        self.training_step(batch, batch_idx)
+
     def on_train_batch_end(self, outputs, batch, batch_idx):
         self.outcome.step(outputs["loss"], len(batch) * self.trainer.world_size)
 
@@ -46,6 +50,6 @@ if __name__ == "__main__":
                         max_steps=arguments.steps, logger=False, enable_checkpointing=False,
                         enable_progress_bar=False, enable_model_summary=False)
     model = LitAutoEncoder()
-    trainer.fit(model, loader)
+    trainer.fit(model, loader, loader if arguments.validate else None)
     if trainer.global_rank == 0:
         model.outcome.print(rank=0, world=trainer.world_size, knobs=loader_knobs(loader))

@@ -10,7 +10,7 @@ from outcome import Outcome, loader_knobs
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch_size", type=int, default=4)
-parser.add_argument("--steps", type=int, default=8)
+parser.add_argument("--steps", type=int, default=12)
 arguments = parser.parse_args()
 torch.manual_seed(0)
 data = torchvision.datasets.FakeData(512, (3, 32, 32), 10, torchvision.transforms.ToTensor())

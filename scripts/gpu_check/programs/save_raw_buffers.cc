@@ -5,13 +5,18 @@
 #include <dlfcn.h>
 #include <profiler/cupti/cupti_abi.h>
 
+#include <cstddef>
 #include <mutex>
+#include <vector>
 
-#include "cuda_call.h"
+#include "cuda_driver.h"
 #include "raw_buffers.h"
 
 namespace {
 
+using gpu_check::Address;
+using gpu_check::Driver;
+using gpu_check::Handle;
 using namespace redline::cupti;
 
 constexpr size_t kBufferBytes = size_t{1} << 16;  // small, so that there are several
@@ -58,35 +63,39 @@ Cupti open_cupti() {
   std::exit(1);
 }
 
-__global__ void fill(float* values) { values[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
-template <typename T>
-__global__ void scale(T* values, T by) {
-  values[threadIdx.x] *= by;
-}
-
-void work() {
-  constexpr size_t kCount = 4096;
-  float* device = nullptr;
-  CUDA(cudaMalloc(&device, kCount * sizeof(float)));
-  std::vector<float> host(kCount);
-  cudaStream_t stream;
-  cudaEvent_t event;
-  CUDA(cudaStreamCreate(&stream));
-  CUDA(cudaEventCreate(&event));
-  CUDA(cudaMemcpy(device, host.data(), kCount * sizeof(float), cudaMemcpyHostToDevice));
-  CUDA(cudaMemsetAsync(device, 0, kCount, stream));
-  for (int i = 0; i < 200; ++i) {
-    fill<<<kCount / 128, 128, 0, stream>>>(device);
-    scale<float><<<1, 64, 1024>>>(device, 2);
+/// Kernels on two streams, in a graph and outside, under an operator's id; copies, a memset, events
+/// and memory of a pool.
+void work(const Driver& driver, const Cupti& cupti) {
+  constexpr size_t kBytes = 16384;
+  constexpr unsigned kCaptureOfThread = 1;
+  Address device = driver.memory(kBytes);
+  const Handle stream = driver.stream(), add_one = driver.kernel("add_one");
+  std::vector<char> host(kBytes);
+  void* arguments[] = {&device};
+  Handle event = nullptr, nodes = nullptr, graph = nullptr;
+  driver.call("cuEventCreate", &event, 0U);
+  driver.call("cuMemcpyHtoD_v2", device, static_cast<const void*>(host.data()), kBytes);
+  driver.call("cuMemsetD8Async", device, static_cast<unsigned char>(0), kBytes, stream);
+  for (uint64_t i = 0; i < 200; ++i) {
+    cupti.call("cuptiActivityPushExternalCorrelationId", kOperatorIds, i + 1);
+    driver.launch(add_one, stream, arguments);
+    driver.launch(add_one, nullptr, arguments);
+    uint64_t last = 0;
+    cupti.call("cuptiActivityPopExternalCorrelationId", kOperatorIds, &last);
   }
-  CUDA(cudaEventRecord(event, stream));
-  CUDA(cudaStreamWaitEvent(nullptr, event, 0));
-  CUDA(cudaMemcpy(host.data(), device, kCount * sizeof(float), cudaMemcpyDeviceToHost));
-  void* pooled = nullptr;
-  CUDA(cudaMallocAsync(&pooled, kCount, stream));
-  CUDA(cudaFreeAsync(pooled, stream));
-  CUDA(cudaStreamSynchronize(stream));
-  CUDA(cudaDeviceSynchronize());
+  driver.call("cuStreamBeginCapture_v2", stream, kCaptureOfThread);
+  for (int i = 0; i < 4; ++i) driver.launch(add_one, stream, arguments);
+  driver.call("cuStreamEndCapture", stream, &nodes);
+  driver.call("cuGraphInstantiateWithFlags", &graph, nodes, 0ULL);
+  driver.call("cuGraphLaunch", graph, stream);
+  driver.call("cuEventRecord", event, stream);
+  driver.call("cuStreamWaitEvent", Handle(), event, 0U);
+  driver.call("cuMemcpyDtoH_v2", static_cast<void*>(host.data()), device, kBytes);
+  Address pooled = 0;
+  driver.call("cuMemAllocAsync", &pooled, kBytes, stream);
+  driver.call("cuMemFreeAsync", pooled, stream);
+  driver.call("cuStreamSynchronize", stream);
+  driver.synchronize();
 }
 
 /// The names that kernels point to.
@@ -102,7 +111,7 @@ void keep_names(const Cupti& cupti) {
       std::memcpy(&kind, record, sizeof(kind));
       if (kind != Kind::kConcurrentKernel && kind != Kind::kKernel) continue;
       KernelRecord kernel;
-      std::memcpy(&kernel, record, offsetof(KernelRecord, of_later_versions));
+      std::memcpy(static_cast<void*>(&kernel), record, offsetof(KernelRecord, of_later_versions));
       if (kernel.name != nullptr) {
         g_raw.names[reinterpret_cast<uint64_t>(kernel.name)] = kernel.name;
       }
@@ -117,15 +126,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: save_raw_buffers FILE\n");
     return 2;
   }
-  gpu_check::need_gpu();
+  const Driver driver;
   const Cupti cupti = open_cupti();
   cupti.call("cuptiGetVersion", &g_raw.version);
   cupti.call("cuptiActivityRegisterCallbacks", &requested, &completed);
   int refused = 0;  // not every GPU has all of them
-  for (const uint32_t kind : {1u, 2u, 4u, 5u, 9u, 10u, 17u, 20u, 22u, 36u, 37u, 38u, 49u, 50u}) {
+  for (const uint32_t kind :
+       {1u, 2u, 4u, 5u, 9u, 10u, 17u, 20u, 22u, 36u, 37u, 38u, 39u, 49u, 50u}) {
     if (cupti.try_call("cuptiActivityEnable", kind) != kSuccess) ++refused;
   }
-  work();
+  work(driver, cupti);
   cupti.call("cuptiActivityFlushAll", uint32_t{0});
   keep_names(cupti);
   if (!g_raw.save(argv[1])) {

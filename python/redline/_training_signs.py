@@ -1,0 +1,48 @@
+"""Signs that a process trains: an optimizer is made, and later something is trained with.
+
+An optimizer alone proves nothing: a script with a switch to evaluate only often makes one before it looks at the
+switch.
+"""
+
+import torch
+from torch import nn
+
+from redline._hidden_code import hide_from_compiler
+from redline._model_calls import replace
+
+
+class TrainingSigns:
+    """Until stop(): calls `made()` after each optimizer is made, and `trains()` before a backward pass and before
+    gradients of parameters are taken."""
+
+    def __init__(self, made, trains):
+        self._made, self._trains = made, trains
+        self._restore = [
+            replace(torch.optim.Optimizer, "__init__", self._make),
+            replace(torch.autograd, "backward", self._backward),
+            replace(torch.autograd, "grad", self._grad),
+        ]
+        hide_from_compiler(torch.autograd.backward)
+
+    def stop(self):
+        self._made = self._trains = lambda: None  # where somebody else has replaced what is replaced here
+        for restore in self._restore:
+            restore()
+
+    def _make(self, make, *arguments, **named):
+        make(*arguments, **named)
+        self._made()
+
+    def _backward(self, backward, *arguments, **named):
+        self._trains()
+        return backward(*arguments, **named)
+
+    def _grad(self, grad, outputs, inputs, *arguments, **named):
+        if not torch.compiler.is_compiling() and holds_parameter(inputs):
+            self._trains()
+        return grad(outputs, inputs, *arguments, **named)
+
+
+def holds_parameter(tensors):
+    tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
+    return any(isinstance(tensor, nn.Parameter) for tensor in tensors)

@@ -1,0 +1,26 @@
+"""Two ways to do the same, timed in turns, and how many times as fast the second is."""
+
+import math
+import statistics
+
+PAIRS = 8
+T_OF_95 = 2.365  # Student's t for PAIRS - 1
+
+
+def interval(off, on):
+    """Ratio off / on of paired times: mean of the logarithms, and its 95 % interval."""
+    logs = [math.log(before / after) for before, after in zip(off, on)]
+    half = T_OF_95 * statistics.stdev(logs) / math.sqrt(len(logs))
+    middle = statistics.fmean(logs)
+    return {"faster": math.exp(middle), "low": math.exp(middle - half), "high": math.exp(middle + half)}
+
+
+def compare(time_off, time_on):
+    """Milliseconds of both, one after the other, in an order that changes from pair to pair."""
+    off, on = [], []
+    for _ in range(2):  # compiles, tunes, fills caches
+        time_off(), time_on()
+    for pair in range(PAIRS):
+        for row, measure in ((off, time_off), (on, time_on))[:: 1 if pair % 2 else -1]:
+            row.append(measure())
+    return {"off_ms": statistics.median(off), "on_ms": statistics.median(on), **interval(off, on)}

@@ -1,0 +1,46 @@
+"""How many samples a recorded step trains on, whatever else fetches batches."""
+
+import pytest
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+
+@pytest.fixture
+def count(repo_root, monkeypatch):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    monkeypatch.setattr(_BaseDataLoaderIter, "__next__", _BaseDataLoaderIter.__next__)  # put back after the test
+    from redline._sample_count import SampleCount, watch_data_loaders
+
+    count = SampleCount()
+    watch_data_loaders(count)
+    return count
+
+
+def train(count, loader, batches_a_step, steps, between=()):
+    """The steps of a training that goes on with epochs, with passes over `between` after each."""
+    batches = (batch for _ in iter(int, 1) for batch in loader)
+    for _ in range(steps):
+        for _ in range(batches_a_step):
+            next(batches)
+        count.end_step(recorded=True)
+        for other in between:
+            list(other)
+    return count.take_samples_per_step()
+
+
+def test_an_evaluation_after_each_step_trains_on_nothing(count):
+    loader, evaluation = DataLoader(range(64), 8), DataLoader(range(20), 5)
+    assert train(count, loader, 1, 20, between=[evaluation]) == 8
+
+
+def test_an_epoch_shorter_than_a_step_is_training(count):
+    assert train(count, DataLoader(range(24), 8), 4, 9) == 32
+    assert train(count, DataLoader(range(8), 8), 1, 9) == 8
+    assert train(count, DataLoader(range(8), 8), 3, 9) == 24
+
+
+def test_two_loaders_of_one_step_both_train(count):
+    pairs = zip(DataLoader(range(64), 8), DataLoader(range(64), 16))
+    for _ in zip(range(3), pairs):
+        count.end_step(recorded=True)
+    assert count.take_samples_per_step() == 24

@@ -63,43 +63,30 @@ def test_records_with_its_own_files(installed, tmp_path):
     assert report.returncode == 0 and "STEP" in report.stdout, report.stderr
 
 
-CONSUMER_LISTS = """
-cmake_minimum_required(VERSION 3.25)
-project(consumer LANGUAGES CXX)
-find_package(Redline 99 QUIET)
-if(Redline_FOUND)
-  message(FATAL_ERROR "a version that does not exist was found")
-endif()
-find_package(Redline 0.1 REQUIRED)
-add_executable(consumer main.cc)
-target_link_libraries(consumer PRIVATE Redline::redline)
-"""
-
-CONSUMER = """
-#include <profiler/redline.h>
-
-int main() {
-  redline::Profiler profiler({.schedule = {.wait = 1, .warmup = 1, .active = 2, .repeat = 1},
-                              .on_trace_ready = redline::write_chrome_trace("traces")});
-  for (int step = 0; step < 5; ++step) {
-    { redline::range forward("forward"); }
-    profiler.step();
-  }
-}
-"""
-
-
-def test_a_program_elsewhere_is_built_with_the_package(installed, tmp_path):
-    (tmp_path / "CMakeLists.txt").write_text(CONSUMER_LISTS)
-    (tmp_path / "main.cc").write_text(CONSUMER)
+def test_the_sample_project_is_built_with_the_package(installed, tmp_path):
+    shutil.copytree(ROOT / "samples/cpp-project", tmp_path, dirs_exist_ok=True)
     for command in (
         ["cmake", "-G", "Ninja", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={installed}"],
         ["cmake", "--build", "build"],
-        ["build/consumer"],
+        ["build/line"],
     ):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == "slope 3.00 offset -1.00\n"
     (path,) = (tmp_path / "traces").iterdir()
     events = json.load(gzip.open(path))["traceEvents"]
     ranges = [event["name"] for event in events if event.get("cat") == "user_annotation"]
-    assert sorted(ranges) == ["ProfilerStep#2", "ProfilerStep#3", "forward", "forward"]
+    assert sorted(set(ranges)) == ["ProfilerStep#2", "ProfilerStep#3", "gradient", "make batch"]
+    # autotune gives it knobs, and counts its steps.
+    tune = [installed / "bin/autotune", "--strategy", "grid", "--knob", "batch_size=64,256", "--max-trials", "2"]
+    done = subprocess.run([*tune, "--budget", "20s", "--", "build/line", "1000000000"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "BEST" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_version_that_does_not_exist_is_not_found(installed, tmp_path):
+    lists = ["cmake_minimum_required(VERSION 3.25)", "project(other LANGUAGES CXX)", "find_package(Redline 99 REQUIRED)"]
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lists))
+    done = subprocess.run(["cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={installed}"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0 and "version: 0.1.0" in done.stderr

@@ -129,6 +129,39 @@ def test_slurm_steps_on_two_nodes(tuned, python, slurm):
     assert slurm.steps() == []
 
 
+@pytest.fixture
+def submitted(slurm, program, python, repo_root, tmp_path):
+    """submitted(sample, words…, NAME=value): what a job of samples/slurm printed, run to its end."""
+
+    def run_job(sample, *words, options=(), **variables):
+        path = f"{program('redline').parent}:{pathlib.Path(python).parent}:{slurm.environment['PATH']}"
+        environment = {**slurm.environment, "PATH": path, "OMP_NUM_THREADS": "1", **variables}
+        script = repo_root / "samples/slurm" / sample
+        done = subprocess.run(["sbatch", "--wait", *options, script, *words], env=environment, cwd=tmp_path,
+                              capture_output=True, text=True, timeout=300)
+        (output,) = tmp_path.glob("redline-*.out")
+        assert done.returncode == 0, done.stderr + output.read_text()
+        return output.read_text()
+
+    return run_job
+
+
+def test_the_sample_job_records_and_reports(submitted, repo_root):
+    # The allocation of these tests has one of the two cores.
+    sample = repo_root / "samples/python/ddp.py"
+    said = submitted("job.sbatch", sample, "--steps", "12", options=["--cpus-per-task=1"], RANKS="2")
+    assert "samples/s" in said and "2 ranks" in said and "STEP" in said, said
+
+
+def test_the_sample_job_of_two_nodes_tunes_and_runs_tuned(submitted, repo_root, tmp_path):
+    sample = repo_root / "samples/python/ddp.py"
+    knobs = "--strategy grid --knob batch_size=32,128 --max-trials 2"
+    said = submitted("two_nodes.sbatch", sample, "--steps", "400", KNOBS=knobs, MASTER_ADDR="127.0.0.1")
+    assert "BEST" in said and "2 ranks" in said, said
+    assert (tmp_path / "best.json").exists()
+    assert len(list(tmp_path.glob("traces-*/*.pt.trace.json.gz"))) == 2
+
+
 @pytest.mark.parametrize("how", ["hang", "interrupt", "kill"])
 def test_no_slurm_step_outlives_its_trial(start, program, slurm, tmp_path, how):
     # Tasks that the processes of this machine are not searched for: they drop the trial's mark.

@@ -1,0 +1,88 @@
+"""Looks for the fastest batch size that does not run out of memory: doubles it until a step fails.
+
+    python batch_size.py                          on a GPU, up to its memory
+    python batch_size.py --memory-limit 3         on a CPU, up to 3 GiB for this process
+    python batch_size.py --batch-size 64          trains with this one alone
+
+Redline does it without a change, and each size in a process of its own: autotune --knob batch_size=16..4096
+"""
+
+import argparse
+import resource
+import time
+
+import torch
+import torch.nn.functional as functional
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def make_model():
+    return nn.Sequential(
+        nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64 * 8 * 8, 10),
+    ).to(device)
+
+
+def rate_of(batch_size, steps):
+    """Samples a second of a few training steps."""
+    model = make_model()
+    optimizer = torch.optim.AdamW(model.parameters())
+    images = torch.randn(batch_size, 3, 32, 32, device=device)
+    labels = torch.randint(10, (batch_size,), device=device)
+    for step in range(1 + steps):  # the first takes longer than the others
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        if step == 0:
+            loss.item()  # waits for the GPU
+            started = time.perf_counter()
+    loss.item()
+    return steps * batch_size / (time.perf_counter() - started)
+
+
+def is_out_of_memory(error):
+    # The allocator of the CPU raises a plain RuntimeError.
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def search(arguments):
+    """Rates by batch size, up to the first that does not fit."""
+    rates = {}
+    batch_size = arguments.smallest
+    while batch_size <= arguments.largest:
+        failed = False
+        try:
+            rates[batch_size] = rate_of(batch_size, arguments.steps)
+            print(f"batch {batch_size:5}  {rates[batch_size]:9.1f} samples/s", flush=True)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            failed = True
+        if failed:
+            # Here, not above: while the error is handled it keeps the frames, and they keep the tensors.
+            torch.cuda.empty_cache()
+            print(f"batch {batch_size:5}  out of memory")
+            break
+        batch_size *= 2
+    return rates
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch-size", type=int, help="no search, this one alone")
+    parser.add_argument("--smallest", type=int, default=16)
+    parser.add_argument("--largest", type=int, default=4096)
+    parser.add_argument("--steps", type=int, default=8, help="measured steps of each batch size (8)")
+    parser.add_argument("--memory-limit", type=float, help="GiB that this process may take on the host")
+    arguments = parser.parse_args()
+    if arguments.memory_limit:
+        limit = int(arguments.memory_limit * 2**30)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    rates = {arguments.batch_size: rate_of(arguments.batch_size, arguments.steps)} if arguments.batch_size else (
+        search(arguments))
+    best = max(rates, key=rates.get)
+    print(f"best batch {best} samples/s {rates[best]:.1f}")

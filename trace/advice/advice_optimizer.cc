@@ -19,21 +19,23 @@ struct Cure {
   std::string knob = "";
 };
 
-// Those of torch.optim that can do all tensors at once. None: LBFGS and SparseAdam cannot.
-std::optional<Cure> cure_of(std::string_view annotation) {
+// Those of torch.optim that can do all tensors at once. None: LBFGS and SparseAdam cannot. On a CPU
+// foreach is no faster: it saves launches, of which there are none.
+std::optional<Cure> cure_of(std::string_view annotation, bool on_gpu) {
   const std::string_view of_class = annotation.substr(std::string_view("Optimizer.step#").size());
   const std::string_view name = of_class.substr(0, of_class.find('.'));
   constexpr std::array<std::string_view, 4> kFused = {"Adam", "AdamW", "SGD", "Adagrad"};
   constexpr std::array<std::string_view, 8> kForeach = {
       "Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"};
   if (is_any(name, kFused)) {
+    if (!on_gpu) return Cure{"give the optimizer fused=True", "optimizer=default,fused"};
     return Cure{"give the optimizer fused=True, or foreach=True",
                 "optimizer=default,foreach,fused"};
   }
+  if (!on_gpu || name == "LBFGS" || name == "SparseAdam") return std::nullopt;
   if (is_any(name, kForeach)) {
     return Cure{"give the optimizer foreach=True", "optimizer=default,foreach"};
   }
-  if (name == "LBFGS" || name == "SparseAdam") return std::nullopt;
   return Cure{
       fmt::format("torch._foreach_add_ and its like in {} update all tensors in one call", name)};
 }
@@ -88,7 +90,8 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
   const OptimizerCalls calls = calls_of(activity);
   const int64_t operators = calls.operators / activity.step_count();
   if (operators < kManyOperators || calls.many_tensors_at_once) return std::nullopt;
-  const auto cure = cure_of(name_of(activity.trace(), annotations.front()));
+  const auto cure =
+      cure_of(name_of(activity.trace(), annotations.front()), !activity.analysis().gpus.empty());
   if (!cure) return std::nullopt;
   const auto [own, others] = device_work(activity, host);
   const int64_t exposed_ns =

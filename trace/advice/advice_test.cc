@@ -187,11 +187,12 @@ TEST(Advice, OptimizerPerParameter) {
 }
 
 TEST(Advice, OptimizersAreToldWhatTheyCanDo) {
-  const auto advice = [](const std::string& name) {
+  const auto advice = [](const std::string& name, bool on_gpu = true) {
     TraceText text = one_step().annotation("Optimizer.step#" + name, 50 * kMs, 70 * kMs);
     for (int i = 0; i < 100; ++i) {
       text.cpu_op("aten::mul_", 50 * kMs + i * 100'000, 50 * kMs + i * 100'000 + 90'000);
     }
+    if (on_gpu) text.kernel("relu_kernel", 10 * kMs, 20 * kMs);
     return advice_on(text);
   };
   const auto cure = [](const std::string& text, const std::string& knob) {
@@ -204,6 +205,10 @@ TEST(Advice, OptimizersAreToldWhatTheyCanDo) {
               cure("give the optimizer foreach=True", "optimizer=default,foreach"));
   EXPECT_THAT(advice("Lion.step"), cure("torch._foreach_add_ and its like in Lion", ""));
   EXPECT_THAT(advice("LBFGS.step"), Not(HasRule("optimizer_per_parameter")));
+  // There foreach saves no launches (docs/guide/optimizers.md has the figures).
+  EXPECT_THAT(advice("SGD.step", false), cure("fused=True"));
+  EXPECT_THAT(advice("SGD.step", false), Not(cure("foreach")));
+  EXPECT_THAT(advice("RMSprop.step", false), Not(HasRule("optimizer_per_parameter")));
 }
 
 TEST(Advice, WhatAClosureDoesIsNoUpdate) {

@@ -52,7 +52,8 @@ def main():
     rank = dist.get_rank() if distributed else 0
     ranks = dist.get_world_size() if distributed else 1
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(256, 2048), nn.ReLU(), nn.Linear(2048, 512), nn.ReLU(), nn.Linear(512, 10)).to(device)
+    model = nn.Sequential(nn.Linear(256, 2048), nn.ReLU(), nn.Linear(2048, 512), nn.ReLU(), nn.Linear(512, 10))
+    model = model.to(device)
     teacher = torch.randn(256, 10, device=device)
     if distributed:
         model = nn.parallel.DistributedDataParallel(model)

@@ -8,12 +8,14 @@ Redline does it without a change, and each size in a process of its own: autotun
 """
 
 import argparse
+import itertools
 import resource
 import time
 
 import torch
 import torch.nn.functional as functional
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -26,15 +28,20 @@ def make_model():
     ).to(device)
 
 
-def rate_of(batch_size, steps):
+def batches(data, batch_size):
+    loader = DataLoader(data, batch_size, shuffle=True, drop_last=True)
+    while True:
+        yield from loader
+
+
+def rate_of(batch_size, data, steps):
     """Samples a second of a few training steps."""
     model = make_model()
     optimizer = torch.optim.AdamW(model.parameters())
-    images = torch.randn(batch_size, 3, 32, 32, device=device)
-    labels = torch.randint(10, (batch_size,), device=device)
-    for step in range(1 + steps):  # the first takes longer than the others
+    # The first step takes longer than the others.
+    for step, (images, labels) in enumerate(itertools.islice(batches(data, batch_size), 1 + steps)):
         optimizer.zero_grad()
-        loss = functional.cross_entropy(model(images), labels)
+        loss = functional.cross_entropy(model(images.to(device)), labels.to(device))
         loss.backward()
         optimizer.step()
         if step == 0:
@@ -49,14 +56,14 @@ def is_out_of_memory(error):
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
-def search(arguments):
+def search(data, arguments):
     """Rates by batch size, up to the first that does not fit."""
     rates = {}
     batch_size = arguments.smallest
     while batch_size <= arguments.largest:
         failed = False
         try:
-            rates[batch_size] = rate_of(batch_size, arguments.steps)
+            rates[batch_size] = rate_of(batch_size, data, arguments.steps)
             print(f"batch {batch_size:5}  {rates[batch_size]:9.1f} samples/s", flush=True)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
@@ -82,7 +89,8 @@ if __name__ == "__main__":
     if arguments.memory_limit:
         limit = int(arguments.memory_limit * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    rates = {arguments.batch_size: rate_of(arguments.batch_size, arguments.steps)} if arguments.batch_size else (
-        search(arguments))
+    data = TensorDataset(torch.randn(4096, 3, 32, 32), torch.randint(10, (4096,)))
+    sizes = arguments.batch_size
+    rates = {sizes: rate_of(sizes, data, arguments.steps)} if sizes else search(data, arguments)
     best = max(rates, key=rates.get)
     print(f"best batch {best} samples/s {rates[best]:.1f}")

@@ -54,7 +54,8 @@ def main():
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     torch.manual_seed(0)
-    model = nn.Sequential(*(Layer(arguments.width) for _ in range(arguments.layers)), nn.Linear(arguments.width, 10)).to(device)
+    layers = [Layer(arguments.width) for _ in range(arguments.layers)]
+    model = nn.Sequential(*layers, nn.Linear(arguments.width, 10)).to(device)
     teacher = torch.randn(arguments.width, 10, device=device)
     if arguments.ddp:
         model = nn.parallel.DistributedDataParallel(model)

@@ -32,8 +32,8 @@ SCHEMA = {
         "spec.template.spec.volumes": list,
     },
 }
-CONTAINER = {"name": str, "image": str, "command": list, "args": list, "workingDir": str, "resources.limits.memory": str,
-             "volumeMounts": list}
+CONTAINER = {"name": str, "image": str, "command": list, "args": list, "workingDir": str,
+             "resources.limits.memory": str, "volumeMounts": list}
 
 
 def member(document, path):
@@ -60,7 +60,7 @@ def test_the_kubernetes_job_is_whole():
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     (shm,) = [mount for mount in container["volumeMounts"] if mount["mountPath"] == "/dev/shm"]
     assert shm["name"] == "shm"
-    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in pod["volumes"] if "persistentVolumeClaim" in volume]
-    assert claims == [claim["metadata"]["name"]]
+    (results,) = [volume for volume in pod["volumes"] if "persistentVolumeClaim" in volume]
+    assert results["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
     for quantity in (*container["resources"]["requests"].values(), *container["resources"]["limits"].values()):
         assert re.fullmatch(r"\d+(m|Ki|Mi|Gi)?", quantity), quantity

@@ -179,7 +179,7 @@ def test_messages_are_found_as_programs_print_them():
     texts = [message.text for message in all_messages()]
     assert len(texts) > 150
     for words in ("no process of yours is recorded", "another autotune is using it", "cannot be less than",
-                  "the command made … optimizer steps", "Choose another file with -o", "only root may read GPU",
+                  "nothing was recorded: the command made", "Choose another file with -o", "only root may read GPU",
                   "profile.step() outside the running profile records nothing", "stopped early: slower than the best"):
         assert any(words in text for text in texts), words
 

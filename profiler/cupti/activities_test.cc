@@ -170,7 +170,6 @@ TEST_F(GpuWindow, AKernelThatSeemsToBeginBeforeItsCallKeepsItsArrow) {
 TEST_F(GpuWindow, EachCollectiveOfAGraphHasItsOwnAlgorithm) {
   begin();
   const uint64_t begun = now();
-  stub::call(launch_call(1, begun, 311));
   const char* const names[] = {"ncclDevKernel_AllReduce_Sum_f32_RING_LL",
                                "ncclDevKernel_AllReduce_Sum_f32_TREE_LL"};
   for (const uint64_t node : {0u, 1u}) {
@@ -179,6 +178,8 @@ TEST_F(GpuWindow, EachCollectiveOfAGraphHasItsOwnAlgorithm) {
     record.graph_node = 900 + node;
     stub::emit_record(record);
   }
+  stub::wait_for_flushes(2);  // they wait for their call, both under its number
+  stub::call(launch_call(1, begun, 311));
   const auto kernels = events(end(), "kernel");
   ASSERT_EQ(kernels.size(), 2u);
   EXPECT_EQ(kernels[0]["args"]["Algorithm"], "RING");

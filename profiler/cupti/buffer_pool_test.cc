@@ -34,7 +34,7 @@ TEST(BufferPool, AChildThatWasForkedMeanwhileGetsBuffers) {
   std::thread other([&] {
     while (!is_over) pool.complete(pool.take(false), 0);
   });
-  constexpr int kForks = 200;
+  constexpr int kForks = 50;
   for (int i = 0; i < kForks; ++i) {
     const pid_t child = fork();
     if (child == 0) {

@@ -35,11 +35,12 @@ profiler::TextId interned_args(const Event& event) {
 }  // namespace
 
 int wanted_types(int known) {
-  constexpr int kMany = kProxyStep | kProxyCtrl | kNetPlugin | kKernelPhase;
+  constexpr int kPhases = kKernelPhase, kChannels = kKernelCh;
+  constexpr int kMany = kProxyStep | kProxyCtrl | kNetPlugin | kPhases;
   const char* asked = std::getenv("NCCL_PROFILE_EVENT_MASK");
   const int wanted = (asked != nullptr && *asked != '\0' ? std::atoi(asked) : ~kMany) & known;
   // NCCL gives no phases without their channels, and would change its mask by itself.
-  return (wanted & kKernelPhase) != 0 ? wanted | kKernelCh : wanted;
+  return (wanted & kPhases) != 0 ? wanted | kChannels : wanted;
 }
 
 NcclPlugin& NcclPlugin::instance() {

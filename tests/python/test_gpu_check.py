@@ -62,8 +62,9 @@ def test_without_a_gpu_each_part_says_so(bundled, run, tmp_path):
     done = run([sys.executable, bundled / "gpu-check", "--run", bundled, "--out", tmp_path / "out"], timeout=200)
     assert done.returncode == 3, done.stderr
     found = json.loads((tmp_path / "out/gpu-check.json").read_text())["parts"]
-    # What would not fit into ten minutes waits for the next run.
-    assert set(found) | set(done.stdout.rpartition("again for ")[2].strip().split(", ")) == set(parts.PARTS)
+    # On a busy machine ten minutes may be over before the last part.
+    left = done.stdout.rpartition("run it again for ")
+    assert set(found) | (set(left[2].split(", ")) if left[1] else set()) == set(parts.PARTS)
     for name, part in found.items():
         assert len(part["wrong"]) == 1 and part["wrong"][0].startswith("no GPU: "), (name, part)
 

@@ -56,6 +56,7 @@ def sample(run, python, torchrun, tmp_path, no_process_left):
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": str(ROOT / "python"),
             "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no processes beside it
         }
         done = run([*launcher, FOLDER / f"{name}.py", *arguments.split()], environment=environment, cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-3000:]

@@ -30,8 +30,6 @@ class AccumulationKnob:
         self.late = {}  # id of a scheduler -> its call, made within a step and due after it
 
     def install(self):
-        if self.batches == 1:
-            return
         self._divide_the_loss()
         self._hold_back_steps()
         # Gradients of earlier batches must stay as they are until the step.

@@ -98,7 +98,7 @@ class Knobs:
         self.optimizer = OptimizerKnobs({name: values[name] for name in OPTIMIZER_KNOBS if name in values}, self.refuse)
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
         batches = values.get("accumulation")
-        self.accumulation = AccumulationKnob(batches, self.refuse) if batches else None
+        self.accumulation = AccumulationKnob(batches, self.refuse) if batches and batches > 1 else None
         self.checkpointing = CheckpointingKnob(values.get("checkpointing"))
         self.channels_last = values.get("channels_last")
         self.unknown = sorted(set(values) - set(KNOBS))
@@ -295,6 +295,9 @@ class Knobs:
         self._apply_settings()
         self.loader.trained()
         self.steps += 1
+        by_closure = any(argument is not None for argument in (*args, *kwargs.values()))
+        if self.steps == 1 and self.accumulation is None and by_closure:
+            self.refuse(["accumulation"], "the optimizer steps with a closure", above=1)
         if self.reporter is None and self.steps == 1:
             self._say_what_was_met()
         if self.steps == 2:

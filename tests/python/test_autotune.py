@@ -377,9 +377,9 @@ def test_wrong_inputs_are_usage_errors_in_one_line(run, program, tmp_path, optio
 def test_one_run_of_a_metric_claims_no_interval(run, program, tmp_path):
     search = ["--knob", "x=1,2", "--metric", "rate ([0-9]+)", "--max-trials", "2", "--", "echo", "rate {x}"]
     done = run([program("autotune"), *search], cwd=tmp_path)
-    assert "BEST  2.00 by --metric (one run)\n      not proven faster: 2.00 x the default\n" in done.stdout
+    assert "BEST  2.00 by --metric (one run)\n      not proven faster: 2.00 x the first trial\n" in done.stdout
     page = (tmp_path / "autotune.study.html").read_text()
-    assert "one run</span>" in page and "2.00 x the default</p>" in page
+    assert "one run</span>" in page and "2.00 x the first trial</p>" in page
 
 
 def test_output_that_cannot_be_written_is_an_error(run, tune, tmp_path):

@@ -14,6 +14,9 @@ BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")
 PYTHON = ROOT / "build" / "trainers" / "bin" / "python"
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node"]
+ACCELERATE = ["-m", "accelerate.commands.launch", "--multi_gpu", "--mixed_precision", "no", "--num_machines", 1,
+              "--dynamo_backend", "no", "--num_processes"]
+STARTS_ITS_RANKS = {"lightning_fit", "spawned"}
 
 
 def pytest_configure(config):
@@ -26,9 +29,9 @@ class Trainer:
     def __init__(self, folder):
         self.folder = folder
 
-    def command(self, name, *arguments, ranks=1):
-        launcher = [*TORCHRUN, ranks] if ranks > 1 else []
-        return [PYTHON, *launcher, PROGRAMS / f"{name}.py", *arguments]
+    def command(self, name, *arguments, ranks=1, launcher=TORCHRUN):
+        words = [*launcher, ranks] if ranks > 1 and name not in STARTS_ITS_RANKS else []
+        return [PYTHON, *words, PROGRAMS / f"{name}.py", *arguments]
 
     def run(self, words, seconds=900, **more):
         environment = {
@@ -69,11 +72,14 @@ class Trainer:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def try_to_tune(self, command, *options):
+        (self.folder / "outcomes").mkdir()
+        words = [BUILD / "autotune", "--format", "json", *options, "--", *command]
+        return self.run(words, OUTCOME=str(self.folder / "outcomes"))
+
     def tune(self, command, *options):
         """The search as `autotune --format json` tells it, with its text for messages."""
-        words = [BUILD / "autotune", "--format", "json", *options, "--", *command]
-        (self.folder / "outcomes").mkdir()
-        done = self.run(words, OUTCOME=str(self.folder / "outcomes"))
+        done = self.try_to_tune(command, *options)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
         return json.loads(done.stdout), done.stderr
 

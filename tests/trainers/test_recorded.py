@@ -35,12 +35,11 @@ PROGRAMS = [
     pytest.param("odd_data", ["--kind", "nested"], 1, 16, id="nested-batches"),
 ]
 EIGHT_STEPS = ["--schedule", "active=8"]  # from the third on; the programs make 12
-STARTS_ITS_RANKS = {"lightning_fit", "spawned"}
 
 
 @pytest.mark.parametrize(("name", "arguments", "ranks", "samples"), PROGRAMS)
 def test_recording_changes_nothing_and_counts_what_the_program_counts(trainer, name, arguments, ranks, samples):
-    command = trainer.command(name, *arguments, ranks=1 if name in STARTS_ITS_RANKS else ranks)
+    command = trainer.command(name, *arguments, ranks=ranks)
     plain = trainer.plain(command)
     recorded, report = trainer.record(command, *EIGHT_STEPS)
     assert recorded["losses"] == plain["losses"], "bits of the losses"

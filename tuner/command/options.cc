@@ -165,7 +165,10 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--step-marker", options.step_marker,
                  "A step begins at each range or mark of this name (record_function, NVTX), "
                  "not at the optimizer")
-      ->option_text("NAME");
+      ->option_text("NAME")
+      ->check([](const std::string& name) -> std::string {
+        return name.empty() || name == "--" ? "needs the name of a range or mark" : "";
+      });
   app.add_option("--memory-metric", options.memory_metric_regex,
                  "Like --metric, for the peak of device memory in bytes")
       ->check(check_regex);

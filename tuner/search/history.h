@@ -54,6 +54,7 @@ class History {
   void add(FinishedTrial trial);
   [[nodiscard]] const std::vector<FinishedTrial>& trials() const { return trials_; }
   [[nodiscard]] bool empty() const { return trials_.empty(); }
+  [[nodiscard]] const Space& space() const { return *space_; }
 
   /// The knob values the script itself uses, as the hook saw them; empty where it saw none.
   [[nodiscard]] const Config& defaults() const { return defaults_; }

@@ -52,7 +52,7 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
           ? fmt::format("{} to {}, 95 %", format_number(rate.low), format_number(rate.high))
           : "one run");
   if (best->is_default) {
-    text += "<p>the default itself</p>";
+    text += fmt::format("<p>{} itself</p>", best->default_name());
   } else if (best->speedup) {
     text += "<p>" + speedup_text(*best) + "</p>";
   }

@@ -125,7 +125,7 @@ std::string Table::verdict(const History& history) const {
                                        return rate(a) < rate(b);
                                      });
   std::string text = trial.why == kConfirm          ? "confirming"
-                     : history.trials().size() == 1 ? "default"
+                     : history.trials().size() == 1 ? space_.first.empty() ? "default" : "first"
                      : &*best == &trial             ? "best so far"
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
@@ -177,11 +177,11 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
               ? fmt::format(" ({} to {}, 95 %)", format_number(rate.low), format_number(rate.high))
               : " (one run)";
   if (best.is_default) {
-    text += "  the default itself\n";
+    text += fmt::format("  {} itself\n", best.default_name());
   } else if (best.speedup) {
     text += "\n      " + speedup_text(best) + "\n";
   } else {
-    text += "\n      the default does not run\n";
+    text += fmt::format("\n      {} does not run\n", best.default_name());
   }
   std::vector<std::string> parts;
   for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);

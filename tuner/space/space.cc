@@ -133,7 +133,21 @@ void Space::add_ddp_knobs() {
   }
 }
 
+bool Space::limit_accumulation(int64_t highest, const std::string& why) {
+  const auto batch = std::ranges::find(knobs, "batch_size", &Knob::name);
+  const int64_t least = (*samples_a_step + highest - 1) / highest;
+  if (batch == knobs.end() || batch->low >= least) return true;
+  if (batch->high < least) return false;
+  std::erase_if(batch->values, [&](const std::string& value) {
+    return parse_integer(value).value_or(least) < least;
+  });
+  batch->low = *parse_integer(batch->values.front());
+  left_out.push_back(fmt::format("batch_size below {} left out: {}", batch->low, why));
+  return true;
+}
+
 bool Space::limit(const std::string& name, int64_t highest, const std::string& why) {
+  if (name == "accumulation" && samples_a_step) return limit_accumulation(highest, why);
   const auto knob = std::ranges::find(knobs, name, &Knob::name);
   if (knob == knobs.end() || highest >= knob->high) return true;
   if (highest < knob->low) return false;

@@ -68,6 +68,9 @@ struct Space {
   [[nodiscard]] std::optional<std::string> fix_global_batch();
 
  private:
+  /// With --global-batch: smaller batches would need more of it.
+  bool limit_accumulation(int64_t highest, const std::string& why);
+
   std::optional<Knob> every_batch_;  // before --global-batch chose among its values
 };
 

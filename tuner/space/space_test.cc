@@ -135,6 +135,14 @@ TEST(Space, RanksThatTheScriptStartsItself) {
   EXPECT_THAT(odd.unread[0], HasSubstr("3 ranks cannot share it evenly"));
 }
 
+TEST(Space, WhatCannotAccumulateTakesTheWholeShareAtOnce) {
+  Space space = *make_space({}, {"python", "train.py"}, kCpuMachine, 16);
+  EXPECT_TRUE(space.limit("accumulation", 1, "the optimizer steps with a closure"));
+  EXPECT_EQ(space.find("batch_size")->text(), "16");
+  EXPECT_EQ(space.left_out.back(),
+            "batch_size below 16 left out: the optimizer steps with a closure");
+}
+
 TEST(Space, ABatchHoldsNoMoreThanAnEpoch) {
   Space space = *make_space({"batch_size=8..512"}, {"python", "t.py"}, kCpuMachine);
   EXPECT_TRUE(space.limit("batch_size", 100, "an epoch has no more"));

@@ -79,6 +79,7 @@ std::optional<Best> find_best(const History& history) {
             .estimate = *estimate(history, *config, spread),
             .peak_memory_bytes = {},
             .is_default = *config == first,
+            .has_own_default = history.space().first.empty(),
             .default_estimate = estimate(history, first, spread),
             .speedup = {},
             .epoch_samples = history.trials().front().result.epoch_samples};
@@ -95,8 +96,9 @@ std::optional<Best> find_best(const History& history) {
 }
 
 std::string speedup_text(const Best& best) {
-  std::string text = fmt::format("{}{:.2f} x the default",
-                                 best.proven() ? "" : "not proven faster: ", best.speedup->value);
+  std::string text =
+      fmt::format("{}{:.2f} x {}", best.proven() ? "" : "not proven faster: ", best.speedup->value,
+                  best.default_name());
   if (!best.has_interval()) return text;
   return text + fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high);
 }

@@ -32,6 +32,9 @@ struct Best {
   Estimate estimate;
   std::optional<uint64_t> peak_memory_bytes;
   bool is_default = false;
+  /// False where a {NAME} in the command hides what the script would choose: then what is called
+  /// the defaults are the values that the search began with.
+  bool has_own_default = true;
   std::optional<Estimate> default_estimate;             ///< nothing where the defaults do not run
   std::optional<Ratio> speedup;                         ///< over the defaults
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of all ranks, as the hook saw it
@@ -43,6 +46,9 @@ struct Best {
   [[nodiscard]] std::optional<double> tokens_per_s() const {
     if (!tokens_per_sample) return std::nullopt;
     return estimate.throughput.samples_per_s * *tokens_per_sample;
+  }
+  [[nodiscard]] const char* default_name() const {
+    return has_own_default ? "the default" : "the first trial";
   }
   /// Not where a --metric told one figure, once.
   [[nodiscard]] bool has_interval() const {
@@ -57,7 +63,8 @@ struct Best {
 /// Nothing where no trial succeeded.
 [[nodiscard]] std::optional<Best> find_best(const History& history);
 
-/// "1.71 x the default (1.55 to 1.88)", where there is a speed-up.
+/// "1.71 x the default (1.55 to 1.88)", where there is a speed-up; "the first trial" where the
+/// command has no default of its own.
 [[nodiscard]] std::string speedup_text(const Best& best);
 
 /// best.json as text.

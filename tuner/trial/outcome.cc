@@ -163,7 +163,8 @@ std::optional<Verdict> judge_reports(const Evidence& evidence) {
   for (const FailureReport& failure : evidence.failures) {
     if (const auto outcome = outcome_of_kind(failure.kind)) {
       const bool told = *outcome == Outcome::kInvalid && failure.error.empty();
-      return verdict(*outcome, failure.rank, told ? failure.message : "");
+      if (told) return Verdict{*outcome, failure.rank, failure.message};  // of the command
+      return verdict(*outcome, failure.rank);
     }
     if (!is_echo(failure) && first == nullptr) first = &failure;
   }
@@ -251,7 +252,8 @@ std::optional<Verdict> judge_text(const std::string& text) {
   for (size_t i = 0; i < compiled.size(); ++i) {
     for (const std::string& line : lines) {
       if (std::regex_search(line, compiled[i])) {
-        return verdict(kPatterns[i].outcome, root_cause_rank(text));
+        const bool is_wrong = kPatterns[i].outcome == Outcome::kInvalid;
+        return verdict(kPatterns[i].outcome, root_cause_rank(text), is_wrong ? line : "");
       }
     }
   }

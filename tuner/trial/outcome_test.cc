@@ -161,6 +161,11 @@ TEST(Outcome, ReadsTheErrorFilesOfTorchelastic) {
   EXPECT_EQ(name(judge(evidence).outcome), "gpu_oom");
 }
 
+TEST(Outcome, AWrongCommandIsToldInItsOwnWords) {
+  EXPECT_EQ(judge_text("usage: t.py [-h]\nt.py: error: unrecognized arguments: --x")->message,
+            "t.py: error: unrecognized arguments: --x");
+}
+
 TEST(Outcome, FindsTheRankInTorchrunsTable) {
   Evidence evidence;
   evidence.wait_status = exited(1);

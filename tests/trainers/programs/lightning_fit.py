@@ -52,4 +52,4 @@ if __name__ == "__main__":
     model = LitAutoEncoder()
     trainer.fit(model, loader, loader if arguments.validate else None)
     if trainer.global_rank == 0:
-        model.outcome.print(rank=0, world=trainer.world_size, knobs=loader_knobs(loader))
+        model.outcome.print(rank=0, world=trainer.world_size, knobs=loader_knobs(trainer.train_dataloader))

@@ -55,4 +55,6 @@ while len(outcome.losses) < arguments.steps:
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     outcome.step(loss, arguments.batch_size * arguments.gradient_accumulation_steps)
+if len(outcome.ends_s) > 3:
+    print(f"{sum(outcome.samples[3:]) / (outcome.ends_s[-1] - outcome.ends_s[2]):.1f} samples/s")
 outcome.print()

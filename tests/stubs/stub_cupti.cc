@@ -120,6 +120,7 @@ void hand_over(std::vector<Open> buffers) {
 }
 
 void tell_that_it_hangs() {
+  const std::lock_guard lock(state().mutex);
   const bool is_on =
       std::ranges::any_of(state().enabled, [](const auto& kind) { return kind.second; });
   if (is_on || number("REDLINE_STUB_HANGS", 0) == 0) return;
@@ -182,9 +183,18 @@ void reset_cupti() {
 }
 
 void set_cupti_version(uint32_t version) { state().version = version; }
-void fail_cupti(const char* function, int result) { state().failures[function] = result; }
-int cupti_calls(const char* function) { return state().calls[function]; }
-bool is_enabled(Kind kind) { return state().enabled[kind]; }
+void fail_cupti(const char* function, int result) {
+  const std::lock_guard lock(state().mutex);
+  state().failures[function] = result;
+}
+int cupti_calls(const char* function) {
+  const std::lock_guard lock(state().mutex);
+  return state().calls[function];
+}
+bool is_enabled(Kind kind) {
+  const std::lock_guard lock(state().mutex);
+  return state().enabled[kind];
+}
 void name_function(int domain, uint32_t number, const char* name) {
   state().functions[{domain, number}] = name;
 }
@@ -193,7 +203,10 @@ bool is_recorded(int domain, uint32_t number) {
 }
 int attribute(int number) { return state().attributes[number]; }
 void set_other_subscriber(const char* name) { state().other_subscriber = name; }
-std::string subscriber() { return state().subscriber; }
+std::string subscriber() {
+  const std::lock_guard lock(state().mutex);
+  return state().subscriber;
+}
 void set_cupti_clock(uint64_t (*clock)()) { state().clock = clock; }
 void drop_records(size_t count) { state().dropped += count; }
 void set_most_in_buffer(size_t bytes) { state().most_in_buffer = bytes; }
@@ -284,13 +297,17 @@ STUB_API int cuptiSubscribe_v2(void** subscriber, redline::cupti::Callback, void
     state().other_subscriber.copy(params->other, params->other_size - 1);
     return redline::cupti::kMultipleSubscribers;
   }
+  const std::lock_guard lock(state().mutex);
   state().subscriber = params->name;
   *subscriber = &state();
   return 0;
 }
 
 STUB_API int cuptiUnsubscribe(void*) {
-  state().subscriber.clear();
+  {
+    const std::lock_guard lock(state().mutex);
+    state().subscriber.clear();
+  }
   return answer("cuptiUnsubscribe");
 }
 
@@ -324,6 +341,7 @@ STUB_API int cuptiActivityConfigureUnifiedMemoryCounter(redline::cupti::UnifiedM
 STUB_API int cuptiActivityEnable(redline::cupti::Kind kind) {
   const int result = answer("cuptiActivityEnable");
   if (result != 0) return result;
+  const std::lock_guard lock(state().mutex);
   state().enabled[kind] = true;
   const bool is_driver = kind == redline::cupti::Kind::kDriver;
   if (!is_driver && kind != redline::cupti::Kind::kRuntime) return 0;
@@ -334,7 +352,10 @@ STUB_API int cuptiActivityEnable(redline::cupti::Kind kind) {
 }
 
 STUB_API int cuptiActivityDisable(redline::cupti::Kind kind) {
-  state().enabled[kind] = false;
+  {
+    const std::lock_guard lock(state().mutex);
+    state().enabled[kind] = false;
+  }
   return answer("cuptiActivityDisable");
 }
 

@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 
-def run_with_knobs(python, startup, folder, knobs, command, trial, check):
+def run_with_knobs(python, startup, folder, knobs, command, trial, check, seconds=120):
     """The finished process; in a trial, its `reports` are the lines that it sent."""
     environment = {
         **os.environ,
@@ -29,7 +29,7 @@ def run_with_knobs(python, startup, folder, knobs, command, trial, check):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=seconds,
     )
     if trial:
         os.close(keeper)

@@ -6,10 +6,14 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "python"))
+from knob_runs import run_with_knobs  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
 PYTHON = ROOT / "build" / "trainers" / "bin" / "python"
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
@@ -91,6 +95,11 @@ class Trainer:
             seconds = outcome["ends_s"][-1] - outcome["ends_s"][2]
             rates[int(path.name.partition(".")[0])] = sum(outcome["samples"][3:]) / seconds
         return rates
+
+    def trial(self, words, knobs):
+        """A trial of these knobs, as autotune runs it: see knob_runs."""
+        startup = ROOT / "python" / "redline" / "startup"
+        return run_with_knobs(PYTHON, startup, self.folder, knobs, words[1:], trial=True, check=True, seconds=900)
 
     def with_best(self, command, **knobs):
         """redline run, on the best.json of the search with these knobs in it."""

@@ -7,7 +7,7 @@ from accelerate import Accelerator
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from outcome import Outcome, loader_knobs
+from outcome import Outcome, all_knobs
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch_size", type=int, default=16)
@@ -17,7 +17,7 @@ arguments = parser.parse_args()
 torch.set_num_threads(1)
 torch.manual_seed(0)
 accelerator = Accelerator(cpu=True, gradient_accumulation_steps=arguments.gradient_accumulation_steps)
-model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 1))
+model = nn.Sequential(nn.Unflatten(1, (4, 4, 4)), nn.Conv2d(4, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 1))
 optimizer = torch.optim.AdamW(model.parameters())
 loader = DataLoader(TensorDataset(torch.randn(4096, 64), torch.randn(4096, 1)), batch_size=arguments.batch_size,
                     shuffle=True)
@@ -37,4 +37,4 @@ while len(outcome.losses) < arguments.steps:
             samples = 0
         if len(outcome.losses) == arguments.steps:
             break
-outcome.print(knobs=loader_knobs(loader), world=accelerator.num_processes)
+outcome.print(knobs=all_knobs(loader, model), world=accelerator.num_processes)

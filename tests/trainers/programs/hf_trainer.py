@@ -7,14 +7,14 @@ import torch
 from transformers import (BertConfig, BertForSequenceClassification, GPT2Config, GPT2LMHeadModel, Trainer,
                           TrainerCallback, TrainingArguments)
 
-from outcome import Outcome, loader_knobs
+from outcome import Outcome, all_knobs
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--model", choices=("gpt2", "bert"), default="gpt2")
 parser.add_argument("--per_device_train_batch_size", type=int, default=8)
 parser.add_argument("--gradient_accumulation_steps", type=int, default=1)
 parser.add_argument("--steps", type=int, default=12)
-parser.add_argument("--evaluate", action="store_true")
+parser.add_argument("--evaluate", action="store_true", help="after each step; the training reads in order, too")
 arguments = parser.parse_args()
 torch.manual_seed(0)
 
@@ -56,9 +56,11 @@ with tempfile.TemporaryDirectory() as folder:
             folder, per_device_train_batch_size=arguments.per_device_train_batch_size, max_steps=arguments.steps,
             gradient_accumulation_steps=arguments.gradient_accumulation_steps, logging_steps=1, save_strategy="no",
             report_to=[], use_cpu=True, disable_tqdm=True, seed=0,
-            eval_strategy="steps" if arguments.evaluate else "no", eval_steps=5),
-        train_dataset=Texts(), eval_dataset=Texts(), callbacks=[losses])
+            train_sampling_strategy="sequential" if arguments.evaluate else "random",
+            eval_strategy="steps" if arguments.evaluate else "no", eval_steps=1),
+        train_dataset=Texts(), eval_dataset=torch.utils.data.Subset(Texts(), range(24)), callbacks=[losses])
     trainer.train()
     loader = trainer.callback_handler.train_dataloader
-    knobs = loader_knobs(getattr(loader, "base_dataloader", loader))
-    losses.outcome.print(knobs=knobs)
+    knobs = all_knobs(getattr(loader, "base_dataloader", loader), trainer.model_wrapped)
+    evaluated = trainer.callback_handler.eval_dataloader
+    losses.outcome.print(knobs=knobs, evaluated=evaluated and evaluated.total_batch_size)

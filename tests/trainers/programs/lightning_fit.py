@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from outcome import Outcome, loader_knobs
+from outcome import Outcome, all_knobs
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch_size", type=int, default=16)
@@ -36,6 +36,10 @@ class LitAutoEncoder(L.LightningModule):
     def validation_step(self, batch, batch_idx):
         self.training_step(batch, batch_idx)
 
+    def on_train_start(self):
+        # Gone when fit() has ended. A tuple, so that the wrapper is no module of this one.
+        self.objects = self.trainer.train_dataloader, self.trainer.strategy.model
+
     def on_train_batch_end(self, outputs, batch, batch_idx):
         self.outcome.step(outputs["loss"], len(batch) * self.trainer.world_size)
 
@@ -52,4 +56,4 @@ if __name__ == "__main__":
     model = LitAutoEncoder()
     trainer.fit(model, loader, loader if arguments.validate else None)
     if trainer.global_rank == 0:
-        model.outcome.print(rank=0, world=trainer.world_size, knobs=loader_knobs(trainer.train_dataloader))
+        model.outcome.print(rank=0, world=trainer.world_size, knobs=all_knobs(*model.objects))

@@ -5,6 +5,9 @@ import os
 import signal
 import time
 
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
 
 class Outcome:
     """Counts as a careful script would: the loss, the samples of all ranks and the end of each step."""
@@ -37,7 +40,41 @@ class Outcome:
             print("OUTCOME " + json.dumps({**self.as_json(), **more}), flush=True)
 
 
+torch_compile = torch.compile
+compiled = []  # modes
+
+
+def compile(model, mode=None):
+    compiled.append(mode)
+    return torch_compile(model, backend="eager")  # making machine code would take a minute
+
+
+torch.compile = compile  # before anything else that looks at it
+updates = []
+register_optimizer_step_post_hook(lambda optimizer, *_: updates.append(optimizer))
+
+
 def loader_knobs(loader):
     """What a DataLoader is really built with."""
-    batch_size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
-    return {"batch_size": batch_size, "num_workers": loader.num_workers, "pin_memory": loader.pin_memory}
+    knobs = {name: getattr(loader, name) for name in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers")}
+    return {**knobs, "batch_size": loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)}
+
+
+def all_knobs(loader, model):
+    """The same of the whole training; `model` in the wrapper that calls it."""
+    facts = loader_knobs(loader)
+    group = updates[-1].param_groups[0]
+    inner = getattr(model, "module", model)
+    facts.update(
+        updates=len(updates), compile=",".join(compiled), num_threads=torch.get_num_threads(),
+        cudnn_benchmark=torch.backends.cudnn.benchmark, tf32=torch.backends.cuda.matmul.allow_tf32,
+        optimizer=next((name for name in ("fused", "foreach") if group.get(name)), "default"),
+        checkpointing=any(getattr(module, "gradient_checkpointing", False) for module in inner.modules()),
+        channels_last=any(weight.dim() == 4 and weight.is_contiguous(memory_format=torch.channels_last)
+                          and not weight.is_contiguous() for weight in inner.parameters()),
+    )
+    if inner is not model:
+        facts["bucket_cap_mb"] = model.bucket_bytes_cap // 2**20
+        for name in ("gradient_as_bucket_view", "static_graph", "find_unused_parameters"):
+            facts[name] = getattr(model, name)
+    return facts

@@ -9,7 +9,7 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-from outcome import Outcome, loader_knobs
+from outcome import Outcome, all_knobs
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch_size", type=int, default=16)
@@ -35,7 +35,7 @@ def train(rank, arguments, store):
             outcome.step(loss, len(inputs) * arguments.world)
             if len(outcome.losses) == arguments.steps:
                 break
-    outcome.print(rank=rank, world=dist.get_world_size(), knobs=loader_knobs(loader))
+    outcome.print(rank=rank, world=dist.get_world_size(), knobs=all_knobs(loader, model))
     dist.destroy_process_group()
 
 

@@ -23,11 +23,14 @@ class TrialClient : public ::testing::Test {
     setenv(name.c_str(), value.c_str(), 1);
     set_.push_back(name);
   }
-  /// A trial measured through a real FIFO.
+  /// A trial measured through a real FIFO, on which it has said that it began.
   Trial measured() {
     channel_.emplace(*tuner::ReportChannel::create(path_));
     set("REDLINE_TRIAL", path_);
-    return Trial::from_environment();
+    Trial trial = Trial::from_environment();
+    const auto reports = channel_->read();
+    EXPECT_TRUE(reports.size() == 1 && std::holds_alternative<tuner::BeginReport>(reports[0]));
+    return trial;
   }
 
   std::string path_ = ::testing::TempDir() + "trial_client." + std::to_string(getpid());

@@ -88,12 +88,14 @@ class Trainer:
         return json.loads(done.stdout), done.stderr
 
     def own_rates(self):
-        """Samples a second that the program counted in its trials, by their numbers; without the first steps."""
+        """Samples a second that the program counted in its trials, by their numbers; of the second half of the steps,
+        since autotune leaves out those in which a job warms up."""
         rates = {}
-        for path in (self.folder / "outcomes").iterdir():
+        for path in (self.folder / "outcomes").glob("*.json"):
             outcome = json.loads(path.read_text())
-            seconds = outcome["ends_s"][-1] - outcome["ends_s"][2]
-            rates[int(path.name.partition(".")[0])] = sum(outcome["samples"][3:]) / seconds
+            half = len(outcome["ends_s"]) // 2
+            seconds = outcome["ends_s"][-1] - outcome["ends_s"][half]
+            rates[int(path.name.partition(".")[0])] = sum(outcome["samples"][half + 1:]) / seconds
         return rates
 
     def trial(self, words, knobs):

@@ -129,13 +129,13 @@ std::string Table::verdict(const History& history) const {
                      : &*best == &trial             ? "best so far"
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
-  if (!trial.result.disturbance.empty()) text += text.empty() ? "disturbed" : ", disturbed";
   if (const auto& latency = trial.result.latency; latency && latency->p99_ns) {
     text += (text.empty() ? "p99 " : ", p99 ") + format_ns(*latency->p99_ns);
   }
   if (trial.result.compile_time >= std::chrono::seconds(1)) {
     text += (text.empty() ? "" : ", ") + compiled_text(trial.result.compile_time);
   }
+  if (!trial.result.disturbance.empty()) text += text.empty() ? "disturbed" : ", disturbed";
   return text;
 }
 

@@ -37,8 +37,9 @@ class Losses(TrainerCallback):
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         if "loss" in logs:
-            batch = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
-            self.outcome.step(logs["loss"], batch)
+            # Not args.train_batch_size, which knows nothing of a knob.
+            batch = kwargs["train_dataloader"].total_batch_size
+            self.outcome.step(logs["loss"], batch * args.gradient_accumulation_steps)
 
 
 small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}

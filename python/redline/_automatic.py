@@ -16,6 +16,7 @@ import time
 import torch
 from torch.profiler import ProfilerAction
 
+from redline._batch_samples import ids_in, reads_sequences
 from redline._cycle import operations, records
 from redline._job_metadata import describe_job, distributed_info, world_size
 from redline._library import RecorderError, recorder
@@ -95,6 +96,7 @@ class AutomaticRecording:
         self._exporter = None
         self._ending = False
         self._samples = SampleCount()
+        self._reads_sequences = False
 
     @never_harm
     def watch(self, is_spawned):
@@ -124,6 +126,7 @@ class AutomaticRecording:
         if self._works:
             return
         self._works = True
+        self._reads_sequences = module is not None and reads_sequences(module)
         note_autocast()
         if self._whole_run:
             describe_job(self._recorder)
@@ -145,9 +148,10 @@ class AutomaticRecording:
         self._model_calls.await_next()
 
     @never_harm
-    def batch_fetched(self, iterator, samples):
+    def batch_fetched(self, iterator, samples, batch):
         if torch.is_grad_enabled() or not self._trains:  # else it is for an evaluation
-            self._samples.add(iterator, samples)
+            ids = ids_in(batch, {samples}) if self._reads_sequences and records(self._action) else None
+            self._samples.add(iterator, samples, 0 if ids is None else ids.numel())
 
     @never_harm
     def pass_ended(self, iterator):
@@ -295,11 +299,13 @@ class AutomaticRecording:
         self._recorder.start()
 
     def _stop(self):
-        self._describe_steps(self._samples.take_samples_per_step())
+        tokens = self._samples.tokens_per_step()
+        self._describe_steps(self._samples.take_samples_per_step(), tokens)
         self._recorder.stop()
 
-    def _describe_steps(self, samples):
-        facts = {"samples_per_step": samples * world_size()} if samples else {}
+    def _describe_steps(self, samples, tokens=0):
+        counts = {"samples_per_step": samples, "tokens_per_step": tokens}
+        facts = {name: count * world_size() for name, count in counts.items() if count}
         if self._infers:
             facts["inference"] = True
         if facts:
@@ -362,7 +368,9 @@ class AutomaticRecording:
             self._recorder.discard()
             return
         self._ready()
-        steps = f"of inference only {self._step} batches were" if self._infers else "no optimizer step was"
+        steps = "no optimizer step was"
+        if self._infers:
+            steps = f"only {self._step} {'batch of inference was' if self._step == 1 else 'batches of inference were'}"
         self.notes.add("whole_run", f"{steps} seen: the trace holds the whole run")
 
     # The end of a process that trains.

@@ -16,11 +16,12 @@ class _Pass:
     def __init__(self, sampler):
         self.sampler = sampler  # the loader's, in all its passes
         self.samples = 0
+        self.tokens = 0
         self.is_new = True  # it began in this step
 
 
 class SampleCount:
-    """Samples fetched by this process, step by step of the recorded window.
+    """Samples fetched by this process, and tokens in them, step by step of the recorded window.
 
     A pass over a loader that began and ended within one step was an evaluation, which may fetch with gradients on.
     It was training where the same loader goes on, as an epoch shorter than a step does, or where nothing else was read.
@@ -30,39 +31,48 @@ class SampleCount:
         self._passes = weakref.WeakKeyDictionary()  # by iterator
         self._ended = []
         self._steps = []
+        self._step_tokens = []
         self._latest = collections.deque(maxlen=_TYPICAL_OF)
 
-    def add(self, iterator, samples):
+    def add(self, iterator, samples, tokens=0):
         if iterator not in self._passes:
             self._passes[iterator] = _Pass(iterator._index_sampler)
         self._passes[iterator].samples += samples
+        self._passes[iterator].tokens += tokens
 
     def pass_ended(self, iterator):
         if iterator in self._passes:
             self._ended.append(self._passes.pop(iterator))
 
     def end_step(self, recorded):
-        samples = self._samples_of_training()
+        training = self._training()
+        samples = sum(one.samples for one in training)
         self._latest.append(samples)
         if recorded:
             self._steps.append(samples)
+            self._step_tokens.append(sum(one.tokens for one in training))
         self._ended = []
         for one in self._passes.values():
-            one.samples, one.is_new = 0, False
+            one.samples, one.tokens, one.is_new = 0, 0, False
 
-    def _samples_of_training(self):
+    def _training(self):
+        """The passes of this step that were no evaluation."""
         going_on = list(self._passes.values())
         training = going_on + [one for one in self._ended if not one.is_new]
         if training:
             samplers = {id(one.sampler) for one in training}
             training += [one for one in self._ended if one.is_new and id(one.sampler) in samplers]
-        return sum(one.samples for one in training or self._ended)
+        return training or self._ended
 
     def take_samples_per_step(self):
         """Of the window that ends here, 0 where no DataLoader of known batch size served it. The
         median, because an evaluation may have run between two steps."""
-        steps, self._steps = self._steps, []
+        steps, self._steps, self._step_tokens = self._steps, [], []
         return statistics.median_low(steps) if steps else 0
+
+    def tokens_per_step(self):
+        """As take_samples_per_step, which forgets them, too: ask before."""
+        return statistics.median_low(self._step_tokens) if self._step_tokens else 0
 
     def typical(self):
         """The median of the latest steps, recorded or not; 0 as above."""
@@ -70,8 +80,8 @@ class SampleCount:
 
 
 def watch_data_loaders(asked, fetched, ended):
-    """Calls `asked()` before each batch, `fetched(iterator, samples)` after it, and `ended(iterator)` where none is left.
-    The iterator's class is the one place that every DataLoader and subclass of it passes, whatever its arguments were."""
+    """Calls `asked()` before each batch, `fetched(iterator, samples, batch)` after it, and `ended(iterator)` where none is
+    left. The iterator's class is the one place that every DataLoader and subclass of it passes, whatever its arguments were."""
     fetch = _BaseDataLoaderIter.__next__
 
     @functools.wraps(fetch)
@@ -82,7 +92,7 @@ def watch_data_loaders(asked, fetched, ended):
         except StopIteration:
             ended(iterator)
             raise
-        fetched(iterator, _batch_size(iterator))
+        fetched(iterator, _batch_size(iterator), batch)
         return batch
 
     _BaseDataLoaderIter.__next__ = watched

@@ -261,7 +261,7 @@ def test_a_short_inference_is_recorded_whole(record, python, script):
     recorded, (trace,) = record([python, script(INFERS + "infer(1)"), "around"])
     assert step_numbers(trace) == [0]
     assert trace["redline"]["inference"]
-    assert "only 1 batches of inference were seen: the trace holds the whole run" in recorded.stderr
+    assert "only 1 batch of inference was seen: the trace holds the whole run" in recorded.stderr
 
 
 def test_what_lies_between_two_passes_is_in_no_batch(record, python, script):

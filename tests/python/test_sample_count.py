@@ -12,7 +12,7 @@ def count(repo_root, monkeypatch):
     from redline._sample_count import SampleCount, watch_data_loaders
 
     count = SampleCount()
-    watch_data_loaders(count)
+    watch_data_loaders(lambda: None, lambda iterator, samples, _: count.add(iterator, samples), count.pass_ended)
     return count
 
 

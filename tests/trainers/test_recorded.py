@@ -52,6 +52,10 @@ def test_recording_changes_nothing_and_counts_what_the_program_counts(trainer, n
     for trace in traces:
         assert trace["steps"]["count"] == 8
         assert trace["samples_per_step"] == samples
+        if name == "hf_trainer":
+            assert trace["tokens_per_step"] == 24 * samples, "sequences of 24"
+        elif name != "sequence_first":
+            assert trace["tokens_per_step"] is None
         assert trace["dropped"] == 0
     check_rate(recorded, traces[0])
     check_advice(name, report["advice"])

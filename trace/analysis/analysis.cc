@@ -128,6 +128,11 @@ std::optional<double> samples_per_step(const Trace& trace) {
   return samples && *samples > 0 ? samples : std::nullopt;
 }
 
+std::optional<double> tokens_per_step(const Trace& trace) {
+  const auto tokens = recorder_number(trace, "redline", "tokens_per_step");
+  return tokens && *tokens > 0 ? tokens : std::nullopt;
+}
+
 std::optional<Latency> batch_latency(std::span<const Analysis> traces) {
   std::vector<int64_t> lengths_ns;
   for (const Analysis& analysis : traces) {

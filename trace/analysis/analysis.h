@@ -56,6 +56,10 @@ struct Analysis {
 /// N}).
 [[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
 
+/// Tokens in them: samples times the length of their sequences, where the recorder saw token ids
+/// that the model reads as sequences.
+[[nodiscard]] std::optional<double> tokens_per_step(const Trace& trace);
+
 /// Of batches, where the traces are of inference ("redline": {"inference": true}) and have steps.
 [[nodiscard]] std::optional<Latency> batch_latency(std::span<const Analysis> traces);
 

@@ -84,12 +84,16 @@ MeanStep mean_step(const Report& report) {
 
 std::vector<std::string> rate_lines(const Report& report) {
   std::vector<std::string> lines;
-  const auto samples = samples_per_step(*report.traces.front().trace);
+  const Trace& first = *report.traces.front().trace;
   const int64_t step_ns = mean_step(report).mean_ns;
-  if (samples && step_ns > 0) {
-    const double rate = *samples * 1e9 / static_cast<double>(step_ns);
-    lines.push_back(format_count(static_cast<int64_t>(rate)) +
-                    " samples/s of all ranks, by the steps recorded");
+  const auto rate_of = [step_ns](double count) {
+    return format_count(static_cast<int64_t>(count * 1e9 / static_cast<double>(step_ns)));
+  };
+  if (const auto samples = samples_per_step(first); samples && step_ns > 0) {
+    const auto tokens = tokens_per_step(first);
+    lines.push_back(rate_of(*samples) + " samples/s" +
+                    (tokens ? ", " + rate_of(*tokens) + " tokens/s" : "") +
+                    " of all ranks, by the steps recorded");
   }
   if (const auto latency = batch_latency(report.traces)) {
     lines.push_back("inference, a step is a batch: " + latency_text(*latency));

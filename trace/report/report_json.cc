@@ -277,6 +277,7 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
   object["span_ns"] = trace.end_ns() - trace.begin_ns();
   object["steps"] = steps_json(analysis);
   object["samples_per_step"] = or_null(samples_per_step(trace));
+  object["tokens_per_step"] = or_null(tokens_per_step(trace));
   const auto latency = batch_latency({&analysis, 1});
   object["latency_ns"] = latency ? json{{"p50", latency->p50_ns},
                                         {"p90", or_null(latency->p90_ns)},

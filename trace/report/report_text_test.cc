@@ -75,6 +75,16 @@ TEST(TextReport, OfInferenceHasTheLatencyOfABatch) {
   EXPECT_THAT(text_of({rank(0, "gemm")}), Not(HasSubstr("inference")));
 }
 
+TEST(TextReport, SaysTokensASecondWhereSequencesWereSeen) {
+  const std::string trace =
+      TraceText()
+          .top(R"("redline": {"samples_per_step": 8, "tokens_per_step": 192})")
+          .step(0, 0, 1'000'000)
+          .cpu_op("aten::mm", 0, 1000)
+          .str();
+  EXPECT_THAT(text_of({trace}), HasSubstr("  8,000 samples/s, 192,000 tokens/s of all ranks"));
+}
+
 TEST(JsonReport, OfInferenceHasTheLatencyOfABatch) {
   const auto latency = [](const std::string& text) {
     return nlohmann::json::parse(

@@ -47,7 +47,13 @@ def reporter(repo_root, tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     os.mkfifo(path)
     keeper = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-    yield TrialReporter(str(path)), lambda: [json.loads(line) for line in os.read(keeper, 65536).splitlines()]
+
+    def read_lines():
+        return [json.loads(line) for line in os.read(keeper, 65536).splitlines()]
+
+    reporter = TrialReporter(str(path))
+    assert [line["type"] for line in read_lines()] == ["begin"]
+    yield reporter, read_lines
     os.close(keeper)
 
 

@@ -67,7 +67,8 @@ def test_inference_is_a_workload(with_knobs, how):
     assert min(batches) > 0
     seen = seen_knobs(done)
     assert {name: seen[name] for name in knobs} == {name: str(value) for name, value in knobs.items()}
-    assert [report["knobs"] for report in of_type(done, "unused")][1:] == [["accumulation"]]
+    unused = {knob for report in of_type(done, "unused") for knob in report["knobs"]}
+    assert "accumulation" in unused and not unused & set(knobs)
 
 
 def test_what_is_evaluated_before_the_training_is_no_part_of_it(with_knobs):

@@ -295,7 +295,8 @@ class Knobs:
         self._apply_settings()
         self.loader.trained()
         self.steps += 1
-        by_closure = any(argument is not None for argument in (*args, *kwargs.values()))
+        # The first of `args` is the optimizer itself.
+        by_closure = any(argument is not None for argument in (*args[1:], *kwargs.values()))
         if self.steps == 1 and self.accumulation is None and by_closure:
             self.refuse(["accumulation"], "the optimizer steps with a closure", above=1)
         if self.reporter is None and self.steps == 1:

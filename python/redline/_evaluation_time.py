@@ -1,18 +1,20 @@
-"""How long a training loop evaluates: none of the time that its samples took.
+"""Measures how long a training loop evaluates, because that time must not count against its training samples.
 
-From the end of a step to the next batch or forward of training, where meanwhile a batch was taken that is not for
-training and a model ran without gradients. One alone belongs to training: unlabelled data, or a teacher.
+An evaluation lasts from the end of a step to the next batch or forward of training, if in between the script took a
+batch that is not for training and also ran a model without gradients. One of the two alone may belong to training: a
+batch of unlabelled data, or a teacher model that runs without gradients.
 """
 
 
 class EvaluationTime:
-    """Of one process; total_ns grows when training goes on."""
+    """The evaluation time of one process. total_ns grows when training goes on after an evaluation."""
 
     def __init__(self):
         self.total_ns = 0
-        self._since = None
-        self._undecided = None  # the same, of a batch that may still turn out to be of an evaluation
-        self._batch = self._forward = False
+        self._since = None  # when the step ended, until training goes on
+        # The same time, kept longer: the batch with which training seems to go on may turn out to be for evaluation.
+        self._undecided = None
+        self._batch = self._forward = False  # a batch not for training was taken; a model ran without gradients
 
     def step_ended(self, now_ns):
         self._since = self._undecided = now_ns
@@ -25,7 +27,7 @@ class EvaluationTime:
         self._forward = True
 
     def last_batch_was_evaluated(self):
-        """Training has not gone on with it."""
+        """The batch that seemed to be for training was for evaluation. So training has not gone on yet."""
         self._since = self._undecided
         self._batch = self._forward = True
 

@@ -1,7 +1,8 @@
-"""Calls of models, seen by a hook on all modules; while it is away, they cost the job nothing.
+"""Sees calls of models by a hook on all modules. The hook is taken away as soon as it has seen one call, so that
+further calls cost the job nothing.
 
-torch.compile warns where there is such a hook, and would compile it in. So the call of a compiled module
-and the first compilation of a function are seen by themselves, before torch looks for hooks.
+torch.compile warns if there is such a hook, and would compile it in. So from the first torch.compile on, no hook is
+added: calls of compiled modules and starts of compilations are watched instead. Both precede torch's look for hooks.
 """
 
 import functools
@@ -48,7 +49,7 @@ class ModelCalls:
             self._called(module)
 
     def _before_forward(self, module, inputs):
-        # A compiler that traces this must see nothing; a value returned would replace the inputs.
+        # A compiler that traces this must see nothing. The hook returns None: torch would take a value as new inputs.
         if not torch.compiler.is_compiling():
             self._met(module)
 
@@ -66,13 +67,13 @@ class ModelCalls:
         return call(module, *arguments, **named)
 
     def _compilation_starts(self, *_):
-        # Stays in torch's list of callbacks: torch walks through it while it calls this one.
+        # We cannot leave torch's list of callbacks here, because torch walks through it during this call.
         self._met(None)
 
 
 def replace(owner, name, replacement):
-    """From now on owner.name(…) is replacement(original, …). Gives what undoes it, where nobody else
-    has replaced it since."""
+    """From now on owner.name(…) calls replacement(original, …). Gives a function that restores the original, unless
+    somebody else has replaced owner.name since."""
     original = getattr(owner, name)
 
     @functools.wraps(original)

@@ -1,9 +1,9 @@
-"""Where a training step ends in a script that does not say so: at its optimizer.
+"""Finds where a training step ends in a script that does not say so: when its leading optimizer has stepped.
 
-One step of the job is one step of its leading optimizer, so that gradient accumulation is one step
-by nature. The first optimizer that steps leads. Others that step once in between, as the two of a
-GAN do, belong to the same step; one that steps twice while the leader does not takes over, as when
-the next phase of a job has a new optimizer or the generator of a GAN steps first but seldom.
+Gradient accumulation is thus one step, whatever the number of batches. The first optimizer that steps leads. If another
+optimizer steps once between two steps of the leader, as the second one of a GAN does, this belongs to the same step. An
+optimizer that steps twice while the leader does not becomes the leader: the next phase of a job may have a new
+optimizer, or the generator of a GAN may step first but seldom.
 """
 
 import functools
@@ -33,9 +33,9 @@ class LeadingOptimizer:
 def watch_optimizers(step_ended):
     """Calls `step_ended()` each time a step of the job has ended.
 
-    torch's own step hooks run inside the `Optimizer.step#…` range, which would then overlap the end
-    of the step that it belongs to. So the wrapper that adds those hooks and that range is wrapped
-    itself. Optimizers inside optimizers (ZeroRedundancyOptimizer) count once, as the outermost.
+    torch's step hooks run inside torch's `Optimizer.step#…` range. A step that ended in such a hook would end before
+    that range does. So we wrap the function that adds the hooks and the range. An optimizer that calls another one
+    (ZeroRedundancyOptimizer) counts once, as the outer one.
     """
     optimizer_class = torch.optim.Optimizer
     add_hooks = optimizer_class.profile_hook_step

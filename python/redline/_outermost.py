@@ -1,8 +1,8 @@
-"""Watches the calls of models: of the modules with parameters that a script calls itself.
+"""Watches the calls of models. A model is a module with parameters that the script calls, not another module.
 
-It replaces torch.nn.Module.__call__, which costs a tenth of a microsecond a layer. Hooks of the
-global kind cost ten times that, and hooks on the model itself would travel into copies of it and
-into files that torch.save writes, which then could not be read without Redline.
+It replaces torch.nn.Module.__call__, which costs a tenth of a microsecond per layer. Global hooks of torch cost ten
+times that. Hooks on the model itself would be copied with it, also into files that torch.save writes, and such a file
+could then not be read without Redline.
 """
 
 import functools
@@ -10,7 +10,7 @@ import functools
 import torch
 from torch import nn
 
-_entered = []  # the outermost call that is running; a list, so that threads of it see it too
+_entered = []  # the outermost call that is running; not thread-local, so that threads that the model starts see it too
 
 
 def inside_a_model():
@@ -19,13 +19,13 @@ def inside_a_model():
 
 
 def _within_backward():
-    """There, checkpointing calls a part of a model again."""
+    """Whether a backward pass runs: checkpointing calls a part of the model again there."""
     return torch._C._current_graph_task_id() != -1
 
 
 def watch_models(enter, leave):
-    """`enter(module, args, kwargs)` is called before a model's forward and returns the arguments to
-    use, `leave(module)` after it, also when it raised."""
+    """Calls `enter(module, args, kwargs)` before a model's forward, which then gets the (args, kwargs) that it returns.
+    Calls `leave(module)` after the forward, even if this raised."""
     original = nn.Module.__call__
 
     @functools.wraps(original)

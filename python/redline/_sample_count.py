@@ -1,4 +1,4 @@
-"""How many samples a training step takes, seen from outside: the batches that DataLoaders hand out."""
+"""Counts how many samples a training step takes, by the batches that the script gets from its DataLoaders."""
 
 import collections
 import functools
@@ -7,14 +7,14 @@ import weakref
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-_TYPICAL_OF = 16  # steps
+_TYPICAL_OF = 16  # typical() is the median of so many steps
 
 
 class _Pass:
-    """Over a loader: what it read in this step."""
+    """One pass over a DataLoader, and how much it read in this step."""
 
     def __init__(self, sampler):
-        self.sampler = sampler  # the loader's, in all its passes
+        self.sampler = sampler  # the same in all passes over one loader
         self.samples = 0
         self.tokens = 0
         self.is_new = True  # it began in this step
@@ -23,8 +23,9 @@ class _Pass:
 class SampleCount:
     """Samples fetched by this process, and tokens in them, step by step of the recorded window.
 
-    A pass over a loader that began and ended within one step was an evaluation, which may fetch with gradients on.
-    It was training where the same loader goes on, as an epoch shorter than a step does, or where nothing else was read.
+    A pass over a loader that began and ended within one step was an evaluation, even if gradients were enabled. There
+    are two exceptions, in which it was training: the same loader was read in another pass of this step that goes on (an
+    epoch may be shorter than a step), or nothing else was read.
     """
 
     def __init__(self):
@@ -56,7 +57,7 @@ class SampleCount:
             one.samples, one.tokens, one.is_new = 0, 0, False
 
     def _training(self):
-        """The passes of this step that were no evaluation."""
+        """The passes of this step that were for training."""
         going_on = list(self._passes.values())
         training = going_on + [one for one in self._ended if not one.is_new]
         if training:
@@ -65,23 +66,23 @@ class SampleCount:
         return training or self._ended
 
     def take_samples_per_step(self):
-        """Of the window that ends here, 0 where no DataLoader of known batch size served it. The
-        median, because an evaluation may have run between two steps."""
+        """Samples per step of the window that ends here, and forgets them; 0 if no DataLoader of known batch size was
+        read. It is the median, because an evaluation may have run between two steps."""
         steps, self._steps, self._step_tokens = self._steps, [], []
         return statistics.median_low(steps) if steps else 0
 
     def tokens_per_step(self):
-        """As take_samples_per_step, which forgets them, too: ask before."""
+        """Tokens per step of the window, also as a median. take_samples_per_step() forgets them: call this before."""
         return statistics.median_low(self._step_tokens) if self._step_tokens else 0
 
     def typical(self):
-        """The median of the latest steps, recorded or not; 0 as above."""
+        """The median of the latest steps, whether they were recorded or not; 0 if there are none."""
         return statistics.median_low(self._latest) if self._latest else 0
 
 
 def watch_data_loaders(asked, fetched, ended):
-    """Calls `asked()` before each batch, `fetched(iterator, samples, batch)` after it, and `ended(iterator)` where none is
-    left. The iterator's class is the one place that every DataLoader and subclass of it passes, whatever its arguments were."""
+    """Calls `asked()` before each batch, `fetched(iterator, samples, batch)` after it, and `ended(iterator)` if none is
+    left. Patches the iterator's class, because every DataLoader and each subclass of it fetches through this class."""
     fetch = _BaseDataLoaderIter.__next__
 
     @functools.wraps(fetch)
@@ -99,7 +100,7 @@ def watch_data_loaders(asked, fetched, ended):
 
 
 def _batch_size(iterator):
-    """What the sampler was asked for, not the shape of a tensor: its first dimension may be time.
-    0 where the data set makes the batches itself, or a sampler of the user's own does not say."""
+    """The sampler's batch size. The shape of a tensor does not tell it, because the first dimension may be time.
+    0 if the data set makes the batches itself, or if a sampler that the user wrote has no batch_size."""
     size = getattr(getattr(iterator, "_index_sampler", None), "batch_size", None)
     return size if isinstance(size, int) else 0

@@ -1,7 +1,7 @@
-"""Signs that a process trains: an optimizer is made, and later something is trained with.
+"""Signs that a process trains: it makes an optimizer, and later it takes gradients.
 
-An optimizer alone proves nothing: a script with a switch to evaluate only often makes one before it looks at the
-switch.
+An optimizer alone proves nothing: a script with an option to evaluate only often makes an optimizer before it looks at
+that option.
 """
 
 import torch
@@ -25,7 +25,8 @@ class TrainingSigns:
         hide_from_compiler(torch.autograd.backward)
 
     def stop(self):
-        self._made = self._trains = lambda: None  # where somebody else has replaced what is replaced here
+        # If somebody has wrapped our functions meanwhile, they stay in place, and must do nothing.
+        self._made = self._trains = lambda: None
         for restore in self._restore:
             restore()
 

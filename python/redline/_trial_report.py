@@ -1,6 +1,6 @@
-"""What a rank of a trial tells the runner: JSON lines over the FIFO named by REDLINE_TRIAL.
+"""Each rank of a trial writes JSON lines for the runner into the FIFO that REDLINE_TRIAL names.
 
-Totals, not increments, so that a line dropped on a full pipe loses no sample. Each line is one
+The lines hold totals, not increments, so that a line dropped on a full pipe loses no sample. Each line is one
 write of less than 4096 bytes (PIPE_BUF), so that the lines of several ranks never mix.
 """
 
@@ -23,20 +23,22 @@ from redline._rank import launched_rank
 from redline._training_code import may_train
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
-MOST_BATCHES = 200  # whose times fit into a line beside the rest
+MOST_BATCHES = 200  # the times of so many batches fit into a line beside its other fields
 SECONDS_BETWEEN_LINES = 0.005
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
-SECONDS_BETWEEN_CHECKS = 0.5  # of device memory and of the loss: each may wait for the device
-BACKWARDS_WITHOUT_STEP = 64  # accumulation of more is rare, and is counted rightly once the optimizer steps
+SECONDS_BETWEEN_CHECKS = 0.5  # the checks of device memory and of the loss are rare, because each may wait for the GPU
+# After so many backward passes without an optimizer step, each backward pass counts as a step. Few scripts accumulate
+# over more; they are counted rightly once their optimizer steps.
+BACKWARDS_WITHOUT_STEP = 64
 SECONDS_WITHOUT_STEP = 5.0
-NAN_CHECKS = 2  # in a row that make a failure: one may be a scaler finding its scale
+NAN_CHECKS = 2  # so many NaN losses in a row are a failure; a single one may come from a GradScaler finding its scale
 THRASHING_CHECKS = 2
-EMPTY_STEPS = 3  # the first ones may be a warm-up of the script's own
-STACKS_SIGNAL = signal.SIGRTMIN + 13  # as in trial_files.cc
+EMPTY_STEPS = 3  # the first marked steps may be empty, because the script warms something up
+STACKS_SIGNAL = signal.SIGRTMIN + 13  # the runner sends it: kAskedBy in tuner/trial/trial_files.cc
 
 
 def rank_and_world_size():
-    """This process's place in the job: torch.distributed's, else the launcher's variables."""
+    """This process's place in the job: from torch.distributed if that is initialized, otherwise from the launcher."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return launched_rank() or (0, 1)
@@ -50,15 +52,16 @@ def show_stacks_when_asked(folder):
         file = open(os.path.join(folder, f"stacks.{rank}pid {os.getpid()}"), "w")
         faulthandler.register(STACKS_SIGNAL, file=file)
     except (OSError, RuntimeError, ValueError):
-        pass  # the trial runs as well without
+        pass  # the trial works without the stacks
 
 
 class Channel:
-    """The FIFO. Never raises and never blocks for long: the training matters more.
+    """Writes to the FIFO. It never raises and never blocks for long, because the training matters more.
 
-    A FIFO ends at its machine. Where another one shares the folder, it sees the name but no reader;
-    then lines are appended to a file in PATH.d, which the runner makes where trials may run on other
-    machines, and carry what sets their clock apart.
+    A FIFO works only within one machine. A rank on another machine that shares the folder sees the name, but no
+    reader. It then appends its lines to a file in PATH.d, a folder that the runner makes if trials may run on
+    several machines. Each of these lines says how far the time of day is ahead of the monotonic clock here, so that
+    the runner can translate times into its own monotonic clock.
     """
 
     def __init__(self, path):
@@ -84,8 +87,7 @@ class Channel:
             self.remote = True
 
     def send(self, line_type, patience=0.0, **fields):
-        """Writes one line; True when it went out. `patience` is how long to wait for a full pipe,
-        in seconds."""
+        """Writes one line. Gives whether this succeeded. A full pipe is waited for, but only `patience` seconds."""
         rank, _ = rank_and_world_size()
         fields = {"type": line_type, "rank": rank, **fields}
         if self._open() and self.remote:
@@ -112,15 +114,15 @@ class TrialReporter:
     """Counts optimizer steps and samples of this process and reports them.
 
     A step is an optimizer step that new samples went into: gradient accumulation makes one step of
-    several batches, and two optimizers of one batch are one step. A batch of which a model saw
-    nothing but a forward without gradients was for evaluation, and is no sample.
+    several batches, and two optimizers that step after the same batch make one step. If models only ran
+    without gradients on a batch, it was for evaluation, and its samples do not count.
     """
 
     def __init__(self, path):
         self.channel = Channel(path)
         self.process = os.getpid()
-        self.first_step_ended = lambda: None  # a callback
-        self.marker = os.environ.get("REDLINE_STEP_MARKER")  # begins a step; nothing else ends one then
+        self.first_step_ended = lambda: None  # the owner may replace it
+        self.marker = os.environ.get("REDLINE_STEP_MARKER")  # if set, steps begin and end only at ranges of this name
         self._begin()
         self.channel.send("begin", patience=1.0)
         atexit.register(self._flush)
@@ -130,48 +132,50 @@ class TrialReporter:
         self.steps = 0
         self.steps_sent = 0
         self.samples_sent = 0
-        self.step_ns = 0  # when the last one ended
+        self.step_ns = 0  # when the last step ended
         self.samples = 0
         self.new_samples = 0
         self.new_batches = 0
-        self.batch_sizes = set()  # all that batches had
-        self.tokens = 0  # of steps; None where they cannot be counted
+        self.batch_sizes = set()  # every number of samples that a batch had
+        self.tokens = 0  # in all steps so far; None if they cannot be counted
         self.new_tokens = 0
         self.backwards = 0  # since the last step
-        self.undecided = None  # what a pass took since the last forward with gradients: [pass, batches, samples]
-        self.only_evaluated = False  # a model ran on it, without gradients
+        # Batches that a pass over a loader took since the last forward with gradients: they may be for evaluation.
+        self.undecided = None  # [pass, batches, samples]
+        self.only_evaluated = False  # a model ran on the undecided batches, and only without gradients
         self.loader_batches = 0
         self.data_wait_ns = 0
         self.evaluation = EvaluationTime()
-        self.times_at_step = (0, 0)  # of waits and evaluations; a step may be sent later, at exit
+        # (waiting, evaluating and compiling), ns until the last step ended: its line may be sent later, at exit.
+        self.times_at_step = (0, 0)
         self.last_line = 0.0
         self.last_check = 0.0
         self.loss = None
         self.nan_checks = 0
         self.thrashing_checks = 0
         self.retries = 0
-        self.memory = None  # of the GPU that is the fullest
-        self.capacity = None
-        self.fullest = None
+        self.memory = None  # peak use of the fullest GPU, in bytes
+        self.capacity = None  # of the fullest GPU, in bytes
+        self.fullest = None  # its number
         self.devices = 0
         self.capacities = {}  # by device
-        self.epoch = None  # samples that this rank takes in one
+        self.epoch = None  # samples that this rank takes in an epoch
         self.is_countable = True
         self.compilation_ns = 0
         self.optimizer_stepped = False
-        self.first_backward = None  # when
+        self.first_backward = None  # when it ended, by time.monotonic()
         self.all_backwards = 0
-        self.backwards_made = False  # and not only gradients taken
-        self.all_forwards = 0  # with gradients, of a model that the script calls
-        self.steps_by_backward = False
+        self.backwards_made = False  # backward() was called; a script may call only torch.autograd.grad()
+        self.all_forwards = 0  # calls of models with gradients enabled
+        self.steps_by_backward = False  # each backward pass counts as a step
         self.is_marked = False  # a marker was seen
-        self.empty_steps = 0  # between the first markers, without any sample
-        self.trains = False  # an optimizer was made, or a backward pass
+        self.empty_steps = 0  # marked steps without any sample, before the first step with samples
+        self.trains = False  # an optimizer was made or a backward pass began
         self.has_inferred = False  # a model ran on the latest batch, and not for training
         self.is_inference = False
         self.may_train = False
-        self.batch_began = None  # ns; of inference
-        self.batches_ns = []  # how long those since the last line took
+        self.batch_began = None  # when the latest batch of inference began, ns
+        self.batches_ns = []  # how long each batch of inference since the last line took
 
     def ask_for_batch(self, now_ns):
         """The training loop goes on to its next batch, or begins an epoch."""
@@ -184,7 +188,8 @@ class TrialReporter:
         self.evaluation.training_goes_on(now_ns)
 
     def add_batch(self, samples, waited_ns, loader_pass=None):
-        """A batch that the training loop took out of a DataLoader, for which it waited so long."""
+        """The training loop took a batch out of a DataLoader and waited `waited_ns` for it. Each pass over a loader has
+        its own object `loader_pass`."""
         if self.undecided is None or self.undecided[0] is not loader_pass:
             self.undecided = [loader_pass, 0, 0]
         self.undecided[1] += 1
@@ -196,14 +201,14 @@ class TrialReporter:
         self.data_wait_ns += waited_ns
 
     def batches_a_step(self):
-        """Of the step that ends now; a batch may have been fetched ahead, for the next. None where no optimizer shows
-        what a step is."""
+        """How many batches the step that ends now was made of. The script may have fetched a batch for the next step
+        already, so backward passes limit the number. None if no optimizer has stepped: only optimizers show steps."""
         if not self.optimizer_stepped:
             return None
         return min(self.new_batches, self.backwards or self.new_batches)
 
     def add_forward(self, model, inputs):
-        """A training forward. Its tokens count; its samples only in scripts without a DataLoader."""
+        """A model was called for training. Its tokens count; its samples count only in scripts without a DataLoader."""
         if self.loader_batches == 0:
             self._add_samples_of(inputs)
         if self.tokens == 0 and self.new_tokens == 0 and not reads_sequences(model):
@@ -223,7 +228,7 @@ class TrialReporter:
         self.batch_sizes.add(samples)
 
     def forward(self, gradients):
-        """A model runs."""
+        """A model is called; `gradients` says whether they are enabled."""
         if gradients:
             self.all_forwards += 1
             if not self.steps_sent:
@@ -242,7 +247,7 @@ class TrialReporter:
         self.only_evaluated = False
 
     def backward_ended(self):
-        """Ends a step where no optimizer does, as in a script that updates its parameters by hand."""
+        """Ends a step if no optimizer does, as in a script that updates its parameters by hand."""
         now = time.monotonic()
         self.evaluation.step_ended(time.monotonic_ns())
         self.all_backwards += 1
@@ -259,7 +264,7 @@ class TrialReporter:
             self._show_activity(now)
 
     def gradients_taken(self):
-        """Of parameters, without a backward pass: as one, where the script makes none."""
+        """torch.autograd.grad() was called on parameters. This is a backward pass if the script never calls backward()."""
         if not self.backwards_made:
             self.backward_ended()
 
@@ -268,7 +273,7 @@ class TrialReporter:
         return self.all_backwards >= BACKWARDS_WITHOUT_STEP or (self.all_backwards >= 3 and waited > SECONDS_WITHOUT_STEP)
 
     def _show_activity(self, now):
-        """Something runs, but no step has ended."""
+        """Tells the runner, once a second, that the script works although no step has ended."""
         if now - self.last_line < SECONDS_BETWEEN_SIGNS_OF_LIFE:
             return
         self.last_line = now
@@ -279,7 +284,7 @@ class TrialReporter:
         self.channel.send("compile", patience=1.0, t=time.monotonic_ns(), running=running, total=total_ns)
 
     def next_batch_is_due(self):
-        """The loop has done with its batch: where a job trains nothing, that is a step."""
+        """The loop has done with its batch. If the job trains nothing, this ends a step."""
         if self.marker or self.trains:
             return
         now_ns = time.monotonic_ns()
@@ -296,7 +301,7 @@ class TrialReporter:
             self.batch_began = now_ns
 
     def begin_training(self):
-        """What a model ran on before was an evaluation, and what was read was only looked at."""
+        """The job trains. What models ran on before was evaluation; batches that no model saw were only looked at."""
         self.trains = True
         if self.all_forwards == 0:
             self.new_batches = self.new_samples = 0
@@ -314,7 +319,7 @@ class TrialReporter:
             self._end_step()
 
     def step_begins(self):
-        """The script passes its marker."""
+        """The script begins a range of the name that the user gave with --step-marker."""
         if self.is_marked:
             self._end_step()
             self.empty_steps += self.steps == 0
@@ -327,7 +332,7 @@ class TrialReporter:
         self._keep_batches()
         now_ns = time.monotonic_ns()
         self.evaluation.step_ended(now_ns)
-        if self.new_samples == 0:  # where batches are fetched ahead: the last of an epoch
+        if self.new_samples == 0:  # such as the last step of an epoch, if its batch was fetched during the step before
             return
         self.step_ns = now_ns
         self.times_at_step = (self.data_wait_ns, self.evaluation.total_ns + self.compilation_ns)
@@ -351,8 +356,8 @@ class TrialReporter:
             self._send_step()
 
     def _flush(self):
-        """The last steps of a script that ends by itself."""
-        self.batch_began = None  # whatever the script did since
+        """At exit: sends the last steps, which may not have been sent yet."""
+        self.batch_began = None  # the last batch gets no time, because the script may have done other work since
         self.next_batch_is_due()
         if self.steps > self.steps_sent and os.getpid() == self.process:
             self._send_step()
@@ -401,8 +406,9 @@ class TrialReporter:
             self.fail("thrash", "", f"the allocator flushed its cache {retries} times")
 
     def _memory_of_devices(self):
-        """(device, peak, capacity) of each GPU on which the allocator holds memory, else of the current one: a model
-        may be spread over several. Others are not asked for their capacity, which would begin a context there."""
+        """(device, peak, capacity) of each GPU on which the allocator holds memory, because a model may be spread over
+        several GPUs; of the current GPU if there is none. No other GPU is asked for its capacity, because the question
+        would make a CUDA context there."""
         peaks = {device: torch.cuda.memory_stats(device).get("reserved_bytes.all.peak", 0)
                  for device in range(torch.cuda.device_count())}
         used = [device for device, peak in peaks.items() if peak > 0] or [torch.cuda.current_device()]
@@ -420,7 +426,7 @@ class TrialReporter:
             self.fail("nan_loss", "", f"the loss is NaN at step {self.steps}")
 
     def note_loss(self, loss):
-        """Keeps what backward() was called on, for the next check."""
+        """Keeps the tensor on which backward() is called, so that the next check can look for NaN."""
         self._keep_batches()
         self.backwards_made = True
         self.backwards += 1
@@ -433,7 +439,8 @@ class TrialReporter:
         )
 
     def cannot_count(self, why):
-        """Nothing tells how many samples a batch holds, and a guess may make the slower of two configurations win."""
+        """Fails the trial, because nothing tells how many samples a batch holds. A guess might let the slower of two
+        configurations win."""
         if not self.is_countable:
             return
         self.is_countable = False
@@ -441,21 +448,21 @@ class TrialReporter:
                                  "or write {batch_size} in the command")
 
     def unused(self, knobs, why, above=None):
-        """Knobs that this job has nothing for, or only for values that are not above this."""
+        """These knobs can do nothing in this job, or, if `above` is given, nothing with values above it."""
         fields = {} if above is None else {"above": above}
         self.channel.send("unused", patience=1.0, knobs=list(knobs), why=why, **fields)
 
     def note(self, text):
-        """Something that the user should read beside the trial, such as a knob not applied."""
+        """Sends a remark that the user should read beside the trial, such as a knob that was not applied."""
         self.channel.send("note", patience=1.0, text=text)
 
     def seen(self, knobs):
-        """Knob values that the job really runs with; those that are None are not told."""
+        """Sends the knob values that the job really runs with. None means unknown, and is not sent."""
         texts = {name: _text(value) for name, value in knobs.items() if value is not None}
         self.channel.send("seen", patience=1.0, knobs=texts)
 
     def watch_exceptions(self):
-        """Reports the exception that ends this process, then lets the hook before go on."""
+        """Reports the exception that ends this process, then calls the excepthook that was set before."""
         before = sys.excepthook
 
         def excepthook(error_type, error, traceback):
@@ -467,7 +474,7 @@ class TrialReporter:
         sys.excepthook = excepthook
 
     def _report_exception(self, error_type, error):
-        # A launcher's summary of its ranks is not a rank's failure.
+        # ChildFailedError is torchrun's summary of its ranks: each rank reports its own failure.
         if issubclass(error_type, KeyboardInterrupt) or error_type.__name__ == "ChildFailedError":
             return
         kind = "exception"

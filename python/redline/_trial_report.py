@@ -264,7 +264,7 @@ class TrialReporter:
             self._show_activity(now)
 
     def gradients_taken(self):
-        """torch.autograd.grad() was called on parameters. This is a backward pass if the script never calls backward()."""
+        """torch.autograd.grad() was called on parameters: a backward pass, if the script never calls backward()."""
         if not self.backwards_made:
             self.backward_ended()
 

@@ -1,4 +1,5 @@
-// The rules of advice.h, one function each. A rule returns none where the trace does not show it.
+// The rules of advice.h, one function each. A rule returns nullopt if the trace does not show the
+// problem.
 #pragma once
 
 #include <optional>
@@ -46,8 +47,9 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> memory_unused(const Activity& activity);
 [[nodiscard]] std::optional<Finding> device_memory_full(const Activity& activity);
 [[nodiscard]] std::optional<Finding> allocator_retries(const Activity& activity);
-/// "batch_size=32..512": from a rank's samples a step up to what its GPU's memory may hold; where
-/// the trace does not say, autotune's own range.
+/// A value for Finding::knob, such as "batch_size=32..512". The range goes from the samples that a
+/// rank takes in a step now up to what its GPU's memory may hold. If the trace does not say how
+/// many samples a step takes, it is autotune's default range.
 [[nodiscard]] std::string larger_batch_knob(const Activity& activity);
 [[nodiscard]] std::string smaller_batch_knob(const Activity& activity);
 
@@ -59,10 +61,11 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 
 // advice_common.cc
 
-/// Speed-up if `removed_ns` of `whole_ns` went away; none if that is not less than the whole.
+/// Speed-up if `removed_ns` of `whole_ns` went away; nullopt if `removed_ns` is not less than
+/// `whole_ns`.
 [[nodiscard]] std::optional<double> speedup_without(int64_t removed_ns, int64_t whole_ns);
 
-/// A part of all steps together, as a part of one of them.
+/// A time summed over all steps, expressed as the mean a step and as a share of all steps' time.
 struct StepShare {
   int64_t per_step_ns = 0;
   double share = 0;
@@ -70,7 +73,8 @@ struct StepShare {
   StepShare(const Activity& activity, int64_t total_ns);
 };
 
-/// A finding whose cure removes `total_ns` of all steps; evidence "removable_ns", "step_share".
+/// A finding whose cure would remove `total_ns` from all steps together. Its evidence has
+/// "removable_ns" (a step) and "step_share".
 [[nodiscard]] Finding finding_on(const char* rule, const Activity& activity, int64_t total_ns);
 
 /// The longest of `slices`, at most five.
@@ -78,13 +82,14 @@ struct StepShare {
                                                  std::span<const SliceId> slices);
 [[nodiscard]] EvidenceEvent event_of(const Trace& trace, SliceId slice);
 
-/// The longest times in the steps in which no device works, at most five.
+/// The longest times within the steps in which no device works; at most five.
 [[nodiscard]] std::vector<EvidenceEvent> longest_idle_gaps(const Activity& activity);
 
-/// "num_workers=0..8": up to the cores that the trace's machine has; where it does not say, few.
+/// A value for Finding::knob, such as "num_workers=0..8". The range ends at the number of cores
+/// that the recorded process could use (at most 16), or at 4 if the trace does not say.
 [[nodiscard]] std::string workers_knob(const Activity& activity);
 
-/// What the trace says of the device; null where it does not.
+/// The properties that the trace gives for the device; null if it gives none.
 [[nodiscard]] const DeviceProperties* properties_of(const Analysis& analysis, int32_t device);
 
 }  // namespace redline::trace

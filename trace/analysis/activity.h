@@ -15,8 +15,8 @@
 
 namespace redline::trace {
 
-/// What a slice does, in the terms of the advice's rules. Finer than a NameKind, and only for what
-/// some rule asks for.
+/// What a slice does, in the terms of the advice's rules. This is finer than a NameKind, and it
+/// only distinguishes what some rule asks for.
 enum class WorkKind : uint8_t {
   kNone,
   kDataLoader,       ///< the wait for a batch
@@ -27,7 +27,7 @@ enum class WorkKind : uint8_t {
   kSynchronization,  ///< calls that wait until the GPU has finished
   kAllocation,       ///< calls that allocate or free GPU or pinned memory
   kLaunch,           ///< calls that launch a kernel, and never wait but for a full queue
-  kFloat32Kernel,    ///< products and convolutions without Tensor Cores
+  kFloat32Kernel,    ///< matrix products and convolutions without Tensor Cores, not in 16 bits
   kTf32Kernel,       ///< the same in TF32
   kHalfKernel,       ///< the same with 16 bits or fewer
   kTransposeKernel,  ///< NCHW to NHWC or back
@@ -42,13 +42,13 @@ enum class WorkKind : uint8_t {
 /// The kind of a slice of that category and name.
 [[nodiscard]] WorkKind work_kind_of(Category category, std::string_view name);
 
-/// work_kind_of() of a trace's slices, decided once a name.
+/// Answers work_kind_of() for a trace's slices and decides each name only once.
 class WorkKinds {
  public:
   explicit WorkKinds(const Trace& trace);
 
   [[nodiscard]] WorkKind of(Category category, StringId name);
-  /// The same; none where it was never asked before.
+  /// The answer that of() gave; kNone if of() was never asked for this name.
   [[nodiscard]] WorkKind known(Category category, StringId name) const;
 
  private:
@@ -68,13 +68,13 @@ class Activity {
   [[nodiscard]] int64_t step_count() const { return static_cast<int64_t>(analysis_.steps.size()); }
   [[nodiscard]] int64_t steps_ns() const { return steps_ns_; }  ///< all steps together
 
-  /// Slices of that kind that touch a step, by track and begin.
+  /// The slices of that kind that touch a step, sorted by track and begin.
   [[nodiscard]] std::span<const SliceId> of(WorkKind kind) const {
     return slices_[static_cast<size_t>(kind)];
   }
   [[nodiscard]] int64_t kernel_count() const;
 
-  /// The part of their time inside the steps, each instant once.
+  /// The times inside the steps in which any of `slices` runs; overlapping times are united.
   [[nodiscard]] Intervals time_of(std::span<const SliceId> slices) const;
   [[nodiscard]] const Intervals& time_of(WorkKind device_kind) const {
     return device_times_[static_cast<size_t>(device_kind)];
@@ -83,11 +83,11 @@ class Activity {
   [[nodiscard]] int64_t alone_ns(Intervals time, std::span<const WorkKind> own) const;
   [[nodiscard]] const Intervals& device_time() const { return device_time_; }
 
-  /// The call that launched a piece of device work; none where the trace does not tell.
+  /// The call that launched a piece of device work; none() if the trace does not say.
   [[nodiscard]] SliceId launcher(SliceId device_work) const {
     return analysis_.device_work.launch_of(device_work);
   }
-  /// The nearest of the operators and annotations around a host slice that is of that kind.
+  /// Of the operators and annotations around a host slice, the nearest one of that kind.
   [[nodiscard]] SliceId around(SliceId host_slice, WorkKind kind) const;
 
   /// Idle device time that could have been used if the host had not spent its time in `calls`: the

@@ -40,7 +40,7 @@ struct Analysis {
   std::optional<LaunchStatistics> launches;
   std::vector<QueueLength> queues;
   std::vector<StreamIdle> stream_idle;
-  std::optional<IdleGaps> idle;  ///< over the streams
+  std::optional<IdleGaps> idle;  ///< summed over all streams
   std::vector<MemoryPeak> memory;
   std::optional<CriticalPath> critical_path;
   std::vector<KernelSequence> sequences;
@@ -52,27 +52,27 @@ struct Analysis {
 [[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace,
                                const std::atomic<bool>* cancel = nullptr);
 
-/// Samples a step over all ranks, where the recorder knew them ("redline": {"samples_per_step":
-/// N}).
+/// Samples that all ranks together take in a step; nullopt if the recorder did not know ("redline":
+/// {"samples_per_step": N}).
 [[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
 
-/// Tokens in them: samples times the length of their sequences, where the recorder saw token ids
-/// that the model reads as sequences.
+/// Tokens that all ranks together take in a step: samples times the length of their sequences.
+/// nullopt unless the recorder saw token ids that the model reads as sequences.
 [[nodiscard]] std::optional<double> tokens_per_step(const Trace& trace);
 
-/// Of batches, where the traces are of inference ("redline": {"inference": true}) and have steps.
+/// How long one batch takes, over all numbered steps of `traces`. nullopt if there are none or if a
+/// trace is not of inference ("redline": {"inference": true}).
 [[nodiscard]] std::optional<Latency> batch_latency(std::span<const Analysis> traces);
 
 /// Cores that the recorded process could run on ("run": {"machine": {"usable_cores": N}}).
 [[nodiscard]] std::optional<int64_t> usable_cores(const Trace& trace);
 
-/// Events that the recorder or the writer's size limit dropped, as the trace says itself
-/// ("redline":
-/// {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
+/// Events that the recorder or the writer's size limit dropped, as the trace itself says
+/// ("redline": {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
 [[nodiscard]] int64_t dropped_events(const Trace& trace);
 
-/// How many ranks `redline merge` put into the file; 0 in any other. Steps, sums and lanes of such
-/// a file are those of all ranks, one over the other.
+/// How many ranks `redline merge` put into the file; 0 in any other. Such a file mixes its ranks:
+/// its steps, sums and lanes are those of all ranks together.
 [[nodiscard]] int64_t merged_ranks(const Trace& trace);
 
 }  // namespace redline::trace

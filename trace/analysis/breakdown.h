@@ -14,11 +14,12 @@
 
 namespace redline::trace {
 
-/// Mean nanoseconds a step, by part. Each instant of a step counts once, for the first of kernel,
-/// memcpy, memset, communication, runtime, dataloader, cpu that is under way (the TensorBoard
-/// plugin's order), else as other: so the parts sum to the step. Unlike the plugin, which sees
-/// operators' external ids only, collectives' kernels count as communication in any trace, and
-/// "cuda_runtime" calls and annotated DataLoaders of newer traces are seen.
+/// Mean nanoseconds a step, by part. Each instant of a step counts for exactly one part, so the
+/// parts sum to the step: for the first of kernel, memcpy, memset, communication, runtime,
+/// dataloader and cpu that is under way (the TensorBoard plugin's order), or for "other" if none
+/// is. The plugin knows collectives only by operators' external ids, and it misses "cuda_runtime"
+/// calls and annotated DataLoaders of newer traces. Here collectives' kernels count as
+/// communication in any trace, and such calls and annotations count, too.
 struct StepBreakdown {
   std::array<int64_t, kBreakdownPartCount> part_ns{};
 
@@ -34,18 +35,19 @@ constexpr size_t kPhaseCount = 3;
 constexpr std::array<std::string_view, kPhaseCount> kPhaseNames = {"forward", "backward",
                                                                    "optimizer"};
 
-/// Mean of a step, in unions of intervals.
+/// Mean times a step. Intervals that overlap count once.
 struct PhaseTime {
-  int64_t host_ns = 0;    ///< some thread is in an operator of the phase
-  int64_t device_ns = 0;  ///< GPU work that the phase launched runs
+  int64_t host_ns = 0;    ///< time in which some thread is in an operator of the phase
+  int64_t device_ns = 0;  ///< time in which GPU work runs that the phase launched
 };
 using PhaseTimes = std::array<PhaseTime, kPhaseCount>;
 
-/// An operator belongs to the optimizer inside an "Optimizer.step#…" or "Optimizer.zero_grad#…"
-/// annotation but not in the closure that the step was given, else to the backward pass inside a
-/// node of autograd's graph, else to the forward pass (not so the DataLoader's and collectives'
-/// own). While the backward pass runs on autograd's threads, the thread that waits for it counts
-/// for no phase. None where neither a backward pass nor an optimizer is in the steps.
+/// An operator belongs to the optimizer if it is inside an "Optimizer.step#…" or
+/// "Optimizer.zero_grad#…" annotation, unless it is in the closure that was given to the step.
+/// Otherwise it belongs to the backward pass if it is inside a node of autograd's graph. All others
+/// belong to the forward pass, except the operators of the DataLoader and of collectives. While the
+/// backward pass runs on autograd's threads, the thread that waits for it counts for no phase.
+/// nullopt if the steps have neither a backward pass nor an optimizer.
 [[nodiscard]] std::optional<PhaseTimes> phase_times(const Trace& trace,
                                                     const DeviceWorkTable& table,
                                                     const HostTree& tree,

@@ -1,9 +1,10 @@
-// Offsets between the clocks of ranks, out of the collectives that they did together.
+// Computes the offsets between the clocks of ranks from the collectives that they did together.
 //
 // No rank leaves an all-reduce before all have entered it, and all leave it within the time that
 // the last piece of data needs: so the differences of its ends on two ranks scatter around the
-// offset of their clocks. What scatters is robustly averaged (median, outliers removed in rounds),
-// and the estimate is kept within what cause and effect allow: nobody ends before another begins.
+// offset of their clocks. These differences are averaged robustly (median, outliers removed in
+// rounds), and the estimate is kept within what cause and effect allow: no rank ends a collective
+// before another begins it.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +20,30 @@ namespace redline::trace {
 /// What to add to the stamps of one rank to have them on the clock of the first rank.
 struct ClockOffset {
   int64_t offset_ns = 0;  ///< at `at_ns`
-  /// 95 % bound of the median of `pairs` ends, as if each scattered by itself, and no less than the
-  /// resolution of the stamps. Ranks that always leave in the same order by the same time cannot be
-  /// told from an offset.
+  /// 95 % bound of the median of `pairs` ends, if each end scatters independently; never less than
+  /// the resolution of the time stamps. If one rank always leaves later than another by the same
+  /// time, this looks like an offset, and the bound does not include it.
   int64_t uncertainty_ns = 0;
-  double drift = 0;   ///< further ns per ns of the rank's own clock; 0 unless plainly there
+  double drift = 0;   ///< further ns per ns of the rank's own clock; 0 unless it is significant
   int64_t at_ns = 0;  ///< on the rank's own clock
   int64_t pairs = 0;  ///< collectives that were used; 0 for the first rank
   int64_t outliers = 0;
 
-  /// What to add to `time_ns`.
+  /// What to add to `time_ns`, a time on the rank's own clock.
   [[nodiscard]] int64_t at(int64_t time_ns) const;
 };
 
-/// One pair of ends of the same collective.
+/// When the same collective ran, as two ranks recorded it.
 struct CollectiveEnds {
   Interval reference;
   Interval rank;
 };
 
-/// Offset of one clock; none without pairs.
+/// Estimates the offset of one rank's clock; nullopt without pairs.
 [[nodiscard]] std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs);
 
-/// One a rank. Ranks that share no group with the first one are aligned over those that do; none
-/// where there is no way.
+/// Returns one offset a rank. A rank that shares no group with the first one is aligned through
+/// other ranks; nullopt if no such chain exists.
 [[nodiscard]] std::vector<std::optional<ClockOffset>> align_clocks(
     size_t rank_count, const MatchedCollectives& matched);
 

@@ -1,9 +1,9 @@
 // Every call of a collective in a trace, with what the trace says of it in any of its places.
 //
-// A call is a kernel where the GPU ran it (NCCL, RCCL), else the process group's annotation (Gloo),
-// else "record_param_comms". Newer traces write message size, group and sequence number on the
-// kernel; older ones have them, if at all, on the operators around the launch, so those are asked,
-// too.
+// The slice of a call is its kernel if the GPU ran it (NCCL, RCCL), else the process group's
+// annotation (Gloo), else "record_param_comms". Newer traces write message size, group and sequence
+// number on the kernel. Older ones have them, if at all, on the operators around the launch, so
+// these are searched, too.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace redline::trace {
 
-/// A process group as the trace names it; both are empty where it does not.
+/// A process group as the trace names it; both are empty if the trace does not.
 struct ProcessGroup {
   std::string name;
   std::string ranks;  ///< as written, "[0, 1, …]"
@@ -28,16 +28,16 @@ constexpr int32_t kHostDevice = -1;
 
 struct CollectiveCall {
   SliceId slice;
-  SliceId launch;  ///< the runtime call of a kernel; none where unknown or on the host
+  SliceId launch;  ///< the runtime call that launched the kernel; none() if unknown or on the host
   CollectiveKind kind = CollectiveKind::kOther;
   uint32_t group = 0;            ///< index into CollectiveCalls::groups
-  int32_t device = kHostDevice;  ///< that the kernel ran on
-  int ranks = 0;                 ///< of the group; 0: unknown
-  /// The message as nccl-tests counts it: of an all-gather all that a rank receives, of a
-  /// reduce-scatter all that it gives. -1: the trace does not say.
+  int32_t device = kHostDevice;  ///< the GPU that the kernel ran on
+  int ranks = 0;                 ///< size of the group; 0: unknown
+  /// Size of the message as nccl-tests counts it: for an all-gather all that a rank receives, for a
+  /// reduce-scatter all that it sends. -1: the trace does not say.
   int64_t bytes = -1;
-  /// The process group's own count ("Seq"), or else the ordinal of the call among those of its
-  /// group, kind and size in this trace, from 0.
+  /// The process group's own count ("Seq"). If the trace lacks it, the ordinal (from 0) of the call
+  /// among those of its group, kind and size in this trace.
   int64_t seq = 0;
   bool seq_recorded = false;
 };

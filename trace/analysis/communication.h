@@ -18,17 +18,17 @@ namespace redline::trace {
 struct Collective {
   std::string name;
   CollectiveKind kind = CollectiveKind::kOther;
-  std::string group;           ///< process group name, empty where the trace does not say
-  std::string_view algorithm;  ///< by the kernel's name (collective_names.h), or empty
+  std::string group;           ///< process group name, empty if the trace does not say
+  std::string_view algorithm;  ///< as the kernel's name tells (collective_names.h), or empty
   std::string_view protocol;
-  int ranks = 0;                 ///< of the group; 0: unknown
-  std::optional<int64_t> bytes;  ///< of all calls; none where the trace has no sizes
-  int64_t first_seq = 0;         ///< of the first and the last call
+  int ranks = 0;                 ///< size of the group; 0: unknown
+  std::optional<int64_t> bytes;  ///< sum of all calls; nullopt if the trace has no sizes
+  int64_t first_seq = 0;         ///< CollectiveCall::seq of the first call
   int64_t last_seq = 0;
-  bool seq_recorded = false;  ///< by the process group; else ordinals (CollectiveCall::seq)
+  bool seq_recorded = false;  ///< false: the two are ordinals, not the process group's numbers
   int64_t count = 0;
   int64_t total_ns = 0;
-  int64_t exposed_ns = 0;  ///< the part with no computation of the same process beside it
+  int64_t exposed_ns = 0;  ///< the part in which the same process computes nothing
   std::optional<double> algorithm_bandwidth;  ///< bytes/s, as nccl-tests define the two
   std::optional<double> bus_bandwidth;
 };
@@ -37,8 +37,8 @@ struct Collective {
 struct Communication {
   CollectiveCalls collectives;
   std::vector<Collective> table;  ///< longest total first
-  /// When collectives and no computation were under way: kernels of the same device, or operators
-  /// of the same process for collectives on the host.
+  /// When collectives were under way and no computation was. Computation means kernels of the same
+  /// device or, for collectives on the host, operators of the same process.
   Intervals exposed;
 };
 

@@ -1,13 +1,14 @@
 // What a step's length is made of: the chain of work in which each part had to wait for the one
 // before it, walked backward from the step's end.
 //
-// HolisticTraceAnalysis builds a graph of all events and asks for its longest path; here only the
-// path is looked at, and every nanosecond of the step belongs to exactly one part. A kernel follows
-// on whichever came last: its launch, the work before it on the stream, or work of another stream
-// that ended in the gap before it and was launched earlier (an event that the trace may not show).
-// A host thread follows on its own past; out of a synchronising call on the GPU work that ended in
-// it; out of a pause on the thread that worked in the pause, as the thread that called backward()
-// does. One rank's trace cannot show what a collective waits for: that is in RankWaits.
+// HolisticTraceAnalysis builds a graph of all events and searches for its longest path. Here only
+// the path itself is walked, and every nanosecond of the step belongs to exactly one part. A kernel
+// waited for whichever came last: its launch, the work before it on its stream, or work of another
+// stream that ended in the gap before it and was launched earlier (the trace may not show the CUDA
+// event that joins the two streams). On a host thread the walk goes back along the thread. From a
+// synchronising call it goes to the GPU work that ended during the call. From a pause it goes to
+// the thread that worked during the pause: so it finds autograd's thread, for which the caller of
+// backward() waits. One rank's trace cannot show what a collective waits for; RankWaits does.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@
 
 namespace redline::trace {
 
-/// A part of the path. Delays have the slice that they lead to; kOther may have none.
+/// A part of the path. The slice of a delay is the work that was delayed; kOther may have no slice.
 struct PathPart {
   SliceId slice;
   StepPart kind = StepPart::kOther;
@@ -35,20 +36,20 @@ struct PathPart {
 struct PathName {
   StringId name;
   StepPart kind = StepPart::kOther;
-  int64_t count = 0;  ///< of parts
+  int64_t count = 0;  ///< number of parts
   int64_t total_ns = 0;
 };
 
 struct CriticalPath {
   int64_t steps = 0;
-  std::array<int64_t, kStepPartCount> mean_ns = {};  ///< of a step; they sum to its length
+  std::array<int64_t, kStepPartCount> mean_ns = {};  ///< mean a step; they sum to the step's length
   std::vector<PathName> names;                       ///< most time first
   std::vector<PathPart> longest;                     ///< single parts, longest first
 
   [[nodiscard]] int64_t of(StepPart kind) const { return mean_ns[static_cast<size_t>(kind)]; }
 };
 
-/// None without steps.
+/// nullopt without steps.
 [[nodiscard]] std::optional<CriticalPath> critical_path(const Trace& trace, const NameKinds& names,
                                                         const DeviceWorkTable& device,
                                                         const std::vector<Step>& steps);

@@ -19,15 +19,15 @@ namespace redline::trace {
 struct DeviceWork {
   Interval interval;
   SliceId slice;
-  SliceId launch;  ///< the runtime or driver call; none where the trace does not have it
+  SliceId launch;  ///< the runtime or driver call; none() if the trace lacks it
   StringId name;
   Category category = Category::kKernel;  ///< or kMemcpy, kMemset
   bool is_communication = false;
-  // By read_args:
-  double occupancy = -1;      ///< estimated, 0..1, of kernels; -1 where the trace does not say
-  double blocks_per_sm = -1;  ///< of kernels; -1 where the trace does not say
+  // Set by read_args():
+  double occupancy = -1;      ///< estimated, 0..1, of kernels; -1 if the trace does not say
+  double blocks_per_sm = -1;  ///< of kernels; -1 if the trace does not say
   int64_t bytes = 0;          ///< of copies
-  double bandwidth = 0;  ///< bytes/s of copies, as the recorder has it; 0 where it does not say
+  double bandwidth = 0;       ///< bytes/s of copies, as the trace has it; 0 if it does not say
 
   [[nodiscard]] bool is_kernel() const { return category == Category::kKernel; }
 };
@@ -43,7 +43,7 @@ struct DeviceStream {
 struct DeviceWorkTable {
   std::vector<DeviceWork> rows;       ///< by device, stream, begin
   std::vector<DeviceStream> streams;  ///< by device, stream
-  SliceId first_slice;                ///< of the lanes that hold the rows
+  SliceId first_slice;                ///< the first slice in the lanes that hold the rows
   std::vector<uint32_t> row_of;       ///< by slice, from first_slice on; kNoRow for other slices
 
   static constexpr uint32_t kNoRow = UINT32_MAX;
@@ -55,14 +55,14 @@ struct DeviceWorkTable {
     const uint32_t place = slice.value - first_slice.value;
     return place < row_of.size() ? row_of[place] : kNoRow;
   }
-  /// None also where the slice is no device work.
+  /// The call that launched the slice; none() if it is unknown or if the slice is no device work.
   [[nodiscard]] SliceId launch_of(SliceId slice) const {
     const uint32_t row = index_of(slice);
     return row == kNoRow ? SliceId::none() : rows[row].launch;
   }
 };
 
-/// Rows whose args are still to be read.
+/// Finds all device work. The rows' args must still be read, by read_args().
 [[nodiscard]] DeviceWorkTable find_device_work(const Trace& trace, const NameKinds& names);
 
 void read_args(TextCursor& text, std::span<DeviceWork> rows);

@@ -24,8 +24,8 @@ struct DeviceSpan {
   DeviceState state = DeviceState::kIdle;
 };
 
-/// What one device did, or all of them together, inside the window; by begin, idle time left out.
-/// Copies count where nothing else ran.
+/// What one device did inside the window (nullopt: all devices together), sorted by begin, without
+/// idle time. An instant counts as kCopy only if nothing but copies ran.
 [[nodiscard]] std::vector<DeviceSpan> device_states(const DeviceWorkTable& table,
                                                     std::optional<int32_t> device, Interval window);
 
@@ -40,19 +40,21 @@ struct DeviceProperties {
 
 [[nodiscard]] std::vector<DeviceProperties> device_properties(const Trace& trace);
 
-/// What ran at an instant: any mix of computation (1), communication (2) and copies (4) but none.
+/// What ran at an instant: any mix of computation (1), communication (2) and copies (4), except the
+/// empty one.
 constexpr size_t kWorkMixCount = 7;
 constexpr std::array<std::string_view, kWorkMixCount> kWorkMixNames = {
     "compute",        "communication",        "compute_communication",       "memory",
     "compute_memory", "communication_memory", "compute_communication_memory"};
 
-/// Times are unions, from the first to the last activity of the device, as HolisticTraceAnalysis
-/// defines them: span = idle + busy, busy = compute + non_compute. Utilization, SM efficiency and
-/// occupancy are over the steps, as the TensorBoard plugin defines them.
+/// Times are unions of intervals, from the first to the last activity of the device, as
+/// HolisticTraceAnalysis defines them: span = idle + busy, busy = compute + non_compute.
+/// Utilization, SM efficiency and occupancy are over the steps, as the TensorBoard plugin defines
+/// them.
 struct GpuUse {
   int32_t device = 0;
-  std::optional<DeviceProperties> properties;  ///< where the trace has them
-  std::string name;                            ///< empty where it does not say
+  std::optional<DeviceProperties> properties;  ///< nullopt if the trace lacks them
+  std::string name;                            ///< empty if the trace does not say
   int64_t span_ns = 0;
   int64_t busy_ns = 0;
   int64_t idle_ns = 0;
@@ -60,15 +62,18 @@ struct GpuUse {
   int64_t non_compute_ns = 0;
   int64_t communication_ns = 0;
   int64_t memory_ns = 0;
-  /// Share of the communication time that computation hides; none without communication.
+  /// Share of the communication time that computation hides; nullopt without communication.
   std::optional<double> communication_overlap;
   double utilization = 0;  ///< share of the steps in which a kernel ran
-  /// Mean over the steps of min(1, blocks per SM of the running kernels), 0 where none ran.
+  /// Mean over the time of the steps of min(1, blocks per SM of the running kernels); time without
+  /// a kernel counts as 0.
   std::optional<double> sm_efficiency;
   std::optional<double> occupancy;  ///< mean estimated occupancy of kernels, weighted by time
-  /// Of kernel time, by the kernels' names; none on AMD's GPUs, whose Matrix Cores are not counted.
+  /// Share of kernel time in kernels that use Tensor Cores, by their names. nullopt on AMD's GPUs,
+  /// whose Matrix Cores are not counted.
   std::optional<double> tensor_core_share;
-  /// Share of kernel time that matrix products and convolutions launched, which can use them.
+  /// Share of kernel time that matrix products and convolutions launched, which can use Tensor
+  /// Cores.
   std::optional<double> tensor_core_eligible_share;
   /// Busy time by what ran at once, in the order of kWorkMixNames: the parts sum to busy_ns.
   std::array<int64_t, kWorkMixCount> mix_ns{};

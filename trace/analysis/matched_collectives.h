@@ -1,10 +1,10 @@
-// Which calls of several ranks are one and the same collective of the job.
+// Finds which calls of several ranks are one and the same collective of the job.
 //
-// Where the process group numbers its calls ("Seq"), by that number. Else by counting: the n-th
-// call of a group, kind and size within the step of the same number, or within the whole trace
-// where steps have no numbers. Counting inside steps holds for ranks whose recordings begin at
-// different times; counting without them does not, so it takes only kinds that all ranks have
-// equally often.
+// Calls are matched by number if the process group numbers them ("Seq"). Otherwise they are
+// counted: the n-th calls of a group, kind and size match within the step of the same number, or
+// within the whole trace if steps have no numbers. Counting inside steps holds for ranks whose
+// recordings begin at different times; counting without steps does not, so then only kinds are
+// matched that all ranks have equally often.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct RankTrace {
 
 enum class MatchedBy : uint8_t { kSequenceNumber, kStep, kOrdinal };
 
-/// The calls of one collective, one a rank that has it in its trace; at least two.
+/// The calls of one collective: one for each rank that has it in its trace, at least two.
 struct MatchedCollective {
   struct Call {
     uint32_t rank = 0;  ///< index into the list of ranks
@@ -40,8 +40,9 @@ struct MatchedCollectives {
   std::vector<MatchedCollective> collectives;
 };
 
-/// Only collectives that no rank leaves before all have entered, and only calls that took place
-/// when their slices say: NCCL's annotations on the host end when the kernel is queued.
+/// Matches only collectives that no rank leaves before all have entered, and only calls whose
+/// slices show when they really ran: NCCL's annotations on the host end as soon as the kernel is
+/// queued.
 [[nodiscard]] MatchedCollectives match_collectives(std::span<const RankTrace> ranks);
 
 }  // namespace redline::trace

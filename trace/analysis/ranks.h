@@ -1,4 +1,4 @@
-// What only the traces of several ranks together tell.
+// What can only be learned from the traces of several ranks together.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace redline::trace {
 
-/// One rank's mean step, parted into its own work and the time in which nothing but communication
+/// One rank's mean step, split into its own work and the time in which nothing but communication
 /// went on. Ranks of a synchronous job have equal steps; the one that the others wait for is the
 /// one with the longest own work.
 struct RankTime {
@@ -25,27 +25,28 @@ struct RankTime {
 /// arrival, on the common clock, to that of the last one.
 struct RankWaits {
   int64_t collectives = 0;
-  int64_t mismatched = 0;  ///< left out: one rank had ended before another began, so not the same
+  /// left out, because one rank had ended before another began: a wrong match
+  int64_t mismatched = 0;
   std::vector<std::vector<int64_t>> ns;  ///< [who waits][for whom], sums over the recording
   int64_t mean_spread_ns = 0;            ///< from the first arrival to the last
   int64_t max_spread_ns = 0;
 
-  /// The rank (by index) that the others waited for most, none where nobody waited.
+  /// The index of the rank that the others waited for most; nullopt if nobody waited.
   [[nodiscard]] std::optional<size_t> most_awaited() const;
   [[nodiscard]] int64_t awaited_ns(size_t rank) const;  ///< by all others together
 };
 
 struct RankComparison {
   std::vector<RankTime> times;   ///< in the order of the analyses
-  std::optional<int> straggler;  ///< the rank with the longest own work; none if all are equal
+  std::optional<int> straggler;  ///< the rank with the longest own work; nullopt if all are equal
   int64_t skew_ns = 0;           ///< longest minus shortest own work of a step
   MatchedCollectives matched;
-  /// What puts each rank on the clock of the first; none where the ranks' collectives do not match.
+  /// The offset that puts each rank on the clock of the first; nullopt if no collectives match.
   std::vector<std::optional<ClockOffset>> clocks;
-  std::optional<RankWaits> waits;  ///< none without matching collectives
+  std::optional<RankWaits> waits;  ///< nullopt without matching collectives
 };
 
-/// None for fewer than two ranks.
+/// nullopt for fewer than two ranks.
 [[nodiscard]] std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ranks);
 
 [[nodiscard]] std::optional<RankWaits> find_waits(

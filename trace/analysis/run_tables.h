@@ -1,8 +1,9 @@
-// All traces of a run as one: how much each rank counts in a mean, tables in which rows of the same
-// name are summed, and what each name took in each step (the samples that tell noise from change).
+// Treats all traces of a run as one: how much each rank counts in a mean, tables in which rows of
+// the same name are summed, and how long each name took in each step (the samples that tell noise
+// from change).
 //
-// A job that recorded several times left several traces a rank; a rank whose recording holds no
-// step says nothing of steps.
+// A job that recorded several times left several traces for each rank. A recording without a step
+// says nothing about steps.
 #pragma once
 
 #include <array>
@@ -15,21 +16,23 @@
 
 namespace redline::trace {
 
-/// The traces of each rank, in their order; a trace without a rank stands for one of its own. Those
-/// without a step are left out.
+/// The indices of each rank's traces, in order. A trace that names no rank counts as a rank of its
+/// own. Traces without a step are left out.
 [[nodiscard]] std::vector<std::vector<size_t>> recordings_of_ranks(
     const std::vector<Analysis>& traces);
 
-/// Each rank counts the same, and in a rank each step. Their sum is 1; 0 where no trace has steps.
+/// The weight of each trace in a mean: each rank counts the same, and within a rank each step does.
+/// The weights sum to 1; if no trace has steps, all are 0.
 [[nodiscard]] std::vector<double> rank_weights(const std::vector<Analysis>& traces);
 
 [[nodiscard]] std::vector<KernelRow> merged_kernels(const std::vector<Analysis>& traces);
 [[nodiscard]] std::vector<OperatorRow> merged_operators(const std::vector<Analysis>& traces);
 [[nodiscard]] std::vector<CopyRow> merged_copies(const std::vector<Analysis>& traces);
-/// By name, group and message size.
+/// Sums rows of the same name, group and message size.
 [[nodiscard]] std::vector<Collective> merged_collectives(const std::vector<Analysis>& traces);
 
-/// One entry a step, means over the ranks; `mean_ns` and `mean_count` of all steps.
+/// `ns` has one entry a step, each a mean over the ranks. `mean_ns` and `mean_count` are means over
+/// all steps.
 struct NameSamples {
   std::vector<double> ns;
   double mean_ns = 0;
@@ -45,8 +48,9 @@ struct RunSamples {
   SamplesByName copies;       ///< by kind, memsets too
 };
 
-/// The last steps, as many as all ranks have; a rank's recordings follow each other. Work counts
-/// for the step in whose window it begins; what lies outside all steps does not count.
+/// Takes the last steps of each rank, as many as every rank has; the recordings of a rank are
+/// joined. Work counts for the step in whose window it begins; work outside all steps does not
+/// count.
 [[nodiscard]] RunSamples sample_steps(const std::vector<Analysis>& traces);
 
 }  // namespace redline::trace

@@ -14,10 +14,11 @@
 namespace redline::trace {
 
 struct Step {
-  std::optional<int64_t> number;  ///< none for the one pseudo step of a trace without annotations
-  Interval host;                  ///< the annotation
+  /// nullopt for the one pseudo step of a trace without annotations
+  std::optional<int64_t> number;
+  Interval host;  ///< the annotation
   /// The step as the TensorBoard plugin takes it: from the end of the step before to the end of the
-  /// last GPU work that was launched in it; `host` where no GPU work was launched.
+  /// last GPU work that was launched in it. Equals `host` if no GPU work was launched.
   Interval window;
 };
 
@@ -27,8 +28,8 @@ struct Step {
 [[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
                                            const DeviceWorkTable& device);
 
-/// What a piece of a step's time is spent on. A breakdown tells the first eight apart; the two
-/// delays are on a critical path only.
+/// What a piece of a step's time is spent on. A breakdown has the first eight; the two delays only
+/// occur on a critical path.
 enum class StepPart : uint8_t {
   kKernel,
   kCommunication,
@@ -53,7 +54,8 @@ constexpr std::array<std::string_view, kStepPartCount> kStepPartNames = {
 
 [[nodiscard]] StepPart part_of(const DeviceWork& work);
 
-/// Of the windows' lengths; the deviation is that of a sample.
+/// Statistics of the lengths of the steps' windows. `deviation_ns` is the sample standard
+/// deviation.
 struct StepTimes {
   int64_t count = 0;
   int64_t mean_ns = 0;

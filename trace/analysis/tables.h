@@ -17,12 +17,12 @@ namespace redline::trace {
 struct KernelRow {
   std::string name;
   std::string_view type;                  ///< "compute" or "communication"
-  std::optional<bool> uses_tensor_cores;  ///< none on AMD's GPUs
+  std::optional<bool> uses_tensor_cores;  ///< nullopt on AMD's GPUs
   int64_t count = 0;
   int64_t total_ns = 0;
   int64_t min_ns = 0;
   int64_t max_ns = 0;
-  /// Means over the calls, weighted by their time; none where the trace does not say.
+  /// Means over the calls, weighted by their time; nullopt if the trace does not say.
   std::optional<double> blocks_per_sm;
   std::optional<double> occupancy;  ///< estimated, 0..1
 
@@ -33,10 +33,10 @@ struct KernelRow {
 struct OperatorRow {
   std::string name;
   int64_t count = 0;
-  int64_t total_ns = 0;         ///< sum of durations; nested calls of the same name count each
+  int64_t total_ns = 0;         ///< sum of durations; of nested calls of the same name each counts
   int64_t self_ns = 0;          ///< on the host, without the operators it calls
   int64_t device_self_ns = 0;   ///< GPU work launched by it and not by an operator inside it
-  int64_t device_total_ns = 0;  ///< the same with operators inside it
+  int64_t device_total_ns = 0;  ///< the same, including operators inside it
 };
 
 struct CopyRow {
@@ -44,10 +44,10 @@ struct CopyRow {
   int64_t count = 0;
   int64_t bytes = 0;
   int64_t total_ns = 0;
-  /// Of single copies, in bytes a second: copies that took no time at all are left out.
+  /// Distribution over single copies, in bytes a second. Copies that took no time are left out.
   Distribution single_bandwidth;
 
-  /// Bytes a second while copying; none where the trace has no sizes.
+  /// Bytes a second while copying; nullopt if the trace has no sizes.
   [[nodiscard]] std::optional<double> bandwidth() const;
 };
 

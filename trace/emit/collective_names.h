@@ -22,12 +22,13 @@ enum class CollectiveKind : uint8_t {
   kOther,
 };
 
-/// In any spelling: "allreduce", "nccl:all_reduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)".
+/// Accepts any spelling: "allreduce", "nccl:all_reduce",
+/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)".
 [[nodiscard]] CollectiveKind collective_kind(std::string_view name);
 
 [[nodiscard]] std::string_view kind_name(CollectiveKind kind);  ///< "all_reduce", "send_receive"
 
-/// No rank can leave such a collective before all have entered it.
+/// Whether no rank can leave such a collective before all have entered it.
 [[nodiscard]] bool holds_all_ranks(CollectiveKind kind);
 
 /// bus bandwidth = algorithm bandwidth * bus_factor, as nccl-tests defines it (doc/PERFORMANCE.md;
@@ -35,9 +36,9 @@ enum class CollectiveKind : uint8_t {
 /// all-to-all, gather and scatter (n-1)/n, the others 1.
 [[nodiscard]] double bus_factor(CollectiveKind kind, int ranks);
 
-/// "ring", "tree", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"; "" where the name
-/// has none. It is the entry kernel's name: NCCL sends other protocols through the same one
-/// (enqueue.cc), so the two are hints.
+/// "ring", "tree", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"; "" if the name
+/// has none. NCCL also sends other protocols through the kernel of that name (enqueue.cc), so
+/// algorithm and protocol are only hints.
 [[nodiscard]] std::string_view kernel_algorithm(std::string_view name);
 /// "LL", "LL128", "Simple", or "".
 [[nodiscard]] std::string_view kernel_protocol(std::string_view name);

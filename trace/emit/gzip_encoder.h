@@ -15,8 +15,8 @@ namespace redline::trace {
 
 class GzipEncoder {
  public:
-  /// Text is kept until a megabyte of it, or flush(), lets it be compressed: finished bytes are
-  /// appended to `out`, the first time after the header.
+  /// Keeps the text until there is a megabyte of it, then compresses it and appends the bytes to
+  /// `out`. The first bytes are gzip's header.
   void append(std::string_view plain, std::string& out);
 
   /// Brings all that was appended into `out`, ended on a byte boundary: readable up to here.
@@ -26,7 +26,7 @@ class GzipEncoder {
   /// length. Does not change the encoder.
   [[nodiscard]] std::string ending(std::string_view tail) const;
 
-  /// From here on in less time, or to a smaller size.
+  /// Whether the text from here on is compressed fast or small.
   void set_effort(DeflateEffort effort) { effort_ = effort; }
 
  private:

@@ -1,4 +1,4 @@
-// Inflates a gz file step by step. A copy of the stream can later go on from where it was made.
+// Inflates a gz file step by step.
 #pragma once
 
 #include <isa-l/igzip_lib.h>
@@ -16,7 +16,7 @@ class GzipStream {
   enum class Status {
     kMore,  ///< `out` is full
     kEnd,
-    kWrongChecksum,  ///< of a member whose text was given; others may follow
+    kWrongChecksum,  ///< of the member that just ended; its text was given, and others may follow
     kCut,
     kDamaged,
     kTrailingGarbage,
@@ -29,7 +29,7 @@ class GzipStream {
   /// `file` must outlive the stream and its copies.
   explicit GzipStream(std::string_view file) : file_(file) {}
 
-  /// Text into `out`, until it is full or there is something to say.
+  /// Inflates into `out` until it is full or the status is not kMore.
   [[nodiscard]] Step read(std::span<char> out);
   /// How many of the file's bytes have been read.
   [[nodiscard]] size_t file_bytes() const { return at_; }

@@ -19,10 +19,11 @@ constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 /// The first position from `at` that is no white space, or text.size().
 [[nodiscard]] size_t skip_space(std::string_view text, size_t at);
 
-/// text[at] is a quote: the position behind the closing one, kTextEnds where there is none.
+/// The position behind the string that opens with the quote at text[at]; kTextEnds if it never
+/// closes.
 [[nodiscard]] size_t skip_string(std::string_view text, size_t at);
 
-/// The position behind the value that starts at `at`, kTextEnds where the text ends first. Inside
+/// The position behind the value that starts at `at`; kTextEnds if the text ends first. Inside
 /// objects and arrays only brackets and strings are looked at.
 [[nodiscard]] size_t skip_value(std::string_view text, size_t at);
 
@@ -59,8 +60,8 @@ constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
   return 0;
 }
 
-/// A decimal number times 10^power, exactly, in integers: parse_scaled("12.3456", 3) == 12346
-/// (half away from zero). None for what is no finite number or overflows.
+/// A decimal number times 10^power, exactly, in integers: parse_scaled("12.3456", 3) == 12346 (half
+/// away from zero). nullopt if it is no finite number or overflows.
 [[nodiscard]] std::optional<int64_t> parse_scaled(std::string_view number, int power);
 
 /// Calls visit(key, value token) for each member of the object `object`, keys without quotes; stops

@@ -1,5 +1,5 @@
-// What the name of an event says it is: the one table that recorder, report, HTML page and viewer
-// share, so that an event that is communication in one of them is so in all.
+// Tells what an event is from its name. Recorder, report, HTML page and viewer share this one
+// table, so that an event that is communication in one of them is communication in all.
 //
 // A collective shows up in a trace under three kinds of names. Its time is that of the GPU kernel
 // or, on the host, of the process group's annotation. The operators around the call ("c10d::…")

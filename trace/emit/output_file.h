@@ -1,5 +1,5 @@
 // A file that grows while a job trains: its errors are kept and never fail the job, and it has its
-// final name only when it is complete. What is in memory as a whole is written by base/file.h.
+// final name only when it is complete. base/file.h writes what is in memory as a whole.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 namespace redline::trace {
 
 /// Writes to a name of its own (by convention NAME.partial). The first error other than EINTR is
-/// kept, and nothing is written after it: error() then says what and why, and is "" before.
+/// kept, and nothing is written after it. error() says what failed and why; it is "" as long as
+/// nothing did.
 class OutputFile {
  public:
   OutputFile() = default;
@@ -24,12 +25,13 @@ class OutputFile {
 
   void write(std::string_view bytes);
   void sync();
-  /// What is written so far is on its way to the disk, and a later sync() waits less.
+  /// Sends what was written so far on its way to the disk, so that a later sync() waits less.
   void begin_sync();
   /// Cuts the file back to its first `size` bytes.
   void truncate(uint64_t size);
-  /// The file gets its final name. False after an error, as where something else than a file has
-  /// that name, or where the name is on another file system, which is no error().
+  /// Gives the file its final name. Returns false after an error, for example if something other
+  /// than a file has that name. Also returns false if the name is on another file system; that sets
+  /// no error().
   [[nodiscard]] bool rename(const std::string& final_path);
   void remove();
 
@@ -49,7 +51,7 @@ class OutputFile {
   std::string error_;
   int descriptor_ = -1;
   uint64_t size_ = 0;
-  uint64_t begun_ = 0;  // of size_, on the way to the disk
+  uint64_t begun_ = 0;  // the part of size_ that is on its way to the disk
 };
 
 }  // namespace redline::trace

@@ -17,20 +17,21 @@ class SpooledFile {
   SpooledFile() = default;
   /// Spools into `path`, a name of its own such as NAME.partial.
   explicit SpooledFile(std::string path) : file_(std::move(path)) {}
-  /// Removes what was never saved, unless an error cut it short.
+  /// Removes a spool that was never saved, unless an error cut it short: then it stays, readable up
+  /// to there.
   ~SpooledFile();
   SpooledFile(const SpooledFile&) = delete;
   SpooledFile& operator=(const SpooledFile&) = delete;
 
   void append(std::string_view text);
-  /// For the text from here on.
+  /// Holds for the text from here on.
   void set_effort(DeflateEffort effort) { encoder_.set_effort(effort); }
-  /// All text so far is in the file: a kill -9 leaves it readable.
+  /// Brings all text so far into the file, so that it is readable even after kill -9.
   void flush();
 
   /// Writes the text and `tail` (at most 65,535 bytes) to `path`, complete and synchronised or not
   /// at all; gzip where the name ends in ".gz", else plain. The first gzip save on the spool's own
-  /// file system moves the spool there; later ones copy. flush() comes first.
+  /// file system moves the spool there; later ones copy. Call flush() first.
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path,
                                                      std::string_view tail);
 
@@ -42,7 +43,7 @@ class SpooledFile {
  private:
   void write_out();
   [[nodiscard]] bool move_to(const std::string& path, std::string_view tail);
-  /// False where the spool is not what was written: somebody else has changed it.
+  /// False if the spool does not hold what was written, because somebody else has changed it.
   [[nodiscard]] bool copy_compressed(OutputFile& out);
   [[nodiscard]] bool copy_plain(OutputFile& out);
 

@@ -37,8 +37,9 @@ struct TraceHeader {
   int64_t base_ns = 0;  ///< "baseTimeNanoseconds"
   int64_t pid = 0;      ///< of every CPU event
   std::vector<Entry> entries;
-  /// JSON text that events may fill, before compression; 0: any. At the limit the file takes no
-  /// further events except the names of rows and the closing entries, and stays valid JSON.
+  /// How many bytes of JSON text events may fill, before compression; 0: no limit. At the limit the
+  /// file takes no further events except the names of rows and the closing entries, and stays valid
+  /// JSON.
   uint64_t max_bytes = 0;
 };
 
@@ -51,7 +52,7 @@ struct SliceHead {
   std::optional<int64_t> pid = {};  ///< none: the header's
 };
 
-/// Where an event that is no slice stands.
+/// Name, row and time of an event that is no slice.
 struct EventPlace {
   std::string_view quoted_name;
   uint64_t tid = 0;
@@ -76,33 +77,33 @@ class TraceWriter {
   /// One end of an arrow of category and name "fwdbwd" or "ac2g": it binds to the slice of `tid`
   /// that begins at `time_ns`.
   void flow_start(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns);
-  /// On the row `tid` of another process where `pid` says so: of a GPU.
+  /// `pid` is set if the row `tid` belongs to another process, such as a GPU's.
   void flow_end(std::string_view category, uint64_t id, uint64_t tid, int64_t time_ns,
                 std::optional<int64_t> pid = {});
 
   /// An event of any other form: the caller appends one JSON object.
   TextBuffer& begin_event();
   void end_event();
-  /// The value of "ts" for the event that is open.
+  /// Appends the value of "ts" to the open event.
   void timestamp(int64_t unix_ns);
 
   void process(std::string_view name, int64_t time_ns);
   void thread(uint64_t tid, std::string_view name, int64_t time_ns);
-  /// The recorder's own row: one slice over the window.
+  /// Writes one slice over the whole window, on the recorder's own row.
   void span(std::string_view name, int64_t begin_ns, int64_t end_ns);
 
-  /// How the text from here on is compressed; as small as it can be at first.
+  /// Sets how the text from here on is compressed; the default is kSmall.
   void set_effort(DeflateEffort effort) { file_.set_effort(effort); }
-  /// What was written so far reaches the file.
+  /// Brings what was written so far into the file.
   void flush();
 
   /// Ends the list of events with "Record Window End"; `entries` follow it.
   void complete(int64_t end_ns, const std::vector<Entry>& entries);
-  /// The same without an event of its own.
+  /// The same without that event.
   void complete(const std::vector<Entry>& entries);
 
-  /// After complete(), as often as wanted: the trace under its final name, which it holds as
-  /// "traceName". Plain or gzip by the name's end.
+  /// Saves the trace under its final name, which the file also holds as "traceName"; gzip if the
+  /// name ends in ".gz", else plain. May be called several times, after complete().
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
 
   [[nodiscard]] const std::string& error() const { return file_.error(); }
@@ -130,7 +131,7 @@ class TraceWriter {
   uint64_t max_bytes_ = 0;
   uint64_t text_bytes_ = 0;  // handed to the file
   uint64_t dropped_ = 0;
-  bool is_flow_kept_ = true;  // the start of the arrow whose end comes next
+  bool is_flow_kept_ = true;  // whether the start of the arrow whose end comes next was kept
 };
 
 }  // namespace redline::trace

@@ -16,7 +16,7 @@ namespace redline::trace {
 /// Pages of memory or of a file; unmapped with their owner.
 class ColumnMemory {
  public:
-  /// Fresh pages, zero until written. Throws std::bad_alloc where there are none.
+  /// Fresh pages, zero until written. Throws std::bad_alloc if the system has none.
   [[nodiscard]] static std::shared_ptr<ColumnMemory> allocate(size_t bytes);
   /// Takes ownership of a mapping that mmap returned.
   [[nodiscard]] static std::shared_ptr<const ColumnMemory> adopt(void* mapping, size_t bytes);

@@ -1,4 +1,4 @@
-// A GPU's work by correlation number.
+// Finds a GPU's work by its correlation number.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class CorrelationTable {
  public:
   struct Entry {
     uint32_t correlation = 0;  ///< 0: none, which is what fresh pages hold
-    uint32_t first : 30 = 0;   ///< of the slices with this number
+    uint32_t first : 30 = 0;   ///< id of the first slice with this number
     uint32_t has_more : 1 = 0;
     uint32_t is_linked : 1 = 0;  ///< free for the caller; the table never reads it
   };
@@ -26,7 +26,7 @@ class CorrelationTable {
   /// `works` are in the order of their ids.
   CorrelationTable(std::span<const SliceId> works, std::span<const uint32_t> correlation);
 
-  /// Null where no work has the number.
+  /// Null if no work has the number.
   [[nodiscard]] Entry* find(uint64_t correlation) const;
 
   /// Calls visit(SliceId) for each work of the number, in order.

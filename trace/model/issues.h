@@ -64,8 +64,8 @@ enum class Issue : uint8_t {
 /// What an issue is called and what a user should know of it.
 struct IssueInfo {
   Issue issue;
-  std::string_view name;      ///< in the JSON: that of the enumerator, "event_cut" for kEventCut
-  bool lost_data;             ///< an event or a value was left out; else it was used after a repair
+  std::string_view name;  ///< in the JSON: that of the enumerator, "event_cut" for kEventCut
+  bool lost_data;  ///< true: an event or a value was left out; false: it was repaired and used
   std::string_view sentence;  ///< what was found, and what was made of it
   std::string_view advice;    ///< what to do
 };

@@ -1,8 +1,8 @@
 // What a slice means to a reader, from its category and its name.
 //
 // The text report, the HTML page and the viewer colour by these classes, so that a slice looks the
-// same in all of them. Both are decided once a name instead of once an event: ten million events
-// share some hundred names.
+// same in all of them. A name is judged once, not once an event: ten million events share some
+// hundred names.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class SliceClass : uint8_t {
   kPython,
   kOverhead,
   kOther,
-  kOverlapped,  ///< no slice is: a stretch of time with computation and communication at once
+  kOverlapped,  ///< never a slice's: a stretch of time with computation and communication at once
 };
 inline constexpr int kSliceClassCount = 11;
 

@@ -1,4 +1,4 @@
-// Where a thread was, asked for times that only ever become earlier.
+// Tells what a thread was doing at a time. Each time asked for must be earlier than the one before.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace redline::trace {
 
 /// What a thread did just before a time.
 struct ThreadMoment {
-  SliceId inside;        ///< the innermost slice around the time; none outside all
-  int64_t since_ns = 0;  ///< it has been so since then: a child's end, or its own begin
+  SliceId inside;        ///< the innermost slice around the time; none() if there is none
+  int64_t since_ns = 0;  ///< since when: the end of its last child, or its own begin
   SliceId ended;         ///< the outermost slice of those that ended at since_ns, if one did
 };
 
-/// Each slice is passed once however often is asked, and how deep it lies does not matter: the walk
-/// over a whole trace is linear.
+/// The cursor passes each slice once, however many times are asked for and however deep the slice
+/// lies, so walking over a whole trace takes linear time.
 class ThreadCursor {
  public:
   ThreadCursor(const Trace& trace, const Track& track) : trace_(&trace), track_(&track) {
@@ -27,7 +27,7 @@ class ThreadCursor {
 
   [[nodiscard]] ThreadMoment before(int64_t time_ns) {
     const auto& slices = trace_->slices();
-    // What begins at the time or later does so at the deepest of the open lanes first.
+    // A slice begins no earlier than the one around it, so the deepest open lanes close first.
     while (open_ > 0 && slices.begin_ns[last_left(open_ - 1).value] >= time_ns) --open_;
     SliceId ended;
     for (; open_ < track_->lane_count; ++open_) {
@@ -56,7 +56,7 @@ class ThreadCursor {
     return left == 0 ? SliceId::none() : SliceId{lane.first.value + left - 1};
   }
 
-  // The last of those that are left of a lane that has some.
+  // The last slice that is left in a lane, which must have one.
   [[nodiscard]] SliceId last_left(uint32_t depth) const {
     return SliceId{trace_->lanes()[track_->first_lane.value + depth].first.value + left_[depth] -
                    1};
@@ -65,7 +65,7 @@ class ThreadCursor {
   const Trace* trace_;
   const Track* track_;
   uint32_t open_ = 0;           // lanes whose last slice left was under way at the last time
-  std::vector<uint32_t> left_;  // of each lane, slices that began before the time
+  std::vector<uint32_t> left_;  // for each lane, how many slices began before the last time
 };
 
 }  // namespace redline::trace

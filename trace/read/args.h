@@ -36,8 +36,8 @@ class Args {
 void find_args(std::string_view text, std::span<const std::string_view> keys,
                std::span<std::string_view> values);
 
-/// find_args for one event after the other. Those of one name begin with the same text, up to their
-/// times: what begins as the last one did is not taken to pieces again.
+/// find_args() for one event after the other. Events of one name begin with the same text, up to
+/// their times; text that begins as the last one did is not parsed again.
 class ArgsScanner {
  public:
   /// `kind` tells which events are alike, such as the id of their name; it may be wrong.
@@ -45,7 +45,7 @@ class ArgsScanner {
             std::span<std::string_view> values);
 
  private:
-  std::array<std::string, 128> starts_;  // by kind; those that share a place take turns
+  std::array<std::string, 128> starts_;  // by kind; kinds that share a place replace each other
 };
 
 /// The number in a JSON value or in a string of one.

@@ -67,7 +67,7 @@ class TraceBuilder {
   std::vector<std::vector<StringId>> string_of_;  ///< by collector, by its own id
   std::vector<std::vector<uint32_t>> track_of_;
   std::vector<TrackRows> tracks_;
-  SliceRows paired_;  ///< of "B" and "E" events, with the trace's ids
+  SliceRows paired_;  ///< slices made of "B" and "E" events, with the trace's ids
   std::unordered_map<StringId, RowNames> processes_;
   std::unordered_map<uint64_t, RowNames> thread_names_;
 };

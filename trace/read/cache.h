@@ -1,8 +1,8 @@
 // Traces that were read before, as columns in a file of their own: opening one again is a mmap.
 //
 // One file a trace under $XDG_CACHE_HOME/redline, named after the trace's path. It is used only
-// while the trace file is as it was when it was read, and it is checked as a whole before. Nothing
-// here is an error for the user: without a cache, the trace is read.
+// while the trace file is unchanged since it was read, and its checksums are verified first.
+// Nothing here is an error for the user: without a cache, the trace is read.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@
 
 namespace redline::trace {
 
-/// $XDG_CACHE_HOME/redline or ~/.cache/redline; "" where REDLINE_CACHE=off or neither is known.
+/// $XDG_CACHE_HOME/redline or ~/.cache/redline; "" if REDLINE_CACHE=off or neither is known.
 [[nodiscard]] std::string default_cache_folder();
 
-/// Makes room for a file of `bytes` in the folder, oldest use first, so that all together take at
-/// most `largest_total` and a tenth of the free disk. False where it does not fit at all.
+/// Makes room for a file of `bytes` in the folder: removes the files that were used longest ago, so
+/// that all together take at most `largest_total` and a tenth of the free disk. False if it does
+/// not fit at all.
 [[nodiscard]] bool make_cache_room(const std::string& folder, uint64_t bytes,
                                    uint64_t largest_total);
 
@@ -34,8 +35,8 @@ class CacheTables {
  public:
   [[nodiscard]] static std::string encode(const Trace& trace);
 
-  /// Fills a trace that has its slices. False where the bytes are no such tables, or where they or
-  /// the slices name a string, lane, track or slice that is not there.
+  /// Fills a trace that has its slices. False if the bytes are no such tables, or if they or the
+  /// slices name a string, lane, track or slice that does not exist.
   [[nodiscard]] static bool decode(std::string_view bytes, Trace& trace);
 
  private:
@@ -52,12 +53,12 @@ class TraceCache {
   /// For the trace at `path`, whose file `text` has opened.
   TraceCache(std::string path, std::shared_ptr<const Text> text, const CacheOptions& options);
 
-  /// Null where there is none of this state of the trace, or a damaged one.
+  /// Null if the cache has no file for the trace in its present state, or a damaged one.
   [[nodiscard]] std::shared_ptr<const Trace> load() const;
 
-  /// Keeps the trace, where it is worth it and the disk has room.
+  /// Stores the trace if its text is large enough and the disk has room.
   void store(const Trace& trace) const;
-  /// The same on a thread that the trace waits for when it goes.
+  /// The same on a thread of its own, for which the trace's destructor waits.
   void store_in_background(const Trace& trace) const;
 
   /// Whether load() has anything to look at.

@@ -17,11 +17,11 @@ namespace redline::trace {
 struct ShapeFacts {
   static constexpr uint32_t kUnknown = UINT32_MAX;
 
-  bool are_known = false;  ///< all but the track
+  bool are_known = false;  ///< true: all facts are known except the track
   uint8_t phase = 0;
   Category category = Category::kOther;
   FlowKind flow_kind = FlowKind::kOther;
-  uint32_t track = kUnknown;  ///< as long as pid and tid stay the same
+  uint32_t track = kUnknown;  ///< valid as long as pid and tid stay the same
 };
 
 /// Tokens are views of the text (strings with their quotes), empty where the key is absent; they

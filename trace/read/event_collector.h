@@ -39,7 +39,7 @@ class alignas(kApartBytes) EventCollector : public EventSink {
 
   [[nodiscard]] const StringTable& strings() const { return strings_; }
   [[nodiscard]] const std::vector<TrackKey>& tracks() const { return tracks_; }
-  /// By index of tracks(), with ids of strings().
+  /// The slices, by index of tracks(); their names are ids of strings().
   [[nodiscard]] const SliceRows& slices() const { return slices_; }
   /// Offset at which each string occurred first, by id: with threads, the order of ids is random.
   [[nodiscard]] const std::vector<uint64_t>& first_offsets() const { return first_offsets_; }
@@ -79,7 +79,7 @@ class alignas(kApartBytes) EventCollector : public EventSink {
   std::vector<TrackKey> tracks_;
   std::unordered_map<uint64_t, uint32_t> track_index_;  // by pid and tid
 
-  ShapeFacts facts_;  ///< of the event that is being added, where it has no shape
+  ShapeFacts facts_;  ///< of the event that is being added, if it has no shape
 
   struct LastSlice {
     uint32_t track = UINT32_MAX;

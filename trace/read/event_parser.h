@@ -32,11 +32,11 @@ class EventSink {
 struct ParseStop {
   size_t at = 0;
   bool array_ended = false;
-  bool sound = true;  ///< false: behind the last event that could be read
+  bool sound = true;  ///< false: `at` is behind the last event that could be read
 };
 
-/// One pass over a chunk of sound text. The tolerant scanner reads everything that it accepts
-/// alike.
+/// Parses a chunk of sound text in one pass. The tolerant scanner would read everything that this
+/// parser accepts in the same way.
 class alignas(kApartBytes) FastEventParser {
  public:
   /// Parses the events in text[from, to), where `to` is behind an event (or is the text's end).

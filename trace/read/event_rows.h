@@ -67,7 +67,8 @@ struct EventRows {
   std::vector<CounterRow> counters;
   std::vector<NameRow> names;
   IssueLog issues;
-  std::array<uint64_t, 128> events_by_phase{};  ///< 0: no phase of one ASCII character
+  /// [0] counts events whose phase is not one ASCII character
+  std::array<uint64_t, 128> events_by_phase{};
 };
 
 }  // namespace redline::trace

@@ -22,7 +22,7 @@ class SoundEventScanner {
   [[nodiscard]] const char* at() const { return at_; }
   [[nodiscard]] bool ended() const { return at_ >= end_; }
 
-  /// Nothing was read behind the end; where it was, the chunk's cut is wrong.
+  /// Whether nothing was read behind the end. If something was, the chunk's cut is wrong.
   [[nodiscard]] bool is_inside() const { return at_ <= end_; }
 
   void skip_space() {
@@ -44,8 +44,8 @@ class SoundEventScanner {
   }
 
   /// A time as Kineto writes it, "1712195495519689.047" or "63": up to 16 digits, then nothing, or
-  /// a point and three more. Eight bytes before it must be readable. What stands behind it is for
-  /// the caller to look at. False, without a step, where it is anything else, or past 2042.
+  /// a point and three more. Eight bytes before it must be readable. The caller must look at what
+  /// stands behind it. Returns false, and does not move, if it is anything else or lies past 2042.
   bool kineto_time(std::string_view& token, int64_t& time_ns) {
     const uint64_t digits = Block(at_).digits();
     if (~digits == 0) return false;
@@ -81,7 +81,8 @@ class SoundEventScanner {
     return skip('}') && at_ <= end_;
   }
 
-  /// Whether these bytes stand here; `fixed` is padded to whole blocks. Steps over them.
+  /// Steps over the bytes `fixed` if they stand here, else returns false. `fixed` is padded to
+  /// whole blocks.
   bool skip_fixed(const char* fixed, size_t bytes) {
     const char* at = at_;
     size_t left = bytes;
@@ -98,7 +99,7 @@ class SoundEventScanner {
 
  private:
   static constexpr size_t kBlockBytes = 64;
-  // Of ts and dur alike, so that no sum of them and a base time overflows.
+  // The limit holds for ts and for dur, so that no sum of them and a base time overflows.
   static constexpr uint64_t kLargestMicroseconds = INT64_MAX / 4 / 1000;
 
   // The number of the one to eight digits before `end`: pairs of digits, then pairs of pairs, then

@@ -47,11 +47,11 @@ struct EventShape {
   Owner owner;
   ShapeFacts facts;
 
-  /// The event's owner is that of `event`, written in `text`.
+  /// From now on the owner is that of `event`, as `text` has it.
   void remember_owner(const RawEvent& event, std::string_view text);
 
-  /// The shape of an event that was parsed in full; `text` is all of it. Null where it has no use:
-  /// one of its fixed texts is too long.
+  /// The shape of an event that was parsed in full; `text` is all of it. Null if one of its fixed
+  /// texts is too long, so that the shape is of no use.
   [[nodiscard]] static std::unique_ptr<EventShape> of(const RawEvent& event, std::string_view text);
 };
 
@@ -64,7 +64,7 @@ class EventShapes {
   [[nodiscard]] size_t expected() const { return next_[last_]; }
   void came(size_t index) { next_[last_] = index, last_ = index; }
 
-  /// Remembers the shape of an event that none fitted.
+  /// Remembers the shape of an event that fitted no known shape.
   void learn(const RawEvent& event, std::string_view text);
 
  private:

@@ -25,7 +25,8 @@ namespace redline::trace {
 class InflateBuffer {
  public:
   struct Limits {
-    size_t text_bytes = 0;    ///< largest; less where the system does not give that address space
+    /// of the largest text; less if the system does not give that much address space
+    size_t text_bytes = 0;
     size_t memory_bytes = 0;  ///< 0: half of the memory that is free now
     size_t block_bytes = 0;   ///< a multiple of the page size
   };
@@ -43,10 +44,12 @@ class InflateBuffer {
 
   // The writer.
 
-  /// From now on blocks that nobody reads may go, as `again` brings them back; call it first.
+  /// From now on the memory of blocks that nobody reads may be reused, because `again` brings them
+  /// back. Call it before anything else.
   void may_forget(InflateAgain again) { again_ = std::move(again); }
-  /// Room behind the text so far, at most `bytes` and to the block's end. Waits while readers that
-  /// release have much to read. Empty where there is none: error() says why, or stop() was called.
+  /// Room behind the text so far: at most `bytes`, and not beyond the block's end. Waits while
+  /// readers that release blocks still have much to read. Empty if there is no room: then error()
+  /// says why, or stop() was called.
   [[nodiscard]] std::span<char> room(size_t bytes);
   void commit(size_t bytes);
   void finish();
@@ -55,18 +58,21 @@ class InflateBuffer {
 
   // Readers.
 
-  /// The text so far, once it has `bytes` or is whole. What may have gone must be held to be read.
+  /// Waits until the text has `bytes` or is whole, and returns it. Parts that may have been
+  /// forgotten must be held before they are read.
   [[nodiscard]] Part at_least(size_t bytes);
-  /// Nobody reads [from, to) for now: it may go. `to` grows from call to call.
+  /// Says that nobody reads [from, to) for now, so it may be forgotten. `to` grows from call to
+  /// call.
   void release(size_t from, size_t to);
-  /// All may go that is not held.
+  /// From now on everything that is not held may be forgotten.
   void forget_unheld();
-  /// [from, to), which is there, can be read until as many let_go() of it.
+  /// [from, to), which must have been written, stays readable until let_go() was called as often as
+  /// hold().
   void hold(size_t from, size_t to);
   void let_go(size_t from, size_t to);
-  /// The same for good.
+  /// Like hold(), but for good.
   void keep(size_t from, size_t to);
-  /// The writer finds no more room, and no error.
+  /// From now on room() is empty, without an error.
   void stop();
   [[nodiscard]] bool is_stopped() const { return stopped_; }
 
@@ -124,9 +130,9 @@ class InflateBuffer {
 
 [[nodiscard]] bool is_zstd(std::string_view file);
 
-/// Inflates all members of a gz file. What is cut or damaged ends the text there, with an issue.
-/// `out` may forget its text, and inflates it again from `file`. `file_bytes` tells other threads
-/// how many of the file's bytes are done.
+/// Inflates all members of a gz file. Where the file is cut or damaged the text ends, and an issue
+/// says so. `out` may forget its text, and inflates it again from `file`. `file_bytes` tells other
+/// threads how many of the file's bytes are done.
 void inflate_gzip(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
                   IssueLog& issues);
 

@@ -24,9 +24,10 @@ struct PlacedTracks {
   std::shared_ptr<const ColumnMemory> memory;
   Slices slices;
   std::vector<Track> tracks;
-  std::vector<uint32_t> categories;  ///< of each track: bit_of() each that occurs
+  std::vector<uint32_t> categories;  ///< for each track, bit_of() of every category that occurs
   std::vector<Lane> lanes;
-  std::vector<TrackId> track_of_rows;  ///< by index of the gathered tracks; none if without slices
+  /// by index of the gathered tracks; none() for those without slices
+  std::vector<TrackId> track_of_rows;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
 };

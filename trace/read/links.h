@@ -1,5 +1,5 @@
-// What belongs together among the rows of a trace: begin and end events, which make a slice two by
-// two, and the slices that an arrow joins.
+// Finds what belongs together among the rows of a trace: the begin and end events that make one
+// slice, and the slices that an arrow joins.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct EdgePairs {
 
 /// `edges` are sorted by time. An end closes the innermost open begin of its name (or the innermost
 /// one, if either has no name); an end just before the begin of its name at the same time is taken
-/// for a slice of no duration. Linear, whatever is open.
+/// for a slice of no duration. Takes linear time, however many begins are open.
 [[nodiscard]] EdgePairs pair_sorted_edges(std::span<const EdgeRow> edges);
 
 struct PairedSlice {
@@ -42,8 +42,8 @@ struct PairedSlice {
 
 /// Launches are linked by correlation number, which is there with or without flow events; flow
 /// events link the rest, by the slices that lie at their times. Kineto writes an "f" on every
-/// runtime call, launch or not, so an "f" without "s" is no error. Sorted by Flow::from.
-/// `rows` lose their flow ends; times are moved by `base_ns`.
+/// runtime call, launch or not, so an "f" without "s" is no error. Sorted by Flow::from. Takes the
+/// flow ends out of `rows`; adds `base_ns` to their times.
 [[nodiscard]] std::vector<Flow> link_flows(const PlacedTracks& placed,
                                            std::span<const std::unique_ptr<EventRows>> rows,
                                            int64_t base_ns, unsigned threads);

@@ -23,12 +23,12 @@ struct ReadError {
 struct CacheOptions {
   bool enabled = true;
   std::string folder;  ///< "": as the environment says, $XDG_CACHE_HOME/redline
-  uint64_t smallest_text_bytes = 32 << 20;    ///< smaller ones are read as fast
-  uint64_t largest_total_bytes = 4ULL << 30;  ///< also at most a tenth of the free disk
+  uint64_t smallest_text_bytes = 32 << 20;    ///< smaller texts are read as fast as a cache
+  uint64_t largest_total_bytes = 4ULL << 30;  ///< but never more than a tenth of the free disk
 };
 
 struct ReadOptions {
-  /// Called from the reading thread with bytes of the file done and in all.
+  /// Called from the reading thread with the bytes of the file that are done and their total.
   std::function<void(uint64_t done, uint64_t total)> progress;
   /// Set from any thread: reading stops soon with the error "cancelled".
   const std::atomic<bool>* cancel = nullptr;
@@ -36,11 +36,11 @@ struct ReadOptions {
   /// How much of an inflated text may be memory; the rest is a temporary file. 0: half of what is
   /// free.
   size_t text_memory_bytes = 0;
-  /// Inflated text comes and goes by so many bytes; a multiple of the page size.
+  /// Inflated text is kept and forgotten in blocks of this many bytes; a multiple of the page size.
   size_t text_block_bytes = size_t{8} << 20;
-  /// Of a longer text only about so many bytes are read, as if the file had been cut off there.
+  /// Only about this many bytes of a longer text are read, as if the file had been cut off there.
   uint64_t most_text_bytes = UINT64_MAX;
-  CacheOptions cache;  ///< unused by parse_trace() and where most_text_bytes cuts the file
+  CacheOptions cache;  ///< unused by parse_trace(), and if most_text_bytes cuts the file
 };
 
 /// Reads a Kineto or Chrome JSON trace, plain, gz or zst (told by content, not by name). A torn

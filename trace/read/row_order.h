@@ -15,11 +15,11 @@
 
 namespace redline::trace {
 
-/// Rows in order, and what their names are called in the whole trace.
+/// Rows in order, and the ids that their names have in the whole trace.
 struct RowRun {
   std::span<const SliceRow> rows;   ///< not empty
   const StringId* names = nullptr;  ///< by SliceRow::name; null: they are the trace's own
-  RowBlock* block = nullptr;        ///< awaits the rows; null: they stay
+  RowBlock* block = nullptr;        ///< learns when the rows were taken; null: their memory stays
 
   [[nodiscard]] StringId name_of(const SliceRow& row) const {
     return names != nullptr && row.name ? names[row.name.value] : row.name;
@@ -43,7 +43,7 @@ class RowOrder {
   void for_each(Visit visit) const {
     walk(visit, [](const RowRun&) {});
   }
-  /// The same for the last time: rows are taken as they have been visited.
+  /// The same for the last time: the memory of rows is returned once they have been visited.
   template <typename Visit>
   void take_each(Visit visit) const {
     walk(visit, [](const RowRun& run) { run.taken(); });
@@ -68,7 +68,7 @@ class RowOrder {
     const SliceRow* row;
   };
 
-  // leave(run) follows each run's last row.
+  // Calls leave(run) after the last row of each run.
   template <typename Visit, typename Leave>
   void walk(Visit& visit, const Leave& leave) const {
     if (chains_.size() == 1) {
@@ -102,7 +102,7 @@ class RowOrder {
   void sort(std::span<const RowRun> runs);
 
   std::vector<Chain> chains_;
-  // Where chains would be too many.
+  // Used instead if there would be too many chains.
   std::shared_ptr<ColumnMemory> sorted_;
   std::deque<RowBlock> sorted_blocks_;
 };

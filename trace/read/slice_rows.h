@@ -44,7 +44,7 @@ class RowBlock {
 
   [[nodiscard]] std::span<SliceRow> rows() const { return rows_; }
   void await(size_t rows) { awaited_ += rows; }
-  /// With the last row that was awaited the memory goes.
+  /// Returns the memory to the system once the last awaited row was taken.
   void taken(size_t rows) {
     awaited_ -= rows;
     if (awaited_ == 0) give_back(std::as_writable_bytes(rows_));
@@ -59,13 +59,13 @@ class RowBlock {
 class SliceRows {
  public:
   struct Run {
-    uint32_t chunk = 0;  ///< of the text, that it was found in
+    uint32_t chunk = 0;  ///< the chunk of the text that it was found in
     uint32_t count = 0;
     const SliceRow* first = nullptr;
     RowBlock* block = nullptr;
   };
 
-  /// Rows are of this chunk from here on.
+  /// Rows that are pushed from here on belong to this chunk.
   void begin_chunk(uint32_t chunk) { chunk_ = chunk; }
 
   void push(uint32_t track, const SliceRow& row) {

@@ -82,7 +82,7 @@ class SoundEvents {
   }
 
   bool match_pieces(EventShape& shape, RawEvent& event) {
-    const char* owner_begin = nullptr;  // of one that is not the last event's
+    const char* owner_begin = nullptr;  // where pid and tid begin, if they are not the last event's
     if (shape.owner_piece == nullptr) shape.facts.track = ShapeFacts::kUnknown;
     for (const EventShape::Piece* piece = shape.pieces.data();; ++piece) {
       if (scanner_.ended()) return false;
@@ -107,7 +107,8 @@ class SoundEvents {
     }
   }
 
-  // The last event's pid and tid, and what stands up to the next value.
+  // Steps over the last event's pid and tid and the fixed text up to the next value, if they stand
+  // here.
   bool match_owner(const EventShape::Owner& owner, RawEvent& event) {
     const char* const begin = scanner_.at();
     if (owner.bytes == 0 || !scanner_.skip_fixed(owner.text.data(), owner.bytes)) return false;

@@ -39,10 +39,11 @@ class Text {
   using Part = InflateBuffer::Part;
 
   /// Maps a file. A compressed one is inflated on a thread of its own, from the first time that its
-  /// text is asked for. Told by magic bytes: gz (also of several members), zst, else plain.
+  /// text is asked for. Magic bytes tell which it is: gz (also of several members), zst, else
+  /// plain.
   [[nodiscard]] static tl::expected<std::shared_ptr<const Text>, ReadError> open(
       const std::string& path, const ReadOptions& options);
-  /// The same once check()ed.
+  /// open(), then check().
   [[nodiscard]] static tl::expected<std::shared_ptr<const Text>, ReadError> load(
       const std::string& path, const ReadOptions& options);
 
@@ -54,16 +55,17 @@ class Text {
   Text& operator=(const Text&) = delete;
   ~Text();
 
-  /// Begins to inflate. An error where a compressed file holds nothing readable.
+  /// Begins to inflate. Returns an error if a compressed file holds nothing readable.
   [[nodiscard]] tl::expected<void, ReadError> check(const std::string& path) const;
 
-  /// The text so far, once it has `bytes` or is whole, for those who read it from begin to end.
+  /// Waits until the text has `bytes` or is whole, and returns it. For callers that read it from
+  /// begin to end.
   [[nodiscard]] Part at_least(size_t bytes) const;
   /// Waits for the whole text.
   [[nodiscard]] size_t size() const { return at_least(SIZE_MAX).text.size(); }
-  /// [from, to) has been read: of a compressed file it need not be held any longer.
+  /// Says that [from, to) has been read, so that a compressed file's text there may be forgotten.
   void release(size_t from, size_t to) const;
-  /// All has been read: what at_least() gave must be asked for again.
+  /// Says that all has been read. What at_least() returned may not be read any more.
   void release_all() const;
 
   /// A part of the text that can be read while this lives.
@@ -77,15 +79,15 @@ class Text {
     }
     ~Hold();
 
-    /// All of [from, to), or of it what the text has.
+    /// Whether it has all of [from, to), or at least all of it that the text has.
     [[nodiscard]] bool contains(uint64_t from, uint64_t to) const {
       return from_ <= from && from < to_ && (to <= to_ || !is_cut_);
     }
-    /// The text from `offset` on, as far as it is held; empty where that is not at all.
+    /// The text from `offset` on, as far as it is held; empty if none of it is.
     [[nodiscard]] std::string_view from(uint64_t offset) const {
       return from_ <= offset && offset < to_ ? text_.substr(offset, to_ - offset) : "";
     }
-    /// Whether the text goes on behind it.
+    /// Whether the text goes on behind this part.
     [[nodiscard]] bool is_cut() const { return is_cut_; }
 
    private:
@@ -100,12 +102,12 @@ class Text {
   };
   /// The blocks around [offset, offset + bytes), less at the text's end.
   [[nodiscard]] Hold hold(uint64_t offset, size_t bytes) const;
-  /// The text from `offset` on as a hold of that many bytes has it, for good.
+  /// Like hold(), but the text stays readable as long as this Text lives.
   [[nodiscard]] std::string_view keep(uint64_t offset, size_t bytes) const;
   /// What inflating had to leave out; waits for its end.
   [[nodiscard]] IssueLog issues() const;
 
-  /// How many of the file's bytes stand for the text up to `at`, about.
+  /// About how many of the file's bytes stand for the text up to `at`.
   [[nodiscard]] size_t file_bytes(size_t at) const;
   [[nodiscard]] size_t file_size() const { return file_.size(); }
   /// The file's state when it was opened.
@@ -125,7 +127,7 @@ class Text {
     std::thread thread;
   };
 
-  /// The text so far, for those who hold what they read of it.
+  /// Waits until the text reaches `end` or is whole. For callers that hold what they read of it.
   [[nodiscard]] Part reach(uint64_t end) const;
 
   std::string copy_;  // of text that was in memory

@@ -67,7 +67,7 @@ class TolerantScan {
   bool seek_quotes_ = true;
   bool suspect_events_ = true;
   std::string open_;  // brackets
-  char last_ = ':';   // what the bracket, comma, colon or string before was
+  char last_ = ':';   // the last bracket, comma or colon; '"' after a string
 };
 
 }  // namespace redline::trace

@@ -17,9 +17,9 @@ namespace redline::trace {
 /// One of the two runs; times are means over its steps and ranks.
 struct DiffSide {
   std::vector<std::string> paths;
-  std::string gpu;  ///< the first GPU's name, empty where the trace does not say
+  std::string gpu;  ///< the first GPU's name, empty if the trace does not say
   int64_t rank_count = 0;
-  int64_t step_count = 0;  ///< that all ranks have
+  int64_t step_count = 0;  ///< steps that every rank has
   int64_t step_ns = 0;
   std::optional<double> samples_per_step;  ///< over all ranks
   std::optional<double> samples_per_second;
@@ -37,8 +37,9 @@ struct DiffRow {
   double after_count = 0;
   int64_t before_ns = 0;
   int64_t after_ns = 0;
-  Verdict verdict = Verdict::kUnknown;  ///< unknown with one step on a side: then no noise is known
-  std::optional<double> p;              ///< chance of such a difference between equal runs
+  /// kUnknown if a side has one step, which tells nothing of noise
+  Verdict verdict = Verdict::kUnknown;
+  std::optional<double> p;  ///< chance of so large a difference between equal runs
 
   [[nodiscard]] int64_t delta_ns() const { return after_ns - before_ns; }
 };
@@ -46,10 +47,11 @@ struct DiffRow {
 struct Diff {
   DiffSide before;
   DiffSide after;
-  /// What the rows below compare: the work for this many samples, where both runs know how many a
-  /// step takes and the numbers differ; else (none) one step of each.
+  /// What the rows below compare: the work for this many samples, if both runs know how many a step
+  /// takes and the numbers differ; else (nullopt) one step of each.
   std::optional<double> basis_samples;
-  /// The difference of the time for the basis, with steps as samples; none with one step on a side.
+  /// The difference of the time for the basis, with steps as samples; nullopt if a side has one
+  /// step.
   std::optional<MeanDifference> step;
   std::vector<DiffRow> breakdown;  ///< by StepPart; without verdicts, as the parts sum to a step
   std::vector<DiffRow> kernels;    ///< like the next three: largest change first

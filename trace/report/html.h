@@ -1,4 +1,4 @@
-// Pieces of HTML out of text that may hold anything.
+// Makes pieces of HTML from text that may hold anything.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace redline::trace::html {
 
-/// Fit for element content and for quoted attributes; control characters and bytes that are not
-/// UTF-8 become U+FFFD.
+/// Makes `text` fit for element content and for quoted attributes. Control characters and bytes
+/// that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string escape(std::string_view text);
 
 /// A table cell that sorts by `value`, which the reader sees as `shown`.
@@ -23,11 +23,11 @@ namespace redline::trace::html {
 [[nodiscard]] std::string text_cell(std::string_view text);
 /// Letters of a kernel's name that a cell shows.
 constexpr size_t kNameLetters = 70;
-/// A name as it is, shown as `shown`, whole on a click and as a hint.
+/// A cell that shows `shown` for `name`; a click and a hint show the whole name.
 [[nodiscard]] std::string name_cell(std::string_view name, std::string_view shown);
-/// part / whole, 0 of nothing.
+/// part / whole; 0 if `whole` is 0.
 [[nodiscard]] double share(int64_t part, int64_t whole);
-/// A bar of a share of the widest row's.
+/// A bar whose length is `share` of the widest row's.
 [[nodiscard]] std::string bar_cell(double share, std::string_view colour);
 
 struct Column {
@@ -36,8 +36,8 @@ struct Column {
   bool is_drawn = false;  ///< bars, left out where the window is narrow
 };
 
-/// A card with a title, a filter where there are many rows, and a table of which the first `keep`
-/// rows show at first. `rows` are cells. Empty for no rows.
+/// A card with a title, a filter if there are many rows, and a table that shows its first `keep`
+/// rows at first. `rows` are cells. Empty if there are no rows.
 [[nodiscard]] std::string table(const std::string& title, const std::string& note,
                                 const std::vector<Column>& columns,
                                 const std::vector<std::string>& rows, size_t keep = 12);

@@ -8,11 +8,11 @@
 
 namespace redline::trace {
 
-/// Without return type, arguments and namespaces: "bn_bw_1C11_kernel_new<float,512,true,1>".
+/// `name` without return type, arguments and namespaces: "bn_bw_1C11_kernel_new<float,512,true,1>".
 [[nodiscard]] std::string plain_kernel_name(std::string_view name);
 
-/// At most `width` columns. What is left of a template's arguments is the operation if one can be
-/// told: "vectorized_elementwis…<MulFunctor>"; other names lose their middle.
+/// `name` in at most `width` columns. Of a template's arguments only the operation stays, if one
+/// can be recognised: "vectorized_elementwis…<MulFunctor>". Other names lose their middle.
 [[nodiscard]] std::string short_kernel_name(std::string_view name, size_t width);
 
 /// `utf8` cut in the middle to at most `width` columns, control characters as '?'.

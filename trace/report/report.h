@@ -21,9 +21,10 @@ struct Report {
   int64_t rank_count = 1;
   std::optional<RankComparison> comparison;  ///< of the last trace of each rank
   std::vector<Finding> findings;             ///< of the run
-  double load_seconds = 0;                   ///< reading the files took; 0 where not measured
-  std::vector<AnalysisTime> times;           ///< of what is across ranks; Analysis has the others
-  bool is_cancelled = false;                 ///< if so, other fields may be missing
+  double load_seconds = 0;                   ///< how long reading the files took; 0 if not measured
+  /// of the parts that compare ranks; Analysis::times has the others
+  std::vector<AnalysisTime> times;
+  bool is_cancelled = false;  ///< if so, other fields may be missing
 };
 
 /// Setting `cancel`, from any thread, makes it stop soon.
@@ -57,7 +58,8 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
-/// Samples a second, and the latency of inference: a line each, where they are known.
+/// One line for samples (and tokens) a second and one for the latency of inference, each only if it
+/// is known.
 [[nodiscard]] std::vector<std::string> rate_lines(const Report& report);
 
 /// Means over the traces in which phases can be told apart.

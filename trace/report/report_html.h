@@ -39,14 +39,14 @@ struct PageTimeline {
   std::vector<RankLane> ranks;
   size_t slice_count = 0;  ///< in the window
   size_t drawn_count = 0;
-  /// Of each finding, an event inside the window; none where it has none there.
+  /// For each finding, one of its events inside the window; nullopt if it has none there.
   std::vector<std::optional<EvidenceEvent>> evidence;
 };
 
 /// The step that shows most of the findings.
 [[nodiscard]] PageTimeline page_timeline(const Report& report);
 
-/// As JSON that may stand inside a script element, whatever the names.
+/// The timeline as JSON that may stand inside a script element, whatever the names contain.
 [[nodiscard]] std::string timeline_json(const Report& report, const PageTimeline& timeline);
 
 // report_html_overview.cc

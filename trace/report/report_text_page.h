@@ -18,9 +18,9 @@ struct TextPage {
   /// How many of a table's rows to show.
   [[nodiscard]] size_t shown(size_t rows) const { return rows < scope.top ? rows : scope.top; }
 
-  /// "KERNELS (top 5 of 94)" in `width` columns, the line left open.
+  /// Writes "KERNELS (top 5 of 94)" in `width` columns, without ending the line.
   void write_title(const std::string& title, size_t rows, size_t width);
-  /// The title above the four columns of write_row.
+  /// Writes the title above the four columns of write_row().
   void write_table_head(const std::string& title, size_t rows, const char* last);
   /// `name` is cut to kNameColumns by the caller or here.
   void write_row(std::string_view name, int64_t count, int64_t total_ns, std::string_view last);
@@ -28,15 +28,15 @@ struct TextPage {
 
 constexpr size_t kNameColumns = 38;
 
-/// "14.9 %"; empty for a share of nothing.
+/// "14.9 %"; empty if `whole_ns` is 0.
 [[nodiscard]] std::string share_text(int64_t part_ns, int64_t whole_ns);
 
-/// " of 2 ranks" where there are several, else empty.
+/// " of 2 ranks" if there are several, else empty.
 [[nodiscard]] std::string of_ranks(const Report& report);
 
 [[nodiscard]] std::string file_name(const std::string& path);
 
-// Each writes its section and a blank line, or nothing where it has nothing to say.
+// Each writes its section and a blank line, or nothing if it has nothing to say.
 void write_header(TextPage& page);         // report_text_overview.cc
 void write_steps(TextPage& page);          // report_text_overview.cc
 void write_findings(TextPage& page);       // report_text_advice.cc

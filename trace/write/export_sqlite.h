@@ -17,7 +17,7 @@
 namespace redline::trace {
 
 struct SqliteOptions {
-  bool args = false;  ///< with every slice's args as JSON text
+  bool args = false;  ///< also store every slice's args, as JSON text
   std::function<void(uint64_t done, uint64_t total)> progress = {};  ///< in rows
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -1,7 +1,7 @@
 // The traces of several ranks as one file, on the clock of the first one.
 //
-// Every row keeps its pid where no other rank has it; else it gets one that is free, so that a GPU
-// or a process of one rank is never mistaken for another's. Processes bear their rank ("rank 1 ·
+// Every row keeps its pid if no other rank has it; else it gets a free one, so that a GPU or a
+// process of one rank is never mistaken for another's. Processes bear their rank ("rank 1 ·
 // python"), correlation and flow numbers are unique over all ranks, and what each file said of its
 // process stays under "redline_merge".
 #pragma once
@@ -30,11 +30,12 @@ struct MergeOptions {
 /// How one rank went into the file.
 struct MergedRank {
   std::string path;
-  std::string label;                 ///< "rank 1", or the file's name where it has no rank
-  std::optional<ClockOffset> clock;  ///< none: no collective in common, its own clock was kept
+  std::string label;  ///< "rank 1", or the file's name if it has no rank
+  /// nullopt: it kept its own clock, as no collective is in common
+  std::optional<ClockOffset> clock;
 };
 
-/// Writes `path` (gzip where it ends in ".gz") whole or not at all. The error says what and why.
+/// Writes `path` (gzip if it ends in ".gz") whole or not at all. The error says what and why.
 [[nodiscard]] tl::expected<std::vector<MergedRank>, std::string> merge_traces(
     std::span<const std::shared_ptr<const Trace>> traces, const std::string& path,
     const MergeOptions& options = {});

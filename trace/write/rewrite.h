@@ -18,15 +18,17 @@
 
 namespace redline::trace {
 
-/// What keeps several traces apart in one file, and puts them on one clock.
+/// How to keep several traces apart in one file, and on one clock.
 struct RewriteOptions {
   int64_t shift_ns = 0;            ///< added to every time
   double drift = 0;                ///< further ns per ns from `drift_at_ns` on
   int64_t drift_at_ns = 0;         ///< on the trace's own clock
   uint32_t correlation_shift = 0;  ///< added to every correlation number but 0, modulo 2^32
-  std::map<std::string, std::string, std::less<>> pids = {};  ///< new pids of those that change
-  std::string process_prefix = {};                            ///< before every process name
-  /// Called now and then with the rows that were written since; false stops the writing.
+  /// new pids, by old ones; others stay
+  std::map<std::string, std::string, std::less<>> pids = {};
+  std::string process_prefix = {};  ///< before every process name
+  /// Called now and then with the number of rows written since the last call; false stops the
+  /// writing.
   std::function<bool(uint64_t rows)> go_on = {};
 };
 
@@ -35,7 +37,7 @@ class TraceRewriter {
  public:
   explicit TraceRewriter(TraceWriter& writer) : writer_(writer) {}
 
-  /// False where `go_on` stopped it.
+  /// False if `go_on` stopped it.
   bool add(const Trace& trace, const RewriteOptions& options = {});
 
  private:

@@ -72,7 +72,8 @@ class SqliteFile {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// Why `path` must not be written to: something is there that is no export of ours.
+/// Says why `path` must not be written to, because something is there that is no export of ours;
+/// nullopt if it may.
 [[nodiscard]] std::optional<std::string> why_not_overwrite(const std::string& path);
 
 }  // namespace redline::trace

@@ -1,10 +1,12 @@
 """Knob accumulation = N: N batches a step, in a script that steps after each batch.
 
-What scripts that accumulate write themselves: the loss divided by N, no all-reduce of gradients but for the last
-batch (DDP's no_sync), and step, zero_grad, clipping and GradScaler only then. A learning-rate scheduler that is
-called after each batch counts steps, as it did; a call after an epoch that ended within a step comes after it.
+The knob does what scripts that accumulate write themselves: it divides the loss by N, lets DDP all-reduce gradients
+only in the last batch of a step (as no_sync does), and lets step, zero_grad, clipping and GradScaler work only then. A
+learning-rate scheduler that is called after each batch still advances once a step. If it is called within a step, as at
+the end of an epoch, the call waits until that step is over.
 
-A script that accumulates by itself keeps its own count, and so does one with several optimizers or with a closure.
+The knob leaves alone a script that accumulates by itself, one with several optimizers, and one that steps with a
+closure.
 """
 
 import functools
@@ -24,7 +26,7 @@ class AccumulationKnob:
         self.batches = batches
         self.refuse = refuse
         self.done = 0  # backward passes since the last step
-        self.inside = False  # of one: checkpointing runs another within it
+        self.inside = False  # a backward pass runs; checkpointing runs another one within it
         self.optimizer = None  # id of the one that steps
         self.given_up = False
         self.late = {}  # id of a scheduler -> its call, made within a step and due after it
@@ -106,7 +108,7 @@ class AccumulationKnob:
             try:
                 return original(scaler, optimizer, *args, **kwargs)
             finally:
-                self._begin_step()  # also where the scaler skips the optimizer's
+                self._begin_step()  # also if the scaler skips the optimizer's step
 
         GradScaler.step = step
 

@@ -1,13 +1,13 @@
 """Knob amp = off | bf16 | fp16: automatic mixed precision in a script that was not written for it,
-or another one than the script asks for itself.
+or a precision other than the script asks for.
 
-A region of autocast begins with a training model's forward and ends where backward begins, so the
-loss is computed in it, as in the usual `with torch.autocast(...)` around both. Models that run
-without gradients get it around their forward alone. A script's own outermost autocast is set to
-the knob's value; one that a model switches off inside its forward is deliberate and stays off.
+An autocast region begins with the forward of a model that trains, and ends when backward begins. So the loss is
+computed within the region, as with the usual `with torch.autocast(...)` around both. A model that runs without
+gradients gets a region around its forward alone. The knob's value replaces that of the script's outermost autocast. If
+a model switches autocast off inside its forward, this is deliberate, and it stays off.
 
-fp16 needs its loss scaled. A script's own GradScaler is enabled or disabled to suit the knob;
-where there is none, OwnScaling does it around backward and the optimizer's step.
+With fp16 the loss must be scaled. If the script has a GradScaler, it is enabled or disabled to suit the knob.
+Otherwise OwnScaling scales around backward and the optimizer's step.
 """
 
 import functools
@@ -22,7 +22,7 @@ from redline._outermost import inside_a_model
 
 TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
-ENABLED = 5  # place of `enabled` among GradScaler's arguments
+ENABLED = 5  # `enabled` is the argument of GradScaler at this index
 
 _enter_autocast = autocast.__enter__  # PyTorch's own, for the regions that are ours
 _exit_autocast = autocast.__exit__
@@ -34,8 +34,8 @@ class AmpKnob:
     def __init__(self, mode, note):
         self.type = TYPES[mode]
         self.note = note
-        self.region = None  # ours, entered and not left yet
-        self.opener = None  # id of the model that it began with
+        self.region = None  # the autocast that we have entered and not left yet
+        self.opener = None  # id of the model with whose forward that region began
         self.script_regions = 0
         self.script_scales = False
         self.scaling = None
@@ -129,8 +129,8 @@ class AmpKnob:
 
 
 class OwnScaling:
-    """What a script with a GradScaler writes itself: scale the loss before backward; before the
-    step, unscale the gradients and skip the step where they overflowed."""
+    """Does what a script with a GradScaler does itself: it scales the loss before backward, unscales the gradients
+    before the step, and skips the step if they overflowed."""
 
     def __init__(self, note):
         self.note = note
@@ -159,7 +159,7 @@ class OwnScaling:
             optimizer.zero_grad(set_to_none=True)  # without gradients the step changes nothing
 
     def unscaling(self, closure, optimizer):
-        """The closure of a step, whose gradients exist only once it has run."""
+        """Wraps the closure of a step: the gradients exist only after the closure has run, and are unscaled then."""
 
         @functools.wraps(closure)
         def unscaled():
@@ -203,7 +203,7 @@ class OwnScaling:
 
 
 def _unhooked_scaler(device):
-    """A GradScaler that the override of the script's own does not count."""
+    """A GradScaler for OwnScaling. It calls the original __init__, because ours would take it for the script's."""
     scaler = GradScaler.__new__(GradScaler)
     GradScaler.__init__.__wrapped__(scaler, device)
     return scaler

@@ -1,4 +1,4 @@
-"""Which arguments of torch.profiler.profile are served. None is accepted in silence."""
+"""Checks the arguments of torch.profiler.profile, and warns of each one that Redline does not support."""
 
 import contextlib
 import warnings
@@ -11,14 +11,15 @@ _UNSERVED = {
     "post_processing_timeout_s": None,
     "use_cuda": None,
 }
-# Of export_chrome_trace, since torch 2.15.
+# Arguments that export_chrome_trace has since torch 2.15.
 _UNSERVED_BY_EXPORT = {"cuda_graph_annotations": None, "graph_lanes": "none", "default_stream": 7}
-# Arguments of _ExperimentalConfig that ask for what we always do: stacks in events(), and all threads.
+# Arguments of _ExperimentalConfig that need no warning, because we always do what they ask for: events() have stacks,
+# and all threads are recorded.
 _SERVED_EXPERIMENTS = ("verbose", "profile_all_threads")
 
 
 def check_arguments(named):
-    """Warns of what profile() does not support; raises TypeError where torch.profiler would."""
+    """Warns of arguments that profile() does not support. Raises TypeError for those that torch.profiler has not."""
     experiments = named.get("experimental_config")
     unserved = {name: value for name, value in named.items() if name not in _SERVED}
     if not _asks_for_more(experiments):
@@ -33,9 +34,9 @@ def check_export_arguments(named):
 
 def chosen_activities(activities):
     """The members of ProfilerActivity to record; None asks for all. As with torch 2.15, an item may
-    be a dict from a member to a list of activity types, or to a ProfilerActivityConfig: an empty
-    list asks for nothing of that member, any other is warned of, since we record all types. Raises
-    ValueError where nothing would be recorded."""
+    be a dict from a member to a list of activity types, or to a ProfilerActivityConfig. An empty
+    list asks for nothing of that member; any other list draws a warning, because we record all types.
+    Raises ValueError if nothing would be recorded."""
     if activities is None:
         return {ProfilerActivity.CPU, ProfilerActivity.CUDA}
     chosen = set()
@@ -60,15 +61,15 @@ def _is_empty(wanted):
 
 
 def _asks_for_more(experiments):
-    """Whether an _ExperimentalConfig differs from the default in what we do not do anyway. Only its
-    pickled state can be read, and the order in there is another with each version of torch."""
+    """Whether an _ExperimentalConfig asks for more than the default and _SERVED_EXPERIMENTS. Only its pickled state
+    can be read. The order of values in there differs between versions of torch, so it is found by trying."""
     if experiments is None:
         return False
     kind = type(experiments)
     default = kind().__getstate__()
     served = set()
     for name in _SERVED_EXPERIMENTS:
-        with contextlib.suppress(TypeError):  # one that this torch does not know
+        with contextlib.suppress(TypeError):  # this torch does not know the argument
             served |= _differing_places(kind(**{name: True}).__getstate__(), default)
     return not _differing_places(experiments.__getstate__(), default) <= served
 

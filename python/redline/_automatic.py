@@ -1,10 +1,10 @@
-"""The recording of one process of a command that knows nothing of Redline.
+"""Records one process of a command that knows nothing of Redline.
 
-Until the first optimizer step nobody knows whether the process trains at all, so it is recorded from
-the start as one window, which is given up when the schedule begins. Batches that a model only infers are
-steps, too, until something trains: then they were an evaluation before the training, and are forgotten.
+Until the first optimizer step nobody knows whether the process trains at all. So the whole run is recorded as one
+window, which is discarded when the schedule begins. In inference each batch is a step. If the process trains later,
+this inference was an evaluation before the training, and its steps are forgotten.
 
-Nothing here may harm the job: what fails is said once, the recording ends, and training goes on.
+Nothing here may harm the job: a failure is told once, the recording ends, and training goes on.
 """
 
 import contextlib
@@ -31,15 +31,15 @@ from redline._training_signs import TrainingSigns
 
 _USAGE_ERROR = 2  # the exit status of argparse and click
 _UNSCHEDULED = {"skip_first": 0, "wait": 0, "warmup": 0, "active": 1, "repeat": 0}
-# Inference by the default schedule: latencies need more than three batches.
+# With this schedule, which is the default, inference is recorded longer: three batches are too few for latencies.
 _DEFAULT_SCHEDULE = {"skip_first": 0, "wait": 1, "warmup": 1, "active": 3, "repeat": 1}
 _MOST_BATCHES = 100
 _SECONDS_OF_BATCHES = 3.0
-_FEW_BATCHES = 2  # the window of the whole run goes on so long, so that a short inference has a trace
+_FEW_BATCHES = 2  # inference that is shorter has a trace of the whole run
 
 
 class NotWanted(Exception):
-    """This process turns out to be of a rank that --ranks leaves alone."""
+    """Raised when this process turns out to be a rank that --ranks leaves out."""
 
 
 def never_harm(method):
@@ -65,7 +65,7 @@ def never_harm(method):
 
 
 class AutomaticRecording:
-    """Raises RecorderError where the recorder cannot be loaded; later nothing is raised."""
+    """Raises RecorderError if the recorder cannot be loaded. Later calls raise nothing."""
 
     def __init__(self, request, notes):
         self.process = os.getpid()
@@ -73,7 +73,7 @@ class AutomaticRecording:
         self.notes = notes
         self._recorder = recorder()
         self._directory = request["directory"]
-        self._options = request  # the recorder leaves alone what is not for it
+        self._options = request  # the recorder ignores the fields that are not its options
         self._ranks = request.get("ranks")
         self._marker = request.get("step_marker")
         self._cycles = request["schedule"] or _UNSCHEDULED
@@ -81,11 +81,12 @@ class AutomaticRecording:
         self._step = 0
         self._action = self._action_of(0)
         self._script_marks_steps = False
-        self._unmarked_steps = None  # of the optimizer since the script's profiler started, until its step()
+        # Optimizer steps since the script's own profiler started, as long as its step() was not called.
+        self._unmarked_steps = None
         self._whole_run = False
         self._trains = False
         self._has_inferred = False  # a model was called on the latest batch, and not to train
-        self._infers = False  # a step is a batch
+        self._infers = False  # the process does inference, so each batch is a step
         self._pass_is_over = False
         self._step_began = 0.0
         self._written = []  # paths of traces
@@ -100,7 +101,7 @@ class AutomaticRecording:
 
     @never_harm
     def watch(self, is_spawned):
-        """`is_spawned`: it may be a DataLoader worker, and must first show that it is not."""
+        """Begins to watch. A process that `is_spawned` may be a DataLoader worker, and waits for a model's call."""
         self.notes.add("watching")
         self._recorder.finish_on_termination()
         if self._marker:
@@ -119,7 +120,8 @@ class AutomaticRecording:
 
     @never_harm
     def model_called(self, module):
-        """The first time: this process does work of its own. Later, the first model that is called on a batch."""
+        """Called at the first call of a model, which shows that this process is no worker; later at the first call on
+        each batch."""
         if torch.utils.data.get_worker_info() is not None:
             return
         self._has_inferred = not (torch.is_grad_enabled() and getattr(module, "training", True))
@@ -137,19 +139,19 @@ class AutomaticRecording:
 
     @never_harm
     def batch_asked(self):
-        """Of a DataLoader: what was done with the batch before is over."""
+        """The script asks a DataLoader for a batch, so it has done with the batch before."""
         if self._has_inferred and not self._trains and not self._marker:
             self._infers = True
             self._step_seen()
         elif self._pass_is_over and self._infers:
-            self._open_step()  # anew: what lies between two passes belongs to no batch
+            self._open_step()  # again: the time between two passes over a loader belongs to no batch
         self._pass_is_over = self._has_inferred = False
         self._open_first_step()
         self._model_calls.await_next()
 
     @never_harm
     def batch_fetched(self, iterator, samples, batch):
-        if torch.is_grad_enabled() or not self._trains:  # else it is for an evaluation
+        if torch.is_grad_enabled() or not self._trains:  # otherwise the batch is for an evaluation during training
             ids = ids_in(batch, {samples}) if self._reads_sequences and records(self._action) else None
             self._samples.add(iterator, samples, 0 if ids is None else ids.numel())
 
@@ -160,7 +162,7 @@ class AutomaticRecording:
 
     @never_harm
     def optimizer_made(self):
-        """What was inferred so far was before the training. The next batch begins its first step."""
+        """The process will train, so the inference so far was an evaluation. The next batch begins the first step."""
         if self._infers:
             self._forget_inference()
             self._begin_whole_run()
@@ -168,7 +170,8 @@ class AutomaticRecording:
 
     @never_harm
     def training_seen(self):
-        """Within a step: where batches were taken for steps before, nobody has seen its begin."""
+        """The process trains; this comes in the middle of a training step. If batches counted as steps before, nobody
+        saw where this step began, and it is not recorded."""
         self._trains = True
         self._signs.stop()
         self._model_calls.stop()
@@ -195,7 +198,7 @@ class AutomaticRecording:
     def _step_seen(self):
         if self._unmarked_steps is not None:
             self._unmarked_steps += 1
-            if self._unmarked_steps == 1:  # its step() may follow
+            if self._unmarked_steps == 1:  # the script may still call its profiler's step()
                 return
             self._unmarked_steps = None
         if not self._script_marks_steps:
@@ -207,7 +210,8 @@ class AutomaticRecording:
 
     @never_harm
     def profiler_started(self):
-        """Its step() marks the steps from now on, unless two steps of the optimizer show that nobody calls it."""
+        """The script's own profiler starts. Its step() marks the steps from now on, unless the optimizer steps twice
+        without a call of it."""
         self._close_step()
         self._unmarked_steps = 0
 
@@ -224,7 +228,7 @@ class AutomaticRecording:
 
     @never_harm
     def finish(self):
-        """The process ends: what was recorded is written."""
+        """Writes what was recorded, because the process ends."""
         self._wait_for_export()
         self._ending = True
         if self._whole_run:
@@ -268,7 +272,7 @@ class AutomaticRecording:
         self._open_step()
 
     def _record_more_batches(self):
-        """As many as three seconds take."""
+        """Records as many batches as fit into three seconds, so that percentiles of latency mean something."""
         of_time = _SECONDS_OF_BATCHES / max(time.monotonic() - self._step_began, 1e-9)
         active = int(min(max(of_time, self._cycles["active"]), _MOST_BATCHES))
         self._action_of = action_rule(**{**self._cycles, "active": active})
@@ -288,7 +292,7 @@ class AutomaticRecording:
         self._action_of = action_rule(**self._cycles)
         self._action = ProfilerAction.NONE
 
-    # The window, by the names that _cycle.operations gives.
+    # The operations on a window; _cycle.operations() gives their names.
 
     def _prepare(self):
         self._wait_for_export()
@@ -312,8 +316,8 @@ class AutomaticRecording:
             self._recorder.add_metadata("redline", facts)
 
     def _ready(self):
-        """Compressing and writing take a while: training does not wait for them."""
-        if self._ending:  # no thread starts any more, and nobody trains
+        """Exports in a thread, because compressing and writing take a while, and training must not wait for them."""
+        if self._ending:  # Python starts no thread at exit, and no training waits
             self._export()
             return
         self._exporter = threading.Thread(target=self._export, name="redline-export", daemon=True)
@@ -329,7 +333,7 @@ class AutomaticRecording:
             self._exporter.join()
             self._exporter = None
 
-    # The window of a process that may turn out not to train.
+    # The window of the whole run: the process may turn out not to train.
 
     def _begin_whole_run(self):
         self._prepare()
@@ -337,13 +341,14 @@ class AutomaticRecording:
         self._whole_run = True
 
     def _open_first_step(self):
-        """Not before the first batch or call of a model: imports and set-up are no part of the step."""
+        """Opens the first step at the first batch or call of a model, because imports and set-up are no part of it."""
         if self._whole_run and self._step == 0 and not self._first_step_is_open:
             self._first_step_is_open = True
             self._open_step()
 
     def _leave_whole_run(self, action):
-        """The schedule begins, with a first step of this action. Gives the action that the window is in."""
+        """The schedule begins; `action` is that of its first step. The window goes on if that step is recorded, and is
+        discarded otherwise. Gives the action that the window is now in."""
         self._whole_run = False
         if records(action):
             return action
@@ -405,7 +410,7 @@ class AutomaticRecording:
         self._tell_samples_to_a_capture()
 
     def _tell_samples_to_a_capture(self):
-        """`redline trigger` may record right now, which nobody tells us."""
+        """Nobody tells us whether `redline trigger` records right now, so each step tells the figures."""
         if not records(self._action):
             with contextlib.suppress(RecorderError):
                 self._describe_steps(self._samples.typical())

@@ -1,5 +1,5 @@
-"""How many samples a batch holds. Told by the loader, or by the batch size that the command was given; a tensor's shape
-alone does not say it, because the first dimension may be time."""
+"""Finds how many samples a batch holds: from the loader, or from the batch size that the command was given. A tensor's
+shape alone does not tell, because the first dimension may be time."""
 
 import os
 
@@ -12,14 +12,14 @@ DEEPEST_NEST = 3
 
 
 def given_batch_size():
-    """The value that {batch_size} has in the words of this trial's command; None where it has none."""
+    """The value that the trial put for {batch_size} into the command; None if the command has no such placeholder."""
     text = os.environ.get("REDLINE_BATCH_SIZE", "")
     return int(text) if text.isdigit() else None
 
 
 def samples_by_shape(batch, batch_size=None):
-    """`batch_size` where a dimension of some tensor has it. Otherwise the leading dimension of images and of tables, which
-    is the batch for each layer that takes them. None where neither tells."""
+    """With `batch_size`, that number if some tensor has a dimension of this size. Without it, the leading dimension of
+    images (4 or 5 dimensions) and of tables (2), where all layers expect the batch. None if this does not tell."""
     tensors = list(_tensors(batch, DEEPEST_NEST))[:MOST_TENSORS]
     if batch_size is not None:
         return batch_size if any(batch_size in tensor.shape for tensor in tensors) else None
@@ -30,7 +30,7 @@ def samples_by_shape(batch, batch_size=None):
 
 
 def ids_in(batch, batch_sizes):
-    """The tensor of token ids: whole numbers, samples x sequence in either order. None where there is none."""
+    """The tensor of token ids: it has the dimensions samples and sequence, in either order. None if there is none."""
     for tensor in list(_tensors(batch, DEEPEST_NEST))[:MOST_TENSORS]:
         if tensor.dim() != 2 or tensor.dtype not in _TOKEN_TYPES:
             continue
@@ -41,25 +41,26 @@ def ids_in(batch, batch_sizes):
 
 
 def reads_sequences(model):
-    """Whether ids of two dimensions are a sequence to it: looked up, and worked on by layers that go along it. A table of
-    categories is looked up, too, but no layer goes along its columns."""
+    """Whether the model takes rows of ids for sequences: it looks them up in an embedding, and has layers (RNN,
+    attention) that go along the sequence. A model of tables looks up categories, too, but has no such layer."""
     kinds = [type(module) for module in model.modules()]
     along = any(issubclass(kind, nn.RNNBase) or "Attention" in kind.__name__ for kind in kinds)
     return along and any(issubclass(kind, nn.Embedding) for kind in kinds)
 
 
 def shapes_text(batch):
-    """ "35 x 20" of the first tensor, for a sentence."""
+    """The shape of the first tensor as words for a sentence, such as "35 x 20"."""
     first = next(_tensors(batch, DEEPEST_NEST), None)
     return "no tensor" if first is None else " x ".join(map(str, first.shape)) or "a scalar"
 
 
 class StreamBatches:
-    """The batches of one loader over an IterableDataset: all have `batch_size` samples but the last."""
+    """Counts samples of one loader over an IterableDataset. All batches but the last have `batch_size` samples."""
 
     def __init__(self, batch_size):
         self.batch_size = batch_size
-        self.place = None  # (which tensor, which of its dimensions) counts samples, once a full batch has shown it
+        # (index of a tensor, index of its dimension) where the size is the number of samples: a full batch shows it.
+        self.place = None
 
     def samples_in(self, batch):
         shapes = [tensor.shape for tensor in _tensors(batch, DEEPEST_NEST)]
@@ -69,7 +70,7 @@ class StreamBatches:
             return self.batch_size
         if self.place is not None and self.place[0] < len(shapes):
             return min(shapes[self.place[0]][self.place[1]], self.batch_size)
-        # A stream that is shorter than one batch, or batches of samples that cannot be stacked.
+        # The stream is shorter than one batch, or its samples cannot be stacked into tensors.
         leading = next((shape[0] for shape in shapes if shape), self.batch_size)
         return min(leading, self.batch_size)
 

@@ -1,12 +1,12 @@
-"""Knob checkpointing = off | on: activations are computed again in the backward pass instead of being kept, in models
-that offer it themselves: transformers' and timm's."""
+"""Knob checkpointing = off | on: activations are computed again in the backward pass instead of being kept. It works in
+models that have a switch for it, as those of transformers and timm do."""
 
-# transformers renamed it; each takes the arguments of torch.utils.checkpoint.
+# transformers has renamed its methods. Both names take the arguments of torch.utils.checkpoint.
 _TRANSFORMERS = ("activation_checkpointing", "gradient_checkpointing")
 
 
 class CheckpointingKnob:
-    """`on` is None where the knob is not set; enter_model before each outermost forward that trains."""
+    """`on` is None if the knob is not set. Call enter_model() before each outermost forward that trains."""
 
     def __init__(self, on):
         self.on = on
@@ -21,7 +21,7 @@ class CheckpointingKnob:
         if not offers:
             return
         if self.on is not None:
-            offers[0](self.on)  # of the outermost module: it reaches those within
+            offers[0](self.on)  # the outermost module's switch also sets the modules within
         self.is_on = any(
             getattr(module, "gradient_checkpointing", False) or getattr(module, "grad_checkpointing", False)
             for module in model.modules()
@@ -29,7 +29,7 @@ class CheckpointingKnob:
 
 
 def _switch_of(module):
-    """A function of on, or None."""
+    """The function that switches checkpointing of this module on or off; None if it has none."""
     if callable(set_grad_checkpointing := getattr(module, "set_grad_checkpointing", None)):
         return set_grad_checkpointing
     if not getattr(module, "supports_gradient_checkpointing", True):
@@ -39,7 +39,7 @@ def _switch_of(module):
         return None
 
     def switch(on):
-        if on:  # not the older way, which needs inputs with gradients
+        if on:  # the reentrant way would need inputs with gradients
             getattr(module, f"{name}_enable")({"use_reentrant": False})
         else:
             getattr(module, f"{name}_disable")()

@@ -1,4 +1,4 @@
-"""How long torch.compile compiles, which is neither training nor a hang: torch tells when it begins and ends."""
+"""Measures how long torch.compile compiles, because this is neither training nor a hang."""
 
 import functools
 import time
@@ -7,7 +7,7 @@ import torch
 
 
 class CompilationTime:
-    """`report(running, total_ns)` is called at each begin and end."""
+    """Calls `report(running, total_ns)` when a compilation begins and when it ends."""
 
     def __init__(self, report):
         self.total_ns = 0
@@ -29,7 +29,7 @@ class CompilationTime:
         if self._is_watching:
             return
         self._is_watching = True
-        from torch._dynamo import callback  # not before: importing it takes seconds
+        from torch._dynamo import callback  # only now, because the import takes seconds
 
         callback.on_compile_start(self._begin)
         callback.on_compile_end(self._end)

@@ -1,4 +1,4 @@
-"""What must happen between two steps of a schedule: torch.profiler's transitions.
+"""Says what must happen to the window between two steps of a schedule, as in torch.profiler.
 
 A window is prepared (warm-up), started, stopped, and then handed to the user as ready.
 """
@@ -18,7 +18,7 @@ def records(action):
 def operations(previous, current):
     """Names of the window's operations between the step before and this one, in order.
 
-    `current` is None where recording ends here, with a step whose action was `previous`.
+    `current` is None if recording ends after a step whose action was `previous`.
     """
     if previous is ProfilerAction.NONE:
         return _opening(current)
@@ -34,7 +34,7 @@ def operations(previous, current):
 
 
 def warn_if_incorrect(previous, current, stacklevel):
-    """A schedule of the user's own may drop what it recorded; torch.profiler warns of it too."""
+    """Warns if a schedule that the user wrote drops what was recorded or prepared, as torch.profiler does."""
     lost = previous is ProfilerAction.RECORD and current is not None and not records(current)
     if lost or (previous, current) == (ProfilerAction.WARMUP, ProfilerAction.NONE):
         warnings.warn(

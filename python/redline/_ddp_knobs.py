@@ -20,7 +20,7 @@ class DdpKnobs:
 
     def __init__(self, values):
         self.values = values
-        self.effective = {}  # of the first DDP, once there is one
+        self.effective = {}  # what the first DistributedDataParallel was made with
 
     def install(self):
         kind = nn.parallel.DistributedDataParallel
@@ -35,10 +35,10 @@ class DdpKnobs:
             original(*bound.args, **bound.kwargs)
             if not self.effective:
                 self.effective = {name: bound.arguments[name] for name in KNOBS}
-                self.effective["bucket_cap_mb"] = bound.arguments["bucket_cap_mb"] or 25  # DDP's own
+                self.effective["bucket_cap_mb"] = bound.arguments["bucket_cap_mb"] or 25  # DDP takes None for 25
 
         kind.__init__ = init
 
     def missing(self):
-        """The knobs that no DDP could take."""
+        """All knobs if the script made no DistributedDataParallel, so that none could be applied."""
         return [] if self.effective else list(KNOBS)

@@ -1,7 +1,7 @@
-"""A window's events as torch.profiler gives them: torch's own EventList, made from our trace.
+"""Makes torch's EventList from our trace, so that events() of a window are what torch.profiler gives.
 
-So the tables are torch's to the letter. What differs: memory is counted for the operators of the thread
-that allocated it, and stacks need with_stack only.
+The tables are therefore the same to the letter. There are two differences: memory is counted for the operators of the
+thread that allocated it, and stacks need with_stack only.
 """
 
 import ast
@@ -22,13 +22,13 @@ _FUNCTION, _BACKWARD_FUNCTION, _USER_SCOPE = 0, 1, 7
 
 
 def load_trace(path):
-    """The JSON of a trace, its fractions as text: nanoseconds would not survive a float."""
+    """Reads a trace. Numbers with a fraction stay text, because a float would lose their nanoseconds."""
     with open(path, "rb") as file:
         return json.loads(file.read(), parse_float=str)
 
 
 def event_list(trace, *, profile_memory, with_flops):
-    """All operators of a trace of load_trace(), by begin."""
+    """All operators of a trace from load_trace(), ordered by begin."""
     events = trace["traceEvents"]
     window = next(event for event in events if event.get("cat") == "Trace" and event["ph"] == "X")
     memory = _Memory(events)
@@ -46,7 +46,7 @@ def event_list(trace, *, profile_memory, with_flops):
 
 
 def _is_operator(event):
-    """NVTX ranges, which torch.profiler does not know, have no "External id"."""
+    """NVTX ranges have no "External id", and are left out, because torch.profiler does not know them."""
     return (
         event.get("cat") in _OPERATORS
         and event["name"] not in _LEFT_OUT
@@ -91,7 +91,7 @@ def _scope(event, forward_thread):
 
 
 def _shapes(arguments):
-    """torch.profiler tells nothing of lists of tensors here."""
+    """The input shapes; empty for a list of tensors, as in torch.profiler."""
     pairs = zip(arguments.get("Input Dims", []), arguments.get("Input type", []))
     return [[] if type_name == "TensorList" else dims for dims, type_name in pairs]
 
@@ -111,7 +111,7 @@ def _value(text):
 
 
 def _nanoseconds(microseconds):
-    """Of a time as the writer puts it, with three decimals."""
+    """Converts a time in microseconds, which our writer always gives with three decimals."""
     return int(microseconds.replace(".", ""))
 
 
@@ -121,8 +121,8 @@ def _times(event):
 
 
 def _forward_threads(events):
-    """LibTorch's number of each thread that ran a forward operator, to its thread id: an arrow begins
-    there and ends at a backward operator, which has the number."""
+    """Thread ids of the threads that ran forward operators, by LibTorch's numbers for them. An arrow of the trace
+    begins on such a thread and ends at a backward operator, whose arguments have the number."""
     number_at = {
         (event["tid"], event["ts"]): int(event["args"]["Fwd thread id"])
         for event in events
@@ -156,7 +156,7 @@ class _Memory:
             ]
 
     def change(self, thread, begin, end):
-        """Bytes that the CPU and devices had more at the end than at the begin, on this thread."""
+        """By how many bytes this thread's allocations on the CPU and on devices grew between `begin` and `end`."""
         times = self._times.get(thread, ())
         first, last = bisect.bisect_left(times, begin), bisect.bisect_right(times, end)
         if first == last:
@@ -167,8 +167,8 @@ class _Memory:
         return of_cpu[last] - of_cpu[first], of_device[last] - of_device[first]
 
     def outside_of_operators(self, begin_of_window):
-        """Events of their own for what happened within no operator that change() was asked for, and
-        for all that was asked for in vain."""
+        """Makes an event of each allocation or release that lies in no interval given to change(), and of each
+        allocation that failed."""
         for thread, of_thread in self._events.items():
             depths = itertools.accumulate(self._is_inside[thread])
             for (time, event), depth in zip(of_thread, depths):

@@ -1,8 +1,8 @@
-"""redline record --ring: one process of a command with a flight recorder.
+"""redline record --ring: runs a flight recorder in one process of a command.
 
-It runs from the first model call on, or from the start where the process is no worker; what it holds is
-written by the recorder itself (a slow step, a crash, SIGTERM, redline trigger), and here where the script
-ends by an exception. A normal end writes nothing.
+It runs from the start, or, in a process that may be a worker, from the first model call on. The recorder itself writes
+the ring at a slow step, a crash, SIGTERM or `redline trigger`. This module writes it if an exception ends the script. A
+normal end writes nothing.
 """
 
 import sys
@@ -12,12 +12,12 @@ from redline._job_metadata import describe_job
 
 
 class FlightRecording(AutomaticRecording):
-    """Steps are found as ever; they begin and end no window."""
+    """Finds steps as AutomaticRecording does, but steps begin and end no window."""
 
     @never_harm
     def finish(self):
         describe_job(self._recorder)
-        # Set by the interpreter when it prints an exception that nobody caught.
+        # The interpreter sets it when it prints an exception that nobody caught.
         uncaught = getattr(sys, "last_type", None)
         if self._whole_run and uncaught is not None:
             path = self._recorder.write_ring(f"uncaught {uncaught.__name__}")
@@ -36,7 +36,7 @@ class FlightRecording(AutomaticRecording):
         self._open_step()
 
     def _forget_inference(self):
-        """The ring goes on with what it has."""
+        """The ring keeps what it holds."""
         self._infers = False
 
     def _begin_whole_run(self):

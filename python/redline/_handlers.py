@@ -1,4 +1,4 @@
-"""What on_trace_ready may be: torch.profiler's handler."""
+"""torch.profiler's handler for on_trace_ready."""
 
 import os
 import socket
@@ -12,8 +12,8 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_py
     """An on_trace_ready that writes {worker_name}.{time in ns}.pt.trace.json[.gz] into `dir_name`.
 
     `worker_name` must differ between the processes of a job; by default it is host_pid.
-    `use_python_export` chooses among torch's writers and changes nothing here. A folder that cannot
-    be written is warned of: the training goes on.
+    `use_python_export` chooses among torch's writers and changes nothing here. If the folder cannot
+    be written, a warning says so, and training goes on.
     """
 
     def write(recorded):

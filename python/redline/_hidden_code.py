@@ -8,9 +8,9 @@ import torch
 def hide_from_compiler(function):
     """From now on the frames of `function` and of what it calls run as they are: Dynamo neither traces nor compiles them.
     Where Dynamo traces through a caller, the function itself must ask torch.compiler.is_compiling()."""
-    with contextlib.suppress(AttributeError):  # of another torch: then it compiles them, which is only slower
+    with contextlib.suppress(AttributeError):  # another torch lacks these and compiles the frames; that is only slower
         dynamo = torch._C._dynamo.eval_frame
         skip = dynamo._FrameAction.SKIP
-        function.__code__ = function.__code__.replace()  # its own: what one function makes shares it
+        function.__code__ = function.__code__.replace()  # a copy, because functions made at one line share their code
         dynamo.set_code_exec_strategy(function.__code__, dynamo._FrameExecStrategy(skip, skip))
     return function

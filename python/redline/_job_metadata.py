@@ -1,4 +1,4 @@
-"""What a trace says about its job: torch and its settings, and the rank among the job's processes."""
+"""Describes the job in a trace: torch and its settings, and the rank among the job's processes."""
 
 import torch
 import torch.distributed
@@ -8,8 +8,8 @@ from redline._torch_settings import torch_settings
 
 
 def describe_job(recorder):
-    """Adds `torch_version`, `torch` and, where the job is distributed, `distributedInfo` to the traces of
-    this process. Cheap enough for every window: what is true now replaces what was said before."""
+    """Adds `torch_version`, `torch` and, if the job is distributed, `distributedInfo` to the traces of this process.
+    It is cheap enough for every window, and replaces what an earlier call added."""
     recorder.add_metadata("torch_version", torch.__version__)
     recorder.add_metadata("torch", torch_settings())
     info = distributed_info() or _launcher_info()
@@ -18,7 +18,7 @@ def describe_job(recorder):
 
 
 def distributed_info():
-    """The process group, in the fields that trace readers know; None where there is none."""
+    """The process group, in the fields that readers of traces know; None if there is none."""
     dist = torch.distributed
     if not dist.is_available() or not dist.is_initialized():
         return None
@@ -35,18 +35,18 @@ def distributed_info():
 
 
 def world_size():
-    """Processes of the job, 1 where it is not distributed."""
+    """The number of processes of the job, 1 if it is not distributed."""
     info = distributed_info() or _launcher_info()
     return info["world_size"] if info else 1
 
 
 def _process_groups():
-    """torch keeps this list to itself, so a torch that renames it costs the list, not the trace."""
+    """The function is private to torch. If a torch has renamed it, the trace lacks only this list."""
     groups = getattr(torch.distributed.distributed_c10d, "_get_all_pg_configs", list)
     return groups()
 
 
 def _launcher_info():
-    """A process group that is not there yet, or no longer, still leaves the launcher's words."""
+    """What the launcher says, for the time before the process group exists and after it is gone."""
     launched = launched_rank()
     return {"rank": launched[0], "world_size": launched[1]} if launched else None

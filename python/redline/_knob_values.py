@@ -1,10 +1,10 @@
-"""What a knob takes: each function here turns what REDLINE_KNOBS holds into the value that is applied."""
+"""The kinds of values that knobs take. Each function here turns a value from REDLINE_KNOBS into the one to apply."""
 
 FLAGS = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
 class KnobError(ValueError):
-    """A knob's value that means nothing; the text says which and what is allowed."""
+    """A knob has a value that is not allowed; the text names the knob and says what is."""
 
 
 def at_least(least):

@@ -1,8 +1,8 @@
 """Sets training knobs from outside, in scripts that know nothing of Redline.
 
 REDLINE_KNOBS holds them as a JSON object, {"batch_size": 256, "amp": "bf16"}; `redline run` and
-each trial of `autotune` set it. Where REDLINE_TRIAL names a FIFO, the process is a rank of a trial
-and reports its steps, samples and failures there. What cannot be applied is said, never guessed.
+each trial of `autotune` set it. If REDLINE_TRIAL names a FIFO, the process is a rank of a trial
+and reports its steps, samples and failures there. A knob that cannot be applied is named with the reason.
 """
 
 import collections
@@ -44,7 +44,8 @@ def _set_tf32(on):
     torch.backends.cudnn.allow_tf32 = on
 
 
-# Of the whole process. The other tables say what a knob takes; the classes of their modules apply it.
+# Knobs that are settings of the whole process. The tables of other knobs only say which values these take, because a
+# class beside each table applies them.
 SETTINGS = {
     "cudnn_benchmark": Setting(
         on_or_off,
@@ -54,7 +55,7 @@ SETTINGS = {
     "tf32": Setting(on_or_off, _set_tf32, lambda: torch.backends.cuda.matmul.allow_tf32),
     "num_threads": Setting(at_least(1), torch.set_num_threads, torch.get_num_threads),
 }
-COMPILE_MODES = ("default", "reduce-overhead", "max-autotune")  # beside off and on, which is the default
+COMPILE_MODES = ("default", "reduce-overhead", "max-autotune")  # besides off and on; on means "default"
 
 
 def _compile_mode(name, value):
@@ -68,7 +69,7 @@ MODEL_KNOBS = {
     "checkpointing": on_or_off,
     "accumulation": at_least(1),
 }
-# All that this hook sets. autotune's own table is tuner/space/hook_knobs.cc; test_knob_tables.py compares them.
+# All knobs that this hook sets. autotune has the same table in tuner/space/hook_knobs.cc; test_knob_tables.py compares.
 KNOBS = {
     **LOADER_KNOBS,
     **{name: setting.takes for name, setting in SETTINGS.items()},
@@ -79,8 +80,8 @@ KNOBS = {
 
 
 def parse(text):
-    """REDLINE_KNOBS as values that can be applied: whole numbers, True or False, a name of TYPES.
-    Names that are no knob of this hook are left as they are."""
+    """Turns REDLINE_KNOBS into values that can be applied, such as True for "on". Raises KnobError for a value that is
+    not allowed. A name that this hook does not know keeps its value."""
     values = json.loads(text)
     return {name: KNOBS[name](name, value) if name in KNOBS else value for name, value in values.items()}
 
@@ -105,17 +106,17 @@ class Knobs:
         self.compile = values.get("compile", False)
         if self.compile is True:
             self.compile = "default"
-        self.compiled = set()  # ids, as below
+        self.compiled = set()  # ids of models that were given to torch.compile
         self.laid_out = set()  # ids of models whose memory format was set
         self.counted_model = None
-        self.used_model = False  # one was called, with gradients or for inference
-        self.has_convolution = False  # such a model has weights of four dimensions
+        self.used_model = False  # a model was called, with gradients or for inference
+        self.has_convolution = False  # a called model has weights of four dimensions
         self.seen = {"amp": "off", "channels_last": False, "compile": values.get("compile", False)}
         self.steps = 0
 
     def refuse(self, knobs, why, above=None):
-        """These can do nothing here, or only with values that are not above this. A trial tells so of all knobs, set or
-        not, so that the search leaves them out."""
+        """These knobs can do nothing in this script, or, if `above` is given, nothing with values above it. A trial
+        reports this of all knobs, set or not, so that the search leaves them out."""
         if self.reporter is not None:
             self.reporter.unused(knobs, why, above)
         elif asked := [name for name in knobs if str(self.values.get(name, False)) not in ("False", "off")
@@ -133,7 +134,8 @@ class Knobs:
         self.loader.install()
         self.ddp.install()
         self.optimizer.install()
-        # Before amp: its scaling is then around ours, and sees the first batch of a step as such.
+        # Before amp, so that amp's wrapper of backward() is around ours: amp updates its GradScaler there, which
+        # AccumulationKnob forbids once it has counted the first batch of a step.
         if self.accumulation is not None:
             self.accumulation.install()
         if self.amp is not None:
@@ -196,7 +198,7 @@ class Knobs:
         def watched_grad(outputs, inputs, *args, **kwargs):
             self.loader.begin_training()
             result = grad(outputs, inputs, *args, **kwargs)
-            # Beside backward passes it is a part of them, such as a penalty.
+            # In a script that also calls backward() this is a part of the loss, such as a gradient penalty.
             if not torch.compiler.is_compiling() and holds_parameter(inputs):
                 self.reporter.gradients_taken()
             return result
@@ -209,7 +211,7 @@ class Knobs:
         if torch.is_grad_enabled() or not self.loader.trains:
             self._note_use(module)
         if self.steps == 0:
-            self._apply_settings()  # over what the script set meanwhile
+            self._apply_settings()  # again, because the script may have set them meanwhile
         if trains:
             self.loader.model = weakref.ref(module)
             self.checkpointing.enter_model(module)
@@ -290,7 +292,7 @@ class Knobs:
         return torch.channels_last if self.channels_last else torch.contiguous_format
 
     def _after_step(self, optimizer, args, kwargs):
-        if torch.compiler.is_compiling():  # a step that is compiled whole: its backward passes are seen
+        if torch.compiler.is_compiling():  # the script compiles its whole step: backward passes then show the steps
             return
         self._apply_settings()
         self.loader.trained()
@@ -334,18 +336,19 @@ class Knobs:
             self.reporter.seen(self._effective())
 
     def _effective(self):
-        values = {**self.ddp.effective, **self.seen}  # the loader's are told already
+        values = {**self.ddp.effective, **self.seen}  # LoaderKnobs has reported its own already
         values["checkpointing"] = self.checkpointing.is_on
         values["accumulation"] = self.reporter.batches_a_step() or None
         for name, setting in SETTINGS.items():
-            with contextlib.suppress(RuntimeError, AttributeError):  # tf32 where the script sets fp32_precision
+            with contextlib.suppress(RuntimeError, AttributeError):  # reading tf32 fails if fp32_precision was set
                 values[name] = setting.read()
         return values
 
 
 def _compile_whole(module, mode):
-    """As torch.compile(module) does. module.compile() makes one graph of each child of a container such as
-    nn.Sequential, whose own forward is torch's, where Dynamo never begins."""
+    """Compiles the module in place, but whole, as torch.compile(module) does. module.compile() would make one graph of
+    each child of a container such as nn.Sequential, because Dynamo never begins in the container's forward, which is
+    torch's own code."""
     call_whole = module._call_impl
 
     def call(*args, **kwargs):
@@ -355,14 +358,14 @@ def _compile_whole(module, mode):
 
 
 def _limit_device_memory(limit):
-    """Makes the allocator fail, with a real OutOfMemoryError, beyond `limit` bytes a device."""
+    """Makes the allocator raise a real OutOfMemoryError beyond `limit` bytes on a device."""
     for device in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, limit / total), device)
 
 
 def install():
-    """Called by the start-up hook after `import torch` where REDLINE_KNOBS is set."""
+    """The start-up hook calls this after `import torch` if REDLINE_KNOBS is set."""
     trial = os.environ.get("REDLINE_TRIAL")
     reporter = TrialReporter(trial) if trial else None
     try:

@@ -1,6 +1,6 @@
-"""The recorder's C ABI (profiler/c_api.h) through ctypes. One recorder a process.
+"""Calls the recorder's C ABI (profiler/c_api.h) through ctypes. A process has one recorder.
 
-ctypes releases the interpreter lock during a call, so a slow export in a thread of ours does not
+ctypes releases the interpreter lock during a call, so a slow export in one of our threads does not
 hold up the training loop.
 """
 
@@ -11,8 +11,8 @@ import os
 import pathlib
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
-# lib inside a wheel; build/PRESET/lib in a source tree; lib beside share/redline/python in an
-# installed one.
+# The libraries are in lib inside a wheel, in build/PRESET/lib of a source tree, or, if Redline is installed, in lib
+# beside share/redline/python.
 _LIBRARY_FOLDERS = (
     _PACKAGE / "lib",
     _PACKAGE.parents[1] / "build/release/lib",
@@ -21,7 +21,7 @@ _LIBRARY_FOLDERS = (
 )
 _PATH_BYTES = 4096
 _NOT_LOADED = ()
-_ENDS_WITH_STEP = 2  # redline_capture_of_stacks()
+_ENDS_WITH_STEP = 2  # redline_capture_of_stacks() gives it during the last step of a capture
 _MARKER = ctypes.CFUNCTYPE(None)
 
 
@@ -64,9 +64,9 @@ class Recorder:
         self._at_marker = []
 
     def prepare(self, *, directory=None, **options):
-        """Warm-up begins. `directory` is where the unfinished trace grows, TMPDIR by default;
-        `options` are the others of redline_prepare, such as record_shapes=True."""
-        self._stop_frames()  # of a capture that this cuts short
+        """Begins the warm-up. `directory` is where the unfinished trace grows, TMPDIR by default.
+        `options` are the other options of redline_prepare, such as record_shapes=True."""
+        self._stop_frames()  # this ends a capture that may be running
         self._check(self._library.redline_prepare(_options(directory, options)))
         self._with_stack = options.get("with_stack", False)
         if self._with_stack:
@@ -104,7 +104,7 @@ class Recorder:
             self.add_metadata("redline", {"threads_without_python_frames": lost})
 
     def begin_step(self, number, has_own_slice=False):
-        """A step of the training loop begins. `has_own_slice`: others record its annotation."""
+        """A step of the training loop begins. `has_own_slice`: the script records the ProfilerStep#n itself."""
         begin = self._library.redline_begin_drawn_step if has_own_slice else self._library.redline_begin_step
         begin(number)
         if self._library.redline_capture_of_stacks():
@@ -127,7 +127,7 @@ class Recorder:
         self._check(self._library.redline_export(os.fsencode(path)))
 
     def export_to_directory(self, directory):
-        """The path of the trace that was written."""
+        """Writes the trace into the folder and gives its path."""
         path = ctypes.create_string_buffer(_PATH_BYTES)
         self._check(
             self._library.redline_export_to_directory(os.fsencode(directory), path, _PATH_BYTES)
@@ -135,19 +135,21 @@ class Recorder:
         return os.fsdecode(path.value)
 
     def write_ring(self, reason):
-        """A trace of what the running flight recorder has: its path."""
+        """Writes a trace of what the running flight recorder holds, and gives its path."""
         path = ctypes.create_string_buffer(_PATH_BYTES)
         self._check(self._library.redline_write_ring(_utf8(reason), path, _PATH_BYTES))
         return os.fsdecode(path.value)
 
     def watch_marker(self, name, step_begins):
-        """Calls `step_begins()`, and those of earlier calls, wherever a range or mark of this name begins."""
+        """Calls `step_begins()` wherever a range or mark of this name begins. The functions of earlier calls go on to
+        be called."""
         self._at_marker.append(step_begins)
-        self._on_marker = _MARKER(lambda: [begins() for begins in self._at_marker])  # the library has only its address
+        # An attribute, because the library holds only its address, and Python would free it.
+        self._on_marker = _MARKER(lambda: [begins() for begins in self._at_marker])
         self._check(self._library.redline_watch_marker(_utf8(name), self._on_marker))
 
     def add_metadata(self, key, value):
-        """A top-level key of the trace; `value` is anything that json can write."""
+        """Adds a top-level key to the trace; `value` is anything that json can write."""
         self.add_metadata_json(key, json.dumps(value))
 
     def add_metadata_json(self, key, text):
@@ -175,7 +177,7 @@ def recorder():
 @functools.cache
 def libraries():
     """libredline.so and its LibTorch adapter; raises RecorderError."""
-    import torch  # The adapter needs the process's own libtorch to be there.
+    import torch  # loads the libtorch that the adapter links to
 
     adapter = _path_of("libredline_torch.so", "REDLINE_TORCH_LIBRARY")
     _refuse_another_torch(adapter, torch.__version__)
@@ -194,11 +196,11 @@ def _path_of(name, variable):
 
 
 def _refuse_another_torch(adapter, version):
-    """torch's C++ classes, which the adapter uses, change with each minor version: loaded all the same, it would
-    crash the job, or worse."""
+    """Raises RecorderError if the adapter was built for another minor version of torch: torch's C++ classes differ
+    between them, so the adapter would crash the job, or worse."""
     try:
         built_for = adapter.with_suffix(".built_for").read_text().strip()
-    except OSError:  # nobody knows
+    except OSError:  # the file is missing, so the version is unknown
         return
     if built_for.split(".")[:2] != version.split(".")[:2]:
         raise RecorderError(
@@ -228,5 +230,5 @@ def _options(directory, others):
 
 
 def _utf8(text):
-    """Lone surrogates cannot be encoded; the trace says '?' in their place."""
+    """Encodes text. A lone surrogate has no UTF-8, so the trace has '?' in its place."""
     return text.encode("utf-8", errors="replace")

@@ -1,10 +1,11 @@
 """Sets DataLoader arguments from outside, and counts the samples that training takes.
 
-Only training loaders are touched. Those that shuffle (shuffle=True, a random sampler, a DistributedSampler that
-shuffles), also inside a BatchSampler, and those over an IterableDataset are known when they are made. A loader that
-reads in order may be either: where no loader of the script shuffles, those that are read with gradients enabled before
-the first step are taken for training, later also those that the same line makes anew, unless the model is in evaluation
-then. In a job that trains nothing, any loader that is read is what the knobs are for.
+Only training loaders are changed. A loader that shuffles (shuffle=True, a random sampler, a DistributedSampler that
+shuffles; also inside a BatchSampler) or that reads an IterableDataset is known to be for training when it is made. A
+loader that reads in order may be for training or for evaluation. If no loader of the script shuffles, one that is read
+with gradients enabled before the first step is taken for training. After the first step this holds only for loaders
+that the same line of the script has made, and not while the model is in evaluation mode. In a job that trains nothing,
+the knobs are for every loader that is read.
 """
 
 import collections
@@ -45,7 +46,7 @@ FOR_WORKERS_ONLY = {
 
 
 def shuffles(arguments):
-    """Whether a DataLoader with these arguments is for training, whoever reads it; see the module's rule."""
+    """Whether a DataLoader with these arguments is for training, which the module's docstring explains."""
     if isinstance(arguments["dataset"], IterableDataset):
         return True
     sampler = arguments["sampler"]
@@ -58,15 +59,15 @@ def shuffles(arguments):
 
 
 def _wrapped(batch_sampler):
-    """The sampler within a BatchSampler, also where that is wrapped itself, as accelerate does to share its batches
-    among the ranks; None where it has none."""
+    """The sampler within a BatchSampler, or None. The BatchSampler may be wrapped itself: accelerate does so to share
+    its batches among the ranks."""
     while hasattr(batch_sampler, "batch_sampler"):
         batch_sampler = batch_sampler.batch_sampler
     return getattr(batch_sampler, "sampler", None)
 
 
 def samples_an_epoch(loader):
-    """What this rank takes out of the loader in one pass, as far as its sampler knows."""
+    """How many samples this rank takes out of the loader in one pass; None if its sampler does not tell."""
     try:
         batches = loader.batch_sampler
         if hasattr(batches, "batch_sampler"):
@@ -92,9 +93,9 @@ class LoaderKnobs:
         self.shuffling_loaders = 0
         self.training_loaders = 0
         self.has_stepped = False
-        self.trains = False  # an optimizer was made, or a backward pass: else the job is inference
-        self.places = set()  # where loaders that trained were made
-        self.model = lambda: None  # the one that trains
+        self.trains = False  # an optimizer was made or a backward pass began; before that the job may be inference
+        self.places = set()  # (file, line) where loaders that trained were made
+        self.model = lambda: None  # gives the model that trains
         self.last_read = None  # the loader of the latest batch that may be for training
         self.effective = {}
 
@@ -130,7 +131,7 @@ class LoaderKnobs:
         self._count_batches()
 
     def missing(self):
-        """The knobs that no training loader could take, for a note."""
+        """All knobs of this class if there was no training loader, so that none could be applied."""
         return [] if self.training_loaders else list(KNOBS)
 
     def begin_training(self):
@@ -139,7 +140,7 @@ class LoaderKnobs:
             self.reporter.begin_training()
 
     def trained(self):
-        """A model trains on the latest batch."""
+        """A model has trained on the latest batch, so the loader of that batch is for training."""
         loader, self.last_read = self.last_read, None
         if not getattr(loader, "_redline_training", False):
             return
@@ -156,9 +157,10 @@ class LoaderKnobs:
         return not self.has_stepped or (place in self.places and not self._model_evaluates())
 
     def _model_evaluates(self):
-        """Trainers make all loaders at one line, and may fetch with gradients on when they evaluate."""
+        """Whether the model is in evaluation mode. The place alone does not show an evaluation: trainer libraries make
+        all loaders at one line, and may fetch with gradients enabled when they evaluate."""
         model = self.model()
-        return model is not None and not getattr(model, "module", model).training  # the one that a wrapper holds
+        return model is not None and not getattr(model, "module", model).training  # DDP holds the model as .module
 
     def _take_for_training(self, loader):
         loader._redline_training = True
@@ -168,7 +170,7 @@ class LoaderKnobs:
         bound.apply_defaults()
         self._apply(bound.arguments)
         if self.values:
-            loader._DataLoader__initialized = False  # else it refuses to change what it was made of
+            loader._DataLoader__initialized = False  # otherwise DataLoader refuses to set its attributes again
             self._make(*bound.args, **bound.kwargs)
 
     def _apply(self, arguments):
@@ -211,8 +213,8 @@ class LoaderKnobs:
         if self.effective:  # the first loader that trains stands for the script
             return
         self.effective = {name: getattr(loader, name) for name in KNOBS}
-        self.effective["batch_size"] = batch_size_of(loader)  # the loader's own is None under a batch sampler
-        if self.reporter is not None:  # now: where a default takes too much memory, no step follows
+        self.effective["batch_size"] = batch_size_of(loader)  # loader.batch_size is None if it has a batch sampler
+        if self.reporter is not None:  # reported now, because no step follows if the values take too much memory
             self.reporter.seen(self.effective)
 
     def _count_batches(self):
@@ -239,8 +241,8 @@ class LoaderKnobs:
 
         @functools.wraps(original_next)
         def next_batch(iterator):
-            # A script without a shuffling loader trains from some other one; evaluation runs
-            # without gradients, also where its loader shuffles.
+            # If no loader shuffles, any loader may be the one for training. A batch that is read
+            # without gradients is for evaluation, even if its loader shuffles.
             loader = iterator._redline_loader
             training = getattr(loader, "_redline_training", False)
             if self.trains:
@@ -272,7 +274,7 @@ class LoaderKnobs:
 
 
 class _BatchCounter:
-    """How many samples each batch of an iterator holds: as many as its sampler has asked for."""
+    """Tells how many samples each batch of an iterator holds, which is how many its sampler asked for."""
 
     def __init__(self, loader):
         size = batch_size_of(loader)
@@ -284,13 +286,13 @@ class _BatchCounter:
     def asked(self, sampler_iterator, index):
         if self.asked_for is None:
             return
-        if sampler_iterator is not self.pass_through:  # workers that stay begin an epoch
+        if sampler_iterator is not self.pass_through:  # with persistent workers, an iterator serves several epochs
             self.pass_through = sampler_iterator
             self.asked_for.clear()
         self.asked_for.append(len(index) if isinstance(index, (list, tuple, torch.Tensor)) else None)
 
     def samples_in(self, batch):
-        """None where nobody says it."""
+        """The number of samples, or None if nothing tells it."""
         if self.stream is not None:
             return self.stream.samples_in(batch)
         known = self.asked_for.popleft() if self.asked_for else None
@@ -298,7 +300,7 @@ class _BatchCounter:
 
 
 def _place_of_caller():
-    """Where a script makes a loader: the first frame that is neither here nor a subclass's __init__."""
+    """(file, line) where the script makes a loader: the first frame outside this module and outside any __init__."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_name == "__init__":
         frame = frame.f_back

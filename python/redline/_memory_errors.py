@@ -1,7 +1,9 @@
-"""Sees a rank run out of memory where the exception is raised: scripts may catch it, print a line and end well.
+"""Sees that a rank runs out of memory when the exception is raised, because a script may catch it, print a line and
+exit with status 0.
 
-What torch itself raises is seen by its adapter, whatever the Python. Other exceptions, and all where the adapter cannot be
-loaded, are seen where they pass through a module's call, a backward pass, an optimizer's step or a DataLoader.
+The LibTorch adapter sees the exceptions that torch raises, with every version of Python. Other exceptions, and all of
+them if the adapter cannot be loaded, are seen when they pass through a module's call, a backward pass, an optimizer's
+step or a DataLoader.
 """
 
 import contextlib
@@ -16,7 +18,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from redline._library import RecorderError, libraries
 
-# As in outcome.cc, which reads them on stderr.
+# outcome.cc of the tuner looks for the same texts on stderr.
 _DEVICE = re.compile(r"(CUDA|HIP|XPU|MPS)( error:)? (backend )?out of memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED")
 _HOST = re.compile(r"DefaultCPUAllocator: (can't allocate|not enough) memory|could not create a primitive$")
 _COMPILERS = ("torch._inductor", "torch._dynamo", "triton")
@@ -46,7 +48,7 @@ class MemoryErrors:
 
     def install(self):
         with contextlib.suppress(RecorderError, AttributeError):
-            self._on_error = _SEEN(self._raised_by_torch)  # kept: the library has only its address
+            self._on_error = _SEEN(self._raised_by_torch)  # an attribute, because the library holds only its address
             _, adapter = libraries()
             adapter.redline_torch_watch_errors(self._on_error)
         self._watch_what_allocates()
@@ -81,7 +83,8 @@ class MemoryErrors:
 
 
 def _a_compiler_tries():
-    """Of several kernels it takes the best, and leaves out those that do not fit. What it does not catch is seen later."""
+    """Whether a compiler of torch runs. It tries several kernels, and catches the error of one that does not fit. If it
+    does not catch an error, this is seen later."""
     frame = sys._getframe()
     while frame is not None and not str(frame.f_globals.get("__name__")).startswith(_COMPILERS):
         frame = frame.f_back

@@ -1,7 +1,7 @@
-"""What the processes of a recorded command tell `redline record`, which sums it up at the end.
+"""Notes from the processes of a recorded command to `redline record`, which sums them up at the end.
 
-One JSON line a fact, each appended in one write to one file that all processes of the command share:
-ranks die in every way, and what they had written stays.
+All processes of the command share one file. Each fact is one JSON line, appended in one write, so that it stays however
+a rank dies.
 """
 
 import json
@@ -16,7 +16,7 @@ class Notes:
         self._path = path
 
     def add(self, what, text=None):
-        """Whether the fact reached the file."""
+        """Appends a fact. Gives whether it reached the file."""
         note = {"pid": os.getpid(), "what": what, "text": text}
         try:
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
@@ -29,7 +29,7 @@ class Notes:
         return True
 
     def tell(self, what, text):
-        """A fact that the user must not miss: said on stderr where the file is out of reach."""
+        """Adds a fact that the user must not miss: it goes to stderr if the file is out of reach."""
         if not self.add(what, text):
             print(f"redline: {text}", file=sys.stderr)
 

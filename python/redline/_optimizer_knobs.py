@@ -1,5 +1,6 @@
-"""Knobs of the optimizers that a script makes: optimizer = default | foreach | fused, which of torch's implementations
-updates the parameters, and zero_grad = none | zero, what becomes of gradients between two steps."""
+"""Knobs of the optimizers that a script makes: `optimizer` (default, foreach, fused) chooses which of torch's
+implementations updates the parameters; `zero_grad` (none, zero) says whether gradients between two steps become None or
+are filled with zeros."""
 
 import functools
 
@@ -12,7 +13,7 @@ KNOBS = {"optimizer": one_of(("default", "foreach", "fused")), "zero_grad": one_
 
 
 class OptimizerKnobs:
-    """`values` by the names above; `refuse` takes the names of knobs that cannot be applied, and why."""
+    """`values` holds knobs by the names of KNOBS; `refuse` takes the names of knobs that cannot be applied, and why."""
 
     def __init__(self, values, refuse):
         self.implementation = values.get("optimizer", "default")
@@ -26,7 +27,7 @@ class OptimizerKnobs:
             self._override_zero_grad(owner)
 
     def missing(self):
-        """After the second step: what nothing has called."""
+        """Asked after the second step: zero_grad, if nobody has called it, so that the knob has no effect."""
         return [] if "zero_grad" in self.effective else ["zero_grad"]
 
     def _choose_implementation(self):

@@ -16,15 +16,15 @@ from redline._library import RecorderError, recorder
 
 _CAPTURED_STEPS = 3  # by `redline trigger` without --steps
 
-_running = None  # a weak reference: one that nobody can stop any more is out of the way
-_holder = None  # whose window the recorder holds
+_running = None  # a weak reference, because a profile that nobody can stop any more must not stand in the way
+_holder = None  # the profile whose stopped window the recorder holds
 
 
 class profile:
     """Records the operators of this process, as torch.profiler.profile does.
 
-    activities: ProfilerActivity.CPU records operators, ProfilerActivity.CUDA what GPUs do, where the
-        process has one. Without activities, both.
+    activities: ProfilerActivity.CPU records operators, ProfilerActivity.CUDA what GPUs do, if the
+        process has one. None records both.
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports.
     record_shapes: the operators' input shapes, types and scalar values too.
@@ -34,18 +34,20 @@ class profile:
     acc_events: events() and key_averages() keep the windows before.
     custom_trace_id_callback: gives the trace_id of each window.
     host_samples_hz: samples a second of cores, memory, disk and DataLoader workers, 0 for none.
-    memory_budget_bytes: most memory for events that wait to be written; more are dropped and counted.
-    max_bytes: most text in a trace before compression, 0 for any; later events are counted.
-    ring_seconds: above 0, a flight recorder runs instead of windows: the last seconds are kept, and
-        written beside the handler's traces (or into the current folder) when a step takes more than
+    memory_budget_bytes: the most memory for events that wait to be written. Events that do not fit
+        are dropped and counted.
+    max_bytes: the most text in a trace before compression, 0 for no limit. Events beyond it are
+        left out and counted.
+    ring_seconds: above 0, a flight recorder runs instead of windows. It keeps the last seconds, and
+        writes them beside the handler's traces (or into the current folder) when a step takes more than
         slow_step times the median or hangs, on a crash, SIGTERM, `redline trigger` and write_ring().
 
-    Where one of the last five is None, the recorder's default holds (profiler/recorder_options.h).
+    If one of the last five is None, the recorder's default holds (profiler/recorder_options.h).
 
-    Each window replaces the one before. The other arguments of torch.profiler.profile are not
-    served by this version: each one given is named in a warning. Raises RecorderError where the
-    recorder cannot be loaded, or is misused; what goes wrong while it records is warned of once,
-    and training goes on.
+    Each window replaces the one before. This version does not support the other arguments of
+    torch.profiler.profile, and names each one given in a warning. Raises RecorderError if the
+    recorder cannot be loaded, or is misused. If recording fails later, one warning says so, and
+    training goes on.
     """
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
@@ -87,8 +89,8 @@ class profile:
         self._preset_metadata = {}
         self._failed = False
         self._told_of_step = False
-        self._events = None  # of the stopped window, once somebody asked
-        self._earlier_events = ()  # of the windows before, where acc_events keeps them
+        self._events = None  # of the stopped window, once somebody asked for them
+        self._earlier_events = ()  # events of the windows before, if acc_events is set
         self._recorder = recorder()
 
     def __enter__(self):
@@ -107,7 +109,7 @@ class profile:
                 raise RecorderError(
                     "profile.start: a profile is already running in this process. Stop it first."
                 )
-            with contextlib.suppress(RecorderError):  # it may have been between two windows
+            with contextlib.suppress(RecorderError):  # there is nothing to discard between two windows
                 self._recorder.discard()
         _take_over_from_redline_record()
         _running = weakref.ref(self)
@@ -117,8 +119,8 @@ class profile:
         self._open_step()
 
     def step(self):
-        """The next step of the training loop begins. Outside the running profile, as after its `with`
-        block, it does nothing but warn once."""
+        """The next step of the training loop begins. While this profile does not run, as after its `with`
+        block, a call does nothing but warn once."""
         if not self._is_running():
             if not self._told_of_step:
                 self._told_of_step = True
@@ -130,7 +132,7 @@ class profile:
         self.step_num += 1
         self.current_action = self._action()
         if self.step_num == 1:
-            self._try("describe")  # for captures, which may come before or after all windows
+            self._try("describe")  # `redline trigger` may capture when no window has described the job yet
         self._transit(previous, self.current_action)
         self._open_step()
 
@@ -144,9 +146,9 @@ class profile:
             _running = None
 
     def export_chrome_trace(self, path, use_python_export=False, **unserved):
-        """Writes the last window as Chrome JSON, gzip where `path` ends in .gz; raises RecorderError
-        where nothing was recorded or `path` cannot be written. `use_python_export` chooses among
-        torch's writers and changes nothing here; its other arguments are warned of."""
+        """Writes the last window as Chrome JSON, compressed if `path` ends in .gz. Raises RecorderError
+        if nothing was recorded or `path` cannot be written. `use_python_export` chooses among torch's
+        writers and changes nothing here. Other arguments of torch's export_chrome_trace draw a warning."""
         check_export_arguments(unserved)
         if _holder is not self:
             raise RecorderError("profile: it has no stopped window, or another replaced it")
@@ -156,20 +158,20 @@ class profile:
         """Nothing to wait for: a trace is whole when export_chrome_trace() returns."""
 
     def add_metadata(self, key, value):
-        """A top-level key of the trace with a string."""
+        """Adds a top-level key with a string to the trace."""
         self._recorder.add_metadata(key, str(value))
 
     def add_metadata_json(self, key, value):
-        """A top-level key of the trace with a JSON text."""
+        """Adds a top-level key with a JSON text to the trace."""
         self._recorder.add_metadata_json(key, value)
 
     def preset_metadata_json(self, key, value):
-        """The same, added when the next window starts."""
+        """Like add_metadata_json(), but the key is added when the next window starts."""
         self._preset_metadata[key] = value
 
     def events(self):
         """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
-        of the windows before, too. Raises RecorderError where there is no stopped window."""
+        of the windows before, too. Raises RecorderError if there is no stopped window."""
         if self._events is None:
             self._events = self._read_events()
             self._events.extend(self._earlier_events)
@@ -181,31 +183,31 @@ class profile:
         return self.events().key_averages(group_by_input_shape, group_by_stack_n, **named)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Writes a line `frame;frame;… microseconds` for each operator, as flame graphs want it."""
+        """Writes a line `frame;frame;… microseconds` for each operator, which tools for flame graphs read."""
         if not self._options["with_stack"]:
             raise RecorderError("profile.export_stacks: needs profile(with_stack=True)")
         return self.events().export_stacks(path, metric)
 
     def export_memory_timeline(self, path, device=None):
-        """Not served: torch's timeline tells tensors of parameters from those of activations, which
-        no trace holds."""
+        """Raises RecorderError: torch's timeline distinguishes parameters from activations, and a trace
+        does not hold which tensor is which."""
         raise RecorderError(
             "profile.export_memory_timeline is not served: with profile_memory=True the trace of "
             "export_chrome_trace() holds each allocation, and `redline report` shows the peak"
         )
 
     def write_ring(self, reason="the program asked"):
-        """With ring_seconds: a trace of the last seconds; its path."""
+        """With ring_seconds: writes a trace of the last seconds, and gives its path."""
         return self._recorder.write_ring(reason)
 
     def toggle_collection_dynamic(self, enable, activities):
-        """Pauses the recording of the running window, or goes on with it, where `activities` hold
+        """Pauses the recording of the running window, or goes on with it, if `activities` hold
         ProfilerActivity.CPU."""
         if ProfilerActivity.CPU in activities:
             self._recorder.set_paused(not enable)
 
     def get_trace_id(self):
-        """The last window's "trace_id"."""
+        """Gives the "trace_id" of the last window."""
         return self._read_trace()["trace_id"]
 
     def set_custom_trace_id_callback(self, callback):
@@ -289,7 +291,7 @@ class profile:
         describe_job(self._recorder)
 
     def _listen(self):
-        """Where that fails, as without a folder for sockets, only `redline trigger` does."""
+        """Lets `redline trigger` reach this process. This may fail, as without a folder for sockets; the rest works."""
         with contextlib.suppress(RecorderError):
             self._recorder.listen(steps=_CAPTURED_STEPS, **self._options)
 
@@ -303,13 +305,13 @@ class profile:
 
 
 def _execution_trace_observer_of_environment():
-    """None before torch 2.7, which has no such environment."""
+    """The observer that torch's environment variables ask for. None before torch 2.7, which has no such variables."""
     build = getattr(ExecutionTraceObserver, "build_execution_trace_obs_from_env", None)
     return build() if build else None
 
 
 def _take_over_from_redline_record():
-    """The script's own profile and `redline record` cannot both have the one recorder."""
+    """Ends the recording of `redline record`: the script's own profile needs the process's only recorder."""
     from redline import _record
 
     _record.step_aside()

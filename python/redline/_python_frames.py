@@ -1,7 +1,7 @@
-"""Python calls in the trace (with_stack): libredline_python.so through ctypes.
+"""Records Python calls (with_stack) with libredline_python.so, through ctypes.
 
-Its functions are called with the interpreter lock held (PyDLL): they walk the frames of all threads and
-set their profile functions. What the user had set before goes on to be called, and is restored.
+The library's functions need the interpreter lock (hence PyDLL), because they walk the frames of all threads and set
+their profile functions. A profile function that the user had set is still called, and is restored at the end.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ NAME = "libredline_python.so"
 
 
 class PythonFrames:
-    """The recording of Python calls beside the window of a Recorder. Raises OSError where the adapter
-    cannot be loaded: it is built for one version of Python."""
+    """Records Python calls during the window of a Recorder. Raises OSError if the adapter cannot be loaded, because it
+    is built for one version of Python."""
 
     def __init__(self, core_path):
         self._library = ctypes.PyDLL(str(pathlib.Path(core_path).with_name(NAME)))
@@ -37,25 +37,25 @@ class PythonFrames:
         _forget_after_fork(self)
 
     def start(self):
-        """All threads, from here to stop(); the window has begun. May be called again."""
+        """Records all threads until stop(). The window must have begun. While it records, another call does nothing."""
         if self._own_hook is not None:
             return
-        # Knobs of `redline run` and libraries of the job may have wrapped it.
+        # Knobs of `redline run` and libraries of the job may have wrapped Module.__call__.
         call = getattr(inspect.unwrap(torch.nn.Module.__call__), "__code__", None)
         self._users_hook = threading.getprofile()
         self._own_hook = self._library.redline_python_start(call, path_prefixes(), self._users_hook)
         threading.setprofile(self._own_hook)
 
     def stop(self):
-        """The window is about to end. Gives the number of threads that were lost to a profile function
-        which the job set meanwhile."""
+        """Call it before the window ends. Gives the number of threads that were not recorded to the end, because the
+        job set a profile function of its own there."""
         if self._own_hook is None:
             return 0
         self._restore_thread_hook()
         return self._library.redline_python_stop()
 
     def forget(self):
-        """In a forked child, which is not recorded."""
+        """For a forked child, which is not recorded: removes our hook there."""
         if self._own_hook is not None:
             self._restore_thread_hook()
             self._library.redline_python_forget()
@@ -67,7 +67,7 @@ class PythonFrames:
 
 
 def load_python_frames(core_path):
-    """None, with one warning, where Python calls cannot be recorded."""
+    """PythonFrames, or None with a warning if Python calls cannot be recorded."""
     try:
         return PythonFrames(core_path)
     except OSError as error:
@@ -76,7 +76,7 @@ def load_python_frames(core_path):
 
 
 def path_prefixes():
-    """What file names lose at their beginning, as torch.profiler has it."""
+    """Folders that are cut off from the beginning of file names, as in torch.profiler."""
     folders = [*site.getsitepackages(), *sys.path, site.getuserbase(), site.getusersitepackages(),
                os.path.dirname(os.path.dirname(torch.__file__))]
     return [folder + os.sep for folder in sorted({os.path.abspath(f) for f in folders}, reverse=True)]

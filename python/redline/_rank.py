@@ -1,4 +1,4 @@
-"""Which process of a distributed job this is, by what its launcher has put into the environment."""
+"""Tells which process of a distributed job this is, from the variables that the launcher has set."""
 
 import os
 
@@ -6,13 +6,13 @@ import os
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # a batch script has SLURM_NTASKS without a step
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # not SLURM_NTASKS, which a batch script has outside of any step
     ("PMI_RANK", "PMI_SIZE"),
 )
 
 
 def launched_rank():
-    """(rank, world size) of the first launcher that tells both; None where none does."""
+    """(rank, world size) of the first launcher that tells both; None if none does."""
     for rank, size in _VARIABLES:
         try:
             return int(os.environ[rank]), int(os.environ[size])
@@ -22,7 +22,7 @@ def launched_rank():
 
 
 def is_excluded(ranks):
-    """Whether `redline record --ranks` leaves this process alone; a rank that nobody tells may be one
-    of them until its process group says otherwise."""
+    """Whether `redline record --ranks` leaves this process out. If the launcher tells no rank, this is False: the
+    process group will tell the rank later."""
     launched = launched_rank()
     return bool(ranks) and launched is not None and launched[0] not in ranks

@@ -1,8 +1,8 @@
 """Zero-code recording: what `redline record` does inside each Python process of the command.
 
-The request comes in REDLINE_RECORD: {"schedule": {…}} and the options of redline_prepare (profiler/c_api.h),
-"directory" among them; REDLINE_NOTES is a file for what `redline record` says at the end. Steps come from the optimizer (_optimizer_steps.py),
-or from torch.profiler where the script uses it.
+REDLINE_RECORD holds the request as a JSON object: "schedule" and the options of redline_prepare (profiler/c_api.h),
+such as "directory". REDLINE_NOTES names a file for notes that `redline record` sums up at the end. A step ends when the
+optimizer steps (_optimizer_steps.py), or at step() of torch.profiler if the script uses that.
 """
 
 import atexit
@@ -24,7 +24,7 @@ _recording = None
 
 
 def install():
-    """Records this process as REDLINE_RECORD asks. Called once, right after `import torch`."""
+    """Records this process as REDLINE_RECORD asks. It is called once, right after `import torch`."""
     global _recording
     request = json.loads(os.environ["REDLINE_RECORD"])
     notes = Notes(os.environ.get("REDLINE_NOTES"))
@@ -47,7 +47,7 @@ def install():
 
 
 def step_aside():
-    """The script records itself with redline.profile: the one recorder of the process is its own."""
+    """Gives up the recording, because the script uses redline.profile, and a process has only one recorder."""
     if _recording is not None:
         _recording.give_up("the script records itself with redline.profile")
 
@@ -63,13 +63,13 @@ def is_launcher(command):
 
 
 def is_spawned(command):
-    """Whether multiprocessing started this process afresh. Its own parent_process() does not know
-    yet when the main module, and with it torch, is imported."""
+    """Whether multiprocessing started this process with "spawn" or "forkserver". The command line tells it, because
+    multiprocessing.parent_process() does not know it yet when the main module, and with it torch, is imported."""
     return any("multiprocessing." in word for word in command[1:4] if "import" in word)
 
 
 def _note_exit_status(recording):
-    """Handlers of atexit are not told it."""
+    """Keeps the status that the script gives to sys.exit(), because atexit does not tell it to its handlers."""
     leave = sys.exit
 
     @functools.wraps(leave)
@@ -81,7 +81,7 @@ def _note_exit_status(recording):
 
 
 def _finish_before_hard_exit(finish):
-    """os._exit skips atexit; some training scripts end so, to get past hanging threads."""
+    """Finishes before os._exit, which skips atexit. Some training scripts end this way because a thread hangs."""
     hard_exit = os._exit
 
     @functools.wraps(hard_exit)

@@ -1,4 +1,4 @@
-"""torch.profiler.schedule on the recorder's own rule, so that C++ and Python cannot differ."""
+"""torch.profiler.schedule. The rule is that of the C++ recorder, so that C++ and Python cannot differ."""
 
 import warnings
 
@@ -11,8 +11,8 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     """A callable that gives the ProfilerAction of a step (from 0), for `profile(schedule=…)`.
 
     After `skip_first` steps each cycle waits `wait` steps, warms up for `warmup` steps and records
-    `active` steps; there are `repeat` cycles, without end where it is 0. Where `skip_first_wait` is
-    not 0, the first cycle does not wait. Raises ValueError where a number makes no sense.
+    `active` steps. There are `repeat` cycles, or cycles without end if `repeat` is 0. If `skip_first_wait`
+    is not 0, the first cycle does not wait. Raises ValueError if a number makes no sense.
     """
     if active <= 0 or min(wait, warmup, repeat, skip_first) < 0:
         raise ValueError(
@@ -31,7 +31,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
 
 def action_rule(skip_first, wait, warmup, active, repeat):
-    """The same for numbers that are known to make sense."""
+    """Like schedule(), but without checks of the numbers."""
     rule = recorder().schedule_action
 
     def action_of(step):

@@ -1,5 +1,5 @@
-"""Steps of a script that has a torch.profiler.profile of its own: they are the better boundaries, and
-their `ProfilerStep#n` annotations reach our trace as they are."""
+"""Watches the steps of a script that uses torch.profiler.profile itself. Its calls of step() are better boundaries
+than the optimizer's steps, and its `ProfilerStep#n` annotations reach our trace as they are."""
 
 import functools
 
@@ -7,8 +7,8 @@ import torch
 
 
 def watch_script_profiler(started, step_ended, stopped):
-    """Calls `started()` before the first annotation of a step, `step_ended()` between those of two
-    steps, and `stopped()` after the last."""
+    """Calls `started()` before the script's profiler opens its first `ProfilerStep#n`, `step_ended()` between two of
+    them, and `stopped()` after the last one."""
     profile_class = torch.profiler.profile
     start, step, stop = profile_class.start, profile_class.step, profile_class.stop
 
@@ -21,7 +21,7 @@ def watch_script_profiler(started, step_ended, stopped):
     @functools.wraps(step)
     def watched_step(profile):
         if profile.record_steps:
-            # Closed here as step() would do it, so that our window ends between two annotations.
+            # We close the annotation as step() would, so that our window ends between two annotations.
             if profile.step_rec_fn:
                 profile.step_rec_fn.__exit__(None, None, None)
                 profile.step_rec_fn = None

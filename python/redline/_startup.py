@@ -1,4 +1,4 @@
-"""What the start-up hook does once torch is imported: each job is asked for by an environment variable."""
+"""The start-up hook calls this module once torch is imported. Environment variables say what there is to do."""
 
 import os
 

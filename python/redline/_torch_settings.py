@@ -1,29 +1,29 @@
-"""What a trace says about the torch of its job: versions, and the switches that decide how fast it runs."""
+"""Describes torch in a trace: its versions, and the settings that decide how fast it runs."""
 
 import functools
 import platform
 
 import torch
 
-_autocast = {}  # the type that each device kind was seen to compute in
+_autocast = {}  # the type that autocast was seen to use on each kind of device
 
 
 def note_autocast():
-    """Called where a model runs: outside of it autocast is usually off."""
+    """Call it while a model runs, because autocast is usually off elsewhere."""
     for device in ("cpu", "cuda"):
         if torch.is_autocast_enabled(device):
             _autocast[device] = _name(torch.get_autocast_dtype(device))
 
 
 def torch_settings():
-    """Cheap enough for every window. `autocast` is left out where none was seen, as is what this torch
-    does not tell."""
+    """The settings now; cheap enough for every window. `autocast` is left out if none was seen, and so is each setting
+    that this torch does not tell."""
     note_autocast()
     settings = {}
     for name, read in _FACTS.items():
         try:
             settings[name] = read()
-        except (AttributeError, RuntimeError):  # of another torch; or set by both its old and new names
+        except (AttributeError, RuntimeError):  # this torch lacks it, or the script set it by its old and its new name
             continue
     if _autocast:
         settings["autocast"] = dict(_autocast)

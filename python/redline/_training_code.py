@@ -1,6 +1,7 @@
-"""Whether a script that has only evaluated so far may train later: what its code calls tells.
+"""Guesses whether a script that has only evaluated so far may train later, from the names that its code uses.
 
-Of the main module, and of modules in its folder; those of installed packages know how to train, whoever uses them.
+It looks at the main module and at modules in its folder. Installed packages do not count, because a library that can
+train is also used by scripts that only evaluate.
 """
 
 import os
@@ -26,7 +27,7 @@ def _own_code():
             continue
         try:
             yield module.__loader__.get_code(name)
-        except Exception:  # loaders of all kinds exist, and a script that cannot be read shows nothing
+        except Exception:  # a loader may raise anything; a module that cannot be read shows nothing
             continue
 
 

@@ -3,7 +3,7 @@
 
     import redline.profiler; torch.profiler = redline.profiler
 
-What Redline does not have is torch.profiler's own.
+Every other name is that of torch.profiler.
 """
 
 import torch.profiler as _torch_profiler

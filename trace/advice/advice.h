@@ -36,7 +36,7 @@ struct Finding {
   std::vector<EvidenceEvent> events;                     ///< where to look, the most telling first
   std::optional<double> estimated_speedup;  ///< an upper bound; nullopt if it cannot be known
   std::string knob;  ///< argument for autotune --knob, e.g. "amp=off,bf16"; empty if no knob helps
-  /// index of the analysis (in a report: of Report::traces) that `events` belong to
+  /// Index of the analysis (in a report: of Report::traces) that `events` belong to.
   size_t trace = 0;
 };
 

@@ -21,7 +21,7 @@ struct MemoryEvent {
   // Set by read_args():
   int64_t bytes = 0;
   int64_t allocated = -1;  ///< total after this event; -1 if the trace does not say
-  /// total that the caching allocator holds after this event; -1 if unknown
+  /// Total that the caching allocator holds after this event; -1 if unknown.
   int64_t reserved = -1;
   uint64_t address = 0;  ///< 0 if the trace does not say
   int32_t device = -1;   ///< -1 for the host

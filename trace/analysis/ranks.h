@@ -25,7 +25,7 @@ struct RankTime {
 /// arrival, on the common clock, to that of the last one.
 struct RankWaits {
   int64_t collectives = 0;
-  /// left out, because one rank had ended before another began: a wrong match
+  /// Left out, because one rank had ended before another began: a wrong match.
   int64_t mismatched = 0;
   std::vector<std::vector<int64_t>> ns;  ///< [who waits][for whom], sums over the recording
   int64_t mean_spread_ns = 0;            ///< from the first arrival to the last

@@ -25,7 +25,7 @@ namespace redline::trace {
 class InflateBuffer {
  public:
   struct Limits {
-    /// of the largest text; less if the system does not give that much address space
+    /// Of the largest text; less if the system does not give that much address space.
     size_t text_bytes = 0;
     size_t memory_bytes = 0;  ///< 0: half of the memory that is free now
     size_t block_bytes = 0;   ///< a multiple of the page size

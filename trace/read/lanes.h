@@ -26,7 +26,7 @@ struct PlacedTracks {
   std::vector<Track> tracks;
   std::vector<uint32_t> categories;  ///< for each track, bit_of() of every category that occurs
   std::vector<Lane> lanes;
-  /// by index of the gathered tracks; none() for those without slices
+  /// By index of the gathered tracks; none() for those without slices.
   std::vector<TrackId> track_of_rows;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;

@@ -22,7 +22,7 @@ struct Report {
   std::optional<RankComparison> comparison;  ///< of the last trace of each rank
   std::vector<Finding> findings;             ///< of the run
   double load_seconds = 0;                   ///< how long reading the files took; 0 if not measured
-  /// of the parts that compare ranks; Analysis::times has the others
+  /// Of the parts that compare ranks; Analysis::times has the others.
   std::vector<AnalysisTime> times;
   bool is_cancelled = false;  ///< if so, other fields may be missing
 };

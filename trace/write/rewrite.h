@@ -24,7 +24,7 @@ struct RewriteOptions {
   double drift = 0;                ///< further ns per ns from `drift_at_ns` on
   int64_t drift_at_ns = 0;         ///< on the trace's own clock
   uint32_t correlation_shift = 0;  ///< added to every correlation number but 0, modulo 2^32
-  /// new pids, by old ones; others stay
+  /// New pids, by old ones; others stay.
   std::map<std::string, std::string, std::less<>> pids = {};
   std::string process_prefix = {};  ///< before every process name
   /// Called now and then with the number of rows written since the last call; false stops the

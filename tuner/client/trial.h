@@ -5,8 +5,8 @@
 //   …
 //   trial.step(batch_size);   // after each optimizer step
 //
-// Outside of a trial, and under `redline run`, knobs are still read and reports go nowhere. Link
-// Redline::trial; nothing else of Redline is needed, and no Python.
+// Outside of a trial, for example under `redline run`, knobs are still read, and reports go
+// nowhere. Link Redline::trial; nothing else of Redline is needed, and no Python.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,8 @@ namespace redline {
 class Trial {
  public:
   /// Reads REDLINE_KNOBS and REDLINE_TRIAL, and this process's place in the job from the variables
-  /// of torchrun, Open MPI, Slurm or MPICH. Never throws; knobs that cannot be read are none.
+  /// of torchrun, Open MPI, Slurm or MPICH. Never throws; if REDLINE_KNOBS is no JSON object, no
+  /// knob is set.
   [[nodiscard]] static Trial from_environment();
 
   Trial(Trial&& other) noexcept;
@@ -32,8 +33,8 @@ class Trial {
   /// Whether autotune measures this process.
   [[nodiscard]] bool is_measured() const { return descriptor_ >= 0; }
 
-  /// A knob's value, `otherwise` where it is not set (or no number, or neither on nor off). What
-  /// the program asks for is what autotune shows as its default.
+  /// A knob's value, or `otherwise` if the knob is not set or its value is not of this type (no
+  /// whole number, neither "on" nor "off"). autotune shows `otherwise` as the program's default.
   template <std::integral Number>
   [[nodiscard]] Number knob(std::string_view name, Number otherwise) {
     return static_cast<Number>(integer_knob(name, static_cast<int64_t>(otherwise)));
@@ -41,12 +42,15 @@ class Trial {
   [[nodiscard]] bool knob(std::string_view name, bool otherwise);
   [[nodiscard]] std::string knob(std::string_view name, const char* otherwise);
 
-  /// An optimizer step of this rank that took `samples`. Costs a system call every 5 ms at most.
+  /// Reports an optimizer step of this rank, which used `samples` samples. Costs at most one system
+  /// call every 5 ms.
   void step(int64_t samples);
-  /// Peak of device memory reserved, of what the device has; sent with the next step.
+  /// Reports the peak of reserved device memory and the memory that the device has, in bytes. Both
+  /// are sent with the next step.
   void memory(uint64_t peak_bytes, uint64_t capacity_bytes);
-  /// Ends the trial with what a program knows better than its exit status: out_of_memory() where an
-  /// allocation on the device failed, fail() with any other outcome of docs/trials.md.
+  /// Ends the trial with a reason that the program knows better than its exit status tells: call
+  /// out_of_memory() if an allocation on the device failed, fail() with any other outcome of
+  /// docs/trials.md.
   void out_of_memory(const std::string& message) { fail("gpu_oom", message); }
   void fail(const char* kind, const std::string& message);
 

@@ -14,7 +14,7 @@
 
 namespace redline::tuner {
 
-/// The exit status of a command line that makes no sense.
+/// The exit status after a command line that autotune does not understand.
 constexpr int kUsage = 2;
 
 struct Options : StudyTerms {
@@ -23,11 +23,11 @@ struct Options : StudyTerms {
   std::string from_trace;
   std::string memory_metric_regex;
   std::chrono::nanoseconds trial_timeout{0};
-  std::chrono::nanoseconds start_timeout{0};  ///< as TrialSpec's
+  std::chrono::nanoseconds start_timeout{0};  ///< see TrialSpec
   uint64_t seed = 0;
   int parallel = 1;
-  bool slurm = false;        ///< --launcher slurm; `command` is under_srun() then
-  bool names_study = false;  ///< --study; else a search has a file of its own
+  bool slurm = false;        ///< --launcher slurm; `command` is then what under_srun() made
+  bool names_study = false;  ///< --study was given; else the search chooses its own file
   bool resume = false;
   bool dry_run = false;
   bool profile_best = false;
@@ -37,15 +37,15 @@ struct Options : StudyTerms {
   [[nodiscard]] std::string page_path() const;
   /// How long a trial measures after its warm-up: a fortieth of the budget, 2 s to 10 s.
   [[nodiscard]] std::chrono::nanoseconds measure_for() const;
-  /// Warm-up and measurement of a trial: what a strategy may plan with.
+  /// How long a trial may take for warm-up and measurement, for a strategy's plans.
   [[nodiscard]] std::chrono::nanoseconds longest_measurement() const { return 4 * measure_for(); }
   [[nodiscard]] int64_t steps_a_trial() const;
-  /// What all trials share.
+  /// The settings that all trials share.
   [[nodiscard]] TrialSpec prototype() const;
 };
 
-/// Reads the command line. Help, the version and usage errors are printed here: then nothing is
-/// returned and `exit_status` is what the program ends with (0 or 2).
+/// Reads the command line. Prints help, the version and usage errors itself: it then returns
+/// nullopt, and the program must end with `exit_status` (0 or 2).
 [[nodiscard]] std::optional<Options> parse_options(int argc, char** argv, int& exit_status);
 
 /// What --dry-run prints: space, plan and first command.
@@ -56,8 +56,8 @@ struct Options : StudyTerms {
 /// autotune [OPTIONS] -- CMD: searches, and prints what it found. Returns the exit status.
 [[nodiscard]] int run_search_command(const Options& options);
 
-/// autotune show | export | apply FILE: what a study holds, without running anything. The exit
-/// status where the first word is one of these commands; nothing for a search.
+/// autotune show | export | apply FILE: prints what a study holds and runs nothing. Returns the
+/// exit status if the first word is one of these commands; nullopt for a search.
 [[nodiscard]] std::optional<int> run_study_command(int argc, char** argv);
 
 }  // namespace redline::tuner

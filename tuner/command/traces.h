@@ -14,22 +14,23 @@
 
 namespace redline::tuner {
 
-/// For --from-trace: "num_workers=0..16", …, the knobs that the findings of the report on `path`
-/// name, the most promising first, each once. The error begins with the path.
+/// For --from-trace: the knobs, such as "num_workers=0..16", that the findings of the report on
+/// `path` name; the most promising first, each once. The error begins with the path.
 [[nodiscard]] tl::expected<std::vector<std::string>, std::string> advised_knobs(
     const std::string& path);
 
 /// Moves the advised knobs to the front, in the order of the advice. With `may_add` (the user named
-/// no knob) advised knobs that `space` lacks and that can matter on this machine are added.
+/// no knob) it also adds advised knobs that `space` lacks and that can matter on this machine.
 void put_advised_first(Space& space, const std::vector<std::string>& advised, bool may_add,
                        const Machine& machine);
 
-/// Where --profile-best puts its traces, beside the study: FILE without ".db", ".profile".
+/// The folder beside the study into which --profile-best puts its traces: the study's name with
+/// ".profile" for ".db".
 [[nodiscard]] std::string profile_folder(const std::string& study);
 
-/// For --profile-best: runs the defaults and `best` once more, recorded as `redline record` does,
-/// each until its ranks have written their traces; `say` is told what runs. The error is one line.
-/// A set `stop` ends it with the error that it was stopped.
+/// For --profile-best: runs the defaults and `best` once more and records them like `redline
+/// record`, each until its ranks have written their traces. Calls `say` with what runs now. The
+/// error is one line. If `stop` is set, it ends with the error that it was stopped.
 [[nodiscard]] Result<BestProfile> profile_best(const History& history, const Best& best,
                                                const Options& options, const Share& share,
                                                const std::atomic<StopRequest>& stop,

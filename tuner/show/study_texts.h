@@ -1,8 +1,8 @@
 // A study as text: the HTML page, JSON and CSV, one trial in full, and the sentences that several
 // of them share. The table that autotune prints while it searches is in table.h.
 //
-// All of it is made from values, so that `autotune show` and `export` say of a study in a file what
-// the search itself said.
+// All texts are made from values only, so that `autotune show` and `export` print the same for a
+// study in a file as the search itself did.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,8 @@
 
 namespace redline::tuner {
 
-/// What was searched for and within what limits, as far as a text about the study says it.
+/// What was searched for and within what limits: those settings that a text about the study
+/// mentions.
 struct StudyTerms {
   std::vector<std::string> command;
   Objective objective = Objective::kSamplesPerSecond;
@@ -24,7 +25,7 @@ struct StudyTerms {
   Budget budget;
   std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;
-  std::optional<double> cost_per_hour;  ///< of all machines of the job
+  std::optional<double> cost_per_hour;  ///< price of all machines of the job
   std::string study = "autotune.study.db";
   std::string output = "best.json";  ///< where the best configuration is written
 };
@@ -33,11 +34,11 @@ struct StudyTerms {
 [[nodiscard]] std::string study_page(const History& history, const Space& space,
                                      const std::optional<Best>& best, const StudyTerms& terms);
 
-/// The page's two drawings, as SVG that takes its colours from the page's style.
-/// Throughput against batch size, one line a stratum (the knobs that move memory and speed most),
-/// with a cross where a trial ran out of memory. Empty where no trial has a batch size.
+/// The page's two drawings, as SVG that takes its colours from the page's style. Throughput against
+/// batch size, one line a stratum (the knobs that move memory and speed most), with a cross where a
+/// trial ran out of memory. Empty if no trial has a batch size.
 [[nodiscard]] std::string batch_chart_svg(const History& history);
-/// Every trial's throughput in the order of the search, and the best so far.
+/// The throughput of every trial in the order of the search, and the best so far.
 [[nodiscard]] std::string convergence_chart_svg(const History& history);
 
 /// Everything known, for `--format json` (schema redline.tune/1).
@@ -51,15 +52,16 @@ struct StudyTerms {
 /// has.
 [[nodiscard]] Result<std::string> trial_text(const StudyContent& study, int64_t id);
 
-/// "65,536 tokens/s: 128 a sample"; empty where samples are no sequences.
+/// "65,536 tokens/s: 128 a sample"; empty if samples are not sequences.
 [[nodiscard]] std::string tokens_text(const Best& best, const std::string& indent);
 
-/// "0.082 J a sample at 512 samples/s, with the defaults 0.11 J"; empty where NVML told none.
+/// "0.082 J a sample at 512 samples/s, with the defaults 0.11 J"; empty if NVML gave no energy.
 [[nodiscard]] std::string energy_text(const Best& best, const std::string& indent);
 
-/// "an epoch of 50,000 samples takes 26 s, with the defaults 35 s" where the hook has seen how many
-/// samples an epoch has; with a price (of an hour of the whole job) also what an epoch, else a
-/// million samples, costs. Each line ends with a newline; empty where nothing is known.
+/// "an epoch of 50,000 samples takes 26 s, with the defaults 35 s", if the hook saw how many
+/// samples an epoch has. With a price (of one hour of the whole job) also what an epoch costs, or a
+/// million samples if the epoch is unknown. Each line ends with a newline; empty if nothing is
+/// known.
 [[nodiscard]] std::string epoch_cost_text(const Best& best, std::optional<double> cost_per_hour,
                                           const std::string& indent);
 

@@ -1,5 +1,6 @@
-// What people see while a study runs: the head, one line a trial, what came of it, and on a
-// terminal a line about the trials that run now. 80 columns, so that it can be pasted anywhere.
+// What people see while a study runs: the head, one line for each trial, the result, and on a
+// terminal a line about the trials that run now. It has 80 columns, so that it can be pasted
+// anywhere.
 #pragma once
 
 #include <chrono>
@@ -21,9 +22,10 @@ class Table {
   [[nodiscard]] const Space& space() const { return space_; }
   [[nodiscard]] std::string head(const StudyTerms& terms) const;
   [[nodiscard]] std::string column_names() const;
-  /// The last trial of `history`.
+  /// The line of the last trial in `history`.
   [[nodiscard]] std::string line(const History& history) const;
-  /// How many trials, and the best with its speed-up and the command that uses it.
+  /// How many trials ran, and the best configuration with its speed-up and the command that uses
+  /// it.
   [[nodiscard]] std::string summary(const History& history, const std::optional<Best>& best,
                                     const StudyTerms& terms) const;
 
@@ -33,7 +35,8 @@ class Table {
     std::string title;
     size_t width;
   };
-  /// Of the knobs named first, as many as there is room for; best.json and the study have them all.
+  /// As many of the knobs as there is room for, those named first; best.json and the study have
+  /// them all.
   [[nodiscard]] std::vector<Column> shown_columns() const;
   [[nodiscard]] std::string verdict(const History& history) const;
   [[nodiscard]] std::string best_lines(const Best& best, const StudyTerms& terms) const;
@@ -47,7 +50,7 @@ class Table {
 /// One line under the table that says what the running trials do; shown on a terminal only.
 class LiveLine {
  public:
-  /// Writes to stderr, where that is a terminal.
+  /// Writes to stderr if that is a terminal, else nothing.
   LiveLine();
 
   void start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left);

@@ -1,9 +1,9 @@
-// A configuration: the knob values of one trial, and every text it is written as.
+// A configuration (the knob values of one trial), and all the texts that it is written as.
 //
 // Values stay the text that users write. They go into command lines, tables, JSON and the study's
-// file unchanged, and a placeholder knob may hold anything; whoever calculates with one parses it
-// (parse_integer of knob.h). A variant of numbers and words was rejected: "1" and "01" would be
-// one value in the search and two in the user's command.
+// file unchanged, and a placeholder knob may hold anything; code that calculates with a value
+// parses it (parse_integer of knob.h). A variant of numbers and words was rejected: "1" and "01"
+// would be one value in the search and two in the user's command.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ namespace redline::tuner {
 /// the script itself chose.
 using Config = std::map<std::string, std::string>;
 
-/// "batch_size 256 · amp bf16"; `separator` goes between.
+/// "batch_size 256 · amp bf16", with `separator` between the knobs.
 [[nodiscard]] std::string config_text(const Config& config, const std::string& separator);
 
-/// `text` with every {name} that `config` knows replaced by its value. Other braces stay: JSON and
-/// shell text pass through. Names that were replaced are added to `used`.
+/// Replaces every {name} in `text` whose name `config` has by its value. Other braces stay: JSON
+/// and shell text pass through. Names that were replaced are added to `used`.
 [[nodiscard]] std::string fill_placeholders(const std::string& text, const Config& config,
                                             std::set<std::string>* used = nullptr);
 
@@ -31,14 +31,14 @@ using Config = std::map<std::string, std::string>;
                                                     const Config& config);
 
 /// {"batch_size": 256, "amp": "bf16"}: the text of REDLINE_KNOBS. Whole numbers become JSON
-/// numbers. Knobs in `without` are left out: what a placeholder already set is not set twice.
+/// numbers. Leaves out the knobs in `without`, because a placeholder has set them already.
 [[nodiscard]] std::string knobs_json(const Config& config, const std::set<std::string>& without);
 
-/// Of the file that `autotune` writes and `redline run` reads, best.json.
+/// The schema of best.json, the file that `autotune` writes and `redline run` reads.
 constexpr const char* kConfigSchema = "redline.config/1";
 
-/// The knobs of such a file's text: numbers become their digits, true and false on and off. The
-/// error says what is wrong with the text.
+/// Reads the knobs out of the text of such a file. Numbers become their digits, true and false
+/// become "on" and "off". The error says what is wrong with the text.
 [[nodiscard]] tl::expected<Config, std::string> parse_config(const std::string& json_text);
 
 /// The same from a file; the error begins with the path.

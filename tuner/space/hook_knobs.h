@@ -1,11 +1,11 @@
-// The knobs that the start-up hook sets in a Python script which knows nothing of them: the one
-// table of what the tuner knows about each.
+// The knobs that the start-up hook can set in a Python script which knows nothing of them. This is
+// the one table of what the tuner knows about each.
 //
-// A new knob is a row of hook_knobs.cc and its application in python/redline/_*_knobs.py. The help,
-// the heads of tables, the space of a user who names no knob, the strata of the memory frontier and
-// the checks of --knob and best.json all read this table. The hook keeps a table of its own, of the
-// functions that apply: it runs in jobs that have no autotune. test_knob_tables.py compares the
-// two.
+// A new knob is a row of hook_knobs.cc and code in python/redline/_*_knobs.py that applies it. The
+// help, the heads of tables, the space of a user who names no knob, the strata of the memory
+// frontier and the checks of --knob and best.json all read this table. The hook has its own table
+// of the functions that apply knobs, because it runs in jobs that have no autotune.
+// test_knob_tables.py compares the two.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,27 @@ namespace redline::tuner {
 
 struct HookKnob {
   std::string_view name;
-  std::string_view title;  ///< heads its column of a table, 8 characters at most
-  /// The only values it takes; empty: whole numbers of at least `least`.
+  std::string_view title;  ///< the head of its column in a table, 8 characters at most
+  /// The only values that it takes; empty: whole numbers of at least `least`.
   std::vector<std::string> values = {};
   int64_t least = 0;
   std::string_view example;  ///< values that make sense, for messages: "8..512"
-  /// The values searched where the user names no knob; empty: then it is not searched, because it
-  /// changes what the model computes or seldom helps. {cores}: of this machine, 16 at most.
+  /// The values that are searched if the user names no knob. Empty: it is not searched then,
+  /// because it changes what the model computes or seldom helps. {cores} stands for the cores of
+  /// this machine, at most 16.
   std::string_view usual = {};
   bool needs_gpu = false;      ///< does nothing on a CPU
-  bool needs_ranks = false;    ///< an argument of DDP: does nothing in a job of one rank
-  bool moves_memory = true;    ///< a rank's peak memory; false: by little
+  bool needs_ranks = false;    ///< an argument of DDP, which does nothing in a job of one rank
+  bool moves_memory = true;    ///< it changes a rank's peak memory by more than a little
   bool usually_helps = false;  ///< a switch that a first guess turns on
 };
 
 /// In the order in which help and usual spaces name them.
 [[nodiscard]] const std::vector<HookKnob>& hook_knobs();
-/// Null for a name that only a placeholder in the command can set.
+/// Null for any other name; only a placeholder in the command can set such a knob.
 [[nodiscard]] const HookKnob* find_hook_knob(std::string_view name);
 
-/// "batch_size, num_workers, …"; of DDP's arguments with `of_ddp`, else of all others.
+/// "batch_size, num_workers, …": DDP's arguments with `of_ddp`, all other knobs without.
 [[nodiscard]] std::string hook_knob_names(bool of_ddp);
 
 /// Whether the start-up hook can set `name` to `value`; the error says why not.

@@ -1,8 +1,8 @@
 // A knob: one setting of the training job that the search may change, and the values it may take.
 //
 // The search knows two kinds. A range of integers has neighbours and a middle; a list of choices
-// may have none. A list whose values are all integers counts as both: it is searched in its order
-// of size, and no value outside it is tried.
+// may have none. A list whose values are all integers counts as both: it is searched in order of
+// size, and no value outside it is tried.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace redline::tuner {
 struct Knob {
   std::string name;
   std::vector<std::string> values;  ///< choices; empty for a range
-  int64_t low = 0;                  ///< of a range, or the least of integer choices
+  int64_t low = 0;                  ///< lowest value of a range or of integer choices
   int64_t high = 0;                 ///< inclusive
 
   [[nodiscard]] bool is_range() const { return values.empty(); }
@@ -29,7 +29,7 @@ struct Knob {
   /// size of 16 or more is rounded down to a multiple of 8 where the range allows it: matrix units
   /// are faster then, above all with AMP.
   [[nodiscard]] int64_t nearest(double value) const;
-  /// nearest() among the allowed integers that are not above `value`; `low` where all are above.
+  /// nearest() among the allowed integers that are not above `value`; `low` if all are above it.
   [[nodiscard]] int64_t at_most(double value) const;
   /// As users write it: "1..4096" or "off,bf16".
   [[nodiscard]] std::string text() const;
@@ -39,7 +39,7 @@ struct Knob {
 /// understands. The error is a whole sentence: what, why, and an example.
 [[nodiscard]] tl::expected<Knob, std::string> parse_knob(const std::string& text);
 
-/// A whole decimal integer, or nothing.
+/// The integer that all of `text` is, in decimal; nullopt if it is none.
 [[nodiscard]] std::optional<int64_t> parse_integer(std::string_view text);
 
 }  // namespace redline::tuner

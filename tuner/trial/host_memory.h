@@ -1,7 +1,7 @@
-// Memory of the host: what is free of it and of /dev/shm, and what a trial takes, seen from outside
-// its processes.
+// How much memory of the host and of /dev/shm is free, and how much a trial takes, seen from
+// outside its processes.
 //
-// What a process takes is measured as what its limit counts. RLIMIT_DATA counts private writable
+// What a process takes is measured as its limit counts it. RLIMIT_DATA counts private writable
 // mappings and the heap, which /proc/PID/status calls VmData. The kernel keeps no peak of that,
 // only of the whole address space (VmPeak). So VmData is sampled; where VmPeak grew between two
 // samples, the peak of the data in between is VmPeak less what is not data. Resident memory was
@@ -20,17 +20,19 @@
 namespace redline::tuner {
 
 struct HostRoom {
-  std::optional<uint64_t> memory_bytes;  ///< available, or what its cgroup leaves if less
-  std::optional<uint64_t> shm_bytes;     ///< free in /dev/shm
+  /// Available memory, or what the cgroup leaves if that is less.
+  std::optional<uint64_t> memory_bytes;
+  std::optional<uint64_t> shm_bytes;  ///< free in /dev/shm
 };
 [[nodiscard]] HostRoom host_room();
 
-/// Why `use`, a prediction, surely does not fit, which is a quarter beyond what is free:
-/// "needs 12.0 GiB of /dev/shm, 8.0 GiB are free"; nothing where it does.
+/// The failure to expect if `use`, a prediction, surely does not fit: that is, if it exceeds what
+/// is free by more than a quarter. nullopt if it may fit. lacking_text() says it: "not started:
+/// needs 12.0 GiB of /dev/shm, 8.0 GiB free".
 [[nodiscard]] std::optional<Outcome> lacking(const HostUse& use, const HostRoom& room);
 [[nodiscard]] std::string lacking_text(const HostUse& use, const HostRoom& room);
 
-/// The most that was taken since it was made, by whomever.
+/// The most host memory that was taken since this object was made, by any process.
 class HostWatch {
  public:
   HostWatch() : before_(host_room()) {}
@@ -42,7 +44,7 @@ class HostWatch {
   HostUse most_;
 };
 
-/// A process's sizes in bytes, from the text of /proc/PID/status; zeros for what is not in it.
+/// A process's sizes in bytes, from the text of /proc/PID/status; 0 for a size that is not in it.
 struct MemorySizes {
   uint64_t data = 0;        ///< VmData
   uint64_t whole = 0;       ///< VmSize
@@ -56,9 +58,9 @@ class MemoryWatch {
   void sample(const std::vector<pid_t>& processes);
   void add(pid_t process, const MemorySizes& sizes);
 
-  /// Largest peak of data of any one process so far, 0 before a sample.
+  /// The largest peak of data (VmData) of any one process so far; 0 before the first sample.
   [[nodiscard]] uint64_t peak_bytes() const { return peak_; }
-  /// Largest sum of resident memory; pages that processes share count for each.
+  /// The largest sum of the processes' resident memory. Pages that several share count for each.
   [[nodiscard]] uint64_t resident_bytes() const { return resident_; }
 
  private:

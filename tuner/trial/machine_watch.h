@@ -1,5 +1,5 @@
-// Who else used the processors while a trial was measured: neighbours make it look slower than it
-// is, and nobody sees it from within.
+// Tells whether others used the processors while a trial was measured. They make it look slower
+// than it is, and its own processes cannot see them.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +11,10 @@
 
 namespace redline::tuner {
 
-/// Seconds of some processors together, from boot: lines of /proc/stat (proc 5).
+/// Seconds since boot, summed over some processors: lines of /proc/stat (proc 5).
 struct ProcessorTime {
   double busy = 0;
-  double stolen = 0;  ///< that the host of this virtual machine kept for others
+  double stolen = 0;  ///< time that the host of this virtual machine gave to others
   double all = 0;
 };
 [[nodiscard]] std::optional<ProcessorTime> parse_processor_time(const std::string& stat,
@@ -28,8 +28,8 @@ class MachineWatch {
   /// `members`: the trial's processes, whose time is no disturbance.
   void begin(const std::vector<pid_t>& members);
   [[nodiscard]] bool begun() const { return begun_; }
-  /// From begin() to now: a phrase, "other programs used 1.3 of 2 processors"; empty where nobody
-  /// disturbed.
+  /// Who disturbed from begin() to now, as a phrase: "other programs used 1.3 of 2 processors";
+  /// empty if nobody did.
   [[nodiscard]] std::string disturbance(const std::vector<pid_t>& members) const;
 
  private:
@@ -41,7 +41,7 @@ class MachineWatch {
   double own_before_ = 0;
 };
 
-/// `own`: of the trial's processes; `processors`: how many there are.
+/// `own`: seconds of the trial's processes; `processors`: how many there are.
 [[nodiscard]] std::string disturbance_between(const ProcessorTime& before,
                                               const ProcessorTime& after, double own,
                                               int processors);

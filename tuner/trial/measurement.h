@@ -2,19 +2,19 @@
 // enough was measured.
 //
 // End to end means the samples of all ranks together over wall time. Everything between two steps
-// counts (waits for the loader, logging), except evaluations: how many of them fall into a short
-// trial is chance. All reports are on one clock (CLOCK_MONOTONIC of one machine), and between two
-// reports a rank's totals are interpolated, so ranks need not run in lockstep. The sum of forward
-// and backward times was rejected as a measure: a configuration that starves the GPU looks good by
-// it.
+// counts (waits for the loader, logging), except evaluations, because it is chance how many of them
+// fall into a short trial. All reports are on one clock (CLOCK_MONOTONIC of one machine), and
+// between two reports a rank's totals are interpolated, so ranks need not run in lockstep. The sum
+// of forward and backward times was rejected as a measure, because a configuration that starves the
+// GPU looks good by it.
 //
 // Warm-up is cut by MSER (White 1997): of all cuts in the first half, the one after which the mean
 // has the smallest standard error. A fixed number of steps was rejected, because compilation and
 // cuDNN's benchmarks take one step or fifty. The interval is Student's t over the means of equal
 // blocks of steps, since neighbouring steps are not independent.
 //
-// Where nothing trains, a step is a batch of inference. A script that may train later (by its code)
-// is only judged at its end, or at the trial's.
+// In a job that does not train, a step is a batch of inference. If the script's code shows that it
+// may train later, this is only decided when the script or the trial ends.
 #pragma once
 
 #include <chrono>
@@ -33,12 +33,13 @@ class Measurement {
  public:
   struct Plan {
     std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up
-    int64_t min_steps = 10;                                           ///< that a result needs
-    double enough = 0.01;         ///< relative half-width of the interval that ends it earlier
-    double least_of_time = 0.25;  ///< the share of measure_for that must pass before an early end
+    int64_t min_steps = 10;                                           ///< steps that a result needs
+    /// Relative half-width of the interval at which measuring may end earlier.
+    double enough = 0.01;
+    double least_of_time = 0.25;  ///< share of measure_for that must pass before such an early end
     double rate_to_beat = 0;      ///< samples/s; 0: none
-    /// Whether the command infers or trains, where another trial has shown it. A training is then
-    /// never taken for what it evaluates before it begins.
+    /// Whether the command infers (true) or trains, if another trial has shown it. Then an
+    /// evaluation before a training is never taken for inference.
     std::optional<bool> infers = std::nullopt;
   };
 
@@ -50,35 +51,37 @@ class Measurement {
   [[nodiscard]] int64_t steps() const;
   [[nodiscard]] int world_size() const { return world_size_; }
 
-  /// Time of the first and of the latest report of any rank (CLOCK_MONOTONIC), 0 before.
+  /// Times of the first and of the latest report of any rank (CLOCK_MONOTONIC); 0 before there is
+  /// one.
   [[nodiscard]] int64_t first_ns() const { return first_ns_; }
   [[nodiscard]] int64_t latest_ns() const { return latest_ns_; }
 
-  /// Median time between two steps of a rank, 0 before there are two.
+  /// Median time between two steps of a rank; 0 before there are two.
   [[nodiscard]] int64_t median_step_ns() const;
 
-  /// Median of the samples that all ranks together take in a step, 0 before there are two reports.
+  /// Median of the samples that all ranks together take in a step; 0 before there are two reports.
   [[nodiscard]] int64_t median_step_samples() const;
 
   /// The share of the time between a rank's first and last report in which its training loop waited
-  /// for data, over all ranks; nothing where no rank told it.
+  /// for data, over all ranks; nullopt if no rank told it.
   [[nodiscard]] std::optional<double> data_wait_share() const;
 
-  /// How long the sequences are on average; nothing where some rank does not know it.
+  /// Mean length of a sequence, in tokens; nullopt if a rank does not know it.
   [[nodiscard]] std::optional<double> tokens_per_sample() const;
 
-  /// So far a step is a batch of inference.
+  /// Whether the steps so far are batches of inference.
   [[nodiscard]] bool infers() const { return is_inference_; }
 
-  /// Of batches after warm-up, over all ranks; nothing where the job trains.
+  /// How long the batches of inference after warm-up took, over all ranks; nullopt if the job
+  /// trains.
   [[nodiscard]] std::optional<Latency> latency(int64_t least_steps) const;
 
-  /// What was measured after warm-up; nothing with fewer than `least_steps` steps after it, or
-  /// where no sample was counted.
+  /// What was measured after warm-up; nullopt if fewer than `least_steps` steps came after it or no
+  /// sample was counted.
   [[nodiscard]] std::optional<Throughput> estimate(int64_t least_steps) const;
   [[nodiscard]] std::optional<Throughput> estimate() const { return estimate(plan_.min_steps); }
 
-  /// The times (CLOCK_MONOTONIC) that the estimate is of, without those in which a rank evaluated.
+  /// The times (CLOCK_MONOTONIC) that the estimate covers, without those in which a rank evaluated.
   struct Window {
     struct Span {
       int64_t begin_ns;
@@ -91,15 +94,16 @@ class Measurement {
   };
   [[nodiscard]] std::optional<Window> window(int64_t least_steps) const;
 
-  /// Enough was measured: min_steps, and measure_for is over or the interval is narrow.
+  /// Whether enough was measured: min_steps were seen, and measure_for is over or the interval is
+  /// narrow.
   [[nodiscard]] bool complete() const;
 
-  /// The rate is surely below rate_to_beat. This is asked many times during a trial, and one of
-  /// many looks differs by chance; so the interval is widened by half.
+  /// Whether the rate is surely below rate_to_beat. This is asked many times during a trial, and
+  /// one of many answers may be wrong by chance; so the interval is widened by half.
   [[nodiscard]] bool behind() const;
 
-  /// By how much, as a share, the second half of what was measured was faster than the first; 0
-  /// where the difference may be chance.
+  /// By what share the second half of what was measured was faster than the first; 0 if the
+  /// difference may be chance.
   [[nodiscard]] double drift() const;
 
  private:
@@ -127,7 +131,7 @@ class Measurement {
   int world_size_ = 1;
   int64_t first_ns_ = 0;
   int64_t latest_ns_ = 0;
-  bool is_inference_ = false;  // so far
+  bool is_inference_ = false;  // the steps so far are inference
   bool is_undecided_ = false;  // the inference may be an evaluation before a training
 };
 

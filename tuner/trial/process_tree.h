@@ -1,12 +1,11 @@
-// Finds every process of a trial, however it was started, and ends them all.
+// Finds all processes of a trial, however they were started, and ends them.
 //
 // torchrun puts each rank into a session of its own, and DataLoader workers outlive killed ranks,
 // so no process group holds them all. A cgroup would, but most users may not make one. So a process
 // belongs to the trial if one of these holds:
 //   1. its parent does (by the parent ids in /proc);
-//   2. it did in an earlier look. Its parent may have died since; this process is the subreaper of
-//   all
-//      and adopts it;
+//   2. it did in an earlier look. Its parent may have died since, and then this process adopted it,
+//      because it is the subreaper of all;
 //   3. its environment has the trial's mark, which a double fork inherits;
 //   4. a resource limit has the trial's mark: for a process that was orphaned between two looks and
 //      cleared its environment.
@@ -31,7 +30,7 @@ constexpr const char* kTrialIdVariable = "REDLINE_TRIAL_ID";
 /// `number`. Children inherit it, whatever they do to their environment. Async-signal-safe: it is
 /// called between fork and exec.
 void mark_by_limit(uint64_t number);
-/// The number that stands for `mark` as this limit; 0 where the hard limit leaves no room for one.
+/// The value of this limit that stands for `mark`; 0 if the hard limit leaves no room for one.
 [[nodiscard]] uint64_t limit_of(const std::string& mark);
 
 /// What /proc/PID/stat says of a process (proc 5).
@@ -44,7 +43,7 @@ struct ProcessEntry {
   [[nodiscard]] bool dead() const { return state == 'Z' || state == 'X'; }
 };
 
-/// Nothing for a process that is gone.
+/// nullopt for a process that is gone.
 [[nodiscard]] std::optional<ProcessEntry> read_process(pid_t pid);
 
 class ProcessTree {
@@ -72,7 +71,8 @@ class ProcessTree {
 
   pid_t root_;
   std::string mark_;
-  std::map<pid_t, uint64_t> members_;    ///< pid -> start time, which tells a reused pid
+  /// Pid -> start time, which shows whether the pid was reused.
+  std::map<pid_t, uint64_t> members_;
   std::map<pid_t, uint64_t> strangers_;  ///< processes whose environment was read already
   std::vector<pid_t> living_;
   std::optional<int> root_status_;

@@ -1,4 +1,4 @@
-// What a trial's ranks have said so far, all of them together.
+// Collects what all ranks of a trial have reported so far.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ class RankReports {
   void take(const Report& report) {
     std::visit([this](const auto& value) { add(value); }, report);
   }
-  /// Something to tell the user about this trial; the same but once.
+  /// Keeps something to tell the user about this trial; the same text is kept only once.
   void note(const std::string& text);
 
   [[nodiscard]] const Measurement& measurement() const { return measurement_; }
@@ -29,23 +29,26 @@ class RankReports {
   }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const Config& observed() const { return observed_; }  ///< knobs as rank 0 saw them
-  [[nodiscard]] uint64_t device_memory() const { return device_memory_; }  ///< peak, 0: no device
-  /// "GPU 1, the fullest of 2": where device_memory() was; empty where the job has one GPU.
+  /// The largest peak of any rank, in bytes; 0: no device.
+  [[nodiscard]] uint64_t device_memory() const { return device_memory_; }
+  /// The GPU or rank that device_memory() belongs to: "GPU 1, the fullest of 2". Empty if there is
+  /// only one.
   [[nodiscard]] std::string fullest_gpu() const;
   [[nodiscard]] std::optional<uint64_t> memory_capacity() const { return memory_capacity_; }
   [[nodiscard]] std::optional<int64_t> epoch_samples() const { return epoch_samples_; }
-  /// Why the job has nothing for a knob, by its name.
+  /// By the name of a knob: why the job has no use for it.
   [[nodiscard]] const std::map<std::string, std::string>& unused() const { return unused_; }
   [[nodiscard]] const std::map<std::string, Limit>& limits() const { return limits_; }
-  /// When the last of the processes that have a start-up hook got ready.
+  /// When the last process that has a start-up hook was ready.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> begun() const {
     return begun_;
   }
-  [[nodiscard]] bool compiling() const;                         ///< some rank does
+  [[nodiscard]] bool compiling() const;                         ///< whether some rank is compiling
   [[nodiscard]] std::chrono::nanoseconds compile_time() const;  ///< of the slowest rank
-  /// The latest of steps and compilations (CLOCK_MONOTONIC), 0 before the first step.
+  /// When the latest step came or the latest compilation began or ended (CLOCK_MONOTONIC); 0 before
+  /// the first step.
   [[nodiscard]] int64_t last_sign_ns() const;
-  /// "120 forward passes with gradients and no backward pass"; empty where no rank said.
+  /// "120 forward passes with gradients, no backward passes"; empty if no rank said.
   [[nodiscard]] std::string activity() const;
 
  private:
@@ -66,7 +69,7 @@ class RankReports {
   std::vector<std::string> notes_;
   Config observed_;
   uint64_t device_memory_ = 0;
-  StepReport fullest_;  ///< the one that says so
+  StepReport fullest_;  ///< the report that device_memory_ is from
   std::optional<uint64_t> memory_capacity_;
   std::optional<int64_t> epoch_samples_;
   std::map<std::string, std::string> unused_;
@@ -74,7 +77,7 @@ class RankReports {
   std::optional<std::chrono::steady_clock::time_point> begun_;
   struct Compilation {
     CompileReport last;
-    std::chrono::steady_clock::time_point since;  ///< of one that runs
+    std::chrono::steady_clock::time_point since;  ///< when it last began or ended
   };
   std::map<int, Compilation> compilations_;  // by rank
   std::optional<ActivityReport> activity_;

@@ -1,5 +1,5 @@
-// What a trial's ranks tell the runner: lines of JSON over a FIFO, each written at once. A write of
-// up to PIPE_BUF bytes is atomic (pipe 7), so the lines of several ranks never mix.
+// A trial's ranks report to the runner in lines of JSON over a FIFO, each in a single write. A
+// write of up to PIPE_BUF bytes is atomic (pipe 7), so the lines of several ranks never mix.
 //
 // The FIFO is opened here for reading and writing. The reader then sees no end of file when a rank
 // dies, and a rank that opens it after the runner is gone gets an error (ENXIO) instead of waiting.
@@ -17,24 +17,28 @@
 
 namespace redline::tuner {
 
-/// A rank's totals so far. They are totals so that a lost line (a full pipe) loses no sample.
+/// What a rank has done so far. The counts are totals, so that a line that is lost to a full pipe
+/// loses no sample.
 struct StepReport {
   int rank = 0;
   int world_size = 1;
   int64_t time_ns = 0;  ///< CLOCK_MONOTONIC at the end of the last step
   int64_t steps = 0;    ///< optimizer steps
   int64_t samples = 0;
-  std::optional<uint64_t> peak_memory_bytes;  ///< device memory reserved at most, none on CPU
+  /// Most device memory that was reserved; nullopt on a CPU.
+  std::optional<uint64_t> peak_memory_bytes;
   std::optional<uint64_t> memory_capacity_bytes = std::nullopt;  ///< of the device
-  int device = 0;                                      ///< which that is: the fullest of `devices`
-  int devices = 1;                                     ///< that the rank uses
+  int device = 0;   ///< the device that this memory is of: the fullest of `devices`
+  int devices = 1;  ///< how many the rank uses
   std::optional<int64_t> data_wait_ns = std::nullopt;  ///< time that the loop waited for its loader
   int64_t evaluation_ns = 0;  ///< time that the loop evaluated instead of trained
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
-  bool inference = false;  ///< a step is a batch; a report without it begins the training
-  std::optional<int64_t> tokens = std::nullopt;  ///< in the samples, where they are sequences
-  bool may_train = false;  ///< the script's code has more to it than the inference seen so far
-  std::vector<int64_t> batches_ns = {};  ///< how long those of inference took since the last report
+  /// A step is a batch of inference; the first report without it begins training.
+  bool inference = false;
+  std::optional<int64_t> tokens = std::nullopt;  ///< in all samples, if they are sequences
+  bool may_train = false;  ///< inference so far, but the script's code may train later
+  /// How long each batch of inference since the last report took.
+  std::vector<int64_t> batches_ns = {};
 };
 
 /// A failure that the hook saw as a typed exception, or that the program reported itself.
@@ -45,8 +49,8 @@ struct FailureReport {
   std::string message;  ///< first line of the exception's text
 };
 
-/// The knob values that the job runs with. Where no knob was set they are the script's own: the
-/// defaults that the table shows.
+/// The knob values that the job runs with. Knobs that were not set have the script's own values,
+/// which the table shows as defaults.
 struct SeenReport {
   int rank = 0;
   std::map<std::string, std::string> knobs;
@@ -58,50 +62,51 @@ struct NoteReport {
   std::string text;
 };
 
-/// Knobs that this job has nothing for, set or not, and why: "no DataLoader feeds the training".
+/// Knobs that this job has no use for, whether they are set or not, and why: "no DataLoader feeds
+/// the training".
 struct UnusedReport {
   int rank = 0;
   std::vector<std::string> knobs;
   std::string why;
-  std::optional<int64_t> above = std::nullopt;  ///< only for values above this
+  std::optional<int64_t> above = std::nullopt;  ///< if set, only values above this are of no use
 };
 
-/// torch.compile begins or ends: until then no step can come.
+/// torch.compile began or ended. While it runs, no step can come.
 struct CompileReport {
   int rank = 0;
   bool running = false;
-  int64_t total_ns = 0;  ///< of all that ended
+  int64_t total_ns = 0;  ///< time of all compilations that ended
 };
 
-/// The start-up hook works: from now on the job is expected to get on.
+/// The start-up hook works; from now on the trial's timeout counts.
 struct BeginReport {
   int rank = 0;
 };
 
-/// What runs although no step has ended yet.
+/// What the job does while no step has ended yet.
 struct ActivityReport {
   int rank = 0;
-  int64_t forwards = 0;  ///< with gradients, of a model that the script calls
+  int64_t forwards = 0;  ///< forward passes with gradients of a model that the script calls
   int64_t backwards = 0;
 };
 
 using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport, UnusedReport,
                             CompileReport, BeginReport, ActivityReport>;
 
-/// One line of the channel; nothing where it is no report.
+/// Reads one line of the channel; nullopt if it is no report.
 [[nodiscard]] std::optional<Report> parse_report(const std::string& line);
 
 class ReportChannel {
  public:
-  /// Makes the FIFO at `path` and opens it. `other_machines`: also a folder PATH.d, for the files
-  /// of ranks that share the folder but not the machine. The error is one line.
+  /// Makes the FIFO at `path` and opens it. With `other_machines` it also makes a folder PATH.d,
+  /// for the files of ranks that share the folder but not the machine. The error is one line.
   [[nodiscard]] static tl::expected<ReportChannel, std::string> create(const std::string& path,
                                                                        bool other_machines = false);
 
   /// All whole reports that have arrived; a partial last line is kept for the next call.
   std::vector<Report> read();
 
-  /// Lines that were no reports, so far.
+  /// How many lines so far were no reports.
   [[nodiscard]] int64_t garbage() const { return garbage_; }
 
  private:
@@ -119,7 +124,7 @@ class ReportChannel {
   explicit ReportChannel(int fifo) { sources_.try_emplace("", fifo); }
   void read(Source& source, std::vector<Report>& reports);
 
-  std::map<std::string, Source> sources_;  // by path, the FIFO's empty
+  std::map<std::string, Source> sources_;  // by path; the FIFO's is ""
   std::string folder_;                     // empty: one machine
   int64_t garbage_ = 0;
 };

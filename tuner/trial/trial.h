@@ -1,13 +1,13 @@
-// A trial: one run of the training command with one configuration, what it is told (TrialSpec) and
-// what came of it (TrialResult).
+// A trial: one run of the training command with one configuration, how it is run (TrialSpec) and
+// its result (TrialResult).
 //
 // Each trial is a process tree of its own, started anew. Changing the knobs of one long job was
-// rejected: a rank that catches its own out-of-memory leaves the others waiting in a collective,
-// what it allocated is never all given back, and the next configuration would be measured in what
-// is left.
+// rejected: a rank that catches its own out-of-memory error leaves the others waiting in a
+// collective, it never frees all that it allocated, and the next configuration would be measured in
+// the memory that is left.
 //
-// Nothing here depends on how the trial is run. Everything that a study keeps of a trial is in
-// TrialResult, so the search can be tested and replayed without a process.
+// Everything that a study keeps of a trial is in TrialResult, so the search can be tested and
+// replayed without running a process.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@
 namespace redline::tuner {
 
 /// How a trial ended. Only kGpuOom, kThrash and, under a memory limit, kHostOom say something about
-/// which batch sizes fit. A kCrash is tried once more, because it may be chance; a kInvalid is not:
-/// the configuration or the command makes no sense, and would again.
+/// which batch sizes fit. A kCrash is tried once more, because it may be chance; a kInvalid is not,
+/// because the configuration or the command makes no sense and would fail again.
 enum class Outcome : uint8_t {
   kOk,
   kGpuOom,
@@ -50,16 +50,16 @@ struct Throughput {
   double high = 0;
 };
 
-/// What a search makes as large as it can.
+/// What a search maximises.
 enum class Objective : uint8_t {
   kSamplesPerSecond,
   kSamplesPerJoule,
-  kMetric,  ///< what the command says itself: its unit is not known
+  kMetric,  ///< the figure that the command prints; its unit is not known
 };
 /// "samples/s", "samples/J" or "by --metric".
 [[nodiscard]] const char* unit_of(Objective objective);
 
-/// Memory of the host that all processes of a trial take together.
+/// Memory of the host that all processes of a trial take together, in bytes.
 struct HostUse {
   uint64_t memory_bytes = 0;
   uint64_t shm_bytes = 0;  ///< in /dev/shm; it is counted in memory_bytes as well
@@ -75,67 +75,75 @@ struct TrialSpec {
   int64_t id = 0;
   Config config;
   std::vector<std::string> command;  ///< argv with {knob} placeholders still in it
-  std::string directory;  ///< of this trial: its stdout, stderr, TMPDIR; made by the runner
-  std::optional<uint64_t> memory_limit_bytes;  ///< a process's data on CPU (RLIMIT_DATA or cgroup)
+  /// This trial's own, with its stdout, stderr and TMPDIR; the runner makes it.
+  std::string directory;
+  /// For a process's data on CPU (RLIMIT_DATA or cgroup).
+  std::optional<uint64_t> memory_limit_bytes;
   std::chrono::nanoseconds timeout = std::chrono::seconds(120);
-  /// The time in which the start-up hook must report; the timeout counts from then on. 0: the
-  /// timeout counts from the start.
+  /// The time within which the start-up hook must report; `timeout` counts from its report on. 0:
+  /// `timeout` counts from the start.
   std::chrono::nanoseconds start_timeout{0};
-  std::chrono::nanoseconds compile_timeout = std::chrono::minutes(10);  ///< beyond the timeout
-  std::chrono::nanoseconds measure_for = std::chrono::seconds(10);  ///< after warm-up, then stop
+  std::chrono::nanoseconds compile_timeout = std::chrono::minutes(10);  ///< added to `timeout`
+  /// After warm-up; then the trial ends.
+  std::chrono::nanoseconds measure_for = std::chrono::seconds(10);
   int64_t min_steps = 10;  ///< measured steps that a result needs, even past measure_for
-  /// The lower end of the incumbent's interval, samples/s: a trial that is surely slower ends
-  /// early.
+  /// The lower end of the best configuration's interval, in samples/s. A trial that is surely
+  /// slower ends early.
   std::optional<double> rate_to_beat;
-  std::optional<bool>
-      infers;  ///< the command infers, or trains; nothing: no trial has shown it yet
+  /// Whether the command infers (true) or trains; nullopt: no trial has shown it yet.
+  std::optional<bool> infers;
   std::optional<int64_t> global_batch;  ///< samples of all ranks that each step must take
   std::string metric_regex;             ///< --metric; empty: the hook reports
   std::string step_marker;              ///< --step-marker; empty: the hook sees the steps
   std::string memory_metric_regex;      ///< --memory-metric
   Objective objective = Objective::kSamplesPerSecond;
-  /// Predicted from other trials. Where the host has surely not so much free, the trial is not
-  /// started, and its result says so.
+  /// Predicted from other trials. If the host surely has less free, the trial is not started, and
+  /// its result says so.
   std::optional<HostUse> expected_use;
   Share share;         ///< the part of the machine that it runs in
-  bool slurm = false;  ///< the command is what under_srun() made
+  bool slurm = false;  ///< `command` is what under_srun() made
   /// Folder for a trace of each rank; the trial ends when the traces are written. Empty: none.
   std::string record_to;
 };
 
 struct TrialResult {
   Outcome outcome = Outcome::kCrash;
-  std::optional<Throughput> throughput;       ///< for kOk
-  std::optional<uint64_t> peak_memory_bytes;  ///< largest rank; device memory, else its host memory
-  std::string fullest_gpu;  ///< "GPU 1, the fullest of 2": where that was; empty: no choice
-  /// Of the device (cudaMemGetInfo), where the hook saw one: the limit where the user sets none.
+  std::optional<Throughput> throughput;  ///< for kOk
+  /// Of the largest rank; device memory or, without a device, host memory.
+  std::optional<uint64_t> peak_memory_bytes;
+  /// "GPU 1, the fullest of 2": where that peak was; empty if there is only one
+  std::string fullest_gpu;
+  /// Memory of the device (cudaMemGetInfo), if the hook saw one. It is the limit if the user sets
+  /// none.
   std::optional<uint64_t> memory_capacity_bytes;
   /// Share of the measured time that the training loop waited for its DataLoader, 0..1.
   std::optional<double> data_wait_share;
-  /// Where a sample is a sequence: how long on average.
+  /// Mean length of a sample that is a sequence, in tokens.
   std::optional<double> tokens_per_sample;
   bool infers = false;             ///< a step was a batch of inference
-  std::optional<Latency> latency;  ///< of such a batch
+  std::optional<Latency> latency;  ///< how long such a batch took
   /// How many samples all ranks together take in one pass over the training data.
   std::optional<int64_t> epoch_samples;
-  /// Energy of all GPUs that the trial may use (NVML) over the samples of the measured steps.
+  /// Energy of all GPUs that the trial may use (NVML), divided by the samples of the measured
+  /// steps.
   std::optional<double> joules_per_sample;
-  /// What is compared instead of samples/s; set only where the objective is kSamplesPerJoule.
+  /// What is compared instead of samples/s; only set if the objective is kSamplesPerJoule.
   std::optional<Throughput> samples_per_joule;
-  std::optional<HostUse> host_use;  ///< the most that was seen; nothing on another host
+  std::optional<HostUse> host_use;  ///< the most that was seen; nullopt for a trial on another host
   bool not_started = false;         ///< because TrialSpec::expected_use did not fit
-  int ranks = 0;                    ///< how many reported; 0 without the hook
+  int ranks = 0;                    ///< how many ranks reported; 0 without the hook
   Config observed;                  ///< the knob values that the job ran with, as the hook saw them
-  int failed_rank = -1;             ///< who failed first; -1: unknown
-  /// Why the job has nothing for a knob, by name: as the hook saw it, of knobs set or not.
+  int failed_rank = -1;             ///< the rank that failed first; -1: unknown
+  /// By the name of a knob: why the job has no use for it, as the hook saw it, whether the knob is
+  /// set or not.
   std::map<std::string, std::string> unused;
   std::map<std::string, Limit> limits;       ///< by knob
-  std::chrono::nanoseconds compile_time{0};  ///< of torch.compile, the slowest rank's
-  int64_t step_samples = 0;                  ///< of all ranks in a step, 0 unknown
-  bool is_certain = false;  ///< a failure that comes again whenever the configuration runs
+  std::chrono::nanoseconds compile_time{0};  ///< time of torch.compile in the slowest rank
+  int64_t step_samples = 0;                  ///< samples of all ranks in a step; 0: unknown
+  bool is_certain = false;  ///< the failure comes again whenever the configuration runs
   int64_t steps = 0;
-  std::chrono::nanoseconds wall{0};      ///< start to reaped
-  std::chrono::nanoseconds start_up{0};  ///< launch to first step
+  std::chrono::nanoseconds wall{0};      ///< from the start until all its processes are gone
+  std::chrono::nanoseconds start_up{0};  ///< from the start to the first step
   int neighbours = 0;                    ///< the most trials that ran beside it at any time
   std::string message;                   ///< one line for the table, e.g. "out of memory (rank 1)"
   std::string disturbance;               ///< what made it look slower than it is; empty: nothing
@@ -148,11 +156,11 @@ struct TrialResult {
   }
 };
 
-/// What the user asked of the running trial: to end in order (first Ctrl-C) or at once (second).
+/// How the user asked the running trial to end: in order (first Ctrl-C) or at once (second).
 /// Neither leaves a process behind; the result is kCancelled.
 enum class StopRequest : uint8_t { kNone, kEnd, kKill };
 
-/// For the live line, at most a few times a second.
+/// The state of a running trial for the live line, sent at most a few times a second.
 struct TrialProgress {
   std::string phase;  ///< "starting", "warming up", "measuring", "ending"
   int64_t steps = 0;
@@ -164,8 +172,8 @@ using TrialRunner =
     std::function<TrialResult(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
                               const std::function<void(const TrialProgress&)>& on_progress)>;
 
-/// Runs `spec.command` until enough is measured or something ends it, and waits until no process of
-/// it is left, whatever it did. Set `stop` from a signal handler or another thread to end the trial
+/// Runs `spec.command` until enough is measured or something ends it, then waits until none of its
+/// processes is left. Set `stop` from a signal handler or another thread to end the trial
 /// (kCancelled). Never throws; a trial that cannot even start is a result too (kInvalid with the
 /// reason in `message`).
 ///

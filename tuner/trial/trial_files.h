@@ -1,5 +1,5 @@
-// What a trial's processes leave in files, read back: the ends of their output, the figure that
-// --metric looks for, torchelastic's error files, and the Python stacks of a trial that hangs.
+// Reads what a trial's processes leave in files: the end of their output, the figure that --metric
+// looks for, torchelastic's error files, and the Python stacks of a trial that hangs.
 //
 // Files, not pipes: a trial that dies, or whose reader is slow, loses nothing of what it wrote.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace redline::tuner {
 
-/// The last `bytes` of a file; empty where there is none.
+/// The last `bytes` of a file; empty if there is no such file.
 [[nodiscard]] std::string tail_of(const std::string& path, size_t bytes);
 /// The last `count` lines, without the line end after them.
 [[nodiscard]] std::string last_lines(const std::string& text, size_t count);
@@ -21,16 +21,16 @@ namespace redline::tuner {
 /// The error files that torchelastic left somewhere below `folder`.
 [[nodiscard]] std::vector<std::string> elastic_errors(const std::filesystem::path& folder);
 
-/// For --metric and --memory-metric: the number in the first group of the last match of `pattern`
-/// (ECMAScript, searched line by line). Nothing where no line matches or the group is no number.
+/// For --metric and --memory-metric: the last number that the first group of `pattern` (ECMAScript)
+/// finds, searching line by line; nullopt if it finds none.
 [[nodiscard]] std::optional<double> last_match(const std::string& text, const std::string& pattern);
 
-/// Where `processes` hang: one block a process, its innermost Python frames first; empty where none
-/// answers. Waits a second at most. `directory` is the trial's TMPDIR.
+/// Where `processes` hang: one block for each process, its innermost Python frames first; empty if
+/// none answers. Waits at most a second. `directory` is the trial's TMPDIR.
 ///
 /// The start-up hook lets faulthandler answer a real-time signal by writing the stack of every
 /// thread to a file; that works even while the main thread waits in a collective. A process that
-/// does not handle the signal would die of it, so only those get it that catch it.
+/// does not handle the signal would die of it, so it is only sent to those that do.
 [[nodiscard]] std::string hang_stacks(const std::vector<pid_t>& processes,
                                       const std::string& directory);
 

@@ -1,4 +1,4 @@
-// What a trial takes of the machine, seen from outside its processes.
+// Watches, from outside its processes, what a trial takes of the machine.
 //
 // Under Slurm the ranks may run on other machines: then only processes that are visible here count.
 #pragma once
@@ -13,24 +13,26 @@ namespace redline::tuner {
 
 class TrialResources {
  public:
-  /// Before the start: what is in use now is not the trial's. `variables` are those of the trial.
+  /// Must be made before the trial starts: what is in use now is not the trial's. `variables` are
+  /// the trial's.
   TrialResources(const TrialSpec& spec, const launch::Environment& variables);
 
-  /// `processes` of the trial, as last seen; `stepped`: it trains already.
+  /// `processes`: those of the trial, as last seen; `stepped`: it has made a step.
   void sample(const std::vector<pid_t>& processes, bool stepped);
-  /// The same for what costs more to look at.
+  /// Samples what costs more to look at: host memory, /dev/shm and the GPUs' power.
   void sample_slowly();
 
-  /// A phrase on who else used the processors, or how the rate drifted; empty: nobody.
+  /// A phrase on who else used the processors and how the rate drifted; empty if neither.
   [[nodiscard]] std::string disturbance(const std::vector<pid_t>& processes, double drift) const;
-  /// Until the GPUs' memory is free again; who still holds some, a sentence a GPU.
+  /// GpuMemoryReturn::wait() for the trial's GPUs, at most 30 s.
   [[nodiscard]] std::vector<std::string> wait_for_gpu_memory(
       const std::atomic<StopRequest>& stop) const;
 
-  /// Of the largest process of the host, 0 where none was seen.
+  /// The peak of data of the trial's largest process on this host; 0 if none was seen.
   [[nodiscard]] uint64_t peak_memory() const { return memory_.peak_bytes(); }
   [[nodiscard]] std::optional<HostUse> host_use() const;
-  /// Adds what a measured trial took of energy; a search for it needs it.
+  /// Adds the energy that a measured trial took to `result`. If the objective needs it and it is
+  /// unknown, the trial counts as a crash.
   void add_energy(const std::optional<Measurement::Window>& window, Objective objective,
                   TrialResult& result) const;
 

@@ -28,19 +28,21 @@ struct StartOptions {
   std::vector<std::string> environment;  ///< "NAME=VALUE"
   std::string stdout_path;
   std::string stderr_path;
-  std::vector<int> cores;                    ///< to run on; empty: those of this process
+  std::vector<int> cores;                    ///< cores to run on; empty: those of this process
   std::optional<uint64_t> data_limit_bytes;  ///< RLIMIT_DATA of every process of the trial
-  std::string mark;                          ///< as the ProcessTree knows it; empty: none
+  std::string mark;  ///< the mark by which ProcessTree knows the trial; empty: none
 };
 
-/// The command's pid, leader of a new session. The error says why it could not be started.
+/// Starts the command as the leader of a new session and returns its pid. The error says why it
+/// could not be started.
 [[nodiscard]] tl::expected<pid_t, std::string> start_trial(const StartOptions& options);
 
-/// A forked process that waits for this one to die without an orderly end (SIGKILL) and then ends
-/// the trial: nobody else would. Dismissed by its destructor.
+/// A forked process that ends the trial if this process dies without an orderly end (SIGKILL),
+/// because nobody else would. The destructor dismisses it.
 class TrialGuard {
  public:
-  /// `first` is called before the processes are ended; it must not count on stdin, stdout, stderr.
+  /// The guard calls `first` before it ends the processes. `first` must not use stdin, stdout or
+  /// stderr.
   TrialGuard(pid_t root, const std::string& mark, const std::function<void()>& first);
   ~TrialGuard();
   TrialGuard(const TrialGuard&) = delete;
@@ -64,16 +66,17 @@ struct TrialEnvironment {
   std::string step_marker = {};
 };
 
-/// This process's environment with placeholders filled, the start-up hook, the REDLINE_* variables
-/// of a trial, a TMPDIR and a rendezvous port of its own.
+/// This process's environment with placeholders filled, plus the start-up hook, the REDLINE_*
+/// variables of a trial, its own TMPDIR and its own rendezvous port.
 [[nodiscard]] launch::Environment trial_environment(TrialEnvironment trial);
 
-/// The GPUs of `share`, and as many OpenMP threads as it has cores, where the user set no number
-/// and the command is a single rank (torchrun gives each of several one thread).
+/// Restricts the trial to the GPUs of `share`. If the user set no number of OpenMP threads and the
+/// command is a single rank, it gets as many as `share` has cores (torchrun gives each of several
+/// ranks one thread).
 void restrict_to(const Share& share, int ranks, launch::Environment& environment);
 
-/// Whether processes with this environment may find an NVIDIA GPU. Then device memory is what is
-/// limited and read, by the hook; limiting the host's address space would break CUDA.
+/// Whether processes with this environment may find an NVIDIA GPU. If so, the hook limits and reads
+/// device memory; a limit of the host's address space would break CUDA.
 [[nodiscard]] bool sees_gpu(const launch::Environment& environment);
 
 /// Files in the trial's own folder.
@@ -84,7 +87,7 @@ struct TrialPaths {
   [[nodiscard]] std::string temporary() const { return directory / "tmp"; }
   [[nodiscard]] std::string output() const { return directory / "stdout"; }
   [[nodiscard]] std::string errors() const { return directory / "stderr"; }
-  /// All but the output.
+  /// Removes everything except the output.
   void remove() const;
 };
 
@@ -92,8 +95,8 @@ struct TrialStart {
   StartOptions options;
   launch::Environment variables;
 };
-/// `mark` as the ProcessTree knows the trial; `notes` where it is to be recorded. The error is one
-/// line.
+/// `mark` is the one by which ProcessTree knows the trial; `notes` is set if the trial is to be
+/// recorded. The error is one line.
 [[nodiscard]] tl::expected<TrialStart, std::string> prepare_start(
     const TrialSpec& spec, const TrialPaths& paths, const std::string& mark,
     const std::optional<SlurmStep>& step, const std::optional<launch::RecordNotes>& notes);

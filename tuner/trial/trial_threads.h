@@ -1,5 +1,5 @@
-// Trials that run side by side, each watched by a thread of its own; what they say comes back in
-// one queue, so that everything else stays on one thread.
+// Runs trials side by side, each watched by a thread of its own. Their events come back in one
+// queue, so that everything else stays on one thread.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class TrialThreads {
 
   /// `run_trial` must outlive this.
   explicit TrialThreads(const TrialRunner& run_trial) : run_trial_(run_trial) {}
-  /// Ends what still runs and waits for it.
+  /// Ends the trials that still run and waits for them.
   ~TrialThreads();
   TrialThreads(const TrialThreads&) = delete;
   TrialThreads& operator=(const TrialThreads&) = delete;
@@ -37,7 +37,7 @@ class TrialThreads {
   void stop(StopRequest request) { stop_ = request; }
   [[nodiscard]] size_t running() const { return running_; }
 
-  /// The next event, nothing when none came within `patience`.
+  /// The next event; nullopt if none came within `patience`.
   std::optional<Event> next(std::chrono::milliseconds patience);
 
  private:
@@ -45,7 +45,7 @@ class TrialThreads {
 
   const TrialRunner& run_trial_;
   std::atomic<StopRequest> stop_{StopRequest::kNone};
-  size_t running_ = 0;  // whose result was not taken out of the queue
+  size_t running_ = 0;  // trials whose result was not taken out of the queue yet
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::queue<Event> events_;

@@ -1,6 +1,6 @@
-// Values in one buffer, one after the other, in the form that they have in memory. Only this
-// machine reads them back, from its own cache; the reader checks all bounds, as the file may be
-// damaged.
+// Writes values into one buffer, one after the other, in the form that they have in memory. Only
+// the same machine reads them back, from its cache. The reader checks all bounds, because the file
+// may be damaged.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The clock of everything that we record, and a watch that says how long the parts of a report
-// take.
+// The clock for all recorded times, and a stop watch for the parts of a report.
 #pragma once
 
 #include <time.h>
@@ -12,15 +11,16 @@
 
 namespace redline {
 
-/// CLOCK_MONOTONIC. Unlike the time-stamp counter it needs no calibration and survives a suspended
-/// machine; 20 to 30 ns a reading.
+/// CLOCK_MONOTONIC. Unlike the time-stamp counter, it needs no calibration and survives a suspended
+/// machine. A reading takes 20 to 30 ns.
 inline int64_t monotonic_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-/// What an analysis took. Those beside each other on two threads both count.
+/// How long one analysis took. Analyses may run beside each other, so the sum may exceed the wall
+/// time.
 struct AnalysisTime {
   std::string_view name;
   double seconds = 0;

@@ -1,7 +1,7 @@
-// Files that are read or written whole, and the descriptor that both need.
+// Reads and writes whole files, and owns file descriptors.
 //
-// What grows while a job trains is another thing (trace/emit/output_file.h): it is synchronised as
-// it goes, read back, cut, and named at the end.
+// A trace that grows while a job trains needs more (trace/emit/output_file.h): it is synchronised
+// as it goes, read back, cut, and gets its name at the end.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 namespace redline {
 
-/// Closed with its owner; get() is negative where opening failed.
+/// Owns a descriptor and closes it. get() is negative if the file could not be opened.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int descriptor) : fd_(descriptor) {}
@@ -29,19 +29,20 @@ class FileDescriptor {
   int fd_;
 };
 
-/// Empty where there is no such file or it cannot be read. Also of /proc, whose files have no size.
+/// The content; empty if there is no such file or it cannot be read. Reads files of /proc, too,
+/// whose size the kernel gives as 0.
 [[nodiscard]] std::string read_file(const std::string& path);
 
-/// False where the disk is full, or the like (errno).
+/// False if not everything could be written, for example to a full disk; errno says why.
 [[nodiscard]] bool write_all(int descriptor, std::string_view bytes);
 
-/// Whether a file may take that name: nothing has it, or a file has, but no folder and no device
-/// such as /dev/null, which root could replace.
+/// Whether a file may get this name: either nothing has the name, or a regular file, which is then
+/// replaced. A folder or a device must keep its name; root could replace even /dev/null.
 [[nodiscard]] bool may_become_file(const std::string& path);
 
-/// `path` then holds `content`. A file is replaced in one step, after a PATH.partial beside it has
-/// reached the disk: readers see the old content or the new one, also after a crash. A pipe or a
-/// device is written to. The error is "PATH: why".
+/// Makes `path` hold `content`. The content goes to PATH.partial, which replaces the file in one
+/// step once it is on the disk: readers see the old content or the new one, even after a crash. If
+/// `path` is a pipe or a device, the content is written into that. The error is "PATH: why".
 [[nodiscard]] tl::expected<void, std::string> write_file(const std::string& path,
                                                          std::string_view content);
 

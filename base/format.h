@@ -1,8 +1,8 @@
-// Quantities as people read them ("7 min 12 s", "3.1 GiB", "1,204") and as they type them ("10m",
-// "2GiB"). Sizes are binary (KiB, MiB, …), rates of bytes decimal (MB/s, as vendors give them).
+// Writes quantities for people ("7 min 12 s", "3.1 GiB", "1,204") and reads what they type ("10m",
+// "2GiB"). Sizes are binary (KiB, MiB, …); rates are decimal (MB/s), as vendors give them.
 //
-// Nothing depends on the locale: std::to_chars and std::from_chars, so that a report reads the same
-// everywhere and fmt stays out of what enters training processes.
+// It uses std::to_chars and std::from_chars. They do not depend on the locale, so a report reads
+// the same everywhere, and libraries in training processes need no fmt.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace redline {
 
-/// A count or a size of whatever integer type; one beyond int64_t stands at its limit.
+/// A count or a size of any integer type. A value that does not fit into int64_t becomes the limit.
 class WholeNumber {
  public:
   template <std::integral Integer>
@@ -31,7 +31,7 @@ class WholeNumber {
 };
 
 [[nodiscard]] std::string format_ns(int64_t ns);  ///< "177.6 ms", "12.0 us"
-/// What a person waits for: "8.2 s", "7 min 12 s", "3 h 5 min".
+/// For times that a person waits: "8.2 s", "7 min 12 s", "3 h 5 min".
 [[nodiscard]] std::string format_wait(std::chrono::nanoseconds duration);
 [[nodiscard]] std::string format_bytes(WholeNumber bytes);            ///< "31.7 GiB"
 [[nodiscard]] std::string format_bandwidth(double bytes_per_second);  ///< "12.3 GB/s"
@@ -45,14 +45,15 @@ class WholeNumber {
 /// The command as a POSIX shell would read it back.
 [[nodiscard]] std::string format_command(const std::vector<std::string>& words);
 
-/// The whole of `text` as a finite number; not a number (NaN) where it is none.
+/// The number that `text` is; NaN if the whole text is not one finite number.
 [[nodiscard]] double number_in(const std::string& text);
-/// A check for CLI11: "" or what is wrong, which it puts behind the option's name.
+/// A check for CLI11: gives "", or what is wrong, which CLI11 writes behind the option's name.
 [[nodiscard]] std::string above_zero(const std::string& text);
-/// "90", "90s", "10m", "1.5h", up to a year. The error is a phrase: "'…' is no duration. …".
+/// Reads "90", "90s", "10m" or "1.5h", up to a year. The error is "'…' is no duration. …".
 [[nodiscard]] tl::expected<std::chrono::nanoseconds, std::string> parse_duration(
     const std::string& text);
-/// "1500MB" (decimal), "1.5GiB", "2G" (binary, as ulimit and Slurm mean it), bytes without a unit.
+/// Reads "1500MB" (decimal), "1.5GiB", and "2G" (binary, as in ulimit and Slurm). Without a unit
+/// the number counts bytes.
 [[nodiscard]] tl::expected<uint64_t, std::string> parse_size(const std::string& text);
 
 }  // namespace redline

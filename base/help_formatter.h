@@ -1,4 +1,4 @@
-// --help of all our programs: nothing wider than 80 columns.
+// Formats --help of all our programs within 80 columns.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,8 @@ class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter() { column_width(kFirstColumn); }
 
-  // The text of a positional, such as PID|all, begins with its name, which CLI11 has put before it.
+  // The text of a positional argument, such as PID|all, begins with its name. CLI11 has written the
+  // name already.
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string name = option->get_name(true), text = option->get_option_text();
     const bool repeats = option->get_positional() && text.starts_with(name);
@@ -43,7 +44,7 @@ class HelpFormatter : public CLI::Formatter {
     return joined(wrapped(text, width), "\n");
   }
 
-  // Examples, which are indented, and headings stay as they are.
+  // Wraps paragraphs. Indented lines are examples and stay as they are, and so do headings.
   static std::string paragraphs(const std::string& text) {
     std::stringstream lines(text);
     std::string line, paragraph, out;
@@ -65,7 +66,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-/// To be called before subcommands are added, which inherit it.
+/// Call it before subcommands are added, because they inherit the formatter.
 inline void format_help(CLI::App& app) { app.formatter(std::make_shared<HelpFormatter>()); }
 
 }  // namespace redline

@@ -1,5 +1,6 @@
-// Sets of time. The busy time of a GPU is not the sum of its kernels, as kernels of two streams run
-// at the same time. So figures are made of sets of intervals, in which no moment is counted twice.
+// Sets of time. The busy time of a GPU is not the sum of its kernels, because kernels of two
+// streams run at the same time. So figures are made from sets of intervals, in which no moment
+// counts twice.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// Sorted; no interval is empty, overlaps another or touches it. merge() makes such a list from any
-/// list of intervals. The other functions take and return such lists, in linear time.
+/// A sorted list in which no interval is empty, overlaps another or touches it. merge() makes such
+/// a list from any list. The other functions take and return such lists, in linear time.
 using Intervals = std::vector<Interval>;
 
 [[nodiscard]] Intervals merge(std::vector<Interval> any);
@@ -31,8 +32,8 @@ using Intervals = std::vector<Interval>;
 /// total_ns(intersect(intervals, {window})), but in logarithmic time to find the place.
 [[nodiscard]] int64_t total_within_ns(const Intervals& intervals, Interval window);
 
-/// Looks up times in a list. Where each time is a little later than the one before, as in a walk
-/// over a trace, a lookup takes constant time.
+/// Looks up times in a list. A lookup takes constant time if each time is a little later than the
+/// one before, as in a walk over a trace.
 class IntervalCursor {
  public:
   explicit IntervalCursor(const Intervals& intervals) : all_(intervals), at_(intervals.begin()) {}
@@ -59,11 +60,11 @@ class IntervalCursor {
   Intervals::const_iterator at_;
 };
 
-/// intersect(within, merge(everything that was added)). Only what lies inside `within` takes
-/// memory. It is quickest when the intervals are added in a few sorted runs.
+/// take() gives intersect(within, merge(all added intervals)). Only the parts inside `within` take
+/// memory. It is fastest if the intervals are added in a few sorted runs.
 class Coverage {
  public:
-  /// `within` must outlive it.
+  /// `within` must outlive this object.
   explicit Coverage(const Intervals& within) : within_(&within), cursor_(within) {}
 
   void add(Interval interval);

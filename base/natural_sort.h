@@ -8,11 +8,11 @@
 
 namespace redline {
 
-/// A stable sort that finds the sorted runs and merges them. It takes linear time where the rows
-/// are sorted already, or where each run overlaps only its neighbours.
+/// A stable sort that finds the sorted runs and merges them. It takes linear time if the rows are
+/// sorted already, or if each run overlaps only its neighbours.
 template <typename Row, typename Before>
 void natural_sort(std::span<Row> rows, Before before) {
-  std::vector<size_t> ends;  // of the runs
+  std::vector<size_t> ends;  // one past the last row of each run
   for (size_t i = 1; i < rows.size(); ++i) {
     if (before(rows[i], rows[i - 1])) ends.push_back(i);
   }

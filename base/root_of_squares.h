@@ -1,5 +1,5 @@
-// std::hypot() in programs that must start with glibc 2.34: the symbol that a newer one links is of
-// 2.35. Our numbers are far from over- and underflow.
+// A replacement for std::hypot(). A newer glibc links its version 2.35 of that symbol, but our
+// programs must start with glibc 2.34. Our numbers are far from over- and underflow.
 #pragma once
 
 #include <cmath>

@@ -11,8 +11,8 @@
 
 namespace redline {
 
-/// Of all values, none sampled away. Quartiles between two values are interpolated linearly, the
-/// deviation is that of a sample (n - 1): as pandas' describe() has them.
+/// Describes a set of values, all of which count. As in pandas' describe(), a quartile that falls
+/// between two values is interpolated linearly, and the deviation is that of a sample (n - 1).
 struct Distribution {
   int64_t count = 0;
   double mean = 0;
@@ -27,40 +27,42 @@ struct Distribution {
 [[nodiscard]] Distribution distribution_of(std::vector<int64_t> values);
 [[nodiscard]] Distribution distribution_of(std::vector<double> values);
 
-/// The same for small whole numbers, given as counts[value].
+/// The same for small whole numbers: counts[v] says how often the value v occurs.
 [[nodiscard]] Distribution distribution_of_counts(const std::vector<int64_t>& counts);
 
-/// How long each of many alike took, in nanoseconds. With fewer than 10 values a p90, and with
-/// fewer than 100 a p99, would only be the largest: then there is none.
+/// Percentiles of how long similar things took, in nanoseconds. A p90 of fewer than 10 values and a
+/// p99 of fewer than 100 would only be the largest value, so they are left out.
 struct Latency {
   int64_t count = 0;
   int64_t p50_ns = 0;
   std::optional<int64_t> p90_ns = std::nullopt;
   std::optional<int64_t> p99_ns = std::nullopt;
 };
-/// None of no values. Between two values as above.
+/// nullopt if values_ns is empty. A percentile that falls between two values is interpolated
+/// linearly, as in distribution_of().
 [[nodiscard]] std::optional<Latency> latency_of(const std::vector<int64_t>& values_ns);
 [[nodiscard]] std::string latency_text(const Latency& latency);  ///< "p50 11.8 ms · p90 13.0 ms"
 
-/// Mean of the later set minus that of the earlier one, by Welch's t-test, which lets the two have
-/// different noise.
+/// How the mean of a later set differs from that of an earlier one, by Welch's t-test: the two sets
+/// may differ in noise.
 struct MeanDifference {
-  double difference = 0;
-  double low = 0;   ///< of the 95 % interval
-  double high = 0;  ///< of the 95 % interval
-  double p = 1;     ///< chance of at least this difference where there is none
+  double difference = 0;  ///< later mean minus earlier mean
+  double low = 0;         ///< of the 95 % interval
+  double high = 0;        ///< of the 95 % interval
+  double p = 1;           ///< chance that noise alone makes at least this difference
 
   [[nodiscard]] bool is_clear() const { return p < 0.05; }
 };
 
-/// None where a set has fewer than two values: then nobody knows their noise.
+/// nullopt if a set has fewer than two values, because these do not show their noise.
 [[nodiscard]] std::optional<MeanDifference> welch_test(std::span<const double> earlier,
                                                        std::span<const double> later);
 
 /// Two-sided tail of Student's distribution beyond `t`.
 [[nodiscard]] double student_p(double t, double degrees);
 
-/// For times and sizes that a file gives: where their sum would overflow, it stays at the limit.
+/// Adds times or sizes from a file, which may hold anything: a sum that would overflow becomes the
+/// limit.
 [[nodiscard]] constexpr int64_t saturating_sum(int64_t left, int64_t right) {
   int64_t sum = 0;
   if (!__builtin_add_overflow(left, right, &sum)) return sum;

@@ -1,10 +1,11 @@
 // Text for a terminal: which symbols and colours it may use, how many columns it takes, and lines
 // that are put together from padded cells.
 //
-// All our programs decide alike. Colour needs a terminal and no NO_COLOR (https://no-color.org: an
-// empty one does not count). UTF-8 needs a locale that names it: the first of LC_ALL, LC_CTYPE and
-// LANG that is not empty, as in setlocale(3), but without a call of it, which would change the
-// process. Width is 80 columns, always, so that a report looks the same in a file and in a pipe.
+// All our programs follow the same rules. Colour needs a terminal, and NO_COLOR must not be set
+// (https://no-color.org: an empty NO_COLOR does not count). UTF-8 needs a locale that names it: the
+// first of LC_ALL, LC_CTYPE and LANG that is not empty. This is the rule of setlocale(3), but we do
+// not call that, because it would change the process. The width is always 80 columns, so that a
+// report looks the same in a file and in a pipe.
 #pragma once
 
 #include <string>
@@ -23,28 +24,28 @@ struct TextStyle {
   bool colour = false;
   bool utf8 = true;
 
-  /// Without UTF-8 the symbols of our own texts (· ± … → ✓ ✗ °) in ASCII, and '?' for any other
-  /// character beyond ASCII.
+  /// `text` if UTF-8 is allowed. Otherwise the symbols of our texts (· ± … → ✓ ✗ °) are written in
+  /// ASCII, and any other character beyond ASCII as '?'.
   [[nodiscard]] std::string shown(std::string_view text) const;
-  /// shown(), in a colour where there are colours.
+  /// shown(), in this colour if colours are allowed.
   [[nodiscard]] std::string painted(std::string_view text, Hue hue) const;
-  /// shown(), cut to `width` columns and padded behind (left) or before (right) to as many.
+  /// shown(), cut or padded to `width` columns. left() pads behind the text, right() before it.
   [[nodiscard]] std::string left(std::string_view text, size_t width) const;
   [[nodiscard]] std::string right(std::string_view text, size_t width) const;
 };
 
-/// For what is written to `descriptor`.
+/// The style for text that is written to `descriptor`.
 [[nodiscard]] TextStyle style_of(int descriptor);
 
-/// Columns that `utf8` takes on a screen (every code point one, broken bytes one each).
+/// How many columns `utf8` takes on a screen: one for each code point and for each broken byte.
 [[nodiscard]] size_t columns(std::string_view utf8);
 
-/// `utf8` cut to `width` columns, with `mark` at its end where something is cut; control
-/// characters, which names may hold, become '?'.
+/// `utf8` cut to `width` columns, with `mark` at its end if something was cut. Control characters,
+/// which names may hold, become '?'.
 [[nodiscard]] std::string elide(std::string_view utf8, size_t width, std::string_view mark = "…");
 
-/// Lines of at most `width` columns (a longer piece has a line of its own): as many pieces each as
-/// fit, with `separator` between them. Of a text, its words.
+/// Puts pieces into lines of at most `width` columns, as many as fit into each, with `separator`
+/// between them. A piece that is longer gets a line to itself. The pieces of a text are its words.
 [[nodiscard]] std::vector<std::string> wrapped(const std::vector<std::string>& pieces,
                                                std::string_view separator, size_t width);
 [[nodiscard]] std::vector<std::string> wrapped(std::string_view text, size_t width);
@@ -59,7 +60,7 @@ class TextCanvas {
   /// Appends `text` padded with spaces to `width` columns; cut if longer and width is not 0.
   TextCanvas& left(std::string_view text, size_t width = 0, Hue hue = Hue::kNone);
   TextCanvas& right(std::string_view text, size_t width, Hue hue = Hue::kNone);
-  /// A bar of share * width columns, in eighths where UTF-8 is there.
+  /// A bar of share * width columns. With UTF-8 its end is drawn in eighths of a column.
   TextCanvas& bar(double share, size_t width, Hue hue);
   TextCanvas& end_line();  ///< without trailing spaces
 

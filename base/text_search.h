@@ -1,5 +1,5 @@
-// What std::string_view lacks for looking into names: whether one holds a part (C++23 brings it),
-// is one of several words, or where a character of a set stands.
+// Searches in names that std::string_view lacks: whether a name contains a text (C++23 has this),
+// is one of several words, or has a character of a set.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ template <size_t N>
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Which of the 256 bytes belong to a set: one load a byte, where find_first_of searches the set.
+/// Which of the 256 bytes belong to a set. A look-up is one load; find_first_of would search the
+/// set for each byte.
 using ByteSet = std::array<bool, 256>;
 
 [[nodiscard]] constexpr ByteSet byte_set(std::string_view members) {

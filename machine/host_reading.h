@@ -1,4 +1,4 @@
-// What this process and its machine do at one moment, as the kernel reports it. Most figures are
+// Reads what the kernel reports of this process and its machine at one moment. Most figures are
 // counters that only grow, so load and rates come from two readings.
 //
 // The recorder takes a reading up to 100 times a second beside the training, so a reading opens
@@ -16,20 +16,20 @@
 
 namespace redline::machine {
 
-/// In ticks (sysconf's _SC_CLK_TCK a second) since the machine started.
+/// Times of a core since the machine started, in ticks: sysconf(_SC_CLK_TCK) ticks are a second.
 struct CoreTime {
   static constexpr int kAll = -1;
   int core = kAll;
-  uint64_t busy = 0;  ///< with what was stolen
+  uint64_t busy = 0;  ///< includes the stolen time
   uint64_t total = 0;
-  uint64_t stolen = 0;  ///< kept by the host of this virtual machine for others
+  uint64_t stolen = 0;  ///< the host of this virtual machine gave the core to others
 };
-/// The lines of /proc/stat that are of cores: all together, then each.
+/// The lines of /proc/stat about cores: first all cores together, then each core.
 [[nodiscard]] std::vector<CoreTime> core_times(std::string_view stat);
 
 struct WorkerTime {
   pid_t pid = 0;
-  int64_t cpu_ns = 0;  ///< since it started
+  int64_t cpu_ns = 0;  ///< since the worker started
 };
 
 /// Sizes are those of this moment; all other figures are counted from the start of the machine or
@@ -47,7 +47,7 @@ struct HostReading {
   std::vector<WorkerTime> workers = {};  ///< DataLoader workers of this process
 };
 
-/// Of the whole machine. Bytes read and written are counted from its start.
+/// Figures of the whole machine. Bytes read and written are counted since the machine started.
 struct MachineReading {
   std::optional<int64_t> memory_bytes = {};
   std::optional<int64_t> memory_available_bytes = {};
@@ -59,7 +59,8 @@ struct MachineReading {
 
 class HostReader {
  public:
-  /// `root` is where proc and dev are: "" for this machine; tests bring a folder.
+  /// `root` is the folder of proc and dev: "" for this machine; tests give one with files of
+  /// theirs.
   explicit HostReader(std::string root = "") : root_(std::move(root)) {}
 
   [[nodiscard]] HostReading read();
@@ -69,7 +70,7 @@ class HostReader {
   void find_workers();
 
  private:
-  [[nodiscard]] std::string text_of(const std::string& file) const;  ///< of proc
+  [[nodiscard]] std::string text_of(const std::string& file) const;  ///< `file` is within proc
   void read_cores(HostReading& reading) const;
   void read_process(HostReading& reading) const;
   void read_workers(HostReading& reading);
@@ -78,8 +79,8 @@ class HostReader {
   std::vector<pid_t> workers_;
 };
 
-/// Whether a list such as "0-2,5", of /proc/self/status, contains `core`. An empty list contains
-/// all.
+/// Whether a list such as "0-2,5" from /proc/self/status contains `core`. An empty list contains
+/// every core.
 [[nodiscard]] bool list_holds(std::string_view list, int core);
 
 }  // namespace redline::machine

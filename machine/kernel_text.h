@@ -1,5 +1,5 @@
-// The kernel's text files, such as /proc/meminfo, taken apart in place: lines, words, and the value
-// behind a key. Nothing is copied, as the recorder reads some of them many times a second.
+// Parses the kernel's text files, such as /proc/meminfo: lines, words, and the value behind a key.
+// Nothing is copied, because the recorder reads some of these files many times a second.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ template <typename Number>
   return number;
 }
 
-/// The word that follows `key` in the first line that begins with it; empty where none does.
+/// The word that follows `key` in the first line that begins with it; empty if no line does.
 inline std::string_view value_of(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     std::string_view line = take_line(text);
@@ -47,7 +47,7 @@ inline std::string_view value_of(std::string_view text, std::string_view key) {
   return {};
 }
 
-/// The same in bytes, where the kernel counts in KiB.
+/// The value behind `key`, which the kernel gives in KiB, in bytes.
 [[nodiscard]] inline std::optional<int64_t> kibibytes_of(std::string_view text,
                                                          std::string_view key) {
   auto value = number_of<int64_t>(value_of(text, key));

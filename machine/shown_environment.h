@@ -1,5 +1,5 @@
 // The environment variables whose values traces and bug reports show. Any other variable may hold a
-// secret, so only their number is told.
+// secret, so traces and reports say only how many others are set.
 #pragma once
 
 namespace redline::machine {

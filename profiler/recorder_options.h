@@ -1,11 +1,12 @@
-// What can be asked of the recorder, beside when and where it records.
+// The options of the recorder: what it records, but not when and where.
 //
-// An option is one member of RecorderOptions and one row of for_each_option(), which has everything
-// that is said of it: its key in JSON (redline_prepare(), REDLINE_RECORD, the trace's metadata) and
-// in Python, its flag on the command line of `redline record`, its help and its limits. Readers and
-// writers of options walk over the rows, so that none of them has a list or a default of its own.
+// An option is one member of RecorderOptions and one row of for_each_option(). The row holds its
+// key in JSON (redline_prepare(), REDLINE_RECORD, the trace's metadata) and in Python, its flag on
+// the command line of `redline record`, its help and its limits. Code that reads or writes options
+// walks over the rows, so that no other place has a list of options or their defaults.
 //
-// Plain types only: sources that are built with another ABI of the standard library read them, too.
+// All types are plain, because sources that are built with another ABI of the standard library
+// read them, too.
 #pragma once
 
 #include <cstdint>
@@ -13,37 +14,37 @@
 namespace redline {
 
 struct RecorderOptions {
-  bool record_shapes = false;   ///< of the operators' inputs
+  bool record_shapes = false;   ///< shapes, types and scalar values of the operators' inputs
   bool profile_memory = false;  ///< allocations and releases of tensors
   bool with_stack = false;
-  bool with_flops = false;  ///< comes with record_shapes
+  bool with_flops = false;  ///< estimated operations; it turns record_shapes on
   bool with_modules = false;
   bool record_cpu = true;        ///< operators; annotations and steps are recorded in any case
-  bool record_gpu = true;        ///< where this process has one
-  int32_t host_samples_hz = 10;  ///< of counter tracks about the machine; 0: none
-  uint64_t max_bytes = 0;        ///< of a trace's text before compression; 0: any
+  bool record_gpu = true;        ///< the work of GPUs, if this process uses one
+  int32_t host_samples_hz = 10;  ///< how often cores, memory and disk are sampled; 0: never
+  uint64_t max_bytes = 0;        ///< the most text in a trace before compression; 0: no limit
   uint64_t memory_budget_bytes = uint64_t{64} << 20;  ///< for records that wait to be written
-  /// > 0: a flight recorder. Only the last seconds are kept, and written for a slow step, a hang, a
-  /// crash, SIGTERM, `redline trigger`, and when the program asks.
+  /// > 0: a flight recorder. It keeps only the last seconds, and writes them at a slow step, a
+  /// hang, a crash, SIGTERM, `redline trigger`, and when the program asks.
   double ring_seconds = 0;
-  double slow_step = 3;  ///< times the median step that is slow; 0: no step is
+  double slow_step = 3;  ///< a step is slow if it takes so many times the median; 0: no step is
 
   bool operator==(const RecorderOptions&) const = default;
 };
 
 inline constexpr RecorderOptions kRecorderDefaults;
 
-/// A row of the table. A switch is a flag that sets what the default is not.
+/// A row of the table. The flag of a bool takes no value: it sets the opposite of the default.
 struct OptionRow {
   enum class Unit : uint8_t { kNone, kBytes, kSeconds };
 
   const char* key;
   const char* flag;
   const char* help;             ///< "{}" stands for the default
-  const char* value = nullptr;  ///< what the help calls the flag's value
-  Unit unit = Unit::kNone;      ///< that the flag's value may have behind it
+  const char* value = nullptr;  ///< the name of the flag's value in the help, such as "SIZE"
+  Unit unit = Unit::kNone;      ///< the flag's value may have such a unit behind its number
   bool (*is_allowed)(double) = nullptr;
-  const char* limits = nullptr;  ///< "must be …" says an error
+  const char* limits = nullptr;  ///< for the error: the value must be …
 };
 
 /// Calls visit(row, pointer to member) for each option. `Options` is RecorderOptions, or has

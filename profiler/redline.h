@@ -7,9 +7,9 @@
 //     profiler.step();
 //   }
 //
-// All of it is inline over the C ABI (c_api.h), so it fits every compiler and standard library that
-// can link libredline.so. Nothing here throws or ends the program: where recording fails, one line
-// on stderr says why and the program goes on.
+// All of it is inline over the C ABI (c_api.h), so it works with every compiler and standard
+// library that can link libredline.so. Nothing here throws or ends the program: if recording fails,
+// one line on stderr says why, and the program goes on.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct ProfilerOptions {
   /// active == 0, as by default, means no schedule: one window from construction to destruction.
   Schedule schedule = {.active = 0};
   TraceHandler on_trace_ready;
-  // What recorder_options.h says. A ring's traces go to write_chrome_trace()'s directory (default:
-  // the current one).
+  // RecorderOptions explains these. A flight recorder writes its traces into the directory of
+  // write_chrome_trace(), or into the current one if on_trace_ready is something else.
   bool record_shapes = kRecorderDefaults.record_shapes;
   bool profile_memory = kRecorderDefaults.profile_memory;
   bool with_stack = kRecorderDefaults.with_stack;
@@ -50,7 +50,7 @@ struct ProfilerOptions {
   double slow_step = kRecorderDefaults.slow_step;
 };
 
-/// A user scope on this thread: a user_annotation slice in the trace.
+/// A user scope on this thread. It becomes a user_annotation slice in the trace.
 class range {
  public:
   explicit range(const char* name) { redline_range_push(name); }
@@ -60,8 +60,8 @@ class range {
   range& operator=(const range&) = delete;
 };
 
-/// Records the process by a schedule, as torch.profiler.profile does; one at a time. Under
-/// `redline record` the command line's schedule, options and directory replace the program's.
+/// Records the process by a schedule, as torch.profiler.profile does. Only one may exist at a time.
+/// Under `redline record` the command line's schedule, options and directory replace the program's.
 class Profiler {
  public:
   explicit Profiler(ProfilerOptions options = {});
@@ -74,19 +74,20 @@ class Profiler {
   void step();
   [[nodiscard]] int64_t step_number() const { return step_; }
 
-  /// In the handler: writes the window that has just ended; .gz by the name's end.
+  /// For the handler: writes the window that has just ended, compressed if `path` ends in .gz.
+  /// False if that fails, which stderr says.
   bool export_chrome_trace(const std::string& path) {
     return said(redline_export(path.c_str()), "trace not written");
   }
-  /// The same under a name of its own in `directory`, which is made where missing.
+  /// Writes the window into `directory` under a unique name; makes the directory if it is missing.
   bool export_to_directory(const std::string& directory) {
     return said(redline_export_to_directory(directory.c_str(), nullptr, 0), "trace not written");
   }
-  /// With ring_seconds: a trace of the last seconds, which says why.
+  /// With ring_seconds: writes a trace of the last seconds. The trace holds the reason.
   bool write_ring(const std::string& reason) {
     return said(redline_write_ring(reason.c_str(), nullptr, 0), "trace not written");
   }
-  /// A top-level key of this and all later traces; `json` is any JSON value.
+  /// Adds a top-level key to this and all later traces; `json` is any JSON value.
   bool add_metadata_json(const std::string& key, const std::string& json) {
     return said(redline_add_metadata_json(key.c_str(), json.c_str()), "metadata not kept");
   }
@@ -115,7 +116,7 @@ class Profiler {
   std::string requested_options_;  ///< the command line's, as JSON, in place of options_
   int64_t step_ = 0;
   Action action_ = Action::kNone;
-  bool is_off_ = false;  ///< recording has failed, which was said
+  bool is_off_ = false;  ///< recording failed, which stderr has said, or --ranks leaves us out
 };
 
 /// The handler that write_chrome_trace() makes.
@@ -124,8 +125,8 @@ struct ChromeTraceWriter {
   void operator()(Profiler& profiler) const { profiler.export_to_directory(directory); }
 };
 
-/// Writes each window to `directory`/{host}_{pid}.{time}.pt.trace.json.gz. A window that exit()
-/// cuts short is completed there, too.
+/// A handler that writes each window to `directory`/{host}_{pid}.{time}.pt.trace.json.gz. If exit()
+/// cuts a window short, its trace is completed there, too.
 [[nodiscard]] inline TraceHandler write_chrome_trace(std::string directory) {
   return ChromeTraceWriter{std::move(directory)};
 }
@@ -141,19 +142,19 @@ inline bool Profiler::said(int status, const char* what) {
   return status == 0;
 }
 
-/// Of the recorder's states: after the first failure this profiler does nothing more.
+/// Checks the status of a call of the recorder. After the first failure this profiler does nothing.
 inline bool Profiler::succeeded(int status) {
   is_off_ = !said(status, "recording is off");
   return !is_off_;
 }
 
 inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)) {
-  redline_attach_torch();  // a program without LibTorch still has its ranges
+  redline_attach_torch();  // may fail: without LibTorch, ranges and GPU work are recorded
   obey_command_line();
   action_ = action_of(0);
   change(Action::kNone, action_);
   if (has_steps() && !is_off_) {
-    // Where that fails, as without a folder for sockets, only `redline trigger` does.
+    // If this fails, as without a folder for sockets, only `redline trigger` does not work.
     redline_listen(recorder_options().c_str(), has_schedule() ? options_.schedule.active : 3);
   }
   begin_step();
@@ -194,7 +195,7 @@ inline void Profiler::begin_step() {
 
 inline std::string Profiler::recorder_options() const {
   if (!requested_options_.empty()) return requested_options_;
-  // Fractions in thousandths, which no locale writes with a comma.
+  // Fractions are written as thousandths ("1500e-3"), because some locales would write "1,5".
   struct Text {
     std::string operator()(bool is_on) const { return is_on ? "true" : "false"; }
     std::string operator()(int32_t number) const { return std::to_string(number); }
@@ -222,7 +223,7 @@ inline std::string Profiler::recorder_options() const {
 inline void Profiler::finish_window() {
   if (is_off_) return;
   if (has_ring()) {
-    redline_discard();  // what was worth a trace has one
+    redline_discard();  // the ring was written whenever something happened; its rest is not needed
     return;
   }
   if (succeeded(redline_stop()) && options_.on_trace_ready) {

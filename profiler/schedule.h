@@ -1,12 +1,13 @@
-// Which steps of a training run are recorded: torch.profiler.schedule, state by state.
+// Says which steps of a training run are recorded, by the same rule as torch.profiler.schedule.
 #pragma once
 
 #include <cstdint>
 
 namespace redline {
 
-/// Skips `skip_first` steps, then repeats wait (off), warm-up (on, discarded) and active (recorded)
-/// `repeat` times; 0 means for ever. Valid where active > 0, and all are from 0 to kMost.
+/// Skips `skip_first` steps, then repeats a cycle `repeat` times, or for ever if that is 0. In a
+/// cycle the recorder is off for `wait` steps, on but discarding for `warmup` steps, and records
+/// `active` steps. A schedule is valid if active > 0 and all numbers are from 0 to kMost.
 struct Schedule {
   int64_t skip_first = 0;
   int64_t wait = 0;
@@ -16,7 +17,7 @@ struct Schedule {
 
   enum class Action { kNone = 0, kWarmup = 1, kRecord = 2, kRecordAndSave = 3 };
 
-  static constexpr int64_t kMost = 1'000'000'000'000'000;  ///< of each number: sums must fit
+  static constexpr int64_t kMost = 1'000'000'000'000'000;  ///< so that sums fit into int64_t
 
   [[nodiscard]] bool is_valid() const {
     const auto fits = [](int64_t number) { return number >= 0 && number <= kMost; };
@@ -24,7 +25,7 @@ struct Schedule {
            fits(repeat);
   }
 
-  /// What `step` (from 0) is. An invalid schedule, or step, does nothing.
+  /// What the recorder does in `step`, counted from 0; kNone if the schedule or step is invalid.
   [[nodiscard]] Action action(int64_t step) const {
     if (!is_valid() || step < skip_first) return Action::kNone;
     step -= skip_first;

@@ -17,10 +17,10 @@
 namespace redline::profiler {
 namespace {
 
-// The writer thread looks every 20 ms whether memory gets scarce.
+// Shorter than 20 ms, after which the writer thread looks whether memory gets scarce.
 constexpr auto kWaitForWriter = std::chrono::milliseconds(5);
 constexpr int kMostWaits = 200;
-// Together 4 s.
+// At the end of the process, the recorder waits so long for a thread that waits for GPUs: 4 s.
 constexpr auto kLookAtEnd = std::chrono::milliseconds(10);
 constexpr int kMostLooksAtEnd = 400;
 
@@ -28,7 +28,7 @@ REDLINE_THREAD_LOCAL ThreadLog* t_log = nullptr;
 pthread_key_t g_log_key;
 
 std::string random_trace_id() {
-  // Not by std::random_device, which needs a glibc of 2022 (arc4random).
+  // std::random_device would need arc4random, which glibc has only since 2022.
   uint8_t bytes[16] = {};
   static_cast<void>(getrandom(bytes, sizeof(bytes), 0));
   static constexpr char kHex[] = "0123456789ABCDEF";
@@ -46,7 +46,7 @@ std::string host_name() {
   return name[0] != '\0' ? name : "localhost";
 }
 
-/// Of the trace while it is written.
+/// The folder in which the trace grows while it is recorded.
 std::string folder_of(const Options& options) {
   return options.directory.empty() ? std::filesystem::temp_directory_path().string()
                                    : options.directory;
@@ -63,7 +63,8 @@ void put(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
   }
 }
 
-/// put(), but what others said under our own key stays: each says an object of one member.
+/// Does put(), but for our own key it replaces only an entry with the same member. Each such entry
+/// is an object with one member, so the facts of several sources stay beside each other.
 void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
   if (entry.first != kOwnEntry) return put(entries, entry);
   const auto member = [](const trace::Entry& each) {
@@ -117,7 +118,8 @@ Result Recorder::check_alive() const {
   return {};
 }
 
-/// The other owner's window must not be live, and no longer need the texts.
+/// Ends the other owner's window, or fails if that has priority. Waits until a stopped window of
+/// the other owner is complete, because prepare() clears the texts that it needs.
 Result Recorder::clear_the_way(const RecorderLock& lock, Owner owner) {
   Session& other = session(lock, owner == Owner::kProgram ? Owner::kDemand : Owner::kProgram);
   if (owner == Owner::kDemand && other.is_live()) {
@@ -149,7 +151,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
   if (auto clear = clear_the_way(lock, owner); !clear) return clear;
   own.window.reset();
   own.flight.reset();
-  own.state = State::kIdle;  // there is nothing to export, should what follows fail
+  own.state = State::kIdle;  // if a later line fails, there is nothing to export
   own.options = options;
   own.reason.clear();
   own.new_metadata.clear();
@@ -259,7 +261,7 @@ void Recorder::end_window(Session& session, int64_t end_ns) {
 }
 
 std::vector<trace::Entry> Recorder::last_words(Session& session) {
-  // Known at the end only: the job may begin to use its GPUs within the window.
+  // GPUs are known only at the end, because the job may begin to use them within the window.
   std::vector<trace::Entry> entries = {{"deviceProperties", "[]"}};
   for (const auto& entry : session.new_metadata) put(entries, entry);
   {
@@ -336,7 +338,7 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
   }
   if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
   const std::lock_guard lock(mutex_);
-  const bool is_own = key == kOwnEntry;  // of the window alone, be it a capture's
+  const bool is_own = key == kOwnEntry;  // goes to the window that is recorded, not to all
   if (is_own && !is_json_object(json)) return misuse("metadata redline: not a JSON object");
   if (!is_own) put(metadata_, {key, json});
   bool is_recorded = false;
@@ -375,7 +377,7 @@ void Recorder::add_source(Source* source) {
 }
 
 void Recorder::add_source_entry(const std::string& key, const std::string& json) {
-  // Also while the process ends: then a source's totals are known.
+  // Allowed while the process ends, because only then does a source know its totals.
   if (is_child_ || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
   const std::lock_guard lock(source_entries_mutex_);
   join(source_entries_, {key, json});
@@ -434,7 +436,7 @@ uint64_t Recorder::current_operator() {
 
 void Recorder::drop_slice(OpenSlice* slice) {
   if (slice == nullptr) return;
-  // Set before recording_ is cleared.
+  // want_no_more_records() sets is_stopped_ before it clears recording_.
   const bool is_recording = recording_.load(std::memory_order_acquire);
   slice->end(!is_recording && is_stopped_.load(std::memory_order_relaxed));
 }
@@ -444,7 +446,7 @@ void Recorder::deliver(const Record& record) {
   for (; is_drained_ && pool_.is_three_quarters_used() && round < kMostWaits; ++round) {
     std::this_thread::sleep_for(kWaitForWriter);
   }
-  if (round == kMostWaits) is_drained_ = false;  // a writer thread that found no memory is gone
+  if (round == kMostWaits) is_drained_ = false;  // the writer thread found no memory and ended
   if (!is_child_) this_thread_log().push(record);
 }
 
@@ -454,8 +456,8 @@ void Recorder::flush_gpu() noexcept {
   gpu_.flush_before_exit();
 }
 
-/// Locks the mutex; false where a thread that ends a window has it and waits for its GPUs, and does
-/// so for seconds more although it was told not to.
+/// Locks the mutex. Another thread may hold it because it ends a window and waits for GPUs. It is
+/// told to hurry; if it still waits 4 s later, this gives false and does not lock.
 bool Recorder::lock_unless_gpus_hang() {
   gpu_.hurry();
   for (int looks = 0; !mutex_.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
@@ -465,7 +467,7 @@ bool Recorder::lock_unless_gpus_hang() {
   return true;
 }
 
-/// The sources stay enabled: their LibTorch may be half destroyed by now.
+/// Leaves the sources enabled, because LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {
   if (is_child_) return;
   const int64_t end_ns = monotonic_ns();
@@ -473,11 +475,11 @@ void Recorder::finish(const std::string& reason) {
   if (reason.empty()) {
     mutex_.lock();
   } else if (!lock_unless_gpus_hang()) {
-    return;  // whoever ended the process must not wait for ever; a .partial file is left
+    return;  // a process that is told to end must not wait for ever; a .partial file stays
   }
   const RecorderLock lock(mutex_, std::adopt_lock);
   is_over_ = true;
-  gpu_sampler_.disable();  // NVML goes with the process
+  gpu_sampler_.disable();  // before the process unloads NVML
   gpu_.let_go();
   if (reason.empty()) write_slow_step_of(session(lock, Owner::kProgram));
   for (Session& each : sessions_) {
@@ -485,7 +487,7 @@ void Recorder::finish(const std::string& reason) {
     if (!reason.empty()) each.reason = reason;
     if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
     if (each.state == State::kStopped && !each.saved && is_wanted) {
-      // Nobody is left to hear of an error; a .partial file tells.
+      // Nobody is left to hear of an error. If writing fails, a .partial file stays.
       const std::string folder = each.options.directory.empty() ? "." : each.options.directory;
       static_cast<void>(write_window(each, folder + "/" + default_trace_name()));
     }

@@ -3,14 +3,14 @@
 //
 //   sources --submit()--> ThreadLog of the thread --writer thread--> Window or FlightRecorder
 //
-// There are two sessions: the program's own window, and a capture that somebody outside asked for.
-// Each goes idle -> prepared -> recording -> stopped. They share the logs, so at most one is
-// prepared or recording; the program's comes first and cuts a capture short. To record both
-// at once, each source would have to send each event twice.
+// There are two sessions: one for windows of the program, and one for captures that somebody
+// outside asked for. Each goes idle -> prepared -> recording -> stopped. They share the logs, so at
+// most one is prepared or recording; the program's window has priority and cuts a capture short. To
+// record both at once, each source would have to send each event twice.
 //
-// Changes of state happen under mutex_, which functions show by taking a RecorderLock. The hot path
-// takes no lock: one relaxed load of recording_ while nothing is recorded, then the thread's own
-// log.
+// The state changes only under mutex_. Functions that need the lock take a RecorderLock, which
+// proves it. The hot path takes no lock: while nothing is recorded it is one relaxed load of
+// recording_, otherwise a push to the thread's own log.
 //
 // The recorder is never destroyed, because threads of the job may record until the very end of the
 // process. In a forked child it does nothing and its functions fail: the writer thread does not
@@ -74,7 +74,7 @@ class Recorder {
   /// While paused, records are thrown away. Without effect unless prepared or recording.
   void set_paused(bool paused);
   void add_source(Source* source);
-  /// Takes over all that CUPTI holds. To be called before CUDA ends in this process.
+  /// Takes over all records that CUPTI holds. Call it before CUDA ends in this process.
   void flush_gpu() noexcept;
   void add_source_entry(const std::string& key, const std::string& json);
   /// Writes the flight recorder's last seconds to a trace in `directory` (default: the window's)
@@ -84,13 +84,13 @@ class Recorder {
   /// Does the same for the last slow step, if its trace is not written yet.
   void write_slow_step();
   [[nodiscard]] bool has_ring();
-  /// The process ends: completes a window that has a directory, and discards any other. A flight
-  /// recorder writes its trace only if there is a `reason`, such as a crash.
+  /// To be called when the process ends. It completes a window that has a directory, and discards
+  /// any other. A flight recorder writes its trace only if there is a `reason`, such as a crash.
   void finish(const std::string& reason = "");
 
   [[nodiscard]] Capture& capture() { return capture_; }
   [[nodiscard]] JobSteps& steps() { return steps_; }
-  /// An error in a forked child, and once the process ends.
+  /// Gives an error in a forked child, and when the process is ending.
   [[nodiscard]] Result check_alive() const;
   [[nodiscard]] bool is_alive() const { return !is_child_ && !is_over_; }
 
@@ -106,7 +106,8 @@ class Recorder {
   void end_slice(OpenSlice* slice, const Record& record);
   void drop_slice(OpenSlice* slice);
   [[nodiscard]] uint64_t current_operator();
-  /// For a source's own thread: waits for the writer thread where submit() would drop the record.
+  /// For a thread that a source has started: if memory is scarce, this waits for the writer thread,
+  /// while submit() would drop the record.
   void deliver(const Record& record);
   [[nodiscard]] uint32_t name_generation() const { return texts_.generation(); }
 
@@ -155,10 +156,10 @@ class Recorder {
 
   /// Sources submit records: a session is prepared or recording.
   alignas(64) std::atomic<bool> recording_ = false;
-  std::atomic<bool> is_stopped_ = false;  ///< open slices are kept for the writer thread to see
+  std::atomic<bool> is_stopped_ = false;  ///< the writer thread may still look at open slices
   std::atomic<bool> is_child_ = false;
   std::atomic<bool> is_over_ = false;     ///< the process ends
-  std::atomic<bool> is_drained_ = false;  ///< a writer thread drains the logs, so memory gets free
+  std::atomic<bool> is_drained_ = false;  ///< a writer thread empties the logs, so waiting helps
   TextTable texts_;
   ChunkPool pool_;
   ThreadRegistry threads_{pool_};
@@ -171,9 +172,9 @@ class Recorder {
   Session sessions_[2];
   HostSampler host_sampler_;
   GpuSampler gpu_sampler_;
-  cupti::CuptiSource& gpu_;  ///< lives as long
+  cupti::CuptiSource& gpu_;  ///< never destroyed, like the recorder
   std::vector<Source*> sources_;
-  std::vector<trace::Entry> metadata_;  ///< of the process, in order
+  std::vector<trace::Entry> metadata_;  ///< of the process, in the order of the traces' keys
 
   Capture capture_{*this};
   JobSteps steps_{*this};
@@ -184,7 +185,7 @@ class Recorder {
 
 [[nodiscard]] Result make_directory(const std::string& directory);
 
-/// True where the process has libtorch_cpu.so loaded.
+/// True if the process has loaded libtorch_cpu.so.
 [[nodiscard]] bool has_torch();
 /// Loads the LibTorch adapter, libredline_torch.so, from the folder of libredline.so. Loading is
 /// enough: the adapter adds its sources to the recorder by itself.

@@ -1,4 +1,4 @@
-// What lies in an area of the timeline (some lanes over some time), summed up by name: the
+// Sums up by name what lies in an area of the timeline (some lanes over some time), for the
 // Selection tab.
 #pragma once
 

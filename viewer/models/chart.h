@@ -10,7 +10,7 @@ namespace redline::viewer {
 
 struct ChartPoint {
   double x = 0;
-  std::optional<double> y;  ///< nothing: it failed, and is drawn as a cross at the bottom
+  std::optional<double> y;  ///< nullopt: it failed, and is drawn as a cross at the bottom
   bool on_line = false;
   int64_t id = 0;
   std::string hint;
@@ -35,7 +35,7 @@ struct Chart {
   [[nodiscard]] const ChartPoint& point(size_t index) const;
 };
 
-/// Along a series, or to the nearest point of the series before or after it.
+/// A step along a series, or to the nearest point of the series before or after it.
 enum class ChartStep : uint8_t { kLeft, kRight, kSeriesBefore, kSeriesAfter, kFirst, kLast };
 /// The point that a step leads to; at an end the same one.
 [[nodiscard]] size_t point_after(const Chart& chart, size_t index, ChartStep step);

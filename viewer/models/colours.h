@@ -17,7 +17,7 @@ namespace redline::viewer {
 
 struct LegendEntry {
   std::string words;
-  uint8_t colour = 0;  ///< of a theme
+  uint8_t colour = 0;  ///< index of a theme's colour
 };
 
 class Colours {

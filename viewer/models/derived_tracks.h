@@ -1,6 +1,6 @@
 // Tracks that are computed and not in the file: what a GPU did at each moment, counters, memory,
-// queues. They come from the report, which takes longer than reading, so they are added to the
-// lanes when it is ready.
+// queues. They come from the report, which takes longer than reading the trace, so they are added
+// to the lanes when the report is ready.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ class DeviceLane {
 
 struct GraphTrack {
   uint32_t trace = 0;
-  int32_t device = -1;  ///< -1: of the host
+  int32_t device = -1;  ///< -1: the host
   std::string title;    ///< "GPU memory"
   std::string note;     ///< "allocated, peak 7.4 GiB"
   Graph graph;          ///< in times of the trace

@@ -36,13 +36,13 @@ struct Link {
   LinkKind kind = LinkKind::kOther;
 };
 
-/// Which slices are one and the same collective, over the ranks of a session.
+/// Knows which slices are one and the same collective, over the ranks of a session.
 class CollectiveLinks {
  public:
   CollectiveLinks() = default;
   CollectiveLinks(const Session& session, const trace::Report& report);
 
-  /// All calls of the slice's collective, itself among them; empty where it is of none.
+  /// All calls of the slice's collective, including itself; empty if the slice belongs to none.
   [[nodiscard]] std::vector<SliceRef> calls_of(SliceRef ref) const;
   [[nodiscard]] size_t size() const { return calls_.size(); }
 
@@ -55,17 +55,19 @@ class CollectiveLinks {
   std::vector<Call> by_collective_;
 };
 
-/// More arrows than that say nothing.
+/// The most arrows that are drawn; more would tell nothing.
 constexpr size_t kMostLinks = 2000;
 
-/// Of the slice, and of what it called: an operator leads to the kernels that it launched.
+/// The links of the slice and of what it called, so that an operator leads to the kernels that it
+/// launched.
 [[nodiscard]] std::vector<Link> links_of(const Session& session, const CollectiveLinks& collectives,
                                          SliceRef ref, size_t most = kMostLinks);
 
 /// "launched by", "launches", …: what the other end is to the slice.
 [[nodiscard]] std::string link_text(const Link& link, SliceRef of);
 
-/// A row each: what it is, the other slice, when it begins after (or before) the one.
+/// One row for each link: what it is, the other slice, and how long after (or before) `of` that
+/// begins.
 [[nodiscard]] Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of);
 
 }  // namespace redline::viewer

@@ -25,7 +25,7 @@ struct Quantiles {
   [[nodiscard]] int64_t mean() const { return sum / std::max<int64_t>(count, 1); }
 };
 
-/// Without sorting all of them; reorders the values.
+/// Computes the quantiles without sorting all values, but reorders them.
 [[nodiscard]] inline Quantiles quantiles_of(std::vector<int64_t>& values) {
   Quantiles result;
   if (values.empty()) return result;
@@ -45,7 +45,8 @@ struct Quantiles {
   return result;
 }
 
-/// Durations from `from_ns` up to (not with) `to_ns`; each bin is as wide by ratio as the others.
+/// The durations from `from_ns` up to, but not including, `to_ns`. All bins have the same ratio of
+/// the two.
 struct HistogramBin {
   double from_ns = 0;
   double to_ns = 0;
@@ -53,7 +54,7 @@ struct HistogramBin {
   int64_t total_ns = 0;
 };
 
-/// Shared: to copy or free ten million of them takes the window's thread longer than a frame.
+/// Hits are shared, because copying or freeing ten million of them takes longer than a frame.
 using Hits = std::shared_ptr<const std::vector<SliceRef>>;
 
 struct FindResults {
@@ -64,23 +65,23 @@ struct FindResults {
 
 constexpr size_t kHistogramBins = 48;
 
-/// Setting `cancel` makes it stop soon, incomplete.
+/// Setting `cancel` makes it stop soon; the result is then incomplete.
 [[nodiscard]] FindResults find_results(const Session& session, const Search& search,
                                        const std::atomic<bool>* cancel = nullptr);
 
 /// The columns of the table of hits: name, duration, begin, track.
 [[nodiscard]] const std::vector<TableColumn>& hit_columns();
 [[nodiscard]] TableValue hit_value(const Session& session, SliceRef ref, size_t column);
-/// Sorted by one of these columns; equal ones stay in the order of the file.
+/// `hits` sorted by one of these columns; equal ones stay in the order of the file.
 [[nodiscard]] Hits sort_hits(const Session& session, const std::vector<SliceRef>& hits,
                              size_t column, bool ascending,
                              const std::atomic<bool>* cancel = nullptr);
 
-/// The longest hit that a bin counts; none where it counts none. `hits` has the longest first.
+/// The longest hit in a bin; none if the bin is empty. `hits` must have the longest first.
 [[nodiscard]] SliceRef longest_of(const Session& session, const std::vector<SliceRef>& hits,
                                   const HistogramBin& bin);
 
-/// The bin of a duration; the last one where it is longer than all.
+/// The bin of a duration; the last bin if the duration is longer than all of them.
 [[nodiscard]] size_t bin_of(const std::vector<HistogramBin>& histogram, int64_t duration_ns);
 
 }  // namespace redline::viewer

@@ -1,5 +1,5 @@
-// Names and durations as people read them on the screen, and text as people search for it; other
-// figures are those of base/format.h.
+// Writes names and durations as people read them on the screen, and compares text as people search
+// for it. base/format.h writes all other figures.
 #pragma once
 
 #include <algorithm>
@@ -14,21 +14,23 @@ namespace redline::viewer {
 /// "812 ns", "13.2 µs", "177.6 ms", "1.07 s", "2 min 5 s".
 [[nodiscard]] std::string format_duration(int64_t ns);
 
-/// As format_duration, exact to the nanosecond: "177.600123 ms".
+/// Like format_duration(), but exact to the nanosecond: "177.600123 ms".
 [[nodiscard]] std::string format_duration_exact(int64_t ns);
 
-/// A name as it stands where room is short: what a kernel returns tells none from another.
+/// A name for places with little room: a kernel's name without its return type, which is the same
+/// for most kernels.
 [[nodiscard]] std::string_view label_of(std::string_view name);
 
-/// Broken UTF-8 becomes U+FFFD, control characters spaces: trace names hold anything.
+/// Replaces broken UTF-8 by U+FFFD and control characters by spaces, because names in traces may
+/// hold anything.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// ASCII letters only: names in traces are code.
+/// Only changes ASCII letters, because names in traces are code.
 [[nodiscard]] inline char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Whether a text has another in it, whatever the case of its letters.
+/// Whether `text` contains `part`, whatever the case of their letters.
 [[nodiscard]] inline bool contains_text(std::string_view text, std::string_view part) {
   return std::search(text.begin(), text.end(), part.begin(), part.end(),
                      [](char a, char b) { return lower(a) == lower(b); }) != text.end();

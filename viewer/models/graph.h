@@ -18,14 +18,16 @@ class Graph {
   };
 
   Graph() = default;
-  /// Sorts the points by time where they are not; what is no finite number is left out.
+  /// Sorts the points by time if they are not sorted, and leaves out values that are no finite
+  /// numbers.
   Graph(std::vector<Point> points, std::string unit);
 
   [[nodiscard]] const std::string& unit() const { return unit_; }
   [[nodiscard]] const std::vector<Point>& points() const { return points_; }
-  [[nodiscard]] double low() const { return low_; }    ///< the smallest value, or 0 if below
+  /// The smallest value, or 0 if that is smaller.
+  [[nodiscard]] double low() const { return low_; }
   [[nodiscard]] double high() const { return high_; }  ///< the largest value
-  /// The value that holds at a time; before the first point that point's.
+  /// The value that holds at a time; before the first point, the first point's value.
   [[nodiscard]] double at(int64_t time_ns) const;
   /// The value with its unit, as people read it: "7.4 GiB", "87.5 %".
   [[nodiscard]] std::string text(double value) const;
@@ -40,7 +42,8 @@ class Graph {
   [[nodiscard]] Extent extent(size_t first, size_t end) const;
 
   std::vector<Point> points_;
-  std::vector<Extent> blocks_;  ///< of kBlock points each: a million share a thousand pixels
+  /// Of kBlock points each, because a million points share a thousand pixels.
+  std::vector<Extent> blocks_;
   std::string unit_;
   double low_ = 0;
   double high_ = 0;

@@ -22,7 +22,7 @@ struct SliceBox {
 struct LanePixels {
   static constexpr double kBoxPixels = 2.0;
 
-  std::vector<uint8_t> cover;   ///< one a column: 0 nothing .. 255 all of it; boxes not included
+  std::vector<uint8_t> cover;   ///< how much of each column is covered, 0 to 255; without the boxes
   std::vector<uint8_t> colour;  ///< the class of the slice that has most of the column
   std::vector<uint32_t> slice;  ///< that slice's index in the lane
   std::vector<SliceBox> boxes;  ///< left to right
@@ -35,8 +35,8 @@ struct LanePixels {
 void draw_lane(const LaneColumns& lane, const LanePyramid& pyramid, const TimeAxis& axis,
                LanePixels& pixels);
 
-/// The slice of the lane that lies under `time_ns`, or, within `tolerance_ns` of it, the nearest:
-/// slices of less than a pixel can be clicked. kNoSlice where there is none.
+/// The slice of the lane that lies under `time_ns`, or else the nearest within `tolerance_ns` of
+/// it, so that slices of less than a pixel can be clicked. kNoSlice if there is none.
 [[nodiscard]] uint32_t slice_at(const LaneColumns& lane, int64_t time_ns, int64_t tolerance_ns);
 
 }  // namespace redline::viewer

@@ -33,7 +33,8 @@ class LanePyramid {
     int shift = 0;                ///< buckets are 2^shift ns wide and start at origin_ns()
     std::vector<uint32_t> slice;  ///< index in the lane, or kNoSlice
     std::vector<uint8_t> slice_class;
-    std::vector<uint8_t> cover;  ///< 0 nothing .. 255 all; at least 1 where a slice touches
+    /// How much is covered, 0 to 255; at least 1 if a slice touches it.
+    std::vector<uint8_t> cover;
 
     [[nodiscard]] size_t size() const { return slice.size(); }
   };

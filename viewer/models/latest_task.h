@@ -38,7 +38,7 @@ class LatestTask : public QObject {
   void cancel() {
     if (cancelled_) cancelled_->store(true);
   }
-  /// Frees `thing` on that thread, too: to give gigabytes back takes longer than a frame.
+  /// Frees `thing` on that thread, because freeing gigabytes takes longer than a frame.
   template <typename Thing>
   void let_go(std::shared_ptr<Thing> thing) {
     pool_.start([held = std::move(thing)]() mutable { held.reset(); });

@@ -91,9 +91,9 @@ class Layout {
   }
   [[nodiscard]] const Row* row_at(int y) const;
   [[nodiscard]] std::optional<LaneHit> lane_at(const Session& session, int y) const;
-  /// The row of the slice's track; null where it is hidden.
+  /// The row of the slice's track; null if it is hidden.
   [[nodiscard]] const Row* row_of(const Session& session, SliceRef ref) const;
-  /// The top of the slice's lane; none where it is folded away.
+  /// The top of the slice's lane; nullopt if it is folded away.
   [[nodiscard]] std::optional<int> top_of(const Session& session, SliceRef ref) const;
 
  private:
@@ -108,7 +108,7 @@ class Layout {
 
   std::vector<TrackGroup> groups_;
   Arrangement arrangement_;
-  bool is_arranged_ = false;  ///< arrange() was called: it says what is folded
+  bool is_arranged_ = false;  ///< arrange() was called, so arrangement_ says what is folded
   std::string filter_;
   std::vector<Row> rows_;
   int height_ = 0;

@@ -20,7 +20,7 @@ namespace redline::viewer {
 
 struct LoadedSession {
   std::shared_ptr<const Session> session;
-  double seconds = 0;  ///< reading, pyramids and all
+  double seconds = 0;  ///< how long reading took, with building the pyramids
   bool is_whole = true;
 };
 
@@ -35,12 +35,14 @@ struct LoadedSession {
 
 /// When to show the beginnings of the files before all is read.
 struct FirstLook {
-  uint64_t least_bytes = uint64_t{256} << 20;  ///< of text in all files; less is read as a whole
-  uint64_t share = 32;  ///< one part in so many is read first: it costs 3 % of the time
+  /// Of text in all files; files with less are read as a whole at once.
+  uint64_t least_bytes = uint64_t{256} << 20;
+  uint64_t share = 32;  ///< 1/share of the text is read first, which costs 3 % of the time
   uint64_t most_bytes = uint64_t{64} << 20;
 };
 
-/// The first lanes of files that take long to read, of one run or two; none where the files do not.
+/// The first lanes of files that take long to read, of one run or two; nullopt if they do not take
+/// long.
 [[nodiscard]] std::optional<LoadedSession> load_beginning(const std::vector<std::string>& before,
                                                           const std::vector<std::string>& paths,
                                                           const FirstLook& look,
@@ -49,19 +51,19 @@ struct FirstLook {
 /// What the panes and tables show, and the tracks that follow from it. It takes longer than
 /// reading, so it is computed when the lanes are already shown.
 struct AnalysedSession {
-  std::shared_ptr<const trace::Report> report;  ///< of a comparison: on the run after
+  std::shared_ptr<const trace::Report> report;  ///< in a comparison: of the run after
   std::shared_ptr<const DerivedTracks> derived;
   std::shared_ptr<const CollectiveLinks> collectives;
   std::shared_ptr<const Colours> colours;
-  std::shared_ptr<const trace::Diff> diff;  ///< null but for a comparison
+  std::shared_ptr<const trace::Diff> diff;  ///< only set in a comparison
 };
 
 /// Setting `cancel` makes it stop soon; the result is then incomplete.
 [[nodiscard]] AnalysedSession analyse_session(const Session& session,
                                               const std::atomic<bool>* cancel = nullptr);
 
-/// What came out of reading, as lines for people: files, events, and each kind of repair or loss
-/// with the place of the first.
+/// The result of reading, as lines for people: files, events, and each kind of repair or loss with
+/// the place where it first happened.
 [[nodiscard]] std::string load_report(const Session& session);
 
 }  // namespace redline::viewer

@@ -8,16 +8,16 @@
 
 namespace redline::viewer {
 
-/// By name, summed over the traces of the report, the largest share first.
+/// Kernels by name, summed over the traces of the report, the largest share first.
 [[nodiscard]] Table kernel_rows(const trace::Report& report);
-/// The largest self time first. Without kernels there is no column of the GPU's.
+/// Operators, the largest self time first. Without kernels there is no column for GPU time.
 [[nodiscard]] Table operator_rows(const trace::Report& report);
-/// Each trace's by kind, group and size; a row leads to its longest call.
+/// The collectives of each trace, by kind, group and size. A row leads to its longest call.
 [[nodiscard]] Table collective_rows(const Session& session, const trace::Report& report);
-/// Steps, own work, waiting, clocks; the last columns say who waits how long for whom. A row leads
-/// to the rank's longest step.
+/// One row for each rank: steps, own work, waiting, clock; the last columns say who waits how long
+/// for whom. A row leads to the rank's longest step.
 [[nodiscard]] Table rank_rows(const Session& session, const trace::Report& report);
-/// Who holds the memory of each device at its peak.
+/// The operators that hold the memory of each device at its peak.
 [[nodiscard]] Table memory_rows(const trace::Report& report);
 
 /// Parts of the step first, then kernels, collectives, copies and operators, each by its change; a

@@ -21,7 +21,7 @@ namespace redline::viewer {
 /// Which slices of each trace are hits.
 using HitBits = std::vector<std::vector<bool>>;
 
-/// The text behind "args:"; none where the text does not begin with that.
+/// The text behind "args:"; nullopt if the text does not begin with that.
 [[nodiscard]] std::optional<std::string> args_part(const std::string& text);
 /// Slices whose arguments (names and values) contain `part`. Setting `cancel` makes it stop soon;
 /// the result is then incomplete.
@@ -42,7 +42,7 @@ class Search {
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] uint64_t count() const { return count_; }
-  /// Not all has been searched yet: finds nothing.
+  /// Whether the search has not ended yet; it finds nothing until then.
   [[nodiscard]] bool is_pending() const { return !text_.empty() && !is_known_; }
   [[nodiscard]] bool matches(const Session& session, SliceRef ref) const;
 
@@ -61,14 +61,14 @@ class Search {
   /// The hit after (before) `from` by begin; with no `from`, or past the end, the first (last).
   [[nodiscard]] SliceRef next(const Session& session, SliceRef from) const;
   [[nodiscard]] SliceRef previous(const Session& session, SliceRef from) const;
-  /// 1-based place of a hit in that order; 0 where `ref` is none or no hit.
+  /// The place of a hit in that order, from 1; 0 if `ref` is none or no hit.
   [[nodiscard]] uint64_t place_of(const Session& session, SliceRef ref) const;
 
  private:
   static constexpr size_t kCategories = static_cast<size_t>(trace::Category::kOther) + 1;
   struct Names {
     std::vector<uint8_t> matched;       ///< by StringId
-    std::vector<uint32_t> hits_before;  ///< of each block of slices, and of the end
+    std::vector<uint32_t> hits_before;  ///< by block of slices, and at the end for all
   };
   static constexpr uint32_t kBlock = 1024;
 
@@ -82,7 +82,7 @@ class Search {
   void count_hits(const Session& session, const std::atomic<bool>* cancel);
   [[nodiscard]] uint32_t hits_between(const trace::Slices& slices, uint32_t trace, uint32_t begin,
                                       uint32_t end) const;
-  /// Of all slices of a trace that lie before `slice`.
+  /// The number of hits before `slice` in its trace.
   [[nodiscard]] uint32_t hits_before(const trace::Slices& slices, uint32_t trace,
                                      uint32_t slice) const;
   [[nodiscard]] std::optional<uint32_t> first_hit(const trace::Slices& slices, uint32_t trace,
@@ -95,16 +95,17 @@ class Search {
   std::string text_;
   std::vector<Names> traces_;
   std::array<bool, kCategories> category_{};
-  std::shared_ptr<const HitBits> hits_;  ///< of arguments; shared by copies
+  std::shared_ptr<const HitBits> hits_;  ///< of a search of arguments; shared by copies
   uint64_t count_ = 0;
   bool is_known_ = false;
 };
 
-/// The longest slice called `name`; none where there is none.
+/// The longest slice called `name`; none if there is no such slice.
 [[nodiscard]] SliceRef longest_named(const Session& session, std::string_view name);
 
-/// Where to look for a name: at its longest slice. Of two runs at that of each, in the steps on
-/// which they are aligned where it is called there. Setting `cancel` makes it stop soon, empty.
+/// Where to look for a name: at its longest slice. Of two runs it gives the longest slice of each,
+/// taken from the steps on which the runs are aligned if the name is called there. Setting `cancel`
+/// makes it stop soon; the result is then empty.
 [[nodiscard]] std::vector<SliceRef> places_of(const Session& session, std::string_view name,
                                               const std::atomic<bool>* cancel = nullptr);
 

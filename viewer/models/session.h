@@ -56,8 +56,9 @@ struct SessionTrace {
 
 class Session {
  public:
-  /// Traces whose times overlap stand on one unix clock. Ranks recorded at different hours would
-  /// be needles in a year of nothing: then every trace starts at 0, and aligned_at_start() is true.
+  /// Traces whose times overlap stand on one unix clock. If they do not overlap (ranks recorded at
+  /// different hours would be tiny on a long empty axis), every trace starts at 0, and
+  /// aligned_at_start() is true.
   ///
   /// The first `before_count` traces may be another run, to compare the others with: then each
   /// trace's first whole step begins at 0.
@@ -68,7 +69,8 @@ class Session {
   [[nodiscard]] TimeRange range() const { return range_; }  ///< first begin to last end
   [[nodiscard]] size_t before_count() const { return before_count_; }
   [[nodiscard]] bool aligned_at_start() const { return aligned_at_start_; }
-  /// The place of a trace in its own run: of two runs, those of one place belong side by side.
+  /// The index of a trace in its own run. Traces of two runs with the same index belong side by
+  /// side.
   [[nodiscard]] uint32_t place_of(uint32_t trace) const {
     return trace < before_count_ ? trace : trace - static_cast<uint32_t>(before_count_);
   }
@@ -83,7 +85,7 @@ class Session {
   [[nodiscard]] std::string_view name_of(SliceRef ref) const;
   [[nodiscard]] const trace::Lane& lane_of(SliceRef ref) const;
 
-  /// The same with each trace's times moved by so much.
+  /// The same session with the times of each trace moved by `shift_ns`.
   [[nodiscard]] Session shifted(const std::vector<int64_t>& shift_ns) const;
 
   /// The steps of the first trace that has any.
@@ -96,11 +98,12 @@ class Session {
   bool aligned_at_start_ = false;
 };
 
-/// What the window shows first: a recording of one or two steps whole where names can be read, else
-/// the first complete step, or as much of it as leaves a few slices wide enough for their names.
+/// The time that the window shows first: all of a recording of one or two steps if names can be
+/// read then, else the first complete step, or as much of it as leaves a few slices wide enough for
+/// their names.
 [[nodiscard]] TimeRange first_view(const Session& session, int width);
 
-/// The session's trace that the analysis is of; none where it is of another session.
+/// The session's trace that was analysed; nullopt if the analysis is of another session.
 [[nodiscard]] std::optional<uint32_t> trace_of(const Session& session,
                                                const trace::Analysis& analysis);
 
@@ -110,7 +113,7 @@ struct ClockShifts {
   std::string text;               ///< "rank 1 by +12.3 µs ± 1.2 µs"
 };
 
-/// None where no rank's clock is known to differ, or the traces do not stand on unix time.
+/// nullopt if no rank's clock is known to differ, or if the traces do not stand on unix time.
 [[nodiscard]] std::optional<ClockShifts> clock_shifts(const Session& session,
                                                       const trace::Report& report);
 

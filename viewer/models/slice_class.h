@@ -11,7 +11,7 @@ namespace redline::viewer {
 using trace::kSliceClassCount;
 using SliceClass = trace::SliceClass;
 
-/// A theme has the colours of classes first, then as many to tell names apart.
+/// A theme has the colours of the classes first, then this many colours to tell names apart.
 inline constexpr int kNameColourCount = 8;
 inline constexpr int kColourCount = kSliceClassCount + kNameColourCount;
 

@@ -1,5 +1,5 @@
-// The recording at a glance: what the Overview pane says, and the strip over the lanes. Each is
-// drawn from these values alone; all figures come from the report.
+// The recording at a glance, for the Overview pane and the strip over the lanes. Both are drawn
+// from these values alone; all figures come from the report.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ struct SummaryCard {
   std::string knob;      ///< for autotune --knob; may be empty
   std::string evidence;  ///< the figures it follows from, one a line
   trace::Severity severity = trace::Severity::kLow;
-  size_t trace = 0;      ///< of the report, that the evidence is in
-  trace::SliceId slice;  ///< evidence to look at; none where it is no slice
+  size_t trace = 0;      ///< index of the report's trace that has the evidence
+  trace::SliceId slice;  ///< evidence to look at; none() if it is no slice
 };
 
 struct Summary {
@@ -41,14 +41,14 @@ struct Summary {
   std::vector<SummaryCard> cards;
 };
 
-/// Means over the ranks where there are several.
+/// Figures are means over the ranks if there are several.
 [[nodiscard]] Summary summarize(const trace::Report& report);
 
 /// One column of the strip over the lanes: how busy the recording was in that part of its time.
 struct OverviewColumn {
-  double busy = 0;        ///< 0..1: GPUs, or without one the host's operators; mean over traces
-  double dataloader = 0;  ///< 0..1: waiting for the next batch
-  SliceClass main_class = SliceClass::kCompute;  ///< of what keeps it busy
+  double busy = 0;  ///< 0..1, mean over traces: the GPUs or, without one, the host's operators
+  double dataloader = 0;                         ///< 0..1: waiting for the next batch
+  SliceClass main_class = SliceClass::kCompute;  ///< the class that keeps it busy
 };
 
 /// `width` columns that share session.range() evenly.

@@ -27,7 +27,7 @@ enum class Unit : uint8_t {
 struct TableColumn {
   std::string title;
   Unit unit = Unit::kText;
-  std::string meaning = {};  ///< for the tooltip, where the title may not be enough
+  std::string meaning = {};  ///< for the tooltip, if the title is not enough
 };
 
 /// Text, a number, or (as constructed) not applicable.
@@ -58,7 +58,7 @@ class TableValue {
 
 struct TableRow {
   std::vector<TableValue> values;  ///< one a column
-  SliceRef slice;                  ///< the one that a click leads to; none: `name` says which
+  SliceRef slice;                  ///< the slice that a click leads to; none: `name` says which
   std::string name;  ///< a slice's name or a trial's number; empty: a click leads nowhere
 };
 
@@ -68,13 +68,13 @@ struct Table {
   std::vector<TableRow> rows;
 };
 
-/// With its unit, as people read it; "-" where not applicable.
+/// The value with its unit, as people read it; "-" if not applicable.
 [[nodiscard]] std::string value_text(const TableValue& value, Unit unit);
 /// Numbers by size, text by letters, "not applicable" before all.
 [[nodiscard]] bool value_less(const TableValue& left, const TableValue& right);
 
-/// False where every row's value in this column is not applicable or empty: such a column says
-/// nothing, and takes room.
+/// False if every row's value in this column is not applicable or empty. Such a column tells
+/// nothing and only takes room.
 [[nodiscard]] bool has_values(const Table& table, size_t column);
 
 /// RFC 4180, with a line of titles; numbers are plain, times in ns.

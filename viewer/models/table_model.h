@@ -35,7 +35,7 @@ class TableModel : public ValuesModel {
  public:
   using ValuesModel::ValuesModel;
 
-  /// Keeps the column that it is sorted by where the columns stay the same.
+  /// Stays sorted by the same column if the columns stay the same.
   void set_table(Table table);
   [[nodiscard]] const Table& table() const { return table_; }
   [[nodiscard]] const TableRow& row(int index) const {
@@ -68,11 +68,11 @@ class HitsModel : public ValuesModel {
 
   void set_hits(std::shared_ptr<const Session> session, Hits hits);
   [[nodiscard]] size_t size() const { return hits_->size(); }
-  /// Views look at each row they are given, so they get those that anybody would scroll to.
+  /// Views look at every row that they are given, so they only get as many as a user may scroll to.
   static constexpr size_t kMostShown = 1'000'000;
   [[nodiscard]] size_t shown_count() const { return std::min(size(), kMostShown); }
   [[nodiscard]] SliceRef hit(int row) const { return (*hits_)[static_cast<size_t>(row)]; }
-  /// What is shown.
+  /// The rows that are shown.
   [[nodiscard]] Table table() const;
   /// Returns at once; sorted() follows.
   void sort(int column, Qt::SortOrder order) override;

@@ -13,7 +13,7 @@ namespace redline::viewer {
 
 class TestStudy {
  public:
-  /// As with --objective and --metric.
+  /// A study with these values of --objective and --metric.
   explicit TestStudy(const std::string& path, const std::string& objective = "",
                      const std::string& metric = "")
       : space_(*tuner::make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"},
@@ -28,7 +28,8 @@ class TestStudy {
     if (study) study_.emplace(*std::move(study));
   }
 
-  /// No rate: out of memory; with joules: of a search for energy. Returns the trial's number.
+  /// Adds a trial and returns its number. Without a rate it ran out of memory; with joules it is of
+  /// a search for energy.
   int64_t trial(const tuner::Config& config, std::optional<double> rate,
                 const std::string& why = "batch", std::optional<double> joules_per_sample = {}) {
     tuner::TrialResult result;
@@ -52,14 +53,14 @@ class TestStudy {
   void start(const tuner::Config& config) {
     EXPECT_TRUE(study_->start({.config = config, .why = "batch"}));
   }
-  /// Into the folder of a trial.
+  /// Writes a trace into the folder of a trial.
   void add_trace(int64_t trial, const std::string& json) const {
     const std::filesystem::path folder(study_->trial_directory(trial));
     std::filesystem::create_directories(folder / "traces");
     std::ofstream(folder / "traces" / "rank0.pt.trace.json") << json;
   }
 
-  /// Four trials: the default, a faster one, one out of memory, the best.
+  /// Adds four trials: the default, a faster one, one that runs out of memory, and the best.
   void add_search() {
     trial({}, 1000, "default");
     trial({{"amp", "bf16"}, {"batch_size", "64"}}, 3000, "screen");

@@ -16,7 +16,7 @@
 
 namespace redline::viewer {
 
-/// One rank: times in microseconds after `start_us`.
+/// The trace of one rank. Times are microseconds after `start_us`.
 class TestTrace {
  public:
   explicit TestTrace(int rank, int64_t start_us = 1'000'000) : rank_(rank), start_us_(start_us) {

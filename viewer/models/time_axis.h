@@ -1,4 +1,4 @@
-// Which nanoseconds lie under which pixel, and where the ruler's marks stand.
+// Tells which nanoseconds lie under which pixel, and where the ruler's marks stand.
 //
 // Times are int64 nanoseconds: a double cannot tell neighbouring nanoseconds of unix time apart. So
 // the difference to the left edge is taken in integers first, and only then scaled to pixels. The
@@ -24,8 +24,8 @@ struct TimeRange {
   bool operator==(const TimeRange&) const = default;
 };
 
-/// a - b, stopping at the limits of int64 as saturating_sum() does: traces with hostile times must
-/// not overflow.
+/// a - b, limited to the range of int64 like saturating_sum(), because the times of a hostile trace
+/// must not overflow.
 [[nodiscard]] inline int64_t saturating_sub(int64_t a, int64_t b) {
   int64_t result = 0;
   if (!__builtin_sub_overflow(a, b, &result)) return result;
@@ -48,11 +48,12 @@ struct TimeAxis {
   [[nodiscard]] double x_of(int64_t time_ns) const;
   [[nodiscard]] int64_t time_at(double x) const;
 
-  /// The span times `factor`, the time under `anchor_x` staying there (to 1 ns).
+  /// The axis with its span multiplied by `factor`. The time under `anchor_x` stays there (to 1
+  /// ns).
   [[nodiscard]] TimeAxis zoomed(double factor, double anchor_x) const;
   [[nodiscard]] TimeAxis panned(double pixels) const;
   [[nodiscard]] TimeAxis showing(TimeRange range) const;
-  /// Moved so that the middle of the view stays inside `bounds`: a user cannot get lost.
+  /// The axis moved so that its middle stays inside `bounds`, so that a user cannot get lost.
   [[nodiscard]] TimeAxis kept_near(TimeRange bounds) const;
 };
 

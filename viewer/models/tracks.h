@@ -15,11 +15,11 @@ struct TrackItem {
 
   Kind kind = Kind::kSlices;
   trace::TrackId track;  ///< of kSlices
-  uint32_t index = 0;    ///< of the others: in DerivedTracks
+  uint32_t index = 0;    ///< of the other kinds: index in DerivedTracks
   uint32_t lanes = 1;
   std::string title;  ///< "thread 24722", "stream 7"
   std::string note;   ///< "main · python"
-  bool main = false;  ///< where the training loop runs, or a GPU's stream
+  bool main = false;  ///< the thread in which the training loop runs, or a GPU's stream
 };
 
 /// A process, or a GPU, of one trace. Tracks without slices are left out, and so are groups
@@ -29,13 +29,13 @@ struct TrackGroup {
   std::string title;  ///< "rank 0 · CPU", "rank 0 · GPU 0 · Tesla V100"
   std::string note;   ///< "pid 24722"
   std::vector<TrackItem> tracks;
-  int32_t device = -1;       ///< of a GPU's group
+  int32_t device = -1;       ///< the GPU of a GPU's group
   bool background = false;   ///< nothing but the profiler's own spans
   bool only_graphs = false;  ///< nothing but counters
 };
 
-/// By trace, host before GPUs before the rest; the main thread first. Of two runs each group of the
-/// one stands above that of the other.
+/// The groups by trace: the host, then GPUs, then the rest; the main thread first. Of two runs,
+/// each group of the first stands above the same group of the second.
 [[nodiscard]] std::vector<TrackGroup> track_groups(const Session& session);
 
 /// Names of the GPUs by index, from the JSON text of "deviceProperties"; empty where unknown.
@@ -46,7 +46,7 @@ struct TrackGroup {
 struct Arrangement {
   std::set<std::string> folded;
   std::set<std::string> hidden;
-  std::vector<std::string> pinned;  ///< in the order of pinning
+  std::vector<std::string> pinned;  ///< in the order in which they were pinned
   std::vector<std::string> order;   ///< of all groups and tracks; empty: as they come
 
   bool operator==(const Arrangement&) const = default;

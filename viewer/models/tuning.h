@@ -32,13 +32,13 @@ struct Tuning {
   std::string knobs;    ///< "batch_size 2560 · amp bf16"
   std::string command;  ///< to run the winner
   std::string figures;  ///< "19 trials · 1 out of memory · 7 min 12 s"
-  Chart batches;        ///< what was searched for against batch size, a series a stratum
+  Chart batches;        ///< the searched figure over the batch size, one series for each stratum
   Chart convergence;
   std::vector<KnobShare> knob_shares;
   Table trials;  ///< a row's name is its trial's number
   std::vector<TrialDetails> details;
-  int64_t best_trial = 0;     ///< the first of the winning configuration; 0: none
-  int64_t default_trial = 0;  ///< the first of all; 0: none
+  int64_t best_trial = 0;     ///< the first trial of the winning configuration; 0: none
+  int64_t default_trial = 0;  ///< the first of all trials; 0: none
 
   [[nodiscard]] const TrialDetails* find(int64_t trial) const;
 };

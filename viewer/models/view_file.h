@@ -1,5 +1,5 @@
 // What a user has set up on a trace's timeline (zoom, tracks, marks), saved beside the trace as
-// NAME.view: to come back to, or to give to somebody together with the trace.
+// NAME.view, so that the user can come back to it or give it away together with the trace.
 #pragma once
 
 #include <optional>
@@ -32,10 +32,10 @@ struct SavedView {
 };
 
 /// "trace.json.gz.view" beside a lone trace, "redline.view" in the folder of several,
-/// "redline.compare.view" of two runs: in the folder of the one before.
+/// "redline.compare.view" for two runs, in the folder of the first.
 [[nodiscard]] std::string view_path(const Session& session);
 
-/// The unix time of the axis' 0; none where traces do not stand on one clock.
+/// The unix time of the axis' 0; nullopt if the traces do not stand on one clock.
 [[nodiscard]] std::optional<int64_t> origin_of(const Session& session);
 /// The view with all its times moved by `by_ns`.
 [[nodiscard]] SavedView moved(SavedView view, int64_t by_ns);
@@ -44,10 +44,10 @@ struct SavedView {
 /// The error is a sentence for the user. Keys that this version does not know are ignored.
 [[nodiscard]] tl::expected<SavedView, std::string> parse_view(const std::string& json);
 
-/// None where there is no such file.
+/// nullopt if there is no such file.
 [[nodiscard]] tl::expected<std::optional<SavedView>, std::string> read_view(
     const std::string& path);
-/// A sentence where it cannot be written; the old file is then left as it was.
+/// Returns a sentence if it cannot be written; the old file is then left as it was.
 [[nodiscard]] std::optional<std::string> write_view(const std::string& path, const SavedView& view);
 
 }  // namespace redline::viewer

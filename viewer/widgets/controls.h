@@ -11,7 +11,7 @@
 
 namespace redline::viewer {
 
-/// Text of the models in Qt's form.
+/// Text from the models as a QString.
 [[nodiscard]] inline QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
 
 /// A label that shows as much of its text as fits; the tooltip shows all of it.

@@ -21,18 +21,18 @@ class ItemsView : public QWidget {
   [[nodiscard]] virtual QRectF item_rect(int item) const = 0;
   /// What a click and Enter do.
   virtual void choose(int item) = 0;
-  /// The one that the keys are at; kNoItem: none.
+  /// The item that the keyboard is at; kNoItem: none.
   [[nodiscard]] int current() const { return current_; }
 
  protected:
   [[nodiscard]] virtual int item_at(QPointF at) const = 0;
-  /// Where a key leads from an item; kNoItem: the key is not for walking.
+  /// The item that a key leads to from `item`; kNoItem: the key does not walk.
   [[nodiscard]] virtual int item_after(int item, int key) const;
-  /// Where the keys begin.
+  /// The item at which the keyboard begins.
   [[nodiscard]] virtual int first_item() const { return 0; }
-  /// To be called when the items change: the keys begin at the first item again.
+  /// Must be called when the items change; the keyboard then begins at the first item again.
   void forget_current();
-  /// Around the current item, while the keys are here.
+  /// Paints a frame around the current item while this widget has the keyboard's focus.
   void paint_focus(QPainter& painter, const QColor& colour) const;
 
   void keyPressEvent(QKeyEvent* event) override;

@@ -1,6 +1,6 @@
-// Slices and graphs into a picture, and what the mouse changes over them.
+// Paints slices and graphs into a picture, and over them what the mouse has changed.
 //
-// A frame must not take longer where a trace has more slices. So no slice is drawn by itself: one
+// A frame must not take longer if a trace has more slices. So slices are not drawn one by one: one
 // line of pixels is computed for each lane and copied down the lane's height, and names are
 // pictures from a cache. A full window takes about 5 ms on one core.
 #pragma once
@@ -27,7 +27,7 @@ struct Scene {
   const Session& session;
   const DerivedTracks& derived;
   const Layout& layout;
-  const Colours* names;  ///< where slices are coloured by name; null: by class
+  const Colours* names;  ///< to colour slices by name; null: by class
   TimeAxis axis;
   int scroll = 0;
 };
@@ -41,7 +41,7 @@ class LanesPainter {
 
   /// `size` is in logical pixels; the picture has `scale` device pixels a logical one.
   [[nodiscard]] QImage paint(const Scene& scene, QSize size, double scale);
-  /// The same onto a surface that has the colour of lanes without slices.
+  /// Paints the same onto a surface that already has the colour of empty lanes.
   void paint_onto(LanesSurface& surface, const Scene& scene, double scale);
 
  private:
@@ -65,12 +65,13 @@ class LanesPainter {
   std::vector<uint32_t> scanline_;
 };
 
-/// A graph's line and the tint under it, into `rect`, one column a pixel; `axis` is in the graph's
-/// time and as wide as `rect`.
+/// Paints a graph's line and the tint under it into `rect`. `axis` is in the graph's time and as
+/// wide as `rect`.
 void paint_graph(LanesSurface& surface, const QRect& rect, const Graph& graph, const TimeAxis& axis,
                  const Theme& theme, double scale);
 
-/// What lies over the slices: the hovered and the selected one, marks, arrows, the selected area.
+/// Paints what lies over the slices: the frames of the hovered and the selected one, marks, arrows,
+/// the selected area.
 void paint_overlay(QPainter& painter, const ViewState& state, QSize size);
 
 }  // namespace redline::viewer

@@ -21,7 +21,7 @@ class LanesSurface {
   [[nodiscard]] int width() const { return size_.width(); }
   [[nodiscard]] int height() const { return size_.height(); }
 
-  /// What is painted after this call is cut off above `top`.
+  /// Cuts off, above `top`, everything that is painted after this call.
   virtual void clip_above(int top) = 0;
   virtual void fill(const QRect& rect, const QColor& colour) = 0;
   /// Copies one line of pixels, as wide as the surface, into each row from `top` to above `bottom`.

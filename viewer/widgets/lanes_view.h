@@ -18,7 +18,8 @@ class LanesView : public QWidget {
  public:
   explicit LanesView(ViewState& state, QWidget* parent = nullptr);
 
-  /// Where the cursor stands, else the middle: the point that keyboard zoom keeps in place.
+  /// The point that zooming by keyboard keeps in place: the cursor's, or the middle if it is
+  /// elsewhere.
   [[nodiscard]] double zoom_anchor() const;
 
  protected:
@@ -40,7 +41,7 @@ class LanesView : public QWidget {
   void show_tip(QHelpEvent* event);
 
   ViewState& state_;
-  std::optional<LanesPainter> painter_;  ///< of the theme as it is
+  std::optional<LanesPainter> painter_;  ///< for the present theme
   QImage image_;                         ///< slices without the overlay; null when stale
   std::optional<QPoint> pressed_;
   QPoint last_;

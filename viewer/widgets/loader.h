@@ -1,6 +1,6 @@
-// Reads traces on a thread of its own, says how far it is, and can be cancelled. The window never
+// Reads traces on a thread of its own, tells how far it is, and can be cancelled. The window never
 // waits for it: a load that was cancelled or replaced ends by itself, and what it still emits is
-// dropped by its number.
+// recognised by its number and dropped.
 #pragma once
 
 #include <QObject>
@@ -32,12 +32,12 @@ class Loader : public QObject {
 
  signals:
   void progress(quint64 done, quint64 total);  ///< bytes of the file that is being read
-  /// Before loaded(), where that takes long: the first lanes of each file.
+  /// Emitted before loaded() if loading takes long: has the first lanes of each file.
   void begun(redline::viewer::LoadedSession session);
   void loaded(redline::viewer::LoadedSession session);
-  /// After loaded(): the sums take longer than the lanes.
+  /// Emitted after loaded(), because the sums take longer than the lanes.
   void analysed(redline::viewer::AnalysedSession analysed);
-  /// Instead of loaded(), where the path is an autotune study.
+  /// Emitted instead of loaded() if the path is an autotune study.
   void tuned(redline::viewer::Tuning tuning);
   void failed(QString sentence);
 

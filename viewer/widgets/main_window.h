@@ -35,7 +35,7 @@ class MainWindow : public QMainWindow {
   Q_OBJECT
 
  public:
-  /// Until set_theme() says otherwise.
+  /// The window has `theme` until set_theme() changes it.
   explicit MainWindow(const Theme& theme);
 
   [[nodiscard]] ViewState& state() { return state_; }
@@ -48,7 +48,7 @@ class MainWindow : public QMainWindow {
 
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
-  /// Both runs on aligned steps, with what became faster or slower.
+  /// Opens two runs on aligned steps and shows what became faster or slower.
   void compare(const std::vector<std::string>& before, const std::vector<std::string>& after);
   /// Shows the first lanes, or later all of them; zoom and marks that the user made in between
   /// stay.
@@ -56,13 +56,14 @@ class MainWindow : public QMainWindow {
   void show_analysis(const AnalysedSession& analysed);
   void show_tuning(const Tuning& tuning);
   void show_error(const QString& sentence);
-  /// Writes the table that is shown, or a picture of the window. A sentence where that fails.
+  /// Writes the table that is shown, or a picture of the window. Returns a sentence if that fails.
   [[nodiscard]] std::optional<std::string> export_to(const std::string& path, ExportKind kind);
-  /// Shows the table or pane of this title, in letters of any case; false: there is none.
+  /// Shows the table or pane of this title, whatever the case of its letters. False if there is
+  /// none.
   bool show_tab(const QString& title);
   [[nodiscard]] QStringList tab_titles() const;
   void save_view();
-  /// Waits for what is computed beside the window: for pictures.
+  /// Waits for what other threads compute for the window, so that a picture shows it.
   void settle();
 
  signals:
@@ -81,7 +82,7 @@ class MainWindow : public QMainWindow {
   QMenu* make_export_menu();
   QMenu* make_view_menu();
   void add_tab_shortcuts();
-  /// Shows it; null where there are not so many.
+  /// Shows the tab of this index and returns it; null if there are fewer tabs.
   QWidget* visible_tab(int index);
   QWidget* make_message_page();
   QWidget* make_work_area();
@@ -102,8 +103,8 @@ class MainWindow : public QMainWindow {
   void show_title(const QString& name);
   void choose_export(const QString& suffix, ExportKind kind);
   void restore_view();
-  /// What the user has changed while only the first lanes were shown, on the session's axis; none
-  /// where nothing was changed.
+  /// What the user has changed while only the first lanes were shown, on the session's axis;
+  /// nullopt if nothing was changed.
   [[nodiscard]] std::optional<SavedView> view_of_first_lanes(const Session& session) const;
   /// Adds what the user changed on the first lanes to the view that was saved beside the trace.
   void take_over(const SavedView& made, const SavedView& first);
@@ -123,11 +124,11 @@ class MainWindow : public QMainWindow {
   static constexpr int kTimelinePage = 1;
   static constexpr int kTuningPage = 2;
 
-  /// What was last read to its end: it is shown again when a later load is cancelled.
+  /// What was last read completely. It is shown again when a later load is cancelled.
   struct Opened {
     std::vector<std::string> paths;
     std::vector<std::string> before;
-    int page = kMessagePage;  ///< none of a session or a study: nothing yet
+    int page = kMessagePage;  ///< kMessagePage: nothing was opened yet
     LoadedSession loaded;
     bool is_summed_up = false;
     SavedView view;
@@ -136,7 +137,7 @@ class MainWindow : public QMainWindow {
   };
 
   ViewState state_;
-  std::optional<ThemeChoice> theme_;  ///< none: what the window began with
+  std::optional<ThemeChoice> theme_;  ///< nullopt: the theme that the window began with
   Loader loader_;
   QStackedWidget* pages_ = nullptr;
   QPushButton* tuning_button_ = nullptr;
@@ -145,18 +146,18 @@ class MainWindow : public QMainWindow {
   SearchField* search_ = nullptr;
   QLabel* message_ = nullptr;
   LoadProgress* progress_ = nullptr;
-  LoadProgress* rest_progress_ = nullptr;  ///< of what follows the first lanes
+  LoadProgress* rest_progress_ = nullptr;  ///< progress of reading what follows the first lanes
   Timeline* timeline_ = nullptr;
   TablesPane* tables_ = nullptr;
   QTabWidget* panes_ = nullptr;
-  std::vector<Pane*> pane_list_;  ///< those of panes_
+  std::vector<Pane*> pane_list_;  ///< the panes in panes_
   AnalysedSession analysed_;      ///< as recorded
   std::shared_ptr<const trace::Report> report_;
-  std::shared_ptr<const Session> recorded_;  ///< with the clocks as they were
+  std::shared_ptr<const Session> recorded_;  ///< with the clocks as recorded
   std::optional<ClockShifts> clocks_;
   bool clocks_are_set_ = false;
   std::optional<SavedView>
-      first_view_;  ///< while only the first lanes are shown: what they began with
+      first_view_;  ///< only set while the first lanes are shown: the view that they began with
   Opened opened_;
   std::vector<std::string> paths_;   ///< what is open or being read
   std::vector<std::string> before_;  ///< what it is compared with

@@ -24,16 +24,16 @@ class Pane : public QWidget {
  public:
   explicit Pane(const QString& title) { setWindowTitle(title); }
 
-  virtual void show_note(const QString& /*words*/) {}  ///< while there is no report
+  virtual void show_note(const QString& /*words*/) {}  ///< shown while there is no report
   virtual void show_report(const std::shared_ptr<const trace::Report>& /*report*/) {}
-  /// Waits for what is computed beside the window.
+  /// Waits for what another thread computes for the pane.
   virtual void wait() {}
 
  signals:
   void wanted();  ///< the user has chosen something that this pane shows
 };
 
-/// In the order of their tabs.
+/// All panes, in the order of their tabs.
 [[nodiscard]] std::vector<Pane*> make_panes(ViewState& state);
 
 /// What the file says of the selected slice.

@@ -1,4 +1,4 @@
-// What opens over the window: the page of keys, the field for a note, the menu of a track.
+// The parts that open over the window: the page of keys, the field for a note, the menu of a track.
 #pragma once
 
 #include <QDialog>
@@ -19,12 +19,12 @@ class HelpDialog : public QDialog {
   explicit HelpDialog(QWidget* parent = nullptr);
 };
 
-/// Asks for the words on a mark's flag, and sets the mark where there was none. `proposed` stands
-/// in the field at first. Returns at once.
+/// Asks for the words on a mark's flag, and sets the mark if there was none. The field begins with
+/// `proposed`. Returns at once, before the user answers.
 void ask_for_note(ViewState& state, int64_t time_ns, const std::string& proposed, QWidget* parent);
 
-/// What can be done with one row of the tracks (none: with all of them), and with a slice if one is
-/// given. The menu belongs to `parent`.
+/// A menu of what can be done with one row of the tracks (nullopt: with all of them), and with a
+/// slice if one is given. The menu belongs to `parent`.
 [[nodiscard]] QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row,
                                      QWidget* parent, SliceRef slice = {});
 

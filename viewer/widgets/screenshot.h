@@ -1,4 +1,4 @@
-// What the command line does to a window: it sets the view and takes a picture.
+// What the command line can do to a window: set the view and take a picture.
 #pragma once
 
 #include <QSize>
@@ -18,7 +18,7 @@ struct View {
   std::string tab;     ///< title of the table or pane to show; empty: as it comes
 };
 
-/// A sentence where it cannot be done: the name is not in the trace, or there is no such tab.
+/// Returns a sentence if it cannot be done: the name is not in the trace, or there is no such tab.
 [[nodiscard]] std::optional<std::string> apply_view(MainWindow& window, const View& view);
 
 /// Applies the view to what is loaded next: the place as soon as it is loaded, the tab as soon as
@@ -31,7 +31,7 @@ void apply_to_first(MainWindow& window, const View& view);
 [[nodiscard]] std::optional<std::string> write_text_file(const std::string& path,
                                                          const std::string& text);
 
-/// "1600x1000"; none where it is not a size of 200 to 16,000 pixels.
+/// Reads a size such as "1600x1000"; nullopt if it is not one of 200 to 16,000 pixels.
 [[nodiscard]] std::optional<QSize> parse_size(const std::string& text);
 
 }  // namespace redline::viewer

@@ -9,8 +9,9 @@
 
 namespace redline::viewer {
 
-/// A letter or sign without Ctrl or Alt: the timeline's wherever the focus is, where tables would
-/// look for a row that begins with it.
+/// Whether the key is a letter or sign without Ctrl or Alt. Such keys always belong to the
+/// timeline; a table that has the focus would otherwise search for a row that begins with the
+/// letter.
 [[nodiscard]] bool is_plain_letter(const QKeyEvent& event);
 
 /// The titles over a table. Qt's Fusion style keeps a place for the sort mark beside every title,
@@ -19,7 +20,7 @@ class TableHeader : public QHeaderView {
   Q_OBJECT
 
  public:
-  /// Left and right of the words, in titles as in cells.
+  /// Pixels left and right of the words, the same in titles and in cells.
   static constexpr int kLeft = 14;
   static constexpr int kRight = 8;
 
@@ -29,7 +30,7 @@ class TableHeader : public QHeaderView {
   void paintSection(QPainter* painter, const QRect& rect, int column) const override;
 };
 
-/// The look of all tables, and columns as wide as what the first rows have to say.
+/// Gives all tables their look, and makes columns as wide as the texts of the first rows.
 class RowsView : public QTableView {
   Q_OBJECT
 
@@ -52,9 +53,10 @@ class RowsView : public QTableView {
   void fit_wide_column();
   void end_with_a_whole_column();
 
-  int ample_width_ = 0;  ///< of the wide column, no more is of use; 0 before columns were fitted
+  /// More than this is of no use to the wide column; 0 before columns were fitted.
+  int ample_width_ = 0;
   bool stretches_last_ = false;
-  bool is_fresh_ = true;  ///< its columns were fitted before it was shown, if at all
+  bool is_fresh_ = true;  ///< it was never shown, so its width is not known yet
 };
 
 class TableView : public RowsView {
@@ -87,7 +89,7 @@ class HitsView : public RowsView {
  public:
   explicit HitsView(const QString& title, QWidget* parent = nullptr);
 
-  /// The longest first.
+  /// Shows hits, which must have the longest first.
   void show_hits(std::shared_ptr<const Session> session, Hits hits);
   [[nodiscard]] HitsModel& hits() { return model_; }
   [[nodiscard]] const HitsModel& hits() const { return model_; }

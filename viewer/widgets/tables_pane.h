@@ -1,6 +1,6 @@
-// The tables under the timeline. A click on a row goes to its slice in the lanes. Where a row
-// stands for all slices of a name, the click goes to the longest of them and searches for the name,
-// so that Enter in the search field goes on to the next.
+// The tables under the timeline. A click on a row goes to its slice in the lanes. If a row stands
+// for all slices of a name, the click goes to the longest of them and searches for the name, so
+// that Enter in the search field goes on to the next one.
 #pragma once
 
 #include <QTabWidget>
@@ -24,7 +24,7 @@ class TablesPane : public QTabWidget {
   [[nodiscard]] FindPane& find() { return *find_; }
   /// The table of the tab that is shown.
   [[nodiscard]] Table current_table() const;
-  /// Of the tab that is shown, what current_table() leaves out.
+  /// How many rows of the tab that is shown current_table() leaves out.
   [[nodiscard]] size_t rows_left_out() const;
 
  signals:

@@ -29,7 +29,8 @@ struct Theme {
   std::array<QColor, kColourCount> label;  ///< text on a slice
 
   [[nodiscard]] QColor of(SliceClass c) const { return slice[static_cast<size_t>(c)]; }
-  /// Of something that covers such a share of what it is painted on; the faintest can be seen.
+  /// The opacity of something that covers `cover`/255 of a pixel column. Even the faintest can be
+  /// seen.
   [[nodiscard]] static double opacity_of(uint8_t cover);
   [[nodiscard]] QString style_sheet() const;
 
@@ -37,7 +38,7 @@ struct Theme {
   [[nodiscard]] static const Theme& dark_theme();
 };
 
-/// Inter where it is installed, else the desktop's own face.
+/// Inter if it is installed, else the desktop's own font.
 [[nodiscard]] QFont ui_font(int pixels, QFont::Weight weight = QFont::Normal);
 
 }  // namespace redline::viewer

@@ -32,13 +32,14 @@ class TrackColumn : public QWidget {
   bool event(QEvent* event) override;
 
  private:
-  /// The header that stands for the group whose own one has scrolled away.
+  /// The header of the group whose own header has scrolled away but whose tracks are still in
+  /// sight.
   [[nodiscard]] std::optional<Row> sticky_header() const;
   [[nodiscard]] std::optional<Row> row_under(int y) const;
   [[nodiscard]] QRect pin_rect(const Row& row, const QRect& label) const;
   [[nodiscard]] QRect label_rect(const Row& row) const;
 
-  /// The row that keys are for; null where it has gone.
+  /// The row that keys act on; null if it is gone.
   [[nodiscard]] const Row* current_row() const;
   void set_current(const Row& row);
   void move_current(int by);

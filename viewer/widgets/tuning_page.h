@@ -22,8 +22,8 @@ class TuningPage : public QWidget {
  public:
   explicit TuningPage(const Theme& theme, QWidget* parent = nullptr);
 
-  /// Keeps the chosen trial and the filter where the study is the same as before. From then on
-  /// the page follows the file: a search that runs adds its trials.
+  /// Keeps the chosen trial and the filter if the study is the same as before. From then on the
+  /// page follows the file, to which a running search adds its trials.
   void show_tuning(Tuning tuning);
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }
   /// The trials that the filter leaves.

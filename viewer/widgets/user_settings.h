@@ -17,7 +17,8 @@ namespace redline::viewer {
   return QSettings(QStringLiteral("redline"), QStringLiteral("viewer"));
 }
 
-/// The latest first; each the paths of one window. What has vanished is left out.
+/// The files that were opened lately, latest first. Each entry has the paths of one window; files
+/// that do not exist any more are left out.
 [[nodiscard]] QList<QStringList> recent_files();
 void remember_files(const std::vector<std::string>& paths);
 
@@ -31,10 +32,10 @@ enum class ThemeChoice : uint8_t { kDesktop, kLight, kDark };
 
 [[nodiscard]] ThemeChoice remembered_theme();
 void remember_theme(ThemeChoice choice);
-/// What --theme says, else what is remembered.
+/// The theme that --theme says, else the remembered one.
 [[nodiscard]] ThemeChoice first_theme(const std::string& word);
 
-/// What the choice means on the desktop as it is now.
+/// The theme that the choice means on the desktop as it is now.
 [[nodiscard]] const Theme& theme_of(ThemeChoice choice);
 
 }  // namespace redline::viewer

@@ -32,14 +32,14 @@ class ViewState : public QObject {
   [[nodiscard]] const std::shared_ptr<const Session>& shared_session() const { return session_; }
   [[nodiscard]] const DerivedTracks& derived() const { return *derived_; }
   [[nodiscard]] const Colours& colours() const { return *colours_; }
-  /// Null where slices are coloured by class.
+  /// Null if slices are coloured by class.
   [[nodiscard]] const Colours* name_colours() const {
     return colours_by_name_ ? colours_.get() : nullptr;
   }
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] const TimeAxis& axis() const { return axis_; }
   [[nodiscard]] SliceRef selection() const { return selection_; }
-  /// Of the selected slice.
+  /// The links of the selected slice.
   [[nodiscard]] const std::vector<Link>& links() const { return links_; }
   [[nodiscard]] const std::vector<Mark>& marks() const { return marks_; }  ///< by time
   [[nodiscard]] const Area& area() const { return area_; }
@@ -69,34 +69,35 @@ class ViewState : public QObject {
   void set_colours_by_name(bool by_name);
 
   void select(SliceRef ref);
-  /// Selects and moves the view there; zooms where the slice would be too small or too large.
+  /// Selects the slice and moves the view there; zooms if the slice would be too small or too
+  /// large.
   void go_to(SliceRef ref);
   /// Searches for the name and goes to its longest slice (of two runs: shows it in both). In a
   /// large trace the slice is known, and gone to, a moment later.
   void go_to_name(const QString& name);
   void set_hover(SliceRef ref);
-  /// From one corner to the other, in pixels of the view.
+  /// Selects the area between two corners, in pixels of the view.
   void select_area(QPointF from, QPointF to);
-  /// The time of the selected slice (else all of the view) in all lanes.
+  /// Selects the time of the selected slice (or of the whole view if there is none) in all lanes.
   void select_area_of_slice();
   void drop_area();
-  /// Some time in all lanes.
+  /// Selects some time in all lanes.
   void select_time(TimeRange range);
   /// Sets a mark; it replaces one at exactly that time.
   void set_mark(int64_t time_ns, const std::string& note);
   void remove_mark(int64_t time_ns);
-  /// Null where there is none at exactly that time.
+  /// Null if there is none at exactly that time.
   [[nodiscard]] const Mark* mark_at(int64_t time_ns) const;
   [[nodiscard]] SavedView saved_view() const;
   void restore(const SavedView& view);
-  /// To the slice that the selected one follows from (-1) or leads to (1).
+  /// Goes to the slice that the selected one follows from (-1) or leads to (1).
   void follow_link(int direction);
 
   /// In a large trace, and for arguments ("args:text"), the hits are known only later; then
   /// search_changed() is emitted twice. A step to the next or previous hit that was asked for
   /// meanwhile is made as soon as they are known.
   void find(const QString& text);
-  /// Traces of at most so many events are searched at once: it takes less than a frame.
+  /// Traces of at most this many events are searched at once, because that takes less than a frame.
   void set_searched_at_once(uint64_t events) { searched_at_once_ = events; }
   /// Puts another session of the same traces in place of this one, their times moved.
   void replace(std::shared_ptr<const Session> session, const AnalysedSession& analysed);
@@ -107,7 +108,7 @@ class ViewState : public QObject {
   void find_next();
   void find_previous();
 
-  /// The row under a point of the lanes; null where there is none.
+  /// The row under a point of the lanes; null if there is none.
   [[nodiscard]] const Row* row_at(int y) const {
     return layout_.row_at(layout_.content_y(y, scroll_));
   }
@@ -143,7 +144,8 @@ class ViewState : public QObject {
   TimeAxis axis_;
   int height_ = 1;
   int scroll_ = 0;
-  int wanted_scroll_ = 0;  ///< of a restored view; may lie beyond the end until add() is called
+  /// Scroll of a restored view; it may lie beyond the end until add() is called.
+  int wanted_scroll_ = 0;
   SliceRef selection_;
   std::vector<Link> links_;
   std::shared_ptr<const CollectiveLinks> collectives_;
@@ -152,8 +154,9 @@ class ViewState : public QObject {
   SliceRef hover_;
   Search search_;
   uint64_t searched_at_once_ = 2'000'000;
-  int step_when_found_ = 0;       ///< 1: to the next hit, -1: to the previous one
-  LatestTask search_task_{this};  ///< these end before the rest
+  int step_when_found_ = 0;  ///< 1: to the next hit, -1: to the previous one
+  /// The tasks are last, so that they end before the rest is destroyed.
+  LatestTask search_task_{this};
   LatestTask places_task_{this};
 };
 

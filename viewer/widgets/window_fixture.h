@@ -50,7 +50,7 @@ class Window : public ::testing::Test {
     return {static_cast<int>(x), *top - state().scroll() + Layout::kLaneHeight / 2};
   }
   void click(SliceRef ref) { QTest::mouseClick(&lanes(), Qt::LeftButton, {}, centre_of(ref)); }
-  /// In its lane that stands at `top` of the view.
+  /// Clicks the slice in its lane, which stands at `top` of the view.
   void click_at(SliceRef ref, int top) {
     const TimeRange range = state().session().range_of(ref);
     const double x = state().axis().x_of(range.begin_ns + range.span_ns() / 2);

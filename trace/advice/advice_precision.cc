@@ -44,7 +44,7 @@ Rates rates_of(const DeviceProperties& device) {
 
 const DeviceProperties* tensor_core_device(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
-  if (analysis.gpus.empty() || is_amd(activity.trace())) return nullptr;
+  if (analysis.gpus.empty()) return nullptr;
   const DeviceProperties* device = properties_of(analysis, analysis.gpus.front().device);
   return device != nullptr && device->compute_major >= kFirstTensorCores ? device : nullptr;
 }

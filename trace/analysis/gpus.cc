@@ -216,6 +216,7 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
   const json list = json::parse(trace.metadata().device_properties_json, nullptr, false);
   std::vector<DeviceProperties> devices;
   if (!list.is_array()) return devices;
+  const bool amd = is_amd(trace);
   for (const json& item : list) {
     if (!item.is_object()) continue;
     const auto number = [&](const char* key) {
@@ -225,8 +226,10 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
     const auto name = item.find("name");
     devices.push_back({static_cast<int32_t>(number("id")),
                        name != item.end() && name->is_string() ? name->get<std::string>() : "",
-                       number("totalGlobalMem"), static_cast<int>(number("computeMajor")),
-                       static_cast<int>(number("computeMinor"))});
+                       number("totalGlobalMem")});
+    if (amd) continue;  // ROCm gives its own number (gfx942: 9.4) under the same name
+    devices.back().compute_major = static_cast<int>(number("computeMajor"));
+    devices.back().compute_minor = static_cast<int>(number("computeMinor"));
   }
   return devices;
 }

@@ -34,7 +34,7 @@ struct DeviceProperties {
   int32_t device = 0;
   std::string name;
   int64_t memory_bytes = 0;
-  int compute_major = 0;
+  int compute_major = 0;  ///< NVIDIA's compute capability; 0 where the trace gives none, or of AMD
   int compute_minor = 0;
 };
 

@@ -80,6 +80,8 @@ TEST(Gpus, OfAmdHaveNoTensorCores) {
   const Analysis known = with(nvidia, "cudaLaunchKernel");
   EXPECT_DOUBLE_EQ(*known.gpus[0].tensor_core_share, 1);
   EXPECT_EQ(known.kernels[0].uses_tensor_cores, true);
+  EXPECT_EQ(known.gpus[0].properties->compute_major, 9);
+  EXPECT_EQ(with(amd, "launch").gpus[0].properties->compute_major, 0);
   for (const Analysis& analysis : {with(amd, "launch"), with(R"("roctracer_version": 4)", "launch"),
                                    with(R"("x": 1)", "hipLaunchKernel")}) {
     EXPECT_EQ(analysis.gpus[0].tensor_core_share, std::nullopt);

@@ -43,7 +43,7 @@ std::string machine(const Analysis& analysis, int64_t ranks) {
     if (device.device != analysis.gpus.front().device) continue;
     std::string what = (ranks > 1 ? fmt::format("{} x ", ranks) : "") + device.name;
     if (device.memory_bytes > 0) what += " · " + format_bytes(device.memory_bytes);
-    if (device.compute_major > 0 && !is_amd(*analysis.trace)) {
+    if (device.compute_major > 0) {
       what += fmt::format(" · sm_{}{}", device.compute_major, device.compute_minor);
     }
     return what;

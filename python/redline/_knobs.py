@@ -33,6 +33,7 @@ from redline._memory_errors import MemoryErrors
 from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
+from redline._rank import is_launcher
 from redline._training_signs import holds_parameter
 from redline._trial_report import TrialReporter
 
@@ -366,6 +367,8 @@ def _limit_device_memory(limit):
 
 def install():
     """The start-up hook calls this after `import torch` if REDLINE_KNOBS is set."""
+    if is_launcher(sys.orig_argv):
+        return
     trial = os.environ.get("REDLINE_TRIAL")
     reporter = TrialReporter(trial) if trial else None
     try:

@@ -9,6 +9,9 @@ _VARIABLES = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # not SLURM_NTASKS, which a batch script has outside of any step
     ("PMI_RANK", "PMI_SIZE"),
 )
+# Modules that import torch, get our start-up hook by their environment, and train nothing themselves.
+_COMPILE_WORKER = "torch/_inductor/compile_worker/__main__.py"  # since torch 2.7 by its file, not by -m
+_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch._inductor.compile_worker")
 
 
 def launched_rank():
@@ -26,3 +29,12 @@ def is_excluded(ranks):
     process group will tell the rank later."""
     launched = launched_rank()
     return bool(ranks) and launched is not None and launched[0] not in ranks
+
+
+def is_launcher(command):
+    """Whether `command` (as sys.orig_argv) only starts other processes: those that train, or that compile kernels."""
+    if any(os.path.basename(word) == "torchrun" or word.endswith(_COMPILE_WORKER) for word in command[:2]):
+        return True
+    return any(
+        flag == "-m" and module.startswith(_LAUNCHERS) for flag, module in zip(command, command[1:])
+    )

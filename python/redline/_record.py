@@ -16,9 +16,7 @@ import torch
 from redline._automatic import AutomaticRecording
 from redline._flight import FlightRecording
 from redline._notes import Notes
-from redline._rank import is_excluded
-
-_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch._inductor.compile_worker")
+from redline._rank import is_excluded, is_launcher
 
 _recording = None
 
@@ -50,16 +48,6 @@ def step_aside():
     """Gives up the recording, because the script uses redline.profile, and a process has only one recorder."""
     if _recording is not None:
         _recording.give_up("the script records itself with redline.profile")
-
-
-def is_launcher(command):
-    """Whether `command` (as sys.orig_argv) only starts processes that train."""
-    if any(os.path.basename(word) == "torchrun" for word in command[:2]):
-        return True
-    return any(
-        flag == "-m" and module.startswith(_LAUNCHERS)
-        for flag, module in zip(command, command[1:])
-    )
 
 
 def is_spawned(command):

@@ -22,17 +22,21 @@ def run_with_knobs(python, startup, folder, knobs, command, trial, check, second
         environment["REDLINE_TRIAL"] = str(fifo)
         # Opened for writing too, so that reading ends only when this end is closed.
         keeper = os.open(fifo, os.O_RDWR)
-        reader = threading.Thread(target=lambda: lines.extend(fifo.open().readlines()))
+        # A daemon: processes that outlive a script which is killed for its time may still hold the FIFO.
+        reader = threading.Thread(target=lambda: lines.extend(fifo.open().readlines()), daemon=True)
         reader.start()
-    done = subprocess.run(
-        [str(word) for word in (python, *command)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-    )
+    try:
+        done = subprocess.run(
+            [str(word) for word in (python, *command)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+        )
+    finally:
+        if trial:
+            os.close(keeper)
     if trial:
-        os.close(keeper)
         reader.join()
     assert not check or done.returncode == 0, done.stderr
     done.reports = [json.loads(line) for line in lines]

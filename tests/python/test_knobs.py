@@ -133,9 +133,24 @@ def test_ranks_of_a_ddp_job_report_one_by_one(with_knobs, train_cifar):
         steps = of_type(done, "step")
         assert {report["rank"] for report in steps} == {0, 1}
         assert {report["world"] for report in steps} == {2}
+        assert sorted(report["rank"] for report in of_type(done, "begin")) == [0, 1], "torchrun itself trains nothing"
         last = {report["rank"]: report["samples"] for report in steps}
         assert last == {0: 48, 1: 48}
         seen = seen_knobs(done)
         assert (seen["batch_size"], seen["amp"], seen["channels_last"]) == ("8", "bf16", "on")
     bits = [line for line in tuned.stdout.splitlines() if "loss bits" in line]
     assert bits and bits[0] in flagged.stdout
+
+
+def test_a_process_that_compiles_kernels_is_no_rank(with_knobs, tmp_path):
+    """Inductor starts it with the job's environment, and it imports torch."""
+    script = tmp_path / "compiles.py"
+    script.write_text("""
+import torch
+from torch._inductor.compile_worker.subproc_pool import SubprocPool
+if __name__ == "__main__":
+    pool = SubprocPool(1)
+    assert pool.submit(divmod, 7, 2).result() == (3, 1)
+    pool.shutdown()
+""")
+    assert len(of_type(with_knobs({}, script, trial=True), "begin")) == 1

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -14,11 +16,12 @@ namespace redline::trace {
 /// Fails only where the file cannot be opened, or where no readable block says whose log it is.
 [[nodiscard]] tl::expected<StepLog, ReadError> read_step_log(const std::string& path);
 
-/// The logs in a folder, by rank and then by age; of 1,024 ranks one may read one after the other.
-[[nodiscard]] std::vector<std::string> find_step_logs(const std::string& folder);
+/// The same of bytes that are in memory; `name` stands for the path.
+[[nodiscard]] tl::expected<StepLog, ReadError> parse_step_log(const std::string& name,
+                                                              std::string_view bytes);
 
-/// Steps that end in the same `span_ns` of time become one entry, as the writer does with old
-/// hours.
-void thin_out(std::vector<LoggedStep>& steps, int64_t before_ns, int64_t span_ns);
+/// The logs in a folder, by rank and then by age (a job that was started again has several of a
+/// rank); of 1,024 ranks one may read one after the other.
+[[nodiscard]] std::vector<std::string> find_step_logs(const std::string& folder);
 
 }  // namespace redline::trace

@@ -1,0 +1,51 @@
+#include "trace/emit/step_log_terms.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline::trace {
+namespace {
+
+int64_t sum_if_seen(int64_t a, int64_t b) { return a < 0 || b < 0 ? kUnseen : a + b; }
+
+/// Of the squares of single steps' lengths.
+double square_sum(const LoggedStep& step) {
+  const double mean = step.mean_ns();
+  return static_cast<double>(step.steps) * (mean * mean + step.deviation_ns * step.deviation_ns);
+}
+
+void append(LoggedStep& minute, const LoggedStep& step) {
+  const double squares = square_sum(minute) + square_sum(step);
+  minute.steps += step.steps;
+  minute.length_ns += step.length_ns;
+  minute.samples = sum_if_seen(minute.samples, step.samples);
+  minute.tokens = sum_if_seen(minute.tokens, step.tokens);
+  for (size_t part = 0; part < kLogParts; ++part) {
+    minute.part_ns[part] = sum_if_seen(minute.part_ns[part], step.part_ns[part]);
+  }
+  minute.shortest_ns = std::min(minute.shortest_ns, step.shortest_ns);
+  minute.longest_ns = std::max(minute.longest_ns, step.longest_ns);
+  const double mean = minute.mean_ns();
+  const double variance = squares / static_cast<double>(minute.steps) - mean * mean;
+  minute.deviation_ns = std::sqrt(std::max(variance, 0.0));
+}
+
+}  // namespace
+
+void thin_out(std::vector<LoggedStep>& steps, int64_t before_ns, int64_t span_ns) {
+  size_t kept = 0;
+  for (const LoggedStep& step : steps) {
+    LoggedStep* const last = kept > 0 ? &steps[kept - 1] : nullptr;
+    const bool joins = last != nullptr && step.begin_ns < before_ns &&
+                       last->begin_ns / span_ns == step.begin_ns / span_ns &&
+                       last->end_ns() == step.begin_ns && last->step + last->steps == step.step;
+    if (joins) {
+      append(*last, step);
+    } else {
+      steps[kept++] = step;
+    }
+  }
+  steps.resize(kept);
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,53 @@
+// The file of a rank's step log, as it grows. A full disk costs entries, which are counted, and
+// never the training.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "trace/emit/step_log_blocks.h"
+
+namespace redline::trace {
+
+/// Of a log: the older half of the steps that stand one by one as minutes. "" where that is none.
+[[nodiscard]] std::string thinned_log(std::string_view log);
+
+class StepLogWriter {
+ public:
+  /// Makes `folder` where missing, and "rank0.steps.redline" there, or "rank0.2.steps.redline"
+  /// where that exists: a job that was started again keeps the log before.
+  [[nodiscard]] static tl::expected<std::unique_ptr<StepLogWriter>, std::string> create(
+      const std::string& folder, LogOwner owner);
+  ~StepLogWriter();
+  StepLogWriter(const StepLogWriter&) = delete;
+  StepLogWriter& operator=(const StepLogWriter&) = delete;
+
+  /// Appends the block as a whole, or nothing of it: then error() says why.
+  [[nodiscard]] bool append(LogBlock block);
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const LogOwner& owner() const { return owner_; }
+
+  /// Once the file has grown by so much, it is thinned out.
+  void set_thinning(uint64_t bytes) { thinning_bytes_ = bytes; }
+
+ private:
+  StepLogWriter(std::string path, int descriptor, LogOwner owner)
+      : path_(std::move(path)), descriptor_(descriptor), owner_(std::move(owner)) {}
+  bool write(std::string_view bytes);
+  void thin();
+
+  std::string path_;
+  int descriptor_;
+  LogOwner owner_;
+  std::string error_;
+  uint64_t size_ = 0;
+  uint64_t size_thinned_ = 0;  // when it was thinned out last
+  uint64_t thinning_bytes_ = uint64_t{8} << 20;
+  int64_t owner_told_ns_ = 0;
+};
+
+}  // namespace redline::trace

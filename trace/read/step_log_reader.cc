@@ -1,0 +1,101 @@
+#include "trace/read/step_log_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "base/file.h"
+#include "trace/emit/step_log_blocks.h"
+
+namespace redline::trace {
+namespace {
+
+void take_owner(StepLog& log, LogOwner owner) {
+  log.run = std::move(owner.run);
+  log.rank = owner.rank;
+  log.world_size = owner.world_size;
+  log.host = std::move(owner.host);
+  log.command = std::move(owner.command);
+  log.process = owner.process;
+  log.begin_ns = owner.begin_ns;
+  log.clock_offset_ns = owner.clock_offset_ns;
+}
+
+/// Steps that do not follow those before are no writer's, whatever their checksum says.
+void take_steps(StepLog& log, const std::vector<LoggedStep>& steps) {
+  for (const LoggedStep& step : steps) {
+    const bool follows =
+        log.steps.empty() || (step.begin_ns >= log.steps.back().end_ns() &&
+                              step.step >= log.steps.back().step + log.steps.back().steps);
+    if (follows) log.steps.push_back(step);
+  }
+}
+
+void take_block(StepLog& log, LogBlock block) {
+  if (block.owner) take_owner(log, std::move(*block.owner));
+  take_steps(log, block.steps);
+  log.memory.insert(log.memory.end(), block.memory.begin(), block.memory.end());
+  std::move(block.marks.begin(), block.marks.end(), std::back_inserter(log.marks));
+  log.thinned_before_ns = std::max(log.thinned_before_ns, block.thinned_before_ns);
+  log.lost_steps = std::max(log.lost_steps, block.lost_steps);
+  log.lost_marks = std::max(log.lost_marks, block.lost_marks);
+  if (block.sign_ns < log.last_sign_ns) return;
+  log.last_sign_ns = block.sign_ns;
+  log.last_part = block.part;
+  log.last_part_since_ns = block.part_since_ns;
+  log.ended = block.ended;
+  log.exit_status = block.exit_status;
+}
+
+/// Rank and start in "rank3.2.steps.redline".
+std::pair<int64_t, int64_t> place_of(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename();
+  std::pair<int64_t, int64_t> place{INT64_MAX, 1};
+  const char* const end = name.data() + name.size();
+  if (!name.starts_with("rank")) return place;
+  const auto rank = std::from_chars(name.data() + 4, end, place.first);
+  if (rank.ec == std::errc() && rank.ptr != end) std::from_chars(rank.ptr + 1, end, place.second);
+  return place;
+}
+
+}  // namespace
+
+tl::expected<StepLog, ReadError> parse_step_log(const std::string& name, std::string_view bytes) {
+  StepLog log;
+  log.path = name;
+  bool has_owner = false;
+  BlockScan scan(bytes);
+  while (auto block = scan.next()) {
+    has_owner = has_owner || block->owner.has_value();
+    take_block(log, std::move(*block));
+  }
+  if (!has_owner) return tl::unexpected(ReadError{name + ": is no step log of Redline"});
+  log.damaged_bytes = scan.damaged_bytes();
+  return log;
+}
+
+tl::expected<StepLog, ReadError> read_step_log(const std::string& path) {
+  if (FileDescriptor(path.c_str()).get() < 0) {
+    return tl::unexpected(ReadError{path + ": " + std::strerror(errno)});
+  }
+  return parse_step_log(path, read_file(path));
+}
+
+std::vector<std::string> find_step_logs(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  std::filesystem::directory_iterator files(folder, error);
+  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
+    if (files->path().native().ends_with(kStepLogSuffix)) paths.push_back(files->path());
+  }
+  std::sort(paths.begin(), paths.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(place_of(a), a) < std::pair(place_of(b), b);
+  });
+  return paths;
+}
+
+}  // namespace redline::trace

@@ -117,7 +117,7 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   }
   const int64_t waiting_ns = total_ns(subtract(activity.time_of(waits), activity.device_time()));
   const int64_t host_ns =
-      analysis.breakdown.of(StepPart::kCpu) + analysis.breakdown.of(StepPart::kRuntime);
+      analysis.breakdown.of(BreakdownPart::kCpu) + analysis.breakdown.of(BreakdownPart::kRuntime);
   const int64_t idle_ns = std::max<int64_t>(0, host_ns * activity.step_count() - waiting_ns);
   const StepShare part(activity, idle_ns);
   if (part.share < kLaunchShare) return std::nullopt;
@@ -225,7 +225,7 @@ std::optional<Finding> low_gpu_utilization(const Activity& activity) {
       analysis.gpus.begin(), analysis.gpus.end(),
       [](const GpuUse& left, const GpuUse& right) { return left.utilization < right.utilization; });
   if (lowest == analysis.gpus.end() || lowest->utilization >= kLowUtilization) return std::nullopt;
-  const int64_t unknown_ns = analysis.breakdown.of(StepPart::kOther) * activity.step_count();
+  const int64_t unknown_ns = analysis.breakdown.of(BreakdownPart::kOther) * activity.step_count();
   const StepShare part(activity, unknown_ns);
   if (part.share < kUnknownShare) return std::nullopt;
   Finding finding = finding_on("low_gpu_utilization", activity, unknown_ns);

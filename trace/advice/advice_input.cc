@@ -93,7 +93,7 @@ std::vector<SliceId> with_launchers(const Activity& activity, std::span<const Sl
 std::optional<Finding> dataloader_wait(const Activity& activity) {
   const auto waits = activity.of(WorkKind::kDataLoader);
   const int64_t wait_ns =
-      activity.analysis().breakdown.of(StepPart::kDataLoader) * activity.step_count();
+      activity.analysis().breakdown.of(BreakdownPart::kDataLoader) * activity.step_count();
   const StepShare part(activity, wait_ns);
   if (part.share <= kDataLoaderShare) return std::nullopt;
   const bool single = std::any_of(waits.begin(), waits.end(), [&](SliceId slice) {

@@ -110,8 +110,8 @@ std::optional<Finding> memory_unused(const Activity& activity) {
   const auto efficiency = analysis.gpus.front().sm_efficiency;
   if (!efficiency) return std::nullopt;
   const StepBreakdown& parts = analysis.breakdown;
-  const double growing = *efficiency + static_cast<double>(parts.of(StepPart::kDataLoader) +
-                                                           parts.of(StepPart::kMemcpy)) /
+  const double growing = *efficiency + static_cast<double>(parts.of(BreakdownPart::kDataLoader) +
+                                                           parts.of(BreakdownPart::kMemcpy)) /
                                            static_cast<double>(analysis.step_times.mean_ns);
   if (growing <= 0 || 1 / growing < kWorthALargerBatch) return std::nullopt;
   Finding finding;

@@ -63,14 +63,14 @@ TEST(Breakdown, EachInstantCountsOnceAndPartsSumToTheStep) {
                       .slice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 450, 600, on_stream(7))
                       .slice("gpu_memset", "Memset (Device)", 590, 610, on_stream(7)));
   const StepBreakdown& parts = analysis.breakdown;
-  EXPECT_EQ(parts.of(StepPart::kDataLoader), 200);
-  EXPECT_EQ(parts.of(StepPart::kRuntime), 20);
-  EXPECT_EQ(parts.of(StepPart::kCpu), 40);
-  EXPECT_EQ(parts.of(StepPart::kKernel), 140);
-  EXPECT_EQ(parts.of(StepPart::kCommunication), 50);
-  EXPECT_EQ(parts.of(StepPart::kMemcpy), 150);
-  EXPECT_EQ(parts.of(StepPart::kMemset), 10);
-  EXPECT_EQ(parts.of(StepPart::kOther), 390);
+  EXPECT_EQ(parts.of(BreakdownPart::kDataLoader), 200);
+  EXPECT_EQ(parts.of(BreakdownPart::kRuntime), 20);
+  EXPECT_EQ(parts.of(BreakdownPart::kCpu), 40);
+  EXPECT_EQ(parts.of(BreakdownPart::kKernel), 140);
+  EXPECT_EQ(parts.of(BreakdownPart::kCommunication), 50);
+  EXPECT_EQ(parts.of(BreakdownPart::kMemcpy), 150);
+  EXPECT_EQ(parts.of(BreakdownPart::kMemset), 10);
+  EXPECT_EQ(parts.of(BreakdownPart::kOther), 390);
 }
 
 TEST(Operators, SelfTimeLeavesOutOperatorsInsideButNotRuntimeCalls) {

@@ -14,21 +14,26 @@ class PartTimes {
  public:
   explicit PartTimes(const Intervals& within) : parts_(kBreakdownPartCount, Coverage(within)) {}
 
-  void add(StepPart part, Interval interval) { parts_[static_cast<size_t>(part)].add(interval); }
-  [[nodiscard]] Intervals take(StepPart part) { return parts_[static_cast<size_t>(part)].take(); }
+  void add(BreakdownPart part, Interval interval) {
+    parts_[static_cast<size_t>(part)].add(interval);
+  }
+  [[nodiscard]] Intervals take(BreakdownPart part) {
+    return parts_[static_cast<size_t>(part)].take();
+  }
 
  private:
   std::vector<Coverage> parts_;
 };
 
 // None for steps, which contain everything.
-std::optional<StepPart> host_part_of(uint8_t kinds) {
+std::optional<BreakdownPart> host_part_of(uint8_t kinds) {
   if ((kinds & kStepName) != 0) return std::nullopt;
-  if ((kinds & kDataLoaderName) != 0) return StepPart::kDataLoader;
-  return (kinds & kCommunicationOpName) != 0 ? StepPart::kCommunication : StepPart::kCpu;
+  if ((kinds & kDataLoaderName) != 0) return BreakdownPart::kDataLoader;
+  return (kinds & kCommunicationOpName) != 0 ? BreakdownPart::kCommunication : BreakdownPart::kCpu;
 }
 
-std::optional<StepPart> host_part_of(const Trace& trace, const NameKinds& names, SliceId slice) {
+std::optional<BreakdownPart> host_part_of(const Trace& trace, const NameKinds& names,
+                                          SliceId slice) {
   return host_part_of(names.of(trace.slices().name[slice.value]));
 }
 
@@ -36,10 +41,10 @@ std::optional<StepPart> host_part_of(const Trace& trace, const NameKinds& names,
 void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (is_launch(category)) {
-      times.add(StepPart::kRuntime, interval_of(trace, slice));
+      times.add(BreakdownPart::kRuntime, interval_of(trace, slice));
     } else if (is_host_node(category)) {
       const auto part = host_part_of(trace, names, slice);
-      if (part && part != StepPart::kCpu) times.add(*part, interval_of(trace, slice));
+      if (part && part != BreakdownPart::kCpu) times.add(*part, interval_of(trace, slice));
     }
   });
 }
@@ -50,7 +55,7 @@ void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
 Intervals without_operators(const Trace& trace, const NameKinds& names, const HostTree& tree,
                             Intervals left) {
   const auto is_operator = [&](SliceId slice) {
-    return host_part_of(trace, names, slice) == StepPart::kCpu;
+    return host_part_of(trace, names, slice) == BreakdownPart::kCpu;
   };
   constexpr size_t kWorthIt = 4;
   std::vector<Interval> taken;
@@ -131,7 +136,7 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
 
   const auto count = static_cast<int64_t>(steps.size());
   Intervals left = merge(std::move(windows));
-  const auto give = [&](StepPart part, Intervals rest) {
+  const auto give = [&](BreakdownPart part, Intervals rest) {
     breakdown.part_ns[static_cast<size_t>(part)] = (total_ns(left) - total_ns(rest)) / count;
     left = std::move(rest);
   };
@@ -139,21 +144,22 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
   const Intervals in_steps = left;
   PartTimes on_device(in_steps);
   for (const DeviceWork& row : device.rows) on_device.add(part_of(row), row.interval);
-  for (const StepPart part : {StepPart::kKernel, StepPart::kMemcpy, StepPart::kMemset}) {
+  for (const BreakdownPart part :
+       {BreakdownPart::kKernel, BreakdownPart::kMemcpy, BreakdownPart::kMemset}) {
     give(part, subtract(left, on_device.take(part)));
   }
   const Intervals beside_device = left;
   PartTimes on_host(beside_device);
   gather_host(trace, names, on_host);
-  for (const Interval& call : on_device.take(StepPart::kCommunication)) {
-    on_host.add(StepPart::kCommunication, call);
+  for (const Interval& call : on_device.take(BreakdownPart::kCommunication)) {
+    on_host.add(BreakdownPart::kCommunication, call);
   }
-  for (const StepPart part :
-       {StepPart::kCommunication, StepPart::kRuntime, StepPart::kDataLoader}) {
+  for (const BreakdownPart part :
+       {BreakdownPart::kCommunication, BreakdownPart::kRuntime, BreakdownPart::kDataLoader}) {
     give(part, subtract(left, on_host.take(part)));
   }
-  give(StepPart::kCpu, without_operators(trace, names, tree, left));
-  breakdown.part_ns[static_cast<size_t>(StepPart::kOther)] = total_ns(left) / count;
+  give(BreakdownPart::kCpu, without_operators(trace, names, tree, left));
+  breakdown.part_ns[static_cast<size_t>(BreakdownPart::kOther)] = total_ns(left) / count;
   return breakdown;
 }
 

@@ -23,7 +23,7 @@ namespace redline::trace {
 struct StepBreakdown {
   std::array<int64_t, kBreakdownPartCount> part_ns{};
 
-  [[nodiscard]] int64_t of(StepPart part) const { return part_ns[static_cast<size_t>(part)]; }
+  [[nodiscard]] int64_t of(BreakdownPart part) const { return part_ns[static_cast<size_t>(part)]; }
 };
 
 [[nodiscard]] StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,

@@ -143,7 +143,7 @@ class PathWalker {
       } else if (thread_ != kNone) {
         follow_host();
       } else {
-        put(SliceId::none(), StepPart::kOther, begin_ns_);
+        put(SliceId::none(), BreakdownPart::kOther, begin_ns_);
       }
       if (standing == kMostStanding) leave_device();
       standing = time_ns_ == before_ns ? standing + 1 : 0;
@@ -172,7 +172,7 @@ class PathWalker {
   }
 
   // The part from `from_ns` up to now; the walk goes on there.
-  void put(SliceId slice, StepPart kind, int64_t from_ns) {
+  void put(SliceId slice, BreakdownPart kind, int64_t from_ns) {
     from_ns = std::max(from_ns, begin_ns_);
     if (from_ns >= time_ns_) return;
     visit_({slice, kind, {from_ns, time_ns_}});
@@ -213,7 +213,8 @@ class PathWalker {
       released_ns = table_.rows[other].interval.end_ns;
     }
     if (before == kNone && !work.launch) return leave_device();
-    put(work.slice, before == kNone ? StepPart::kLaunchDelay : StepPart::kDeviceWait, released_ns);
+    put(work.slice, before == kNone ? BreakdownPart::kLaunchDelay : BreakdownPart::kDeviceWait,
+        released_ns);
     row_ = before;
     if (before == kNone) thread_ = thread_of(work.launch);
     if (thread_ == kNone) thread_ = main_thread_;
@@ -262,18 +263,19 @@ class PathWalker {
     const StringId name = trace_.slices().name[moment.inside.value];
     if (is_launch(category)) {
       const size_t awaited = awaited_by(moment.inside, name);
-      if (awaited == kNone) return put(moment.inside, StepPart::kRuntime, moment.since_ns);
-      put(moment.inside, StepPart::kRuntime, table_.rows[awaited].interval.end_ns);
+      if (awaited == kNone) return put(moment.inside, BreakdownPart::kRuntime, moment.since_ns);
+      put(moment.inside, BreakdownPart::kRuntime, table_.rows[awaited].interval.end_ns);
       row_ = awaited;
       return;
     }
     if (names_.is(name, kDataLoaderName)) {
-      return put(moment.inside, StepPart::kDataLoader, moment.since_ns);
+      return put(moment.inside, BreakdownPart::kDataLoader, moment.since_ns);
     }
     if (is_host_node(category) && names_.is(name, kCommunicationOpName)) {
-      return put(moment.inside, StepPart::kCommunication, moment.since_ns);
+      return put(moment.inside, BreakdownPart::kCommunication, moment.since_ns);
     }
-    if (category == Category::kCpuOp) return put(moment.inside, StepPart::kCpu, moment.since_ns);
+    if (category == Category::kCpuOp)
+      return put(moment.inside, BreakdownPart::kCpu, moment.since_ns);
     pause(moment);
   }
 
@@ -316,7 +318,7 @@ class PathWalker {
         return until_ns;
       });
     }
-    put(moment.inside, StepPart::kOther, until_ns);
+    put(moment.inside, BreakdownPart::kOther, until_ns);
   }
 
   // It began in the pause and ended in it; or it is a collective on the host that ended nearer to
@@ -390,9 +392,9 @@ class Summary {
 
  private:
   // Delays lead to their slice and are no time of it.
-  static bool is_of_the_slice(StepPart kind) {
-    return kind != StepPart::kDeviceWait && kind != StepPart::kLaunchDelay &&
-           kind != StepPart::kOther;
+  static bool is_of_the_slice(BreakdownPart kind) {
+    return kind != BreakdownPart::kDeviceWait && kind != BreakdownPart::kLaunchDelay &&
+           kind != BreakdownPart::kOther;
   }
 
   const Trace& trace_;

@@ -28,14 +28,14 @@ namespace redline::trace {
 /// A part of the path. The slice of a delay is the work that was delayed; kOther may have no slice.
 struct PathPart {
   SliceId slice;
-  StepPart kind = StepPart::kOther;
+  BreakdownPart kind = BreakdownPart::kOther;
   Interval interval;
   bool operator==(const PathPart&) const = default;
 };
 
 struct PathName {
   StringId name;
-  StepPart kind = StepPart::kOther;
+  BreakdownPart kind = BreakdownPart::kOther;
   int64_t count = 0;  ///< number of parts
   int64_t total_ns = 0;
 };
@@ -46,7 +46,7 @@ struct CriticalPath {
   std::vector<PathName> names;                       ///< most time first
   std::vector<PathPart> longest;                     ///< single parts, longest first
 
-  [[nodiscard]] int64_t of(StepPart kind) const { return mean_ns[static_cast<size_t>(kind)]; }
+  [[nodiscard]] int64_t of(BreakdownPart kind) const { return mean_ns[static_cast<size_t>(kind)]; }
 };
 
 /// nullopt without steps.

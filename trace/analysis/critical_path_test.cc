@@ -170,7 +170,7 @@ TEST(CriticalPath, MeansAreOfAllStepsAndNamesAreRanked) {
   const Analysis analysis = analyze(trace);
   const auto path = *critical_path(*trace, NameKinds(*trace), analysis.device_work, analysis.steps);
   EXPECT_EQ(path.steps, 2);
-  EXPECT_EQ(path.of(StepPart::kCpu), 150 * kUs);
+  EXPECT_EQ(path.of(BreakdownPart::kCpu), 150 * kUs);
   ASSERT_EQ(path.names.size(), 2U);
   EXPECT_EQ(trace->string(path.names[0].name), "a");
   EXPECT_EQ(path.names[0].total_ns, 260 * kUs);

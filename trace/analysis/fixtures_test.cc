@@ -69,15 +69,15 @@ TEST(Fixtures, AreWhatTheGeneratorMakes) {
 TEST(Fixtures, PartsOfAStep) {
   const Analysis analysis = analysis_of(0);
   ASSERT_EQ(analysis.steps.size(), 3);
-  const auto us = [&](StepPart part) { return analysis.breakdown.of(part) / kUs; };
-  EXPECT_EQ(us(StepPart::kKernel), 1800 + 2000 + 1500 + 1100 + 450);
-  EXPECT_EQ(us(StepPart::kMemcpy), 600);
-  EXPECT_EQ(us(StepPart::kCommunication), 3600 - 350 - 1100);
+  const auto us = [&](BreakdownPart part) { return analysis.breakdown.of(part) / kUs; };
+  EXPECT_EQ(us(BreakdownPart::kKernel), 1800 + 2000 + 1500 + 1100 + 450);
+  EXPECT_EQ(us(BreakdownPart::kMemcpy), 600);
+  EXPECT_EQ(us(BreakdownPart::kCommunication), 3600 - 350 - 1100);
   // Calls while no GPU works: two launches of 90, half of one before 6850, the wait around 11600.
-  EXPECT_EQ(us(StepPart::kRuntime), 90 + 90 + 50 + 50 + 100);
-  EXPECT_EQ(us(StepPart::kDataLoader), 1400);
-  EXPECT_EQ(us(StepPart::kCpu), 160 + 310 + 100 + 50);
-  EXPECT_EQ(us(StepPart::kOther), 14960 - 12000);
+  EXPECT_EQ(us(BreakdownPart::kRuntime), 90 + 90 + 50 + 50 + 100);
+  EXPECT_EQ(us(BreakdownPart::kDataLoader), 1400);
+  EXPECT_EQ(us(BreakdownPart::kCpu), 160 + 310 + 100 + 50);
+  EXPECT_EQ(us(BreakdownPart::kOther), 14960 - 12000);
 }
 
 TEST(Fixtures, UseOfAGpuAndOverlap) {

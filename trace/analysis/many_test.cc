@@ -34,7 +34,7 @@ TEST(Many, ThreadsThatLiveOneAfterTheOther) {
     text.cpu_op("b", (i * 100 + 20) * kUs, (i * 100 + 70) * kUs, {.tid = std::to_string(i + 2)});
   }
   const Analysis analysis = analyzed(text);
-  EXPECT_EQ(analysis.breakdown.of(StepPart::kCpu), kThreads * 60 * kUs);
+  EXPECT_EQ(analysis.breakdown.of(BreakdownPart::kCpu), kThreads * 60 * kUs);
 }
 
 TEST(Many, OperatorsInsideEachOther) {

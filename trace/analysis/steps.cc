@@ -135,10 +135,10 @@ void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<LaunchedInSt
 
 }  // namespace
 
-StepPart part_of(const DeviceWork& work) {
-  if (work.is_communication) return StepPart::kCommunication;
-  if (work.is_kernel()) return StepPart::kKernel;
-  return work.category == Category::kMemcpy ? StepPart::kMemcpy : StepPart::kMemset;
+BreakdownPart part_of(const DeviceWork& work) {
+  if (work.is_communication) return BreakdownPart::kCommunication;
+  if (work.is_kernel()) return BreakdownPart::kKernel;
+  return work.category == Category::kMemcpy ? BreakdownPart::kMemcpy : BreakdownPart::kMemset;
 }
 
 std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,

@@ -30,7 +30,7 @@ struct Step {
 
 /// What a piece of a step's time is spent on. A breakdown has the first eight; the two delays only
 /// occur on a critical path.
-enum class StepPart : uint8_t {
+enum class BreakdownPart : uint8_t {
   kKernel,
   kCommunication,
   kMemcpy,
@@ -44,15 +44,15 @@ enum class StepPart : uint8_t {
 };
 constexpr size_t kBreakdownPartCount = 8;
 constexpr size_t kStepPartCount = 10;
-constexpr std::array<std::string_view, kStepPartCount> kStepPartNames = {
+constexpr std::array<std::string_view, kStepPartCount> kBreakdownPartNames = {
     "kernel",     "communication", "memcpy", "memset",      "runtime",
     "dataloader", "cpu",           "other",  "device_wait", "launch_delay"};
 
-[[nodiscard]] constexpr std::string_view part_name(StepPart part) {
-  return kStepPartNames[static_cast<size_t>(part)];
+[[nodiscard]] constexpr std::string_view part_name(BreakdownPart part) {
+  return kBreakdownPartNames[static_cast<size_t>(part)];
 }
 
-[[nodiscard]] StepPart part_of(const DeviceWork& work);
+[[nodiscard]] BreakdownPart part_of(const DeviceWork& work);
 
 /// Statistics of the lengths of the steps' windows. `deviation_ns` is the sample standard
 /// deviation.

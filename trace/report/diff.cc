@@ -138,7 +138,7 @@ Diff compare_runs(const Report& before_report, const Report& after_report) {
   diff.step = welch_test(before.samples.step_ns, scaled(after.samples.step_ns, scale));
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     DiffRow row;
-    row.name = kStepPartNames[i];
+    row.name = kBreakdownPartNames[i];
     row.before_ns = std::llround(before.part_ns[i]);
     row.after_ns = std::llround(after.part_ns[i] * scale);
     diff.breakdown.push_back(std::move(row));

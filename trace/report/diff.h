@@ -53,8 +53,9 @@ struct Diff {
   /// The difference of the time for the basis, with steps as samples; nullopt if a side has one
   /// step.
   std::optional<MeanDifference> step;
-  std::vector<DiffRow> breakdown;  ///< by StepPart; without verdicts, as the parts sum to a step
-  std::vector<DiffRow> kernels;    ///< like the next three: largest change first
+  std::vector<DiffRow>
+      breakdown;                 ///< by BreakdownPart; without verdicts, as the parts sum to a step
+  std::vector<DiffRow> kernels;  ///< like the next three: largest change first
   std::vector<DiffRow> operators;
   std::vector<DiffRow> collectives;
   std::vector<DiffRow> copies;

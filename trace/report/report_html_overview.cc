@@ -86,11 +86,11 @@ std::string steps_html(const Report& report) {
     const double width = html::share(part_ns, step.mean_ns);
     stack +=
         fmt::format("<div title=\"{0} {1}\" style=\"width:{2:.3f}%;background:var(--{0})\"></div>",
-                    kStepPartNames[i], format_percent(width), 100 * width);
+                    kBreakdownPartNames[i], format_percent(width), 100 * width);
     parts += fmt::format(
         "<div class=part><span class=swatch style=\"background:var(--{0})\"></span><span>{0}</span>"
         "<span class=\"number dim\">{1}</span><span class=number>{2}</span></div>",
-        kStepPartNames[i], format_ns(part_ns), format_percent(width));
+        kBreakdownPartNames[i], format_ns(part_ns), format_percent(width));
   }
   std::string rates;
   for (const std::string& line : rate_lines(report)) rates += "<div class=dim>" + line + "</div>";

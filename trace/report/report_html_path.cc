@@ -21,7 +21,7 @@ std::string path_html(const Analysis& analysis, const std::string& rank) {
     const std::string_view name =
         part.name ? analysis.trace->string(part.name) : std::string_view("outside operators");
     const std::string_view what = part_name(part.kind);
-    const bool on_device = part.kind <= StepPart::kMemset;
+    const bool on_device = part.kind <= BreakdownPart::kMemset;
     const int64_t part_ns = part.total_ns / path.steps;
     const double share = static_cast<double>(part_ns) / step_ns;
     rows.push_back(html::name_cell(name, on_device ? short_kernel_name(name, html::kNameLetters)

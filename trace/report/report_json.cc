@@ -28,7 +28,7 @@ json issues_json(const Trace& trace, bool lost_data) {
 json breakdown_json(const Analysis& analysis) {
   json parts = json::object();
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
-    parts[std::string(kStepPartNames[i])] = analysis.breakdown.part_ns[i];
+    parts[std::string(kBreakdownPartNames[i])] = analysis.breakdown.part_ns[i];
   }
   return parts;
 }

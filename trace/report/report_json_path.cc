@@ -16,7 +16,7 @@ json critical_path_json(const Trace& trace, const std::optional<CriticalPath>& p
   if (!path) return nullptr;
   json mean = json::object(), names = json::array(), longest = json::array();
   for (size_t i = 0; i < kStepPartCount; ++i) {
-    mean[std::string(kStepPartNames[i])] = path->mean_ns[i];
+    mean[std::string(kBreakdownPartNames[i])] = path->mean_ns[i];
   }
   for (const PathName& row : path->names) {
     names.push_back({{"name", trace.string(row.name)},

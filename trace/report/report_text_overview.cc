@@ -14,19 +14,19 @@ namespace {
 constexpr size_t kBarWidth = 40;
 constexpr size_t kFewIssues = 6;
 
-Hue hue_of(StepPart part) {
+Hue hue_of(BreakdownPart part) {
   switch (part) {
-    case StepPart::kKernel:
+    case BreakdownPart::kKernel:
       return Hue::kBlue;
-    case StepPart::kCommunication:
+    case BreakdownPart::kCommunication:
       return Hue::kOrange;
-    case StepPart::kMemcpy:
-    case StepPart::kMemset:
+    case BreakdownPart::kMemcpy:
+    case BreakdownPart::kMemset:
       return Hue::kGreen;
-    case StepPart::kDataLoader:
+    case BreakdownPart::kDataLoader:
       return Hue::kRed;
-    case StepPart::kRuntime:
-    case StepPart::kCpu:
+    case BreakdownPart::kRuntime:
+    case BreakdownPart::kCpu:
       return Hue::kViolet;
     default:
       return Hue::kDim;
@@ -179,12 +179,12 @@ void write_steps(TextPage& page) {
     const int64_t part_ns = step.part_ns[i];
     if (part_ns == 0) continue;
     page.canvas.left("  ")
-        .left(kStepPartNames[i], 14)
+        .left(kBreakdownPartNames[i], 14)
         .right(format_ns(part_ns), 9)
         .right(share_text(part_ns, step.mean_ns), 8)
         .left("  ")
         .bar(static_cast<double>(part_ns) / static_cast<double>(std::max<int64_t>(1, step.mean_ns)),
-             kBarWidth, hue_of(static_cast<StepPart>(i)))
+             kBarWidth, hue_of(static_cast<BreakdownPart>(i)))
         .end_line();
   }
   for (const std::string& line : rate_lines(report)) {

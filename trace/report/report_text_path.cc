@@ -20,10 +20,10 @@ std::string of_rank(const Report& report, const Analysis& analysis) {
   return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
 }
 
-bool is_device_part(StepPart kind) { return kind <= StepPart::kMemset; }
+bool is_device_part(BreakdownPart kind) { return kind <= BreakdownPart::kMemset; }
 
 std::string path_name(const Trace& trace, const PathName& part, size_t width) {
-  if (!part.name) return part.kind == StepPart::kOther ? "outside operators" : "";
+  if (!part.name) return part.kind == BreakdownPart::kOther ? "outside operators" : "";
   const std::string_view name = trace.string(part.name);
   return is_device_part(part.kind) ? short_kernel_name(name, width) : elide_middle(name, width);
 }
@@ -38,8 +38,9 @@ std::string classes_of(const CriticalPath& path, int64_t step_ns) {
   std::string text;
   for (const size_t i : order) {
     if (100 * path.mean_ns[i] < step_ns) break;
-    const std::string part = fmt::format("{}{} {}", text.empty() ? "  " : ", ", kStepPartNames[i],
-                                         share_text(path.mean_ns[i], step_ns));
+    const std::string part =
+        fmt::format("{}{} {}", text.empty() ? "  " : ", ", kBreakdownPartNames[i],
+                    share_text(path.mean_ns[i], step_ns));
     if (columns(text) + columns(part) > 80) break;
     text += part;
   }

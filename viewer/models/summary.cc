@@ -13,28 +13,28 @@
 namespace redline::viewer {
 namespace {
 
-using trace::StepPart;
+using trace::BreakdownPart;
 
 constexpr double kSmallestShare = 0.0005;
 
-SliceClass class_of(StepPart part) {
+SliceClass class_of(BreakdownPart part) {
   switch (part) {
-    case StepPart::kKernel:
+    case BreakdownPart::kKernel:
       return SliceClass::kCompute;
-    case StepPart::kCommunication:
+    case BreakdownPart::kCommunication:
       return SliceClass::kCommunication;
-    case StepPart::kMemcpy:
-    case StepPart::kMemset:
+    case BreakdownPart::kMemcpy:
+    case BreakdownPart::kMemset:
       return SliceClass::kCopy;
-    case StepPart::kRuntime:
-    case StepPart::kLaunchDelay:
+    case BreakdownPart::kRuntime:
+    case BreakdownPart::kLaunchDelay:
       return SliceClass::kRuntime;
-    case StepPart::kDataLoader:
+    case BreakdownPart::kDataLoader:
       return SliceClass::kDataLoader;
-    case StepPart::kCpu:
+    case BreakdownPart::kCpu:
       return SliceClass::kOperator;
-    case StepPart::kDeviceWait:
-    case StepPart::kOther:
+    case BreakdownPart::kDeviceWait:
+    case BreakdownPart::kOther:
       break;
   }
   return SliceClass::kOther;
@@ -54,8 +54,8 @@ std::vector<SummaryPart> parts_of(const trace::Report& report) {
   for (size_t p = 0; p < sums.size() && whole > 0; ++p) {
     const double share = sums[p] / whole;
     if (share < kSmallestShare) continue;
-    parts.push_back(
-        {std::string(trace::kStepPartNames[p]), class_of(static_cast<StepPart>(p)), share});
+    parts.push_back({std::string(trace::kBreakdownPartNames[p]),
+                     class_of(static_cast<BreakdownPart>(p)), share});
   }
   return parts;
 }

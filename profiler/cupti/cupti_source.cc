@@ -18,7 +18,8 @@
 namespace redline::cupti {
 namespace {
 
-constexpr int kFlushIntervalMs = 500;
+constexpr size_t kFlushIntervalMs = 500;
+constexpr size_t kMostFlushIntervalMs = 60'000;
 constexpr int kLookForCudaMs = 50;  // a process needs longer from cuInit() to its first kernel
 constexpr int kTryAgainMs = 5000;
 constexpr int kMostPollMs = 50;
@@ -35,11 +36,17 @@ void set_attribute(const Library& cupti, int attribute, Value value) {
   static_cast<void>(cupti.set_attribute(attribute, &size, &value));
 }
 
-/// Of 100,000 kernels each, in the GPU's memory.
-std::optional<size_t> wanted_stamp_buffers() {
-  const char* asked = std::getenv("REDLINE_GPU_STAMP_BUFFERS");
-  const unsigned long long count = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 0;
-  return count > 0 ? std::optional<size_t>(count) : std::nullopt;
+/// A number above 0 that the user sets in the environment; nothing else counts as one.
+std::optional<size_t> wanted(const char* variable) {
+  const char* text = std::getenv(variable);
+  const unsigned long long number = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+  return number > 0 ? std::optional<size_t>(number) : std::nullopt;
+}
+
+/// Synchronizations and CUDA events can cost more than the rest of a window: a user may do without.
+bool wants_waits() {
+  const char* text = std::getenv("REDLINE_GPU_WAITS");
+  return text == nullptr || std::string_view(text) != "off";
 }
 
 void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
@@ -208,7 +215,8 @@ Result CuptiSource::set_up() {
   // CUPTI is not told that buffers are zeroed (kZeroedBuffers): it would believe it of those of its
   // other users, too.
   set_attribute(cupti, kBuffersByThread, uint8_t{1});
-  if (const auto count = wanted_stamp_buffers()) set_attribute(cupti, kStampBuffers, *count);
+  if (const auto count = wanted("REDLINE_GPU_STAMP_BUFFERS"))
+    set_attribute(cupti, kStampBuffers, *count);
   // Else each look whether an event is over, which threads do all the time, is a record.
   if (cupti.enable_all_waits != nullptr) static_cast<void>(cupti.enable_all_waits(0));
   has_system_thread_ids_ = cupti.set_thread_id_type(kSystemThreadIds) == kSuccess;
@@ -222,6 +230,7 @@ Result CuptiSource::enable_kinds(const RecorderOptions& options) {
   Result result = kSuccess;
   any_kind([&](const auto& row) {
     const bool is_wanted = row.asked == Asked::kAlways ||
+                           (row.asked == Asked::kWithWaits && wants_waits()) ||
                            (row.asked == Asked::kWithMemory && options.profile_memory) ||
                            (row.asked == Asked::kInPlaceOfNvml && wants_state);
     if (!is_wanted) return false;
@@ -270,8 +279,9 @@ void CuptiSource::run(const RecorderOptions& options, bool is_on) noexcept {
 }
 
 void CuptiSource::collect_until_end() {
+  const size_t interval_ms = wanted("REDLINE_GPU_FLUSH_MS").value_or(kFlushIntervalMs);
   while (!is_closing_) {
-    shared_state().pool.wait(kFlushIntervalMs);
+    shared_state().pool.wait(static_cast<int>(std::min(interval_ms, kMostFlushIntervalMs)));
     if (is_closing_) break;
     const bool is_forced = wants_flush_.exchange(false);
     collect(is_forced ? kFlushForced : 0);

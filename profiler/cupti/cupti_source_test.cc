@@ -84,6 +84,30 @@ TEST_F(FreshSource, TheMemoryForTimesIsAsLargeAsTheUserWants) {
   EXPECT_EQ(stub::attribute(kStampBuffers), 8);
 }
 
+TEST_F(FreshSource, AUserCanDoWithoutWaitsAndEvents) {
+  for (const auto& [value, is_enabled] : {std::pair("on", true), std::pair("off", false)}) {
+    setenv("REDLINE_GPU_WAITS", value, 1);
+    begin(false);
+    source_.enable({});
+    EXPECT_EQ(stub::is_enabled(Kind::kSynchronization), is_enabled);
+    EXPECT_EQ(stub::is_enabled(Kind::kCudaEvent), is_enabled);
+    EXPECT_TRUE(stub::is_enabled(Kind::kConcurrentKernel));
+    source_.disable();
+    static_cast<void>(end());
+  }
+  unsetenv("REDLINE_GPU_WAITS");
+}
+
+TEST_F(FreshSource, AsksForBuffersAsOftenAsTheUserWants) {
+  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
+  begin(false);
+  source_.enable({});
+  stub::wait_for_flushes(1000);  // at the default interval they would outlast the test's time
+  source_.disable();
+  unsetenv("REDLINE_GPU_FLUSH_MS");
+  static_cast<void>(end());
+}
+
 TEST_F(FreshSource, TheEndWaitsForWorkThatIsUnderWayAndNeverForTheGpuItself) {
   const int before = stub::cuda_synchronizations();
   CuptiSource patient;

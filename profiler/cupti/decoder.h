@@ -38,6 +38,7 @@ struct DecodeCounts {
 enum class Asked : uint8_t {
   kAlways,
   kWithMemory,     ///< with profile_memory: CUPTI then follows each allocation, which costs time
+  kWithWaits,      ///< unless the user sets REDLINE_GPU_WAITS=off
   kInPlaceOfNvml,  ///< with counters, if NVML cannot be loaded to read them
   kNever,          ///< understood because another user of CUPTI may have enabled it
 };
@@ -63,8 +64,8 @@ inline constexpr std::tuple kKinds{
     KindRow<ApiRecord>{.kind = Kind::kRuntime, .is_needed = true},
     KindRow<ApiRecord>{.kind = Kind::kDriver},
     KindRow<ExternalCorrelationRecord>{.kind = Kind::kExternalCorrelation},
-    KindRow<SynchronizationRecord>{.kind = Kind::kSynchronization},
-    KindRow<CudaEventRecord>{.kind = Kind::kCudaEvent},
+    KindRow<SynchronizationRecord>{.kind = Kind::kSynchronization, .asked = Asked::kWithWaits},
+    KindRow<CudaEventRecord>{.kind = Kind::kCudaEvent, .asked = Asked::kWithWaits},
     KindRow<OverheadRecord>{.kind = Kind::kOverhead},
     KindRow<ContextRecord>{.kind = Kind::kContext},
     KindRow<StreamRecord>{.kind = Kind::kStream},

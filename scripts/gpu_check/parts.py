@@ -156,6 +156,16 @@ def after(place):
     return {**row, "wrong": [f"{slower:.2f} times as long after five windows"] if slower > MOST_AFTER_THE_END else []}
 
 
+SETTINGS = {"default": {}, "without_waits": {"REDLINE_GPU_WAITS": "off"}, "flush_5_s": {"REDLINE_GPU_FLUSH_MS": "5000"}}
+
+
+def settings(place):
+    """The GPT loop of windows with and without waits and CUDA events, and with rare questions for buffers."""
+    rows = {name: place.run_python("measure.py", "--model", "gpt", "--rounds", "3", "--steps", "40", **variables)
+            for name, variables in SETTINGS.items()}
+    return {**rows, "wrong": []}
+
+
 def coexist(place):
     """torch.profiler before, inside and after a window: which profile has the kernels."""
     found = {order: place.run_python("coexist.py", order, place.scratch)
@@ -234,6 +244,7 @@ PARTS = {
     "coexist": Part(coexist, 60),
     "fork": Part(fork, 20),
     "waits": Part(waits, 15, False),
+    "settings": Part(settings, 120),
     "nesting": Part(nesting, 40),
     "golden": Part(golden, 20),
     "overhead": Part(overhead, 120),

@@ -85,9 +85,9 @@ class Workplace:
             raise NoGpu(done.stderr.strip())
         return json.loads(self.output_of(done, [program, *arguments]).splitlines()[-1])
 
-    def run_python(self, script, *arguments):
-        """The last line that a training script prints, as JSON; None where it prints nothing."""
-        text = self.run([self.python, self.sources / "training" / script, *arguments])
+    def run_python(self, script, *arguments, **more):
+        """The last line that a training script prints, as JSON; None where it prints nothing. `more` are variables."""
+        text = self.run([self.python, self.sources / "training" / script, *arguments], **more)
         return json.loads(text.splitlines()[-1]) if text.strip() else None
 
 

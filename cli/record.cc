@@ -116,7 +116,8 @@ void add_selection(CLI::App& command, profiler::RecordRequest& request) {
       .add_option("--step-marker", request.step_marker,
                   "A step begins at each range or mark of this name (NVTX, record_function or "
                   "redline::range), not at the optimizer")
-      ->option_text("NAME");
+      ->option_text("NAME")
+      ->check(profiler::problem_of_step_marker);
 }
 
 }  // namespace

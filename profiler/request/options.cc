@@ -110,6 +110,10 @@ tl::expected<RecordRequest, std::string> record_request_from_environment() {
   return request;
 }
 
+std::string problem_of_step_marker(const std::string& name) {
+  return name.empty() || name == "--" ? "needs the name of a range or mark" : "";
+}
+
 bool is_excluded(const RecordRequest& request) {
   const auto own = job_rank();
   return !request.ranks.empty() && own &&

@@ -46,6 +46,9 @@ inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] =
 /// From the environment; an error where REDLINE_RECORD is not set.
 [[nodiscard]] tl::expected<RecordRequest, std::string> record_request_from_environment();
 
+/// What is wrong with the name after --step-marker; "": nothing.
+[[nodiscard]] std::string problem_of_step_marker(const std::string& name);
+
 /// Whether the request's ranks leave this process alone.
 [[nodiscard]] bool is_excluded(const RecordRequest& request);
 

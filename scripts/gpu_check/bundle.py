@@ -52,6 +52,11 @@ def _copy_scripts(folder):
     shutil.copy2(SCRIPTS / "gpu-check", folder)
     shutil.copytree(SCRIPTS / "gpu_check", folder / "gpu_check",
                     ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "scripts").mkdir()
+    for name in ("guide-figures", "drawing.py"):
+        shutil.copy2(SCRIPTS / name, folder / "scripts")
+    shutil.copytree(SCRIPTS.parent / "samples/python", folder / "samples/python",
+                    ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def add_libraries(package):

@@ -1,8 +1,10 @@
 """The checks, one function a part: each gives its figures, and in "wrong" what is not as it must be."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
+import os
 import pathlib
 import shutil
 import tempfile
@@ -207,6 +209,18 @@ def tune(place):
     return {"budget_s": round(budget), **found, "wrong": [] if found["best"] else ["no trial ran"]}
 
 
+def guide(place):
+    """The techniques of docs/guide in pairs of runs, into guide.json for scripts/guide-figures --gpu."""
+    gains = place.out / "guide.json"
+    folder = pathlib.Path(place.python).parent
+    with contextlib.suppress(TooLong):  # run again, it goes on
+        place.run([place.python, place.package.parent / "scripts/guide-figures", "--pairs", 3, "--on-gpus", gains],
+                  PATH=f"{folder}:{os.environ['PATH']}")
+    found = json.loads(gains.read_text()) if gains.exists() else {}
+    return {"gains": {name: [row["low"], row["gain"], row["high"]] for name, row in found.items()},
+            "wrong": [] if found else ["no technique was measured"]}
+
+
 def grid(place):
     """The same space as a grid; run again, it goes on. "complete" says whether it is whole."""
     study = place.out / "grid.study.db"
@@ -251,6 +265,7 @@ PARTS = {
     "claims": Part(claims, 150),
     "tune": Part(tune, 90),
     "grid": Part(grid, 75),
+    "guide": Part(guide, 150),
 }
 
 
@@ -336,4 +351,6 @@ def _dry_run_training(place):
         print(f"claims: {claim} {row['faster']:.2f} x on the CPU", flush=True)
     place.run([*tuning.command(place, "staged", place.scratch / "study.db", 60, "--dry-run")])
     print(f"tune: the plan of a space of {tuning.grid_size()} configurations was made", flush=True)
+    guide_figures = place.package.parent / "scripts/guide-figures"
+    print(f"guide: {len(place.run([place.python, guide_figures, '--list']).split())} techniques", flush=True)
     shutil.rmtree(place.scratch / "inductor", ignore_errors=True)

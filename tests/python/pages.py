@@ -103,8 +103,10 @@ def shape(line):
     """A line without its figures, bars and widths: what stays the same on another machine."""
     line = re.sub(r"[█▏▎▍▌▋▊▉]+", " ", line)
     # How a trial went, and with which words as values, differs from search to search.
-    line = re.sub(r",? ?\b(?:default|best so far|confirming|stopped early|disturbed|out of (?:host )?memory.*)$", "", line)
-    line = re.sub(r",? ?\b(?:default|best so far|confirming|stopped early)$", "", line)
+    how = "default|best so far|confirming|stopped early|disturbed|out of (?:host )?memory.*"
+    line = re.sub(rf"(?:,? ?\b(?:{how}))+$", "", line)
+    # Whether a difference is clear is chance, too.
+    line = re.sub(r"no clear difference$|as fast as before$|[\d.]+ x (?:faster|slower)$", "VERDICT", line)
     line = re.sub(r"(?<=\s)(?:off|on|bf16|fp16)(?=\s)", "1", line)
     line = re.sub(r"(?:(?<=\s)|^|(?<=\())[+-]?\d[\d,.]*(?: (?:ns|us|ms|s|min|GiB|MiB|KiB|%|x))?(?=[\s),]|$)", "#", line)
     line = re.sub(r"\d+", "#", line)

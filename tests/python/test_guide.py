@@ -22,6 +22,19 @@ def guide():
     return module
 
 
+def test_the_pictures_are_of_the_measurements(guide):
+    for name, colours in guide.PICTURES.items():
+        assert (guide.FIGURES / name).read_text() == guide.gains_picture(colours), "scripts/guide-figures --pages"
+        assert f"figures/{name}" in (GUIDE / "README.md").read_text()
+
+
+def test_gains_of_a_gpu_fill_the_column(guide, monkeypatch, tmp_path):
+    figures = guide.figures_of("fused")
+    (tmp_path / "on-gpus.json").write_text(json.dumps({"fused": {**figures, "gain": 7.0}}))
+    monkeypatch.setattr(guide, "ON_GPUS", tmp_path / "on-gpus.json")
+    assert "| 7.00 x (" in guide.table_block() and "| 7.00 x (" in guide.gain_block("foreach", "fused")
+
+
 def samples_of(page):
     return re.findall(r"\(\.\./\.\./samples/python/(\w+\.py)\)", page)
 
@@ -54,10 +67,11 @@ def test_each_technique_has_page_sample_and_today_s_commands(guide):
 
 
 def test_a_gain_follows_from_its_rates(guide):
-    measured = sorted((GUIDE / "figures").glob("*.json"))
+    measured = [json.loads(path.read_text()) for path in (GUIDE / "figures").glob("*.json") if path != guide.ON_GPUS]
     assert measured
-    for path in measured:
-        figures = json.loads(path.read_text())
+    if guide.ON_GPUS.exists():
+        measured += json.loads(guide.ON_GPUS.read_text()).values()
+    for figures in measured:
         assert len(figures["rates"]["before"]) == len(figures["rates"]["after"]) == figures["pairs"]
         product = 1.0
         for before, after in zip(figures["rates"]["before"], figures["rates"]["after"], strict=True):

@@ -15,7 +15,7 @@ constexpr std::array kRules = {
     synchronizing_calls,     tiny_operators,       cpu_oversubscribed,  low_gpu_utilization,
     optimizer_per_parameter, memory_unused,        device_memory_full,  allocator_retries,
     communication,           accumulation_reduces, data_parallel,       gpus_take_turns,
-    gpu_throttled,
+    gpu_throttled,           batch_of_one,
 };
 
 constexpr double kHighSpeedup = 1.25;
@@ -51,7 +51,9 @@ std::vector<Finding> advise(const Analysis& analysis) {
   std::vector<Finding> findings;
   if (analysis.step_times.mean_ns == 0) return findings;
   const Activity activity(analysis);
-  if (auto finding = startup_recorded(activity)) {
+  for (const Rule rule : {startup_recorded, first_step_recorded}) {
+    auto finding = rule(activity);
+    if (!finding) continue;
     findings.push_back(std::move(*finding));
     rank_by_gain(findings);
     return findings;  // the other rules would speak of the start as if it were training

@@ -101,6 +101,21 @@ std::string smaller_batch_knob(const Activity& activity) {
   return samples ? fmt::format("batch_size=1..{}", *samples) : kAnyBatch;
 }
 
+// Larger batches are no gain for whoever asks for one answer at a time: nobody can know how much.
+std::optional<Finding> batch_of_one(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  if (!is_inference(trace) || samples_of_rank(trace) != 1) return std::nullopt;
+  Finding finding;
+  finding.rule = "batch_of_one";
+  finding.headline = "Each batch has one sample";
+  finding.detail =
+      "a larger batch shares the cost of each call among its samples, if an answer may wait for "
+      "others";
+  finding.evidence = {{"samples_per_step", *samples_per_step(trace)}};
+  finding.knob = larger_batch_knob(activity);
+  return finding;
+}
+
 // More samples a step cost more time on the multiprocessors, in the DataLoader and in copies, but
 // fill the idle rest: no batch can be more efficient than all of the rest filled.
 std::optional<Finding> memory_unused(const Activity& activity) {

@@ -14,6 +14,7 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 
 // advice_startup.cc
 [[nodiscard]] std::optional<Finding> startup_recorded(const Activity& activity);
+[[nodiscard]] std::optional<Finding> first_step_recorded(const Activity& activity);
 
 // advice_input.cc
 [[nodiscard]] std::optional<Finding> dataloader_wait(const Activity& activity);
@@ -47,6 +48,7 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> memory_unused(const Activity& activity);
 [[nodiscard]] std::optional<Finding> device_memory_full(const Activity& activity);
 [[nodiscard]] std::optional<Finding> allocator_retries(const Activity& activity);
+[[nodiscard]] std::optional<Finding> batch_of_one(const Activity& activity);
 /// A value for Finding::knob, such as "batch_size=32..512". The range goes from the samples that a
 /// rank takes in a step now up to what its GPU's memory may hold. If the trace does not say how
 /// many samples a step takes, it is autotune's default range.

@@ -45,4 +45,28 @@ std::optional<Finding> startup_recorded(const Activity& activity) {
   return finding;
 }
 
+// The first step of a job loads kernels, fills caches and starts workers, once. Where that is a
+// good part of what was recorded, no rule should promise to cure it.
+std::optional<Finding> first_step_recorded(const Activity& activity) {
+  const auto& steps = activity.analysis().steps;
+  if (steps.size() < 2 || steps.front().number != 0) return std::nullopt;
+  const int64_t first_ns = steps.front().window.length_ns(),
+                usual_ns = step_times({steps.begin() + 1, steps.end()}).median_ns,
+                extra_ns = first_ns - usual_ns;
+  const StepShare part(activity, extra_ns);
+  if (part.share < kStartupShare) return std::nullopt;
+  Finding finding;
+  finding.rule = "startup_recorded";
+  finding.headline =
+      fmt::format("Step 0 starts up: {}, later steps {}", format_ns(first_ns), format_ns(usual_ns));
+  finding.detail = fmt::format(
+      "{} of the recorded time passes once in a job, so no other advice is given: record later "
+      "steps (--schedule wait=1,warmup=1,active=3)",
+      format_percent(part.share));
+  finding.evidence = {{"setup_ns", static_cast<double>(extra_ns)}, {"trace_share", part.share}};
+  finding.events = {{SliceId::none(), steps.front().window.begin_ns, steps.front().window.end_ns,
+                     "ProfilerStep#0"}};
+  return finding;
+}
+
 }  // namespace redline::trace

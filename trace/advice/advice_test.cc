@@ -27,6 +27,33 @@ TEST(Advice, NothingIsSaidOfAStepThatHasNoProblem) {
   EXPECT_TRUE(advice_on(one_step().cpu_op("aten::relu", 0, 99 * kMs)).empty());
 }
 
+TEST(Advice, AFirstStepIsNotJudgedAsTraining) {
+  const auto advice = [](int first, int64_t first_ns) {
+    return advice_on(TraceText()
+                         .step(first, 0, first_ns)
+                         .step(first + 1, first_ns, first_ns + 10 * kMs)
+                         .step(first + 2, first_ns + 10 * kMs, first_ns + 20 * kMs)
+                         .cpu_op("aten::mm", 0, first_ns));
+  };
+  const auto cold = advice(0, 100 * kMs);
+  ASSERT_EQ(cold.size(), 1);
+  EXPECT_EQ(cold[0].rule, "startup_recorded");
+  EXPECT_EQ(cold[0].headline, "Step 0 starts up: 100.0 ms, later steps 10.0 ms");
+  EXPECT_THAT(advice(0, 12 * kMs), Not(HasRule("startup_recorded")));
+  EXPECT_THAT(advice(5, 100 * kMs), Not(HasRule("startup_recorded"))) << "a slow step is no start";
+}
+
+TEST(Advice, InferenceOfOneSampleAtATimeIsToldOfBatches) {
+  const auto advice = [](const char* redline) {
+    return advice_on(one_step().rank(0, 2).top(fmt::format(R"("redline": {{{}}})", redline)));
+  };
+  const auto findings = advice(R"("inference": true, "samples_per_step": 2)");
+  ASSERT_THAT(findings, HasRule("batch_of_one"));
+  EXPECT_EQ(findings[0].knob, "batch_size=1..16");
+  EXPECT_THAT(advice(R"("inference": true, "samples_per_step": 4)"), Not(HasRule("batch_of_one")));
+  EXPECT_THAT(advice(R"("samples_per_step": 2)"), Not(HasRule("batch_of_one")));
+}
+
 TEST(Advice, DataLoaderWait) {
   const auto wait = [](int64_t ns) {
     return one_step().annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0,

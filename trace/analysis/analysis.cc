@@ -133,10 +133,14 @@ std::optional<double> tokens_per_step(const Trace& trace) {
   return tokens && *tokens > 0 ? tokens : std::nullopt;
 }
 
+bool is_inference(const Trace& trace) {
+  return recorder_value(trace, "redline", "inference") == true;
+}
+
 std::optional<Latency> batch_latency(std::span<const Analysis> traces) {
   std::vector<int64_t> lengths_ns;
   for (const Analysis& analysis : traces) {
-    if (recorder_value(*analysis.trace, "redline", "inference") != true) return std::nullopt;
+    if (!is_inference(*analysis.trace)) return std::nullopt;
     for (const Step& step : analysis.steps) {
       if (step.number) lengths_ns.push_back(step.window.length_ns());
     }

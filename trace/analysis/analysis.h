@@ -60,8 +60,11 @@ struct Analysis {
 /// nullopt unless the recorder saw token ids that the model reads as sequences.
 [[nodiscard]] std::optional<double> tokens_per_step(const Trace& trace);
 
+/// Whether the recorder says so: "redline": {"inference": true}.
+[[nodiscard]] bool is_inference(const Trace& trace);
+
 /// How long one batch takes, over all numbered steps of `traces`. nullopt if there are none or if a
-/// trace is not of inference ("redline": {"inference": true}).
+/// trace is not of inference.
 [[nodiscard]] std::optional<Latency> batch_latency(std::span<const Analysis> traces);
 
 /// Cores that the recorded process could run on ("run": {"machine": {"usable_cores": N}}).

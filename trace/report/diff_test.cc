@@ -17,6 +17,7 @@ namespace {
 using redline::testing::kMs;
 using redline::testing::on_stream;
 using redline::testing::TraceText;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -154,6 +155,15 @@ TEST(Diff, WhereTheBatchChangedTheSameSamplesAreCompared) {
   EXPECT_NEAR(*diff.speedup(), 4.0 / 3, 1e-9);
   EXPECT_NEAR(diff.step->difference, -25.0 * kMs, 1);
   EXPECT_EQ(row_of(diff.operators, "aten::mm").after_ns, 75 * kMs);
+  EXPECT_THAT(diff_text(diff, {}), HasSubstr("TIME OF 10 SAMPLES"));
+  EXPECT_THAT(diff_text(diff, {}), Not(HasSubstr("unknown")));
+  EXPECT_THAT(diff_text(diff_of({{kMs, kMs}, {}, samples(1)}, {{kMs, kMs}, {}, samples(99)}), {}),
+              AllOf(HasSubstr("TIME OF A SAMPLE"), HasSubstr("1→<0.1")));
+}
+
+TEST(Diff, WhereSamplesAreUnknownItSaysWhatThatMeans) {
+  EXPECT_THAT(diff_text(diff_of({{kMs, kMs}}, {{9 * kMs, 9 * kMs}}), {}),
+              AllOf(HasSubstr("9.00 x slower"), HasSubstr("samples a step unknown: if the batch")));
 }
 
 TEST(Diff, JsonHasItsFields) {

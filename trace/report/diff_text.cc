@@ -35,9 +35,10 @@ std::string place(const DiffSide& side) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// "12", "0.5", "12 > 14"
+// "12", "0.5", "12→14"; what is called at all is not "0"
 std::string calls_text(const DiffRow& row) {
-  const auto one = [](double count) {
+  const auto one = [](double count) -> std::string {
+    if (count > 0 && count < 0.05) return "<0.1";
     return std::abs(count - std::round(count)) < 0.05 ? format_count(std::llround(count))
                                                       : fmt::format("{:.1f}", count);
   };
@@ -124,6 +125,12 @@ class TextDiff {
                  format_count(std::llround(*after.samples_per_second)), verdict, hue);
     }
     write_interval();
+    if (!before.samples_per_step || !after.samples_per_step) {
+      canvas_
+          .left("  samples a step unknown: if the batch changed, steps do not compare", 0,
+                Hue::kYellow)
+          .end_line();
+    }
     canvas_.end_line();
   }
 
@@ -143,13 +150,16 @@ class TextDiff {
         .end_line();
   }
 
+  [[nodiscard]] std::string basis_text() const {
+    if (!diff_.basis_samples) return "TIME OF A STEP";
+    const int64_t samples = std::llround(*diff_.basis_samples);
+    return samples == 1 ? "TIME OF A SAMPLE"
+                        : fmt::format("TIME OF {} SAMPLES", format_count(samples));
+  }
+
   void write_breakdown() {
     const int64_t step_ns = diff_.step_delta_ns();
-    canvas_
-        .left(diff_.basis_samples ? fmt::format("WHERE {} SAMPLES GO",
-                                                format_count(std::llround(*diff_.basis_samples)))
-                                  : "WHERE A STEP GOES",
-              31, Hue::kBold)
+    canvas_.left(basis_text(), 31, Hue::kBold)
         .right("before", 11, Hue::kDim)
         .right("after", 11, Hue::kDim)
         .right("change", 12, Hue::kDim)
@@ -209,7 +219,7 @@ class TextDiff {
     any_unclear_ = any_unclear_ || unclear;
     canvas_.left("  ")
         .left(kernel ? short_kernel_name(row.name, kDiffNameColumns)
-                     : elide_middle(row.name, kDiffNameColumns),
+                     : short_operator_name(row.name, kDiffNameColumns),
               kDiffNameColumns)
         .right(calls_text(row), 12)
         .right(row.verdict == Verdict::kNew ? "new" : format_ns(row.before_ns), 10)

@@ -150,6 +150,10 @@ std::string elide_middle(string_view utf8, size_t width) {
   return elide(utf8, head + 1) + elide(utf8.substr(at), tail);
 }
 
+std::string short_operator_name(string_view name, size_t width) {
+  return name.find('#') == string_view::npos ? elide_middle(name, width) : elide(name, width);
+}
+
 std::string plain_kernel_name(string_view name) {
   std::string plain(name);
   constexpr string_view kVoid = "void ";

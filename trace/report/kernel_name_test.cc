@@ -51,6 +51,9 @@ TEST(KernelName, ElidesTheMiddleByColumnsNotBytes) {
   EXPECT_EQ(elide_middle("0123456789", 7), "0123…89");
   EXPECT_EQ(elide_middle("ääääääääää", 7), "ääää…ää");
   EXPECT_EQ(elide_middle("a\nb", 10), "a?b");
+  EXPECT_EQ(short_operator_name("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 30),
+            "enumerate(DataLoader)#_Single…");
+  EXPECT_EQ(short_operator_name("0123456789", 7), "0123…89");
   EXPECT_EQ(columns(elide_middle("\xff\xfe\x80\x80\x80 broken text here", 8)), 8);
 }
 

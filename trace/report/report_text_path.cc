@@ -25,7 +25,8 @@ bool is_device_part(BreakdownPart kind) { return kind <= BreakdownPart::kMemset;
 std::string path_name(const Trace& trace, const PathName& part, size_t width) {
   if (!part.name) return part.kind == BreakdownPart::kOther ? "outside operators" : "";
   const std::string_view name = trace.string(part.name);
-  return is_device_part(part.kind) ? short_kernel_name(name, width) : elide_middle(name, width);
+  return is_device_part(part.kind) ? short_kernel_name(name, width)
+                                   : short_operator_name(name, width);
 }
 
 // "  kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": the classes, those without names too.

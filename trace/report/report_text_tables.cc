@@ -34,7 +34,7 @@ void write_kernels(TextPage& page) {
 
 void write_operators(TextPage& page) {
   write_shares(page, "OPERATORS by own host time", merged_operators(page.report.traces),
-               &OperatorRow::self_ns, elide_middle);
+               &OperatorRow::self_ns, short_operator_name);
 }
 
 void write_collectives(TextPage& page) {

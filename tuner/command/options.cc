@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/help_formatter.h"
 #include "base/terminal.h"
+#include "profiler/request/options.h"
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/knob.h"
 #include "tuner/trial/slurm.h"
@@ -166,9 +167,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
                  "A step begins at each range or mark of this name (record_function, NVTX), "
                  "not at the optimizer")
       ->option_text("NAME")
-      ->check([](const std::string& name) -> std::string {
-        return name.empty() || name == "--" ? "needs the name of a range or mark" : "";
-      });
+      ->check(profiler::problem_of_step_marker);
   app.add_option("--memory-metric", options.memory_metric_regex,
                  "Like --metric, for the peak of device memory in bytes")
       ->check(check_regex);

@@ -132,8 +132,10 @@ std::string last_words(const EndedTrial& trial) {
 
 std::vector<std::string> notes_of(const EndedTrial& trial) {
   std::vector<std::string> notes = trial.reports.notes();
-  if (trial.garbage > 0)
-    notes.push_back(fmt::format("{} lines of the ranks were not understood", trial.garbage));
+  if (trial.garbage > 0) {
+    notes.push_back(fmt::format("not understood: {} that the ranks reported",
+                                format_plural(trial.garbage, "line")));
+  }
   if (!trial.record_notes) return notes;
   const std::string& folder = trial.spec.record_to;
   for (auto& line : launch::summarise_recording(folder, launch::list_traces(folder),

@@ -66,3 +66,10 @@ def test_a_step_begins_at_its_marker_of_whatever_kind(record):
     _, (trace,) = record(MARKED, "--step-marker", "my step")
     assert step_numbers(trace) == [2, 3, 4]
     assert names(trace, "cpu_op")["aten::sin"] == 3
+
+
+def test_a_marker_without_a_name_is_refused(run, program):
+    """`--` would be taken for the name, and the job would be recorded without any step."""
+    for name in ("--", ""):
+        done = run([program("redline"), "record", "--step-marker", name, "--", "true"])
+        assert done.returncode == 2 and "needs the name of a range or mark" in done.stderr

@@ -133,8 +133,8 @@ std::string last_words(const EndedTrial& trial) {
 std::vector<std::string> notes_of(const EndedTrial& trial) {
   std::vector<std::string> notes = trial.reports.notes();
   if (trial.garbage > 0) {
-    notes.push_back(fmt::format("not understood: {} that the ranks reported",
-                                format_plural(trial.garbage, "line")));
+    notes.push_back(
+        fmt::format("reports of the ranks that were not understood: {}", trial.garbage));
   }
   if (!trial.record_notes) return notes;
   const std::string& folder = trial.spec.record_to;

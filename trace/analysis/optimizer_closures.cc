@@ -19,9 +19,9 @@ struct Piece {
   Part part = Part::kUpdate;
 };
 
-class Finder {
+class ClosureFinder {
  public:
-  Finder(const Trace& trace, const NameKinds& names, const HostTree& tree)
+  ClosureFinder(const Trace& trace, const NameKinds& names, const HostTree& tree)
       : trace_(trace), names_(names), tree_(tree) {}
 
   Intervals find() {
@@ -144,7 +144,7 @@ class Finder {
 
 Intervals find_optimizer_closures(const Trace& trace, const NameKinds& names,
                                   const HostTree& tree) {
-  return Finder(trace, names, tree).find();
+  return ClosureFinder(trace, names, tree).find();
 }
 
 }  // namespace redline::trace

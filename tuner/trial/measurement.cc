@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "base/warm_up.h"
+
 namespace redline::tuner {
 
 namespace {
@@ -27,21 +29,6 @@ double squares_about_mean(const std::vector<double>& values, size_t from) {
   double sum = 0;
   for (size_t i = from; i < values.size(); ++i) sum += (values[i] - mean) * (values[i] - mean);
   return sum;
-}
-
-/// MSER: how many leading values to drop.
-size_t warm_up_values(const std::vector<double>& values) {
-  size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t cut = 0; cut <= values.size() / 2; ++cut) {
-    const double left = static_cast<double>(values.size() - cut);
-    const double score = squares_about_mean(values, cut) / (left * left);
-    if (score < least) {
-      least = score;
-      best = cut;
-    }
-  }
-  return best;
 }
 
 /// First point of each of `blocks` runs of nearly equal numbers of points, and the last point.

@@ -1,0 +1,114 @@
+#include "trace/analysis/change_points.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace redline::trace {
+namespace {
+
+// Of the variance, times the logarithm of the number of values. Found with seeds: fewer than one
+// in a thousand series of autocorrelated noise is cut (change_points_test.cc).
+constexpr double kPenalty = 6;
+constexpr std::array<size_t, 5> kWindows = {1, 2, 4, 8, 16};
+constexpr double kMostGrowth = 2;
+constexpr size_t kFewestValues = 64;  // of fewer nobody knows the noise of longer times
+constexpr size_t kFewestWindows = 6;  // side by side, for a median of their differences
+
+// Sums of all values before an index, so that any segment's mean and squares are two differences.
+class Sums {
+ public:
+  explicit Sums(std::span<const double> values)
+      : sums_(values.size() + 1), squares_(values.size() + 1) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double value = values[i] - values.front();
+      sums_[i + 1] = sums_[i] + value;
+      squares_[i + 1] = squares_[i] + value * value;
+    }
+  }
+  [[nodiscard]] double mean(size_t begin, size_t end) const {
+    return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
+  }
+  /// About the segment's mean.
+  [[nodiscard]] double squares(size_t begin, size_t end) const {
+    const double sum = sums_[end] - sums_[begin];
+    return squares_[end] - squares_[begin] - sum * sum / static_cast<double>(end - begin);
+  }
+
+ private:
+  std::vector<double> sums_, squares_;
+};
+
+std::vector<size_t> cheapest_segments(const Sums& sums, size_t count, size_t least_length,
+                                      double penalty) {
+  std::vector<double> cost(count + 1, std::numeric_limits<double>::infinity());
+  std::vector<size_t> begin_of(count + 1, 0);
+  cost[0] = -penalty;
+  for (size_t end = least_length; end <= count; ++end) {
+    for (size_t begin = 0; begin + least_length <= end; ++begin) {
+      const double whole = cost[begin] + sums.squares(begin, end) + penalty;
+      if (whole >= cost[end]) continue;
+      cost[end] = whole;
+      begin_of[end] = begin;
+    }
+  }
+  std::vector<size_t> begins;
+  for (size_t end = count; end > 0; end = begin_of[end]) begins.push_back(begin_of[end]);
+  std::reverse(begins.begin(), begins.end());
+  return begins;
+}
+
+}  // namespace
+
+double long_term_noise(std::span<const double> values) {
+  const Sums sums(values);
+  double variance = 0, last = 0, growth = 1;
+  for (const size_t window : kWindows) {
+    if (values.size() < (kFewestWindows + 2) * window) break;
+    std::vector<double> differences;
+    for (size_t i = 0; i + 2 * window <= values.size(); ++i) {
+      differences.push_back(
+          std::abs(sums.mean(i + window, i + 2 * window) - sums.mean(i, i + window)));
+    }
+    const auto middle = differences.begin() + static_cast<ptrdiff_t>(differences.size() / 2);
+    std::nth_element(differences.begin(), middle, differences.end());
+    constexpr double kDeviations = 1.4826;  // of a normal distribution, in its median distance
+    const double deviation = *middle * kDeviations;
+    const double own = deviation * deviation / 2 * static_cast<double>(window);
+    growth = last > 0 ? own / last : 1;
+    last = own;
+    variance = std::max(variance, own);
+  }
+  // What still grows with the longest window would go on growing with longer ones.
+  return std::sqrt(variance * std::clamp(growth, 1.0, kMostGrowth));
+}
+
+std::vector<size_t> segments_of(std::span<const double> values, size_t least_length,
+                                double least_change) {
+  if (values.size() < std::max(kFewestValues, 2 * least_length)) return {0};
+  const Sums sums(values);
+  const double noise = long_term_noise(values);
+  const double count = static_cast<double>(values.size());
+  // Values that never differ have no noise; then the smallest change that counts is the measure.
+  const double penalty =
+      std::max(kPenalty * noise * noise * std::log(count), least_change * least_change / 4);
+  std::vector<size_t> begins = cheapest_segments(sums, values.size(), least_length, penalty);
+  while (begins.size() > 1) {
+    size_t smallest = 0;
+    double change = std::numeric_limits<double>::infinity();
+    for (size_t i = 1; i < begins.size(); ++i) {
+      const size_t end = i + 1 < begins.size() ? begins[i + 1] : values.size();
+      const double own = std::abs(sums.mean(begins[i], end) - sums.mean(begins[i - 1], begins[i]));
+      if (own < change) {
+        change = own;
+        smallest = i;
+      }
+    }
+    if (change >= least_change) break;
+    begins.erase(begins.begin() + static_cast<ptrdiff_t>(smallest));
+  }
+  return begins;
+}
+
+}  // namespace redline::trace

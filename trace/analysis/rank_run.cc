@@ -1,0 +1,326 @@
+#include "trace/analysis/rank_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/warm_up.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kMostBlocks = 256;
+constexpr size_t kNeighbours = 128;  // that a slow step is compared with
+constexpr double kLeastExcess = 0.5;
+constexpr double kExcessNoises = 6;
+constexpr double kMostSlowShare = 0.1;
+constexpr size_t kMostSlow = 4096;
+constexpr size_t kMostMemory = 256;
+constexpr size_t kAlwaysWarmUp = 2;  // lazy initialisation, loader start; as autotune has it
+constexpr size_t kWarmUpSteps = 4096;
+constexpr size_t kWarmUpGroups = 64;
+constexpr size_t kFewestWarmUp = 50;
+
+double seen(int64_t value) { return value == kUnseen ? 0 : static_cast<double>(value); }
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double quantile_of(std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  const auto at =
+      values.begin() + static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// What is no training has findings of its own.
+double training_ns(const LoggedStep& step) {
+  double length = static_cast<double>(step.length_ns);
+  for (const LogPart part : {LogPart::kEvaluation, LogPart::kCheckpoint, LogPart::kCompile}) {
+    length -= seen(step.part(part));
+  }
+  return length / static_cast<double>(step.steps);
+}
+
+size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
+  const size_t least = std::min(kAlwaysWarmUp, steps.size() / 2);
+  const size_t count = std::min(kWarmUpSteps, steps.size());
+  const size_t groups = std::min(kWarmUpGroups, count);
+  if (groups < 8) return least;
+  std::vector<double> means;
+  const auto edge = [&](size_t group) { return count * group / groups; };
+  const auto mean = [&](size_t from, size_t to) {
+    double sum = 0, number = 0;
+    for (size_t i = from; i < to; ++i) {
+      sum += static_cast<double>(steps[i].length_ns);
+      number += static_cast<double>(steps[i].steps);
+    }
+    return sum / number;
+  };
+  for (size_t group = 0; group < groups; ++group) {
+    means.push_back(mean(edge(group), edge(group + 1)));
+  }
+  // A run that changes its level has no long warm-up: of its steps a tenth is one at most.
+  const size_t cut = edge(warm_up_values(means));
+  const size_t most = std::max(std::min(kFewestWarmUp, count / 2), steps.size() / 10);
+  const bool is_slower = cut > least && mean(0, cut) > 1.1 * mean(cut, count);
+  return is_slower ? std::clamp(cut, least, most) : least;
+}
+
+class LogSummary {
+ public:
+  LogSummary(const StepLog& log, RankRun& run) : steps_(log.steps), run_(run) {}
+
+  void write() {
+    warm_up_ = warm_up_entries(steps_);
+    slow_.resize(steps_.size());
+    const size_t chunks = std::max<size_t>(1, (steps_.size() - warm_up_) / kNeighbours);
+    const auto edge = [&](size_t chunk) {
+      return warm_up_ + (steps_.size() - warm_up_) * chunk / chunks;
+    };
+    for (size_t chunk = 0; chunk < chunks; ++chunk) find_slow(edge(chunk), edge(chunk + 1));
+    fill_blocks();
+    write_warm_up();
+    write_spread();
+    keep_worst_slow();
+  }
+
+ private:
+  [[nodiscard]] static PartTimes parts_of(const LoggedStep& step) {
+    PartTimes parts{};
+    for (size_t i = 0; i < kLogParts; ++i) parts[i] = seen(step.part_ns[i]);
+    return parts;
+  }
+
+  void find_slow(size_t begin, size_t end) {
+    std::vector<double> lengths, distances;
+    for (size_t i = begin; i < end; ++i) lengths.push_back(steps_[i].mean_ns());
+    const double median = median_of(lengths);
+    for (const double length : lengths) distances.push_back(std::abs(length - median));
+    const double noise = 1.4826 * median_of(distances);
+    const double limit = median + std::max(kLeastExcess * median, kExcessNoises * noise);
+    std::vector<size_t> found;
+    for (size_t i = begin; i < end; ++i) {
+      if (steps_[i].steps == 1 && steps_[i].mean_ns() > limit) found.push_back(i);
+    }
+    if (static_cast<double>(found.size()) > kMostSlowShare * static_cast<double>(end - begin)) {
+      return;
+    }
+    for (const size_t i : found) slow_[i] = true;
+    PartTimes usual{};
+    double count = 0;
+    for (size_t i = begin; i < end; ++i) {
+      if (slow_[i]) continue;
+      count += static_cast<double>(steps_[i].steps);
+      const PartTimes parts = parts_of(steps_[i]);
+      for (size_t part = 0; part < kLogParts; ++part) usual[part] += parts[part];
+    }
+    for (double& part : usual) part /= std::max(count, 1.0);
+    for (const size_t i : found) note_slow(steps_[i], median, usual);
+  }
+
+  void note_slow(const LoggedStep& step, double median, const PartTimes& usual) {
+    const double excess = static_cast<double>(step.length_ns) - median;
+    const PartTimes parts = parts_of(step);
+    constexpr auto kWait = static_cast<size_t>(LogPart::kCommunicationWait);
+    size_t most = 0;
+    for (size_t part = 1; part < kLogParts; ++part) {
+      if (parts[part] - usual[part] > parts[most] - usual[most]) most = part;
+    }
+    SlowStep slow{
+        .step = step.step,
+        .begin_ns = step.begin_ns,
+        .length_ns = step.length_ns,
+        .excess_ns = std::llround(excess),
+        .own_excess_ns = std::llround(excess - std::max(0.0, parts[kWait] - usual[kWait])),
+        .part = std::nullopt,
+        .rank = run_.rank};
+    if (parts[most] - usual[most] >= excess / 2) slow.part = static_cast<LogPart>(most);
+    run_.slow.push_back(slow);
+  }
+
+  void fill_blocks() {
+    run_.first_step = steps_.front().step;
+    run_.end_step = steps_.back().step + steps_.back().steps;
+    // Blocks within one minute of steps would be alike, and look like no noise.
+    int64_t longest = 1;
+    for (const LoggedStep& step : steps_) longest = std::max(longest, step.steps);
+    while (run_.end_step > kMostBlocks * run_.block_steps || run_.block_steps < longest) {
+      run_.block_steps *= 2;
+    }
+    run_.blocks.resize(
+        static_cast<size_t>((run_.end_step + run_.block_steps - 1) / run_.block_steps));
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const LoggedStep& step = steps_[i];
+      run_.sees_samples = run_.sees_samples || step.samples != kUnseen;
+      run_.sees_tokens = run_.sees_tokens || step.tokens != kUnseen;
+      for (size_t part = 0; part < kLogParts; ++part) {
+        run_.sees[part] = run_.sees[part] || step.part_ns[part] != kUnseen;
+      }
+      run_.all.add(step, 1);
+      spread_over_blocks(step, i >= warm_up_ && !slow_[i]);
+    }
+  }
+
+  // A minute of steps may be longer than a block.
+  void spread_over_blocks(const LoggedStep& step, bool is_usual) {
+    const int64_t end = step.step + step.steps;
+    for (int64_t at = step.step; at < end;) {
+      const int64_t index = at / run_.block_steps;
+      const int64_t next = std::min(end, (index + 1) * run_.block_steps);
+      const double share = static_cast<double>(next - at) / static_cast<double>(step.steps);
+      RunBlock& block = run_.blocks[static_cast<size_t>(index)];
+      if (block.begin_ns == 0) {
+        block.begin_ns =
+            step.begin_ns + std::llround(static_cast<double>(at - step.step) * step.mean_ns());
+      }
+      block.all.add(step, share);
+      if (is_usual) block.usual.add(step, share);
+      at = next;
+    }
+  }
+
+  void write_warm_up() {
+    std::vector<double> lengths;
+    for (size_t i = warm_up_; i < steps_.size() && lengths.size() < kWarmUpSteps; ++i) {
+      lengths.push_back(steps_[i].mean_ns());
+    }
+    const double usual = median_of(std::move(lengths));
+    for (size_t i = 0; i < warm_up_; ++i) {
+      run_.warm_up_steps += steps_[i].steps;
+      run_.warm_up_lost_ns += std::max(0.0, static_cast<double>(steps_[i].length_ns) -
+                                                usual * static_cast<double>(steps_[i].steps));
+    }
+  }
+
+  // Of steps one by one. Waiting for others says nothing of this rank's own steps.
+  void write_spread() {
+    std::vector<double> lengths, tokens;
+    std::vector<PartTimes> parts;
+    for (size_t i = warm_up_; i < steps_.size(); ++i) {
+      const LoggedStep& step = steps_[i];
+      if (slow_[i] || step.steps != 1) continue;
+      lengths.push_back(training_ns(step) - seen(step.part(LogPart::kCommunicationWait)));
+      tokens.push_back(seen(step.tokens));
+      parts.push_back(parts_of(step));
+    }
+    if (lengths.size() < kNeighbours / 2) return;
+    const double count = static_cast<double>(lengths.size());
+    double mean = 0, token_mean = 0;
+    PartTimes part_mean{};
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      mean += lengths[i] / count;
+      token_mean += tokens[i] / count;
+      for (size_t part = 0; part < kLogParts; ++part) part_mean[part] += parts[i][part] / count;
+    }
+    double variance = 0, token_variance = 0, together = 0;
+    PartTimes part_together{};
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const double off = lengths[i] - mean;
+      variance += off * off;
+      token_variance += (tokens[i] - token_mean) * (tokens[i] - token_mean);
+      together += off * (tokens[i] - token_mean);
+      for (size_t part = 0; part < kLogParts; ++part) {
+        part_together[part] += off * (parts[i][part] - part_mean[part]);
+      }
+    }
+    StepSpread& spread = run_.spread;
+    spread.mean_ns = mean;
+    if (variance > 0) {
+      for (size_t part = 0; part < kLogParts; ++part) {
+        spread.part_share[part] = part_together[part] / variance;
+      }
+      if (token_variance > 0) {
+        spread.explained_by_tokens = together * together / variance / token_variance;
+      }
+    }
+    spread.p10_ns = quantile_of(lengths, 0.1);
+    spread.p50_ns = quantile_of(lengths, 0.5);
+    spread.p90_ns = quantile_of(lengths, 0.9);
+  }
+
+  void keep_worst_slow() {
+    if (run_.slow.size() > kMostSlow) {
+      const auto end = run_.slow.begin() + kMostSlow;
+      std::nth_element(run_.slow.begin(), end, run_.slow.end(),
+                       [](const SlowStep& left, const SlowStep& right) {
+                         return left.excess_ns > right.excess_ns;
+                       });
+      run_.slow.erase(end, run_.slow.end());
+    }
+    std::sort(run_.slow.begin(), run_.slow.end(),
+              [](const SlowStep& left, const SlowStep& right) { return left.step < right.step; });
+  }
+
+  const std::vector<LoggedStep>& steps_;
+  RankRun& run_;
+  size_t warm_up_ = 0;  // entries
+  std::vector<bool> slow_;
+};
+
+}  // namespace
+
+void StepSums::add(const LoggedStep& step, double share) {
+  steps += share * static_cast<double>(step.steps);
+  length_ns += share * static_cast<double>(step.length_ns);
+  samples += share * seen(step.samples);
+  tokens += share * seen(step.tokens);
+  for (size_t part = 0; part < kLogParts; ++part) part_ns[part] += share * seen(step.part_ns[part]);
+}
+
+void StepSums::add(const StepSums& other) {
+  steps += other.steps;
+  length_ns += other.length_ns;
+  samples += other.samples;
+  tokens += other.tokens;
+  for (size_t part = 0; part < kLogParts; ++part) part_ns[part] += other.part_ns[part];
+}
+
+double StepSums::training_ns() const {
+  return length_ns / steps - mean_ns(LogPart::kEvaluation) - mean_ns(LogPart::kCheckpoint) -
+         mean_ns(LogPart::kCompile);
+}
+
+void RankRun::coarsen(int64_t steps) {
+  const auto factor = static_cast<size_t>(steps / block_steps);
+  if (factor <= 1) return;
+  std::vector<RunBlock> coarse((blocks.size() + factor - 1) / factor);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    RunBlock& block = coarse[i / factor];
+    if (block.begin_ns == 0) block.begin_ns = blocks[i].begin_ns;
+    block.all.add(blocks[i].all);
+    block.usual.add(blocks[i].usual);
+  }
+  blocks = std::move(coarse);
+  block_steps = steps;
+}
+
+RankRun summarise(const StepLog& log) {
+  RankRun run;
+  run.path = log.path;
+  run.run = log.run;
+  run.host = log.host;
+  run.rank = log.rank;
+  run.world_size = log.world_size;
+  run.begin_ns = log.begin_ns;
+  run.ended = log.ended;
+  run.exit_status = log.exit_status;
+  run.last_sign_ns = log.last_sign_ns;
+  run.last_part = log.last_part;
+  run.lost_steps = log.lost_steps;
+  run.damaged_bytes = log.damaged_bytes;
+  run.marks = log.marks;
+  const size_t stride = (log.memory.size() + kMostMemory - 1) / kMostMemory;
+  for (size_t i = 0; i < log.memory.size(); i += stride) run.memory.push_back(log.memory[i]);
+  if (log.steps.empty()) return run;
+  run.end_ns = log.steps.back().end_ns();
+  LogSummary(log, run).write();
+  return run;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,345 @@
+// Causes that hold a run back from its first step on.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "trace/analysis/run_parts.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kLeastStalled = 0.02;  // of the run's time, in slow steps
+constexpr double kLeastUneven = 0.05;   // of a step
+constexpr double kMostSteady = 0.6;     // (p90 - p10) / p50
+constexpr double kLeastExplained = 0.4;
+constexpr double kLeastVarying = 0.3;  // (p90 - p10) / p50, to speak of lengths
+constexpr int64_t kSilence = 10'000'000'000;
+constexpr double kLeastGrowth = 0.05;
+constexpr double kLeastGrownBytes = 32 << 20;
+
+/// The share of the run's time from which on a part is worth a finding; 1: it is the work itself.
+constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.05, 0.03, 2};
+
+double seen_sum(const RankRun& rank, size_t part) { return rank.all.part_ns[part]; }
+
+// Steps between moments that come regularly; 0 where they do not.
+int64_t period_of(const std::vector<int64_t>& steps) {
+  constexpr size_t kFewest = 4;
+  if (steps.size() < kFewest) return 0;
+  std::vector<int64_t> gaps;
+  for (size_t i = 1; i < steps.size(); ++i) gaps.push_back(steps[i] - steps[i - 1]);
+  const auto middle = gaps.begin() + static_cast<ptrdiff_t>(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  const int64_t period = *middle;
+  const auto alike = std::count_if(gaps.begin(), gaps.end(), [&](int64_t gap) {
+    return std::abs(gap - period) <= std::max<int64_t>(1, period / 50);
+  });
+  return static_cast<size_t>(alike) * 10 >= gaps.size() * 7 && period > 1 ? period : 0;
+}
+
+struct Stalls {
+  std::vector<int64_t> steps;
+  double lost_ns = 0;
+  std::set<int> ranks;
+};
+
+// Rank by rank of a block: its work without waiting for collectives, a step.
+double own_ns(const StepSums& usual) {
+  return usual.length_ns / usual.steps - usual.mean_ns(LogPart::kCommunicationWait);
+}
+
+double lower_median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Which part of a rank's step is longer than the median rank's by the most.
+std::optional<LogPart> longest_part(const RankRuns& ranks, const std::vector<StepSums>& sums,
+                                    size_t rank, double excess_ns) {
+  std::optional<LogPart> longest;
+  double most = excess_ns / 2;
+  for (size_t part = 0; part < kLogParts; ++part) {
+    if (static_cast<LogPart>(part) == LogPart::kCommunicationWait) continue;
+    if (!all_see(ranks, static_cast<LogPart>(part))) continue;
+    std::vector<double> means;
+    for (const StepSums& each : sums) means.push_back(each.part_ns[part] / each.steps);
+    const double longer = means[rank] - lower_median(means);
+    if (longer < most) continue;
+    most = longer;
+    longest = static_cast<LogPart>(part);
+  }
+  return longest;
+}
+
+// Neighbours in time that grew less those that shrank, of all that changed; -1 to 1.
+double trend_of(const std::vector<double>& values) {
+  double up = 0, down = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t j = i + 1; j < values.size(); ++j) {
+      up += values[j] > values[i] ? 1 : 0;
+      down += values[j] < values[i] ? 1 : 0;
+    }
+  }
+  return up + down == 0 ? 0 : (up - down) / (up + down);
+}
+
+struct Growth {
+  bool on_device = false;
+  double bytes = 0;
+  double bytes_per_hour = 0;
+};
+
+std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
+  constexpr size_t kFewest = 16;
+  std::vector<double> values, times;
+  const size_t first = rank.memory.size() / 10;  // what loads and fills its caches grows
+  for (size_t i = first; i < rank.memory.size(); ++i) {
+    const LoggedMemory& each = rank.memory[i];
+    const int64_t bytes = on_device ? each.device_bytes : each.host_bytes;
+    if (bytes == kUnseen) return std::nullopt;
+    values.push_back(static_cast<double>(bytes));
+    times.push_back(static_cast<double>(each.time_ns));
+  }
+  if (values.size() < kFewest) return std::nullopt;
+  const size_t middle = values.size() / 2;
+  const double grown = values.back() - values.front();
+  const double lately = values.back() - values[middle];
+  const std::vector<double> late(values.begin() + static_cast<ptrdiff_t>(middle), values.end());
+  const bool goes_on = lately >= 0.25 * grown && trend_of(late) >= 0.8;
+  if (grown < std::max(kLeastGrownBytes, kLeastGrowth * values.front()) || !goes_on ||
+      trend_of(values) < 0.9) {
+    return std::nullopt;
+  }
+  return Growth{on_device, grown, grown / (times.back() - times.front()) * 3600e9};
+}
+
+}  // namespace
+
+bool all_see(const RankRuns& ranks, LogPart part) {
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [part](const RankRun& rank) { return rank.sees_part(part); });
+}
+
+std::string host_of(const RankRuns& ranks, const std::vector<int>& numbers) {
+  std::set<std::string> theirs, others;
+  for (const RankRun& rank : ranks) {
+    const bool is_one = std::find(numbers.begin(), numbers.end(), rank.rank) != numbers.end();
+    (is_one ? theirs : others).insert(rank.host);
+  }
+  if (theirs.size() != 1 || (others.size() == 1 && others == theirs)) return "";
+  return *theirs.begin();
+}
+
+double total_ns(const RankRuns& ranks) {
+  double sum = 0;
+  for (const RankRun& rank : ranks) sum += rank.all.length_ns;
+  return sum;
+}
+
+std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
+  std::array<Stalls, kLogParts + 1> stalls;
+  for (const SlowStep& step : slow) {
+    Stalls& own = stalls[step.part ? static_cast<size_t>(*step.part) : kLogParts];
+    own.steps.push_back(step.step);
+    own.lost_ns += static_cast<double>(step.excess_ns);
+    own.ranks.insert(step.rank);
+  }
+  const double all_ns = total_ns(ranks), run_ns = all_ns / static_cast<double>(ranks.size());
+  std::vector<RunFinding> findings;
+  for (size_t part = 0; part <= kLogParts; ++part) {
+    if (static_cast<LogPart>(part) == LogPart::kCompile) continue;  // find_warm_up
+    RunFinding finding;
+    finding.cause = part == kLogParts ? RunCause::kSlowSteps : RunCause::kPart;
+    if (part < kLogParts) {
+      finding.part = static_cast<LogPart>(part);
+      for (const RankRun& rank : ranks) finding.share += seen_sum(rank, part) / all_ns;
+    }
+    // One rank saves or evaluates, and the others wait: the run loses what the slowest does.
+    double most = 0;
+    if (part < kLogParts) {
+      for (const RankRun& rank : ranks) {
+        most = std::max(most, seen_sum(rank, part) / std::max(rank.all.length_ns, 1.0));
+      }
+    }
+    const bool is_own =
+        part < kLogParts && static_cast<LogPart>(part) != LogPart::kCommunicationWait;
+    const double share = is_own ? most : finding.share;
+    const double stalled = stalls[part].lost_ns / run_ns;
+    const bool is_work = part < kLogParts && kWorthy[part] > 1;
+    const bool is_worthy = part < kLogParts && share >= kWorthy[part];
+    const double least = part == kLogParts || is_work ? kLeastStalled : kWorthy[part];
+    if (!is_worthy && stalled < least) continue;
+    if (is_work) finding.cause = RunCause::kSlowSteps;
+    finding.share = is_work ? 0 : share;
+    finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
+    if (stalled >= kLeastStalled / 4) {
+      finding.count = std::ssize(stalls[part].steps);
+      finding.period = period_of(stalls[part].steps);
+      finding.typical_ns = stalls[part].lost_ns / static_cast<double>(finding.count);
+      if (stalls[part].ranks.size() == 1 && ranks.size() > 1) {
+        finding.ranks.assign(stalls[part].ranks.begin(), stalls[part].ranks.end());
+      }
+    }
+    findings.push_back(finding);
+  }
+  return findings;
+}
+
+std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,
+                                          const std::vector<RunSegment>& segments) {
+  if (ranks.size() < 2 || segments.empty() || !all_see(ranks, LogPart::kCommunicationWait)) {
+    return {};
+  }
+  const RunSegment& segment = segments.back();
+  std::vector<StepSums> sums;
+  for (const RankRun& rank : ranks) {
+    sums.push_back(usual_between(rank, segment.first_step, segment.end_step));
+    if (sums.back().steps <= 0) return {};
+  }
+  std::vector<double> own;
+  for (const StepSums& each : sums) own.push_back(own_ns(each));
+  const double median = lower_median(own);
+  const auto slowest = static_cast<size_t>(std::max_element(own.begin(), own.end()) - own.begin());
+  const double excess = own[slowest] - median;
+  const double step_ns = sums[slowest].length_ns / sums[slowest].steps;
+  if (excess < kLeastUneven * step_ns) return {};
+  // In most blocks it is behind the median rank, not in a few.
+  int blocks = 0, behind = 0;
+  const RankRun& rank = ranks[slowest];
+  for (size_t i = static_cast<size_t>(segment.first_step / rank.block_steps);
+       i < rank.blocks.size(); ++i) {
+    std::vector<double> all;
+    for (const RankRun& each : ranks) {
+      if (i < each.blocks.size() && each.blocks[i].usual.steps > 0) {
+        all.push_back(own_ns(each.blocks[i].usual));
+      }
+    }
+    if (all.size() != ranks.size()) continue;
+    ++blocks;
+    if (all[slowest] - lower_median(all) > kLeastUneven / 2 * step_ns) ++behind;
+  }
+  constexpr int kFewestBlocks = 8;
+  if (blocks < kFewestBlocks || behind * 10 < blocks * 8) return {};
+  RunFinding finding;
+  finding.cause = RunCause::kUnevenRank;
+  finding.from_step = segment.first_step;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (own[i] - median > excess / 2) finding.ranks.push_back(ranks[i].rank);
+  }
+  finding.host = host_of(ranks, finding.ranks);
+  finding.change = own[slowest] / median - 1;
+  finding.typical_ns = excess;
+  finding.lost_share =
+      excess * sums[slowest].steps * static_cast<double>(ranks.size()) / total_ns(ranks);
+  finding.part = longest_part(ranks, sums, slowest, excess);
+  return {finding};
+}
+
+std::vector<RunFinding> find_spread(const RankRuns& ranks) {
+  const auto spread_of = [](const RankRun& rank) {
+    return rank.spread.p50_ns <= 0 ? 0
+                                   : (rank.spread.p90_ns - rank.spread.p10_ns) / rank.spread.p50_ns;
+  };
+  const RankRun& rank =
+      *std::max_element(ranks.begin(), ranks.end(), [&](const RankRun& left, const RankRun& right) {
+        return spread_of(left) < spread_of(right);
+      });
+  const StepSpread& spread = rank.spread;
+  RunFinding finding;
+  if (rank.sees_tokens && spread.explained_by_tokens >= kLeastExplained &&
+      spread_of(rank) >= kLeastVarying) {
+    finding.cause = RunCause::kVaryingLengths;
+    finding.share = spread.explained_by_tokens;
+    return {finding};
+  }
+  if (spread_of(rank) < kMostSteady) return {};
+  finding.cause = RunCause::kUnsteady;
+  finding.change = spread_of(rank);
+  finding.lost_share = 1 - spread.p10_ns / spread.mean_ns;
+  if (ranks.size() > 1) finding.ranks = {rank.rank};
+  for (size_t part = 0; part < kLogParts; ++part) {
+    if (rank.sees[part] && spread.part_share[part] >= 0.5) {
+      finding.part = static_cast<LogPart>(part);
+      finding.share = spread.part_share[part];
+    }
+  }
+  // Waiting for data and pauses have findings of their own, by the time they take.
+  if (finding.part && kWorthy[static_cast<size_t>(*finding.part)] <= 1) return {};
+  return {finding};
+}
+
+std::vector<RunFinding> find_memory_growth(const RankRuns& ranks) {
+  RunFinding finding;
+  finding.cause = RunCause::kMemoryGrowth;
+  for (const bool on_device : {true, false}) {
+    for (const RankRun& rank : ranks) {
+      const auto growth = growth_of(rank, on_device);
+      if (!growth) continue;
+      finding.on_device = on_device;
+      finding.ranks.push_back(rank.rank);
+      finding.bytes_per_hour = std::max(finding.bytes_per_hour, growth->bytes_per_hour);
+    }
+    if (!finding.ranks.empty()) break;
+  }
+  if (finding.ranks.empty()) return {};
+  if (finding.ranks.size() == ranks.size()) finding.ranks.clear();
+  return {finding};
+}
+
+std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
+  std::map<int, RunFinding> failed;  // by status
+  RunFinding died;
+  died.cause = RunCause::kDied;
+  const RankRun* first = nullptr;  // to fall silent
+  int64_t out_of_memory = 0;
+  std::vector<int> out_of_memory_ranks;
+  std::string exception;
+  for (const RankRun& rank : ranks) {
+    int64_t own = 0;
+    for (const LogMark& mark : rank.marks) {
+      own += mark.kind == LogMarkKind::kOutOfMemory ? 1 : 0;
+      if (mark.kind == LogMarkKind::kException && exception.empty()) exception = mark.text;
+    }
+    if (own > 0) out_of_memory_ranks.push_back(rank.rank);
+    out_of_memory += own;
+    if (rank.ended) {
+      if (rank.exit_status.value_or(0) == 0) continue;
+      RunFinding& finding = failed[*rank.exit_status];
+      finding.cause = RunCause::kFailed;
+      finding.exit_status = rank.exit_status;
+      finding.ranks.push_back(rank.rank);
+      finding.from_step = std::max(finding.from_step, rank.end_step);
+      finding.text = exception;
+    } else if (now_ns - rank.last_sign_ns > kSilence) {
+      died.ranks.push_back(rank.rank);
+      if (first == nullptr || rank.last_sign_ns < first->last_sign_ns) first = &rank;
+    }
+  }
+  std::vector<RunFinding> findings;
+  if (first != nullptr) {
+    // Ranks that a launcher ends because one died fall silent later than that one.
+    std::erase_if(died.ranks, [&](int number) {
+      const auto rank = std::find_if(ranks.begin(), ranks.end(),
+                                     [&](const RankRun& each) { return each.rank == number; });
+      return rank->last_sign_ns - first->last_sign_ns > kSilence / 4;
+    });
+    died.from_step = first->end_step;
+    died.part = first->last_part;
+    died.host = host_of(ranks, died.ranks);
+    findings.push_back(died);
+  }
+  for (const auto& [status, finding] : failed) findings.push_back(finding);
+  if (out_of_memory > 0 && failed.empty()) {
+    RunFinding finding;
+    finding.cause = RunCause::kOutOfMemory;
+    finding.count = out_of_memory;
+    if (out_of_memory_ranks.size() < ranks.size()) finding.ranks = out_of_memory_ranks;
+    findings.push_back(finding);
+  }
+  return findings;
+}
+
+}  // namespace redline::trace

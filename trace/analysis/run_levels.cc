@@ -1,0 +1,199 @@
+// Levels of a run: when it became slower or faster, and in what.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "trace/analysis/change_points.h"
+#include "trace/analysis/run_parts.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kLeastBlocks = 5;    // of a segment
+constexpr double kLeastLevel = 0.03;  // that two segments differ by, as a share
+constexpr double kAlone = 2;          // a rank's growth over the median rank's, to be named
+constexpr double kMostOfIt = 0.5;
+
+// Where steps differ in their number of samples, a level is of the mean number.
+double samples_scale(const RankRun& rank) {
+  return rank.sees_samples && rank.all.samples > 0 ? rank.all.samples / rank.all.steps : 0;
+}
+
+double level_of(const StepSums& usual, double scale) {
+  if (scale <= 0 || usual.samples <= 0) return usual.training_ns();
+  return usual.training_ns() * usual.steps / usual.samples * scale;
+}
+
+struct PartChange {
+  size_t part = kLogParts;  // kLogParts: what no part saw
+  double delta_ns = 0;
+};
+
+struct RankChange {
+  int rank = 0;
+  double own_ns = 0;
+  PartChange most;
+  bool is_whole = false;
+};
+
+// Forward, backward and optimizer grew by much the same share: not one of them is the cause.
+bool grew_alike(const StepSums& before, const StepSums& after, double delta_ns) {
+  const double rise = delta_ns / (before.length_ns / before.steps);
+  int parts = 0;
+  double grown = 0;
+  for (const LogPart part : {LogPart::kForward, LogPart::kBackward, LogPart::kOptimizer}) {
+    const double was = before.mean_ns(part), is = after.mean_ns(part);
+    grown += is - was;
+    if (was < 0.05 * before.length_ns / before.steps) continue;
+    if (is / was - 1 < rise / 2) return false;
+    ++parts;
+  }
+  return parts >= 2 && grown >= 0.6 * delta_ns;
+}
+
+RankChange change_of(const RankRun& rank, const StepSums& before, const StepSums& after,
+                     bool backward_waits) {
+  RankChange change;
+  change.rank = rank.rank;
+  double other = after.length_ns / after.steps - before.length_ns / before.steps;
+  change.own_ns = other - (after.mean_ns(LogPart::kCommunicationWait) -
+                           before.mean_ns(LogPart::kCommunicationWait));
+  change.most = {kLogParts, -std::numeric_limits<double>::infinity()};
+  for (size_t i = 0; i < kLogParts; ++i) {
+    const auto part = static_cast<LogPart>(i);
+    const double delta = after.mean_ns(part) - before.mean_ns(part);
+    other -= delta;
+    if (part == LogPart::kCommunicationWait) continue;
+    if (part == LogPart::kBackward && backward_waits) continue;
+    if (rank.sees[i] && delta > change.most.delta_ns) change.most = {i, delta};
+  }
+  if (other > change.most.delta_ns) change.most = {kLogParts, other};
+  if (backward_waits) change.own_ns = change.most.delta_ns;
+  change.is_whole = !backward_waits && grew_alike(before, after, change.own_ns);
+  return change;
+}
+
+void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment& before,
+                    const RunSegment& after) {
+  // Where waiting for other ranks is not seen, it is in the backward pass of those that wait.
+  const bool backward_waits = ranks.size() > 1 && !all_see(ranks, LogPart::kCommunicationWait);
+  const double delta_ns = after.step_ns - before.step_ns;
+  std::vector<RankChange> changes;
+  for (const RankRun& rank : ranks) {
+    const StepSums was = usual_between(rank, before.first_step, before.end_step);
+    const StepSums is = usual_between(rank, after.first_step, after.end_step);
+    if (was.steps > 0 && is.steps > 0) {
+      changes.push_back(change_of(rank, was, is, backward_waits));
+    }
+  }
+  if (changes.empty()) return;
+  std::sort(changes.begin(), changes.end(), [](const RankChange& left, const RankChange& right) {
+    return left.own_ns > right.own_ns;
+  });
+  const RankChange& most = changes.front();
+  if (most.own_ns < kMostOfIt * delta_ns) {  // no rank's own work
+    if (ranks.size() > 1) {
+      finding.part = backward_waits ? LogPart::kBackward : LogPart::kCommunicationWait;
+    }
+    return;
+  }
+  const double median = changes[changes.size() / 2].own_ns;
+  if (changes.size() > 1 && most.own_ns > kAlone * std::max(median, 0.0)) {
+    for (const RankChange& each : changes) {
+      if (each.own_ns > most.own_ns / 2) finding.ranks.push_back(each.rank);
+    }
+    std::sort(finding.ranks.begin(), finding.ranks.end());
+    finding.host = host_of(ranks, finding.ranks);
+  }
+  finding.is_whole_step = most.is_whole;
+  if (!most.is_whole && most.most.part < kLogParts &&
+      most.most.delta_ns >= kMostOfIt * most.own_ns) {
+    finding.part = static_cast<LogPart>(most.most.part);
+  }
+}
+
+}  // namespace
+
+StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) {
+  StepSums sums;
+  for (int64_t block = from_step / rank.block_steps;
+       block < std::ssize(rank.blocks) && block * rank.block_steps < to_step; ++block) {
+    sums.add(rank.blocks[static_cast<size_t>(block)].usual);
+  }
+  return sums;
+}
+
+std::vector<double> block_levels(const RankRuns& ranks) {
+  size_t count = 0;
+  for (const RankRun& rank : ranks) count = std::max(count, rank.blocks.size());
+  std::vector<double> levels(count);
+  for (size_t i = 0; i < count; ++i) {
+    double sum = 0, number = 0;
+    for (const RankRun& rank : ranks) {
+      if (i >= rank.blocks.size()) continue;
+      const StepSums& usual = rank.blocks[i].usual;
+      if (usual.steps < 0.5 * static_cast<double>(rank.block_steps)) continue;
+      sum += level_of(usual, samples_scale(rank));
+      number += 1;
+    }
+    levels[i] = number > 0 ? sum / number : 0;
+  }
+  return levels;
+}
+
+std::vector<RunSegment> level_segments(const RankRuns& ranks) {
+  const std::vector<double> levels = block_levels(ranks);
+  std::vector<double> logs;
+  std::vector<size_t> blocks;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    if (levels[i] <= 0) continue;
+    logs.push_back(std::log(levels[i]));
+    blocks.push_back(i);
+  }
+  std::vector<RunSegment> segments;
+  if (logs.empty()) return segments;
+  const std::vector<size_t> begins = segments_of(logs, kLeastBlocks, kLeastLevel);
+  const int64_t block_steps = ranks.front().block_steps;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const size_t end = i + 1 < begins.size() ? begins[i + 1] : blocks.size();
+    double sum = 0;
+    for (size_t at = begins[i]; at < end; ++at) sum += levels[blocks[at]];
+    RunSegment segment;
+    segment.first_step = static_cast<int64_t>(blocks[begins[i]]) * block_steps;
+    segment.end_step = (static_cast<int64_t>(blocks[end - 1]) + 1) * block_steps;
+    segment.step_ns = sum / static_cast<double>(end - begins[i]);
+    segments.push_back(segment);
+  }
+  return segments;
+}
+
+std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
+                                       const std::vector<RunSegment>& segments) {
+  std::vector<RunFinding> findings;
+  const double all_ns = total_ns(ranks) / static_cast<double>(ranks.size());
+  for (size_t i = 1; i < segments.size(); ++i) {
+    const RunSegment &before = segments[i - 1], &after = segments[i];
+    RunFinding finding;
+    finding.cause = RunCause::kSlower;
+    finding.change = after.step_ns / before.step_ns - 1;
+    if (finding.change < kLeastChange) continue;
+    finding.from_step = after.first_step;
+    // It lasts until a level that is no slower than before.
+    double lost_ns = 0;
+    for (size_t later = i; later < segments.size(); ++later) {
+      const RunSegment& segment = segments[later];
+      if (segment.step_ns < before.step_ns * (1 + kLeastChange / 2)) {
+        finding.to_step = segment.first_step;
+        break;
+      }
+      lost_ns += (std::min(segment.step_ns, after.step_ns) - before.step_ns) *
+                 static_cast<double>(segment.end_step - segment.first_step);
+    }
+    finding.lost_share = std::min(1.0, lost_ns / all_ns);
+    name_the_cause(finding, ranks, before, after);
+    findings.push_back(finding);
+  }
+  return findings;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,276 @@
+#include "trace/analysis/run_verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "trace/analysis/run_parts.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kWorstSlow = 16;
+constexpr double kLeastWarmUp = 0.1;      // of the run's time
+constexpr double kLeastCompiling = 0.02;  // of it, after the warm-up
+
+// A folder may have the logs of several runs: only the latest counts, and of a rank that was
+// started again its last log.
+int64_t keep_latest(RankRuns& ranks) {
+  const size_t all = ranks.size();
+  const auto latest = std::max_element(
+      ranks.begin(), ranks.end(),
+      [](const RankRun& left, const RankRun& right) { return left.begin_ns < right.begin_ns; });
+  const std::string run = latest->run;
+  std::erase_if(ranks, [&](const RankRun& rank) { return rank.run != run; });
+  std::sort(ranks.begin(), ranks.end(), [](const RankRun& left, const RankRun& right) {
+    return std::pair(left.rank, -left.begin_ns) < std::pair(right.rank, -right.begin_ns);
+  });
+  const auto same = [](const RankRun& left, const RankRun& right) {
+    return left.rank == right.rank;
+  };
+  ranks.erase(std::unique(ranks.begin(), ranks.end(), same), ranks.end());
+  return static_cast<int64_t>(all - ranks.size());
+}
+
+// A step that is slow on all ranks is slow because of the one whose own work was.
+std::vector<SlowStep> slow_of(const RankRuns& ranks) {
+  std::map<int64_t, SlowStep> by_step;
+  for (const RankRun& rank : ranks) {
+    for (const SlowStep& step : rank.slow) {
+      const auto [place, is_new] = by_step.try_emplace(step.step, step);
+      if (!is_new && step.own_excess_ns > place->second.own_excess_ns) place->second = step;
+    }
+  }
+  std::vector<SlowStep> slow;
+  for (const auto& [number, step] : by_step) slow.push_back(step);
+  return slow;
+}
+
+RankRow row_of(const RankRun& rank, int64_t now_ns) {
+  const StepSums usual = usual_between(rank, 0, rank.end_step);
+  RankRow row;
+  row.rank = rank.rank;
+  row.host = rank.host;
+  row.steps = std::llround(rank.all.steps);
+  if (usual.steps > 0) {
+    row.step_ns = usual.length_ns / usual.steps;
+    if (rank.sees_part(LogPart::kCommunicationWait)) {
+      row.own_ns = row.step_ns - usual.mean_ns(LogPart::kCommunicationWait);
+    }
+  }
+  if (rank.sees_part(LogPart::kDataWait)) {
+    row.wait_share = rank.all.part_ns[static_cast<size_t>(LogPart::kDataWait)] / rank.all.length_ns;
+  }
+  if (!rank.ended) row.age_ns = std::max<int64_t>(0, now_ns - rank.last_sign_ns);
+  if (!rank.memory.empty()) {
+    const LoggedMemory& last = rank.memory.back();
+    const int64_t bytes = last.device_bytes != kUnseen ? last.device_bytes : last.host_bytes;
+    if (bytes != kUnseen) row.memory_bytes = bytes;
+  }
+  return row;
+}
+
+void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
+  const RankRun& first = ranks.front();
+  double samples = 0, tokens = 0;
+  bool sees_samples = true, sees_tokens = true;
+  for (const RankRun& rank : ranks) {
+    const double seconds = rank.all.length_ns * 1e-9;
+    samples += rank.all.samples / seconds;
+    tokens += rank.all.tokens / seconds;
+    sees_samples = sees_samples && rank.sees_samples;
+    sees_tokens = sees_tokens && rank.sees_tokens;
+  }
+  verdict.steps_per_s = first.all.steps / (first.all.length_ns * 1e-9);
+  if (sees_samples) verdict.samples_per_s = samples;
+  if (sees_tokens && tokens > 0) verdict.tokens_per_s = tokens;
+  std::vector<double> rates;
+  for (size_t i = 0; i < first.blocks.size(); ++i) {
+    const RunBlock& block = first.blocks[i];
+    if (block.all.steps <= 0 || block.all.length_ns <= 0) continue;
+    RunPoint point;
+    point.time_ns = block.begin_ns;
+    point.step = static_cast<int64_t>(i) * first.block_steps;
+    point.steps_per_s = block.all.steps / (block.all.length_ns * 1e-9);
+    if (sees_samples) {
+      point.samples_per_s = 0;
+      for (const RankRun& rank : ranks) {
+        if (i >= rank.blocks.size() || rank.blocks[i].all.length_ns <= 0) continue;
+        *point.samples_per_s += rank.blocks[i].all.samples / (rank.blocks[i].all.length_ns * 1e-9);
+      }
+    }
+    if (point.step >= first.warm_up_steps) rates.push_back(point.steps_per_s);
+    verdict.points.push_back(point);
+  }
+  std::sort(rates.begin(), rates.end());
+  if (rates.empty()) return;
+  verdict.low_steps_per_s = rates[(rates.size() - 1) / 10];
+  verdict.high_steps_per_s = rates[(rates.size() - 1) * 9 / 10];
+}
+
+void write_parts(RunVerdict& verdict, const RankRuns& ranks) {
+  verdict.other_share = 1;
+  const double all_ns = total_ns(ranks);
+  for (size_t part = 0; part < kLogParts; ++part) {
+    double sum = 0;
+    bool is_seen = false;
+    for (const RankRun& rank : ranks) {
+      sum += rank.all.part_ns[part];
+      is_seen = is_seen || rank.sees[part];
+    }
+    if (!is_seen) continue;
+    verdict.part_share[part] = sum / all_ns;
+    verdict.other_share -= sum / all_ns;
+  }
+  verdict.other_share = std::max(0.0, verdict.other_share);
+}
+
+// Compiling belongs to the beginning. Where it comes again and again, it is a cause of its own.
+std::vector<RunFinding> find_warm_up(const RankRuns& ranks) {
+  std::vector<RunFinding> findings;
+  double lost = 0;
+  const RankRun* longest = &ranks.front();
+  for (const RankRun& rank : ranks) {
+    const double own = rank.warm_up_lost_ns / std::max(rank.all.length_ns, 1.0);
+    if (own > lost) {
+      lost = own;
+      longest = &rank;
+    }
+  }
+  if (lost >= kLeastWarmUp) {
+    RunFinding finding;
+    finding.cause = RunCause::kWarmUp;
+    finding.lost_share = lost;
+    finding.count = longest->warm_up_steps;
+    finding.typical_ns = longest->warm_up_lost_ns;
+    findings.push_back(finding);
+  }
+  const RankRun* most = nullptr;
+  double most_share = kLeastCompiling;
+  int64_t times = 0;
+  for (const RankRun& rank : ranks) {
+    double later_ns = 0;
+    int64_t number = 0;
+    for (size_t i = 0; i < rank.blocks.size(); ++i) {
+      const double own = rank.blocks[i].all.part_ns[static_cast<size_t>(LogPart::kCompile)];
+      const bool is_later = static_cast<int64_t>(i) * rank.block_steps >= rank.warm_up_steps;
+      if (is_later) later_ns += own;
+    }
+    for (const LogMark& mark : rank.marks) {
+      number += mark.kind == LogMarkKind::kCompile ? 1 : 0;
+    }
+    const double share = later_ns / std::max(rank.all.length_ns, 1.0);
+    if (share < most_share) continue;
+    most_share = share;
+    most = &rank;
+    times = number;
+  }
+  if (most == nullptr) return findings;
+  RunFinding finding;
+  finding.cause = RunCause::kPart;
+  finding.part = LogPart::kCompile;
+  finding.lost_share = finding.share = most_share;
+  finding.count = times;
+  findings.push_back(finding);
+  return findings;
+}
+
+void append(std::vector<RunFinding>& to, const std::vector<RunFinding>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+bool names_same_ranks(const RunFinding& left, const RunFinding& right) {
+  return !left.ranks.empty() && left.ranks == right.ranks;
+}
+
+// One cause is one finding: a rank that became slow and is behind since; a loader that became slow
+// and takes a large share since; a memory that fills, and so on.
+void drop_doubles(std::vector<RunFinding>& findings) {
+  std::vector<RunFinding> kept;
+  const auto is_told = [&](const RunFinding& finding) {
+    return std::any_of(findings.begin(), findings.end(), [&](const RunFinding& other) {
+      if (other.cause != RunCause::kSlower) return false;
+      if (finding.cause == RunCause::kUnevenRank) {
+        return names_same_ranks(finding, other) && other.lost_share >= finding.lost_share / 2;
+      }
+      const bool is_same_part = finding.cause == RunCause::kPart && finding.part == other.part;
+      return is_same_part && finding.count == 0 && other.lost_share >= finding.lost_share / 2;
+    });
+  };
+  // Waiting for collectives is waiting for the rank that is behind.
+  const bool is_uneven =
+      std::any_of(findings.begin(), findings.end(), [](const RunFinding& finding) {
+        return finding.cause == RunCause::kUnevenRank ||
+               (finding.cause == RunCause::kSlower && !finding.ranks.empty());
+      });
+  for (const RunFinding& finding : findings) {
+    const bool waits = finding.cause == RunCause::kPart &&
+                       finding.part == LogPart::kCommunicationWait && is_uneven;
+    if (!is_told(finding) && !waits) kept.push_back(finding);
+  }
+  findings = std::move(kept);
+}
+
+}  // namespace
+
+std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) {
+  std::erase_if(ranks, [](const RankRun& rank) { return rank.all.length_ns <= 0; });
+  if (ranks.empty()) return std::nullopt;
+  RunVerdict verdict;
+  verdict.earlier_logs = keep_latest(ranks);
+  int64_t block_steps = 1;
+  for (const RankRun& rank : ranks) block_steps = std::max(block_steps, rank.block_steps);
+  for (RankRun& rank : ranks) rank.coarsen(block_steps);
+
+  const RankRun& first = ranks.front();
+  verdict.run = first.run;
+  verdict.begin_ns = first.begin_ns;
+  verdict.spread = first.spread;
+  verdict.warm_up_steps = first.warm_up_steps;
+  verdict.warm_up_lost_share = first.warm_up_lost_ns / first.all.length_ns;
+  verdict.marks = first.marks;
+  for (const RankRun& rank : ranks) {
+    verdict.world_size = std::max(verdict.world_size, rank.world_size);
+    verdict.begin_ns = std::min(verdict.begin_ns, rank.begin_ns);
+    verdict.end_ns = std::max(verdict.end_ns, rank.end_ns);
+    verdict.steps = std::max(verdict.steps, rank.end_step);
+    verdict.lost_steps += rank.lost_steps;
+    verdict.damaged_bytes += rank.damaged_bytes;
+    verdict.ranks.push_back(row_of(rank, now_ns));
+    constexpr int64_t kAlive = 10'000'000'000;
+    verdict.is_running =
+        verdict.is_running || (!rank.ended && now_ns - rank.last_sign_ns <= kAlive);
+  }
+  write_rates(verdict, ranks);
+  write_parts(verdict, ranks);
+  verdict.segments = level_segments(ranks);
+  verdict.slow = slow_of(ranks);
+
+  std::vector<RunFinding>& findings = verdict.findings;
+  append(findings, find_slowdowns(ranks, verdict.segments));
+  append(findings, find_part_losses(ranks, verdict.slow));
+  append(findings, find_uneven_ranks(ranks, verdict.segments));
+  append(findings, find_spread(ranks));
+  append(findings, find_memory_growth(ranks));
+  append(findings, find_warm_up(ranks));
+  drop_doubles(findings);
+  append(findings, find_ends(ranks, now_ns));
+  const auto ends_it = [](const RunFinding& finding) {
+    return finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed;
+  };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const RunFinding& left, const RunFinding& right) {
+                     return std::pair(ends_it(left), left.lost_share) >
+                            std::pair(ends_it(right), right.lost_share);
+                   });
+  if (verdict.slow.size() > kWorstSlow) {
+    std::partial_sort(verdict.slow.begin(), verdict.slow.begin() + kWorstSlow, verdict.slow.end(),
+                      [](const SlowStep& left, const SlowStep& right) {
+                        return left.excess_ns > right.excess_ns;
+                      });
+    verdict.slow.resize(kWorstSlow);
+  }
+  return verdict;
+}
+
+}  // namespace redline::trace

@@ -56,7 +56,7 @@ std::vector<Finding> advise(const Analysis& analysis) {
     if (!finding) continue;
     findings.push_back(std::move(*finding));
     rank_by_gain(findings);
-    return findings;  // the other rules would speak of the start as if it were training
+    return findings;  // the other rules would take the start-up for training
   }
   std::array<std::optional<Finding>, kRules.size()> found;
   for_each_index(2, kRules.size(), [&](size_t i, unsigned) { found[i] = kRules[i](activity); });

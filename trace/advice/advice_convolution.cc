@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kTransposeShare = 0.01;
 
-// Copies into a contiguous tensor that a convolution asked for.
+// Adds the kernels that copy into a contiguous tensor because a convolution asked for one.
 void add_contiguous_copies(const Activity& activity, std::vector<SliceId>& kernels) {
   if (activity.of(WorkKind::kContiguous).empty() || activity.of(WorkKind::kConvolution).empty())
     return;
@@ -27,14 +27,14 @@ void add_contiguous_copies(const Activity& activity, std::vector<SliceId>& kerne
   }
 }
 
-// Where each convolution operator has its flag "benchmark" among its arguments.
+// The index of the argument "benchmark" of a convolution operator.
 std::optional<size_t> benchmark_argument(std::string_view name) {
   if (name == "aten::cudnn_convolution") return 6;
   if (name == "aten::_convolution") return 9;
   return std::nullopt;
 }
 
-// "False" where the convolution ran without benchmark; none where the trace does not tell.
+// Whether the convolution ran with benchmark; nullopt if the trace does not tell.
 std::optional<bool> benchmark_flag(const Trace& trace, SliceId convolution) {
   const auto index = benchmark_argument(name_of(trace, convolution));
   if (!index) return std::nullopt;
@@ -87,8 +87,8 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
   return finding;
 }
 
-// Spoken of only where the trace says that the flag is off and that no shape changes: cuDNN would
-// measure anew for each new shape.
+// Found only if the trace says that the flag is off and that no shape changes, because cuDNN
+// measures anew for each new shape.
 std::optional<Finding> cudnn_benchmark_off(const Activity& activity) {
   std::vector<SliceId> convolutions;
   for (const SliceId slice : activity.of(WorkKind::kConvolution)) {

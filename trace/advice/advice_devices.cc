@@ -1,4 +1,4 @@
-// What goes on between several GPUs of one process, and what slows a GPU down from outside.
+// Rules about several GPUs in one process, and about a GPU that is slowed down from outside.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ constexpr double kWorkingShare = 0.10;  // of the step: a GPU that does less tak
 constexpr double kTogetherShare = 0.10;
 constexpr double kThrottledShare = 0.10;
 
-// What torch.nn.DataParallel does in each step: the model to all GPUs, the batch in parts, and
-// back.
+// The calls with which torch.nn.DataParallel copies the model to all GPUs, splits the batch and
+// gathers the results in each step. Empty if the trace has no DataParallel.
 std::vector<SliceId> replication_calls(const Activity& activity) {
   constexpr std::array<std::string_view, 6> kCalls = {
       "Broadcast", "BroadcastBackward", "Scatter", "ScatterBackward", "Gather", "GatherBackward"};
@@ -36,7 +36,7 @@ std::vector<SliceId> replication_calls(const Activity& activity) {
 
 struct DeviceTime {
   int32_t device = 0;
-  Intervals busy;  // in the steps
+  Intervals busy;  // only times within the steps
 };
 
 std::vector<DeviceTime> times_of_devices(const Activity& activity) {
@@ -55,8 +55,7 @@ std::vector<DeviceTime> times_of_devices(const Activity& activity) {
   return times;
 }
 
-// The share of the steps in which a track of the recorder's counters is above 0; each value holds
-// to the next one.
+// The time within the steps in which a counter is above 0. Each value holds until the next one.
 int64_t time_above_zero_ns(const Activity& activity, const Counter& counter) {
   std::vector<Interval> above;
   for (size_t i = 0; i < counter.value.size(); ++i) {
@@ -98,7 +97,7 @@ std::optional<Finding> data_parallel(const Activity& activity) {
   return finding;
 }
 
-// One process, two GPUs and more, of which each waits for the other: layers on different GPUs.
+// One process has layers on two or more GPUs, each of which waits for the others.
 std::optional<Finding> gpus_take_turns(const Activity& activity) {
   const std::vector<DeviceTime> times = times_of_devices(activity);
   if (times.size() < 2) return std::nullopt;
@@ -129,7 +128,7 @@ std::optional<Finding> gpus_take_turns(const Activity& activity) {
   return finding;
 }
 
-// By the counters "GPU 0 throttled: heat" (profiler/host/gpu_samples.h).
+// Reads the counters "GPU 0 throttled: heat" (profiler/host/gpu_samples.h).
 std::optional<Finding> gpu_throttled(const Activity& activity) {
   const Trace& trace = activity.trace();
   const Counter* worst = nullptr;

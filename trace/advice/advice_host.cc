@@ -25,7 +25,7 @@ constexpr double kUnknownShare = 0.10;
 constexpr int64_t kStalledLaunchNs = 1'000'000;
 constexpr double kStalledShare = 0.03;
 
-// Calls in which the host waits for the GPU, other than for a copy of its own to begin.
+// Calls in which the host waits for the GPU: those that synchronise, and copies to pageable memory.
 std::vector<SliceId> waiting_calls(const Activity& activity) {
   const auto waits = activity.of(WorkKind::kSynchronization);
   std::vector<SliceId> calls(waits.begin(), waits.end());
@@ -35,7 +35,8 @@ std::vector<SliceId> waiting_calls(const Activity& activity) {
   return calls;
 }
 
-// What the program did to wait: the outermost operator of torch's own around the call.
+// What the program did that made it wait: the outermost aten operator around the call, or the call
+// itself.
 std::string reason_of(const Activity& activity, SliceId call) {
   const Trace& trace = activity.trace();
   std::string_view reason = name_of(trace, call);
@@ -46,8 +47,8 @@ std::string reason_of(const Activity& activity, SliceId call) {
   return std::string(reason);
 }
 
-// Where the program did so, as far as stacks were recorded: the innermost function around the call
-// that is not torch's own, such as "train.py(42): train_epoch".
+// Where the program waits, if stacks were recorded: the innermost function around the call that is
+// not torch's, such as "train.py(42): train_epoch". Empty if unknown.
 std::string_view place_of(const Trace& trace, SliceId call) {
   const Interval at = interval_of(trace, call);
   const Track& track = track_of(trace, call);
@@ -67,7 +68,7 @@ std::string_view place_of(const Trace& trace, SliceId call) {
   return place;
 }
 
-// The line to write instead, by what the program did to wait.
+// The line to write instead, depending on what made the program wait.
 std::string_view cure_of_waiting(std::string_view reasons) {
   struct Cure {
     std::string_view reason, line;
@@ -87,7 +88,7 @@ std::string_view cure_of_waiting(std::string_view reasons) {
   return "keep losses and metrics on the GPU (loss.detach()) and read them only once in a while";
 }
 
-// "aten::item and cudaDeviceSynchronize", the longest waits first.
+// The two reasons with the longest waits: "aten::item and cudaDeviceSynchronize".
 std::string reasons_of(const Activity& activity, std::span<const SliceId> calls) {
   std::map<std::string, std::pair<int64_t, int64_t>> reasons;  // time, count
   for (const SliceId call : calls) {
@@ -164,7 +165,8 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
 }
 
 std::optional<Finding> tiny_operators(const Activity& activity) {
-  if (!activity.analysis().gpus.empty()) return std::nullopt;  // launch_bound speaks of those
+  // With a GPU, launch_bound covers them.
+  if (!activity.analysis().gpus.empty()) return std::nullopt;
   const Trace& trace = activity.trace();
   const std::vector<bool> have_child = have_children(trace, activity.analysis().host_tree);
   std::vector<SliceId> tiny;
@@ -189,8 +191,8 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
   return finding;
 }
 
-// A launch that takes a millisecond while the GPU has nothing to do waits for no queue: its thread
-// was off the core, or another thread held the driver's lock.
+// If a launch takes a millisecond while the GPU has nothing to do, it does not wait for a full
+// queue: its thread was off the core, or another thread held the driver's lock.
 std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   const Trace& trace = activity.trace();
   std::vector<SliceId> stalled;
@@ -204,7 +206,7 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   const int64_t idle_ns = total_ns(subtract(activity.time_of(stalled), activity.device_time()));
   const StepShare part(activity, idle_ns);
   const auto count = static_cast<int64_t>(stalled.size());
-  // In few steps only: kernels that are loaded when first used.
+  // Fewer stalls than steps are kernels that are loaded when they are first used.
   if (part.share < kStalledShare || count < activity.step_count()) return std::nullopt;
   Finding finding = finding_on("cpu_oversubscribed", activity, idle_ns);
   finding.headline = fmt::format("Threads that launch kernels lose the CPU: {} a step",
@@ -218,7 +220,8 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   return finding;
 }
 
-// Where no other rule can name the cause: nothing that the profiler saw went on.
+// For time in which nothing went on that the profiler saw, so that no other rule can name the
+// cause.
 std::optional<Finding> low_gpu_utilization(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
   const auto lowest = std::min_element(

@@ -13,12 +13,12 @@ namespace {
 constexpr double kDataLoaderShare = 0.05;  // the TensorBoard plugin's
 constexpr double kCopyShare = 0.005;
 constexpr double kBusyShare = 0.8;
-constexpr double kWaitingShare = 0.5;  // of a worker that more often waits than computes
+constexpr double kWaitingShare = 0.5;  // a worker that is busy for less than this mostly waits
 constexpr double kFullMachine = 0.9;
-constexpr size_t kEnoughWaits = 8;  // of which one is few
+constexpr size_t kEnoughWaits = 8;  // one in so many waits counts as few
 
-/// Mean of the samples of all "busy %" tracks whose names begin so (profiler/host/host_samples.h),
-/// as a share; none in traces without them.
+/// Mean of the samples of all "busy %" counters whose names begin with `track`
+/// (profiler/host/host_samples.h), as a share; nullopt if the trace has none.
 std::optional<double> mean_busy_share(const Trace& trace, std::string_view track) {
   double sum = 0;
   size_t count = 0;
@@ -32,7 +32,7 @@ std::optional<double> mean_busy_share(const Trace& trace, std::string_view track
   return sum / 100 / static_cast<double>(count);
 }
 
-/// Of a loader with workers: what they do all the time decides what helps.
+/// Explains the wait for a loader that has workers: how busy they are decides what helps.
 void explain_workers(const Trace& trace, double share, Finding& finding) {
   const auto workers = mean_busy_share(trace, "DataLoader worker ");
   const auto cores = mean_busy_share(trace, "CPU: ");
@@ -58,8 +58,8 @@ void explain_workers(const Trace& trace, double share, Finding& finding) {
   }
 }
 
-// Few long waits among many short ones: an epoch begins with new workers, and nothing fetched
-// ahead.
+// If a few of many waits take most of the time, epochs begin with new workers that have fetched
+// nothing ahead.
 void explain_epoch_begins(const Activity& activity, std::span<const SliceId> waits,
                           Finding& finding) {
   if (waits.size() < kEnoughWaits) return;
@@ -79,7 +79,7 @@ void explain_epoch_begins(const Activity& activity, std::span<const SliceId> wai
   finding.knob = "persistent_workers=off,on";
 }
 
-// Each copy with the call that made it: from pageable memory the host waits for it.
+// The copies and the calls that made them, because the host waits for a copy from pageable memory.
 std::vector<SliceId> with_launchers(const Activity& activity, std::span<const SliceId> copies) {
   std::vector<SliceId> all(copies.begin(), copies.end());
   for (const SliceId copy : copies) {

@@ -17,7 +17,7 @@ constexpr double kFullMemory = 0.9;  // the TensorBoard plugin's
 constexpr double kUnusedMemory = 0.5;
 constexpr double kWorthALargerBatch = 1.1;
 constexpr double kAllocationShare = 0.01;
-constexpr const char* kAnyBatch = "batch_size=1..4096";  // autotune's own range
+constexpr const char* kAnyBatch = "batch_size=1..4096";  // autotune's default range
 constexpr double kLeastGrowth = 2;
 constexpr double kGrowthOfUnknownMemory = 16;
 
@@ -31,7 +31,8 @@ struct MemoryUse {
   }
 };
 
-// Of the fullest device; none where the trace does not know what the allocator held in all.
+// The use of the fullest device; nullopt if the trace does not say how much the allocator held in
+// total.
 std::optional<MemoryUse> fullest_device(const Analysis& analysis) {
   std::optional<MemoryUse> fullest;
   for (const MemoryPeak& peak : analysis.memory) {
@@ -51,7 +52,7 @@ std::optional<int64_t> samples_of_rank(const Trace& trace) {
   return std::max<int64_t>(1, std::llround(*samples / ranks));
 }
 
-// Where the allocator held the most.
+// The event at which the allocator held the most.
 std::vector<EvidenceEvent> peak_event(const Trace& trace, const MemoryUse& use) {
   const StringId name = trace.find_string("[memory]");
   TextCursor text(trace);
@@ -116,8 +117,8 @@ std::optional<Finding> batch_of_one(const Activity& activity) {
   return finding;
 }
 
-// More samples a step cost more time on the multiprocessors, in the DataLoader and in copies, but
-// fill the idle rest: no batch can be more efficient than all of the rest filled.
+// A larger batch needs more time on the multiprocessors, in the DataLoader and in copies, but it
+// fills the idle time. So the largest possible gain is to fill all idle time.
 std::optional<Finding> memory_unused(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
   const auto use = fullest_device(analysis);
@@ -165,8 +166,8 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
   return finding;
 }
 
-// The caching allocator asks the driver only while it grows, or when it has to give memory back to
-// find room: in most of the steps that means fragmentation, or a memory that is too small.
+// The caching allocator calls the driver only while it grows, or when it must give memory back to
+// find room. If it does so in most of the steps, memory is fragmented or too small.
 std::optional<Finding> allocator_retries(const Activity& activity) {
   const Trace& trace = activity.trace();
   const auto calls = activity.of(WorkKind::kAllocation);

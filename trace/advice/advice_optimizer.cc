@@ -19,8 +19,8 @@ struct Cure {
   std::string knob = "";
 };
 
-// Those of torch.optim that can do all tensors at once. None: LBFGS and SparseAdam cannot. On a CPU
-// foreach is no faster: it saves launches, of which there are none.
+// How to make an optimizer of torch.optim update all tensors at once; nullopt if it cannot (LBFGS,
+// SparseAdam). On a CPU foreach is no faster, because it only saves kernel launches.
 std::optional<Cure> cure_of(std::string_view annotation, bool on_gpu) {
   const std::string_view of_class = annotation.substr(std::string_view("Optimizer.step#").size());
   const std::string_view name = of_class.substr(0, of_class.find('.'));
@@ -52,7 +52,7 @@ OptimizerCalls calls_of(const Activity& activity) {
   OptimizerCalls calls;
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category != Category::kCpuOp || !parents[slice.value]) return;
-    if ((kinds[slice.value] & kOptimizerName) == 0) return;  // in a closure
+    if ((kinds[slice.value] & kOptimizerName) == 0) return;  // it is in a closure
     if (work_kind_of(Category::kUserAnnotation, name_of(trace, parents[slice.value])) !=
         WorkKind::kOptimizer) {
       return;
@@ -67,7 +67,7 @@ OptimizerCalls calls_of(const Activity& activity) {
   return calls;
 }
 
-// GPU work that the optimizer launched, apart from all other.
+// The GPU work that the optimizer launched, and all other GPU work.
 std::pair<std::vector<SliceId>, std::vector<SliceId>> device_work(const Activity& activity,
                                                                   const Intervals& optimizer) {
   std::vector<SliceId> own, others;

@@ -12,11 +12,11 @@ namespace {
 
 constexpr double kMatrixShare = 0.20;  // of a step on the CPU
 constexpr double kKernelShare = 0.01;  // of a step on a GPU
-constexpr int kFirstTensorCores = 7;   // compute capability
+constexpr int kFirstTensorCores = 7;   // the first major compute capability with Tensor Cores
 constexpr int kFirstBfloat16 = 8;
 
-// Fused multiply-adds that a multiprocessor does in a cycle, from NVIDIA's architecture papers: no
-// kernel can gain more by another precision than the units' rates differ.
+// Fused multiply-adds that a multiprocessor does in a cycle, from NVIDIA's architecture papers. By
+// another precision no kernel can gain more than these rates differ.
 struct Rates {
   int major, minor;
   double float32, tf32, half;
@@ -49,7 +49,7 @@ const DeviceProperties* tensor_core_device(const Activity& activity) {
   return device != nullptr && device->compute_major >= kFirstTensorCores ? device : nullptr;
 }
 
-// Time in which these kernels run and nothing else on a device.
+// The time in which kernels of this kind run and no other device work does.
 int64_t exposed_ns(const Activity& activity, WorkKind kind) {
   const std::array own = {kind};
   return activity.alone_ns(activity.time_of(kind), own);
@@ -66,7 +66,7 @@ double share_of_kernels(const Activity& activity, std::span<const SliceId> slice
   return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
 }
 
-// Casts in the backward graph, or a gradient scaler.
+// Autocast shows in kernels of 16 bits, in casts in the backward graph, or in a gradient scaler.
 bool uses_autocast(const Activity& activity) {
   if (!activity.of(WorkKind::kHalfKernel).empty()) return true;
   const auto& operators = activity.analysis().operators;

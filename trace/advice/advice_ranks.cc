@@ -18,8 +18,9 @@ constexpr int64_t kManyCalls = 100;        // a step
 constexpr int64_t kShortCallNs = 500'000;  // too short to reach the link's rate
 constexpr const char* kDdpForward = "DistributedDataParallel.forward";
 
-// FSDP's own ranges, or what it does in each step: gathers parameters and scatters gradients, most
-// of all that is communicated. A gather alone is a program's own, as of a metric.
+// Whether FSDP is at work: the trace has its ranges, or gathering parameters and scattering
+// gradients take most of the communication. Gathers alone may be the program's own, for example of
+// a metric.
 bool shards_parameters(const Analysis& analysis) {
   const Trace& trace = *analysis.trace;
   for (uint32_t i = 0; i < trace.string_count(); ++i) {
@@ -39,7 +40,7 @@ bool makes_small_calls(int64_t calls_a_step, int64_t mean_ns) {
   return calls_a_step >= kManyCalls && mean_ns < kShortCallNs;
 }
 
-// What cures it depends on which collective waits.
+// The cure depends on the collective that takes the most time.
 std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean_ns) {
   const Collective& longest = analysis.communication.table.front();
   const std::string_view name = longest.name;
@@ -64,9 +65,9 @@ std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean
   return "larger batches, or accumulation under no_sync(), make it rarer";
 }
 
-// How often DistributedDataParallel ran forward in the step, if each time as many all-reduces
-// followed as the last time: then no_sync() is missing. An optimizer's step between them begins
-// another update, as of a GAN, and 0 is given.
+// How often DistributedDataParallel ran forward in the step, if as many all-reduces followed each
+// time as after the last: then no_sync() is missing. Otherwise 0; also 0 if an optimizer steps
+// between two of them, because that begins another update, as in a GAN.
 int64_t reduced_forwards(const Activity& activity, Interval step, std::span<const SliceId> forwards,
                          std::span<const int64_t> reductions_ns) {
   const Trace& trace = activity.trace();
@@ -92,7 +93,7 @@ int64_t reduced_forwards(const Activity& activity, Interval step, std::span<cons
   return static_cast<int64_t>(begins.size());
 }
 
-// When the process asked for each all-reduce, in order.
+// The times at which the process launched each all-reduce, in order.
 std::vector<int64_t> reductions_of(const Activity& activity) {
   std::vector<int64_t> times_ns;
   for (const CollectiveCall& call : activity.analysis().communication.collectives.calls) {
@@ -104,7 +105,7 @@ std::vector<int64_t> reductions_of(const Activity& activity) {
   return times_ns;
 }
 
-// The slices of the collective that took the most time.
+// The slices of the collective that lie in the steps.
 std::vector<SliceId> calls_of(const Activity& activity, const Collective& collective) {
   const Trace& trace = activity.trace();
   const StringId name = trace.find_string(collective.name);
@@ -190,7 +191,8 @@ std::optional<Finding> straggler(const RankComparison& comparison,
     if (time.rank == *comparison.straggler) continue;
     waiting_ns = std::max(waiting_ns, time.exposed_communication_ns);
   }
-  // Who waits does so in a collective: ranks that only differ in their work wait for nobody.
+  // Ranks wait for each other only in collectives. A difference in their work without such waits
+  // costs nothing.
   const int64_t late_ns = std::min(comparison.skew_ns, waiting_ns);
   const double late_share = static_cast<double>(late_ns) / static_cast<double>(step_ns);
   if (late_share <= kSkewShare) return std::nullopt;

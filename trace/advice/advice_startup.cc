@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kStartupShare = 0.25;
 
-// Calls that create the context, load modules and fill the allocator's cache: a job makes them at
-// its start. Any other call of a trace that takes half a second is such a one in disguise.
+// A job's start creates the context, loads modules and fills the allocator's cache. Any call that
+// takes half a second does one of these, whatever its name.
 constexpr int64_t kFirstUseNs = 500'000'000;
 
 }  // namespace
 
-// Without steps, and with a good part of the time in calls of half a second: what was recorded is
-// the start of a program, of which no rule should speak as if it were training.
+// A trace without steps that spends a good part of its time in calls of half a second shows the
+// start of a program. The other rules must not take it for training.
 std::optional<Finding> startup_recorded(const Activity& activity) {
   const Trace& trace = activity.trace();
   if (activity.analysis().steps.front().number) return std::nullopt;

@@ -57,7 +57,8 @@ WorkKind kernel_kind(string_view name) {
   constexpr std::array<string_view, 10> kMatrix = {"gemm",     "wgrad",    "dgrad",  "fprop",
                                                    "convolve", "winograd", "scudnn", "nvjet",
                                                    "conv2d",   "3dconv"};
-  // What products call besides: offsets, filters' transforms, reductions of split sums.
+  // Kernels that products launch besides the product itself: offsets, transforms of filters,
+  // reductions of split sums.
   constexpr std::array<string_view, 5> kHelpers = {"Offsets", "splitKreduce", "reduce_wgrad",
                                                    "layer_norm", "fbgemm"};
   if (is_communication_kernel(name)) return WorkKind::kCollectiveKernel;
@@ -68,7 +69,8 @@ WorkKind kernel_kind(string_view name) {
   if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
     return WorkKind::kOtherKernel;
   }
-  // Products that need no Tensor Cores, as those with one row, in 16 bits or fewer.
+  // Types of 16 bits or fewer. Products in them may run without Tensor Cores, for example with one
+  // row.
   constexpr std::array<string_view, 6> kShortTypes = {"f16",  "half",     "Half",
                                                       "e4m3", "BFloat16", "bfloat16"};
   if (!tensor_cores) {
@@ -112,7 +114,7 @@ WorkKinds::WorkKinds(const Trace& trace) : trace_(trace) {
   for (auto& kinds : known_) kinds.resize(trace.string_count(), WorkKind::kCount);
 }
 
-// A name may be that of an operator and of a kernel: one table a group of categories.
+// An operator and a kernel may have the same name, so each group of categories has its own table.
 size_t WorkKinds::group_of(Category category) {
   if (is_host_node(category)) return 0;
   if (is_launch(category)) return 1;
@@ -150,7 +152,7 @@ void Activity::sort_slices() {
 }
 
 void Activity::measure_device() {
-  WorkKinds kinds(trace());  // of its own: on a thread beside sort_slices
+  WorkKinds kinds(trace());  // its own, because sort_slices() uses kinds_ on another thread
   std::vector<Coverage> times(device_times_.size(), Coverage(steps_));
   Coverage all(steps_);
   for (const DeviceWork& row : analysis_.device_work.rows) {

@@ -12,7 +12,7 @@
 namespace redline::trace {
 namespace {
 
-// A value out of one of the top-level objects that we write ourselves; null where it has none.
+// A value of one of the top-level objects that the recorder writes; null if it is not there.
 nlohmann::json recorder_value(const Trace& trace, const char* object, const char* key) {
   using nlohmann::json;
   const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
@@ -25,7 +25,7 @@ std::optional<double> recorder_number(const Trace& trace, const char* object, co
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-// Reads the args of all items, in blocks that the threads which call it take in turn.
+// Reads the args of all items in blocks. Several threads may call it; each takes the next block.
 template <typename Item>
 void read_in_turn(const Trace& trace, std::span<Item> items, std::atomic<size_t>& next,
                   const std::atomic<bool>* cancel) {
@@ -37,13 +37,13 @@ void read_in_turn(const Trace& trace, std::span<Item> items, std::atomic<size_t>
   }
 }
 
-// An analysis that needs no other one of its list.
+// An analysis that needs no other one of the same list.
 struct Task {
   std::string_view name;
   std::function<void()> run;
 };
 
-// `beside` on a second thread where one can be had, else behind `here`.
+// Runs `beside` on a second thread while `here` runs, or after `here` if there is no second thread.
 template <typename Here, typename Beside>
 void run_both(Here here, Beside beside) {
   auto other = std::async(std::launch::async | std::launch::deferred, beside);

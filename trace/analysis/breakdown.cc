@@ -9,7 +9,7 @@
 namespace redline::trace {
 namespace {
 
-// What each part covers of the time in the steps, or of what is left of it.
+// The times that each part covers within the given ones (the steps, or what is left of them).
 class PartTimes {
  public:
   explicit PartTimes(const Intervals& within) : parts_(kBreakdownPartCount, Coverage(within)) {}
@@ -25,7 +25,7 @@ class PartTimes {
   std::vector<Coverage> parts_;
 };
 
-// None for steps, which contain everything.
+// nullopt for steps, because they contain everything.
 std::optional<BreakdownPart> host_part_of(uint8_t kinds) {
   if ((kinds & kStepName) != 0) return std::nullopt;
   if ((kinds & kDataLoaderName) != 0) return BreakdownPart::kDataLoader;
@@ -37,7 +37,7 @@ std::optional<BreakdownPart> host_part_of(const Trace& trace, const NameKinds& n
   return host_part_of(names.of(trace.slices().name[slice.value]));
 }
 
-// Runtime calls, collectives and DataLoaders.
+// Adds runtime calls, collectives and DataLoaders.
 void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (is_launch(category)) {
@@ -49,9 +49,9 @@ void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
   });
 }
 
-// What is left of `left` beside all other operators. One lane after the other is taken away from
-// it: the outer ones leave little to look at. Lanes with little in them wait for others, as each
-// time all that is left is written anew.
+// What is left of `left` without the time of all other operators. Lanes are subtracted one after
+// the other, because the outer ones leave little for the next. Lanes that hold little are collected
+// first, because each subtraction copies all that is left.
 Intervals without_operators(const Trace& trace, const NameKinds& names, const HostTree& tree,
                             Intervals left) {
   const auto is_operator = [&](SliceId slice) {
@@ -67,7 +67,7 @@ Intervals without_operators(const Trace& trace, const NameKinds& names, const Ho
     Coverage covered(left);
     for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
       if (!is_host_node(trace.slices().category[i]) || !is_operator({i})) continue;
-      if (tree.parent[i] && is_operator(tree.parent[i])) continue;  // adds nothing
+      if (tree.parent[i] && is_operator(tree.parent[i])) continue;  // its parent covers it
       covered.add(interval_of(trace, {i}));
     }
     const Intervals of_lane = covered.take();
@@ -78,7 +78,7 @@ Intervals without_operators(const Trace& trace, const NameKinds& names, const Ho
   return left;
 }
 
-// By NameKinds of the slice and all around it.
+// The phase by the NameKinds of a slice and of all nodes around it.
 std::optional<Phase> phase_of(uint8_t kinds) {
   if ((kinds & kOptimizerName) != 0) return Phase::kOptimizer;
   if ((kinds & kBackwardName) != 0) return Phase::kBackward;
@@ -86,7 +86,7 @@ std::optional<Phase> phase_of(uint8_t kinds) {
   return Phase::kForward;
 }
 
-using Gathered = std::vector<Coverage>;  // of the steps, by phase
+using Gathered = std::vector<Coverage>;  // by phase: times within the steps
 
 Gathered gather_host(const Trace& trace, const HostTree& tree, const Intervals& steps) {
   Gathered host(kPhaseCount, Coverage(steps));
@@ -95,7 +95,7 @@ Gathered gather_host(const Trace& trace, const HostTree& tree, const Intervals& 
     if (!is_host_node(category)) return;
     const auto phase = phase_of(tree.kinds_around[slice.value]);
     if (!phase) return;
-    // A user's own annotations may lie around anything; what is in them tells.
+    // A user's own annotations may lie around anything, so only the operators in them count.
     if (*phase == Phase::kForward && category != Category::kCpuOp) return;
     const SliceId parent = tree.parent[slice.value];
     const bool is_inside = parent && categories[parent.value] == Category::kCpuOp &&
@@ -140,7 +140,7 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
     breakdown.part_ns[static_cast<size_t>(part)] = (total_ns(left) - total_ns(rest)) / count;
     left = std::move(rest);
   };
-  // The device's own parts come first: they leave little of the steps to look at.
+  // The device's parts come first, because they leave little of the steps for the others.
   const Intervals in_steps = left;
   PartTimes on_device(in_steps);
   for (const DeviceWork& row : device.rows) on_device.add(part_of(row), row.interval);

@@ -9,15 +9,17 @@ namespace redline::trace {
 namespace {
 
 constexpr int kMaxRounds = 20;
-constexpr double kOutlierSpreads = 5;       // of the standard deviation that the MAD stands for
-constexpr double kDeviationOfMad = 1.4826;  // of a normal distribution
+// An end that lies this many standard deviations away is an outlier. The standard deviation is
+// estimated from the median absolute deviation (MAD).
+constexpr double kOutlierSpreads = 5;
+constexpr double kDeviationOfMad = 1.4826;  // standard deviation / MAD of a normal distribution
 constexpr int64_t kLeastSpreadNs = 1'000;
 constexpr int64_t kLeastDriftSpanNs = 1'000'000'000;
 constexpr size_t kLeastDriftPairs = 20;
 constexpr double kMostDrift = 1e-3;  // quartz clocks differ by less than 100 ppm
 
-// One collective's end on the rank's own clock, and how far the reference's clock is ahead, as
-// differences from a first guess: small numbers, which doubles hold exactly.
+// The end of one collective on the rank's own clock, and how far the reference's clock is ahead.
+// Both are differences from a first guess, so they are small numbers that doubles hold exactly.
 struct Point {
   int64_t time_ns;
   int64_t ahead_ns;
@@ -53,7 +55,7 @@ class Fit {
  public:
   explicit Fit(std::vector<Point> points) : points_(std::move(points)) {}
 
-  // Median, without what lies far from it, until nothing does any more.
+  // Takes the median and removes what lies far from it, until nothing does any more.
   void settle() {
     for (int round = 0; round < kMaxRounds; ++round) {
       const auto rests = residuals();
@@ -71,7 +73,8 @@ class Fit {
     }
   }
 
-  // Least squares over what settle() left; kept where it is three times its own error.
+  // Fits a line by least squares to what settle() left; kept only if the slope is more than three
+  // times its error.
   void find_drift() {
     if (points_.size() < kLeastDriftPairs) return;
     const auto [first, last] = std::minmax_element(
@@ -102,7 +105,7 @@ class Fit {
   [[nodiscard]] double drift() const { return drift_; }
   [[nodiscard]] size_t size() const { return points_.size(); }
 
-  // What cause and effect allow at `at_ns`: neither rank ends before the other begins.
+  // The offsets at `at_ns` that cause and effect allow: neither rank ends before the other begins.
   [[nodiscard]] Interval possible_offsets() const {
     Interval possible{INT64_MIN, INT64_MAX};
     for (const Point& point : points_) {
@@ -137,7 +140,7 @@ int64_t resolution_ns(std::span<const CollectiveEnds> pairs) {
   return whole_microseconds ? 1000 : 1;
 }
 
-// Differences of such times do not overflow; others are no times, whatever the file says.
+// Differences of plausible times do not overflow. Others cannot be times, whatever the file says.
 bool is_plausible(const MatchedCollective::Call& call) {
   constexpr int64_t kMostNs = INT64_MAX / 4;  // 73 years from 1970 on
   return call.begin_ns > -kMostNs && call.end_ns < kMostNs && call.begin_ns <= call.end_ns;
@@ -189,7 +192,7 @@ std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs
   result.uncertainty_ns = std::llround(std::ceil(fit.uncertainty()));
 
   const Interval possible = fit.possible_offsets();
-  if (possible.begin_ns <= possible.end_ns) {  // else some pair is no pair
+  if (possible.begin_ns <= possible.end_ns) {  // else some pair was matched wrongly
     result.offset_ns = std::clamp(result.offset_ns, possible.begin_ns, possible.end_ns);
     const int64_t reach_ns =
         std::max(result.offset_ns - possible.begin_ns, possible.end_ns - result.offset_ns);
@@ -205,7 +208,8 @@ std::vector<std::optional<ClockOffset>> align_clocks(size_t rank_count,
   std::vector<std::optional<ClockOffset>> offsets(rank_count);
   if (rank_count == 0) return offsets;
   offsets.front() = ClockOffset{};
-  // In rounds: first what shares a group with the first rank, then what shares one with those.
+  // Works in rounds: first the ranks that share a group with the first rank, then those that share
+  // one with them.
   std::vector<uint32_t> reached = {0};
   for (size_t next = 0; next < reached.size(); ++next) {
     const ClockOffset via = *offsets[reached[next]];

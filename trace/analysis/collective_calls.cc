@@ -37,12 +37,13 @@ std::string_view first_string(std::string_view list) {
   return list.substr(open + 1, list.find('"', open + 1) - open - 1);
 }
 
-// The args of one event that tell of a collective.
+// What the args of an event tell about a collective.
 struct Facts {
   std::optional<int64_t> in_elements, out_elements, ranks, seq;
   std::string type, group, group_ranks, collective, input_dims, input_types;
 
-  /// `event` may go on behind the event. What was read before stays.
+  /// Adds the facts of `event`, which may go on behind the event. Facts that are already known
+  /// stay.
   void read(std::string_view event) {
     constexpr std::array<std::string_view, 10> kKeys = {
         "In msg nelems",      "Out msg nelems",      "Group size",      "Seq",        "dtype",
@@ -76,7 +77,7 @@ int64_t message_bytes(const Facts& facts, CollectiveKind kind, int ranks) {
   }
   const auto elements = first_tensor_elements(facts.input_dims);
   const int64_t size = element_bytes(first_string(facts.input_types));
-  // The operator's input is one rank's part of what an all-gather brings together.
+  // The input of an all-gather is only one rank's part of the message.
   const int64_t parts = kind == CollectiveKind::kAllGather ? std::max(1, ranks) : 1;
   if (!elements || size == 0 || *elements > INT64_MAX / size / parts) return -1;
   return *elements * size * parts;
@@ -105,7 +106,7 @@ std::vector<SliceId> find_slices(const Trace& trace, const NameKinds& names, Sou
   return {};
 }
 
-// Sizes of process groups by name, out of "distributedInfo".
+// Sizes of process groups by name, from "distributedInfo".
 std::map<std::string, int, std::less<>> group_sizes(const Trace& trace) {
   using nlohmann::json;
   std::map<std::string, int, std::less<>> sizes;
@@ -166,8 +167,8 @@ class Finder {
     return call;
   }
 
-  // What the operators around say and the call itself does not; gives the collective's name there.
-  // A "SendRecv" kernel is an all-to-all only by them.
+  // Adds the facts that only the operators around the call tell, and returns the collective's name
+  // there. Without it one cannot know that a "SendRecv" kernel is an all-to-all.
   std::string_view read_around(SliceId around, Facts& facts) {
     constexpr int kLevels = 4;  // annotation, record_param_comms, c10d operator, and one to spare
     std::string_view op;
@@ -189,7 +190,7 @@ class Finder {
     return known->second;
   }
 
-  // A call without any word of its group is taken for one of the whole job.
+  // A call that does not name its group is taken for one of the whole job.
   [[nodiscard]] int ranks_of(const Facts& facts) const {
     if (facts.ranks && *facts.ranks > 0 && *facts.ranks < INT32_MAX) {
       return static_cast<int>(*facts.ranks);
@@ -210,11 +211,12 @@ class Finder {
   const Trace& trace_;
   const NameKinds& names_;
   const DeviceWorkTable& device_;
-  // Work stands elsewhere in the text than the operators that started it.
+  // Two cursors, because work and the operators that started it stand in different places of the
+  // text.
   TextCursor calls_text_{trace_}, around_text_{trace_};
   const HostTree& tree_;
   std::map<std::string, int, std::less<>> sizes_;
-  std::map<std::pair<std::string, std::string>, uint32_t> groups_;  // by name and ranks
+  std::map<std::pair<std::string, std::string>, uint32_t> groups_;  // index by name and ranks
   CollectiveCalls found_;
 };
 

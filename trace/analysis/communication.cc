@@ -20,8 +20,8 @@ std::vector<bool> computing_names(const Trace& trace, bool on_device) {
   return computes;
 }
 
-// The part of `within` in which the device, or an operator on the host, computes; an operator
-// inside another computing one adds nothing.
+// The part of `within` in which the device computes or, on the host, an operator does. Operators
+// inside another computing operator are skipped, because they add nothing.
 Intervals computation(const Trace& trace, const HostTree& tree, int32_t device,
                       const Intervals& within) {
   const bool on_device = device != kHostDevice;

@@ -12,9 +12,10 @@
 namespace redline::trace {
 namespace {
 
-// One thread waking another takes microseconds: in shorter pauses nobody else was waited for.
+// Waking another thread takes microseconds, so in shorter pauses the thread did not wait for
+// another.
 constexpr int64_t kLeastHandOverNs = 5'000;
-// Work of no length may refer to itself over streams in a broken trace.
+// In a broken trace, pieces of work without length may refer to each other in a circle.
 constexpr int kMostStanding = 100;
 constexpr size_t kNames = 10;
 constexpr size_t kLongest = 10;
@@ -35,8 +36,9 @@ std::vector<CallKind> call_kinds(const Trace& trace) {
   return kinds;
 }
 
-// The threads that may have been waited for, of all: those that live in a time that only ever
-// becomes earlier. A job that starts a thread a batch has thousands, but few at once.
+// The threads that lived at a time and so may have been waited for. Each time asked for must be
+// earlier than the one before. A job that starts a thread for every batch has thousands of threads,
+// but only few at once.
 class LivingThreads {
  public:
   LivingThreads(const Trace& trace, std::span<const uint32_t> tracks) {
@@ -57,8 +59,8 @@ class LivingThreads {
     });
   }
 
-  // Calls `look` for those that may have done something at `since_ns` or later and before
-  // `until_ns`. It gives the time from which on the others have to have done something.
+  // Calls `look` for the threads that may have done something from `since_ns` on and before
+  // `until_ns`. `look` returns a new `since_ns` for the threads that follow.
   template <typename Look>
   void visit(int64_t since_ns, int64_t until_ns, Look look) {
     std::erase_if(living_, [&](const Life& life) { return life.time.begin_ns >= until_ns; });
@@ -80,7 +82,8 @@ class LivingThreads {
   std::vector<Life> living_;
 };
 
-// Rows of a stream that ended by a time that only ever becomes earlier.
+// The rows of a stream that ended by a time. Each time asked for must be earlier than the one
+// before.
 class StreamCursor {
  public:
   StreamCursor(const DeviceWorkTable& table, const DeviceStream& stream)
@@ -89,7 +92,7 @@ class StreamCursor {
         device_(stream.device),
         left_(stream.count) {}
 
-  // The row that ended last, kNone if there is none.
+  // The last row that ended by `time_ns`; kNone if there is none.
   [[nodiscard]] size_t ended_by(int64_t time_ns) {
     while (left_ > 0 && rows_[left_ - 1].interval.end_ns > time_ns) --left_;
     return left_ == 0 ? kNone : first_ + left_ - 1;
@@ -135,7 +138,7 @@ class PathWalker {
       return work.interval.end_ns == step.window.end_ns;
     });
     if (step.window.end_ns == step.host.end_ns) row_ = kNone;
-    int standing = 0;  // hops without a nanosecond between them
+    int standing = 0;  // steps of the walk that did not move in time
     while (time_ns_ > begin_ns_) {
       const int64_t before_ns = time_ns_;
       if (row_ != kNone && standing < kMostStanding) {
@@ -171,7 +174,7 @@ class PathWalker {
     return last;
   }
 
-  // The part from `from_ns` up to now; the walk goes on there.
+  // Visits the part from `from_ns` to the present time of the walk, which goes on at `from_ns`.
   void put(SliceId slice, BreakdownPart kind, int64_t from_ns) {
     from_ns = std::max(from_ns, begin_ns_);
     if (from_ns >= time_ns_) return;
@@ -179,8 +182,7 @@ class PathWalker {
     time_ns_ = from_ns;
   }
 
-  // The row with the latest end not after `time_ns` of those that `fits` takes; looks at the last
-  // row of each stream only.
+  // Of the last rows of the streams that ended by `time_ns`, the latest one that `fits` accepts.
   template <typename Fits>
   size_t last_ended(int64_t time_ns, Fits fits) {
     size_t best = kNone;
@@ -220,7 +222,7 @@ class PathWalker {
     if (thread_ == kNone) thread_ = main_thread_;
   }
 
-  // Work without any cause in the trace: what the main thread did then.
+  // Goes on with what the main thread did, because the work has no cause in the trace.
   void leave_device() {
     row_ = kNone;
     thread_ = main_thread_;
@@ -236,7 +238,7 @@ class PathWalker {
                          [](size_t index, const DeviceStream& one) { return index < one.first; }));
   }
 
-  // The row before on the stream, if it had ended.
+  // The row before it on the stream, if that had ended when this one began.
   [[nodiscard]] size_t row_before(size_t row) const {
     if (row == stream_of(row).first) return kNone;
     const bool had_ended =
@@ -244,7 +246,8 @@ class PathWalker {
     return had_ended ? row - 1 : kNone;
   }
 
-  // Work of another stream of the device that ended after `after_ns`, before this began.
+  // The last work of another stream of the device that ended after `after_ns` and before this one
+  // began, if it was launched earlier.
   [[nodiscard]] size_t released_elsewhere(size_t row, int64_t after_ns) {
     const DeviceWork& work = table_.rows[row];
     if (!work.launch || streams_.size() == 1) return kNone;
@@ -300,7 +303,8 @@ class PathWalker {
     return in_call(table_.rows[copy->second]) ? copy->second : kNone;
   }
 
-  // Outside operators: the thread itself, or it waited for another.
+  // Outside operators: either the thread itself worked (as kOther), or it waited for another
+  // thread.
   void pause(const ThreadMoment& moment) {
     const int64_t since_ns = std::max(moment.since_ns, begin_ns_);
     const size_t own = thread_;
@@ -321,9 +325,10 @@ class PathWalker {
     put(moment.inside, BreakdownPart::kOther, until_ns);
   }
 
-  // It began in the pause and ended in it; or it is a collective on the host that ended nearer to
-  // the pause's end than to its begin. A thread outside all slices may also have been called by one
-  // that then entered a function, as Python's run_backward().
+  // Whether the other thread worked for this one in the pause: its slice began and ended in the
+  // pause, or it is a collective on the host that ended nearer to the pause's end than to its
+  // begin. If this thread was outside all slices, it may also have been called by a thread that is
+  // inside one now, as by Python's run_backward().
   [[nodiscard]] bool worked_in_pause(const ThreadMoment& other, const ThreadMoment& pause) const {
     if (!other.ended) return !pause.inside && other.inside;
     const auto& slices = trace_.slices();
@@ -345,11 +350,11 @@ class PathWalker {
   std::vector<size_t> thread_of_track_;
   std::vector<std::pair<SliceId, uint32_t>> copies_;  // by launch
   size_t main_thread_ = kNone;
-  // Where the walk is: on a row of the GPU, or on a thread.
+  // The place of the walk: on a row of the GPU or, if that is kNone, on a thread.
   size_t row_ = kNone;
   size_t thread_ = kNone;
   int64_t time_ns_ = 0;
-  int64_t begin_ns_ = 0;  // of the step
+  int64_t begin_ns_ = 0;  // where the step begins
 };
 
 class Summary {
@@ -391,7 +396,7 @@ class Summary {
   }
 
  private:
-  // Delays lead to their slice and are no time of it.
+  // A delay comes before its slice, so its time is not the slice's.
   static bool is_of_the_slice(BreakdownPart kind) {
     return kind != BreakdownPart::kDeviceWait && kind != BreakdownPart::kLaunchDelay &&
            kind != BreakdownPart::kOther;

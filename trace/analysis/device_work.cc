@@ -82,11 +82,11 @@ void read_copy_args(std::string_view text, ArgsScanner& scanner, DeviceWork& row
   row.bandwidth = to_number(values[1]).value_or(0) * 1e9;
 }
 
-// An event's text was read long ago, and waiting for it would take longer than reading it again.
+// Prefetches an event's text: it was read long ago, so it is not in the processor's cache any more.
 // `distance` is from the event that `text` begins with.
 void fetch(std::string_view text, uint64_t distance) {
   constexpr size_t kCacheLine = 64, kBytesOfAnEvent = 896;
-  if (distance >= text.size()) return;  // also where it stands before
+  if (distance >= text.size()) return;  // also true if it stands before, as the number wraps
   const std::string_view event = text.substr(distance, kBytesOfAnEvent);
   for (size_t at = 0; at < event.size(); at += kCacheLine) __builtin_prefetch(event.data() + at);
 }

@@ -20,7 +20,7 @@ const Intervals& all_time() {
 // Everything that ran on one device.
 struct DeviceSlices {
   Coverage compute{all_time()}, communication{all_time()}, memory{all_time()};
-  std::vector<uint32_t> with_blocks;  // rows that say how many blocks a multiprocessor has
+  std::vector<uint32_t> with_blocks;  // rows that say how many blocks a multiprocessor had
   double occupancy_ns = 0;            // occupancy times duration, summed over with_occupancy_ns
   int64_t with_occupancy_ns = 0;
   int64_t kernel_ns = 0;
@@ -28,7 +28,7 @@ struct DeviceSlices {
   int64_t tensor_core_eligible_ns = 0;
 };
 
-// uses_tensor_cores, asked once a name.
+// Answers uses_tensor_cores() and asks only once for each name.
 class TensorCoreNames {
  public:
   explicit TensorCoreNames(const Trace& trace) : trace_(trace), known_(trace.string_count()) {}
@@ -89,8 +89,7 @@ std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceWorkTable
   return devices;
 }
 
-// Integral over the window of min(1, sum of the rows' blocks per SM under way), as a share of the
-// window.
+// The mean over the window of min(1, blocks per SM of all rows that run at the time).
 std::optional<double> mean_capped_blocks(const DeviceWorkTable& table, std::vector<uint32_t> begins,
                                          Interval window) {
   if (begins.empty() || window.length_ns() <= 0) return std::nullopt;
@@ -119,13 +118,13 @@ std::optional<double> mean_capped_blocks(const DeviceWorkTable& table, std::vect
       ++running;
     }
     pass_to(end_ns);
-    // No rounding errors from gap to gap.
+    // Starting from 0 in each gap keeps rounding errors from adding up.
     sum = --running == 0 ? 0 : sum - table.rows[end].blocks_per_sm;
   }
   return integral / static_cast<double>(window.length_ns());
 }
 
-// The begins and ends of a list, one after the other.
+// Walks over the begins and ends of a list of intervals.
 class Changes {
  public:
   explicit Changes(const Intervals& intervals) : intervals_(intervals) {}
@@ -142,12 +141,12 @@ class Changes {
   size_t passed_ = 0;
 };
 
-// Time by which of the three are under way.
+// How long each mix of the three was under way.
 std::array<int64_t, kWorkMixCount> mix(const Intervals& compute, const Intervals& communication,
                                        const Intervals& memory) {
   std::array kinds = {Changes(compute), Changes(communication), Changes(memory)};
   std::array<int64_t, kWorkMixCount> mix_ns{};
-  unsigned running = 0;  // bits of the kinds; an interval neither touches nor overlaps the next
+  unsigned running = 0;  // one bit a kind; the intervals of one kind neither touch nor overlap
   for (int64_t at_ns = 0;;) {
     size_t first = 0;
     for (size_t i = 1; i < kinds.size(); ++i) {

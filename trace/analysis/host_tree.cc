@@ -30,10 +30,10 @@ class Builder {
     return trace_.lanes()[track.first_lane.value + depth];
   }
 
-  // The innermost slice of any kind around each. Both lanes are sorted, so one walk over the lane
-  // above finds them all.
+  // Finds the innermost slice of any kind around each slice of the lane. Both lanes are sorted, so
+  // one walk over the lane above finds them all.
   void place_lane(const Lane& lane, const Lane& above) {
-    uint32_t begun = 0;  // slices above that began by now
+    uint32_t begun = 0;  // how many slices above began by now
     for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
       const int64_t begin_ns = slices_.begin_ns[i], end_ns = slices_.end_ns[i];
       while (begun < above.count && slices_.begin_ns[above.first.value + begun] <= begin_ns) {
@@ -45,7 +45,8 @@ class Builder {
     }
   }
 
-  // From lane to lane downwards: whatever is around has its node by then.
+  // Replaces parents that are no nodes by their own parents. Lanes come from the top down, so a
+  // slice's parent already has its node.
   void look_through_other_slices(const Lane& lane) {
     for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
       SliceId& parent = tree_.parent[i];
@@ -68,7 +69,7 @@ bool is_inside(Interval inner, Interval outer) {
   return outer.begin_ns <= inner.begin_ns && inner.end_ns <= outer.end_ns;
 }
 
-// Takes the optimizer's step from around what its closure did.
+// Removes the optimizer from kinds_around of everything inside a closure.
 void leave_closures(const Trace& trace, const NameKinds& names, HostTree& tree) {
   IntervalCursor closures(tree.closures);
   for_each_slice(trace, [&](SliceId slice, Category) {

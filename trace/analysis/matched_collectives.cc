@@ -49,7 +49,8 @@ bool is_timed(const Trace& trace, const CollectiveCall& call) {
   return is_host_collective(name_of(trace, call.slice));
 }
 
-// Equal on all ranks: group, kind, size, step, and the number of the call among those.
+// What is equal on all ranks for one collective: group (two), kind, size, step or sequence number,
+// and the number of the call among those.
 using Key =
     std::tuple<std::string_view, std::string_view, CollectiveKind, int64_t, int64_t, int64_t>;
 
@@ -97,8 +98,8 @@ class Matcher {
     return all_numbered ? MatchedBy::kStep : MatchedBy::kOrdinal;
   }
 
-  // Where one rank has more calls of a kind than another, the first ones of both may not be one: a
-  // recording that began later by one collective would pass for a clock that is ahead by one.
+  // If one rank has more calls of a kind than another, their first calls may not be the same
+  // collective: a recording that began one collective later would look like a clock that is ahead.
   [[nodiscard]] bool is_equally_often(Key key) const {
     std::get<5>(key) = 0;
     std::optional<int64_t> count;
@@ -139,7 +140,7 @@ class Matcher {
   std::span<const RankTrace> ranks_;
   std::vector<std::vector<NumberedStep>> steps_;
   std::vector<KeyedCall> keyed_;
-  std::vector<std::map<Key, int64_t>> counts_;  // by rank, of keys with ordinal 0
+  std::vector<std::map<Key, int64_t>> counts_;  // by rank: calls by key with ordinal 0
 };
 
 }  // namespace

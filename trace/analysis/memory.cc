@@ -44,7 +44,7 @@ class TrackCursor {
   const Trace& trace_;
   const HostTree& tree_;
   uint32_t first_lane_;
-  std::vector<uint32_t> begun_;  // by depth: how many slices have
+  std::vector<uint32_t> begun_;  // by depth: how many slices have begun
 };
 
 // The memory of one device, moved from event to event.
@@ -85,7 +85,7 @@ using Living = std::unordered_map<uint64_t, const MemoryEvent*>;  // by address
 
 DeviceKey key_of(const MemoryEvent& event) { return {!event.is_gpu, event.device}; }
 
-// What lives at the peak of each device.
+// The allocations that live at the peak of each device.
 std::map<DeviceKey, Living> living_at_peaks(const std::vector<MemoryEvent>& events,
                                             const std::map<DeviceKey, MemoryPeak>& peaks) {
   std::map<DeviceKey, Living> devices;
@@ -98,13 +98,13 @@ std::map<DeviceKey, Living> living_at_peaks(const std::vector<MemoryEvent>& even
   return devices;
 }
 
-// The same, by the operator that allocated it.
+// Sums up the living allocations by the operator that made them.
 std::vector<MemoryHolder> holders_of(const Trace& trace, const Living& living,
                                      const HostTree& tree) {
   std::vector<const MemoryEvent*> held;
   held.reserve(living.size());
   for (const auto& [address, event] : living) held.push_back(event);
-  std::sort(held.begin(), held.end());  // they lie by time
+  std::sort(held.begin(), held.end());  // events lie in order of time, so this sorts by time
 
   std::map<TrackId, TrackCursor> cursors;
   std::map<StringId, MemoryHolder> by_name;

@@ -11,7 +11,8 @@ namespace {
 
 enum class Part : uint8_t { kForward, kBackward, kUpdate, kCollective };
 
-// What DDP does on the host once its all-reduce is through, after the last node of autograd.
+// Begins the names of what DDP does on the host after its all-reduce, behind the last node of
+// autograd.
 constexpr std::string_view kReducer = "torch.distributed.ddp.reducer::";
 
 struct Piece {
@@ -45,7 +46,8 @@ class ClosureFinder {
     return parent && (tree_.kinds_around[parent.value] & kinds) != 0;
   }
 
-  // On all threads: a backward pass on a GPU has one of its own, for which the step waits.
+  // Looks at all threads, because a backward pass on a GPU runs on its own thread, for which the
+  // step waits.
   void collect_backward() {
     std::vector<Interval> nodes;
     std::vector<Interval> collectives;
@@ -63,14 +65,15 @@ class ClosureFinder {
   void collect_steps() {
     for_each_slice(trace_, [&](SliceId slice, Category category) {
       if (!is_host_node(category) || !is(slice, kOptimizerName)) return;
-      // A step within a backward pass is that of an optimizer in backward hooks.
+      // A step within a backward pass belongs to an optimizer that runs in backward hooks.
       if (is_around(slice, kOptimizerName | kBackwardName)) return;
       const Interval interval = interval_of(trace_, slice);
       if (total_within_ns(backward_, interval) > 0) steps_[slice];
     });
   }
 
-  // The outermost operators within each step, and the backward passes beside them.
+  // Collects the outermost operators within each step, and the backward passes and collectives that
+  // overlap it.
   void collect_pieces() {
     for_each_slice(trace_, [&](SliceId slice, Category category) {
       if (category != Category::kCpuOp || is(slice, kBackwardName)) return;
@@ -100,7 +103,8 @@ class ClosureFinder {
     return recorded_by_autograd ? Part::kForward : Part::kUpdate;
   }
 
-  // None where an operator or another of the optimizer's annotations lies between.
+  // The optimizer's step around a slice; none() if an operator or another of the optimizer's
+  // annotations lies between.
   [[nodiscard]] SliceId step_around(SliceId slice) const {
     SliceId at = tree_.parent[slice.value];
     while (at && !is(at, kOptimizerName)) {

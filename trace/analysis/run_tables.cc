@@ -10,7 +10,7 @@
 namespace redline::trace {
 namespace {
 
-// Rows with the same key are one, by `add`; sorted by `size`, the largest first.
+// Joins the rows that have the same key by `add`; sorts them by `size`, the largest first.
 template <typename Row, typename Rows, typename Key, typename Add, typename Size>
 std::vector<Row> merge_rows(const std::vector<Analysis>& traces, Rows rows_of, Key key_of, Add add,
                             Size size_of) {
@@ -33,7 +33,7 @@ std::vector<Row> merge_rows(const std::vector<Analysis>& traces, Rows rows_of, K
   return merged;
 }
 
-// What a rank sees on average: bytes by time, where both ranks know them.
+// The mean rate of two ranks, weighted by time; nullopt if one of them is unknown.
 std::optional<double> mean_rate(std::optional<double> left, int64_t left_ns,
                                 std::optional<double> right, int64_t right_ns) {
   if (!left || !right) return std::nullopt;

@@ -13,7 +13,7 @@ constexpr size_t kSeedsOfALength = 8;
 constexpr size_t kShown = 10;
 constexpr size_t kLongestSearched = 4096;
 
-// Numbers pairs in the order of their coming.
+// Gives each distinct pair a number, in the order in which pairs come.
 class PairNumbers {
  public:
   explicit PairNumbers(size_t expected) : slots_(std::bit_ceil(expected * 2 + 16)) {}
@@ -56,8 +56,8 @@ class PairNumbers {
 
 // All streams in one list; a barrier stands where no sequence may go on.
 struct Tokens {
-  std::vector<uint32_t> id;            // of the name; kRare at barriers
-  std::vector<uint32_t> row;           // of the device table
+  std::vector<uint32_t> id;            // the name's id; kRare at barriers
+  std::vector<uint32_t> row;           // index in the device table
   std::vector<int64_t> work_until_ns;  // sums of the work before each token
   std::vector<int64_t> gaps_until_ns;  // sums of the gaps before each token's work
 
@@ -126,8 +126,7 @@ Windows windows_of_one(const Tokens& tokens) {
   return windows;
 }
 
-// In the place of the shorter ones: a window's number is that of its halves, which begin in the
-// same place and behind it.
+// Doubles the length of all windows. The number of a window follows from those of its two halves.
 void double_length(const Tokens& tokens, Windows& windows) {
   const size_t half = windows.length;
   windows.length *= 2;
@@ -143,7 +142,7 @@ void double_length(const Tokens& tokens, Windows& windows) {
   count_windows(tokens, windows, pairs.count());
 }
 
-// The numbers with the most gap time, of those that repeat.
+// The numbers of the repeated windows that have the most gap time.
 std::vector<uint32_t> best_seeds(const Windows& windows) {
   std::vector<uint32_t> seeds;
   for (uint32_t number = 0; number < windows.count.size(); ++number) {
@@ -196,7 +195,8 @@ bool agree(const Tokens& tokens, const std::vector<size_t>& at, std::ptrdiff_t o
          std::all_of(at.begin(), at.end(), [&](size_t position) { return id(position) == first; });
 }
 
-// As long as all occurrences agree and none reaches the next.
+// Makes the sequence longer at both ends, as long as all occurrences agree and none reaches the
+// next.
 void grow(const Tokens& tokens, Repeat& repeat) {
   size_t room = kLongestSearched;
   for (size_t i = 1; i < repeat.at.size(); ++i) {
@@ -212,7 +212,8 @@ void grow(const Tokens& tokens, Repeat& repeat) {
   }
 }
 
-// "abcabc": the shorter sequence says it better. A run of one kernel has none that is shorter.
+// True for "abcabc", because "abc" says the same. A run of a single kernel does not count, because
+// it has no shorter form.
 bool repeats_itself(const std::vector<StringId>& names) {
   std::vector<size_t> border(names.size() + 1, 0);  // Knuth, Morris and Pratt
   for (size_t i = 1, matched = 0; i < names.size(); ++i) {
@@ -224,7 +225,7 @@ bool repeats_itself(const std::vector<StringId>& names) {
   return period > 1 && period < names.size() && names.size() % period == 0;
 }
 
-// The same cycle, begun elsewhere.
+// Whether both are the same cycle, begun at different places.
 bool is_rotation(const std::vector<StringId>& names, const std::vector<StringId>& other) {
   if (names.size() != other.size()) return false;
   std::vector<StringId> twice = other;
@@ -269,7 +270,8 @@ std::vector<KernelSequence> kernel_sequences(const DeviceWorkTable& device) {
     candidates.insert(candidates.begin(), std::make_move_iterator(found.begin()),
                       std::make_move_iterator(found.end()));
   }
-  // Longest seeds first: what lies in all occurrences of a longer one, as often, adds nothing.
+  // Longest seeds come first: a shorter one that lies in a longer one and occurs as often adds
+  // nothing.
   std::vector<Repeat> repeats;
   for (Repeat& candidate : candidates) {
     const bool is_known = std::any_of(repeats.begin(), repeats.end(), [&](const Repeat& known) {

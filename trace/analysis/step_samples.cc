@@ -12,12 +12,13 @@
 namespace redline::trace {
 namespace {
 
-// Of one recording. The sample of its step i is i + `shift`; those below 0 count for means only.
+// Adds the steps of one recording. Step i becomes sample i + `shift`; steps below 0 count for means
+// only.
 class Sampler {
  public:
   struct Weights {
-    double rank;  ///< in a sample
-    double step;  ///< in a mean
+    double rank;  ///< of the rank, in a sample
+    double step;  ///< of one step, in a mean
   };
   Sampler(const Analysis& analysis, std::ptrdiff_t shift, Weights weights, RunSamples& samples)
       : analysis_(analysis),

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWholeStepShare = 0.8;
 
-// GPU work launched within one step.
+// The GPU work that was launched within one step.
 struct LaunchedInStep {
   int64_t count = 0;
   int64_t begin_ns = INT64_MAX;
@@ -56,7 +56,7 @@ std::vector<Step> one_pseudo_step(const Trace& trace) {
   return {{std::nullopt, all, all}};
 }
 
-// Finds steps for launches that mostly come one after the other.
+// Finds the steps of launches; fast if these come mostly in order of time.
 class StepFinder {
  public:
   explicit StepFinder(const std::vector<Step>& steps) : steps_(steps) {}
@@ -85,7 +85,7 @@ class StepFinder {
 
 struct LaunchedWork {
   std::vector<LaunchedInStep> of_step;
-  std::vector<int64_t> other_ends_ns;  // of work that no step launched
+  std::vector<int64_t> other_ends_ns;  // ends of work that no step launched
 };
 
 LaunchedWork find_launched_work(const Trace& trace, const std::vector<Step>& steps,

@@ -10,13 +10,13 @@ namespace redline::trace {
 namespace {
 
 constexpr int64_t kSchedulingGapNs = 30'000;
-constexpr size_t kFullQueue = 1024;  // launches that CUDA holds back a stream
+constexpr size_t kFullQueue = 1024;  // so many launches may wait in a stream; then CUDA blocks
 
 bool launches_graphs(std::string_view call) {
   return call.find("GraphLaunch") != std::string_view::npos;  // cudaGraphLaunch, hipGraphLaunch…
 }
 
-// The queue of one stream, moved from change to change.
+// The state of one stream's queue, moved from change to change.
 class Queue {
  public:
   void begin_at(int64_t time_ns) { at_ns_ = time_ns; }
@@ -65,7 +65,7 @@ struct QueueTimes {
       begins.push_back(work.interval.begin_ns);
     }
   }
-  // What begins at the moment of a launch was launched before it.
+  // Work that begins at the moment of a launch was launched earlier.
   template <typename Change>
   void for_each_change(const Change& change) const {
     auto begin = begins.begin();

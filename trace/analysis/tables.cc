@@ -11,7 +11,7 @@
 namespace redline::trace {
 namespace {
 
-// Rows by name, in one vector that is sorted and handed out at the end.
+// Collects rows by name in one vector, which is sorted and handed out at the end.
 template <typename Row>
 class RowsByName {
  public:
@@ -28,7 +28,7 @@ class RowsByName {
     return rows_[index];
   }
 
-  /// Named, longest `key` first.
+  /// The rows with their names, the largest `key` first.
   template <typename Key>
   std::vector<Row> sorted_by(Key key) {
     for (size_t i = 0; i < rows_.size(); ++i) {
@@ -54,12 +54,13 @@ class RowsByName {
   Row unnamed_;
 };
 
-// Steps contain everything, and collectives have a table of their own.
+// Steps are left out because they contain everything, collectives because they have their own
+// table.
 bool is_operator_row(Category category, uint8_t kinds) {
   return is_host_node(category) && (kinds & (kStepName | kCommunicationOpName)) == 0;
 }
 
-// A mean that grows with each value.
+// A mean of values, each weighted by a time.
 struct TimeWeightedMean {
   double sum = 0;
   int64_t time_ns = 0;
@@ -88,7 +89,7 @@ double bandwidth_of(const DeviceWork& row) {
   return static_cast<double>(row.bytes) * 1e9 / static_cast<double>(row.interval.length_ns());
 }
 
-// What each slice launched goes to all operators around the launch, but once to each name: an
+// Adds the device work to all operators around its launch, but only once to each name, so that an
 // operator that calls itself does not count twice.
 void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWorkTable& device,
                      const HostTree& tree, RowsByName<OperatorRow>& rows) {
@@ -119,8 +120,8 @@ bool uses_tensor_cores(std::string_view kernel_name) {
   };
   // cuBLAS's products in FP32 have names like those for the Tensor Cores, but for this.
   if (has("_ffma_")) return false;
-  // PyTorch's memory-efficient attention: FP32 does without them before sm_80, 16 bits before
-  // sm_70.
+  // PyTorch's memory-efficient attention does not use Tensor Cores in FP32 before sm_80, nor in 16
+  // bits before sm_70.
   if (has("fmha_cutlass")) {
     return has("_sm80") || (has("f16_") && (has("_sm75") || has("_sm70")));
   }

@@ -8,7 +8,7 @@
 namespace redline::trace {
 namespace {
 
-// Lower case, letters only, without what follows the kernel's own name.
+// The letters of the name in lower case, without what follows the kernel's own name.
 std::string letters_of(std::string_view name) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";
   if (const size_t at = name.find(kAnonymous); at != std::string_view::npos) {
@@ -33,7 +33,8 @@ bool has_word(std::string_view name, std::string_view word) {
   return false;
 }
 
-using Word = std::pair<std::string_view, std::string_view>;  // in the name, as we say it
+// As it stands in the kernel's name, and as we call it.
+using Word = std::pair<std::string_view, std::string_view>;
 
 template <size_t N>
 std::string_view first_word(std::string_view name, const std::array<Word, N>& words) {

@@ -9,7 +9,7 @@
 namespace redline::trace {
 namespace {
 
-/// Of a stream's last block, in bits from its begin.
+/// Where a stream's last block begins and ends, in bits.
 struct LastBlock {
   size_t begin = 0;
   size_t end = 0;
@@ -68,7 +68,7 @@ void PieceDeflater::append(std::string_view plain, DeflateEffort effort, std::st
   const LastBlock last = inflater_->last_block(std::string_view(out).substr(before));
   char& header = out[before + last.begin / 8];
   header = static_cast<char>(header & ~(1 << last.begin % 8));
-  // A stored block's three zero bits come first; what is left of a byte is zero anyway.
+  // A stored block begins with three zero bits; the rest of the byte is zero anyway.
   out.resize(before + (last.end + 3 + 7) / 8);
   out.append({'\0', '\0', '\xff', '\xff'});
 }

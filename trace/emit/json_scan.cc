@@ -8,7 +8,7 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-// Behind a number, a literal or whatever else stands unquoted.
+// The position behind a number, a literal or whatever else stands without quotes.
 size_t skip_scalar(std::string_view text, size_t at) {
   const size_t end = text.find_first_of(",]}:{[\" \n\r\t", at);
   return end == kTextEnds ? text.size() : end;
@@ -96,7 +96,7 @@ size_t decode_unicode_escape(std::string_view text, size_t at, std::string& out,
 size_t decode_escape(std::string_view text, size_t at, std::string& out, bool& repaired) {
   if (at >= text.size()) return at;
   constexpr std::string_view kFrom = "bfnrt", kTo = "\b\f\n\r\t";
-  // Bytes of UTF-8 are no escapes: they are looked at as those of any text.
+  // A byte of UTF-8 cannot be escaped, so it is read as ordinary text.
   if (static_cast<uint8_t>(text[at]) >= 0x80) return at;
   const char c = text[at++];
   if (c == 'u') return decode_unicode_escape(text, at, out, repaired);
@@ -108,7 +108,7 @@ size_t decode_escape(std::string_view text, size_t at, std::string& out, bool& r
 struct Decimal {
   bool negative = false;
   __int128 mantissa = 0;
-  int64_t exponent = 0;  // of ten
+  int64_t exponent = 0;  // power of ten
 };
 
 constexpr __int128 kMantissaLimit = static_cast<__int128>(1) << 90;

@@ -11,7 +11,7 @@ struct PrefixKind {
   NameKind kind;
 };
 
-// Also plain names of which no longer one begins the same.
+// Some of these are whole names; no longer name begins with them.
 constexpr std::array<PrefixKind, 12> kPrefixes = {{
     {"ProfilerStep#", kStepName},
     {"enumerate(DataPipe)#", kDataLoaderName},
@@ -79,7 +79,7 @@ constexpr std::array<std::string_view, 16> kCollectiveParts = {"multimem_",
 
 bool is_communication_kernel(std::string_view name) {
   if (name.starts_with("nccl")) return name.find("Kernel") != std::string_view::npos;
-  // Behind '(' stand the arguments' types.
+  // Types of arguments follow the first '('; they do not count.
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   const size_t anonymous = name.find(kAnonymous);
   const size_t own = anonymous == std::string_view::npos ? 0 : anonymous + kAnonymous.size();

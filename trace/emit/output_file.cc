@@ -65,7 +65,7 @@ void OutputFile::sync() {
 
 void OutputFile::begin_sync() {
   if (!ok() || size_ == begun_) return;
-  // A hint: sync() tells of errors.
+  // This is only a hint; sync() reports errors.
   ::sync_file_range(descriptor_, static_cast<off_t>(begun_), static_cast<off_t>(size_ - begun_),
                     SYNC_FILE_RANGE_WRITE);
   begun_ = size_;

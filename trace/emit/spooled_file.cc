@@ -15,7 +15,7 @@ constexpr size_t kCopyStep = 1024 * 1024;
 }  // namespace
 
 SpooledFile::~SpooledFile() {
-  // What the disk refused to take whole stays as far as it came: it is readable.
+  // If the disk refused part of the text, what it took stays, because it is readable.
   const bool is_worth_keeping = !file_.error().empty() && file_.size() > 0;
   if (!saved_ && !is_worth_keeping) file_.remove();
 }
@@ -52,7 +52,8 @@ tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::
   return tl::unexpected("cannot read " + file_.path() + " back: it was changed or damaged");
 }
 
-/// False where the final name is on another file system, or the disk refused, which error() tells.
+/// Returns false if the final name is on another file system, or if the disk refused; error() tells
+/// the latter.
 bool SpooledFile::move_to(const std::string& path, std::string_view tail) {
   file_.truncate(body_size_);
   file_.write(encoder_.ending(tail));
@@ -72,7 +73,7 @@ bool SpooledFile::copy_compressed(OutputFile& out) {
 }
 
 bool SpooledFile::copy_plain(OutputFile& out) {
-  const auto state = std::make_unique<inflate_state>();  // 85 kB
+  const auto state = std::make_unique<inflate_state>();  // on the heap: it has 85 kB
   isal_inflate_init(state.get());
   state->crc_flag = ISAL_GZIP;
   std::vector<char> plain(kCopyStep);

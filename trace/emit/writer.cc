@@ -143,7 +143,7 @@ void TraceWriter::flow_end(std::string_view category, uint64_t id, uint64_t tid,
                            std::optional<int64_t> pid) {
   flow("f", category, id, pid ? std::to_string(*pid) : pid_, tid, time_ns);
   text_.literal("\", \"bp\": \"e\"}");
-  // No arrow without its end, also at the size limit.
+  // An arrow is kept or dropped with both its ends, also at the size limit.
   if (is_flow_kept_) {
     keep_event();
   } else {

@@ -11,14 +11,14 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// Hands out parts of a region, each on a cache line of its own.
+// Cuts a region into columns, each of which begins on a new cache line.
 class Cutter {
  public:
   Cutter(std::byte* memory, size_t count) : memory_(memory), count_(count) {}
 
   template <typename Value>
   std::span<Value> next() {
-    std::span<Value> column;  // none where only the sizes are asked for
+    std::span<Value> column;  // empty if only the size is asked for
     if (memory_ != nullptr) column = {reinterpret_cast<Value*>(memory_ + used_), count_};
     used_ += (count_ * sizeof(Value) + kAlignment - 1) / kAlignment * kAlignment;
     return column;

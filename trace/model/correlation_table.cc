@@ -30,8 +30,8 @@ CorrelationTable::Entry* CorrelationTable::find(uint64_t correlation) const {
   return entry.correlation != 0 ? &entry : nullptr;
 }
 
-// Numbers that are a table's size apart would share their places, and so would all their
-// neighbours: each such round begins somewhere else.
+// Two runs of numbers that are the table's size apart would collide in all their places. So each
+// multiple of the size begins at another place.
 size_t CorrelationTable::slot_of(uint32_t correlation) const {
   const size_t mask = entries_.size() - 1;
   size_t slot = (correlation + (uint64_t{correlation} >> size_bits_) * 0x9E3779B1) & mask;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kBlockBytes = 1 << 16;
 
-// Eight bytes a step: names of templated kernels have hundreds of characters.
+// Reads eight bytes at a time, because names of templated kernels have hundreds of characters.
 uint64_t hash_of(std::string_view text) {
   constexpr uint64_t kPrime = 0x9E3779B97F4A7C15;
   uint64_t hash = text.size() * kPrime;

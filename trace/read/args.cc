@@ -27,7 +27,8 @@ uint64_t bytes_equal(uint64_t word, char byte) {
   return (zero_where_equal - kOnes) & ~zero_where_equal & kTops;
 }
 
-// The next quote from `at`; in the first 16 bytes without a call, for keys.
+// The next quote from `at` on. The first 16 bytes, enough for most keys, are searched without a
+// call.
 size_t find_quote(std::string_view text, size_t at) {
   if constexpr (std::endian::native == std::endian::little) {
     for (const size_t end = at + 16; at < end && at + 8 <= text.size(); at += 8) {
@@ -40,7 +41,8 @@ size_t find_quote(std::string_view text, size_t at) {
   return text.find('"', at);
 }
 
-// As skip_string, but quick: a string ends at the first quote behind an even number of backslashes.
+// Like skip_string(), but faster: a string ends at the first quote behind an even number of
+// backslashes.
 size_t skip_plain_string(std::string_view text, size_t at) {
   const size_t begin = at + 1;
   for (size_t quote = find_quote(text, begin); quote != kTextEnds;
@@ -52,12 +54,12 @@ size_t skip_plain_string(std::string_view text, size_t at) {
   return kTextEnds;
 }
 
-// One member of an object after the other, without a callback for each.
+// Walks over the members of an object without a callback.
 class Members {
  public:
   Members(std::string_view text, size_t open) : text_(text), at_(open + 1) {}
 
-  // Moves to the next member; false behind the last one, or where the text is not sound.
+  // Moves to the next member; false behind the last one, or if the text is not sound.
   bool next() {
     while (at_ < text_.size() && (is_in(kIsSpace, text_[at_]) || text_[at_] == ',')) ++at_;
     if (at_ >= text_.size() || text_[at_] != '"') return false;
@@ -76,14 +78,14 @@ class Members {
   [[nodiscard]] size_t key_at() const { return static_cast<size_t>(key_.data() - text_.data()); }
   [[nodiscard]] size_t value_at() const { return at_; }
 
-  // Behind the value, which is returned; empty where the text ends in or right behind it.
+  // Moves behind the value and returns it; empty if the text ends in the value or right behind it.
   std::string_view take_value() {
     const size_t begin = at_;
     const char first = text_[begin];
     at_ = first == '"'                   ? skip_plain_string(text_, begin)
           : first == '{' || first == '[' ? skip_brackets(begin)
                                          : skip_scalar(begin);
-    if (at_ >= text_.size()) {  // kTextEnds, too
+    if (at_ >= text_.size()) {  // at_ may be kTextEnds
       at_ = text_.size();
       return {};
     }
@@ -117,15 +119,16 @@ class Members {
   std::string_view key_;
 };
 
-// Finds values in args as profilers write them: no objects inside, and no escapes. So quotes stand
-// in pairs, and what stands between two of them in front of a colon is a key.
+// Finds values in args as profilers write them: without inner objects and without escapes. So
+// quotes stand in pairs, and the text between two of them in front of a colon is a key.
 class FlatArgs {
  public:
   FlatArgs(std::string_view text, std::span<const std::string_view> keys,
            std::span<std::string_view> values)
       : text_(text), keys_(keys), values_(values), missing_(keys.size()) {}
 
-  // `open` is the object's brace. False where the args are not so; values may be set by then.
+  // `open` is the position of the object's brace. False if the args are not of this form; some
+  // values may then be set already.
   bool find(size_t open) {
     bool in_string = false;
     for (size_t at = open + 1; at + kBlockBytes <= text_.size(); at += kBlockBytes) {
@@ -139,7 +142,7 @@ class FlatArgs {
         if (missing_ == 0) return true;
         in_string = !in_string;
       }
-      if (ends != 0) return !in_string;  // else the brace is one in a string
+      if (ends != 0) return !in_string;  // false: the brace is inside a string
     }
     return false;
   }
@@ -163,7 +166,7 @@ class FlatArgs {
            text_.substr(begin, key.size()) == key;
   }
 
-  // Scalars only.
+  // Takes only scalars.
   bool take_value(size_t index, size_t at) {
     while (at < text_.size() && is_in(kIsSpace, text_[at])) ++at;
     if (at >= text_.size() || text_[at] != ':') return false;
@@ -198,8 +201,9 @@ void find_one_by_one(std::string_view text, size_t open, std::span<const std::st
   }
 }
 
-// Where the value of "args" begins, kTextEnds without one. A text that begins with `start` has no
-// "args" in there, and goes on behind with the member "ts"; any other text gives a new start.
+// Where the value of "args" begins; kTextEnds if there is none. `start` is the text of an earlier
+// event before its "ts", which has no "args"; if this event begins the same, the search goes on
+// behind. Otherwise `start` becomes the start of this event.
 size_t find_object(std::string& start, std::string_view text) {
   const bool is_known = !start.empty() && text.substr(0, start.size()) == start;
   for (Members event(text, is_known ? start.size() - 1 : 0); event.next(); event.take_value()) {

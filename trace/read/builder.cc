@@ -19,7 +19,7 @@ uint64_t key_of(StringId first, StringId second) {
   return static_cast<uint64_t>(first.value) << 32 | second.value;
 }
 
-// The number at the end of "7" or "stream 7", -1 if there is none.
+// The number at the end of `text`, as in "7" or "stream 7"; -1 if there is none.
 int64_t trailing_number(std::string_view text) {
   const size_t last_other = text.find_last_not_of("0123456789");
   const size_t first = last_other == std::string_view::npos ? 0 : last_other + 1;
@@ -118,7 +118,7 @@ void TraceBuilder::unite_ids() {
   });
 }
 
-// The runs of all threads, track by track, in the order of the text.
+// Puts the runs of all threads together, track by track, in the order of the text.
 void TraceBuilder::find_runs() {
   constexpr uint32_t kNotTaken = UINT32_MAX;
   std::vector<uint32_t> place_of_chunk(events_.next_chunk, kNotTaken);
@@ -150,7 +150,7 @@ void TraceBuilder::find_runs() {
   }
 }
 
-// Where the last slice or edge of each track ends.
+// When the last slice or edge of each track ends.
 std::vector<int64_t> TraceBuilder::ends_of_tracks() const {
   std::vector<int64_t> ends(tracks_.size(), INT64_MIN);
   for (size_t track = 0; track < tracks_.size(); ++track) {
@@ -164,7 +164,7 @@ std::vector<int64_t> TraceBuilder::ends_of_tracks() const {
   return ends;
 }
 
-// The slices of edges come behind all others.
+// Slices that are made of edges come behind all others.
 void TraceBuilder::pair_all_edges(IssueLog& issues) {
   const auto has_edges = [](const auto& rows) { return !rows->edges.empty(); };
   if (std::ranges::none_of(events_.rows, has_edges)) return;

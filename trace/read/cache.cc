@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// To be raised whenever the same text is read to another trace, or a struct of model.h changes.
+// Must be raised whenever the reader makes another trace of the same text, or a struct of model.h
+// changes.
 constexpr uint32_t kFormatVersion = 3;
 constexpr uint32_t kByteOrder = 0x01020304;
 constexpr std::array<char, 8> kMagic = {'R', 'E', 'D', 'L', 'T', 'R', 'C', '\n'};
@@ -56,7 +57,7 @@ std::string_view columns_of(const Trace& trace) {
           SliceColumns::bytes_of(trace.slice_count())};
 }
 
-// The header and its checksum, filled up to where the columns begin.
+// The header and its checksum, padded up to where the columns begin.
 std::string first_page(const Header& header) {
   const uint32_t checksum = checksum_of(bytes_of(header));
   std::string page(bytes_of(header));
@@ -120,14 +121,14 @@ std::shared_ptr<const Trace> TraceCache::load() const {
   }
   try {
     auto trace = std::make_shared<Trace>();
-    // Only read from then on: the pages are write-protected.
+    // The pages are write-protected, but from here on they are only read.
     auto* const begin = const_cast<std::byte*>(memory->data()) + kColumnsBegin;
     trace->slices_ = SliceColumns::in(begin, header.slices).view();
     if (!CacheTables::decode(rest.substr(0, header.tables_bytes), *trace)) return nullptr;
     trace->path_ = path_;
     trace->columns_ = memory;
     trace->text_ = text_;
-    ::futimens(file.get(), nullptr);  // used now
+    ::futimens(file.get(), nullptr);  // marks it as used now
     return trace;
   } catch (const std::bad_alloc&) {
     return nullptr;
@@ -145,7 +146,7 @@ bool TraceCache::is_unchanged() const {
 
 void TraceCache::store(const Trace& trace) const {
   if (entry_.empty() || text_->size() < options_.smallest_text_bytes) return;
-  if (!is_unchanged()) return;  // what was read is a mixture
+  if (!is_unchanged()) return;  // the file changed while it was read
   try {
     const std::string_view columns = columns_of(trace);
     const std::string tables = CacheTables::encode(trace);
@@ -162,7 +163,7 @@ void TraceCache::store(const Trace& trace) const {
     if (!make_cache_room(folder_, bytes, options_.largest_total_bytes)) return;
     static_cast<void>(write_cache_file(entry_, {page, columns, tables, source_}));
   } catch (const std::exception&) {
-    // No memory or no such folder: the trace is read again the next time.
+    // No memory, or no such folder: then the trace is simply read again the next time.
   }
 }
 
@@ -171,7 +172,7 @@ void TraceCache::store_in_background(const Trace& trace) const {
   try {
     trace.storing_ = std::jthread([cache = *this, &trace] { cache.store(trace); });
   } catch (const std::system_error&) {
-    // No thread left, no cache.
+    // Without a thread there is no cache.
   }
 }
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kShareOfFreeDisk = 10;
 constexpr std::string_view kEntry = ".trace";
 constexpr std::string_view kPartial = ".partial-";
-constexpr auto kOldestPartial = std::chrono::hours(1);  // its writer is long dead
+constexpr auto kOldestPartial = std::chrono::hours(1);  // the writer of an older one is surely dead
 
 struct CacheFile {
   fs::path path;
@@ -27,7 +27,7 @@ struct CacheFile {
   fs::file_time_type used;
 };
 
-// Only what the cache itself wrote: the folder may hold other things.
+// Only files that the cache itself wrote, because the folder may hold others.
 std::vector<CacheFile> files_of(const std::string& folder) {
   std::vector<CacheFile> files;
   std::error_code error;
@@ -54,7 +54,7 @@ std::string default_cache_folder() {
     return std::string(value == nullptr ? "" : value);
   };
   if (variable("REDLINE_CACHE") == "off") return "";
-  // The XDG rules: a relative path is none.
+  // By the XDG rules a relative path is ignored.
   if (const std::string cache = variable("XDG_CACHE_HOME"); cache.starts_with('/')) {
     return cache + "/redline";
   }
@@ -65,7 +65,7 @@ std::string default_cache_folder() {
 bool make_cache_room(const std::string& folder, uint64_t bytes, uint64_t largest_total) {
   std::error_code error;
   if (fs::create_directories(folder, error)) {
-    fs::permissions(folder, fs::perms::owner_all, error);  // traces name what their owner trains
+    fs::permissions(folder, fs::perms::owner_all, error);  // only the owner may see what they train
   }
   const fs::space_info disk = fs::space(folder, error);
   if (error) return false;

@@ -10,7 +10,7 @@ bool all(const Values& values, Check check) {
   return std::all_of(values.begin(), values.end(), check);
 }
 
-// The largest of a column; written so that compilers vectorise it.
+// The largest value of a column, written so that compilers vectorise it.
 template <typename Column, typename Number>
 uint32_t largest(const Column& column, Number number) {
   uint32_t most = 0;
@@ -161,7 +161,7 @@ bool CacheTables::has_valid_ids(const Trace& trace) {
 bool CacheTables::has_valid_slices(const Trace& trace) {
   if (trace.slice_count() == 0) return true;
   const Slices& slices = trace.slices_;
-  // No name is the largest number of all: one more makes it 0.
+  // "No name" is the largest number of all; adding one makes it 0.
   const auto name = [](StringId id) { return id.value + 1; };
   const auto lane = [](LaneId id) { return id.value; };
   const auto category = [](Category value) { return static_cast<uint32_t>(value); };

@@ -14,7 +14,7 @@ constexpr std::string_view kQuotedEventsKey = "\"traceEvents\"";
 constexpr std::string_view kPadding("\0 \n\r\t,", 6);
 constexpr size_t kHeadBytes = 1 << 20;
 
-// The beginning of a text that may still grow, as far as its events.
+// The beginning of a text that may still grow, up to its events.
 Text::Part head_of(const Text& text) {
   for (size_t wanted = kHeadBytes;; wanted *= 2) {
     const Text::Part part = text.at_least(wanted);
@@ -47,11 +47,11 @@ class DocumentReader {
   enum class Found { kMember, kEvents, kEnd, kNoMember, kTextEnd };
   struct Member {
     Found found;
-    size_t end = 0;  ///< behind the member, or where `found` is
+    size_t end = 0;  ///< the position behind the member, or of what was found
     TopLevelValue value = {};
   };
 
-  // Top-level keys, until the object or the text ends or something is no key.
+  // Reads top-level members until the object or the text ends.
   void read_object(size_t at) {
     while (!document_.cancelled) {
       Member member = find_member(at);
@@ -76,8 +76,8 @@ class DocumentReader {
     }
   }
 
-  // What is no member: more events, if a bracket too many ended their array early; else the events
-  // may stand further on. Returns where to go on.
+  // Reads what is no member. It may be more events, if a bracket too many ended their array early;
+  // otherwise the events may stand further on. Returns where to go on.
   size_t read_no_member(size_t at) {
     part_ = source_.at_least(SIZE_MAX);
     if (document_.has_events && part_.text[at] == '{') {
@@ -89,8 +89,8 @@ class DocumentReader {
     return key == kTextEnds ? part_.text.size() : key;
   }
 
-  // Behind the end of the document there may be events of an array that ended early; anything else
-  // is not ours.
+  // Behind the end of the document there may be events, if a bracket too many ended their array
+  // early. Anything else is counted as an issue and not read.
   void read_behind(size_t at) {
     part_ = source_.at_least(document_.cancelled ? 0 : SIZE_MAX);
     while (!document_.cancelled) {
@@ -124,7 +124,7 @@ class DocumentReader {
     return {Found::kMember, end, {std::move(key), text.substr(begin, end - begin)}};
   }
 
-  // `at` is behind the '['. Returns the position behind the array.
+  // `at` is the position behind the '['. Returns the position behind the array.
   size_t read_events(size_t at) {
     document_.has_events = true;
     const EventArrayEnd end = read_event_array(source_, at, options_, events_);

@@ -57,7 +57,7 @@ class EdgePairing {
     stack->pop_back();
   }
 
-  // Few ends are kept, as each waits only for a begin of its own time.
+  // Only few ends need to be kept, because each waits only for a begin of the same time.
   void keep_stray(uint32_t index) {
     if (early_.size() == kMaxEarly ||
         (!early_.empty() && edges_[early_.back()].time_ns != edges_[index].time_ns)) {
@@ -76,9 +76,9 @@ class EdgePairing {
 
   std::span<const EdgeRow> edges_;
   std::vector<bool> is_open_;
-  std::vector<uint32_t> all_;  // begins, closed ones among them until they are on top
+  std::vector<uint32_t> all_;  // begins; closed ones stay until they are on top
   std::unordered_map<StringId, std::vector<uint32_t>> by_name_;
-  std::vector<uint32_t> early_;  // ends without a begin, yet
+  std::vector<uint32_t> early_;  // ends whose begin has not come yet
   EdgePairs result_;
 };
 

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
 
-// What must be there behind a chunk before it is cut, so that a cut is found and blocks may be
-// read.
+// So much text must be there behind a chunk before it is cut, so that a cut is found and blocks can
+// be read whole.
 constexpr size_t kLookAhead = 64 << 10;
 
 struct Chunk {
@@ -30,10 +30,10 @@ struct Chunk {
   std::unique_ptr<EventRows> rows;
 };
 
-// Cuts the text from `at` on into chunks, for whoever asks next.
+// Cuts the text from `at` on into chunks and gives each to the thread that asks next.
 class ChunkQueue {
  public:
-  /// `next_id` goes on from array to array.
+  /// `next_id` goes on counting from one array to the next.
   ChunkQueue(const Text& text, size_t at, uint32_t& next_id)
       : text_(text), begin_(at), next_(at), next_id_(next_id) {}
 
@@ -80,7 +80,7 @@ class ChunkQueue {
   size_t next_;
   uint32_t& next_id_;
   bool stopped_ = false;
-  size_t parsed_ = 0;  // chunks
+  size_t parsed_ = 0;  // how many chunks are parsed to their end, from the first on
   std::vector<std::unique_ptr<Chunk>> chunks_;
 };
 
@@ -138,12 +138,12 @@ class EventArrayReader {
     return true;
   }
 
-  // Takes the events of a chunk whose text is known to be read up to `at`. Returns how far it is
-  // then, which may be beyond the chunk.
+  // Takes the events of a chunk. All text before `at` is read already. Returns the position up to
+  // which the text is read then, which may be beyond the chunk.
   size_t take(Chunk& chunk, size_t at) {
     if (chunk.from != at) {
       const uint32_t collector = chunk.rows->collector;
-      chunk.id = events_.next_chunk++;  // the slices found before are left behind
+      chunk.id = events_.next_chunk++;  // leaves out the slices that were found before
       begin_rows(chunk, collector);
       const std::string_view text = text_.at_least(chunk.to + kLookAhead).text;
       chunk.stop = parsers_[collector].parse(text, at, chunk.to, events_.collectors[collector]);
@@ -156,11 +156,11 @@ class EventArrayReader {
     return stop.at;
   }
 
-  // What the fast parser left of the chunk.
+  // Takes what the fast parser left of the chunk.
   ParseStop take_tolerantly(Chunk& chunk) {
     EventCollector& collector = events_.collectors[chunk.rows->collector];
     collector.collect_into(*chunk.rows);
-    // An event that is not sound may end anywhere.
+    // An event that is not sound may end anywhere, so the whole text is needed.
     const std::string_view text = text_.at_least(SIZE_MAX).text;
     if (!scan_work_) scan_work_.emplace(text.size());
     return parse_events_tolerantly(text, chunk.stop.at, chunk.to, collector, chunk.rows->issues,

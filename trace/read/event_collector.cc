@@ -13,10 +13,11 @@ namespace {
 
 constexpr int kNanosecondsPerMicrosecondPower = 3;
 
-// Of ts, dur and base alike: beyond +-73 years their sum, or a difference, could overflow.
+// The limit of ts, dur and base: beyond +-73 years a sum or difference of them could overflow.
 constexpr int64_t kLargestTimeNs = INT64_MAX / 4;
 
-// "correlation": 42 in the args; 0 where absent. Searched as text: args are not parsed on load.
+// The number of "correlation": 42 in the args; 0 if absent. It is searched as text, because args
+// are not parsed on load.
 uint32_t correlation_of(std::string_view args) {
   if (args.empty()) return 0;
   constexpr std::string_view kKey = "\"correlation\"";
@@ -39,7 +40,8 @@ uint64_t flow_id_of(std::string_view token) {
   return std::hash<std::string_view>()(digits);
 }
 
-// What events of a phase count as: Chrome's format has some that we do not show.
+// The issue that events of a phase count as, because Chrome's format has phases that we do not
+// show.
 Issue issue_of_phase(uint8_t phase) {
   switch (phase) {
     case 'N':
@@ -105,7 +107,7 @@ void EventCollector::add(const RawEvent& event) {
   }
 }
 
-// A shape's bytes, among them "ph" and "cat", are worked out once.
+// Events of one shape share "ph" and "cat", so their facts are computed once.
 const ShapeFacts& EventCollector::facts_of(const RawEvent& event) {
   ShapeFacts& facts = event.shape != nullptr ? *event.shape : facts_;
   if (event.shape != nullptr && facts.are_known) return facts;
@@ -148,7 +150,7 @@ StringId EventCollector::name_of(const RawEvent& event) {
   }
   const StringId name = intern_token(event, event.name);
   next_name_.resize(strings_.size());
-  // Only a text that is its own content can be compared.
+  // Only a text without escapes and repairs can be compared as it stands.
   const bool is_plain = strings_[name] == content && content.find('\\') == kTextEnds;
   if (last_name_ && is_plain) next_name_[last_name_.value] = name;
   return last_name_ = name;
@@ -279,8 +281,8 @@ void EventCollector::add_flow(const RawEvent& event, bool is_start) {
   if (!is_known_from_slice(end)) rows_->flow_ends.push_back(end);
 }
 
-// Behind each launch and each of its works Kineto writes a flow event with their correlation
-// number, which links them by itself.
+// Kineto writes a flow event behind each launch and behind each piece of its work. They have the
+// correlation number, which links the slices without them.
 bool EventCollector::is_known_from_slice(const FlowEnd& end) const {
   const auto& [track, row] = last_slice_;
   return end.kind == FlowKind::kLaunch && row.correlation != 0 && end.id == row.correlation &&

@@ -12,7 +12,7 @@ constexpr std::array<std::string_view RawEvent::*, 7> kValues = {
     &RawEvent::name,     &RawEvent::pid, &RawEvent::tid, &RawEvent::time,
     &RawEvent::duration, &RawEvent::id,  &RawEvent::args};
 
-// Digits are read eight at a time, backwards from their end.
+// Digits are read eight at a time, so these bytes before a time must be readable.
 constexpr size_t kBytesBeforeTime = 8;
 
 int64_t RawEvent::*nanoseconds_of(std::string_view RawEvent::*value) {

@@ -43,7 +43,7 @@ std::vector<SliceId> launched_slices(const PlacedTracks& placed) {
   return found;
 }
 
-// Which slice a flow event means. Those asked for one after the other are mostly near each other.
+// Finds the slice that a flow event means. It is fast if successive events lie near each other.
 class SliceFinder {
  public:
   explicit SliceFinder(const PlacedTracks& placed) : placed_(&placed), last_(placed.lanes.size()) {}
@@ -66,7 +66,7 @@ class SliceFinder {
   }
 
  private:
-  // Looks around the lane's last answer, farther and farther away.
+  // Searches from the lane's last answer, farther and farther away.
   [[nodiscard]] SliceId last_begun(uint32_t lane_id, int64_t time_ns) {
     const Lane& lane = placed_->lanes[lane_id];
     const auto begins = placed_->slices.begin_ns.subspan(lane.first.value, lane.count);
@@ -114,13 +114,13 @@ class FlowLinker {
   }
 
  private:
-  /// A launch and the work of its number.
+  /// A launch and the work that has its correlation number.
   struct Pair {
     SliceId launch;
     CorrelationTable::Entry* work;
   };
 
-  // The first launch of a number has all of its work.
+  // The first launch of a number gets all the work of that number.
   void link_by_correlation() {
     const Slices& slices = placed_.slices;
     const size_t count = slices.category.size();
@@ -148,7 +148,8 @@ class FlowLinker {
     }
   }
 
-  // Kineto's launch flows have the correlation number for an id, and say what is known by now.
+  // Collects the flow events that tell something new. The ids of Kineto's launch flows are
+  // correlation numbers, and those were linked before.
   std::vector<FlowEnd> gather_unknown(std::span<const std::unique_ptr<EventRows>> rows) {
     std::vector<FlowEnd> ends;
     for (const auto& chunk : rows) {
@@ -162,7 +163,7 @@ class FlowLinker {
     return ends;
   }
 
-  // An end may have a launch for a start whose own event was not kept (EventCollector).
+  // Finds launches for ends whose start event was not kept (EventCollector::is_known_from_slice).
   void find_launches(std::span<const FlowEnd> ends) {
     SliceFinder finder(placed_);
     for (const FlowEnd& end : ends) {
@@ -178,7 +179,7 @@ class FlowLinker {
     }
   }
 
-  // Parts are cut by id, as ends of one id belong together.
+  // Splits the ends into parts by id, because ends of one id belong together.
   void link_by_events(std::span<const FlowEnd> ends) {
     if (ends.empty()) return;
     const uint64_t largest = std::ranges::max(ends, {}, &FlowEnd::id).id;
@@ -233,7 +234,8 @@ class FlowLinker {
   const PlacedTracks& placed_;
   unsigned threads_;
   CorrelationTable works_;
-  std::unordered_map<uint64_t, SliceId> launches_;  ///< by number, of ends without a work
+  /// By correlation number, for ends without work of that number.
+  std::unordered_map<uint64_t, SliceId> launches_;
   std::vector<bool> has_launch_;
   std::vector<Flow> flows_;
 };

@@ -15,10 +15,10 @@ struct ZstdFree {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
 };
 
-// Copies of the stream where each block begins.
+// Keeps a copy of the stream for the begin of each block.
 class GzipPoints {
  public:
-  /// Without effect where the block has one: the stream may have given no text since.
+  /// Does nothing if the block has a copy already: the stream may have given no text since then.
   void add(size_t block, const GzipStream& stream) {
     if (points_.size() > block) return;  // only this thread adds
     auto point = std::make_unique<GzipStream>(stream);

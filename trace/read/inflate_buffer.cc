@@ -18,14 +18,14 @@
 namespace redline::trace {
 namespace {
 
-// So many blocks are between the writer and readers that release what they have read.
+// The writer may be ahead, by this many blocks, of readers that release what they have read.
 constexpr size_t kBlocksAhead = 8;
 
 size_t free_memory_bytes() {
   return static_cast<size_t>(machine::memory().usable_now_bytes().value_or(int64_t{1} << 30));
 }
 
-// A file in the folder for temporary files that goes with its descriptor; -1 where none can be.
+// Opens a temporary file that disappears when its descriptor is closed; -1 if that is not possible.
 int open_unnamed_file() {
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(ignored);
@@ -110,11 +110,11 @@ InflateBuffer::Part InflateBuffer::at_least(size_t bytes) {
     changed_.notify_all();
     changed_.wait(lock, [&] { return size_ >= bytes || is_whole_; });
   }
-  const bool is_whole = is_whole_;  // read first: the size is final then
+  const bool is_whole = is_whole_;  // read before the size, which is then final
   return {{data_, size_}, is_whole};
 }
 
-// Memory at the address of a block that has none, and what state that is.
+// Gets memory at the address of a block that has none; returns the block's new state.
 InflateBuffer::State InflateBuffer::take_memory(size_t block) {
   if (block >= most_blocks_) {
     error_ = "no address space left for it";
@@ -133,7 +133,8 @@ InflateBuffer::State InflateBuffer::take_memory(size_t block) {
   return State::kWritten;
 }
 
-// The pages move as they are: nothing is zeroed. What stays behind can be read, as zeros.
+// Moves the pages of a spare block without zeroing them. The spare block's addresses stay readable,
+// as zeros.
 bool InflateBuffer::take_spare(size_t block) {
   if (spare_.empty()) return false;
   const size_t spare = spare_.front();
@@ -143,7 +144,7 @@ bool InflateBuffer::take_spare(size_t block) {
       ::mremap(address(spare), block_bytes_, block_bytes_,
                MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, address(block));
   if (moved != MAP_FAILED) return true;
-  ::madvise(address(spare), block_bytes_, MADV_DONTNEED);  // an old kernel
+  ::madvise(address(spare), block_bytes_, MADV_DONTNEED);  // for kernels that cannot move pages
   memory_left_ += block_bytes_;
   return false;
 }
@@ -251,7 +252,7 @@ void InflateBuffer::hold_block(size_t block, Lock& lock) {
   }
 }
 
-// Where there is no memory for it, zeros stand there.
+// Inflates the block again. If there is no memory for it, it reads as zeros.
 void InflateBuffer::inflate_again(size_t block, Lock& lock) {
   const State state = take_memory(block);
   if (state == State::kAbsent) return;

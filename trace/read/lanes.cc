@@ -9,7 +9,7 @@
 namespace redline::trace {
 namespace {
 
-// The depths of a track's slices, which come in order.
+// Computes the depth of each slice of a track; slices must come in order.
 class LaneStack {
  public:
   uint32_t place(const SliceRow& row) {
@@ -24,7 +24,7 @@ class LaneStack {
   size_t open_ = 0;  // lanes [0, open_) may hold a slice that has not ended
 };
 
-// What must be known of a track before its place in the columns is.
+// What must be known of all tracks before their places in the columns can be computed.
 struct Survey {
   std::optional<RowOrder> order;
   std::vector<uint32_t> counts;  // by depth
@@ -48,7 +48,7 @@ Survey survey(const TrackRows& rows) {
   return found;
 }
 
-// The track's lanes, its slices from `first` on. Returns the slice behind its last one.
+// Adds the track's lanes, whose slices begin at `first`. Returns the index behind its last slice.
 uint32_t add_lanes(Track& track, TrackId id, const Survey& survey, uint32_t first,
                    std::vector<Lane>& lanes) {
   track.first_lane = LaneId{static_cast<uint32_t>(lanes.size())};
@@ -60,7 +60,7 @@ uint32_t add_lanes(Track& track, TrackId id, const Survey& survey, uint32_t firs
   return first;
 }
 
-// Takes the rows.
+// Fills the track's columns and gives up its rows.
 void fill_columns(const RowOrder& order, std::span<const Lane> lanes, uint32_t first_lane,
                   int64_t base_ns, const SliceColumns& columns) {
   std::vector<uint32_t> next;
@@ -95,7 +95,8 @@ std::vector<uint32_t> display_order(std::span<const TrackRows> gathered) {
   return order;
 }
 
-// So that threads that take one after the other end at about the same time.
+// Sorts the tracks by size, so that threads that take one after the other end at about the same
+// time.
 std::vector<uint32_t> largest_first(std::vector<uint32_t> tracks,
                                     std::span<const TrackRows> gathered) {
   std::vector<size_t> sizes(gathered.size());

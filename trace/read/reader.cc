@@ -28,7 +28,7 @@ bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
 
-// Without ".gz" or ".zst".
+// The name without ".gz" or ".zst".
 std::string_view plain_name(std::string_view name) {
   for (const std::string_view suffix : {".gz", ".zst"}) {
     if (ends_with(name, suffix)) return name.substr(0, name.size() - suffix.size());
@@ -44,8 +44,8 @@ std::string key_list(const std::vector<TopLevelValue>& values) {
   return values.size() > kKeysShown ? list + ", …" : list;
 }
 
-// Perfetto's own format: packets one after the other, each as field 1 of a protobuf message, with
-// its length. Two are enough to know it; the second may be cut.
+// Perfetto's own format is a row of packets, each of which is field 1 of a protobuf message, with
+// its length. Two packets are enough to recognise it; the second may be cut.
 bool is_perfetto(std::string_view text) {
   constexpr int kEnough = 2;
   for (int packets = 0; packets < kEnough; ++packets) {
@@ -95,8 +95,8 @@ std::vector<std::string> files_ending_with(const std::string& folder, std::strin
   return files;
 }
 
-// Values that are no events do not make a trace; a torn event does, and so does an empty list of a
-// file that says it is one.
+// Values that are no events do not make a trace. A torn event does, and so does an empty list if
+// the file says that it is a trace.
 bool is_trace(const Document& document, const CollectedEvents& events) {
   if (!document.has_events) return false;
   uint64_t with_phase = 0, broken = 0, others = 0;
@@ -191,7 +191,7 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
     for (const std::string& file : *files) {
       std::error_code error;
       const fs::path real = fs::canonical(file, error);
-      if (!error && !known.insert(real).second) continue;  // a file is no second rank of itself
+      if (!error && !known.insert(real).second) continue;  // the same file given twice is read once
       auto trace = read_trace(file, options);
       if (!trace) return tl::unexpected(trace.error());
       traces.push_back(std::move(*trace));

@@ -16,7 +16,8 @@ RowOrder::RowOrder(std::span<const RowRun> runs) {
   if (!chain_up(runs)) sort(runs);
 }
 
-// Each run goes behind the first chain that ends before it begins.
+// Appends each run to the first chain that ends before the run begins. False if there would be too
+// many chains.
 bool RowOrder::chain_up(std::span<const RowRun> runs) {
   for (const RowRun& run : runs) {
     const auto chain = std::ranges::find_if(chains_, [&](const Chain& candidate) {

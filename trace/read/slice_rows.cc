@@ -6,13 +6,13 @@
 namespace redline::trace {
 namespace {
 
-// A trace may have thousands of tracks with a few slices each, and one with millions: a block has a
-// quarter of what the track has so far, and is a large page of memory in the end.
+// A trace may have thousands of tracks with a few slices each, and one track with millions. So a
+// new block is a quarter as large as what the track has so far, and at most a large page of memory.
 constexpr size_t kFirstBlockRows = 16;
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr size_t kLargestBlockRows = kLargePage / sizeof(SliceRow);
 
-constexpr size_t kMemoryBytes = 8 * kLargePage;  // pages are only there once written
+constexpr size_t kMemoryBytes = 8 * kLargePage;  // pages take memory only once they are written
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void SliceRows::begin_run(TrackRuns& runs) {
   runs.runs.push_back({chunk_, 0, runs.next, runs.block});
 }
 
-// No two blocks share a page that could be given back.
+// Blocks of a page or more begin on a page of their own, so that their pages can be given back.
 RowBlock* SliceRows::take_block(size_t rows) {
   constexpr size_t kPage = 4096;
   const size_t bytes = rows * sizeof(SliceRow);

@@ -16,7 +16,7 @@
 namespace redline::trace {
 namespace {
 
-// What a file may grow by at most; only zeros come near it.
+// The largest factor by which gzip can compress; only zeros come near it.
 constexpr size_t kLargestGzipRatio = 1040;
 constexpr size_t kLargestZstdRatio = 20'000;
 
@@ -25,7 +25,7 @@ ReadError cannot_read(const std::string& path, const std::string& why) {
                       why)};
 }
 
-// The file's state, once it is sure that it is a file with something in it.
+// The file's state; an error if it is no file or is empty.
 tl::expected<FileStamp, ReadError> stamp_of(const std::string& path, int fd) {
   struct stat info {};
   if (fd < 0 || ::fstat(fd, &info) != 0) {
@@ -104,7 +104,7 @@ void Text::Inflation::begin(std::string_view file) {
   try {
     thread = std::thread([this, file] { run(file); });
   } catch (const std::system_error&) {
-    run(file);  // no thread left
+    run(file);  // no thread is left, so inflate here
   }
 }
 
@@ -124,7 +124,8 @@ void Text::release_all() const {
 
 Text::Part Text::reach(uint64_t end) const {
   if (!inflation_) return {file_, true};
-  // Nobody reads it from begin to end, so it only leaves marks where it can be begun again.
+  // Nobody reads the text from begin to end, so inflating only keeps the points from which it can
+  // be inflated again.
   std::call_once(inflation_->begun, [&] {
     inflation_->buffer.forget_unheld();
     inflation_->begin(file_);
@@ -162,7 +163,7 @@ void Text::Hold::swap(Hold& other) noexcept {
 
 std::string_view Text::keep(uint64_t offset, size_t bytes) const {
   const std::string_view text = reach(offset + bytes).text;
-  if (offset >= text.size()) return {};  // the file changed since
+  if (offset >= text.size()) return {};  // the file has changed since then
   if (!inflation_) return text.substr(offset);
   const uint64_t end = std::min<uint64_t>(offset + bytes, text.size());
   inflation_->buffer.keep(offset, end);
@@ -176,7 +177,7 @@ IssueLog Text::issues() const {
 
 size_t Text::file_bytes(size_t at) const {
   if (!inflation_) return at;
-  // The inflater tells of text before it tells of the file's bytes that it came from.
+  // The inflater publishes text before it publishes how many of the file's bytes it took.
   const size_t done = std::max<size_t>(1, inflation_->file_bytes.load());
   const size_t inflated = std::max<size_t>(1, at_least(0).text.size());
   const double share = std::min(1.0, static_cast<double>(at) / static_cast<double>(inflated));

@@ -7,7 +7,7 @@
 namespace redline::trace {
 namespace {
 
-// Looking this far ahead for nothing is cheap.
+// Looking this far ahead in vain is cheap.
 constexpr uint64_t kNearBytes = 64 << 10;
 
 class EventScanner {
@@ -77,7 +77,7 @@ class EventScanner {
     if (flaws.unescaped_quote) issues_.add(Issue::kUnescapedQuote, begin);
     if (flaws.unmatched_bracket) issues_.add(Issue::kUnmatchedBracket, begin);
     if (flaws.control_character) issues_.add(Issue::kControlCharacter, begin);
-    // Whoever decodes these three names what it replaces.
+    // Broken UTF-8 in these three is reported when they are decoded.
     const bool is_decoded =
         target == &event_.name || target == &event_.pid || target == &event_.tid;
     if (flaws.invalid_utf8 && !is_decoded) issues_.add(Issue::kInvalidUtf8, begin);
@@ -109,7 +109,7 @@ class TolerantParser {
       const char c = text_[at];
       if (at >= to_ && !astray_ && c != ']') return {at, false, true};
       if (c == ']') {
-        // The remains of a broken event may hold a bracket that ends something else.
+        // This bracket may belong to the remains of a broken event and not end the array.
         const size_t next = astray_ ? find_next_event(at + 1) : text_.size();
         if (next == text_.size()) {
           if (after_comma) issues_.add(Issue::kTrailingComma, at);
@@ -127,13 +127,13 @@ class TolerantParser {
   }
 
  private:
-  // Both return where to go on.
+  // These two functions return where to go on.
   size_t parse_event(size_t at) {
     EventScanner scanner(text_.substr(0, limit_of(at)), at, issues_, may_look_far());
     const ScanEnd end = scanner.scan();
     account(scanner.visited(), end == ScanEnd::kWhole ? scanner.at() - at : 0);
     if (end == ScanEnd::kWhole) {
-      // A piece of a broken event was counted with it.
+      // This is a piece of a broken event, which was counted already.
       if (astray_ && scanner.event().phase.empty()) return scanner.at();
       astray_ = false;
       sink_.add(scanner.event());
@@ -158,7 +158,7 @@ class TolerantParser {
     return end == ScanEnd::kBroken && scan.at() == at ? at + 1 : find_next_event(at + 1);
   }
 
-  // Looking at a value twice (names with quotes) is no waste.
+  // A value may be looked at twice (names with quotes) without counting as waste.
   void account(uint64_t visited, uint64_t used) {
     work_.visited += visited;
     work_.spend(visited - std::min(visited, 2 * used));
@@ -191,7 +191,7 @@ class TolerantParser {
   EventSink& sink_;
   IssueLog& issues_;
   ScanWork& work_;
-  bool astray_ = false;  // behind a broken event: no telling yet what level this is
+  bool astray_ = false;  // behind a broken event, so that the level of brackets is not known
   bool seen_cut_ = false;
 };
 

@@ -9,7 +9,7 @@
 namespace redline::trace {
 namespace {
 
-// No name is longer, so the search for a string's true end may stop there.
+// No name is longer than this, so the search for a string's true end may stop here.
 constexpr size_t kLongestName = 1 << 16;
 
 constexpr auto kStructural = byte_set("{}[]:,\"");
@@ -80,9 +80,9 @@ ScanEnd TolerantScan::skip_string_value(Flaws& flaws) {
   Flaws longer = flaws;
   longer.unescaped_quote = true;
   while (at_ - begin < kLongestName) {
-    const size_t from = at_--;  // the closing quote may be one within the string
+    const size_t from = at_--;  // the quote at which it stopped may be inside the string
     if (skip_string(longer) == ScanEnd::kCut) break;
-    // Neither a line nor an event ends within a name.
+    // A name does not span lines or events.
     const std::string_view more = text_.substr(from, at_ - from);
     if (more.find('\n') != kTextEnds || find_cut(more, 0) != more.size()) break;
     if (value_ends()) {
@@ -95,7 +95,7 @@ ScanEnd TolerantScan::skip_string_value(Flaws& flaws) {
   return ScanEnd::kWhole;
 }
 
-// Whether what follows is what follows a member's value.
+// Whether the following text can follow a member's value.
 bool TolerantScan::value_ends() {
   size_t next = trace::skip_space(text_, at_);
   while (next < text_.size() && text_[next] == ',') {
@@ -128,7 +128,7 @@ bool TolerantScan::key_stands_at(size_t at) {
   return end == ScanEnd::kCut || ahead.at_end() || ahead.next() == ':';
 }
 
-// False where the next event seems to begin, which means that this one was not closed.
+// False if the next event seems to begin here, which means that this one was not closed.
 bool TolerantScan::open_bracket(char bracket, Flaws& flaws) {
   if (!open_.empty() && open_.back() == '{' && last_ != ':') {
     if (suspect_events_ && bracket == '{' && last_ == ',') return false;
@@ -138,8 +138,8 @@ bool TolerantScan::open_bracket(char bracket, Flaws& flaws) {
   return true;
 }
 
-// Where brackets do not match, those of the outermost one's kind count, as for the fast parser.
-// False where the event itself is closed, while an array of it is not.
+// If brackets do not match, only those of the outermost one's kind count, as for the fast parser.
+// False if the event itself is closed while an array in it is not.
 bool TolerantScan::close_bracket(char opening, Flaws& flaws) {
   if (open_.back() != opening) {
     flaws.unmatched_bracket = true;

@@ -30,7 +30,7 @@ json row_json(const DiffRow& row) {
           {"p", or_null(row.p)}};
 }
 
-// Of the time for the basis.
+// The difference of the time for the basis.
 json step_json(const std::optional<MeanDifference>& step) {
   if (!step) return nullptr;
   return {{"delta_ns", std::llround(step->difference)},

@@ -12,7 +12,7 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kDiffNameColumns = 35;
-constexpr double kLeastShown = 0.005;  // less would read "1.00 x"
+constexpr double kLeastShown = 0.005;  // a smaller change would print as "1.00 x"
 
 std::string verdict_text(double speedup) {
   if (std::abs(speedup - 1) < kLeastShown) return "as fast as before";
@@ -113,7 +113,7 @@ class TextDiff {
       verdict = "no clear difference";
       hue = Hue::kDim;
     }
-    // Steps of different size do not compare; samples a second do.
+    // Steps of different sizes cannot be compared; samples a second can.
     write_line("STEP", format_ns(before.step_ns), format_ns(after.step_ns),
                by_samples ? "" : verdict, hue);
     if (by_samples) {

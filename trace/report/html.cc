@@ -10,9 +10,9 @@ namespace redline::trace::html {
 namespace {
 
 constexpr size_t kManyRows = 8;
-constexpr size_t kMostRows = 500;  // of a table: the rest is in --format json
+constexpr size_t kMostRows = 500;  // of a table; the others are in --format json
 
-// Length of the UTF-8 sequence that begins here; 0 where none does.
+// Length of the UTF-8 sequence that `text` begins with; 0 if there is none.
 size_t sequence_length(std::string_view text) {
   const auto first = static_cast<uint8_t>(text.front());
   const size_t length = first < 0x80                    ? 1

@@ -21,7 +21,7 @@ void erase_all(std::string& text, string_view part) {
   }
 }
 
-// The argument list that ends a function's name, and " const" behind it.
+// Drops the argument list at the end of a function's name, and " const" behind it.
 void drop_arguments(std::string& name) {
   if (name.empty() || name.back() != ')') return;
   int depth = 0;
@@ -34,7 +34,7 @@ void drop_arguments(std::string& name) {
   }
 }
 
-// "a::b::c" is "c", wherever it stands.
+// Replaces "a::b::c" by "c" everywhere.
 std::string without_namespaces(string_view name) {
   std::string out;
   size_t word = 0;
@@ -50,7 +50,7 @@ std::string without_namespaces(string_view name) {
   return out;
 }
 
-// The arguments of the first template, as they stand between its brackets.
+// The arguments of the first template in the name.
 std::vector<string_view> template_arguments(string_view name) {
   std::vector<string_view> arguments;
   const size_t open = name.find('<');
@@ -117,7 +117,7 @@ bool tells_nothing(string_view word) {
          is_any(word, kWords);
 }
 
-// The first word in the template's arguments that names an operation; empty where none does.
+// The first word in the template's arguments that names an operation; empty if none does.
 string_view operation_of(string_view name) {
   const size_t open = name.find('<');
   if (open == string_view::npos) return {};
@@ -140,7 +140,7 @@ string_view operation_of(string_view name) {
 std::string elide_middle(string_view utf8, size_t width) {
   if (columns(utf8) <= width || width < 4) return elide(utf8, width);
   const size_t tail = (width - 1) / 3, head = width - 1 - tail;
-  // Columns are code points: find where the last `tail` of them begin.
+  // Columns are code points. This finds where the last `tail` of them begin.
   size_t at = utf8.size();
   for (size_t left = tail; left > 0; --left) {
     do {
@@ -162,7 +162,7 @@ std::string plain_kernel_name(string_view name) {
   erase_all(plain, "(anonymous namespace)::");
   plain = without_namespaces(plain);
   erase_all(plain, " ");
-  // CUTLASS wraps everything into one kernel template: what it wraps is the name.
+  // CUTLASS wraps everything into one kernel template; the name is what it wraps.
   const auto arguments = template_arguments(plain);
   const string_view function = string_view(plain).substr(0, plain.find('<'));
   constexpr std::array<string_view, 3> kWrappers = {"Kernel", "Kernel2", "device_kernel"};
@@ -171,7 +171,7 @@ std::string plain_kernel_name(string_view name) {
 }
 
 std::string short_kernel_name(string_view name, size_t width) {
-  // "Memcpy HtoD (Pageable -> Device)" is no function.
+  // "Memcpy HtoD (Pageable -> Device)" is not a function's name.
   if (name.substr(0, 7) == "Memcpy " || name.substr(0, 7) == "Memset ") {
     return elide_middle(name, width);
   }

@@ -19,12 +19,12 @@ bool overlaps(Interval left, Interval right) {
   return left.begin_ns < right.end_ns && left.end_ns > right.begin_ns;
 }
 
-// A moment counts, too.
+// Also true for an event without length inside the window.
 bool touches(const EvidenceEvent& event, Interval window) {
   return event.begin_ns < window.end_ns && event.end_ns >= window.begin_ns;
 }
 
-// The step in which most findings have events; the first of those.
+// The first of the steps in which most findings have events.
 Interval choose_window(const Report& report, size_t trace) {
   const std::vector<Step>& steps = report.traces[trace].steps;
   if (steps.empty()) return {};
@@ -120,7 +120,7 @@ void add_lanes(const Trace& trace, Interval window, bool on_device, PageTimeline
   }
 }
 
-// Leaves out the shortest slices where there are more than the page draws.
+// Leaves out the shortest slices if there are more than the page draws.
 void thin_out(PageTimeline& timeline) {
   std::vector<int64_t> lengths;
   for (const DrawnLane& lane : timeline.lanes) {
@@ -139,7 +139,7 @@ void thin_out(PageTimeline& timeline) {
   std::erase_if(timeline.lanes, [](const DrawnLane& lane) { return lane.slices.empty(); });
 }
 
-// Each piece of the window in the state that took most of it: no screen shows more.
+// Cuts the window into pieces and gives each the state that took most of it; no screen shows more.
 std::vector<DeviceSpan> coarse(const std::vector<DeviceSpan>& exact, Interval window) {
   std::vector<std::array<int64_t, kDeviceStateCount>> pieces(kMostSpans);
   const double piece_ns = static_cast<double>(window.length_ns()) / static_cast<double>(kMostSpans);
@@ -181,7 +181,7 @@ RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
   return lane;
 }
 
-// The window of the drawn rank on the clock of another.
+// Converts the window from the drawn rank's clock to that of another rank.
 Interval window_on(const Report& report, size_t from, size_t to, Interval window) {
   if (!report.comparison || from == to) return window;
   const auto& clocks = report.comparison->clocks;

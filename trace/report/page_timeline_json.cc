@@ -11,7 +11,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Each name once: [name, SliceClass], the index of its colour in the page's script.
+// Holds each name once, as [name, SliceClass]. The class is the index of its colour in the page's
+// script.
 class Names {
  public:
   explicit Names(const Trace& trace) : trace_(trace) {}
@@ -39,7 +40,8 @@ class Names {
   json list_ = json::array();
 };
 
-// Begin (from the begin of the slice before), length and name of each slice, in one flat list.
+// Three numbers for each slice, in one flat list: its begin (from the begin of the slice before),
+// its length and its name.
 json lane_json(const DrawnLane& lane, Interval window, Names& names) {
   json numbers = json::array();
   int64_t at_ns = window.begin_ns;
@@ -62,7 +64,7 @@ json rank_json(const RankLane& lane, Interval window) {
   return {{"title", lane.title}, {"spans", numbers}};
 }
 
-// In a script element only "</" and "<!--" end or change the text: no '<' at all is left.
+// In a script element "</" and "<!--" would end or change the text, so every '<' is escaped.
 std::string for_script_element(std::string text) {
   std::string safe;
   safe.reserve(text.size());

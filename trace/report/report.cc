@@ -12,8 +12,8 @@
 namespace redline::trace {
 namespace {
 
-// A job that recorded several cycles left several traces a rank: the last one of each. A file
-// without a rank stands for one of its own.
+// The last trace of each rank: a job that recorded several cycles left several. A file that names
+// no rank counts as a rank of its own.
 std::vector<const Analysis*> last_of_each_rank(const std::vector<Analysis>& traces) {
   std::vector<const Analysis*> ranks;
   std::map<int, size_t> index;

@@ -6,13 +6,13 @@
 
 namespace redline::trace {
 
-// Made of page/page.css and page.js by the build.
+// The build makes it from page/page.css and page.js.
 const char* page_style();
 const char* page_script();
 
 namespace {
 
-// Nothing is loaded from anywhere: the browser itself is told to refuse it.
+// The page loads nothing from anywhere; this tells the browser to refuse it.
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 

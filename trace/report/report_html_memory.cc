@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWidth = 520, kHeight = 120;
 
-// The curve of what was allocated, one step a piece of the recording.
+// The curve of allocated memory, with one stair for each piece of the recording.
 std::string curve_of(const MemoryPeak& peak, Interval recording) {
   if (peak.timeline.size() < 2 || recording.length_ns() <= 0) return {};
   std::string points;
@@ -20,7 +20,7 @@ std::string curve_of(const MemoryPeak& peak, Interval recording) {
                      static_cast<double>(recording.length_ns());
     const double y = kHeight * (1 - static_cast<double>(point.allocated_bytes) /
                                         static_cast<double>(peak.allocated_bytes));
-    // What is allocated stays until the next event.
+    // Memory stays allocated until the next event.
     points += points.empty() ? fmt::format("M{:.1f} {:.1f}", x, y + 2)
                              : fmt::format("H{:.1f}V{:.1f}", x, y + 2);
   }

@@ -21,7 +21,7 @@ std::string gauge(const char* label, std::optional<double> value) {
       label, format_percent(*value), 100 * std::clamp(*value, 0.0, 1.0));
 }
 
-// Mean over all GPUs that know the figure.
+// The mean over all GPUs for which the figure is known.
 template <typename Get>
 std::optional<double> mean_of(const Report& report, Get get) {
   double sum = 0;
@@ -108,7 +108,7 @@ std::string steps_html(const Report& report) {
       stack, parts, rates, gauges_html(report));
 }
 
-// Forward, backward and optimizer.
+// The table of forward pass, backward pass and optimizer.
 std::string phases_html(const Report& report) {
   const auto phases = mean_phases(report);
   if (!phases) return {};

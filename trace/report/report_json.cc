@@ -153,7 +153,7 @@ json launches_json(const std::optional<LaunchStatistics>& launches) {
           {"delay", ns_json(launches->delay_ns)}};
 }
 
-// By stream, or "device/stream" where several devices have a stream of that number.
+// Keys are streams, or "device/stream" if several devices have a stream of that number.
 json queue_json(const std::vector<QueueLength>& queues) {
   if (queues.empty()) return nullptr;
   const bool one_device = queues.front().device == queues.back().device;
@@ -205,7 +205,7 @@ json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
           {"holders", holders}};
 }
 
-// Peaks of the process: of its GPUs, or of the host where no GPU allocates.
+// The memory peaks of the process's GPUs, or of the host if no GPU allocates.
 json memory_json(const Analysis& analysis) {
   const std::vector<MemoryPeak>& peaks = analysis.memory;
   if (peaks.empty()) return nullptr;
@@ -308,7 +308,7 @@ std::string report_json(const Report& report) {
   object["traces"] = json::array();
   for (size_t i = 0; i < report.traces.size(); ++i) {
     const Analysis& analysis = report.traces[i];
-    object["traces"].push_back(report.traces.size() == 1  // then they are those of the run
+    object["traces"].push_back(report.traces.size() == 1  // then its tables are those of the run
                                    ? trace_json(analysis, report.findings, i)
                                    : trace_json(analysis, advise(analysis), i));
   }

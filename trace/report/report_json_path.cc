@@ -7,7 +7,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Of a sequence that is a whole step long.
+// The most names of a sequence, because one may be as long as a step.
 constexpr size_t kNamesShown = 32;
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace redline::trace {
 namespace {
 
-// The advice where the eye falls first: right below where a step goes.
+// The advice stands right below where a step goes, because readers look there first.
 constexpr std::array kSections = {
     write_header,        write_steps,  write_findings, write_ranks,     write_phases,
     write_critical_path, write_gpus,   write_kernels,  write_operators, write_collectives,

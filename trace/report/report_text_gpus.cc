@@ -21,7 +21,7 @@ struct DevicePeak {
   double share = 0;  ///< of the GPU's memory; 0: unknown
 };
 
-/// By what the allocator held, where the trace knows; else by what was in use.
+/// The share by what the allocator held or, if the trace does not know that, by what was in use.
 double share_of_gpu(const Analysis& analysis, const MemoryPeak& peak) {
   const int64_t bytes = peak.reserved_bytes > 0 ? peak.reserved_bytes : peak.allocated_bytes;
   for (const DeviceProperties& device : analysis.devices) {
@@ -31,7 +31,7 @@ double share_of_gpu(const Analysis& analysis, const MemoryPeak& peak) {
   return 0;
 }
 
-/// Of several GPUs whose memory is known; nullptr if there is only one, or none.
+/// The fullest of several GPUs whose memory is known; null if only one is known, or none.
 const MemoryPeak* fullest_of(const std::vector<DevicePeak>& peaks) {
   const auto of_gpu = [](const DevicePeak& each) { return each.share > 0; };
   if (std::ranges::count_if(peaks, of_gpu) < 2) return nullptr;
@@ -43,7 +43,7 @@ std::vector<DevicePeak> peaks_of(const Report& report) {
   for (const Analysis& analysis : report.traces) {
     const auto rank = analysis.trace->metadata().rank;
     for (const MemoryPeak& peak : analysis.memory) {
-      // What tests and loggers allocate on the host of a GPU's job tells nothing.
+      // In a job with GPUs, the little that is allocated on the host tells nothing.
       if (!peak.is_gpu && !analysis.gpus.empty() && peak.allocated_bytes < kLittle) continue;
       peaks.push_back({&peak,
                        rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "",

@@ -8,7 +8,7 @@
 
 namespace redline::trace {
 
-// Host and GPU time of the step's parts.
+// Writes host and GPU time of the step's phases.
 void write_phases(TextPage& page) {
   const auto phases = mean_phases(page.report);
   if (!phases) return;
@@ -28,7 +28,7 @@ void write_phases(TextPage& page) {
 }
 
 void write_launches(TextPage& page) {
-  if (page.scope.top < TextScope::kAll) return;  // the advice speaks of what matters in it
+  if (page.scope.top < TextScope::kAll) return;  // the advice has what matters in it
   for (const Analysis& analysis : page.report.traces) {
     if (!analysis.launches) continue;
     const LaunchStatistics& launches = *analysis.launches;

@@ -70,7 +70,7 @@ struct ShownIssue {
   const LoadIssue* issue;
 };
 
-// What was lost before what was only repaired, the most frequent first.
+// All issues: those that lost data before those that were repaired, the most frequent first.
 std::vector<ShownIssue> all_issues(const Report& report) {
   std::vector<ShownIssue> shown;
   for (const Analysis& analysis : report.traces) {

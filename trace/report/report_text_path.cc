@@ -10,7 +10,7 @@
 namespace redline::trace {
 namespace {
 
-// The rank that the advice speaks of.
+// The rank that the advice is about.
 const Analysis& advised_rank(const Report& report) {
   return report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
 }
@@ -29,7 +29,8 @@ std::string path_name(const Trace& trace, const PathName& part, size_t width) {
                                    : short_operator_name(name, width);
 }
 
-// "  kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": the classes, those without names too.
+// " kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": all classes, also those whose parts have no
+// names.
 std::string classes_of(const CriticalPath& path, int64_t step_ns) {
   std::vector<size_t> order(kStepPartCount);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -77,7 +78,7 @@ void write_critical_path(TextPage& page) {
   page.canvas.end_line();
 }
 
-// Only where everything is asked for: the advice speaks of what matters in them.
+// Only written if the user asks for everything; the advice has what matters in them.
 void write_sequences(TextPage& page) {
   constexpr size_t kSequenceColumns = 19;
   const Analysis& analysis = advised_rank(page.report);

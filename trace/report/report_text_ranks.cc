@@ -10,7 +10,7 @@
 namespace redline::trace {
 namespace {
 
-// "+1.2 ms ± 3.0 us": what puts the rank on the clock of the first one.
+// "+1.2 ms ± 3.0 us": the offset that puts the rank on the clock of the first one.
 std::string clock_text(const std::optional<ClockOffset>& clock) {
   if (!clock) return "unknown";
   if (clock->pairs == 0) return "0";
@@ -18,8 +18,8 @@ std::string clock_text(const std::optional<ClockOffset>& clock) {
                      format_ns(clock->uncertainty_ns));
 }
 
-// In order, but where not all are shown: those with the longest own work, as the others wait for
-// them.
+// The ranks to show, in order. If not all are shown, those with the longest own work, because the
+// others wait for them.
 std::vector<size_t> shown_ranks(const TextPage& page, const std::vector<RankTime>& times) {
   std::vector<size_t> order(times.size());
   std::iota(order.begin(), order.end(), size_t{0});

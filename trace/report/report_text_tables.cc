@@ -9,7 +9,7 @@ namespace redline::trace {
 
 namespace {
 
-// One line a row, with its part of the time of all rows.
+// Writes one line for each row, with its share of the time of all rows.
 template <typename Row>
 void write_shares(TextPage& page, const std::string& title, const std::vector<Row>& rows,
                   int64_t Row::*time_ns, std::string (*shorten)(std::string_view, size_t)) {

@@ -49,7 +49,8 @@ CREATE VIEW events AS SELECT s.id, t.rank, s.category, n.text AS name, s.begin_n
   JOIN traces t ON t.id = s.trace_id;
 )sql";
 
-// Made after the rows: that is several times as fast as keeping them up to date.
+// Indices are made after the rows, because that is several times as fast as keeping them up to
+// date.
 constexpr const char* kIndices = R"sql(
 CREATE INDEX slices_by_name ON slices(name_id);
 CREATE INDEX slices_by_track ON slices(track_id, begin_ns);
@@ -81,12 +82,12 @@ uint64_t rows_of(const Trace& trace) {
   return rows;
 }
 
-// Counts rows, tells of them, and says when to stop.
+// Counts rows, reports progress, and says when to stop.
 class Meter {
  public:
   Meter(const SqliteOptions& options, uint64_t total) : options_(options), total_(total) {}
 
-  /// After each row: false to stop.
+  /// Call it after each row; false means stop.
   bool go_on() {
     constexpr uint64_t kStep = 4096;
     if (++done_ % kStep != 0) return true;
@@ -255,7 +256,7 @@ void Export::add_slices(const Trace& trace, const HostTree& tree) {
   }
 }
 
-// Arrays as they stand, "[32, 1, 1]".
+// Arrays are stored as they stand in the file: "[32, 1, 1]".
 void Export::add_kernel_facts(std::string_view args) {
   std::string_view grid, block, registers, shared_memory, occupancy;
   for_each_member(args, [&](std::string_view key, std::string_view json) {

@@ -26,7 +26,8 @@ std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
     collectives.push_back(find_collective_calls(*trace, names, find_device_work(*trace, names),
                                                 build_host_tree(*trace, names)));
   }
-  // A rank has one clock for all its recordings; the last one with collectives tells it.
+  // A rank has one clock in all its recordings; its offset comes from the last one that has
+  // collectives.
   std::vector<RankTrace> ranks;
   std::vector<size_t> rank_of;
   std::map<int, size_t> known;
@@ -53,7 +54,7 @@ std::string label_of(const Trace& trace) {
   return std::filesystem::path(trace.path()).filename().string();
 }
 
-// Pids of all ranks, each in use once.
+// Hands out pids so that no two ranks share one.
 class Pids {
  public:
   std::map<std::string, std::string, std::less<>> of(const Trace& trace, const std::string& label) {
@@ -72,8 +73,8 @@ class Pids {
   }
 
  private:
-  // Numbers stay numbers, as readers want them: the same digits behind a multiple of ten million,
-  // which is above Linux' largest pid.
+  // Numbers stay numbers, because readers expect them: a multiple of ten million, which is above
+  // Linux' largest pid, is added.
   [[nodiscard]] std::string free_pid(const std::string& pid, const std::string& label,
                                      const std::set<std::string>& own) const {
     constexpr int64_t kStride = 10'000'000;
@@ -91,7 +92,7 @@ class Pids {
   std::set<std::string> used_;
 };
 
-// Shifts the correlation numbers of each trace behind those of the one before.
+// Shifts the correlation numbers of each trace behind those of the trace before.
 class Correlations {
  public:
   uint32_t shift_of(const Trace& trace) {
@@ -139,7 +140,7 @@ json ranks_json(RankTraces traces, const std::vector<MergedRank>& ranks) {
 
 int64_t shift_ns(const MergedRank& rank) { return rank.clock ? rank.clock->offset_ns : 0; }
 
-// Far enough below every time for any drift.
+// A base that is below every time, with room for any drift.
 int64_t common_base_ns(RankTraces traces, const std::vector<MergedRank>& ranks) {
   int64_t base_ns = INT64_MAX;
   for (size_t i = 0; i < traces.size(); ++i) {
@@ -198,7 +199,8 @@ tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces trace
   }
   writer.complete({});
   if (auto saved = writer.save(path); !saved) {
-    // The writer keeps what a job could not save; here the traces themselves are there.
+    // The writer keeps the spool of a job that it could not save. Here the traces still exist, so
+    // it goes.
     std::error_code ignored;
     if (may_become_file(spool_path(path))) std::filesystem::remove(spool_path(path), ignored);
     return tl::unexpected(saved.error());

@@ -50,7 +50,7 @@ std::string_view flow_category(FlowKind kind) {
   }
 }
 
-// The number behind "correlation" in the args, as positions.
+// Where the number behind "correlation" stands in the args.
 struct Digits {
   size_t begin = 0;
   size_t end = 0;
@@ -66,7 +66,7 @@ Digits correlation_digits(std::string_view args) {
   return {begin, std::min(end, args.size())};
 }
 
-// One trace on its way into the writer.
+// Writes one trace into the writer.
 class Rewriting {
  public:
   Rewriting(TraceWriter& writer, const Trace& trace, const RewriteOptions& options)
@@ -186,7 +186,7 @@ class Rewriting {
     writer_.timestamp(shifted(time_ns));
   }
 
-  // Numbers stay numbers; pids and tids may be any text.
+  // Writes a pid or tid. Numbers stay numbers; others may be any text.
   static void write_id(TextBuffer& text, std::string_view id) {
     if (is_number(id)) {
       text.text(id);
@@ -359,7 +359,7 @@ TraceHeader header_of(const Trace& trace) {
                                                     /*allow_exceptions=*/false);
   for (const auto& [key, value] : values.items()) {
     if (!is_written_anew(key))
-      header.entries.emplace_back(key, value.dump(0));  // HTA wants "rank": 1
+      header.entries.emplace_back(key, value.dump(0));  // HTA needs the space in "rank": 1
   }
   return header;
 }

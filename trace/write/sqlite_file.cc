@@ -66,7 +66,7 @@ void SqliteInsert::row() {
 tl::expected<SqliteFile, std::string> SqliteFile::create(const std::string& path) {
   if (auto why = why_not_overwrite(path)) return tl::unexpected(*why);
   std::error_code ignored;
-  fs::remove(path + ".partial", ignored);  // of an export that was killed
+  fs::remove(path + ".partial", ignored);  // left by an export that was killed
   sqlite3* handle = nullptr;
   const int status = sqlite3_open_v2((path + ".partial").c_str(), &handle,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

@@ -1,4 +1,4 @@
-// autotune: a study that is looked at, or a search.
+// autotune: shows a study, or runs a search.
 #include "tuner/command/command_line.h"
 
 int main(int argc, char** argv) {

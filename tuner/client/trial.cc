@@ -19,8 +19,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kBetweenLines_ns = 5'000'000;
-constexpr size_t kLongestMessage = 3000;  // a line stays below PIPE_BUF, so that ranks never mix
-constexpr int kPatience_ms = 1000;        // for a full pipe, where a line must not be lost
+// Keeps a line below PIPE_BUF, so that lines of several ranks never mix.
+constexpr size_t kLongestMessage = 3000;
+constexpr int kPatience_ms = 1000;  // how long a line that must not be lost waits for a full pipe
 
 std::optional<int64_t> integer_of(std::string_view text) {
   int64_t value = 0;
@@ -29,11 +30,12 @@ std::optional<int64_t> integer_of(std::string_view text) {
   return value;
 }
 
-// profiler/request/job_rank.cc and python/redline/_rank.py have the same list.
+// This list must equal those of profiler/request/job_rank.cc and python/redline/_rank.py.
 constexpr std::pair<const char*, const char*> kRankVariables[] = {
     {"RANK", "WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // an allocation has SLURM_NTASKS without a step
+    // Not SLURM_NTASKS: an allocation sets that outside of any step.
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
     {"PMI_RANK", "PMI_SIZE"},
 };
 
@@ -42,7 +44,7 @@ std::optional<int64_t> number_of(const char* variable) {
   return value ? integer_of(value) : std::nullopt;
 }
 
-/// Rank and world size by the first launcher that tells both.
+/// Rank and world size, from the variables of the first launcher that sets both.
 std::pair<int64_t, int64_t> launched_rank() {
   for (const auto& [rank_name, size_name] : kRankVariables) {
     const auto rank = number_of(rank_name), size = number_of(size_name);
@@ -153,8 +155,7 @@ void Trial::send_step(int64_t now) {
 
 void Trial::fail(const char* kind, const std::string& message) {
   if (descriptor_ < 0) return;
-  if (steps_ == 0 && !seen_.empty())
-    send_seen();  // so that the search knows which batch was too large
+  if (steps_ == 0 && !seen_.empty()) send_seen();  // tells the search which batch was too large
   const Json line = {{"type", "failure"},
                      {"rank", rank_},
                      {"kind", kind},
@@ -165,8 +166,8 @@ void Trial::fail(const char* kind, const std::string& message) {
   if (!send(text) && poll(&pipe, 1, kPatience_ms) > 0) (void)send(text);
 }
 
-/// One write, whole or not at all. SIGPIPE is no danger: without its reader, autotune, the trial is
-/// ended anyway.
+/// Writes the line in one write: whole or not at all. SIGPIPE does no harm, because without its
+/// reader, autotune, the trial is ended anyway.
 bool Trial::send(std::string line) const {
   line += '\n';
   ssize_t written = 0;

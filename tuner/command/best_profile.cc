@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kShownRows = 5;
 
-/// Traces of an earlier run with the same name would be taken for this one's.
+/// Removes the traces of an earlier run with the same name, which would be taken for this run's.
 void remove_traces(const std::string& folder) {
   const launch::TraceFiles old = launch::list_traces(folder);
   std::error_code ignored;

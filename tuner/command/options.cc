@@ -25,9 +25,9 @@ using std::chrono::seconds;
 constexpr int64_t kFewestSteps = 5;
 constexpr seconds kUsualTimeout{120};
 constexpr seconds kLeastTimeout{30};
-constexpr seconds kStartTimeout{120};  // importing torch takes long where others use the machine
+constexpr seconds kStartTimeout{120};  // importing torch takes long if others use the machine
 
-/// CLI11 checks return the error; the value is converted later.
+/// Makes a check for CLI11, which returns the error. The value is converted later.
 template <typename Parse>
 auto checked(Parse parse) {
   return [parse](const std::string& text) {
@@ -71,7 +71,8 @@ constexpr const char* kExamples =
     "\n"
     "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
 
-/// "autotune: --knob batch=8..4: the range is empty …": one line, whatever CLI11 wraps around it.
+/// Prints the error as one line, without what CLI11 adds to it: "autotune: --knob batch=8..4: the
+/// range is empty …".
 int report_usage(const CLI::ParseError& error) {
   std::string text = error.what();
   if (const size_t at = text.find("--knob: "); at == 0) text.erase(0, 8);
@@ -93,7 +94,7 @@ std::chrono::nanoseconds Options::measure_for() const {
 }
 
 int64_t Options::steps_a_trial() const {
-  return 2 * kFewestSteps;  // warm-up may take as many again
+  return 2 * kFewestSteps;  // warm-up may take as many steps as the measurement
 }
 
 TrialSpec Options::prototype() const {
@@ -193,7 +194,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->capture_default_str();
   app.add_option("CMD", options.command, "The training command, after --")->required();
   app.footer(knobs_help() + kExamples);
-  // An option behind the first word of the command belongs to the command, with or without --.
+  // Options behind the first word of the command belong to the command, with or without --.
   app.positionals_at_end();
   app.prefix_command(false);
   try {
@@ -219,7 +220,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   } else {
     options.trial_timeout =
         std::clamp<nanoseconds>(options.budget.time / 4, kLeastTimeout, kUsualTimeout);
-    // A command with --metric may have no hook whose report could end it.
+    // A command with --metric may run without the hook, whose report would end this time.
     if (options.metric_regex.empty()) options.start_timeout = kStartTimeout;
   }
   return options;

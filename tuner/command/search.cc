@@ -1,4 +1,4 @@
-// One search from its command line to its last line of output.
+// Runs one search, from its command line to its last line of output.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -40,8 +40,8 @@ void catch_signals() {
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
-  // A reader that went away (autotune | head) must not leave a trial without its keeper; a handler,
-  // unlike SIG_IGN, is not inherited by the trial.
+  // If the reader of the output goes away (autotune | head), autotune must not die and leave a
+  // trial behind. A handler, unlike SIG_IGN, is not inherited by the trial.
   action.sa_handler = [](int) {};
   sigaction(SIGPIPE, &action, nullptr);
 }
@@ -71,7 +71,7 @@ class Screen final : public Observer {
   void trial_finished(const History& history) override {
     live_.clear();
     live_.finish(history.trials().back().id);
-    // Not before: the first trial shows which knobs there are.
+    // Column names are printed after a trial, because the first trial shows which knobs there are.
     if (const std::string columns = table_.column_names(); columns != columns_) {
       say(columns_ = columns);
     }
@@ -79,7 +79,7 @@ class Screen final : public Observer {
     for (const std::string& note : history.trials().back().result.notes) {
       if (notes_.emplace(note).second) say("    " + note + "\n");
     }
-    // What a trial has shown of the space.
+    // Prints what the trial has shown about the space.
     for (; said_ < table_.space().left_out.size(); ++said_) {
       say("    " + table_.space().left_out[said_] + "\n");
     }
@@ -97,7 +97,7 @@ class Screen final : public Observer {
   [[nodiscard]] const std::string& write_error() const { return write_error_; }
 
  private:
-  /// Of the budget; less where --max-trials ends the search before.
+  /// What is left of the budget; less if --max-trials ends the search earlier.
   [[nodiscard]] std::chrono::nanoseconds time_left() const {
     const std::chrono::nanoseconds used = history_.time_used();
     const auto left = std::max(options_.budget.time - used, std::chrono::nanoseconds(0));
@@ -111,9 +111,9 @@ class Screen final : public Observer {
   const History& history_;
   std::FILE* stream_;
   LiveLine live_;
-  std::string columns_;  // as they were last said
+  std::string columns_;  // as printed last
   std::set<std::string> notes_;
-  size_t said_ = table_.space().left_out.size();  // the others stand in the head
+  size_t said_ = table_.space().left_out.size();  // those before are in the head
   std::string write_error_;
 };
 
@@ -132,7 +132,7 @@ Result<void> write_page(const History& history, const Space& space, const std::o
   return write_atomically(options.page_path(), study_page(history, space, best, options));
 }
 
-/// The error, empty where there is none.
+/// Returns the error; empty if there is none.
 std::string add_profile(std::optional<Best>& best, const History& history, const Options& options,
                         const Share& share, Screen& screen) {
   if (!options.profile_best || !best) return "";
@@ -167,14 +167,14 @@ int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const
   return best ? kDone : fail(why_nothing_worked(history));
 }
 
-/// For the study's identity: what all shares have in common.
+/// What all shares have in common, for the study's identity.
 std::string share_text(const std::vector<Share>& shares) {
   const Share& share = shares.front();
   if (share.whole()) return "";
   return fmt::format("{} GPUs and {} cores a trial", share.gpus.size(), share.cores.size());
 }
 
-/// Why this machine cannot search for energy; empty where it can, or is not asked to.
+/// Why this machine cannot search for energy; empty if it can, or if the objective is not energy.
 std::string why_no_energy(const Options& options) {
   if (options.objective != Objective::kSamplesPerJoule) return "";
   if (!options.metric_regex.empty()) return "it needs the steps that the hook counts, not --metric";
@@ -186,7 +186,8 @@ std::string why_no_energy(const Options& options) {
   return "";
 }
 
-/// Nobody else runs this study: steps in its name are a crashed host's.
+/// Ends the job steps of this study. Nobody else runs it, so they were left behind by a host that
+/// crashed.
 void end_steps_left(const Options& options, const Study& study) {
   LeftSteps left;
   for (const std::string& folder : {study.trials_directory(), profile_folder(options.study)}) {
@@ -201,8 +202,8 @@ void end_steps_left(const Options& options, const Study& study) {
       left.ended ? "ended" : "Slurm lists some of them a minute after it was told to end them");
 }
 
-/// Whether the search goes on with the trials of the same command that a file has. Asked on a
-/// terminal; elsewhere --resume says so, and Study::open() tells of it.
+/// Whether the search goes on with the trials of the same command that a file holds. The user is
+/// only asked on a terminal. Elsewhere --resume decides, and Study::open() says so.
 enum class Answer { kGoOn, kAnew, kNotAsked };
 
 Answer ask_to_go_on(const std::string& path, const Options& options) {
@@ -223,11 +224,11 @@ Answer ask_to_go_on(const std::string& path, const Options& options) {
   return answer == 'n' || answer == 'N' ? Answer::kAnew : Answer::kGoOn;
 }
 
-/// The file of a search that names none: each command has its own.
+/// Chooses the file of a search that names none; each command has its own.
 Options with_own_study(Options options, const StudyIdentity& identity) {
   if (options.names_study) return options;
   std::string own = Study::own_path(options.study, identity, false);
-  // Nothing to go on with: open() says what the first file holds.
+  // There is nothing to go on with; open() will say what the first file holds.
   if (options.resume && !std::filesystem::exists(own)) own = options.study;
   const Answer answer = ask_to_go_on(own, options);
   if (answer == Answer::kAnew) own = Study::own_path(options.study, identity, true);

@@ -16,7 +16,8 @@ std::string seconds_text(double seconds) {
   return format_wait(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
 }
 
-/// "A, with the defaults B" for what takes `unit` / rate.
+/// "A, with the defaults B": the text of the time that `samples` take with the best configuration
+/// and with the defaults.
 template <typename Text>
 std::string compared(const Best& best, double samples, Text text) {
   std::string result = text(samples / best.estimate.throughput.samples_per_s);

@@ -10,7 +10,7 @@
 #include "tuner/study/study_figures.h"
 
 namespace redline::trace {
-const char* page_style();  // compiled in: the report's page looks the same
+const char* page_style();  // compiled in; the report's page has the same style
 }
 
 namespace redline::tuner {

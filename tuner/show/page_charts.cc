@@ -21,7 +21,7 @@ constexpr double kLeft = 64, kRight = 12, kTop = 12, kBottom = 34;
 constexpr std::array kColours = {"--kernel",  "--communication", "--memcpy",
                                  "--overlap", "--dataloader",    "--runtime"};
 
-/// Maps values to the drawing; x by the logarithm where it is asked for.
+/// Maps values to positions in the drawing; x may be on a logarithmic scale.
 struct Axes {
   double low_x, high_x, high_y;
   bool log_x = false;
@@ -85,7 +85,7 @@ double highest_rate(const History& history) {
   return highest;
 }
 
-/// The way between the largest batch that fits and the smallest that does not.
+/// A line from the largest batch that fits to the smallest that does not.
 std::string frontier_line(const Axes& axes, const Frontier& frontier, const char* colour) {
   const std::optional<double> batch = frontier.middle();
   if (!batch) return "";

@@ -21,20 +21,21 @@ std::string short_title(const std::string& name) {
   return hook ? std::string(hook->title) : name.substr(0, 8);
 }
 
-/// The widest of the title and the values.
+/// As wide as the widest of the title and the values, but at most 8.
 size_t column_width(const Knob& knob, const std::string& title) {
   size_t width = std::max(title.size(), std::to_string(knob.is_range() ? knob.high : 0).size());
   for (const std::string& value : knob.values) width = std::max(width, value.size());
   return std::min<size_t>(width, 8);
 }
 
-/// Later lines begin with `indent`, as the first one does before them.
+/// Joins the parts and wraps them into lines. All lines but the first begin with `indent`; the
+/// caller indents the first.
 std::string join_wrapped(const std::vector<std::string>& parts, const std::string& separator,
                          const std::string& indent) {
   return joined(wrapped(parts, separator, kTerminalColumns - indent.size()), "\n" + indent);
 }
 
-/// Never cut: people ask for a trial by it.
+/// The id is never cut, because people ask for a trial by it.
 std::string id_text(int64_t id) {
   const std::string text = std::to_string(id);
   return text.size() > kNumberWidth ? text : std::string(kNumberWidth - text.size(), ' ') + text;
@@ -50,7 +51,7 @@ std::string compiled_text(std::chrono::nanoseconds time) {
   return fmt::format("compiled {} s", std::chrono::round<std::chrono::seconds>(time).count());
 }
 
-/// The last one stands for the others: neighbours stay for a while.
+/// Names only the last disturbance, because others mostly use the machine for a while.
 std::string disturbance_line(const History& history) {
   int64_t count = 0;
   std::string last;

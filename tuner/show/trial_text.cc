@@ -17,7 +17,7 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
     text += fmt::format("  {} {} ({} to {}, 95 %)", format_number(result.throughput->samples_per_s),
                         unit_of(history.rate()), format_number(result.throughput->low),
                         format_number(result.throughput->high));
-    // What a job's own metric says has none.
+    // A figure from --metric has no steps.
     if (result.steps > 0) text += " over " + format_plural(result.steps, "step");
     text += "\n";
   }

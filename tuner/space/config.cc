@@ -37,7 +37,7 @@ std::string fill_placeholders(const std::string& text, const Config& config,
     const size_t close = open == std::string::npos ? open : text.find('}', open);
     if (close == std::string::npos) break;
     const auto knob = config.find(text.substr(open + 1, close - open - 1));
-    if (knob == config.end()) {  // not ours: keep the brace, look again right behind it
+    if (knob == config.end()) {  // no knob: keep the brace and search on right behind it
       result += text.substr(position, open + 1 - position);
       position = open + 1;
       continue;

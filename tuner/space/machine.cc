@@ -16,7 +16,7 @@
 namespace redline::tuner {
 namespace {
 
-/// What CUDA_VISIBLE_DEVICES lets through of the driver's GPUs.
+/// How many of the driver's GPUs CUDA_VISIBLE_DEVICES lets through.
 int visible_gpus(const std::string& root) {
   std::error_code ignored;
   if (!std::filesystem::exists(root + "/dev/nvidiactl", ignored)) return 0;
@@ -32,7 +32,7 @@ int visible_gpus(const std::string& root) {
   return std::min(present, 1 + static_cast<int>(std::count(names.begin(), names.end(), ',')));
 }
 
-/// 0,1,2,5 as "0-2,5".
+/// Writes 0,1,2,5 as "0-2,5".
 std::string ranges_text(const std::vector<int>& numbers) {
   std::string text;
   for (size_t i = 0; i < numbers.size();) {
@@ -63,12 +63,12 @@ std::vector<std::string> gpu_names() {
   return names;
 }
 
-/// The options that count processes and nodes, as the launcher spells them.
+/// The launcher's options that give the numbers of processes and nodes.
 struct Launcher {
   std::string_view name;
   std::vector<std::string_view> processes;
   std::vector<std::string_view> nodes;
-  int otherwise = 1;  ///< processes without the option; 0: unknown
+  int otherwise = 1;  ///< number of processes without the option; 0: unknown
 };
 
 const std::vector<Launcher>& launchers() {

@@ -14,7 +14,8 @@
 namespace redline::tuner {
 namespace {
 
-/// Where the user names no knob: what the hook can set without changing what the model computes.
+/// The knobs of a user who names none: those that the hook can set without changing what the model
+/// computes.
 std::vector<std::string> usual_knobs(const Machine& machine, std::optional<int> ranks) {
   const Config cores = {{"cores", std::to_string(std::clamp(machine.cores, 1, 16))}};
   std::vector<std::string> knobs;
@@ -27,14 +28,14 @@ std::vector<std::string> usual_knobs(const Machine& machine, std::optional<int> 
   return knobs;
 }
 
-/// What a {NAME} in the command stands for in the first trial.
+/// The value of {NAME} in the first trial.
 std::string first_value(const Knob& knob) {
   if (!knob.is_range()) return knob.values.front();
   if (knob.name == "batch_size") return std::to_string(knob.nearest(double{kUsualBatch}));
   return std::to_string(knob.low);
 }
 
-/// Takes out what does nothing on this machine; false where nothing of the knob is left.
+/// Takes out values that do nothing on this machine; false if nothing of the knob is left.
 bool keep_what_matters(Knob& knob, const Machine& machine, bool has_one_rank,
                        std::vector<std::string>& left_out) {
   const HookKnob* hook = find_hook_knob(knob.name);
@@ -96,7 +97,7 @@ std::optional<std::string> Space::fix_global_batch() {
 void Space::leave_out(const std::map<std::string, std::string>& unused) {
   std::map<std::string, std::vector<std::string>> names_by_reason;
   for (const auto& [name, why] : unused) {
-    // What a placeholder sets needs no hook.
+    // A knob that a placeholder sets does not need the hook.
     if (first.contains(name) ||
         std::erase_if(knobs, [&name = name](const Knob& knob) { return knob.name == name; }) == 0) {
       continue;
@@ -204,7 +205,8 @@ std::string Space::signature() const {
   for (const Knob& knob : knobs) json["knobs"][knob.name] = knob.text();
   json["first"] = first;
   if (samples_a_step) json["samples_a_step"] = *samples_a_step;
-  if (global_batch && ranks == 1) json["global_batch"] = *global_batch;  // a guess: see learn_ranks
+  // The number of ranks is a guess, see learn_ranks().
+  if (global_batch && ranks == 1) json["global_batch"] = *global_batch;
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -242,7 +244,7 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
   const std::optional<int> ranks = ranks_of(command, machine.gpus);
   Space space;
   space.ranks = ranks.value_or(1);
-  // A Python script may start ranks itself.
+  // A Python script may start several ranks itself.
   const bool has_one_rank = ranks == 1 && !is_python(command);
   for (const std::string& text : knobs.empty() ? usual_knobs(machine, ranks) : knobs) {
     auto knob = parse_knob(text);

@@ -13,8 +13,8 @@
 namespace redline::tuner {
 namespace {
 
-/// A configuration that is refused is lost, though it may be the best; one that does not fit costs
-/// but its trial.
+/// A configuration that is refused is lost, though it may be the best. One that does not fit only
+/// costs its trial. So only a clear excess is refused.
 constexpr double kSurelyBeyond = 1.25;
 
 bool surely_exceeds(uint64_t use, const std::optional<uint64_t>& room) {
@@ -26,7 +26,8 @@ void keep_most(uint64_t& most, const std::optional<uint64_t>& before,
   if (before && now && *before > *now) most = std::max(most, *before - *now);
 }
 
-/// "\nVmData:\t  212904 kB"; a process may call itself "VmData:", but not at the start of a line
+/// Reads "\nVmData:\t 212904 kB". A process may call itself "VmData:", but its name never begins a
+/// line.
 uint64_t bytes_of(const std::string& text, const std::string& name) {
   const size_t line = text.find("\n" + name + ":");
   if (line == std::string::npos) return 0;

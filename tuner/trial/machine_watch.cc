@@ -12,14 +12,14 @@
 namespace redline::tuner {
 namespace {
 
-constexpr double kNoticedSteal = 0.03;   ///< share of all processors
-constexpr double kNoticedOthers = 0.15;  ///< the same, where little was left idle
+constexpr double kNoticedSteal = 0.03;   ///< of all processors' time
+constexpr double kNoticedOthers = 0.15;  ///< of all processors' time, if little of it was idle
 constexpr double kLittleIdle = 0.1;
 constexpr double kLeastSeconds = 0.1;  ///< the kernel counts in hundredths
 
 double ticks_per_second() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
-/// Of a process and its children that ended: fields 14 to 17 of /proc/PID/stat.
+/// Processor time of a process and of its children that ended: fields 14 to 17 of /proc/PID/stat.
 double seconds_of(pid_t pid) {
   const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = stat.rfind(')');
@@ -66,7 +66,7 @@ std::string disturbance_between(const ProcessorTime& before, const ProcessorTime
     return fmt::format("the host gave {:.0f} % of the processor time to other machines (steal)",
                        100 * stolen);
   }
-  // A neighbour on processors that would have been idle takes nothing away.
+  // Others that use processors which would have been idle take nothing away.
   if (others > kNoticedOthers && busy + stolen > 1 - kLittleIdle) {
     return fmt::format("other programs used {:.1f} of {} processors", others * processors,
                        processors);

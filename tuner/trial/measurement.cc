@@ -12,11 +12,12 @@ namespace redline::tuner {
 
 namespace {
 
-constexpr size_t kAlwaysDropped = 2;  // lazy initialisation, loader start
+// Points; lazy initialisation and the loader's start make them slow.
+constexpr size_t kAlwaysDropped = 2;
 constexpr size_t kMostBlocks = 20;
 constexpr size_t kFewestBlocks = 4;
-constexpr double kManyLooks = 1.5;          // times the interval
-constexpr double kLeastOfTimeBehind = 0.1;  // of measure_for
+constexpr double kManyLooks = 1.5;          // times the interval's half-width
+constexpr double kLeastOfTimeBehind = 0.1;  // share of measure_for
 constexpr double kNoticedDrift = 0.1;
 
 double mean_of(const std::vector<double>& values, size_t from) {
@@ -31,7 +32,8 @@ double squares_about_mean(const std::vector<double>& values, size_t from) {
   return sum;
 }
 
-/// First point of each of `blocks` runs of nearly equal numbers of points, and the last point.
+/// Cuts the points `first` to `last` into `blocks` runs of nearly equal length; returns the first
+/// point of each run, and `last`.
 std::vector<size_t> block_edges(size_t first, size_t last, size_t blocks) {
   std::vector<size_t> edges;
   for (size_t i = 0; i <= blocks; ++i) edges.push_back(first + (last - first) * i / blocks);
@@ -50,18 +52,19 @@ double student_t95(int64_t degrees) {
   return 1.96 + 2.5 / static_cast<double>(degrees);  // within 0.1 % of the table
 }
 
-/// What is left after warm-up.
+/// The measurement without its warm-up.
 struct Measurement::Steady {
   int64_t steps = 0;
   int64_t time_ns = 0;
   Window window;
   Throughput throughput;
-  double half_width = 0;       ///< relative
+  double half_width = 0;       ///< of the interval, relative to the mean
   std::vector<double> blocks;  ///< seconds a sample
 };
 
 void Measurement::add(const StepReport& report) {
-  if (is_inference_ && !report.inference) {  // what ran before the training was an evaluation
+  // So the batches before this training were an evaluation.
+  if (is_inference_ && !report.inference) {
     ranks_.clear();
     first_ns_ = 0;
   }
@@ -70,13 +73,14 @@ void Measurement::add(const StepReport& report) {
   world_size_ = std::max(world_size_, report.world_size);
   first_ns_ = first_ns_ == 0 ? report.time_ns : std::min(first_ns_, report.time_ns);
   latest_ns_ = std::max(latest_ns_, report.time_ns);
-  if (report.inference && plan_.infers == false) return;  // a sign of life before the training
+  // An evaluation before the training only shows that the job lives.
+  if (report.inference && plan_.infers == false) return;
   Series& series = ranks_[report.rank];
   const Point point{report.time_ns,       report.steps,        static_cast<double>(report.samples),
                     report.evaluation_ns, report.data_wait_ns, report.tokens,
                     report.batches_ns};
-  // Totals and clocks only grow; a report that says otherwise is from a second process that calls
-  // itself the same rank, such as a launcher's retry.
+  // Totals and clocks only grow. A report in which they do not is from a second process that has
+  // the same rank, such as a launcher's retry.
   if (series.empty() ||
       (point.steps > series.back().steps && point.time_ns > series.back().time_ns &&
        point.samples > series.back().samples)) {
@@ -91,7 +95,7 @@ int64_t Measurement::steps() const {
   return least;
 }
 
-/// `of(before, after)` for each two reports of a rank that follow each other.
+/// The median of `of(before, after)` over all pairs of successive reports of a rank.
 template <typename Value>
 int64_t Measurement::median(Value of) const {
   std::vector<int64_t> values;
@@ -158,7 +162,8 @@ std::optional<Latency> Measurement::latency(int64_t least_steps) const {
   return latency_of(batches_ns);
 }
 
-/// A rank's totals between two of its reports; `right`, the later of them, only moves on.
+/// A rank's totals at a time between two of its reports, interpolated. `right` is the later of
+/// them; it only grows, so times must be asked for in order.
 Measurement::Point Measurement::totals_at(int64_t time_ns, const Series& series, size_t& right) {
   while (series[right].time_ns < time_ns) ++right;
   const Point& after = series[right];
@@ -174,8 +179,9 @@ Measurement::Point Measurement::totals_at(int64_t time_ns, const Series& series,
           .evaluation_ns = before.evaluation_ns + std::llround(share * evaluation)};
 }
 
-/// All ranks' samples at the times of the first rank's reports, as far as every rank has reported.
-/// Where only some ranks evaluate, the others wait for them.
+/// The totals of all ranks together at the times of the first rank's reports, as far as every rank
+/// has reported. If only some ranks evaluate, the others wait for them, so the longest evaluation
+/// counts.
 Measurement::Series Measurement::combined() const {
   Series sum;
   if (steps() == 0) return sum;

@@ -48,7 +48,8 @@ constexpr Pattern kPatterns[] = {
     {R"(DataLoader worker \(pid.*killed by signal: Bus error)", Outcome::kShmFull},
     {R"(Signal 7 \(SIGBUS\) received|exitcode\s*: -7 )", Outcome::kShmFull},
     {R"(DefaultCPUAllocator: (can't allocate memory|not enough memory))", Outcome::kHostOom},
-    // oneDNN, where its scratch memory does not fit; what it cannot do is "a primitive descriptor".
+    // oneDNN says this if its scratch memory does not fit. For an operation that it does not
+    // support it says "a primitive descriptor".
     {R"(could not create a primitive(\n|$))", Outcome::kHostOom},
     {R"(\b(_Array)?MemoryError(:|\s|$)|std::bad_alloc)", Outcome::kHostOom},
     {R"(OSError: \[Errno 12\]|Cannot allocate memory)", Outcome::kHostOom},
@@ -87,7 +88,7 @@ Verdict verdict(Outcome outcome, int rank, const std::string& detail = "") {
   return {outcome, rank, with_rank(detail.empty() ? describe(outcome) : detail, rank)};
 }
 
-/// Long lines are cut: std::regex needs stack for every character that it matches.
+/// Long lines are cut, because std::regex needs stack for every character that it matches.
 std::vector<std::string> split_lines(const std::string& text) {
   constexpr size_t kLongest = 2000;
   std::vector<std::string> lines;
@@ -126,8 +127,8 @@ std::optional<Outcome> outcome_of_kind(const std::string& kind) {
   return outcome_from_string(kind);
 }
 
-/// Devices, networks and files fail for reasons of the moment; what Python code says of its values
-/// and shapes comes again.
+/// Whether another run may not fail so: devices, networks and files may fail by chance, but errors
+/// of Python code about values and shapes come again.
 bool may_be_chance(const std::string& text) {
   static const std::regex pattern(
       R"(CUDA|cuDNN|CUDNN|CUBLAS|NCCL|HIP|OSError|[Cc]onnect|[Tt]imed? ?out|Broken pipe|)"
@@ -135,8 +136,8 @@ bool may_be_chance(const std::string& text) {
   return std::regex_search(text, pattern);
 }
 
-/// A typed exception that is not of the memory kind: the caller's mistake where training never
-/// began, else a crash.
+/// The verdict on an exception. If its text matches a known pattern, that decides. Else an error of
+/// usage before the first step is kInvalid, and everything else a crash.
 Verdict of_exception(const FailureReport& failure, bool stepped) {
   const std::string text = failure.error + ": " + last_line(failure.message);
   if (const auto known = judge_text(failure.error + ": " + failure.message)) {
@@ -149,7 +150,8 @@ Verdict of_exception(const FailureReport& failure, bool stepped) {
   return found;
 }
 
-/// Connection errors of ranks whose peer died say nothing about the cause.
+/// Whether it is only a connection error of a rank whose peer died, which tells nothing about the
+/// cause.
 bool is_echo(const FailureReport& failure) {
   static const std::regex pattern(
       R"(Connection (closed|reset)|Broken pipe|DistBackendError|ncclRemoteError|Timed out waiting|)"
@@ -163,7 +165,8 @@ std::optional<Verdict> judge_reports(const Evidence& evidence) {
   for (const FailureReport& failure : evidence.failures) {
     if (const auto outcome = outcome_of_kind(failure.kind)) {
       const bool told = *outcome == Outcome::kInvalid && failure.error.empty();
-      if (told) return Verdict{*outcome, failure.rank, failure.message};  // of the command
+      // The hook says what is wrong with the command.
+      if (told) return Verdict{*outcome, failure.rank, failure.message};
       return verdict(*outcome, failure.rank);
     }
     if (!is_echo(failure) && first == nullptr) first = &failure;

@@ -32,14 +32,15 @@ std::vector<ProcessEntry> all_processes() {
     if (const auto process = read_process(pid)) result.push_back(*process);
   }
   closedir(folder);
-  // Parents before children as a rule, so that one pass over them adopts whole branches.
+  // Parents mostly come before their children then, so that one pass over them adopts whole
+  // branches.
   std::sort(result.begin(), result.end(), [](const ProcessEntry& a, const ProcessEntry& b) {
     return std::pair(a.start, a.pid) < std::pair(b.start, b.pid);
   });
   return result;
 }
 
-/// The soft limit in "Max msgqueue size         819200               819200               bytes".
+/// The soft limit of a process, from the line "Max msgqueue size 819200 819200 bytes".
 uint64_t queue_limit(pid_t pid) {
   const std::string limits = read_file("/proc/" + std::to_string(pid) + "/limits");
   const std::string name = "Max msgqueue size";
@@ -118,7 +119,7 @@ std::vector<pid_t> ProcessTree::scan() {
   const auto processes = all_processes();
   std::map<pid_t, uint64_t> present;
   bool grown = true;
-  while (grown) {  // a child with an older start tick than its parent's needs a second pass
+  while (grown) {  // a child that sorts before its parent needs a second pass
     grown = false;
     for (const ProcessEntry& process : processes) {
       if (present.contains(process.pid) || process.pid == getpid() || !belongs(process)) continue;
@@ -145,8 +146,8 @@ std::vector<pid_t> ProcessTree::stop(std::chrono::nanoseconds grace) {
   while (true) {
     const std::vector<pid_t> left = scan();
     const auto elapsed = std::chrono::steady_clock::now() - begin;
-    // Zombies too must go: they become our children, to be reaped, only when their parent is, and
-    // waitpid refuses a process whose other threads are still on their way out.
+    // Waits until zombies are gone, too. A zombie becomes our child, which we can reap, only after
+    // its parent was reaped, and waitpid refuses a process whose other threads are still ending.
     if (members_.empty() || elapsed > grace + kKillPatience) return left;
     for (const pid_t pid : left) {
       if (elapsed > grace) {

@@ -20,8 +20,9 @@ using nlohmann::json;
 // A rank that writes without a newline must not fill the runner's memory.
 constexpr size_t kLongestLine = 64 * 1024;
 
-/// What this machine's clocks differ by: with the same of another machine its CLOCK_MONOTONIC reads
-/// as this one's, as far as their time of day agrees.
+/// How far this machine's time of day is ahead of its CLOCK_MONOTONIC. With the same difference of
+/// another machine, a time of its CLOCK_MONOTONIC can be converted to this machine's, as exactly as
+/// their times of day agree.
 int64_t own_clock_ns() {
   const auto realtime = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::nanoseconds(realtime).count() -
@@ -92,7 +93,7 @@ std::optional<Report> parse_report(const std::string& line) {
                             object.at("backwards")};
     }
   } catch (const json::exception&) {
-    // Not ours: the caller counts it.
+    // The line is no report; the caller counts it.
   }
   return std::nullopt;
 }

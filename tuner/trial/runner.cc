@@ -27,11 +27,12 @@ constexpr std::chrono::milliseconds kTrialPoll{50};
 constexpr std::chrono::milliseconds kScanEvery{250};  // a look through all of /proc
 constexpr std::chrono::milliseconds kShowEvery{200};
 constexpr std::chrono::milliseconds kStopGrace{300};
-constexpr std::chrono::milliseconds kFailureGrace{500};  // for the other ranks' reports
-constexpr std::chrono::seconds kHangAfter{30};           // or kHangSteps median steps
+constexpr std::chrono::milliseconds kFailureGrace{500};  // time for the other ranks to report, too
+// Or after kHangSteps median steps, if that is longer.
+constexpr std::chrono::seconds kHangAfter{30};
 constexpr int64_t kHangSteps = 5;
 
-/// Processes that the kernel's out-of-memory killer ended since boot (proc 5).
+/// How many processes the kernel's out-of-memory killer ended since boot (proc 5).
 int64_t oom_kills() {
   std::ifstream file("/proc/vmstat");
   std::string name;
@@ -42,7 +43,7 @@ int64_t oom_kills() {
   return 0;
 }
 
-/// One run of the command; its steps in the order in which run_trial calls them.
+/// One run of the command. Its functions stand in the order in which run_trial() calls them.
 class TrialRun {
  public:
   TrialRun(const TrialSpec& spec, const std::atomic<StopRequest>& stop,
@@ -144,9 +145,10 @@ std::optional<std::string> TrialRun::start() {
   if (!start) return start.error();
   data_limit_ = start->options.data_limit_bytes;
   resources_.emplace(spec_, start->variables);
-  resources_->sample_slowly();  // before the first step, as energy is counted between readings
+  // Before the first step, because energy is the difference of two readings.
+  resources_->sample_slowly();
 
-  // Orphans of the trial become children of this process, where the tree finds and reaps them.
+  // Makes orphans of the trial children of this process, so that the tree finds and reaps them.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const auto root = start_trial(start->options);
   if (!root) return root.error();
@@ -160,7 +162,8 @@ std::optional<std::string> TrialRun::start() {
 void TrialRun::watch() {
   std::optional<TrialEnd> end;
   while (!(end = reason_to_stop())) {
-    // Not woken by each report: ranks of fast steps would keep a core busy that they need.
+    // It polls, because being woken by every report of a job with fast steps would keep a core busy
+    // that the job needs.
     std::this_thread::sleep_for(kTrialPoll);
     read_reports();
     observe_processes();
@@ -199,7 +202,7 @@ bool TrialRun::takes_too_long() const {
 }
 
 bool TrialRun::hangs() const {
-  if (measurement_.latest_ns() == 0) return false;  // still starting: the timeout's business
+  if (measurement_.latest_ns() == 0) return false;  // still starting, so the timeout decides
   if (reports_.compiling() && reports_.compile_time() < spec_.compile_timeout) return false;
   return silence() >
          std::max<nanoseconds>(kHangAfter, kHangSteps * nanoseconds(measurement_.median_step_ns()));
@@ -243,9 +246,9 @@ void TrialRun::stop() {
   if (end_ == TrialEnd::kHang || end_ == TrialEnd::kTimeout) {
     stacks_ = hang_stacks(tree_->scan(), paths_.temporary());
   }
-  // What ranks had to say is read before they are told to go: their dying words would blame peers.
+  // Reads the reports before the ranks are ended, because a rank that dies then blames its peers.
   read_reports();
-  resources_->sample_slowly();  // behind the last step: its energy is between two readings
+  resources_->sample_slowly();  // after the last step, so that its energy lies between two readings
   const bool by_itself = tree_->root_status().has_value();
   const bool at_once = end_ == TrialEnd::kHang || stop_request_ == StopRequest::kKill;
   if (step_ && !step_->stop(at_once ? nanoseconds(0) : nanoseconds(kStopGrace))) {

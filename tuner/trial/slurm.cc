@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kJobPoll{100};
 constexpr std::chrono::minutes kJobPatience{1};
 
-/// What a Slurm command prints; no word of it holds anything that a shell would read otherwise.
+/// Runs a Slurm command and returns what it prints. Its words need no quotes for the shell.
 std::string output_of(const std::string& command) {
   struct Close {
     void operator()(FILE* pipe) const { pclose(pipe); }
@@ -37,11 +37,11 @@ std::string output_of(const std::string& command) {
 }
 
 struct Listed {
-  std::string id;  ///< as scancel takes it
+  std::string id;  ///< in the form that scancel takes
   std::string name;
 };
 
-/// Steps and jobs that wait or run. `whose`: an option of squeue.
+/// The steps and jobs that wait or run. `whose` is an option of squeue.
 std::vector<Listed> listed(const std::string& whose) {
   std::istringstream lines(output_of("squeue -h --steps " + whose + " -o '%i %j'") +
                            output_of("squeue -h " + whose + " -o '%i %j'"));
@@ -52,7 +52,8 @@ std::vector<Listed> listed(const std::string& whose) {
   return result;
 }
 
-/// SIGTERM, SIGKILL after `grace`, until `ids` finds none any more; false after a minute.
+/// Sends SIGTERM, and SIGKILL after `grace`, until `ids` finds none any more. False if it still
+/// does after a minute.
 bool end(const std::function<std::vector<std::string>()>& ids, std::chrono::nanoseconds grace) {
   const auto begin = Clock::now();
   std::vector<std::string> asked;
@@ -62,7 +63,7 @@ bool end(const std::function<std::vector<std::string>()>& ids, std::chrono::nano
     if (left.empty() || elapsed > kJobPatience) return left.empty();
     for (const std::string& id : left) {
       const bool known = std::find(asked.begin(), asked.end(), id) != asked.end();
-      // A job that still waits for its nodes takes no signal, only the cancellation.
+      // A job that still waits for its nodes cannot be sent a signal, only be cancelled.
       if (elapsed > grace) {
         (void)output_of("scancel --signal=KILL " + id);
         if (known && elapsed > 2 * grace) (void)output_of("scancel " + id);
@@ -75,7 +76,8 @@ bool end(const std::function<std::vector<std::string>()>& ids, std::chrono::nano
   }
 }
 
-/// The same on all hosts that share the study's folder, however long its path is.
+/// The begin of the names of a study's steps: equal on all hosts that share the study's folder, and
+/// short however long its path is.
 std::string names_begin(const std::string& study) {
   std::error_code ignored;
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -94,7 +96,7 @@ std::vector<std::string> under_srun(const std::vector<std::string>& command) {
   if (const char* tasks = std::getenv("SLURM_NTASKS")) {
     words.push_back(std::string("--ntasks=") + tasks);
   }
-  // A step that autotune itself runs in holds what the trial needs.
+  // If autotune itself runs in a step, that step holds the resources that the trial needs.
   if (std::getenv("SLURM_STEP_ID") != nullptr) words.emplace_back("--overlap");
   words.insert(words.end(), command.begin(), command.end());
   return words;

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr int64_t kFewestStepsAtEnd = 4;  // of a command that ended before min_steps
+constexpr int64_t kFewestStepsAtEnd = 4;  // enough for a command that ended before min_steps
 constexpr size_t kTailBytes = 64 * 1024;
 constexpr size_t kShownTailLines = 20;
 
@@ -25,7 +25,7 @@ std::optional<Throughput> throughput_of(const EndedTrial& trial) {
   }
   const Measurement& measurement = trial.reports.measurement();
   if (auto estimate = measurement.estimate()) return estimate;
-  // A training that is shorter than the plan is measured as far as it went.
+  // A training that is shorter than the plan is measured over the steps that it made.
   return measurement.estimate(kFewestStepsAtEnd);
 }
 
@@ -48,7 +48,7 @@ Verdict on_step_size(const EndedTrial& trial) {
                       format_plural(ranks, "rank"), *wanted)};
 }
 
-/// Something runs, by a way that shows no step; empty where nothing is known to run.
+/// Says that something runs of which the hook sees no steps; empty if nothing is known to run.
 std::string unseen_steps(const EndedTrial& trial) {
   if (trial.reports.measurement().latest_ns() != 0) return "";
   if (const std::string& marker = trial.spec.step_marker; !marker.empty()) {
@@ -120,7 +120,8 @@ std::optional<uint64_t> peak_memory_of(const EndedTrial& trial) {
   if (trial.reports.device_memory() > 0) return trial.reports.device_memory();
   const uint64_t peak = trial.resources.peak_memory();
   if (peak == 0) return std::nullopt;
-  // Address space that was asked for and refused shows in the kernel's peak.
+  // The kernel's peak includes address space that was asked for and refused, so it may exceed the
+  // limit.
   return std::min(peak, trial.data_limit.value_or(UINT64_MAX));
 }
 

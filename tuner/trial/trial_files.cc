@@ -25,7 +25,7 @@ constexpr size_t kLongestMetricLine = 4096;
 
 namespace fs = std::filesystem;
 
-constexpr int kAskedBy = 13;  // above SIGRTMIN, as in _trial_report.py
+constexpr int kAskedBy = 13;  // signal SIGRTMIN + 13 asks for stacks, as in _trial_report.py
 constexpr const char* kFilePrefix = "stacks.";
 constexpr std::chrono::milliseconds kStackPoll{10};
 constexpr std::chrono::milliseconds kPatience{1000};
@@ -45,7 +45,7 @@ std::string status_of(pid_t process) {
   return read_file("/proc/" + std::to_string(process) + "/status");
 }
 
-/// Whether a mask of /proc/PID/status has the signal.
+/// Whether the signal is in a mask of /proc/PID/status.
 bool has_signal(const std::string& status, std::string_view mask_name, int number) {
   const size_t at = status.find(mask_name);
   if (at == std::string::npos) return false;
@@ -54,13 +54,14 @@ bool has_signal(const std::string& status, std::string_view mask_name, int numbe
   return (mask >> (number - 1) & 1) != 0;
 }
 
-/// faulthandler has written all of a dump: its signal is blocked as long as it writes.
+/// Whether faulthandler has written the whole dump. Its signal is blocked as long as it writes.
 bool has_answered(const fs::path& file, pid_t process, int number) {
   return read_file(file).find("Current thread") != std::string::npos &&
          !has_signal(status_of(process), "SigBlk:", number);
 }
 
-/// Every one of those asked has answered. A forked worker writes into its parent's file.
+/// Whether all processes that were asked and have a file of their own have answered. A forked
+/// worker writes into its parent's file.
 bool all_answered(const std::vector<fs::path>& files, const std::vector<pid_t>& asked, int number) {
   return std::all_of(files.begin(), files.end(), [&](const fs::path& file) {
     const auto own = std::find_if(asked.begin(), asked.end(), [&](pid_t pid) {
@@ -70,7 +71,8 @@ bool all_answered(const std::vector<fs::path>& files, const std::vector<pid_t>& 
   });
 }
 
-/// The thread that took the signal, "Current thread 0x… (most recent call first):", else the first.
+/// The innermost frames of the thread that took the signal, "Current thread 0x… (most recent call
+/// first):", or else of the first thread.
 std::string innermost_frames(const std::string& text) {
   const size_t current = text.find("Current thread");
   std::istringstream lines(text.substr(current == std::string::npos ? 0 : current));

@@ -18,12 +18,12 @@ namespace {
 
 constexpr size_t kMostHolders = 32;
 
-constexpr double kCounterStep = 0.1;  // s, from one value of a GPU's counter to the next
+constexpr double kCounterStep = 0.1;  // seconds between two changes of a GPU's counter
 
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kMemoryPoll{100};
-constexpr uint64_t kMargin = uint64_t{64} << 20;  // what the driver itself takes now and then
+constexpr uint64_t kMargin = uint64_t{64} << 20;  // bytes that the driver itself may take
 
 std::string process_text(unsigned pid) {
   std::string name;
@@ -122,7 +122,7 @@ std::optional<TrialGpus::Power> TrialGpus::power() const {
   return sum;
 }
 
-/// Where only power is told, it is taken to change evenly between two readings.
+/// For GPUs that only tell their power, it is taken to change evenly between two readings.
 void EnergyMeter::add(int64_t time_ns, const TrialGpus::Power& power) {
   if (!readings_.empty()) {
     const Reading& last = readings_.back();

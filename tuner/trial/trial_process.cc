@@ -21,7 +21,8 @@ void reset_signals() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Ignored signals stay ignored over exec: the command shall not notice who started it.
+  // Signals that are ignored stay ignored after exec, so they are reset: the command must not
+  // notice who started it.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) {
     signal(number, SIG_DFL);
   }
@@ -63,14 +64,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kGuardGrace{500};
 
-/// Waits for the dismissal; an end of file instead means that the runner died.
+/// Waits for the dismissal. An end of file instead means that the runner died.
 [[noreturn]] void stand_guard(int dismissal, pid_t root, const std::string& mark,
                               const std::function<void()>& first) {
   setsid();
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
-  // Descriptors of the runner's other pipes would keep their readers waiting for ever.
+  // Closes the runner's other pipes, whose readers would otherwise wait for ever.
   if (dismissal > 0) close_range(0, static_cast<unsigned>(dismissal) - 1, 0);
   close_range(static_cast<unsigned>(dismissal) + 1, ~0U, 0);
   char byte = 0;

@@ -49,7 +49,7 @@ std::vector<std::string> TrialResources::wait_for_gpu_memory(
 std::optional<HostUse> TrialResources::host_use() const {
   if (!host_) return std::nullopt;
   HostUse use = host_->most();
-  // More than its own processes hold is what others took meanwhile.
+  // What exceeds the memory of the trial's own processes was taken by others meanwhile.
   use.memory_bytes = std::min(use.memory_bytes, memory_.resident_bytes() + use.shm_bytes);
   return use;
 }
@@ -75,7 +75,7 @@ void TrialResources::add_energy(const std::optional<Measurement::Window>& window
     return;
   }
   result.throughput.reset();
-  result.outcome = Outcome::kCrash;  // which is run once more
+  result.outcome = Outcome::kCrash;  // a crash is run once more
   result.message = "NVML gave no energy for the measured steps";
 }
 

@@ -14,7 +14,7 @@
 namespace redline::tuner {
 namespace {
 
-/// A port that was free a moment ago, so that no two trials meet in one rendezvous.
+/// A port that was free a moment ago, so that no two trials share a rendezvous.
 int free_port() {
   const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -30,8 +30,8 @@ int free_port() {
 
 namespace fs = std::filesystem;
 
-/// What recording takes beside a --memory-limit on the data of a process: that of the trial alone
-/// is what the user limits.
+/// Room for recording that is added to a --memory-limit on a process's data, because the user
+/// limits the training alone.
 constexpr uint64_t kRecorderRoom = uint64_t{512} << 20;
 
 tl::expected<void, std::string> add_recording(const TrialSpec& spec,
@@ -57,10 +57,12 @@ launch::Environment trial_environment(TrialEnvironment trial) {
   for (const auto& [name, value] : launch::Environment::current()) {
     result.set(name, fill_placeholders(value, trial.config, &trial.used));
   }
-  (void)result.add_python_startup();  // without it no rank reports, and the trial's message says so
+  // If it fails, no rank reports, and the trial's message says so.
+  (void)result.add_python_startup();
   result.set("REDLINE_KNOBS", knobs_json(trial.config, trial.used));
   result.set("REDLINE_TRIAL", trial.reports);
-  // What {batch_size} in the command stands for: without a DataLoader nothing else tells the batch.
+  // Tells the trial the value of {batch_size}, because without a DataLoader nothing else tells the
+  // batch size.
   if (const auto batch = trial.config.find("batch_size");
       batch != trial.config.end() && trial.used.contains("batch_size")) {
     result.set("REDLINE_BATCH_SIZE", batch->second);

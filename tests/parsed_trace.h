@@ -1,4 +1,4 @@
-// What is made of a small trace's text: the trace, its analysis, its advice.
+// Makes the trace, its analysis and its advice of a small trace's text.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,13 +17,13 @@
 
 namespace redline::testing {
 
-/// Null where it is no trace.
+/// The trace of the text; null if it is none.
 inline std::shared_ptr<const trace::Trace> parsed(const std::string& json) {
   auto trace = trace::parse_trace("test", json);
   return trace ? *trace : nullptr;
 }
 
-/// How often each repair and skip was made, by name.
+/// By name, how often each issue was met.
 inline std::map<std::string, uint64_t> issues_of(const trace::Trace& trace) {
   std::map<std::string, uint64_t> counts;
   for (const trace::LoadIssue& issue : trace.issues())

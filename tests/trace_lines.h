@@ -1,4 +1,5 @@
-// A trace as lines of text, so that two can be compared and the first difference told.
+// Writes a trace as lines of text, so that two traces can be compared and the first difference
+// shown.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -95,7 +96,7 @@ inline Lines counters_of(const Trace& trace) {
   return lines;
 }
 
-// The first difference, "" if there is none: gtest's own output would be megabytes.
+// The first difference; "" if there is none. gtest's own output would have megabytes.
 inline std::string first_difference(const Lines& before, const Lines& after) {
   for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
     const std::string left = i < before.size() ? before[i] : "(absent)";

@@ -17,7 +17,7 @@ namespace redline::testing {
 constexpr int64_t kUs = 1'000;
 constexpr int64_t kMs = 1'000'000;
 
-/// Where an event stands, and what else its args hold.
+/// The row of an event, and further members of its args.
 struct Row {
   std::string pid = "1";
   std::string tid = "1";
@@ -63,12 +63,12 @@ class TraceText {
     return slice("kernel", name, begin_ns, end_ns, row);
   }
 
-  /// A whole event, as JSON.
+  /// Adds a whole event, given as JSON.
   TraceText& event(const std::string& json) {
     events_ += (events_.empty() ? "\n" : ",\n") + json;
     return *this;
   }
-  /// A top-level member, e.g. top("\"baseTimeNanoseconds\": 5").
+  /// Adds a top-level member, e.g. top("\"baseTimeNanoseconds\": 5").
   TraceText& top(const std::string& member) {
     top_ += member + ",\n";
     return *this;
@@ -92,7 +92,7 @@ class TraceText {
   std::string events_;
 };
 
-/// The text as zlib's gz: readers are not held to our own compressor.
+/// The text compressed by zlib, so that tests of reading do not depend on our own compressor.
 inline std::string gzip(std::string_view text) {
   std::string out(compressBound(text.size()) + 64, '\0');
   z_stream stream{};

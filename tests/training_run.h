@@ -1,9 +1,10 @@
-// The one generator of GPU traces for tests: three steps of data-parallel training that have one of
-// everything that is analysed and painted: operators in operators, launches, kernels, copies,
-// collectives, a backward pass, memory, counters, stacks; on GPUs of three makers' libraries.
+// The one generator of GPU traces for tests. It makes three steps of data-parallel training that
+// have everything that is analysed and painted: operators in operators, launches, kernels, copies,
+// collectives, a backward pass, memory, counters, stacks. Kernels can have the names of three kinds
+// of libraries.
 //
-// The viewer's pictures, tests/fixtures/gpu and samples/traces are made by it. All times are set by
-// hand, so that a test can say each figure before anything is computed.
+// The viewer's pictures, tests/fixtures/gpu and samples/traces are made with it. All times are set
+// by hand, so that a test can expect each figure before anything is computed.
 #pragma once
 
 #include <cmath>
@@ -17,15 +18,15 @@ namespace redline::testing {
 
 /// How a GPU's libraries name the same work.
 struct GpuKind {
-  const char* top;       ///< what the file says of its GPU
-  const char* runtime;   ///< its calls begin so
+  const char* top;       ///< top-level members that describe the GPU
+  const char* runtime;   ///< prefix of the runtime's calls: "cuda" or "hip"
   const char* forward;   ///< the kernel of aten::conv2d
-  const char* product;   ///< of aten::addmm
-  const char* gradient;  ///< of aten::mm
-  const char* backward;  ///< of ConvolutionBackward0
+  const char* product;   ///< the kernel of aten::addmm
+  const char* gradient;  ///< the kernel of aten::mm
+  const char* backward;  ///< the kernel of ConvolutionBackward0
   const char* all_reduce;
   double blocks_per_sm = 0;  ///< of each kernel; 0: the file does not say
-  bool graph = false;        ///< one launch a step starts all kernels, and no operator is called
+  bool graph = false;  ///< in each step one launch starts all kernels, and no operator is called
 };
 
 inline constexpr GpuKind kV100 = {
@@ -37,8 +38,8 @@ inline constexpr GpuKind kV100 = {
     "cudnn::wgrad_alg1_engine",
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"};
 
-/// Attention in FP8 and products by the names that TensorRT-LLM and cuBLAS give them, an all-reduce
-/// in symmetric memory, all in a CUDA graph.
+/// A B200 that runs a CUDA graph: attention in FP8 and products with the names of TensorRT-LLM and
+/// cuBLAS, and an all-reduce in symmetric memory.
 inline constexpr GpuKind kB200Graph = {
     R"("deviceProperties": [{"id":0,"name":"NVIDIA B200","totalGlobalMem":191514541056,)"
     R"("computeMajor":10,"computeMinor":0,"numSms":148}])",
@@ -51,7 +52,8 @@ inline constexpr GpuKind kB200Graph = {
     0.75,
     true};
 
-/// Convolutions and products in BFloat16 by MIOpen's and hipBLASLt's names, and RCCL.
+/// An MI300X: convolutions and products in BFloat16 with the names of MIOpen and hipBLASLt, and
+/// RCCL.
 inline constexpr GpuKind kMi300x = {
     R"("roctracer_version": 4.1,
 "deviceProperties": [{"id":0,"name":"AMD Instinct MI300X","totalGlobalMem":206141652992,)"
@@ -67,7 +69,8 @@ class TrainingRun {
  public:
   static constexpr int kSteps = 3;
 
-  /// A matrix product takes `gemm_us`, and `slowest_us` on the slowest rank, which all wait for.
+  /// A matrix product takes `gemm_us` on this rank and `slowest_us` on the slowest one, for which
+  /// all wait.
   TrainingRun(int rank, double gemm_us, double slowest_us, const GpuKind& gpu = kV100)
       : gpu_(gpu),
         rank_(rank),
@@ -89,7 +92,8 @@ class TrainingRun {
  private:
   static constexpr int64_t kStartUs = 1'790'000'000'000'000;
   static constexpr int64_t kMiB = 1 << 20;
-  static constexpr double kGraphLaunchUs = 2600;  ///< the first launch; of a graph, the only one
+  /// Time of the first launch, which is the only one of a graph.
+  static constexpr double kGraphLaunchUs = 2600;
 
   void add_step(int step) {
     const double length_us = 12'000 + slowest_us_ + 60 * step;
@@ -147,7 +151,7 @@ class TrainingRun {
     memory(7500, -96 * kMiB);
   }
 
-  // All ranks leave it together: the rank whose kernels take long joins late.
+  // All ranks leave the all-reduce together; the rank with the slow kernels joins late.
   void add_all_reduce(int step) {
     const double begin_us = 6000 + gemm_us_;
     const double end_us = 8700 + slowest_us_;
@@ -188,7 +192,8 @@ class TrainingRun {
     text_.slice(category, name, begin_ns, begin_ns + std::llround(length_us * kUs),
                 {.pid = std::to_string(pid), .tid = std::to_string(tid), .args = args});
   }
-  /// A call of the runtime, and what it starts on the GPU; without it the call itself takes long.
+  /// Adds a call of the runtime and the work that it starts on the GPU. Without work the call
+  /// itself takes `length_us`.
   void launch(int thread, const char* call, double called_us, const Work& work, double begin_us,
               double length_us, const std::string& args = {}) {
     const std::string category = work.name ? work.category : "";

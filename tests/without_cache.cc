@@ -1,4 +1,5 @@
-// Tests read traces anew and leave the user's cache alone; so do the programs that they start.
+// Switches the cache off, so that tests, and the programs that they start, read traces anew and
+// leave the user's cache alone.
 #include <cstdlib>
 
 namespace {

@@ -41,7 +41,7 @@ uint64_t peak_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-/// Time that passed, and how much of it this thread worked.
+/// Measures the time that passed, and how much of it this thread worked.
 class Lap {
  public:
   [[nodiscard]] double wall_ms() const { return milliseconds_since(start_); }
@@ -57,7 +57,7 @@ struct FrameTimes {
   std::vector<double> cpu_ms;
 };
 
-/// From everything down to 100 ns and out again, panning at each zoom, at five places.
+/// Zooms from everything down to 100 ns and out again at five places, and pans at each zoom.
 template <typename Frame>
 void walk(ViewState& state, TimeRange all, const Frame& frame) {
   for (const double place : {0.1, 0.3, 0.5, 0.7, 0.9}) {
@@ -88,10 +88,10 @@ FrameTimes time_frames(MainWindow& window, TimeRange all) {
   return times;
 }
 
-/// The slowest of some searches.
+/// The slowest times of several searches.
 struct SearchTimes {
   double find_ms = 0;     ///< until the hits are known
-  double blocked_ms = 0;  ///< of that on the window's thread
+  double blocked_ms = 0;  ///< the part of it that blocked the window's thread
   double next_ms = 0;
 };
 
@@ -111,14 +111,14 @@ SearchTimes time_searches(ViewState& state) {
   return times;
 }
 
-/// What the window's thread does while something else is worked on beside it.
+/// How well the window's thread responds while another thread works.
 struct Responsiveness {
   double seconds = 0;
   double blocked_ms = 0;      ///< the longest pause between two rounds of events
   double blocked_cpu_ms = 0;  ///< the most that the thread itself worked in a round
 };
 
-/// From begin() until `done` is emitted, with a round of events every millisecond.
+/// Measures from begin() until `done` is emitted, with a round of events every millisecond.
 template <typename Sender, typename Signal, typename Begin>
 Responsiveness watch_window(Sender* sender, Signal done, const Begin& begin) {
   Responsiveness result;
@@ -138,7 +138,7 @@ Responsiveness watch_window(Sender* sender, Signal done, const Begin& begin) {
   begin();
   waiting.exec();
   result.seconds = all.wall_ms() / 1000;
-  // What is shown is painted, too.
+  // Painting the result counts, too.
   QCoreApplication::processEvents();
   round();
   return result;

@@ -1,4 +1,5 @@
-// redline-viewer: the timelines of one or many ranks on the desktop, or into a picture.
+// redline-viewer: shows the timelines of one or many ranks on the desktop, or draws them into a
+// picture.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -65,7 +66,7 @@ void add_options(CLI::App& app, Options& options) {
       "  redline-viewer --theme dark --size 1920x1080 --screenshot dark.png traces/");
 }
 
-/// What is wrong with how the program was called, if anything is.
+/// What is wrong with the command line; nullopt if nothing is.
 std::optional<std::string> wrong_use(const Options& options) {
   if (!parse_size(options.size)) {
     return "--size " + options.size +
@@ -82,7 +83,8 @@ bool needs_no_display(const Options& options) {
   return !options.screenshot.empty() || !options.bench_frames.empty();
 }
 
-// A picture needs no display; a window without one would end in Qt's abort().
+// A picture needs no display. Without one, Qt's default platform would end in abort(), so the
+// offscreen platform is chosen.
 void choose_platform() {
   const auto unset = [](const char* name) {
     const char* value = std::getenv(name);
@@ -93,12 +95,13 @@ void choose_platform() {
   }
 }
 
-// Qt's notes on the platform it runs on are no news to who asked for a picture.
+// Users who only want a picture do not care about Qt's notes on its platform.
 void quiet_qt() {
   QLoggingCategory::setFilterRules(QStringLiteral("default.warning=false\nqt.*.warning=false"));
 }
 
-// What was chosen in the window stays the window's: a script's picture looks the same for all.
+// The theme that was chosen in the window only holds for the window, so that a script's picture
+// looks the same for everyone.
 ThemeChoice theme_choice(const Options& options) {
   if (!needs_no_display(options)) return first_theme(options.theme);
   return theme_choice_of(options.theme).value_or(ThemeChoice::kDesktop);

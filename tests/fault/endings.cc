@@ -1,5 +1,5 @@
-// A recorded program that ends as its first argument says; without a second one, a folder for the
-// trace, it is not recorded.
+// A program that ends in the way that its first argument says. The second argument is a folder for
+// its trace; without it the program is not recorded.
 #include <unistd.h>
 
 #include <csignal>
@@ -33,7 +33,7 @@ int end(const std::string& how) {
   if (how == "SIGTERM") std::raise(SIGTERM);
   if (how == "SIGINT") std::raise(SIGINT);
   if (how == "SIGSEGV") std::raise(SIGSEGV);
-  if (how == "SIGTERM") pause();  // its handler has only rung for another thread
+  if (how == "SIGTERM") pause();  // its handler only wakes another thread, which ends the process
   return 6;
 }
 

@@ -97,7 +97,8 @@ std::shared_ptr<const Trace> read_bytes(std::string_view bytes) {
     at += static_cast<size_t>(written);
   }
   trace::ReadOptions options;
-  options.text_block_bytes = 4096;  // inflated text comes and goes even where it is short
+  // Small blocks, so that even short inflated text is forgotten and inflated again.
+  options.text_block_bytes = 4096;
   auto trace = trace::read_trace("/proc/self/fd/" + std::to_string(file), options);
   ::close(file);
   if (trace) return *trace;

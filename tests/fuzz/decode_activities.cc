@@ -1,5 +1,5 @@
-// Any bytes as a buffer of CUPTI's, with a library that says anything about where records begin:
-// nothing outside the buffer is read, and every record is counted once.
+// Decodes any bytes as a buffer of CUPTI's, with a library that may say anything about where
+// records begin. Nothing outside the buffer may be read, and every record must be counted once.
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Reads all of what it is given: its checksum keeps the compiler from leaving that out.
+/// Reads every byte of each record. The checksum keeps the compiler from leaving that out.
 struct Reader {
   uint64_t records = 0;
   uint64_t sum = 0;
@@ -26,7 +26,8 @@ struct Reader {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace redline::cupti;
   if (size < 2) return 0;
-  // The first byte is how far apart records are, the second how the library ends, and its version.
+  // The first byte says how far apart records are; the second says how the library ends and which
+  // version it has.
   const size_t step = data[0];
   const Result last = data[1] % 2 == 0 ? kMaxLimitReached : 999;
   const uint32_t version = data[1] % 4 < 2 ? kVersion11_8 : kVersion13_1;
@@ -44,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const DecodeCounts counts = decode_buffer(buffer.data(), buffer.size(), version, next, reader);
   if (counts.records != reader.records) std::abort();
   if (counts.records + counts.unknown + counts.truncated > steps + 1) std::abort();
-  // On disk and back, they are the same.
+  // Records that were compacted for the disk and decoded again must be the same.
   std::vector<uint8_t> compacted;
   Reader again;
   static_cast<void>(compact(buffer.data(), buffer.size(), version, next, compacted));

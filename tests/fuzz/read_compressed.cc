@@ -1,5 +1,5 @@
-// Any bytes as a file, which mostly begins as gz or zst: damaged streams give what came out of
-// them.
+// Reads any bytes as a file that mostly begins as gz or zst. A damaged stream must give the text
+// before the damage.
 #include <cstdint>
 
 #include "tests/fuzz/check_trace.h"

@@ -1,4 +1,5 @@
-// Any bytes as a plain trace: refused, or a trace that keeps its promises and can be reported on.
+// Reads any bytes as a plain trace. They must be refused, or give a trace that keeps its promises
+// and can be reported on.
 #include <cstdint>
 
 #include "tests/fuzz/check_trace.h"

@@ -1,5 +1,5 @@
-// Events made of the fields that matter, with values that are likely to break something. What the
-// reader makes of them is written again, must be strict JSON, and must read equal.
+// Makes events of the fields that matter, with values that are likely to break something. The trace
+// that the reader makes of them is written again; the result must be strict JSON and read equal.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A tool such as Nsight Systems would be, which counts.
+// Stands for a tool such as Nsight Systems, and counts calls.
 #include <nvtx3/nvToolsExt.h>
 
 #include <string>

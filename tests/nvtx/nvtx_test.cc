@@ -1,4 +1,4 @@
-// NVTX's own headers against the recorder, by the route of a program that links libredline.so
+// Tests NVTX's own headers with the recorder, in a program that links libredline.so
 // (static_injection.cc).
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ static_assert(sizeof(nvtxPayloadEnumAttr_t) == sizeof(redline::nvtx::EnumAttribu
 static_assert(sizeof(nvtxExtModuleInfo_t) == sizeof(redline::nvtx::ExtensionModule));
 static_assert(NVTX_PAYLOAD_TYPE_FLOAT == int{redline::nvtx::kFloat});
 
-/// The events of `body` but those that the recorder adds.
+/// The events that `body` made, without those that the recorder adds.
 std::vector<Json> record(const std::function<void()>& body) {
   const std::string path =
       ::testing::TempDir() + "/nvtx_test." + std::to_string(getpid()) + ".json";
@@ -80,7 +80,7 @@ nvtxEventAttributes_t event_named(const char* message) {
   return event;
 }
 
-/// A call of NCCL's, written as NCCL writes it: a schema, a registered name, and the struct itself.
+/// The call is written as NCCL writes it: a schema, a registered name, and the struct itself.
 TEST(Nvtx, PayloadsOfRegisteredSchemasAreArgs) {
   struct AllReduce {
     uint64_t communicator;

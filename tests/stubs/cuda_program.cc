@@ -1,5 +1,5 @@
-// A program that uses CUDA and knows nothing of Redline, for tests on machines without a GPU: three
-// launches right before its end.
+// A program that uses CUDA and knows nothing of Redline, for tests on machines without a GPU. It
+// makes three launches right before its end.
 #include "tests/stubs/stub_launch.h"
 #include "tests/stubs/stubs.h"
 

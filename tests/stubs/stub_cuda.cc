@@ -1,6 +1,6 @@
-// libcuda.so.1 of the same machine as stub_nvml.cc's. REDLINE_STUB_CUDA_STATUS and
-// REDLINE_STUB_VISIBLE change what cuInit and cuDeviceGetCount say, _ACTIVE whether the process
-// uses them; add_device() makes other GPUs.
+// Stands for libcuda.so.1, on the same machine as stub_nvml.cc. REDLINE_STUB_CUDA_STATUS and
+// REDLINE_STUB_VISIBLE change the answers of cuInit and cuDeviceGetCount, REDLINE_STUB_ACTIVE
+// whether the process uses the GPUs. add_device() makes other GPUs.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@
 int cuInit(unsigned int) {
   const int status =
       redline::stub::number("REDLINE_STUB_CUDA_STATUS", redline::doctor::kCudaSuccess);
-  // As the driver does: once, and the tool may use CUPTI within.
+  // Loads the tool only once, as the driver does; the tool may use CUPTI meanwhile.
   static const bool is_first = [] {
     const char* tool = std::getenv("CUDA_INJECTION64_PATH");
     void* library = tool != nullptr ? dlopen(tool, RTLD_LAZY) : nullptr;
@@ -114,7 +114,7 @@ int cuDeviceGetPCIBusId(char* bus, int size, int device) {
   return 0;
 }
 
-/// Contexts are the numbers of their devices and 1 more: a stream's is in its upper half.
+/// A context is its device's number plus 1. A stream has its context in its upper half.
 int cuStreamGetCtx(void* stream, void** context) {
   *context = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(stream) >> 32) + 1);
   return 0;

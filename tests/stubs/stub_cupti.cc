@@ -1,6 +1,6 @@
-// libcupti.so.13 for tests on machines without a GPU: the callbacks and buffers are real, the
-// records are what the test emits, each as long as the version in use makes it. REDLINE_STUB_HANGS:
-// that work is not over when all kinds are disabled is said on stdout.
+// Stands for libcupti.so.13 in tests on machines without a GPU. Callbacks and buffers are real; the
+// records are those that the test emits, each as long as in the version in use. With
+// REDLINE_STUB_HANGS it prints "hangs" if all kinds are disabled while work is not over.
 #include "tests/stubs/stubs.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Open {
 
 struct State {
   std::mutex mutex;
-  std::mutex buffers;  ///< for open
+  std::mutex buffers;  ///< guards `open`
   uint32_t version = 130001;
   std::map<std::string, int> failures;
   std::map<std::string, int> calls;
@@ -49,7 +49,8 @@ struct State {
   bool is_held = false;
   bool is_lent = false;
   std::set<std::pair<int, uint32_t>> not_recorded;
-  std::map<int, int> kept;  ///< for how many flushes; under buffers, as what follows
+  /// By thread, for how many flushes; `buffers` guards it and what follows.
+  std::map<int, int> kept;
   int forced_buffers = 0;
   int flushes = 0;
   std::condition_variable flushed;
@@ -64,7 +65,7 @@ State& state() {
 
 thread_local std::map<uint32_t, std::vector<uint64_t>> t_external_ids;
 
-/// Sizes by CUPTI's headers: of CUDA 11.8, then what later versions made of them.
+/// Sizes of records by CUPTI's headers, from CUDA 11.8 on; later versions made some larger.
 size_t size_of(Kind kind, uint32_t version) {
   const bool is_13 = version >= 130000;
   switch (kind) {
@@ -101,7 +102,7 @@ size_t size_of(Kind kind, uint32_t version) {
     case Kind::kEnvironment:
       return 40;
   }
-  return kind == Kind{12} ? 56 : 0;  // a marker: known to CUPTI, not asked for
+  return kind == Kind{12} ? 56 : 0;  // a marker: CUPTI knows it, but nobody asks for it
 }
 
 int answer(const char* function) {
@@ -140,7 +141,8 @@ int record_function(int domain, uint32_t number, bool is_on) {
 
 void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
   State& all = state();
-  if (all.requested == nullptr || all.is_lent) return;  // nobody asked for records, or another
+  // Nobody asked for records, or another user did.
+  if (all.requested == nullptr || all.is_lent) return;
   const std::lock_guard lock(all.buffers);
   Open& open = all.open[thread];
   if (open.buffer != nullptr && open.used + size > std::min(open.size, all.most_in_buffer)) {
@@ -430,7 +432,7 @@ STUB_API int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last
   return answer("cuptiActivityPopExternalCorrelationId");
 }
 
-// What LibTorch is linked with and calls only when it profiles itself.
+// Functions that LibTorch links and only calls when it profiles itself.
 #define STUB_NOT_CALLED(name) \
   STUB_API int name() { return answer(#name); }
 STUB_NOT_CALLED(cuptiActivityEnableCudaEventDeviceTimestamps)

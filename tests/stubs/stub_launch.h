@@ -1,4 +1,4 @@
-// A launch and its kernel, as a program makes them that knows nothing of tests.
+// A launch and its kernel, as a real program would make them.
 #pragma once
 
 #include <unistd.h>
@@ -8,9 +8,10 @@
 
 namespace redline::stub {
 
-constexpr uint32_t kLaunchKernel = 211;  ///< of the runtime's functions
+/// Number of cudaLaunchKernel among the runtime's functions.
+constexpr uint32_t kLaunchKernel = 211;
 
-/// The kernel's record comes in the buffer of `gpu_thread`.
+/// Launches a kernel, whose record comes in the buffer of `gpu_thread`.
 inline void launch(uint32_t correlation, int gpu_thread = 0) {
   const auto begin = static_cast<uint64_t>(monotonic_ns());
   cupti::ApiRecord launched;

@@ -1,12 +1,17 @@
-// libnvidia-ml.so.1 of a machine with NVIDIA H200 GPUs, for tests on machines without one.
+// Stands for libnvidia-ml.so.1 of a machine with NVIDIA H200 GPUs, in tests on machines without
+// one.
 //
-// REDLINE_STUB_GPUS, _CUDA_VERSION, _NVML_STATUS, _MIG (instances; -1: cannot be split), _NVLINKS
-// and _PCIE_WIDTH change the machine. _LOST_AFTER: the last GPU falls off the bus when it has been
-// asked for its load that often. _DENIED: nothing is told of its state. _OLD: it does not count
-// traffic and energy. _NARROW: it counts traffic in 32 bits. _NEW: it has only the newest names of
-// functions that were renamed. _XID: one such is reported. _HANG: the first question for the load
-// is never answered. _USED_FILE: names a file with the MiB that are in use (-1: not told); _HOLDER:
-// the process in it.
+// These variables change the machine (each name begins with REDLINE_STUB_):
+//   GPUS, CUDA_VERSION, NVML_STATUS, NVLINKS, PCIE_WIDTH: numbers
+//   MIG: how many instances a GPU has; -1: it cannot be split
+//   LOST_AFTER: the last GPU falls off the bus after it was asked for its load that often
+//   DENIED: the GPUs tell nothing of their state
+//   OLD: the GPUs do not count traffic and energy
+//   NARROW: the GPUs count traffic in 32 bits
+//   NEW: the library has only the newest names of functions that were renamed
+//   XID: reports this error once
+//   HANG: the first question for the load is never answered
+//   USED_FILE: a file that has the MiB in use (-1: not told); HOLDER: the process that uses them
 #include <time.h>
 #include <unistd.h>
 
@@ -164,7 +169,7 @@ int nvmlDeviceGetNvLinkState(nvmlDevice_t, unsigned int link, int* is_up) {
   return static_cast<int>(link) < number("REDLINE_STUB_NVLINKS", 0) ? kSuccess : kNotSupported;
 }
 
-/// Two GPUs a socket.
+/// Two GPUs share a socket.
 int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t first, nvmlDevice_t second, int* level) {
   *level = index_of(first) / 2 == index_of(second) / 2 ? kOneSwitch : kManyNodes;
   return kSuccess;
@@ -194,7 +199,7 @@ int nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* utiliz
   return status == kSuccess && number("REDLINE_STUB_MIG", -1) > 0 ? kNotSupported : status;
 }
 
-/// How often a GPU was asked for its load.
+/// How often any GPU was asked for its load.
 extern "C" int redline_stub_load_questions() { return g_load_questions; }
 
 int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int* milliwatts) {
@@ -243,7 +248,8 @@ int nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter, unsigned int* 
   return tell(device, kb_per_second, counter == kPcieReceived ? 3'000'000 : 1'000'000);
 }
 
-/// In a nanosecond 12 and 2 bytes by PCIe, 102.4 both ways by NVLink.
+/// Counters grow by 12 and 2 bytes a nanosecond for PCIe, and by 102.4 in each direction for
+/// NVLink.
 int nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values) {
   const bool is_old = number("REDLINE_STUB_OLD", 0) != 0;
   for (int i = 0; i < count; ++i) {

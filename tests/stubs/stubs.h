@@ -17,75 +17,76 @@
 
 namespace redline::stub {
 
-/// What a stub answers: the number in the environment variable, or else `otherwise`.
+/// The number in the environment variable, or `otherwise` if it is not set.
 inline int number(const char* variable, int otherwise) {
   const char* value = std::getenv(variable);
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
-/// A GPU of libcuda.so.1.
+/// A GPU that the stub of libcuda.so.1 has.
 struct Device {
   std::string name;
   size_t memory = 0;
-  std::map<int, int> attributes;  ///< by CUdevice_attribute
+  std::map<int, int> attributes;  ///< values by CUdevice_attribute
 };
 void add_device(const Device& device);
 void clear_devices();
-/// Whether cuInit() was called in this process; true until a test says otherwise.
+/// Sets whether cuInit() counts as called in this process; true until a test changes it.
 void set_cuda_initialized(bool is_initialized);
-/// How often somebody has waited for a GPU, which ends the capture of a graph in another thread.
+/// How often somebody has waited for a GPU. Such a wait would break the capture of a graph in
+/// another thread.
 int cuda_synchronizations();
 
-/// Forgets failures, counts, records and open buffers; callbacks stay, as in a real process.
+/// Resets failures, counts, records and open buffers. Callbacks stay, as in a real process.
 STUB_API void reset_cupti();
 STUB_API void set_cupti_version(uint32_t version);
-/// `function` answers `result` from now on; 0: as ever.
+/// From now on `function` returns `result`; 0 makes it succeed again.
 STUB_API void fail_cupti(const char* function, int result);
 /// How often `function` was called since reset_cupti().
 STUB_API int cupti_calls(const char* function);
 STUB_API bool is_enabled(cupti::Kind kind);
-/// cuptiGetCallbackName of the runtime's function `number`.
+/// Sets what cuptiGetCallbackName returns for function `number` of the domain.
 STUB_API void name_function(int domain, uint32_t number, const char* name);
-/// Whether calls of that function are recorded, where their domain is.
+/// Whether calls of that function are recorded if their domain is.
 STUB_API bool is_recorded(int domain, uint32_t number);
-/// As it was set last.
+/// The value that the attribute was last set to.
 STUB_API int attribute(int number);
-/// A tool of that name has subscribed before; "": none.
+/// From now on a tool of that name has subscribed already; "": none.
 STUB_API void set_other_subscriber(const char* name);
-/// Who has subscribed now; "": nobody.
+/// The name of the present subscriber; "" if there is none.
 STUB_API std::string subscriber();
-/// CUPTI's clock; by default CLOCK_MONOTONIC.
+/// Sets CUPTI's clock; the default is CLOCK_MONOTONIC.
 STUB_API void set_cupti_clock(uint64_t (*clock)());
 STUB_API void drop_records(size_t count);
-/// Buffers of so many bytes are declared full, so that few records need many.
+/// Buffers count as full at this many bytes, so that few records need many buffers.
 STUB_API void set_most_in_buffer(size_t bytes);
-/// Flushes give the buffers back newest first.
+/// Makes flushes hand over the buffers in reverse order.
 STUB_API void reverse_buffers(bool is_reversed);
 
-/// Appends a record as the present version of CUPTI lays it out, to the buffer of `thread`.
+/// Appends a record to the buffer of `thread`, as long as the present version of CUPTI makes it.
 STUB_API void emit(const void* record, size_t size, int thread = 0);
-/// The bytes as they are.
+/// Appends the bytes as they are.
 STUB_API void emit_raw(const std::vector<uint8_t>& bytes, int thread = 0);
 template <typename Record>
 void emit_record(const Record& record, int thread = 0) {
   emit(&record, sizeof(record), thread);
 }
 
-/// A launch as CUDA would do it on this thread: the ids that are pushed now, and the call.
+/// Emits a call as CUDA would on this thread: the external ids that are pushed now, and the call
+/// itself.
 STUB_API void call(const cupti::ApiRecord& record, int thread = 0);
 
-/// Another user's callbacks take the place of those that were registered, until somebody registers
-/// again.
+/// Until somebody registers callbacks again, another user's callbacks replace the registered ones.
 STUB_API void lend_callbacks(bool is_lent);
 
-/// Buffers that CUPTI keeps beyond a flush, until now.
+/// While true, flushes hand over no buffers.
 STUB_API void hold_buffers(bool is_held);
-/// The buffer of `thread` has work in it that is not over: only a forced flush brings it, or one
-/// after so many more that are not forced.
+/// Marks the buffer of `thread` as having work that is not over. It comes with a forced flush, or
+/// after this many flushes that are not forced.
 STUB_API void keep_buffer_of(int thread, int flushes = 1 << 30);
-/// Buffers that only a forced flush has brought.
+/// How many buffers came only because a flush was forced.
 STUB_API int forced_buffers();
-/// Until CUPTI has been asked so many times from now on for what it has.
+/// Waits until CUPTI was flushed this many times from now on.
 STUB_API void wait_for_flushes(int count);
 
 }  // namespace redline::stub

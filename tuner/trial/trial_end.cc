@@ -48,7 +48,8 @@ Verdict on_step_size(const EndedTrial& trial) {
                       format_plural(ranks, "rank"), *wanted)};
 }
 
-/// Says that something runs of which the hook sees no steps; empty if nothing is known to run.
+/// Why the hook saw no step: the --step-marker did not occur, or passes ran without an optimizer.
+/// Empty if steps were seen or nothing is known.
 std::string unseen_steps(const EndedTrial& trial) {
   if (trial.reports.measurement().latest_ns() != 0) return "";
   if (const std::string& marker = trial.spec.step_marker; !marker.empty()) {

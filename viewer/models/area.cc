@@ -20,13 +20,14 @@ struct Sums {
   SliceRef longest;
 };
 
-/// How much of each slice of a lane the lane below covers, for slices in order of time.
+/// Computes how much of each slice of a lane the lane below covers. Slices must come in order of
+/// time.
 class Children {
  public:
   Children(const SessionTrace& source, trace::LaneId id) {
     const Lane& lane = source.trace->lanes()[id.value];
     const trace::Track& track = source.trace->tracks()[lane.track.value];
-    // A deeper lane of a stream has work beside this one's, not inside it.
+    // The deeper lane of a stream has work that overlaps this lane's, not work inside it.
     if (track.kind == trace::TrackKind::kGpuStream || lane.depth + 1 >= track.lane_count) return;
     columns_ = source.lane_columns(source.trace->lanes()[id.value + 1]);
   }
@@ -106,7 +107,7 @@ class Summer {
   const Session& session_;
   const Area& area_;
   const std::atomic<bool>* cancel_;
-  std::vector<std::vector<uint32_t>> of_name_;  // by trace, by StringId: index in sums_
+  std::vector<std::vector<uint32_t>> of_name_;  // index in sums_, by trace and StringId
   std::unordered_map<std::string_view, uint32_t> by_text_;
   std::vector<Sums> sums_;
 };

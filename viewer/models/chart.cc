@@ -12,17 +12,18 @@ namespace redline::viewer {
 namespace {
 
 constexpr double kRoomAbove = 1.08;
-constexpr double kRoomBesideLog = 1.3;  // factor; without logarithm half a step
+constexpr double kRoomBesideLog = 1.3;  // a factor; an axis without logarithm has half a step
 constexpr double kNear = 8;             // pixels
 constexpr double kTickPixels = 56;
-constexpr double kCrossHeight = 6;  // of a failed point's centre over the bottom
+// Pixels from the bottom to the centre of a failed point's cross.
+constexpr double kCrossHeight = 6;
 
 std::string tick_text(double value) {
   const bool whole = value == std::floor(value) && value < 1e15;
   return whole ? format_count(static_cast<uint64_t>(value)) : format_number(value);
 }
 
-/// A step of 1, 2 or 5 times a power of ten that gives at most `most` of them up to `high`.
+/// The smallest step of 1, 2 or 5 times a power of ten that fits at most `most` times into `high`.
 double round_step(double high, double most) {
   const double power = std::pow(10, std::floor(std::log10(high / most)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -45,7 +46,7 @@ Place place_of(const Chart& chart, size_t index) {
   return place;
 }
 
-/// Of the points of a series the one whose x is the nearest to that of `index`.
+/// The point of a series whose x is the nearest to that of the point `index`.
 size_t nearest_in(const Chart& chart, Place place, size_t index) {
   const double x = chart.point(index).x;
   const auto& points = chart.series[place.series].points;

@@ -32,7 +32,7 @@ std::vector<LegendEntry> classes_of(const Session& session, const DerivedTracks&
     for (const trace::Lane& lane : item.trace->lanes()) look_at(item.lane_columns(lane).classes);
   }
   for (const DeviceLane& lane : derived.devices) look_at(lane.columns().classes);
-  // These two look alike: one is enough.
+  // These two look alike, so one entry is enough.
   if (seen[static_cast<size_t>(SliceClass::kAnnotation)]) {
     seen[static_cast<size_t>(SliceClass::kOther)] = false;
   }
@@ -57,7 +57,7 @@ std::vector<std::string> longest_names(const trace::Report& report) {
   return names;
 }
 
-// FNV-1a: the same on every machine and in every run, which std::hash does not promise.
+// FNV-1a gives the same hash on every machine and in every run; std::hash does not promise that.
 uint8_t colour_by_letters(std::string_view name) {
   uint32_t hash = 2166136261U;
   for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U;
@@ -92,7 +92,7 @@ uint8_t Colours::of(uint32_t trace, const trace::Trace& source, uint32_t slice) 
 
 void Colours::colour_by_name(LanePixels& pixels, uint32_t trace, const trace::Trace& source,
                              const trace::Lane& lane) const {
-  if (trace >= traces_.size()) return;  // not known yet
+  if (trace >= traces_.size()) return;  // its colours are not known yet
   for (size_t c = 0; c < pixels.cover.size(); ++c) {
     if (pixels.cover[c] == 0) continue;
     pixels.colour[c] = of(trace, source, lane.first.value + pixels.slice[c]);

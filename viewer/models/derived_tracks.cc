@@ -71,7 +71,7 @@ void add_queue(DerivedTracks& derived, uint32_t trace, const Analysis& analysis,
       {trace, device, "Queue length", "launched, not started", Graph(std::move(points), "")});
 }
 
-// Counters of a GPU say so: "GPU 0" is their process, or their name begins with it.
+// The GPU of a counter: the name of its process is "GPU 0", or its own name begins with that.
 int32_t device_of(std::string_view text) {
   constexpr std::string_view kPrefix = "GPU ";
   int32_t device = -1;
@@ -81,7 +81,7 @@ int32_t device_of(std::string_view text) {
   return device;
 }
 
-// "CPU: busy %": the track, and the series, which is the unit.
+// In "CPU: busy %" the first part names the track, and the second the series and its unit.
 void add_counter(DerivedTracks& derived, uint32_t index, const trace::Trace& trace,
                  const trace::Counter& counter) {
   std::string title = printable(trace.string(counter.name));

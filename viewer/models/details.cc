@@ -14,11 +14,11 @@
 namespace redline::viewer {
 namespace {
 
-using json = nlohmann::ordered_json;  // arguments stay in the file's order
+using json = nlohmann::ordered_json;  // keeps arguments in the file's order
 
 constexpr size_t kMaxValue = 4000;  // characters of one value
 constexpr size_t kMaxArguments = 1000;
-constexpr int kMaxDepth = 64;  // nlohmann prints by recursion
+constexpr int kMaxDepth = 64;  // nlohmann prints recursively
 
 int depth_of(std::string_view text) {
   int depth = 0;
@@ -37,7 +37,7 @@ std::string shortened(std::string text) {
   return fmt::format("{}… ({})", printable(text), size);
 }
 
-// Frames one a line, as a stack is read; Kineto writes them one behind the other.
+// Puts each frame on a line of its own. Kineto writes all frames on one line.
 std::string stack_text(std::string frames) {
   std::string text = shortened(std::move(frames));
   for (size_t at = 0; (at = text.find(';', at)) != std::string::npos; ++at) text[at] = '\n';
@@ -135,7 +135,7 @@ class LinkFinder {
         [](const trace::Flow& left, uint32_t slice) { return left.from.value < slice; });
     for (; flow != flows.end() && flow->from.value < end; ++flow) add(*flow);
   }
-  // What a slice of a thread called lies below it: in the deeper lanes, inside its time.
+  // What a slice of a thread called lies in the deeper lanes, within the slice's time.
   void add_of_called() {
     const trace::Slices& slices = trace_.slices();
     const trace::Lane& own = trace_.lanes()[slices.lane[ref_.slice.value].value];
@@ -166,7 +166,8 @@ class LinkFinder {
   std::vector<Link> links_;
 };
 
-// The rank's trace: of several recordings of it the last, as the comparison has it.
+// The trace of a rank. If it has several recordings it is the last one, which the comparison uses,
+// too.
 std::optional<uint32_t> trace_of_rank(const Session& session, const trace::Report& report,
                                       size_t rank) {
   const auto& times = report.comparison->times;

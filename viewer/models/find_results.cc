@@ -11,14 +11,16 @@ namespace redline::viewer {
 namespace {
 
 constexpr size_t kName = 0, kDuration = 1, kBegin = 2, kTrack = 3;
-constexpr size_t kSortedAtOnce = 1 << 19;  // then a look whether it is still wanted
+// Hits sorted between two checks whether the result is still wanted.
+constexpr size_t kSortedAtOnce = 1 << 19;
 
 struct Keyed {
   int64_t key = 0;
   SliceRef ref;
 };
 
-// Bins of one ratio from the shortest to the longest: kernels take from 1 us to 1 s.
+// Bins from the shortest to the longest duration, all of the same ratio, because kernels take from
+// 1 us to 1 s.
 std::vector<HistogramBin> make_histogram(const std::vector<int64_t>& durations,
                                          const Quantiles& spread) {
   std::vector<HistogramBin> bins;
@@ -52,8 +54,8 @@ std::string track_text(const Session& session, SliceRef ref) {
   return track_text(source, source.trace->tracks()[session.lane_of(ref).track.value]);
 }
 
-/// Places of the names, or of the tracks' words, in the alphabet: by trace and id. Empty for
-/// columns of numbers.
+/// The places of names, or of tracks' titles, in the alphabet, by trace and id. Empty for columns
+/// of numbers.
 std::vector<std::vector<int64_t>> ranks_of_words(const Session& session, size_t column) {
   if (column != kName && column != kTrack) return {};
   std::vector<std::pair<std::string, std::pair<size_t, size_t>>> words;

@@ -12,7 +12,7 @@ struct ShortUnit {
   double size_ns;
   const char* name;
 };
-/// From twice its size on, with what is left over in the next smaller one.
+/// A unit that is used from twice its size on; the rest is given in the next smaller unit.
 struct LongUnit {
   const char* name;
   const char* part_name;
@@ -22,7 +22,7 @@ struct LongUnit {
 constexpr LongUnit kLongUnits[] = {{"d", "h", 3600, 24}, {"h", "min", 60, 60}, {"min", "s", 1, 60}};
 constexpr ShortUnit kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}};
 
-// Three to four digits: 1.07, 13.2, 177.6.
+// Writes three to four digits: 1.07, 13.2, 177.6.
 std::string with_digits(double value) {
   return fmt::format("{:.{}f}", value, std::abs(value) < 9.995 ? 2 : 1);
 }

@@ -77,7 +77,7 @@ class GraphColumns {
     size_t next = index_after(0, saturating_sub(axis_.begin_ns, 1));
     for (int x = 0; x < axis_.width; ++x) {
       const size_t end = index_after(next, saturating_sub(axis_.time_at(x + 1.0), 1));
-      // The value before the column counts, too: so that lines have no gaps.
+      // The value before the column counts, too, so that the line has no gaps.
       const size_t first = next > 0 ? next - 1 : 0;
       if (end > 0) {
         const Graph::Extent extent = graph_.extent(first, std::max(end, first + 1));
@@ -89,7 +89,8 @@ class GraphColumns {
   }
 
  private:
-  // The first point behind the time: gallops, as the columns go on in small steps.
+  // The first point behind the time. It gallops from `from`, because columns are only small steps
+  // apart.
   [[nodiscard]] size_t index_after(size_t from, int64_t time_ns) const {
     const auto& points = graph_.points_;
     size_t step = 1;

@@ -6,10 +6,11 @@
 namespace redline::viewer {
 namespace {
 
-// In the exact mode: so many slices of one pixel column are added up, the rest are estimated.
+// In the exact mode, so many slices of a pixel column are added up; the rest is estimated.
 constexpr int kMaxSlicesPerColumn = 12;
 
-// Half a million calls a frame: no library calls, which floor and lround are without SSE 4.1.
+// This is called half a million times a frame. Without SSE 4.1, floor and lround would be calls of
+// the library.
 int floor_int(double x) {
   const int whole = static_cast<int>(std::clamp(x, -1e9, 1e9));
   return whole - (x < whole ? 1 : 0);
@@ -21,7 +22,7 @@ uint8_t to_cover(double share) {
 
 int clamped_column(double x, int width) { return std::clamp(floor_int(x), 0, width); }
 
-/// TimeAxis::x_of with the division done once.
+/// TimeAxis::x_of(), with the division done only once.
 struct Scale {
   int64_t begin_ns;
   double pixels_per_ns;
@@ -34,7 +35,8 @@ struct Scale {
 };
 
 size_t first_ending_after(const LaneColumns& lane, size_t from, int64_t time_ns) {
-  // Galloping: the next pixel's slice is near, and a binary search over the whole lane is not.
+  // It gallops, because the next pixel's slice is near; a binary search over the whole lane would
+  // take longer.
   const auto ends = lane.end_ns;
   size_t step = 1;
   while (from + step < ends.size() && ends[from + step] <= time_ns) step *= 2;
@@ -43,7 +45,7 @@ size_t first_ending_after(const LaneColumns& lane, size_t from, int64_t time_ns)
   return static_cast<size_t>(std::upper_bound(low, high, time_ns) - ends.begin());
 }
 
-/// Adds narrow slices up, column by column from the left. A column is written when it is left.
+/// Adds up narrow slices, column by column from the left, and writes a column when it is complete.
 class Columns {
  public:
   Columns(LanePixels& pixels, int width) : pixels_(pixels), width_(width) {}
@@ -70,7 +72,8 @@ class Columns {
   [[nodiscard]] bool full(int column) const {
     return column == column_ && count_ >= kMaxSlicesPerColumn;
   }
-  /// What was added reaches `share` of the way through the column: take the rest for alike.
+  /// Slices up to `share` of the column's width were added. Takes the rest of the column to be
+  /// alike.
   void estimate_rest(double share) {
     if (share > 0 && share < 1) sum_ = std::min(1.0, sum_ / share);
   }
@@ -104,7 +107,7 @@ void draw_slices(const LaneColumns& lane, const TimeAxis& axis, LanePixels& pixe
   Columns columns(pixels, axis.width);
   const Scale scale(axis);
   const int64_t view_end = axis.end_ns();
-  // A slice of no length at the left edge counts as there: hence the nanosecond.
+  // The nanosecond includes a slice of no length at the left edge.
   size_t i = first_ending_after(lane, 0, saturating_sub(axis.begin_ns, 1));
   while (i < lane.size() && lane.begin_ns[i] < view_end) {
     const double x0 = scale.x_of(lane.begin_ns[i]);
@@ -132,7 +135,7 @@ void draw_slices(const LaneColumns& lane, const TimeAxis& axis, LanePixels& pixe
   }
 }
 
-/// A run of buckets that hold one slice is that slice, wide enough to be a box.
+/// Finds runs of buckets that hold the same slice. Such a slice is wide enough to be a box.
 class BoxFinder {
  public:
   BoxFinder(const LaneColumns& lane, const TimeAxis& axis, LanePixels& pixels)
@@ -159,7 +162,7 @@ class BoxFinder {
   uint32_t boxed_ = LanePyramid::kNoSlice;
 };
 
-/// Shares buckets of 0.5 to 1 pixel out to the columns that they overlap.
+/// Distributes buckets of 0.5 to 1 pixel over the columns that they overlap.
 class BucketColumns {
  public:
   explicit BucketColumns(LanePixels& pixels) : pixels_(pixels) {}

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kSlicesPerBucket = 4;
 
-// Unsigned: the distance of two int64 always fits, whatever a hostile trace says.
+// Unsigned, so that the distance of any two int64 fits, even in a hostile trace.
 uint64_t distance(int64_t from, int64_t to) {
   return static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
 }
@@ -84,7 +84,7 @@ LanePyramid::LanePyramid(const LaneColumns& lane) {
   const uint64_t wanted = lane.size() / kSlicesPerBucket;
   int shift = 0;
   while ((span - 1) >> shift >= wanted) ++shift;
-  // One bucket more: a slice of no length may stand at the very end.
+  // One bucket more, because a slice of no length may stand at the very end.
   levels_.push_back(finest_level(lane, origin_ns_, shift, (span >> shift) + 1));
   while (levels_.back().size() > 1 && levels_.back().shift < 62) {
     levels_.push_back(coarser_level(lane, levels_.back()));

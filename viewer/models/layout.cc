@@ -8,7 +8,7 @@
 namespace redline::viewer {
 namespace {
 
-constexpr size_t kManyGraphs = 8;  // counters of a host that are not unfolded by themselves
+constexpr size_t kManyGraphs = 8;  // a group with more counters than this begins folded
 
 std::string group_key(const TrackGroup& group) { return group.title + "|" + group.note; }
 
@@ -57,7 +57,7 @@ void Layout::add(const Session& session, const DerivedTracks& derived) {
 std::string Layout::key_of(RowId row) const {
   const TrackGroup& group = groups_[row.group];
   if (row.track < 0) return group_key(group);
-  // Tracks of one name are told apart by their number.
+  // Tracks with the same name get a number.
   const TrackItem& item = group.tracks[static_cast<size_t>(row.track)];
   const auto same = std::count_if(
       group.tracks.begin(), group.tracks.begin() + row.track,
@@ -127,7 +127,7 @@ void Layout::place_group(uint32_t g) {
   }
   if (shown.empty()) return;
   add_row(header, false);
-  // Who filters wants to see what is found.
+  // While the user filters, groups are open to show what was found.
   if (rows_.back().folded && filter_.empty()) return;
   for (const RowId& row : shown) add_row(row, false);
 }
@@ -221,7 +221,7 @@ void Layout::remember_order() {
   }
 }
 
-// Those that the order does not know stay behind the ones that it does.
+// Groups and tracks that the order does not know stay behind those that it knows.
 void Layout::sort_groups() {
   if (arrangement_.order.empty()) return;
   std::unordered_map<std::string, size_t> places;

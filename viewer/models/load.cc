@@ -34,7 +34,8 @@ tl::expected<LoadedSession, std::string> load_comparison(const std::vector<std::
 
 namespace {
 
-/// What is to be read: bytes of text, about, in so many files. None in those that open at once.
+/// About how many bytes of text there are to read, in how many files. Files that open at once count
+/// nothing.
 struct Amount {
   uint64_t text_bytes = 0;
   uint64_t files = 0;

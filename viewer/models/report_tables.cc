@@ -24,7 +24,7 @@ double share_of(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-/// Rows of the same name of several traces become one.
+/// Joins the rows of the same name from several traces.
 template <typename Row, typename Get>
 std::vector<Row> merged(const trace::Report& report, const Get& rows_of) {
   std::unordered_map<std::string, size_t> index;
@@ -52,10 +52,10 @@ std::vector<Row> merged(const trace::Report& report, const Get& rows_of) {
 
 int64_t mean(int64_t total, int64_t count) { return total / std::max<int64_t>(count, 1); }
 
-// The longest call of those that the row sums up.
+// The longest of the calls that the row sums up.
 SliceRef longest_call(const Analysis& analysis, uint32_t trace, const trace::Collective& row) {
   const auto& slices = analysis.trace->slices();
-  // A row's calls are of one size.
+  // All calls of a row have the same size.
   const int64_t bytes = row.bytes ? *row.bytes / std::max<int64_t>(row.count, 1) : -1;
   SliceRef longest;
   int64_t longest_ns = -1;
@@ -72,7 +72,7 @@ SliceRef longest_call(const Analysis& analysis, uint32_t trace, const trace::Col
   return longest;
 }
 
-// In the last trace of the rank, by which ranks are compared.
+// The longest step of the rank's last trace, which the comparison of ranks uses.
 SliceRef longest_step(const Session& session, const trace::Report& report, int rank) {
   for (size_t t = report.traces.size(); t-- > 0;) {
     const auto& metadata = report.traces[t].trace->metadata();

@@ -14,7 +14,7 @@ using trace::Category;
 
 constexpr std::string_view kArgs = "args:";
 
-/// What stands behind the key "args" of an event.
+/// The text behind the key "args" of an event.
 std::string_view args_text(std::string_view event) {
   constexpr std::string_view kKey = "\"args\"";
   for (size_t at = event.find(kKey); at != std::string_view::npos; at = event.find(kKey, at)) {
@@ -25,7 +25,7 @@ std::string_view args_text(std::string_view event) {
   return {};
 }
 
-/// Slices by their text, so that a compressed file is inflated once.
+/// Slices in the order of their text, so that a compressed file is inflated only once.
 std::vector<uint32_t> by_place_in_file(const trace::Trace& trace) {
   std::vector<uint32_t> order(trace.slice_count());
   std::iota(order.begin(), order.end(), 0U);
@@ -59,8 +59,8 @@ HitBits find_in_args(const Session& session, const std::string& part,
   return hits;
 }
 
-/// Hits in the order in which a reader meets them; slices that begin together by their lanes. That
-/// of a lane's slices is the order in which they lie there.
+/// The order of hits: by begin, and for slices that begin together by lane. Slices of one lane lie
+/// in this order already.
 struct Search::Order {
   int64_t begin_ns = 0;
   SliceRef ref;
@@ -70,7 +70,7 @@ struct Search::Order {
     const SessionTrace& item = session.traces()[ref.trace];
     return {saturating_sub(item.trace->slices().begin_ns[ref.slice.value], item.origin_ns), ref};
   }
-  /// The first slice of the lane that is not before this; its end where all are.
+  /// The first slice of the lane that does not come before this one; the lane's end if all do.
   [[nodiscard]] uint32_t place_in(const Session& session, uint32_t trace,
                                   const trace::Lane& lane) const {
     uint32_t low = lane.first.value;
@@ -237,12 +237,12 @@ uint64_t Search::place_of(const Session& session, SliceRef ref) const {
 
 namespace {
 
-/// The longest slice of a name among those that were looked at.
+/// The longest slice of a name among those that were visited.
 struct Longest {
   SliceRef ref;
   int64_t ns = -1;
 
-  /// Of those that begin in the range, on the session's axis.
+  /// Visits the slices that begin in the range, which is on the session's axis.
   void look(const Session& session, uint32_t t, std::string_view name, TimeRange range,
             const std::atomic<bool>* cancel) {
     constexpr uint32_t kBetweenLooks = 1 << 16;
@@ -265,7 +265,7 @@ struct Longest {
 
 constexpr TimeRange kAllTimes{INT64_MIN, INT64_MAX};
 
-// Of two runs the step that begins at 0.
+// The step that begins at 0 in a comparison of two runs.
 TimeRange aligned_step(const SessionTrace& item) {
   for (const Step& step : item.steps) {
     if (step.range.begin_ns == 0) return step.range;
@@ -273,7 +273,7 @@ TimeRange aligned_step(const SessionTrace& item) {
   return kAllTimes;
 }
 
-/// Of the traces from `first` up to (not with) `end`.
+/// The longest slice of the name in the traces from `first` up to, but not including, `end`.
 SliceRef longest_among(const Session& session, size_t first, size_t end, std::string_view name,
                        bool in_step, const std::atomic<bool>* cancel) {
   Longest longest;

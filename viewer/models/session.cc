@@ -27,8 +27,9 @@ std::string file_stem(const std::string& path) {
   return name;
 }
 
-// First begin to last end of what the program did. The profiler's own "PyTorch Profiler" span
-// begins and ends up to seconds away from it, and would leave the overview half empty.
+// From the first begin to the last end of the program's own slices. The profiler's "PyTorch
+// Profiler" span may begin and end seconds away from these, which would leave the overview half
+// empty.
 TimeRange work_range(const Trace& trace) {
   const trace::Slices& slices = trace.slices();
   TimeRange range{INT64_MAX, INT64_MIN};
@@ -43,7 +44,7 @@ TimeRange work_range(const Trace& trace) {
   return range;
 }
 
-// Each trace overlaps, or nearly, with what came before it in time.
+// Whether each trace overlaps, or nearly overlaps, with those that began before it.
 bool on_one_clock(const std::vector<std::shared_ptr<const Trace>>& traces) {
   std::vector<TimeRange> ranges;
   int64_t longest = 0;
@@ -78,7 +79,7 @@ std::vector<Step> find_steps(const Trace& trace, int64_t origin_ns) {
   return steps;
 }
 
-// The first step is often cut by the start of the recording: the second is whole.
+// The start of the recording often cuts the first step, so the second one is taken.
 std::optional<TimeRange> first_whole_step(const std::vector<Step>& steps) {
   if (steps.empty()) return std::nullopt;
   return steps[steps.size() > 1 ? 1 : 0].range;
@@ -127,7 +128,7 @@ uint64_t count_issues(const std::vector<SessionTrace>& traces, bool lost) {
   return sum;
 }
 
-// How many slices of at least `wide_ns` touch the range: their names could be read.
+// How many slices of at least `wide_ns`, whose names could be read, touch the range.
 size_t count_legible(const Session& session, TimeRange range, int64_t wide_ns) {
   size_t count = 0;
   for (const SessionTrace& item : session.traces()) {
@@ -165,7 +166,7 @@ Session::Session(std::vector<std::shared_ptr<const Trace>> traces, size_t before
   }
   if (first == INT64_MAX) first = 0;
   const bool alone = traces.size() == 1;
-  std::map<std::string, size_t> titles;  // of several recordings of a rank
+  std::map<std::string, size_t> titles;  // counts the recordings of each rank
   for (auto& trace : traces) {
     const TimeRange work = work_range(*trace);
     int64_t origin = aligned_at_start_ ? work.begin_ns : first;
@@ -277,8 +278,9 @@ constexpr size_t kNamed = 3;
 
 std::string signed_duration(int64_t ns) { return (ns > 0 ? "+" : "") + format_duration(ns); }
 
-// A job that recorded several cycles left several traces of a rank, all by one clock. Where each
-// trace is a rank of its own, one may not say which.
+// The session's traces of a rank. A job that recorded several cycles left several traces of each
+// rank, all on one clock. If there is one trace for each rank, its place tells the rank, because a
+// trace may not name it.
 std::vector<uint32_t> traces_of_rank(const Session& session, const trace::Report& report,
                                      size_t rank) {
   const auto& times = report.comparison->times;

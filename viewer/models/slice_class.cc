@@ -9,7 +9,8 @@ using trace::Category;
 std::vector<uint8_t> slice_classes(const trace::Trace& trace) {
   constexpr uint8_t kUnknown = 0xff;
   constexpr size_t kCategories = static_cast<size_t>(Category::kOther) + 1;
-  // A name is looked at once a category: ten million events share some hundred names.
+  // Each name is judged only once for a category, because ten million events share some hundred
+  // names.
   std::vector<std::array<uint8_t, kCategories>> known(trace.string_count());
   for (auto& entry : known) entry.fill(kUnknown);
 

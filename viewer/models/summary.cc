@@ -81,7 +81,7 @@ std::string gain_text(const std::optional<double>& speedup) {
   return fmt::format("{:.{}f} ×", *speedup, *speedup < 10 ? 2 : 0);
 }
 
-// The report writes plain ASCII, for terminals.
+// The report writes plain ASCII for terminals; this makes "µs" of its "us" and "×" of its "x".
 std::string typeset(const std::string& words) {
   static const QRegularExpression kMicroseconds(QStringLiteral("(\\d) us\\b"));
   static const QRegularExpression kTimes(QStringLiteral("(\\d) x\\b"));
@@ -191,7 +191,8 @@ bool has_gpu(const trace::Trace& trace) {
   return false;
 }
 
-// Operators on the host say nothing of a GPU's time: with a GPU only DataLoader counts there.
+// With a GPU only the DataLoader counts on the host, because the host's operators tell nothing
+// about the GPU's time.
 bool counts(const trace::Track& track, uint8_t slice_class, bool gpu) {
   if (track.kind == trace::TrackKind::kGpuStream) return true;
   return !gpu || static_cast<SliceClass>(slice_class) == SliceClass::kDataLoader;

@@ -59,7 +59,8 @@ const char* unit_key(Unit unit) {
   return "";
 }
 
-// "Mean" of a duration is "mean_ns", "Samples/s" are "samples_per_s".
+// The JSON key of a column: "Mean" of a duration becomes "mean_ns", "Samples/s" becomes
+// "samples_per_s".
 std::string key_of(const TableColumn& column) {
   std::string key;
   for (const char c : column.title) {

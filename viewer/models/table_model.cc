@@ -10,7 +10,7 @@ namespace {
 
 constexpr qsizetype kLongestTip = 1000;
 
-// Words to the left, figures to the right.
+// Words are aligned to the left, figures to the right.
 int alignment(Unit unit) {
   return static_cast<int>(unit == Unit::kText ? Qt::AlignLeft : Qt::AlignRight) |
          static_cast<int>(Qt::AlignVCenter);
@@ -106,7 +106,7 @@ void HitsModel::sort(int column, Qt::SortOrder order) {
       },
       [this](const Hits& hits) {
         task_.let_go(std::exchange(hits_, hits));
-        // The layout stays as it is: told of a new one, a view looks at each row.
+        // Only the data changes. If a view were told of a new layout, it would look at every row.
         emit dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
         emit sorted();
       });

@@ -34,7 +34,7 @@ int64_t TimeAxis::time_at(double x) const {
 
 TimeAxis TimeAxis::zoomed(double factor, double anchor_x) const {
   int64_t span = to_ns(static_cast<double>(span_ns) * factor);
-  // At a few nanoseconds rounding would swallow the step, and the user would be stuck.
+  // At a few nanoseconds rounding would undo the step, and the user would be stuck.
   if (factor > 1) span = std::max(span, saturating_sum(span_ns, 1));
   if (factor < 1) span = std::min(span, span_ns - 1);
   TimeAxis result = *this;

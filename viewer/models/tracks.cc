@@ -24,7 +24,7 @@ std::string trimmed(std::string_view text) {
   return printable(text.substr(first, text.find_last_not_of(' ') - first + 1));
 }
 
-// "thread 24722 (python)" says "thread 24722" again: only what is in the brackets is news.
+// "thread 24722 (python)" repeats the title "thread 24722", so only "python" is kept.
 std::string thread_note(std::string_view thread_name, const std::string& title) {
   const std::string name = trimmed(thread_name);
   if (!name.starts_with(title)) return name;
@@ -34,7 +34,7 @@ std::string thread_note(std::string_view thread_name, const std::string& title) 
   return name.substr(open + 1, close - open - 1);
 }
 
-/// Threads that carry step marks are where the training loop runs.
+/// The training loop runs in the threads that have the steps' annotations.
 std::set<trace::TrackId> threads_with_steps(const Trace& trace) {
   std::set<trace::TrackId> tracks;
   const trace::Slices& slices = trace.slices();
@@ -78,7 +78,7 @@ TrackItem make_item(const Trace& trace, trace::TrackId id, bool main) {
   return item;
 }
 
-// "rank 0 · CPU"; a lone file without a rank says just "CPU".
+// "rank 0 · CPU", or just "CPU" for a lone file without a rank.
 std::string joined(const std::string& title, const std::string& part) {
   return title.empty() ? part : title + " · " + part;
 }
@@ -137,7 +137,8 @@ std::vector<std::string> gpu_names(const std::string& device_properties_json) {
 }
 
 std::vector<TrackGroup> track_groups(const Session& session) {
-  // Place of the trace in its run; kind, GPU, trace, pid. Processes have other ids in another run.
+  // The place of the trace in its run, then kind, GPU, trace and pid. The trace comes before the
+  // pid because another run has other pids.
   using Place = std::tuple<uint32_t, int, int32_t, uint32_t, uint32_t>;
   std::map<Place, TrackGroup> groups;
   for (uint32_t t = 0; t < session.traces().size(); ++t) {

@@ -80,7 +80,7 @@ std::vector<std::string> knob_names(const tuner::Space& space) {
   return names;
 }
 
-// A range of integers sorts and reads as numbers, choices as words.
+// A range of integers is sorted and shown as numbers; choices are words.
 Unit unit_of(const tuner::Space& space, const std::string& name) {
   const tuner::Knob* knob = space.find(name);
   return !knob || knob->is_numeric() ? Unit::kCount : Unit::kText;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kTitleHeight = 24;
 constexpr int kLegendHeight = 20;
-constexpr int kAxisHeight = 36;  // numbers and what they are
+constexpr int kAxisHeight = 36;  // for the numbers and the title of the axis
 constexpr int kAxisWidth = 52;
 constexpr int kMoreWidth = 64;  // for "+ 2 more"
 constexpr double kDot = 3.5;
@@ -76,7 +76,7 @@ void ChartView::paintEvent(QPaintEvent*) {
   const ChartGeometry geometry = this->geometry();
   paint_axes(painter, geometry);
   painter.setRenderHint(QPainter::Antialiasing);
-  // The first series is the one that counts: it is painted over the others.
+  // The first series matters most, so it is painted last, over the others.
   for (size_t i = chart_.series.size(); i-- > 0;) {
     paint_series(painter, geometry, chart_.series[i], colour(i));
   }
@@ -191,7 +191,7 @@ int ChartView::item_after(int item, int key) const {
   return kNoItem;
 }
 
-// The trial that is chosen, where it stands in this chart.
+// The chosen trial, if it is in this chart.
 int ChartView::first_item() const {
   for (int item = 0; item < item_count(); ++item) {
     if (point(item).id == marked_) return item;

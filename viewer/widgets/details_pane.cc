@@ -12,10 +12,10 @@
 namespace redline::viewer {
 namespace {
 
-constexpr int kMostLinkRows = 6;  // the rest scrolls
-constexpr int kCellPadding = 16;  // as the style sheet has it
+constexpr int kMostLinkRows = 6;  // with more rows the table scrolls
+constexpr int kCellPadding = 16;  // must equal the style sheet's
 
-// Kernel names, lists and paths are one word of hundreds of letters: let them break.
+// Lets kernel names, lists and paths break, because each is one word of hundreds of letters.
 QString breakable(QString words, std::initializer_list<const char*> places) {
   for (const char* after : places) {
     words.replace(QLatin1String(after), QLatin1String(after) + QChar(0x200b));
@@ -23,7 +23,7 @@ QString breakable(QString words, std::initializer_list<const char*> places) {
   return words;
 }
 
-/// Long values wrap, and are as high as they need.
+/// Wraps long values and makes their rows as high as needed.
 class WrappingDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -95,7 +95,7 @@ DetailsPane::DetailsPane(ViewState& state)
       links_(new TableView(tr("Linked slices"))),
       table_(make_table()) {
   name_->setWordWrap(true);
-  name_->setMinimumWidth(1);  // else its longest word widens the pane
+  name_->setMinimumWidth(1);  // otherwise its longest word would widen the pane
   name_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   name_->setTextFormat(Qt::PlainText);
   name_->setTextInteractionFlags(Qt::TextSelectableByMouse);

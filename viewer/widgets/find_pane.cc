@@ -11,7 +11,7 @@
 namespace redline::viewer {
 namespace {
 
-constexpr int kRangeHeight = 16;  // for the shortest and the longest duration
+constexpr int kRangeHeight = 16;  // for the texts of the shortest and the longest duration
 constexpr int kSideWidth = 380;
 
 QString duration_text(double ns) {
@@ -35,7 +35,8 @@ void HistogramView::show_bins(std::vector<HistogramBin> bins) {
   forget_current();
 }
 
-// By the root of the count: a lone slow call beside a million quick ones must be seen.
+// The height follows the root of the count, so that a single slow call beside a million quick ones
+// can be seen.
 QRectF HistogramView::item_rect(int item) const {
   const auto bin = static_cast<size_t>(item);
   const double step = static_cast<double>(width()) / static_cast<double>(bins_.size());
@@ -90,7 +91,7 @@ FindPane::FindPane(ViewState& state, QWidget* parent)
   figures_->setWordWrap(true);
   figures_->setTextFormat(Qt::PlainText);
   figures_->setMinimumHeight(2 * figures_->fontMetrics().lineSpacing() +
-                             4);  // not what is left over
+                             4);  // so that it does not only get what is left over
   auto* side = new QWidget;
   side->setFixedWidth(kSideWidth);
   auto* column = new QVBoxLayout(side);
@@ -115,9 +116,9 @@ void FindPane::showEvent(QShowEvent*) {
   if (is_stale_) search();
 }
 
-// Only who looks at the results pays for them.
+// Searches only while the pane is visible, because only then the results are needed.
 void FindPane::search() {
-  task_.cancel();  // its hits may be of a session that is gone
+  task_.cancel();  // its hits may belong to a session that is gone
   is_stale_ = !isVisible();
   if (is_stale_) return;
   if (state_.search().is_pending()) return show_nothing();
@@ -209,7 +210,7 @@ void SearchField::show_count() {
   const QString wanted = QString::fromStdString(search.text());
   if (text() != wanted) {
     setText(wanted);
-    setCursorPosition(0);  // of a kernel's name the first words say which
+    setCursorPosition(0);  // shows the first words, which tell kernels apart
   }
   if (search.text().empty()) {
     count_->clear();

@@ -65,7 +65,7 @@ class ItemAccessible final : public QAccessibleInterface, public QAccessibleActi
   int item_;
 };
 
-/// The view as a list of items that can be pressed.
+/// Shows the view to screen readers as a list of items that can be pressed.
 class ItemsAccessible final : public QAccessibleWidget {
  public:
   explicit ItemsAccessible(ItemsView* view) : QAccessibleWidget(view, QAccessible::List) {}
@@ -120,7 +120,7 @@ QAccessibleInterface* make_items_accessible(const QString& /*class_name*/, QObje
 
 }  // namespace
 
-// Qt drops a factory that it has already.
+// May be called again: Qt ignores a factory that it has already.
 void install_items_accessible() { QAccessible::installFactory(make_items_accessible); }
 
 }  // namespace redline::viewer

@@ -11,7 +11,7 @@
 namespace redline::viewer {
 namespace {
 
-// As rich text always: Qt takes some escaped names for plain ones.
+// Always writes rich text, because Qt takes some escaped names for plain text.
 QString tip(const QString& words) {
   return QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(words.toHtmlEscaped());
 }
@@ -45,7 +45,7 @@ void ItemsView::forget_current() {
   update();
 }
 
-// The words stand beside the item, too, as they do under the mouse.
+// With the keyboard, too, the words appear beside the item, as they do under the mouse.
 void ItemsView::set_current(int item) {
   current_ = item;
   update();

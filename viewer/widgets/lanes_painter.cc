@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMinLabelPixels = 30;
 constexpr int kMaxLabels = 2000;
-constexpr int kSeparatorPixels = 4;  // boxes from this width on end with a gap
+constexpr int kSeparatorPixels = 4;  // boxes of this width or more end with a gap
 
 uint32_t mix(const QColor& back, const QColor& front, double share) {
   const auto channel = [&](int a, int b) {
@@ -33,7 +33,7 @@ struct LanesPainter::Canvas {
   const Scene& scene;
   TimeAxis axis;  ///< in device pixels
   double scale;
-  int clip_top = 0;  ///< pinned rows are above
+  int clip_top = 0;  ///< the pinned rows lie above
   int labels_left = kMaxLabels;
 
   [[nodiscard]] int device(int logical) const {
@@ -122,7 +122,7 @@ void LanesPainter::paint_slices(Canvas& canvas, const Row& row, const trace::Tra
   }
 }
 
-// Where the GPU did nothing from its first work to its last, it waited: that is shown, too.
+// Between its first and its last work an idle GPU waited; this is painted, too.
 void LanesPainter::paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom) {
   const LaneColumns columns = lane.columns();
   if (columns.size() == 0) return;
@@ -151,7 +151,7 @@ void LanesPainter::paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId id, 
   paint_labels(canvas, trace, lane, top, bottom - top);
 }
 
-// Over what the scanline holds already. Neighbouring boxes are parted only where `gaps` is set.
+// Paints over what the scanline holds. Only with `gaps` there are gaps between neighbouring boxes.
 void LanesPainter::paint_pixels(Canvas& canvas, int top, int bottom, bool gaps) {
   const size_t width = scanline_.size();
   for (size_t c = 0; c < width; ++c) {

@@ -129,7 +129,7 @@ void LanesView::mouseDoubleClickEvent(QMouseEvent* event) {
   state_.fit_selection();
 }
 
-// By the mouse for what is under it, by the menu key for what is selected.
+// The mouse opens the menu of what is under it, the menu key that of what is selected.
 void LanesView::contextMenuEvent(QContextMenuEvent* event) {
   const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
   const SliceRef ref =
@@ -148,7 +148,7 @@ bool LanesView::event(QEvent* event) {
   return true;
 }
 
-// What is under the cursor: a slice, else what a GPU did or which value held.
+// Describes what is under the cursor: a slice, what a GPU did, or the value of a graph.
 QString LanesView::tip_at(QPoint at) const {
   const Session& session = state_.session();
   if (const SliceRef ref = state_.slice_at(at.x(), at.y())) {

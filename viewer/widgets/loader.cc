@@ -20,7 +20,7 @@ void Loader::cancel() {
   ++run_.number;
 }
 
-// The thread before ends first: two loads at once would take the memory of both.
+// Waits for the thread before, because two loads at once would take the memory of both.
 template <typename Work>
 void Loader::start_thread(Work work) {
   cancel();
@@ -63,7 +63,7 @@ void Loader::load_study(const std::vector<std::string>& paths, const Run& run) {
   post(run, [this, result = std::move(*tuning)] { emit tuned(result); });
 }
 
-// On the loading thread. Results go to the thread of this object by queued calls.
+// Runs on the loading thread. Results go to this object's thread by queued calls.
 void Loader::load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
                   const Run& run) {
   if (std::any_of(paths.begin(), paths.end(), is_study)) return load_study(paths, run);

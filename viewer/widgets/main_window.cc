@@ -104,7 +104,7 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   for (Pane* pane : pane_list_) pane->show_note(is_whole ? tr("Summing up …") : tr("Reading …"));
   panes_->setCurrentIndex(0);
   show_page(kTimelinePage);
-  // The layout decides the width of the lanes, and that decides what is legible.
+  // The layout must be final, because the width of the lanes decides what is legible.
   if (layout()) layout()->activate();
   recorded_ = loaded_session.session;
   clocks_.reset();
@@ -136,7 +136,7 @@ void MainWindow::show_tuning(const Tuning& tuning) {
   emit loaded();
 }
 
-/// The button leads from the study to the timeline and back, where both are open.
+/// If both are open, the button leads from the study to the timeline and back.
 void MainWindow::show_page(int page) {
   pages_->setCurrentIndex(page);
   search_->setEnabled(page == kTimelinePage);

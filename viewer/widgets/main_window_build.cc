@@ -1,4 +1,4 @@
-// The parts of the window and where they stand.
+// Builds the parts of the window and places them.
 #include <QActionGroup>
 #include <QHBoxLayout>
 #include <QMenu>
@@ -116,7 +116,7 @@ QWidget* MainWindow::make_top_bar() {
   return bar;
 }
 
-// Alt + 1 for the first tab under the timeline, and on to the last one beside it.
+// Alt + 1 shows the first tab under the timeline; the numbers go on to the last tab beside it.
 void MainWindow::add_tab_shortcuts() {
   for (int i = 0; i < kTabShortcuts; ++i) {
     const QKeySequence keys(static_cast<int>(Qt::ALT) | (static_cast<int>(Qt::Key_1) + i));

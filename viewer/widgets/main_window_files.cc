@@ -86,7 +86,7 @@ void MainWindow::fill_recent_links() {
   }
 }
 
-/// Growing files show what has been added.
+/// Reads the files again, because they may have grown.
 void MainWindow::reload() {
   if (paths_.empty()) return;
   const auto paths = paths_;
@@ -162,7 +162,7 @@ void MainWindow::restore_view() {
   if (!view) {
     say(text(view.error()));
   } else if (*view) {
-    // Of another choice of the folder's files the axis begins elsewhere.
+    // The view may have been saved with other files of the folder; then the axis begins elsewhere.
     const auto saved = (*view)->origin_ns;
     const auto shown = origin_of(state_.session());
     state_.restore(saved && shown ? moved(**view, saturating_sub(*saved, *shown)) : **view);
@@ -185,7 +185,7 @@ std::optional<std::string> MainWindow::export_to(const std::string& path, Export
 
 void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
   const bool is_tuning = pages_->currentIndex() == kTuningPage;
-  // Of two runs the title says what changed: no name for a file.
+  // For two runs the title says what changed, which is no name for a file.
   const QString name = is_tuning ? name_->text() : text(printable(state_.session().name()));
   const QString path = QFileDialog::getSaveFileName(
       this, tr("Export"), name + QLatin1Char('.') + suffix, QStringLiteral("*.") + suffix);

@@ -1,4 +1,4 @@
-// Loads, from their start to a trace, an error or the return to what was open before.
+// A load from its start to its end: a trace, an error, or the return to what was open before.
 #include <QLabel>
 #include <QPushButton>
 #include <QStackedWidget>
@@ -53,7 +53,7 @@ void MainWindow::cancel_load() {
   say(tr("cancelled: what was open before is shown again"));
 }
 
-// The lanes of what was cancelled have taken its place.
+// Shows again what was open before, because the lanes of the cancelled load may have replaced it.
 void MainWindow::bring_back_opened() {
   if (!opened_.loaded.session) return state_.open(std::make_shared<const Session>(trace::Traces{}));
   put_session(opened_.loaded);

@@ -9,9 +9,9 @@
 namespace redline::viewer {
 namespace {
 
-constexpr double kFarPixels = 4000;  // an arrow from further away comes from there
+constexpr double kFarPixels = 4000;  // an arrow from further away begins at this distance
 constexpr double kArrow = 4;
-// A step launches thousands of kernels: some arrows stand for all, and let the slices below be
+// A step launches thousands of kernels. A few arrows stand for all, so that the slices below can be
 // seen.
 constexpr size_t kMostArrows = 100;
 constexpr size_t kFewArrows = 20;
@@ -27,10 +27,11 @@ class OverlayPainter {
   void paint_area();
   void paint_links();
   void paint_link(const Link& link);
-  /// Cut to a little more than the view; none where it is outside or hidden.
+  /// The slice's rectangle, cut to a little more than the view; nullopt if the slice is outside or
+  /// hidden.
   [[nodiscard]] std::optional<QRectF> rect_of(SliceRef ref) const;
-  /// Where an arrow begins or ends: also outside of the view, and in folded tracks their first
-  /// lane.
+  /// Where an arrow begins or ends. This may be outside the view; for a folded track it is the
+  /// first lane.
   [[nodiscard]] std::optional<QPointF> anchor_of(SliceRef ref) const;
 
   QPainter& painter_;
@@ -117,7 +118,7 @@ void OverlayPainter::paint_link(const Link& link) {
   painter_.fillPath(head, pen.color());
 }
 
-// A bracket with its length, and a tint over the lanes that count.
+// Paints a bracket with the area's length, and a tint over the area's lanes.
 void OverlayPainter::paint_area() {
   const Area& area = state_.area();
   if (area.empty()) return;

@@ -21,7 +21,7 @@ QLabel* make_label(const QString& words, const QFont& font, bool muted = false) 
   return label;
 }
 
-/// The parts of a step side by side, as wide as their shares.
+/// Paints the parts of a step side by side, as wide as their shares.
 class PartsBar : public QWidget {
  public:
   PartsBar(const Theme& theme, std::vector<SummaryPart> parts)
@@ -45,7 +45,8 @@ class PartsBar : public QWidget {
   std::vector<SummaryPart> parts_;
 };
 
-/// As high as its words take at its width: a scroll area alone squeezes wrapped labels.
+/// Takes the height that its words need at its width. A scroll area alone would squeeze wrapped
+/// labels.
 class Column : public QWidget {
  protected:
   void resizeEvent(QResizeEvent* event) override {

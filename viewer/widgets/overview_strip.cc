@@ -99,7 +99,7 @@ void OverviewStrip::paint_window(QPainter& painter) {
 void OverviewStrip::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   const int64_t time = whole().time_at(event->position().x());
-  // Inside the window a drag moves it, outside a drag draws a new one.
+  // A drag inside the window moves it; a drag outside draws a new one.
   moving_window_ = state_.axis().range().contains(time);
   drag_from_ = event->position().x();
 }
@@ -170,7 +170,8 @@ void RulerView::paintEvent(QPaintEvent*) {
   paint_marks(painter);
 }
 
-// The lines over the lanes hang from them; each has room as far as the next one.
+// The flags of the marks, from which the lines over the lanes hang. Each has room up to the next
+// one.
 std::vector<RulerView::Flag> RulerView::flags() const {
   const QFontMetrics metrics(flag_font());
   const auto& marks = state_.marks();
@@ -208,7 +209,7 @@ const Mark* RulerView::mark_at(QPointF at) const {
   return nullptr;
 }
 
-// Double click on a mark takes it away.
+// A double click on a mark removes it.
 void RulerView::mouseDoubleClickEvent(QMouseEvent* event) {
   if (const Mark* mark = mark_at(event->position())) state_.remove_mark(mark->time_ns);
 }

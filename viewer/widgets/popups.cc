@@ -17,7 +17,7 @@ struct KeyHelp {
   const char* meaning;
 };
 
-// As in Perfetto: the fingers of its users know these.
+// The same keys as in Perfetto, whose users know them.
 constexpr KeyHelp kKeys[] = {
     {"W  S", "zoom in and out at the cursor"},
     {"A  D,  ←  →", "move left and right"},

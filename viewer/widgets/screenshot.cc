@@ -12,7 +12,8 @@
 namespace redline::viewer {
 namespace {
 
-// Reports give unix times: a time years after the recording can only be one.
+// Converts --at to the session's axis. Reports give unix times, and a time that lies years after
+// the recording's begin can only be one.
 int64_t session_time(const Session& session, int64_t at_ns) {
   const int64_t far_after = saturating_sum(session.range().end_ns, TimeAxis::kMaxSpanNs);
   if (session.traces().empty() || at_ns <= far_after) return at_ns;

@@ -12,10 +12,11 @@ constexpr int kMargin = TableHeader::kLeft + TableHeader::kRight + 2;
 constexpr int kLeastWidth = 52;
 constexpr int kMostWidth = 220;
 constexpr int kLeastNameWidth = 150;
-constexpr int kTightNameWidth = 136;  // where that lets one column more be seen
+constexpr int kTightNameWidth = 136;  // width of names if that makes room for one more column
 constexpr int kAmpleNameWidth = 480;
-constexpr int kLeastTextWidth = 84;  // where the table is wider than its place: figures count
-constexpr int kLookedAt = 100;       // rows that decide the width of a column
+// If the table is wider than its place, because figures matter more.
+constexpr int kLeastTextWidth = 84;
+constexpr int kLookedAt = 100;  // so many rows decide the width of a column
 
 }  // namespace
 
@@ -56,7 +57,7 @@ HitsView::HitsView(const QString& title, QWidget* parent) : RowsView(title, pare
 }
 
 void HitsView::show_hits(std::shared_ptr<const Session> session, Hits hits) {
-  setSortingEnabled(false);  // else they would be sorted at once, again
+  setSortingEnabled(false);  // otherwise the rows would be sorted again at once
   model_.set_hits(std::move(session), std::move(hits));
   horizontalHeader()->setSortIndicator(1, Qt::DescendingOrder);
   horizontalHeader()->setSortIndicatorShown(true);
@@ -75,7 +76,7 @@ void TableView::show_table(Table table, int sort_column) {
   }
   if (!is_new) return;
   fit_columns();
-  // A table that comes in an order of its own keeps it until a title is clicked.
+  // A table that comes in its own order keeps it until the user clicks a title.
   horizontalHeader()->setSortIndicator(sort_column, Qt::DescendingOrder);
   setSortingEnabled(true);
 }
@@ -84,17 +85,17 @@ void RowsView::keyPressEvent(QKeyEvent* event) {
   is_plain_letter(*event) ? event->ignore() : QTableView::keyPressEvent(event);
 }
 
-// Filled while hidden, it did not know its width yet.
+// A table that was filled while it was hidden did not know its width.
 void RowsView::showEvent(QShowEvent* event) {
   QTableView::showEvent(event);
   if (std::exchange(is_fresh_, false)) fit_columns();
 }
 
-// The column of names or sentences takes what room is left. Where there is too little, first words
-// give way, which a tooltip has whole, and only then the table scrolls.
+// The column of names or sentences takes the room that is left. If there is too little, words are
+// cut first (a tooltip shows them whole); only then the table scrolls.
 void RowsView::fit_columns() {
   if (!model() || model()->columnCount() == 0) return;
-  ensurePolished();  // else its font is not yet the one that is drawn
+  ensurePolished();  // otherwise it does not have its final font yet
   const int wide = wide_column();
   int missing = kLeastNameWidth - viewport()->width();
   for (int c = 0; c < model()->columnCount(); ++c) {
@@ -117,7 +118,7 @@ void RowsView::fit_columns() {
   fit_wide_column();
 }
 
-// On a wide screen figures stay beside the names that they are of.
+// On a wide screen this keeps figures close to their names.
 void RowsView::fit_wide_column() {
   if (ample_width_ == 0) return;
   const int wide = wide_column();
@@ -132,7 +133,7 @@ void RowsView::fit_wide_column() {
   if (is_ample) horizontalHeader()->resizeSection(wide, ample_width_);
 }
 
-// A table that scrolls begins with columns that are not cut: the wide one takes the rest.
+// A table that scrolls begins with whole columns; the wide column takes the rest.
 void RowsView::end_with_a_whole_column() {
   int shown = 0;
   for (int c = 0; c < model()->columnCount(); ++c) {

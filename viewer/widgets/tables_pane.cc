@@ -9,7 +9,8 @@ namespace {
 
 using trace::Report;
 
-/// A table of the report, by its tab. A new table is its rows in report_tables.h and a line here.
+/// A table of the report and its tab. A new table needs its rows in report_tables.h and a line
+/// here.
 struct ReportTable {
   const char* title;
   Table (*rows)(const Session& session, const Report& report);
@@ -54,7 +55,7 @@ void TablesPane::show_report(const trace::Report& report) {
     const ReportTable& table = kReportTables[i];
     fill(*tables_[i], table.rows(state_.session(), report), table.sort_column);
   }
-  // Begin with the kernels; a recording without a GPU has none: with the operators.
+  // Shows the kernels first or, if the recording has none, the operators.
   const auto end = tables_.begin() + 2;
   const auto first = std::find_if(
       tables_.begin(), end, [](const TableView* view) { return !view->table().rows.empty(); });

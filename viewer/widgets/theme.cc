@@ -5,10 +5,11 @@
 namespace redline::viewer {
 namespace {
 
-// A single slice in a pixel must be seen: cover starts at this share of the colour.
+// Even a short slice in a pixel must be seen, so the opacity begins at this share.
 constexpr double kFaintest = 0.28;
 
-// Of equal lightness, so that no name stands out, and apart for the colour-blind, too.
+// The colours have equal lightness, so that no name stands out, and the colour-blind can tell them
+// apart, too.
 constexpr std::array<const char*, kNameColourCount> kNameColours = {
     "#77aadd", "#ee8866", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff", "#df6077", "#eedd88"};
 constexpr const char* kOnNames = "#10161c";

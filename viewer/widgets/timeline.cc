@@ -70,13 +70,14 @@ QLineEdit* Timeline::make_filter() {
     state_.rearrange([&](Layout& layout) { layout.set_filter(text.toStdString()); });
   });
   connect(filter_, &QLineEdit::returnPressed, lanes_, qOverload<>(&QWidget::setFocus));
-  // Going to a slice that the filter hides drops it.
+  // Going to a slice that the filter hides drops the filter.
   connect(&state_, &ViewState::layout_changed, this,
           [this] { filter_->setText(QString::fromStdString(state_.layout().filter())); });
   return filter_;
 }
 
-// Where the selected slice begins, with its name; without one in the middle of the view.
+// A mark at the begin of the selected slice with its name or, without a selection, in the middle of
+// the view.
 Mark Timeline::mark_here() const {
   const SliceRef ref = state_.selection();
   if (!ref) return {state_.axis().time_at(state_.axis().width / 2.0), ""};
@@ -127,7 +128,7 @@ void Timeline::update_summary() {
   summary_->setText(session.traces().empty() ? QString() : parts.join(QStringLiteral(" · ")));
 }
 
-// The nearest to the middle in the topmost lane that has any there.
+// The slice nearest to the middle in the topmost lane that has a slice in view.
 SliceRef Timeline::first_in_view() const {
   for (int y = 0; y < lanes_->height(); y += Layout::kLaneHeight / 2) {
     if (const SliceRef ref = state_.slice_at(state_.axis().width / 2.0, y)) return ref;

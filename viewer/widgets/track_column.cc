@@ -55,7 +55,7 @@ void draw_pin(QPainter& painter, const QRect& rect, const QColor& colour) {
 TrackColumn::TrackColumn(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
   setFixedWidth(kWidth);
   setMouseTracking(true);
-  setFocusPolicy(Qt::TabFocus);  // a click leaves the keys to the lanes
+  setFocusPolicy(Qt::TabFocus);  // so that a click leaves the keyboard's focus with the lanes
   setAccessibleName(tr("Tracks"));
   connect(&state, &ViewState::layout_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::scroll_changed, this, qOverload<>(&QWidget::update));
@@ -92,7 +92,7 @@ std::optional<Row> TrackColumn::sticky_header() const {
   const auto& rows = state_.layout().rows();
   const int top = state_.scroll() + state_.layout().pinned_height();
   const Row* header = nullptr;
-  int bottom = 0;  // of the group
+  int bottom = 0;  // of the group's last row
   for (const Row& row : rows) {
     if (row.pinned) continue;
     if (row.is_header() && row.top >= top) break;
@@ -101,7 +101,7 @@ std::optional<Row> TrackColumn::sticky_header() const {
   }
   if (!header || bottom <= top) return std::nullopt;
   Row result = *header;
-  // The next group pushes it out.
+  // The next group pushes the header out.
   result.top = std::min(top, bottom - header->height);
   return result;
 }
@@ -115,7 +115,7 @@ std::optional<Row> TrackColumn::row_under(int y) const {
   return row ? std::optional(*row) : std::nullopt;
 }
 
-// Of what is in sight of a track, the part that its name stands in.
+// The part of a track, within what is in sight, in which its name is painted.
 QRect TrackColumn::label_rect(const Row& row) const {
   const QRect all(0, row.view_top(state_.scroll()), width(), row.height);
   if (row.is_header() || row.pinned) return all;
@@ -175,7 +175,7 @@ void TrackColumn::paint_track(QPainter& painter, const Row& row, const QRect& re
   if (has_pin) draw_pin(painter, pin_rect(row, rect), row.pinned ? theme.accent : theme.muted);
 }
 
-// A pinned track has lost its group's header: its note says where it is from.
+// A pinned track has no header of its group above it, so its note names the group.
 void TrackColumn::paint_note(QPainter& painter, const Row& row, const QRect& line,
                              int title_width) {
   std::string note = state_.layout().item_of(row).note;

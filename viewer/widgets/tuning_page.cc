@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kRightWidth = 360;
 constexpr int kTrialsHeight = 260;
-constexpr int kSettleMs = 200;  // a commit writes several times
+// Waits for the file to settle, because a commit writes several times.
+constexpr int kSettleMs = 200;
 
 QString printable_text(const std::string& value) {
   return QString::fromStdString(printable(value));
@@ -29,7 +30,7 @@ QLabel* make_label(const QFont& font, bool muted = false) {
   return label;
 }
 
-/// As wide as a knob mattered.
+/// A bar that is as wide as the knob mattered.
 class ShareBar : public QWidget {
  public:
   ShareBar(const Theme& theme, double share) : theme_(theme), share_(share) { setFixedHeight(6); }
@@ -184,7 +185,7 @@ void TuningPage::show_tuning(Tuning tuning) {
   watch_files();
 }
 
-// New trials go to the file beside the database first.
+// Watches the file beside the database, too, because SQLite writes new trials there first.
 void TuningPage::watch_files() {
   if (!files_.files().isEmpty()) files_.removePaths(files_.files());
   const QString path = QString::fromStdString(tuning_.path);

@@ -54,7 +54,7 @@ QString recent_title(const QStringList& paths) {
 namespace {
 
 constexpr const char* kThemeKey = "theme";
-// In the order of ThemeChoice.
+// Must be in the order of ThemeChoice.
 constexpr std::array kThemeWords = {"auto", "light", "dark"};
 
 bool is_desktop_dark() {

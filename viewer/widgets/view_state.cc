@@ -9,8 +9,8 @@ namespace redline::viewer {
 namespace {
 
 constexpr double kHitPixels = 3;
-// A slice that is gone to and was narrower than the first becomes as wide as the second; one wider
-// than the view fills this share of it.
+// When the view goes to a slice that is narrower than kSmallestPixels, it zooms until the slice has
+// kShownPixels. A slice wider than the view is shown in kLargestShare of the view.
 constexpr double kSmallestPixels = 40;
 constexpr double kShownPixels = 160;
 constexpr double kLargestShare = 0.8;
@@ -95,7 +95,7 @@ void ViewState::set_axis(const TimeAxis& axis) {
 void ViewState::set_range(TimeRange range) { set_axis(axis_.showing(range)); }
 
 void ViewState::zoom(double factor, double anchor_x) {
-  // Wider than ten times everything there is nothing to see.
+  // At more than ten times the whole recording there is nothing to see.
   const double whole = static_cast<double>(session_->range().span_ns());
   if (factor > 1 && static_cast<double>(axis_.span_ns) > std::max(whole, 1000.0) * 10) return;
   set_axis(axis_.zoomed(factor, anchor_x));
@@ -115,7 +115,7 @@ void ViewState::fit_selection() {
   const int64_t margin = std::max<int64_t>(range.span_ns() / 8, 1);
   const TimeRange wanted{saturating_sub(range.begin_ns, margin),
                          saturating_sum(range.end_ns, margin)};
-  // Twice F on the same slice goes back out: to the whole.
+  // A second F on the same slice shows the whole recording again.
   wanted == axis_.range() ? fit() : set_range(wanted);
 }
 
@@ -129,7 +129,7 @@ void ViewState::set_colours_by_name(bool by_name) {
 }
 
 void ViewState::select(SliceRef ref) {
-  places_task_.cancel();  // who chooses another slice meanwhile stays there
+  places_task_.cancel();  // a user who has chosen another slice meanwhile stays there
   if (ref == selection_) return;
   selection_ = ref;
   links_ = links_of(*session_, *collectives_, ref);
@@ -198,7 +198,7 @@ void ViewState::restore(const SavedView& view) {
 void ViewState::follow_link(int direction) {
   for (const Link& link : links_) {
     if (direction < 0 && link.to == selection_) return go_to(link.from);
-    // An operator leads to what the calls inside it launched.
+    // An operator also leads to what the calls inside it launched.
     if (direction > 0 && link.to != selection_) return go_to(link.to);
   }
 }
@@ -247,7 +247,7 @@ void ViewState::show_places(const std::vector<SliceRef>& places) {
   if (places.size() > 1) show_beside_selection(places.front());
 }
 
-// As much more time and as other rows as it takes to see both.
+// Widens the time and scrolls the rows as far as needed to see both slices.
 void ViewState::show_beside_selection(SliceRef ref) {
   layout_.reveal(*session_, ref);
   emit layout_changed();
@@ -259,7 +259,7 @@ void ViewState::show_beside_selection(SliceRef ref) {
     const int64_t margin = both.span_ns() / 20;
     set_range({saturating_sub(both.begin_ns, margin), saturating_sum(both.end_ns, margin)});
   }
-  set_hover(ref);  // shaded, until the mouse is over another one
+  set_hover(ref);  // shades it until the mouse is over another one
   const auto top = layout_.top_of(*session_, ref);
   const auto selected_top = layout_.top_of(*session_, selection_);
   const int pinned = layout_.pinned_height();

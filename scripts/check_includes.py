@@ -3,7 +3,7 @@
 
 A row names a folder, the folders of ours that it may include, and the libraries that it must not know. A name covers
 the folders below it; `NAME/*.h` is that folder alone. The nearest row above a file counts. Tests may include anything.
-Rows must not allow a circle: where they did, no folder of the circle could be understood without the others.
+Rows must not allow a circle, because no folder of a circle could be understood without the others.
 """
 import graphlib
 import pathlib

@@ -1,7 +1,7 @@
-"""What HolisticTraceAnalysis and TensorBoard's PyTorch plugin find in a folder of traces, as JSON.
+"""Prints as JSON what HolisticTraceAnalysis and TensorBoard's PyTorch plugin find in a folder of traces.
 
-Run by scripts/check-peers in an environment that has both. Exit status 1 where one of them reports
-an error; the plugin logs such errors and goes on without the trace.
+scripts/check-peers runs it in an environment that has both. The exit status is 1 if one of them reports an error; the
+plugin logs such errors and goes on without the trace.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ import logging
 import sys
 
 
-# Said at warning level or worse of sound traces: HTA's timings; and, by the plugin, that ranks differ
-# in the collectives inside their steps: a thread of Gloo may leave its range after the step has ended.
+# Both log warnings about sound traces, too: HTA its timings, and the plugin that ranks differ in the collectives
+# inside their steps, because a thread of Gloo may leave its range after the step has ended.
 HARMLESS = ("leaving ", "Number of communication operation nodes don't match")
 
 
 class Complaints(logging.Handler):
-    """Keeps what is logged as a warning or worse, but for what is harmless."""
+    """Keeps what is logged as a warning or worse, except what is harmless."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -29,7 +29,7 @@ class Complaints(logging.Handler):
 
 
 def holistic_trace_analysis(folder):
-    """Events and steps by rank."""
+    """How many events and steps HolisticTraceAnalysis finds, by rank."""
     from hta.trace_analysis import TraceAnalysis
 
     traces = TraceAnalysis(trace_dir=folder).t
@@ -43,7 +43,7 @@ def holistic_trace_analysis(folder):
 
 
 def tensorboard_plugin(folder):
-    """By worker: the steps that it shows, and the calls of each operator."""
+    """By worker, the steps that the plugin shows and the calls of each operator."""
     from torch_tb_profiler.io import Cache
     from torch_tb_profiler.profiler.loader import RunLoader
 
@@ -63,7 +63,7 @@ def tensorboard_plugin(folder):
 def main(folder):
     complaints = Complaints()
     logging.getLogger().addHandler(complaints)
-    # Both print progress to stdout, which is ours.
+    # Both print progress to stdout, which is for our JSON.
     with contextlib.redirect_stdout(sys.stderr):
         found = {
             "holistic_trace_analysis": holistic_trace_analysis(folder),

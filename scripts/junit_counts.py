@@ -1,5 +1,5 @@
-"""Counts JUnit XML files: for each "RAN BAD", the tests that ran (skipped ones left out) and that failed; with
---skipped, one line for all of them: how many were skipped, and why."""
+"""Counts the tests in JUnit XML files. For each file it prints "RAN BAD": how many ran (without skipped ones) and how
+many failed. With --skipped it prints one line for all files: how many were skipped, and why."""
 
 import collections
 import re
@@ -28,13 +28,14 @@ def counts(path):
 
 
 def reason(case):
-    """pytest says why in an attribute; of GoogleTest's skip CTest keeps what the test printed."""
+    """Why a test was skipped. pytest has it in an attribute; of GoogleTest's skips CTest keeps what the test
+    printed."""
     skipped = case.find("skipped")
     said = skipped.get("message", "") if skipped is not None else ""
     printed = re.search(r"Skipped\n(.+)", case.findtext("system-out") or "")
     if printed:
         said = printed[1]
-    # One reason for all files of a folder.
+    # Reasons that name a file become one reason.
     return re.sub(r"^\S+ is absent: ", "", said.removeprefix("Skipped: ").strip()) or "no reason given"
 
 

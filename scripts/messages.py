@@ -1,6 +1,7 @@
-"""The errors, warnings and notes that Redline can print, read out of its sources.
+"""Reads the errors, warnings and notes that Redline can print out of its sources.
 
-A message is what stands in a call that makes one. Two literals with an expression between them are one message with `…`.
+A message is the literal in a call that makes one. Two literals with an expression between them are one message with
+`…`.
 """
 
 import ast
@@ -10,14 +11,14 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ("base", "machine", "trace", "profiler", "tuner", "viewer", "cli")
-# What an error, a warning or a note is made with.
+# The functions that make an error, a warning or a note.
 CALLS = ("unexpected", "fail", "failure", "misuse", "refuse", "cannot_read", "ReadError", "say", "warn", "note",
          "RecorderError", "tell", "notes.push_back", "ValidationError", "throw_error")
 STREAMS = (r"std::fprintf\(stderr,", r"fmt::print\(stderr,")
 ASSIGNED = r"(?:\.|\b)(?:message|failure|why|reason|problem)\s*\+?=\s*(?=\"|fmt::format\()"
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 HOLE = re.compile(r"\{[^{}]*\}|%[-0-9.]*(?:l|ll|z)?[sdufgxc]|%%")
-# Here what a function returns is a reason, which its caller prints.
+# In these files a function may return a reason, which its caller prints.
 RETURNED = ("tuner/trial/", "tuner/space/", "tuner/command/", "profiler/request/", "profiler/cupti/cupti_source.cc",
             "cli/run.cc")
 RETURN = r"\breturn (?=\"|fmt::format\()"
@@ -34,12 +35,12 @@ class Message(NamedTuple):
 
     @property
     def words(self):
-        """Its longest part without a hole: what one can search for."""
+        """The longest part without a hole, which one can search for."""
         return max(self.text.split("…"), key=len).strip(" .:,()'`")
 
 
 def _closing(text, at):
-    """The place of the bracket that closes the one at `at`, beyond strings."""
+    """The position of the bracket that closes the one at `at`. Brackets in strings do not count."""
     depth, inside = 0, False
     while at < len(text):
         char = text[at]
@@ -63,7 +64,7 @@ def _closing(text, at):
 
 
 def _joined(argument):
-    """The literals of an expression, with … for what stands between them."""
+    """The literals of an expression, joined, with … for the code between them."""
     text, end = "", None
     for literal in LITERAL.finditer(argument):
         between = argument[end : literal.start()].strip() if end is not None else argument[: literal.start()].strip()
@@ -136,7 +137,7 @@ def of_python(path):
 
 
 def all_messages():
-    """Of the whole product, each text once."""
+    """The messages of the whole product, each text once."""
     found = {}
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.cc")) + sorted((ROOT / folder).rglob("*.h")):

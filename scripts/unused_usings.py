@@ -1,7 +1,7 @@
 """Prints each using-declaration of the files given that nothing in its file uses; exit status 1 if any.
 
-clang-tidy's misc-unused-using-decls looks only at the file compiled, not at those compiled as one with
-others."""
+clang-tidy's misc-unused-using-decls only looks at the file that is compiled, not at the files that a unity build
+includes in it."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""The folder that is carried to a machine with a GPU. All of it was built here."""
+"""Makes the folder that is carried to a machine with a GPU. All of it is built on this machine."""
 
 import pathlib
 import re
@@ -9,7 +9,7 @@ import sys
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
 BUILD = SCRIPTS.parent / "build" / "release"
 MOST_BYTES = 60 << 20
-# Each system has these, and its own are the ones to use.
+# Every system has these libraries and must use its own.
 OF_THE_SYSTEM = ("linux-vdso", "ld-linux", "libc.", "libm.", "libdl.", "libpthread.", "librt.",
                  "libutil.", "libstdc++.", "libgcc_s.")
 OF_TORCH = ("libtorch", "libc10", "libcu", "libgomp")
@@ -18,11 +18,11 @@ PROGRAMS = ("gpu_work", "save_raw_buffers")
 
 
 class Unusable(Exception):
-    """One line for the user."""
+    """The bundle cannot be made or used; the message is one line for the user."""
 
 
 def make(folder, build):
-    """Writes the bundle; exit status."""
+    """Writes the bundle and returns the exit status."""
     if folder.exists():
         raise Unusable(f"{folder} is there already: remove it, or name another")
     if not (build / "bin/redline").exists():
@@ -60,7 +60,7 @@ def _copy_scripts(folder):
 
 
 def add_libraries(package):
-    """Copies what the programs and libraries need beside them: the names."""
+    """Copies the libraries that our programs and libraries need into lib/, and returns their names."""
     own = [*(package / "bin").iterdir(), *(package / "lib").glob("*.so")]
     added = {}
     for binary in own:
@@ -72,7 +72,7 @@ def add_libraries(package):
 
 
 def needed_libraries(binary):
-    """Paths by name, without the system's and torch's."""
+    """The libraries that a binary needs, as paths by name, without the system's and torch's."""
     text = subprocess.run(["ldd", binary], capture_output=True, text=True).stdout
     found = {}
     for line in text.splitlines():
@@ -89,7 +89,7 @@ def needed_libraries(binary):
 
 
 def needed_versions(folder):
-    """{"GLIBC": "2.34", …}: the newest symbols of the system's libraries that its ELF files want."""
+    """{"GLIBC": "2.34", …}: the newest version of the system's libraries that the ELF files in `folder` need."""
     newest = {}
     for path in folder.rglob("*"):
         if not path.is_file() or path.is_symlink() or path.read_bytes()[:4] != b"\x7fELF":
@@ -110,7 +110,7 @@ def size_of(folder):
 
 
 def require(folder):
-    """`folder` must be a bundle whose programs start here."""
+    """Raises Unusable unless `folder` is a bundle whose programs start on this machine."""
     program = folder / "redline/bin/redline"
     if not program.exists():
         raise Unusable(f"{folder} is no bundle: gpu-check --bundle makes one")

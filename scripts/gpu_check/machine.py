@@ -1,4 +1,4 @@
-"""What this machine has: a GPU, CUPTI, torch. Nothing here needs torch."""
+"""Finds out what this machine has: a GPU, CUPTI, torch. Nothing here needs torch."""
 
 import ctypes
 import glob
@@ -8,7 +8,7 @@ import time
 
 
 def why_no_gpu():
-    """Why CUDA has no GPU here; "" where it has one."""
+    """Why CUDA has no GPU on this machine; "" if it has one."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -22,7 +22,7 @@ def why_no_gpu():
 
 
 def gpu_facts():
-    """Name, memory and driver of the first GPU, as nvidia-smi says it."""
+    """Name, memory and driver of the first GPU, as nvidia-smi prints them."""
     fields = ("name", "memory.total", "driver_version")
     try:
         text = subprocess.run(
@@ -43,7 +43,7 @@ def has_torch(python):
 
 
 def cupti_folders(python):
-    """Folders with a libcupti.so: torch's own first, so that all use the same."""
+    """Folders with a libcupti.so. Torch's own comes first, so that all programs use the same."""
     places = [f"{folder}/nvidia/*/lib" for folder in _site_packages(python)]
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
     places += [f"{home}/extras/CUPTI/lib64", f"{home}/lib64", f"{home}/targets/*/lib"]

@@ -43,7 +43,7 @@ def parse_arguments(arguments):
     options = parser.parse_args(arguments)
     if options.run and not options.out:
         parser.error("--run needs --out OUT")
-    # Not resolved: a virtual environment's Python is a link.
+    # The link must not be resolved, because a virtual environment's Python is a link.
     options.python = os.path.abspath(shutil.which(options.python) or options.python)
     options.part = options.part.split(",") if options.part else []
     if unknown := set(options.part) - set(parts.PARTS):

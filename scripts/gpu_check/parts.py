@@ -1,4 +1,4 @@
-"""The checks, one function a part: each gives its figures, and in "wrong" what is not as it must be."""
+"""The checks, one function for each part. Each returns its figures, and in "wrong" what is not as it must be."""
 
 import contextlib
 import dataclasses
@@ -14,12 +14,12 @@ from collections.abc import Callable
 from gpu_check import machine, trace_facts, tuning
 from gpu_check.workplace import NO_GPU, Failed, NoGpu, TooLong, Workplace
 
-MOST_OUTSIDE_NS = 20_000  # of host stamps: CUPTI fits the GPU's clock to the host's
-MOST_AFTER_THE_END = 1.05  # of a step's time before
+MOST_OUTSIDE_NS = 20_000  # outside the host's stamps: CUPTI can only fit the GPU's clock to the host's
+MOST_AFTER_THE_END = 1.05  # times as long as a step took before the first window
 
 
 def counts(place):
-    """1, 1e3 and 1e6 launches, 8 streams, a graph of 10 nodes three times, copies of known bytes."""
+    """Counts 1, 1e3 and 1e6 launches, 8 streams, a graph of 10 nodes three times, and copies of known sizes."""
     return _counted(place, {
         "launches_1": ("launches", 1), "launches_1e3": ("launches", 1000),
         "launches_1e6": ("launches", 1_000_000), "streams": ("streams", 125), "graph": ("graph", 3),
@@ -28,18 +28,18 @@ def counts(place):
 
 
 def graphs(place):
-    """Graphs captured before the window, in it and between two, and five windows 15 s apart."""
+    """Runs graphs captured before the window, in it and between two windows, and five windows 15 s apart."""
     return _counted(place, {"captured": ("captured", 100), "in_the_window": ("graph", 100),
                             "between_windows": ("again", 100), "fifth_window": ("windows", 5)})
 
 
 def pool(place):
-    """Two million kernels of graphs with eight device buffers in CUPTI: whole, or what was lost."""
+    """Records two million kernels of graphs with eight device buffers in CUPTI: none may be lost unseen."""
     return _counted(place, {"graphs_2e6": ("pool", 200_000)})
 
 
 def waits(place):
-    """One event recorded and awaited 100 times: each wait names the record before it."""
+    """Records and awaits one CUDA event 100 times: each wait must name the record before it."""
     result = _counted(place, {"waits": ("waits", 100)}, keep=True)
     path = place.scratch / "waits.json.gz"
     awaited = trace_facts.awaited_records(trace_facts.load(path))
@@ -50,13 +50,13 @@ def waits(place):
 
 
 def capture(place):
-    """A thread captures graphs while another ends windows: no capture may break."""
+    """Captures graphs in one thread while another ends windows: no capture may break."""
     done = place.run_program("gpu_work", "capture", 200, place.scratch / "none.json.gz")
     return {**done, "wrong": [f"{done['broken']} captures broke"] if done["broken"] else []}
 
 
 def _counted(place, cases, keep=False):
-    """What the program did beside what its trace has, by case; a case that fails leaves the others."""
+    """Compares, by case, what the program did with what its trace has. A case that fails does not stop the others."""
     result = {"wrong": []}
     for name, (kind, amount) in cases.items():
         path = place.scratch / f"{name}.json.gz"
@@ -77,7 +77,7 @@ def _counted(place, cases, keep=False):
 
 
 def clock(place):
-    """Starts of kernels beside CUDA events, the GPU's timer and stamps of the host."""
+    """Compares the starts of kernels with CUDA events, the GPU's timer and time stamps of the host."""
     path = place.scratch / "clock.json.gz"
     done = place.run_program("gpu_work", "clock", 500, path)
     errors = trace_facts.clock_errors(done, trace_facts.load(path))
@@ -87,7 +87,7 @@ def clock(place):
 
 
 def nesting(place):
-    """Each kernel of a training has its call, which lies within its operator."""
+    """Checks that each kernel of a training has its call, and that the call lies within its operator."""
     result = {"wrong": []}
     for model in ("resnet50", "gpt"):
         path = place.scratch / f"{model}.json.gz"
@@ -107,7 +107,7 @@ def nesting(place):
 
 
 def golden(place):
-    """A small trace to keep: golden.pt.trace.json.gz."""
+    """Records a small trace to keep: golden.pt.trace.json.gz."""
     path = place.out / "golden.pt.trace.json.gz"
     place.run_python("record_steps.py", path, "--small")
     found, wrong = trace_facts.nesting(trace_facts.load(path))
@@ -116,18 +116,20 @@ def golden(place):
 
 
 def raw(place):
-    """CUPTI's buffers as they come, for tests on machines without a GPU: raw.cupti."""
+    """Saves CUPTI's buffers as they come, for tests on machines without a GPU: raw.cupti."""
     done = place.run_program("save_raw_buffers", place.out / "raw.cupti")
     return {**done, "wrong": [] if done["buffers"] > 0 else ["CUPTI gave no buffer"]}
 
 
 def overhead(place):
-    """What recording costs beside torch.profiler: loop, stop, export, and after the end. Run again, it
-    goes on with what there was no time for."""
+    """Measures what recording costs beside torch.profiler: loop, stop, export, and after the end.
+
+    If it is run again, it goes on with what there was no time for.
+    """
     not_run, wrong = [], []
     rows = list(place.earlier.get("rows", [])) if place.earlier.get("not_run") else []
     measured = {(row["mode"], row["dtype"], row["model"]) for row in rows}
-    # The cheap ones first; each pair is measured right after one another.
+    # The cheap cases come first. The two profilers of a case are measured right after one another.
     matrix = itertools.product(("eager", "graphs", "compiled"), ("fp32", "bf16"), ("resnet50", "gpt"))
     longest = 0
     for mode, dtype, model in matrix:
@@ -152,7 +154,8 @@ def overhead(place):
 
 
 def after(place):
-    """A GPT loop before the first window, in and after each of five: whether training stays slower."""
+    """Times a GPT loop before the first window, and in and after each of five, to see whether training stays
+    slower."""
     row = place.run_python("measure.py", "--model", "gpt", "--rounds", "5", "--steps", "40")
     slower = row["slow_down_after"]
     return {**row, "wrong": [f"{slower:.2f} times as long after five windows"] if slower > MOST_AFTER_THE_END else []}
@@ -169,23 +172,23 @@ def settings(place):
 
 
 def coexist(place):
-    """torch.profiler before, inside and after a window: which profile has the kernels."""
+    """Runs torch.profiler before, inside and after a window, to see which profile has the kernels."""
     found = {order: place.run_python("coexist.py", order, place.scratch)
              for order in ("before", "inside", "after")}
-    # Inside, ours lacks what torch.profiler has taken.
+    # Inside a window, our trace lacks the kernels that torch.profiler has taken.
     wrong = [f"{order}: {name} has no kernel" for order, kernels in found.items() for name in ("torch", "redline")
              if not kernels[name] and (order, name) != ("inside", "redline")]
     return {**found, "wrong": wrong}
 
 
 def fork(place):
-    """A recorded parent that never uses CUDA forks a child that does."""
+    """Forks a child that uses CUDA from a recorded parent that never does."""
     done = place.run_python("fork.py")
     return {**done, "wrong": [] if done["child_status"] == 0 else [f"the child fails: {done['child_says']}"]}
 
 
 def claims(place):
-    """pin_memory, AMP, channels_last, cuDNN's search, compile and a fused optimizer, on against off."""
+    """Compares pin_memory, AMP, channels_last, cuDNN's search, compile and a fused optimizer, on against off."""
     rows, not_run, wrong = [], [], []
     for name in ("pin_memory", "amp", "channels_last", "cudnn_benchmark", "fused_optimizer", "compile"):
         if place.seconds_left() < 10:
@@ -201,7 +204,7 @@ def claims(place):
 
 
 def tune(place):
-    """autotune of ResNet-50 over batch, workers, AMP, layout and cuDNN's search, to the OOM frontier."""
+    """Runs autotune on ResNet-50 over batch, workers, AMP, layout and cuDNN's search, up to where memory ends."""
     study = place.out / "tune.study.db"
     budget = place.seconds_left() - 15
     place.run(tuning.command(place, "staged", study, budget))
@@ -222,7 +225,7 @@ def guide(place):
 
 
 def grid(place):
-    """The same space as a grid; run again, it goes on. "complete" says whether it is whole."""
+    """Measures the same space as a grid. If it is run again, it goes on; "complete" says whether the grid is whole."""
     study = place.out / "grid.study.db"
     spent = tuning.seconds_spent(study)
     more = ["--resume"] if study.exists() else []
@@ -237,7 +240,7 @@ def grid(place):
 @dataclasses.dataclass
 class Part:
     run: Callable
-    seconds: int  # the most
+    seconds: int  # at most, for the whole part
     needs_torch: bool = True
 
     @property
@@ -246,7 +249,7 @@ class Part:
 
 
 SECONDS_ALONE = 170
-# In the order of their worth: what a GPU that is lent for ten minutes should show first.
+# In the order of their worth, because a GPU may be there for ten minutes only.
 PARTS = {
     "counts": Part(counts, 75, False),
     "clock": Part(clock, 15, False),
@@ -270,7 +273,8 @@ PARTS = {
 
 
 def run(bundle, out, python, names, seconds):
-    """Exit status; OUT/gpu-check.json grows with each part. Without names: those that have not run."""
+    """Runs the named parts (without names, those that have not run) and returns the exit status. Each part adds its
+    result to OUT/gpu-check.json."""
     out.mkdir(parents=True, exist_ok=True)
     results = out / "gpu-check.json"
     report = {"schema": "redline.gpu_check/1", "gpu": machine.gpu_facts(), "parts": {}}
@@ -300,7 +304,8 @@ def run(bundle, out, python, names, seconds):
 
 
 def run_part(part, place, no_gpu="", no_torch=""):
-    """Programs say themselves that there is no GPU, at their first call of CUDA: so all else is right."""
+    """The result of a part. A program says that there is no GPU at its first call of CUDA, so up to there everything
+    works."""
     begin = time.monotonic()
     try:
         if part.needs_torch and (no_gpu or no_torch):
@@ -314,7 +319,7 @@ def run_part(part, place, no_gpu="", no_torch=""):
 
 
 def dry_run(bundle, python):
-    """Runs what can be run without a GPU; exit status."""
+    """Runs what can run without a GPU, and returns the exit status."""
     with tempfile.TemporaryDirectory(prefix="gpu-check.") as scratch:
         place = Workplace(bundle, scratch, pathlib.Path(scratch), python)
         try:

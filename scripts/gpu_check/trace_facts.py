@@ -1,7 +1,8 @@
-"""What a trace says about the GPU, and where that is wrong. No torch, no GPU: traces alone.
+"""Reads what a trace says about the GPU, and finds what is wrong with it. It needs only traces, neither torch nor a
+GPU.
 
-Traces of a million launches do not fit into memory as objects, so counts are taken line by line:
-Redline writes one event a line.
+Traces of a million launches do not fit into memory as objects, so events are counted line by line. Redline writes one
+event on each line.
 """
 
 import collections
@@ -13,7 +14,7 @@ CALLS = ("cuda_runtime", "cuda_driver")
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cuGraphLaunch")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 _MARKS = tuple(f'"cat": "{category}"'.encode() for category in (*CALLS, *WORK))
-_SLACK_NS = 1000  # calls have CUPTI's stamps, operators the recorder's
+_SLACK_NS = 1000  # calls have time stamps of CUPTI, operators those of the recorder
 
 
 def load(path):
@@ -26,7 +27,8 @@ def slices(trace, *categories):
 
 
 def begin_ns(event):
-    """Times fit a double to the nanosecond, as the format's base time is made for."""
+    """Converts "ts" to nanoseconds. A double is exact to the nanosecond, because times count from the trace's base
+    time."""
     return round(event["ts"] * 1000)
 
 
@@ -35,7 +37,7 @@ def end_ns(event):
 
 
 def gpu_counts(path):
-    """Counts of the work and of the calls in a trace of ours."""
+    """Counts the work and the calls in one of our traces."""
     work, streams, launches, copied = (collections.Counter() for _ in range(4))
     nodes, called, worked = set(), set(), set()
     lost = {}
@@ -73,7 +75,7 @@ def gpu_counts(path):
 
 
 def lost_records(lost):
-    """What `redline.gpu` of a trace says was lost, as one line; "" for nothing."""
+    """One line that says what was lost according to `redline.gpu` of a trace; "" if nothing was."""
     if "off" in lost or not lost:
         return lost.get("off", "the trace says nothing about GPUs")
     names = ("dropped", "buffers_refused", "unknown", "truncated", "incomplete", "other_clock",
@@ -83,7 +85,7 @@ def lost_records(lost):
 
 
 def wrong_counts(done, found):
-    """`done` is what the program says, `found` gpu_counts(): what does not agree, as lines."""
+    """Lines that say where `done`, the program's own counts, and `found`, of gpu_counts(), do not agree."""
     wrong = []
 
     def expect(what, expected, got):
@@ -135,15 +137,15 @@ def nesting(trace):
 
 
 def awaited_records(trace):
-    """Of each wait of a stream for an event: the call that recorded it."""
+    """For each wait of a stream for an event, the call that recorded the event."""
     key = "wait_on_cuda_event_record_corr_id"
     return [event["args"][key] for event in slices(trace, "cuda_sync")
             if event["name"] == "Stream Wait Event" and key in event["args"]]
 
 
 def clock_errors(done, trace):
-    """Kernels of the trace beside the stamps of the host, of events and of the GPU's timer. Events and
-    timer have clocks of their own, so they tell how long it is from start to start."""
+    """Compares the kernels of the trace with the time stamps of the host, of events and of the GPU's timer. Events and
+    timer have their own clocks, so only the times from one start to the next are compared with them."""
     base = int(trace["baseTimeNanoseconds"])
     kernels = sorted(slices(trace, "kernel"), key=begin_ns)
     if len(kernels) != len(done["before_ns"]):

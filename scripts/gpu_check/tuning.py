@@ -1,4 +1,4 @@
-"""autotune of ResNet-50, and the same space as a grid, which is the truth about it."""
+"""Runs autotune on ResNet-50, and a grid over the same space, which shows the true best."""
 
 import json
 import pathlib
@@ -69,7 +69,8 @@ def frontier(rows, amp):
 
 
 def regret(tuned, grid):
-    """By how much the search's best rate is below the grid's; both are summary(). None without one."""
+    """By what share the search's best rate is below the grid's. Both arguments are from summary(); None if one has no
+    best."""
     if not tuned["best"] or not grid["best"]:
         return None
     return 1 - tuned["best"]["samples_per_s"] / grid["best"]["samples_per_s"]

@@ -1,4 +1,4 @@
-"""Where one run of the checks works: the bundle, its programs, the results, and the time left."""
+"""The surroundings of one run of the checks: the bundle, its programs, the results, and the time left."""
 
 import json
 import os
@@ -12,11 +12,11 @@ NO_GPU = 3  # exit status of programs and checks on a machine without one
 
 
 class Failed(Exception):
-    """A part cannot go on; the message is for the results."""
+    """A part cannot go on. The message goes into the results."""
 
 
 class NoGpu(Failed):
-    """The program says so at its first call of CUDA."""
+    """There is no GPU; a program found out at its first call of CUDA."""
 
 
 class TooLong(Failed):
@@ -30,7 +30,7 @@ class Workplace:
         self.scratch = pathlib.Path(scratch)
         self.out = out
         self.python = python
-        self.earlier = {}  # what the part that runs now found in a run before
+        self.earlier = {}  # what the present part found in an earlier run
         self._deadline = time.monotonic() + 3600
         self._cupti = machine.cupti_folders(python)
 
@@ -56,7 +56,7 @@ class Workplace:
         return values
 
     def start(self, command, with_cupti=False, **more):
-        """The ended process; what takes longer than the part's time is killed."""
+        """Runs a command and returns the ended process. A command that takes longer than the part's time is killed."""
         try:
             return subprocess.run(
                 [str(word) for word in command], capture_output=True, text=True, cwd=self.scratch,
@@ -68,7 +68,7 @@ class Workplace:
             raise Failed(f"{_short(command)}: {error}") from None
 
     def run(self, command, with_cupti=False, **more):
-        """Standard output of a command that must end well."""
+        """The standard output of a command. Raises Failed unless it ends well."""
         return self.output_of(self.start(command, with_cupti, **more), command)
 
     @staticmethod
@@ -79,14 +79,15 @@ class Workplace:
         return done.stdout
 
     def run_program(self, program, *arguments):
-        """What a test program says it did."""
+        """Runs a test program and returns what it says it did."""
         done = self.start([self.package / "bin" / program, *arguments], with_cupti=True)
         if done.returncode == NO_GPU:
             raise NoGpu(done.stderr.strip())
         return json.loads(self.output_of(done, [program, *arguments]).splitlines()[-1])
 
     def run_python(self, script, *arguments, **more):
-        """The last line that a training script prints, as JSON; None where it prints nothing. `more` are variables."""
+        """Runs a training script and returns the last line that it prints, as JSON; None if it prints nothing. `more`
+        are variables."""
         text = self.run([self.python, self.sources / "training" / script, *arguments], **more)
         return json.loads(text.splitlines()[-1]) if text.strip() else None
 

@@ -1,5 +1,5 @@
-"""A setting on against off, in turns within one process. Prints a JSON list: how many times as fast, with the 95 %
-interval of the mean over the pairs."""
+"""Compares a setting on with off, in turns within one process. Prints a JSON list: how many times as fast it is, with
+the 95 % interval of the mean over the pairs."""
 
 import argparse
 import json

@@ -1,4 +1,5 @@
-"""torch.profiler before, inside or after a window of Redline: the kernels that each profile has, as JSON."""
+"""Runs torch.profiler before, inside or after a window of Redline, and prints as JSON how many kernels each profile
+has."""
 
 import gzip
 import json

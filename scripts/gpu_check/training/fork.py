@@ -1,4 +1,4 @@
-"""A parent that records and never uses CUDA forks a child that does: the child's end, as JSON."""
+"""A parent that records and never uses CUDA forks a child that uses it. Prints as JSON how the child ended."""
 
 import json
 import multiprocessing

@@ -1,4 +1,5 @@
-"""What a profiler costs one training: loop, stop, export, and the loop after its end. Prints JSON."""
+"""Measures what a profiler costs a training: in the loop, to stop, to export, and in the loop after its end. Prints
+JSON."""
 
 import argparse
 import json
@@ -13,7 +14,7 @@ from models import Training  # noqa: E402
 
 
 def loop(training, steps):
-    """Milliseconds a step."""
+    """Runs some steps and returns the milliseconds of each."""
     training.wait()
     begin = time.perf_counter()
     for _ in range(steps):
@@ -23,8 +24,8 @@ def loop(training, steps):
 
 
 def profiler(name):
-    """Both record the same kinds: Redline without its samples of the machine, torch.profiler with waits, which
-    Redline always records."""
+    """Makes a profiler. Both record the same kinds of events: Redline without its samples of the machine,
+    torch.profiler with waits, which Redline always records."""
     if name == "redline":
         import redline
 
@@ -51,7 +52,7 @@ def measure(training, name, steps, rounds, path):
         exported = time.perf_counter()
         after = loop(training, steps)
         if index == 0:
-            continue  # the first window loads libraries
+            continue  # the first window also loads libraries
         values = (before, inside, (stopped - began) * 1e3, (exported - stopped) * 1e3, after)
         for row, value in zip(rows.values(), values):
             row.append(value)

@@ -87,7 +87,7 @@ class Training:
         if channels_last:
             self.model.to(memory_format=torch.channels_last)
             self.inputs = self.inputs.to(memory_format=torch.channels_last)
-        # fused None: SGD, as the plainest there is.
+        # fused=None takes SGD, the plainest optimizer.
         parameters = self.model.parameters()
         self.optimizer = (torch.optim.SGD(parameters, lr=1e-4) if fused is None
                           else torch.optim.AdamW(parameters, lr=1e-4, fused=fused, foreach=not fused))
@@ -115,7 +115,7 @@ class Training:
             return functional.cross_entropy(scores.flatten(0, -2), self.targets.flatten())
 
     def _capture(self):
-        """As torch's own notes on CUDA graphs have it: warm up on a side stream, then capture."""
+        """Warms up on a side stream, then captures, as torch's notes on CUDA graphs say."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):

@@ -1,4 +1,4 @@
-"""Two ways to do the same, timed in turns, and how many times as fast the second is."""
+"""Times two ways to do the same in turns, and tells how many times as fast the second is."""
 
 import math
 import statistics
@@ -8,7 +8,7 @@ T_OF_95 = 2.365  # Student's t for PAIRS - 1
 
 
 def interval(off, on):
-    """Ratio off / on of paired times: mean of the logarithms, and its 95 % interval."""
+    """The ratio off / on of paired times, by the mean of the logarithms, with its 95 % interval."""
     logs = [math.log(before / after) for before, after in zip(off, on)]
     half = T_OF_95 * statistics.stdev(logs) / math.sqrt(len(logs))
     middle = statistics.fmean(logs)
@@ -16,7 +16,7 @@ def interval(off, on):
 
 
 def compare(time_off, time_on):
-    """Milliseconds of both, one after the other, in an order that changes from pair to pair."""
+    """The milliseconds of both ways. They run one after the other, in an order that changes from pair to pair."""
     off, on = [], []
     for _ in range(2):  # compiles, tunes, fills caches
         time_off(), time_on()

@@ -1,4 +1,4 @@
-"""Records some steps of a model with redline.profile: TRACE is what the checks read."""
+"""Records some steps of a model with redline.profile into TRACE, which the checks read."""
 
 import argparse
 import os
@@ -26,7 +26,8 @@ def main():
         for index in range(6):
             with redline.record_function("training step"):
                 training.step()
-            if index == 1:  # kernels of the warm-up that still run would be in the window without their calls
+            # Otherwise kernels of the warm-up that still run would be in the window without their calls.
+            if index == 1:
                 training.wait()
             recorded.step()
 

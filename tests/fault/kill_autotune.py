@@ -23,13 +23,13 @@ time.sleep(random.random() / 5)
 print("rate:", 100 + int(sys.argv[1]))
 """
 VALUES = 8
-CONFIRMING = 4  # of so many trials the last are kept to run the finalists again
+CONFIRMING = 4  # so many of the last trials run the finalists again
 MARK = "REDLINE_KILL_MARK"
-PATIENCE = 20  # seconds in which what a killed autotune left must be gone, on a busy machine
+PATIENCE = 20  # seconds until everything that a killed autotune left must be gone, on a busy machine
 
 
 def marked_processes(mark):
-    """{pid: its environment} of every process that descends from this search."""
+    """{pid: environment} of every process that descends from this search."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -46,18 +46,18 @@ def wait_until_gone(mark):
 
 
 def rows_of(path):
-    """{id: (state, config, why, outcome, rate)}."""
+    """The trials of a study: {id: (state, config, why, outcome, rate)}."""
     if not path.exists():
         return {}
     with contextlib.closing(sqlite3.connect(path)) as study:
-        with contextlib.suppress(sqlite3.OperationalError):  # killed before its tables were there
+        with contextlib.suppress(sqlite3.OperationalError):  # it was killed before it made its tables
             rows = study.execute("SELECT id, state, config, why, outcome, samples_per_s FROM trials").fetchall()
             return {row[0]: row[1:] for row in rows}
     return {}
 
 
 def kill_something(search, mark, generator):
-    """SIGKILL to autotune or to one of its trials; which it was, or None where the search had ended."""
+    """Kills autotune or one of its trials by SIGKILL. Returns which it was; None if the search had ended."""
     if generator.random() < 0.5:
         trials = [pid for pid, variables in marked_processes(mark).items() if is_trial(pid, variables)]
         if trials:
@@ -90,7 +90,7 @@ def check(before, after, over):
 
 
 def kill_until_it_ends(autotune, generator, left):
-    """One search; {what was killed: how often}."""
+    """Runs one search to its end and returns {what was killed: how often}."""
     killed = {"autotune": 0, "trial": 0}
     mark = f"{MARK}={os.getpid()}.{generator.random()}".encode()
     environment = {**os.environ, MARK: mark.decode().partition("=")[2]}

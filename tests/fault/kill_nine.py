@@ -36,7 +36,7 @@ def check_whole(path):
 
 
 def check_partial(path):
-    """How many whole events it holds."""
+    """How many whole events a .partial file holds."""
     text = zlib.decompressobj(wbits=31).decompress(path.read_bytes()).decode()
     if '"traceEvents": [' not in text:
         return 0
@@ -47,7 +47,7 @@ def check_partial(path):
 
 
 def kill_once(library, generator):
-    """Traces and partial files that one killed job left, all checked."""
+    """Kills one job and checks the traces and partial files that it left; returns how many of each."""
     with tempfile.TemporaryDirectory() as folder:
         events = generator.choice((10, 1000, 20_000, 500_000))
         words = [sys.executable, "-c", JOB, library, folder, str(events)]

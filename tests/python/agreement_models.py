@@ -1,4 +1,4 @@
-"""Three small models as they are trained, each a function that makes one training step."""
+"""Three small models, each as a function that makes one training step."""
 
 import sys
 
@@ -54,7 +54,7 @@ def _classifier(model, optimizer):
 
 
 def unusual_inputs():
-    """No model: what an operator may be given besides dense tensors."""
+    """Gives operators what they may be given besides dense tensors."""
     x = torch.randn(4, 3, 8, 8, requires_grad=True)
     ones = torch.ones(2, 2)
 
@@ -74,7 +74,7 @@ def unusual_inputs():
         torch.randn(3, generator=torch.Generator().manual_seed(1))
         torch._foreach_add([ones, ones], [1.0, 2.0])
         torch.nn.functional.conv2d(torch.ones(1, 3, 5, 5), torch.ones(6, 1, 3, 3), padding="same", groups=3)
-        # Inputs that differ in one thing only are not taken for each other.
+        # Inputs that differ in one respect only must not be taken for each other.
         for other in (1, 1.0, True, 2, -1, 0.0, -0.0, ones.t(), ones.double(), ones[:1]):
             torch.add(ones, other)
         for shape in ((1, 23), (12, 3), (1, 2, 3), (123,)):

@@ -1,7 +1,7 @@
 """What the Python tests share: where things lie, and how a command is run and watched.
 
-Tests start programs only through `run` or `start`: each gets its own process group, which is
-killed whole when the time is up. `no_process_left` fails a test that leaves processes behind.
+Tests start programs only through `run` or `start`. Each program gets its own process group, which is killed as a whole
+when the time is up. `no_process_left` fails a test that leaves processes behind.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ import time
 import pytest
 from knob_runs import run_with_knobs
 
-# A shell that starts the tests in the background ignores SIGINT, and what they start would inherit that.
+# A shell that starts the tests in the background ignores SIGINT, and the programs that they start would inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
-# Tests leave the user's cache and recorded jobs alone, and those of tests that run beside them.
+# Tests must not touch the cache and the recorded jobs of the user or of other tests.
 os.environ["REDLINE_CACHE"] = "off"
 _RUNTIME = tempfile.TemporaryDirectory(prefix="redline-tests-")
 os.environ["XDG_RUNTIME_DIR"] = _RUNTIME.name
@@ -28,7 +28,7 @@ PYTHON = pathlib.Path(os.environ.get("REDLINE_PYTHON", ROOT / ".venv" / "bin" / 
 
 
 def need(path, cure):
-    """Skips the test, saying how to get `path`, where it does not exist."""
+    """Skips the test if `path` does not exist, and says how to get it."""
     if not path.exists():
         pytest.skip(f"{path} is absent: {cure}")
     return path
@@ -53,7 +53,7 @@ def python():
 
 @pytest.fixture(scope="session")
 def torchrun(python):
-    """The start of a command line that runs a script on several ranks of this machine."""
+    """The words before a script that run it on several ranks of this machine."""
     return [python, "-m", "torch.distributed.run", "--standalone"]
 
 
@@ -96,7 +96,7 @@ def kill_group(process):
 
 @contextlib.contextmanager
 def started(command, environment=None, **options):
-    """A running process in its own group, killed with all its group at the end of the block."""
+    """A running process in its own group. The whole group is killed at the end of the block."""
     process = subprocess.Popen(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
@@ -116,16 +116,16 @@ def started(command, environment=None, **options):
 
 @pytest.fixture
 def start():
-    """start(command, environment={}, cwd=…): a context manager around a Popen with text pipes."""
+    """start(command, environment={}, cwd=…) returns a context manager around a Popen with text pipes."""
     return started
 
 
 @pytest.fixture
 def run():
-    """run(command, timeout=300, environment={}, cwd=…): a CompletedProcess with stdout, stderr.
+    """run(command, timeout=300, environment={}, cwd=…) returns a CompletedProcess with stdout and stderr.
 
-    `environment` is added to the present one. A command that is not done in `timeout` seconds is
-    killed with its whole process group and fails the test with what it printed until then.
+    `environment` is added to the present one. A command that is not done in `timeout` seconds is killed with its whole
+    process group, and the test fails with what the command had printed.
     """
 
     def run_to_end(command, timeout=300, environment=None, **options):
@@ -156,10 +156,10 @@ def marked_processes(mark):
 
 @pytest.fixture
 def no_process_left(monkeypatch, request):
-    """Fails the test when a process that it started, however far down, outlives it by 5 s.
+    """Fails the test if a process that descends from it outlives it by 5 s.
 
-    Every process inherits the environment, so a mark in it finds those that changed their session
-    or lost their parents too.
+    Every process inherits the environment, so a mark in it also finds processes that changed their session or lost
+    their parents.
     """
     name = "REDLINE_TEST_MARK"
     mark = f"{request.node.name}-{os.getpid()}-{time.monotonic_ns()}"

@@ -7,7 +7,7 @@ import threading
 
 
 def run_with_knobs(python, startup, folder, knobs, command, trial, check, seconds=120):
-    """The finished process; in a trial, its `reports` are the lines that it sent."""
+    """Runs the command and returns the finished process. In a trial its `reports` are the lines that it sent."""
     environment = {
         **os.environ,
         "PYTHONPATH": f"{startup}:{startup.parents[1]}",
@@ -20,7 +20,7 @@ def run_with_knobs(python, startup, folder, knobs, command, trial, check, second
         fifo.unlink(missing_ok=True)
         os.mkfifo(fifo)
         environment["REDLINE_TRIAL"] = str(fifo)
-        # Opened for writing too, so that reading ends only when this end is closed.
+        # Opened for writing, too, so that reading ends only when this end is closed.
         keeper = os.open(fifo, os.O_RDWR)
         # A daemon: processes that outlive a script which is killed for its time may still hold the FIFO.
         reader = threading.Thread(target=lambda: lines.extend(fifo.open().readlines()), daemon=True)
@@ -44,7 +44,7 @@ def run_with_knobs(python, startup, folder, knobs, command, trial, check, second
 
 
 def seen_knobs(done):
-    """What rank 0 has told of its knobs."""
+    """What rank 0 has reported of its knobs."""
     return {name: value for report in of_type(done, "seen") if report["rank"] == 0
             for name, value in report["knobs"].items()}
 

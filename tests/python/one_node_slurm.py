@@ -1,5 +1,5 @@
-"""A Slurm cluster of this machine alone, for the time of a test: munged, slurmctld and a slurmd for each
-node, with all of their files in one folder."""
+"""Runs a Slurm cluster on this machine during a test: munged, slurmctld and a slurmd for each node, with all of their
+files in one folder."""
 
 import contextlib
 import os
@@ -32,14 +32,14 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
 
 def missing():
-    """Programs that are not installed, and root, without which they do not start."""
+    """What a cluster needs and this machine lacks: programs, and "root", without which they do not start."""
     absent = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
     return absent + ([] if os.geteuid() == 0 else ["root"])
 
 
 @contextlib.contextmanager
 def running(folder, nodes=1):
-    """The environment in which `srun` finds the cluster."""
+    """Runs a cluster, and gives the environment in which `srun` finds it."""
     host = socket.gethostname().partition(".")[0]
     names = [host] if nodes == 1 else [f"node{number}" for number in range(1, nodes + 1)]
     lines = [

@@ -1,7 +1,7 @@
 """The pages of this repository as data: their code blocks, the commands in them, their links.
 
-A block of kind `sh` runs when it is pasted into a shell in a clone. A block of kind `console` is such a shell with its
-output: `$ ` before a command, `…` for lines that are left out.
+A block of kind `sh` can be pasted into a shell in a clone. A block of kind `console` shows such a shell with its
+output: `$ ` stands before a command, `…` for lines that are left out.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ PROGRAMS = ("redline", "autotune", "redline-viewer")
 
 class Block(NamedTuple):
     kind: str
-    first: int  # the index of its first line in the page
+    first: int  # index of its first line in the page
     lines: list
 
     @property
@@ -49,7 +49,7 @@ def blocks(text):
 
 
 def session(block):
-    """[(command, lines of its output)] of a console block; in an sh block every line is a command."""
+    """[(command, lines of its output)] of a console block. In an sh block every line is a command."""
     steps, continues = [], False
     for line in block.lines:
         begins = not continues and (block.kind == "sh" or line.startswith("$ "))
@@ -64,7 +64,7 @@ def session(block):
 
 
 def clone_in(folder, programs):
-    """`folder` becomes like this clone with a finished set-up; what is written into it stays there."""
+    """Makes `folder` like this clone after its set-up. What is written into it stays there."""
     for entry in ROOT.iterdir():
         if entry.name not in {".git", ".venv"}:
             (folder / entry.name).symlink_to(entry)
@@ -83,7 +83,7 @@ def clone_in(folder, programs):
 
 
 def outputs(lines_to_type, folder, environment, timeout=900):
-    """Types the lines into one shell in `folder`: [what each printed]. A line that fails is the last."""
+    """Types the lines into one shell in `folder` and returns what each printed. Stops after a line that fails."""
     script = ["exec 2>&1", "set -e"]
     for line in lines_to_type:
         # Never run here: the clone's set-up is done, and its build folder is that of this clone (it would be
@@ -100,9 +100,9 @@ def outputs(lines_to_type, folder, environment, timeout=900):
 
 
 def shape(line):
-    """A line without its figures, bars and widths: what stays the same on another machine."""
+    """A line without its figures, bars and widths, so that it is the same on another machine."""
     line = re.sub(r"[█▏▎▍▌▋▊▉]+", " ", line)
-    # How a trial went, and with which words as values, differs from search to search.
+    # How a trial ended, and the words among its values, differ from search to search.
     how = "default|best so far|confirming|stopped early|disturbed|out of (?:host )?memory.*"
     line = re.sub(rf"(?:,? ?\b(?:{how}))+$", "", line)
     # Whether a difference is clear is chance, too.

@@ -1,4 +1,4 @@
-"""What the recorder's tests share: the package itself, and reading a trace as strict JSON."""
+"""What the recorder's tests share: importing the package, and reading a trace as strict JSON."""
 
 import collections
 import gzip
@@ -12,7 +12,7 @@ CURE = "build it with `cmake --build --preset release`"
 
 
 def import_redline():
-    """The package of this source tree on the libraries of the tested build."""
+    """Imports the package of this source tree with the libraries of the tested build."""
     os.environ["REDLINE_LIBRARY"] = str(need(BUILD / "lib/libredline.so", CURE))
     os.environ["REDLINE_TORCH_LIBRARY"] = str(need(BUILD / "lib/libredline_torch.so", CURE))
     if str(ROOT / "python") not in sys.path:
@@ -23,7 +23,7 @@ def import_redline():
 
 
 def load(path):
-    """A trace as strict JSON: no NaN, no key twice in the outermost object."""
+    """Reads a trace as strict JSON: without NaN, and no key twice in the outermost object."""
     opener = gzip.open if str(path).endswith(".gz") else open
     with opener(path, "rb") as file:
         return json.loads(file.read().decode("utf-8"), parse_constant=refuse)
@@ -34,13 +34,13 @@ def refuse(constant):
 
 
 def traces(folder):
-    """All traces of a folder, by rank where they have one."""
+    """All traces of a folder, sorted by rank if they have one."""
     loaded = [load(path) for path in sorted(folder.glob("*.pt.trace.json.gz"))]
     return sorted(loaded, key=lambda trace: trace.get("distributedInfo", {}).get("rank", 0))
 
 
 def slices(trace, category=None):
-    """The duration events, of one category or all."""
+    """The duration events of one category, or of all."""
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     return [event for event in events if category in (None, event["cat"])]
 
@@ -56,7 +56,7 @@ def step_numbers(trace):
     return [int(event["name"].partition("#")[2]) for event in steps]
 
 
-# Two ranks that train six steps, started by a process that computes something, too.
+# A process that computes something itself and starts two ranks that train six steps.
 SPAWNED_RANKS = """
 import os, torch, torch.distributed as dist
 def train(rank):

@@ -1,6 +1,6 @@
-"""What we write is what torch.profiler writes: both record the same steps of three models at once.
+"""Our traces agree with torch.profiler's: both record the same steps of three models at once.
 
-Where the two may differ, and why, stands in MAY_DIFFER and nowhere else.
+MAY_DIFFER alone says where the two may differ, and why.
 """
 
 import collections
@@ -25,7 +25,7 @@ STEPS = 3
 
 
 class Recorded(typing.NamedTuple):
-    """Traces as JSON, events as FunctionEvents, and Kineto's own."""
+    """What both recorded: traces as JSON, events as FunctionEvents, and Kineto's own events."""
 
     theirs: dict
     ours: dict
@@ -58,7 +58,7 @@ def recorded(request, tmp_path_factory):
 
 
 def operators_of_steps(trace):
-    """By step, each operator with its arguments, as often as it ran."""
+    """For each step, its operators with their arguments, as often as they ran."""
     operators = [event for category in OPERATORS for event in slices(trace, category)]
     steps = [event for event in operators if event["name"].startswith("ProfilerStep#")]
     return {
@@ -77,7 +77,7 @@ def description(event):
 
 
 def memory(trace):
-    """All memory events in order of time, without it."""
+    """All memory events in order of time, without their times."""
     events = [event for event in trace["traceEvents"] if event.get("cat") == "cpu_instant_event"]
     events.sort(key=lambda event: event["ts"])
     return [description(event) for event in events]
@@ -112,7 +112,7 @@ def test_arrows_join_the_same_operators(recorded):
 
 
 def arrows(trace):
-    """Names at both ends of each fwdbwd arrow, as often as it is drawn."""
+    """The names at both ends of all fwdbwd arrows, as often as they are drawn."""
     names = {(event["tid"], event["ts"]): event["name"] for event in slices(trace, "cpu_op")}
     starts, ends = (
         {event["id"]: names.get((event["tid"], event["ts"])) for event in trace["traceEvents"]
@@ -136,7 +136,7 @@ def test_events_and_their_averages_are_the_same(recorded):
 
 
 def counted(events):
-    """All that FunctionEvents hold but times and numbers of threads."""
+    """What FunctionEvents hold, without times and numbers of threads."""
     return collections.Counter(
         (
             event.name, event.trace_name, event.scope, event.sequence_nr, event.flops,

@@ -26,7 +26,7 @@ METRIC = ["--metric", r"rate: ([0-9.]+)"]
 
 @pytest.fixture
 def tune(program, python, tmp_path):
-    """tune("--budget", "20s", seconds="0"): the words of an autotune command over the stand-in."""
+    """tune("--budget", "20s", seconds="0") gives the words of an autotune command that runs metric_job.py."""
 
     def words(*options, seconds="0"):
         job = [python, "-S", JOB, "{batch_size}", "{workers}", seconds]
@@ -43,7 +43,7 @@ def trials_of(folder):
 
 
 def wait_for_trial(folder, number):
-    """Returns once trial `number` has begun."""
+    """Waits until trial `number` has begun."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with contextlib.suppress(sqlite3.OperationalError):
@@ -153,7 +153,7 @@ def test_on_a_terminal_the_same_command_is_asked_whether_it_goes_on(run, tune, t
 
 
 def at_a_terminal(command, folder, answer):
-    """What the command writes to a terminal whose user answers its first question."""
+    """What the command writes to a terminal if the user answers its first question with `answer`."""
     ours, its = pty.openpty()
     with subprocess.Popen([str(word) for word in command], stdin=its, stdout=its, stderr=its, cwd=folder,
                           start_new_session=True) as process:
@@ -254,7 +254,7 @@ def test_a_table_follows_locale_and_no_color_as_every_program_of_ours(run, tune,
             os.environ["NO_COLOR"] = no_color
             os.execv(show[0], show)
         shown = b""
-        # A terminal is gone with its program.
+        # The terminal is gone once its program has ended.
         with contextlib.suppress(OSError):
             while more := os.read(terminal, 4096):
                 shown += more
@@ -264,7 +264,7 @@ def test_a_table_follows_locale_and_no_color_as_every_program_of_ours(run, tune,
 
 
 def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path):
-    """Also after best.json is gone, and with a page that needs nothing from outside."""
+    """This also works after best.json is gone, and the page needs nothing from outside."""
     done = run(tune("--max-trials", "12"), cwd=tmp_path)
     assert "see why: autotune.study.html" in done.stdout
     page = (tmp_path / "autotune.study.html").read_text()
@@ -298,7 +298,7 @@ def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path
 
 
 class PageParser(html.parser.HTMLParser):
-    """Counts elements; `outside` is what the page would load."""
+    """Counts a page's elements; `outside` has what the page would load."""
 
     def __init__(self):
         super().__init__()
@@ -418,7 +418,7 @@ def test_profile_best_keeps_the_memory_limit(run, program, tmp_path, no_process_
     options = ["--knob", "n=1,2", *METRIC, "--max-trials", "2", "--strategy", "grid", "--memory-limit", "1GiB"]
     run([program("autotune"), *options, "--profile-best", "--", *job], cwd=tmp_path)
     limits = [int(line) for line in (tmp_path / "limits").read_text().split()]
-    room = 512 << 10  # KiB for the recorder
+    room = 512 << 10  # KiB that the recorder may use
     assert limits[:2] == [1 << 20] * 2
     assert limits[2:] and set(limits[2:]) == {(1 << 20) + room}
 
@@ -431,7 +431,7 @@ def test_profile_best_says_why_there_is_no_trace(run, tune, tmp_path):
     assert "BEST" in done.stdout
 
 
-# A training without PyTorch that reports its own steps; GPU memory is what the stub's file says.
+# A training without PyTorch that reports its own steps. The stub of NVML reads the used GPU memory from a file.
 STEPS_JOB = """
 import json, os, sys, time
 batch, used = int(sys.argv[1]), os.environ.get("REDLINE_STUB_USED_FILE")
@@ -449,7 +449,7 @@ while True:
 
 @pytest.fixture
 def stubbed(run, program, python, tmp_path):
-    """stubbed(option…, VARIABLE=value): autotune on a machine whose NVML is the stub."""
+    """stubbed(option…, VARIABLE=value) runs autotune on a machine whose NVML is the stub."""
     stubs = program("autotune").parents[1] / "tests" / "stubs"
     if not stubs.exists():
         pytest.skip(f"{stubs} has no stub libraries: build with -DREDLINE_TESTS=ON")
@@ -467,7 +467,7 @@ def test_searches_for_samples_per_joule(stubbed, run, program, tmp_path, no_proc
     done = stubbed("--objective", "energy")
     assert done.returncode == 0, done.stderr
     best = json.loads((tmp_path / "best.json").read_text())
-    # Both GPUs of the stub take 512.3 W each, busy or not.
+    # Each of the stub's two GPUs takes 512.3 W, busy or not.
     watts = best["joules_per_sample"] * best["throughput"]["samples_per_s"]
     assert watts == pytest.approx(2 * 512.3, rel=0.05)
     assert "objective samples/J, of all GPUs" in done.stdout and " J a sample at " in done.stdout
@@ -491,7 +491,7 @@ def test_without_nvml_nothing_is_searched_for_energy(run, tune, tmp_path):
 
 
 def test_gpu_memory_that_comes_back_late_is_awaited(stubbed, tmp_path, no_process_left):
-    """A stand-in for the driver gives the memory back when the trial's process is gone."""
+    """A stand-in for the driver frees the memory when the trial's process is gone."""
     used = tmp_path / "used"
     used.write_text("703")
     over = threading.Event()
@@ -512,7 +512,7 @@ def test_gpu_memory_that_comes_back_late_is_awaited(stubbed, tmp_path, no_proces
 
 
 def jobs_in(folder):
-    """Processes of the stand-in training that run in `folder`."""
+    """The processes of the training that run in `folder`."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""tests/complaints.md names tests that there are."""
+"""All tests that tests/complaints.md names exist."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""scripts/junit_counts.py, which makes the closing line of scripts/test, on what CTest and pytest write."""
+"""Tests scripts/junit_counts.py, which makes the last line of scripts/test, on files that CTest and pytest write."""
 
 import subprocess
 import sys

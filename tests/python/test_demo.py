@@ -1,5 +1,5 @@
-"""./scripts/demo in its short form ends with what it promises. Stopped by Ctrl-C, it leaves what was
-recorded readable, its study ready to go on, and no process."""
+"""./scripts/demo in its short form ends with what it promises. If Ctrl-C stops it, what was recorded is readable, its
+study can go on, and no process is left."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ def demo(start, python, program, tmp_path):
     output = tmp_path / "demo"
 
     def interrupted_at(line_start):
-        """Runs the demo until it prints a line that starts so, then presses Ctrl-C."""
+        """Runs the demo until it prints a line that begins with `line_start`, then presses Ctrl-C."""
         with start([ROOT / "scripts/demo", "--short", "--output", output]) as process:
             for line in process.stdout:
                 if line.startswith(line_start):
@@ -45,7 +45,7 @@ def test_it_ends_with_traces_a_configuration_and_a_picture(run, program, no_proc
     assert "WHAT HOLDS IT BACK" in done.stdout and "  3  " in done.stdout, "three findings"
     best = json.loads((output / "best.json").read_text())
     assert best["schema"] == "redline.config/1"
-    # All may stay below the limit: what each ended with, it says itself.
+    # All trials may stay below the limit, so the study's own outcomes decide.
     with sqlite3.connect(output / "study.db") as study:
         outcomes = [outcome for (outcome,) in study.execute("SELECT outcome FROM trials")]
     assert best["trials"] == len(outcomes) == 7 and outcomes.count("ok") >= 3, outcomes

@@ -1,4 +1,4 @@
-"""What a trial reports of the memory of its GPUs, by injected figures of torch's allocator."""
+"""What a trial reports about the memory of its GPUs, with made-up figures of torch's allocator."""
 
 import json
 
@@ -31,7 +31,7 @@ print(json.dumps([report(*case) for case in json.loads(sys.argv[2])]))
 
 
 def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root, tmp_path):
-    """A step as a process reports it whose allocator holds so much of each GPU, and which GPUs were asked."""
+    """Each case has the bytes that the process's allocator holds of each GPU, and what each GPU has."""
     cases = [[[10 * GIB, 30 * GIB, 0, 20 * GIB], [80 * GIB, 80 * GIB, 80 * GIB, 24 * GIB]],
              [[0, 5 * GIB], [80 * GIB, 80 * GIB]], [[0, 0], [80 * GIB, 80 * GIB]]]
     done = run([python, "-c", REPORT, tmp_path / "reports", json.dumps(cases)],

@@ -1,4 +1,4 @@
-"""`redline doctor` as users call it, without a GPU and, by stub driver libraries, with one."""
+"""Runs `redline doctor` as users do, without a GPU and, with stubs of the driver's libraries, with one."""
 
 import io
 import json
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def doctor(run, program, python):
-    """doctor("--format", "json", NAME=VALUE…): the completed command, in an UTF-8 locale."""
+    """doctor("--format", "json", NAME=VALUE…) runs the command in a UTF-8 locale."""
 
     def run_doctor(*flags, **environment):
         environment = {"REDLINE_PYTHON": str(python), "LC_ALL": "C.UTF-8", **environment}
@@ -21,7 +21,7 @@ def doctor(run, program, python):
 
 @pytest.fixture
 def stubs(program):
-    """Where the stub driver libraries of a machine with a GPU lie."""
+    """The folder of the stub driver libraries of a machine with a GPU."""
     folder = program("redline").parents[1] / "tests" / "stubs"
     if not (folder / "libcuda.so.1").exists():
         pytest.skip(f"{folder} has no stub libraries: build with -DREDLINE_TESTS=ON")

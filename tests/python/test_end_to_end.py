@@ -1,4 +1,4 @@
-"""The loop on real training: record -> report -> diff -> a picture, each from what came before."""
+"""Goes through record, report, diff and a picture on real training. Each works on the results before it."""
 
 import collections
 import json
@@ -14,7 +14,7 @@ SCHEDULE = "wait=1,warmup=1,active=3"
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory, program, torchrun, train_cifar):
-    """recorded("before"), recorded("after"): folders of traces of two ranks, recorded once."""
+    """recorded("before") and recorded("after") are folders of traces of two ranks, recorded once."""
     folder = tmp_path_factory.mktemp("recorded")
     flags = {
         "before": ["--batch-size", "16"],
@@ -36,7 +36,7 @@ def recorded(tmp_path_factory, program, torchrun, train_cifar):
 
 @pytest.fixture
 def answer(run, program):
-    """answer("report", …): the JSON that a subcommand prints."""
+    """answer("report", …) returns the JSON that a subcommand prints."""
 
     def run_json(*words):
         completed = run([program("redline"), *words, "--format", "json"])
@@ -47,7 +47,7 @@ def answer(run, program):
 
 
 def pixels(path):
-    """Width, height and the pixels, as bytes of 3 or 4, of an 8-bit PNG without interlacing."""
+    """Width, height and pixels (3 or 4 bytes each) of an 8-bit PNG without interlacing."""
     data = path.read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     position, body = 8, b""
@@ -66,7 +66,7 @@ def pixels(path):
 
 
 def unfiltered(body, stride, height, step):
-    """The rows of a PNG's image data: each begins with the filter that made it (RFC 2083, 6)."""
+    """Undoes the filters of a PNG's image data. Each row begins with the filter that made it (RFC 2083, 6)."""
     above = bytearray(stride)
     for start in range(0, height * (stride + 1), stride + 1):
         filter_type, row = body[start], bytearray(body[start + 1 : start + 1 + stride])
@@ -124,7 +124,7 @@ def test_diff_compares_equal_samples_where_the_batch_changed(recorded, answer):
 def test_the_viewer_draws_the_traces_without_a_display(recorded, run, program, tmp_path):
     viewer = need(program("redline").parent / "redline-viewer", "build with -DREDLINE_VIEWER=ON")
     picture = tmp_path / "timeline.png"
-    # Large enough for all panes, small enough to decode in Python.
+    # The picture is large enough for all panes and small enough to decode in Python.
     words = ["--size", "800x500", "--screenshot", picture, recorded("after")]
     completed = run([viewer, *words], environment={"DISPLAY": "", "WAYLAND_DISPLAY": ""})
     assert completed.returncode == 0, completed.stderr

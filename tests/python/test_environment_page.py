@@ -4,7 +4,7 @@ import re
 
 FOLDERS = ("profiler", "cli", "tuner", "trace", "viewer", "python", "scripts")
 ENDINGS = {".cc", ".h", ".py", ""}
-# "REDLINE_X" of C++ and Python, ${REDLINE_X… and $REDLINE_X of shell scripts
+# Finds "REDLINE_X" of C++ and Python, and ${REDLINE_X… and $REDLINE_X of shell scripts.
 READ = re.compile(r'(?:"|\$\{?)(REDLINE_[A-Z_]+)')
 
 

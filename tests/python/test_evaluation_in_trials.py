@@ -1,4 +1,4 @@
-"""What a script evaluates between its steps is neither samples nor their time, and no hang."""
+"""Evaluations between the steps count neither as samples nor as time, and not as a hang."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SCRIPT = pathlib.Path(__file__).with_name("scripts") / "evaluates.py"
 def test_batches_of_evaluation_are_no_samples(with_knobs, how, ordered):
     done = with_knobs({"batch_size": 16} if ordered else {}, SCRIPT, how, *(["--ordered"] if ordered else []), trial=True)
     last = of_type(done, "step")[-1]
-    steps = 6 if how == "trainer" else 9  # the last batch of an epoch is fetched with the one before
+    steps = 6 if how == "trainer" else 9  # it fetches the last batch of an epoch together with the one before
     assert (last["steps"], last["samples"], last["epoch"]) == (steps, 120, 40)
 
 
@@ -37,7 +37,7 @@ def test_a_teacher_and_unlabelled_data_are_training(with_knobs):
 
 @pytest.fixture
 def reporter(repo_root, tmp_path, monkeypatch):
-    """A TrialReporter, and lines(): what it has sent."""
+    """A TrialReporter, and lines(), which returns what it has sent."""
     monkeypatch.syspath_prepend(repo_root / "python")
     for name in [name for name in sys.modules if name.partition(".")[0] == "redline"]:
         monkeypatch.delitem(sys.modules, name)
@@ -62,7 +62,7 @@ def test_a_long_evaluation_shows_life(reporter):
     reporter.add_batch(8, 0)
     reporter.add_step()
     for _ in range(2):
-        reporter.last_line = 0.0  # long ago
+        reporter.last_line = 0.0  # as if the last line was long ago
         reporter.forward(gradients=False)
         reporter.forward(gradients=False)
     lines = read_lines()
@@ -75,7 +75,7 @@ def test_a_step_that_is_sent_at_exit_tells_the_times_up_to_itself(reporter):
     reporter, read_lines = reporter
     reporter.add_batch(8, 3)
     reporter.add_step()
-    reporter.last_line = time.monotonic() + 1000  # no line for the next step
+    reporter.last_line = time.monotonic() + 1000  # so that the next step sends no line
     reporter.add_batch(8, 4)
     reporter.add_step()
     reporter.evaluation.other_batch()
@@ -90,7 +90,7 @@ def test_a_step_that_is_sent_at_exit_tells_the_times_up_to_itself(reporter):
 
 
 def fetch_one_ahead(reporter):
-    """An epoch of two batches as accelerate takes them: the second before the first is trained on."""
+    """An epoch of two batches as accelerate reads them: it fetches the second before it trains on the first."""
     for _ in range(2):
         reporter.ask_for_batch(time.monotonic_ns())
         reporter.add_batch(8, 0)

@@ -1,6 +1,6 @@
-"""The flight recorder (`--ring`): what it writes when a job ends badly, slows down, or is asked.
+"""What the flight recorder (`--ring`) writes when a job ends badly, slows down, or is asked.
 
-Most jobs are small Python programs without torch that drive libredline.so by ctypes.
+Most jobs are small Python programs without torch that call libredline.so through ctypes.
 """
 
 import pathlib
@@ -79,7 +79,7 @@ def own(number):
 call("redline_discard")
 ctypes.CDLL(None).signal(signal.SIGABRT, own)
 """
-    # The recorder's handler came first, so the job has the signal to itself.
+    # The recorder installed its handler first, so the job's own handler gets the signal.
     done, none = job(handler + text + "os.abort()")
     assert (done.returncode, none) == (9, [])
     assert done.stdout == "ready\nmine\n"

@@ -1,5 +1,5 @@
-"""LibTorch's operators on a machine whose driver and CUPTI are stubs: what is launched inside an
-operator has its id, and lies inside the user's annotation on the GPU."""
+"""LibTorch's operators on a machine whose driver and CUPTI are stubs. Work that is launched inside an operator has the
+operator's id and lies inside the user's annotation on the GPU."""
 
 import os
 import signal
@@ -136,7 +136,7 @@ def expect_its_launches(folder):
     kernels = slices(trace, "kernel")
     assert [event["name"] for event in kernels] == ["add(float*)"] * 3
     assert len(slices(trace, "cuda_runtime")) == 3
-    # Right before the end: what CUPTI still held was asked for.
+    # The launches came right before the end, so the recorder must have asked for what CUPTI still held.
     assert trace["redline"]["gpu"]["incomplete"] == 0
 
 
@@ -188,7 +188,7 @@ while True:
 
 
 def test_sigterm_ends_a_job_whose_gpu_hangs(tmp_path):
-    """A collective whose peer is gone never ends, and the window's end waits for it, for a while."""
+    """A collective whose peer is gone never ends. The window's end waits for it, but only for a while."""
     environment = dict(stubbed_environment(), REDLINE_STUB_HANGS="1")
     command = [sys.executable, "-c", ENDS_A_WINDOW, str(tmp_path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as job:

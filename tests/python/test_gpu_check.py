@@ -1,4 +1,4 @@
-"""scripts/gpu-check where no GPU is: the bundle, every build step, and that its checks can fail."""
+"""scripts/gpu-check on a machine without a GPU: the bundle, every build step, and that its checks can fail."""
 
 import copy
 import gzip
@@ -21,7 +21,7 @@ SCRIPT = ROOT / "scripts/gpu-check"
 
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory):
-    """A bundle that was carried away from where it was made."""
+    """A bundle that was moved from where it was made."""
     need(BUILD / "bin/redline", CURE)
     first = tmp_path_factory.mktemp("bundle") / "first"
     made = subprocess.run([sys.executable, SCRIPT, "--bundle", first, "--build", BUILD],
@@ -62,7 +62,7 @@ def test_without_a_gpu_each_part_says_so(bundled, run, tmp_path):
     done = run([sys.executable, bundled / "gpu-check", "--run", bundled, "--out", tmp_path / "out"], timeout=200)
     assert done.returncode == 3, done.stderr
     found = json.loads((tmp_path / "out/gpu-check.json").read_text())["parts"]
-    # On a busy machine ten minutes may be over before the last part.
+    # On a busy machine the ten minutes may be over before the last part.
     left = done.stdout.rpartition("run it again for ")
     assert set(found) | (set(left[2].split(", ")) if left[1] else set()) == set(parts.PARTS)
     for name, part in found.items():
@@ -125,7 +125,7 @@ def test_wrong_use_is_told(run, tmp_path):
     assert done.returncode == 1 and "is no bundle" in done.stderr
 
 
-# Launches of the kinds that gpu_work makes, by the stub of CUPTI, recorded by the real recorder.
+# Makes the same kinds of launches as gpu_work with the stub of CUPTI, under the real recorder.
 WORK = """
 import ctypes, json, os, struct, sys, threading, time
 import redline
@@ -256,7 +256,7 @@ def test_a_call_may_begin_before_its_operator_by_the_error_of_two_clocks():
 
 
 class Slow:
-    """A workplace whose time is over after so many measurements; each takes none."""
+    """A workplace whose time is over after `measurements` calls, which take no time."""
 
     def __init__(self, measurements, earlier):
         self.left, self.earlier, self.measured = measurements, earlier, []
@@ -281,11 +281,11 @@ def test_overhead_goes_on_with_what_there_was_no_time_for():
         assert (len(found["not_run"]), found["wrong"]) == (not_run, [])
         seen += place.measured
     assert len(found["rows"]) == 24 and len(set(seen)) == 24
-    # A whole one is not kept for ever.
+    # Results that are complete are measured anew.
     assert len(parts.overhead(Slow(2, found))["rows"]) == 2
 
 
-# What record_steps.py does, and when; it needs neither GPU nor models.
+# Shows what record_steps.py does, and in which order, without a GPU and models.
 STEPS = """
 import contextlib, runpy, sys, types
 

@@ -1,4 +1,4 @@
-"""docs/guide says what the samples and the measurements say: its code is in the samples, its figures are those of
+"""docs/guide agrees with the samples and the measurements: its code is in the samples, its figures are those of
 docs/guide/figures, and its rules, knobs and pages exist."""
 
 import importlib.machinery

@@ -1,4 +1,4 @@
-"""What every program says of itself."""
+"""What the help of every program says."""
 
 import re
 

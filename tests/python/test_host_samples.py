@@ -1,4 +1,4 @@
-"""Counter tracks about the machine and DataLoader workers beside the recorded operators."""
+"""The recorder adds counters of the machine and of DataLoader workers to the recorded operators."""
 
 import collections
 import json
@@ -9,7 +9,7 @@ from recording import names, slices, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
-# Long enough for some samples; the workers are busy all the while.
+# It runs long enough for some samples, and its workers are always busy.
 LOADED = """
 import time, torch
 class Data(torch.utils.data.Dataset):
@@ -30,7 +30,7 @@ main()
 
 @pytest.fixture
 def record(run, program, python, tmp_path):
-    """record(options…): the finished process and the folder of its one trace."""
+    """record(options…) returns the finished process and the folder of its one trace."""
 
     def recorded(*options):
         (tmp_path / "job.py").write_text(LOADED)
@@ -43,7 +43,7 @@ def record(run, program, python, tmp_path):
 
 
 def counters(trace):
-    """The values of each track, as {"CPU 0: busy %": [12.5, …]}."""
+    """The values of each counter, as {"CPU 0: busy %": [12.5, …]}."""
     tracks = collections.defaultdict(list)
     for event in trace["traceEvents"]:
         if event["ph"] == "C":
@@ -67,7 +67,7 @@ def test_tracks_of_the_machine_the_process_and_its_workers(record, run, program,
     workers = [name for name in tracks if name.startswith("DataLoader worker ")]
     assert len(workers) == 2
     assert all(max(tracks[name]) > 0 for name in workers)
-    # They are of the process, on no thread of it; the thread that takes them is nobody's business.
+    # Counters belong to the process and not to a thread, and the thread that samples them must not appear.
     rows = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
     assert not any("redline" in row for row in rows)
 

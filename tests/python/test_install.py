@@ -1,4 +1,4 @@
-"""`cmake --install` gives a tree that works where it is put, away from the source and the build."""
+"""`cmake --install` makes a tree that works wherever it is, without the source and the build."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def installed(tmp_path_factory):
         check=True,
         capture_output=True,
     )
-    # A tree that knows its own place would still find the old one: so it moves.
+    # The tree is moved, because one with absolute paths would still work in its old place.
     moved = first.parent / "moved"
     shutil.move(first, moved)
     return moved
@@ -77,7 +77,7 @@ def test_the_sample_project_is_built_with_the_package(installed, tmp_path):
     events = json.load(gzip.open(path))["traceEvents"]
     ranges = [event["name"] for event in events if event.get("cat") == "user_annotation"]
     assert sorted(set(ranges)) == ["ProfilerStep#2", "ProfilerStep#3", "gradient", "make batch"]
-    # autotune gives it knobs, and counts its steps.
+    # autotune gives the program knobs and counts its steps.
     tune = [installed / "bin/autotune", "--strategy", "grid", "--knob", "batch_size=64,256", "--max-trials", "2"]
     done = subprocess.run([*tune, "--budget", "20s", "--", "build/line", "1000000000"], cwd=tmp_path,
                           capture_output=True, text=True, timeout=120)

@@ -1,5 +1,5 @@
-"""Each knob of the start-up hook is seen on the object that it is about, in a script that knows nothing of it, and what
-the hook reports is the same."""
+"""Each knob of the start-up hook shows on the object that it changes, in a script that knows nothing of it, and the
+hook reports the same."""
 
 import json
 import pathlib
@@ -8,7 +8,7 @@ import pytest
 from knob_runs import of_type, seen_knobs
 
 FACTS = pathlib.Path(__file__).with_name("scripts") / "knob_facts.py"
-# What the script has without knobs, and with each: what it sees of its own objects.
+# What the script sees of its own objects, without knobs and with each knob.
 DEFAULTS = {
     "batch_size": 8,
     "batches": 16,
@@ -35,7 +35,7 @@ EFFECTS = [
      {"num_workers": 1, "prefetch_factor": 3, "persistent_workers": True}),
     ({"pin_memory": "on"}, {"pin_memory": True}),
     ({"amp": "bf16"}, {"amp": "torch.bfloat16"}),
-    ({"amp": "fp16"}, {"amp": "torch.float16", "updates": 15}),  # the first step finds the scale
+    ({"amp": "fp16"}, {"amp": "torch.float16", "updates": 15}),  # the first step only finds the scale
     ({"channels_last": "on"}, {"channels_last": True}),
     ({"compile": "reduce-overhead"}, {"compile": "reduce-overhead"}),
     ({"checkpointing": "on", "compile": "default"}, {"checkpointing": True, "compile": "default", "compilations": 1}),

@@ -1,4 +1,4 @@
-"""autotune's table of knobs, the start-up hook's and the page that documents them name the same ones."""
+"""autotune's table of knobs, the start-up hook's table and the documentation have the same knobs."""
 
 import json
 import re
@@ -9,7 +9,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def autotune_examples(program):
-    """{"batch_size": "8..512"}: the knobs that autotune says the hook knows, each with values that make sense."""
+    """{"batch_size": "8..512"}: the knobs that the hook knows according to autotune, each with an example of
+    values."""
 
     def refusal(knob):
         command = [program("autotune"), "--dry-run", "--knob", knob, "--", "python", "train.py"]
@@ -21,7 +22,7 @@ def autotune_examples(program):
 
 @pytest.fixture(scope="module")
 def advised(repo_root):
-    """The knobs that findings end in, with their values: (name, "default,foreach")."""
+    """The knobs that findings recommend, with their values: (name, "default,foreach")."""
     sources = [path for path in (repo_root / "trace" / "advice").glob("*.cc") if not path.name.endswith("_test.cc")]
     found = [re.findall(r'"(\w+)=([^" ]*(?:,|\.\.)[^" ]*)"', source.read_text()) for source in sources]
     return [(name, values.replace("{}", "8")) for each in found for name, values in each]
@@ -29,7 +30,7 @@ def advised(repo_root):
 
 @pytest.fixture(scope="module")
 def understood_by_hook(python, repo_root, autotune_examples, advised):
-    """What the hook makes of each of these values, [[name, [value, …]], …], and all names that it knows."""
+    """How the hook reads each of these values, [[name, [value, …]], …], and all names that it knows."""
     values = [(name, re.split(r",|\.\.", each)) for name, each in [*autotune_examples.items(), *advised]]
     code = (
         "import json, sys; from redline._knobs import KNOBS, parse\n"

@@ -1,4 +1,4 @@
-"""Knobs set from outside do what the script's own flags do, and a trial's ranks report rightly."""
+"""Knobs that are set from outside do the same as the script's own flags, and a trial's ranks report correctly."""
 
 import pathlib
 
@@ -11,7 +11,7 @@ PLAIN = SCRIPTS / "plain_loop.py"
 
 @pytest.fixture(scope="module")
 def flagged_output():
-    """What PLAIN prints with flags of its own, each kind run once."""
+    """What PLAIN prints with its own flags; each combination runs only once."""
     return {}
 
 
@@ -21,7 +21,7 @@ def flagged_output():
         ({"batch_size": 16}, [], ["--batch-size", "16"]),
         ({"amp": "bf16"}, [], ["--amp", "bf16"]),
         ({"amp": "fp16"}, [], ["--amp", "fp16"]),
-        # over what the script asks for
+        # the knob wins over the script's flag
         ({"amp": "off"}, ["--amp", "fp16"], []),
         ({"amp": "bf16"}, ["--amp", "fp16"], ["--amp", "bf16"]),
         ({"amp": "fp16"}, ["--amp", "bf16"], ["--amp", "fp16"]),

@@ -1,4 +1,4 @@
-"""redline record through what people start ranks with: each rank leaves a trace that knows its place."""
+"""redline record with the launchers that people use: each rank leaves a trace that has its rank."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def places(run, program, tmp_path):
-    """places(command…): (rank, world size) of each trace that `redline record -- command` leaves."""
+    """places(command…) returns (rank, world size) of each trace that `redline record -- command` leaves."""
     (tmp_path / "training_job.py").write_text(TRAIN)
 
     def recorded(*command, environment=None):

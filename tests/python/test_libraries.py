@@ -1,4 +1,4 @@
-"""What the recorder's libraries ask of a process that loads them while it runs."""
+"""What the recorder's libraries require of a process that loads them while it runs."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.parametrize("name", ["libredline.so", "libredline_torch.so"])
 def test_thread_local_memory_is_little(library, name):
-    """A library with more may be refused: "cannot allocate memory in static TLS block"."""
+    """The loader may refuse a library with more: "cannot allocate memory in static TLS block"."""
     listed = subprocess.run(["readelf", "-lW", library(name)], capture_output=True, text=True, check=True).stdout
     (size,) = re.findall(r"^ +TLS +(?:\S+ +){4}(\S+)", listed, re.MULTILINE)
     assert int(size, 16) <= 64
@@ -23,8 +23,8 @@ def test_the_core_needs_neither_torch_nor_python(library):
 
 
 def test_the_core_brings_no_other_cpp_runtime(library):
-    """LD_PRELOAD loads it first: a job whose libraries want a newer libstdc++ than the system's, as in a conda
-    environment, would get the system's."""
+    """LD_PRELOAD loads the core first. If it brought the system's libstdc++, a job whose libraries need a newer one,
+    as in a conda environment, would get the system's."""
     listed = subprocess.run(["ldd", library("libredline.so")], capture_output=True, text=True, check=True).stdout
     assert "libc.so.6" in listed
     assert not re.findall(r"libstdc\+\+|libfmt|libsimdjson", listed), listed

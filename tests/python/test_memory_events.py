@@ -7,7 +7,7 @@ from torch.profiler import ProfilerActivity
 
 from recording import import_redline, load, traces
 
-KILOBYTE = torch.empty(256)  # as large as what is allocated below
+KILOBYTE = torch.empty(256)  # as large as the tensors that are allocated below
 
 
 def allocate(count):

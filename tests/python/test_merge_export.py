@@ -1,4 +1,4 @@
-"""`redline merge` and `redline export`: right input, wrong input, interrupted, run twice."""
+"""`redline merge` and `redline export` with right and wrong input, interrupted, and run twice."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ def ranks(tmp_path):
 
 @pytest.fixture
 def big(tmp_path):
-    """A trace that takes a while to write again."""
+    """A trace that takes a while to write."""
     events = [
         {"ph": "X", "cat": "cpu_op", "name": f"op{i % 99}", "pid": 1, "tid": 1, "ts": i, "dur": 0.5, "args": {}}
         for i in range(400_000)
@@ -46,7 +46,7 @@ def big(tmp_path):
 
 def test_merge_says_each_offset_and_reads_back(program, run, ranks, tmp_path):
     target = tmp_path / "all.pt.trace.json.gz"
-    for _ in range(2):  # the second run replaces what the first wrote
+    for _ in range(2):  # the second run replaces the output of the first
         done = run([program("redline"), "merge", ranks, "-o", target])
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines() == ["rank 0  the clock of all", "rank 1  -123.0 us ± 1.0 us by 5 collectives"]
@@ -169,7 +169,7 @@ def test_an_interrupt_leaves_nothing(command, option, program, start, big, tmp_p
     target = tmp_path / "out" / "file"
     target.parent.mkdir()
     with start([program("redline"), command, big, option, target]) as process:
-        while not list(target.parent.iterdir()) and process.poll() is None:  # it writes
+        while not list(target.parent.iterdir()) and process.poll() is None:  # until it writes
             pass
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)

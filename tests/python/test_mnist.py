@@ -1,4 +1,4 @@
-"""The C++ sample: it learns, says so, and does not change under the recorder."""
+"""The C++ sample learns, prints it, and gives the same result under the recorder."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def loss_bits(done):
 
 
 def recorded(library, folder, **schedule):
-    """The environment in which `redline record` starts a program."""
+    """The environment that `redline record` gives to a program."""
     request = {"directory": str(folder), "schedule": schedule, "record_shapes": False}
     return {
         "REDLINE_RECORD": json.dumps(request),
@@ -29,7 +29,7 @@ def test_loss_falls(run, program):
     done = run([program("mnist"), "--steps", "100", "--batch-size", "32"])
     assert done.returncode == 0, done.stderr
     losses = [float(number) for number in re.findall(r"loss (\d+\.\d+)", done.stdout)]
-    assert losses[-1] < 0.7 * 2.3026  # of ten equal guesses
+    assert losses[-1] < 0.7 * 2.3026  # 2.3026 is the loss of guessing among ten classes
     assert re.search(r"accuracy \d\.\d+ samples/s \d+", done.stdout)
 
 
@@ -85,7 +85,7 @@ def test_stacks_of_the_program_are_recorded(run, program, tmp_path):
 
 
 def test_autotune_turns_its_knobs_and_measures_it(run, program, tmp_path, no_process_left):
-    """Without Python, a placeholder or a metric: the program reports by redline::Trial."""
+    """The program reports by redline::Trial. It needs no Python, no placeholder and no metric."""
     words = [program("autotune"), "--knob", "batch_size=8,64", "--max-trials", "2", "--budget", "40s"]
     done = run([*words, "--", program("mnist"), "--epochs", "1000"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout

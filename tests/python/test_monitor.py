@@ -1,4 +1,4 @@
-"""`redline monitor` as users call it, without a GPU and, by stub driver libraries, with some."""
+"""Runs `redline monitor` as users do, without a GPU and, with stubs of the driver's libraries, with two."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def stubs(program):
-    """The environment of a machine with two GPUs."""
+    """The environment in which the stubs show a machine with two GPUs."""
     folder = program("redline").parents[1] / "tests" / "stubs"
     if not (folder / "libnvidia-ml.so.1").exists():
         pytest.skip(f"{folder} has no stub libraries: build with -DREDLINE_TESTS=ON")
@@ -114,7 +114,7 @@ def test_a_terminal_is_drawn_again_in_place(program, stubs):
     while shown.count(b"\033[J") < 3:
         shown += os.read(terminal, 4096)
     os.write(terminal, b"\x03")
-    # The terminal is gone with the program.
+    # The terminal is gone once the program has ended.
     with contextlib.suppress(OSError):
         while more := os.read(terminal, 4096):
             shown += more

@@ -1,4 +1,4 @@
-"""The ranges of the real NCCL, which comes with torch: its calls push them before they look for a GPU."""
+"""The real NCCL, which comes with torch, pushes NVTX ranges in its calls before it looks for a GPU."""
 
 import glob
 import sysconfig

@@ -1,4 +1,4 @@
-"""NVTX ranges and marks of the recorded process; torch.cuda.nvtx works without a GPU."""
+"""NVTX ranges and marks of the recorded process are in the trace; torch.cuda.nvtx works without a GPU."""
 
 import pytest
 from recording import slices, traces

@@ -1,4 +1,4 @@
-"""Scripts that use torch in rarer ways train under knobs as they do without, and are measured."""
+"""Scripts that use torch in rarer ways train under knobs as they do without them, and are measured."""
 
 import pytest
 from knob_runs import of_type, seen_knobs
@@ -17,7 +17,7 @@ def loss_of(rows): return mse_loss(model(inputs[rows]), targets[rows])
 
 @pytest.fixture
 def script(with_knobs, tmp_path):
-    """script(knobs, source, check=True): the script of that source, run as a trial."""
+    """script(knobs, source, check=True) runs a script with that source as a trial."""
 
     def run(knobs, source, **options):
         path = tmp_path / "script.py"

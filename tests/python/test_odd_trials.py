@@ -47,7 +47,7 @@ def test_what_runs_without_a_step_is_told(with_knobs):
 
 
 def test_steps_are_where_the_script_marks_them(with_knobs, monkeypatch):
-    """And nowhere else: the optimizer of this script steps twice in each."""
+    """And nowhere else, although the optimizer of this script steps twice in each range."""
     monkeypatch.setenv("REDLINE_STEP_MARKER", "my step")
     done = with_knobs({}, SCRIPTS / "no_optimizer.py", "marked", trial=True)
     steps = of_type(done, "step")
@@ -93,7 +93,7 @@ with torch.no_grad():
     ("def finetune(loss): loss.backward()", True),
     ("def finetune(trainer): trainer.fit(model)", True),
     ("make = lambda: torch.optim.AdamW(model.parameters())", True),
-    ("from steps import train_one_epoch", True),  # zero_grad() is there
+    ("from steps import train_one_epoch", True),  # the imported module calls zero_grad()
     ("from metrics import accuracy", False),
 ])
 def test_code_that_trains_later_makes_an_inference_undecided(with_knobs, tmp_path, more, may_train):
@@ -118,7 +118,7 @@ def test_a_model_is_compiled_whole_and_the_time_is_told(with_knobs, mode, how):
 
 @pytest.fixture
 def tuned(run, program, python, tmp_path):
-    """tuned(script, *arguments, options=()): autotune's own process, and what it wrote into best.json."""
+    """tuned(script, *arguments, options=()) returns autotune's process and the content of best.json."""
 
     def search(*words, options=()):
         limits = ["--max-trials", "3", "--budget", "40s", "--trial-timeout", "100s"]

@@ -1,4 +1,4 @@
-"""The pages: links lead somewhere, lines fit, commands work, and what they show is what programs print today."""
+"""In the pages links lead somewhere, lines fit, commands work, and shown outputs are what programs print today."""
 
 import os
 import re
@@ -12,12 +12,12 @@ from pages import blocks, clone_in, outputs, session, shape, tracked_pages
 LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 PAGES = tracked_pages()
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
-# A table's row cannot be broken.
+# Rows of tables may be longer, because they cannot be broken.
 WIDTH = 120
 
 
 def prose(page):
-    """[(number, line)] without code blocks."""
+    """The lines of a page without code blocks, as [(number, line)]."""
     lines, inside = [], False
     for number, line in enumerate(page.read_text().splitlines(), 1):
         if line.startswith("```"):
@@ -28,7 +28,7 @@ def prose(page):
 
 
 def anchor(title):
-    """As GitHub makes it of a heading."""
+    """The anchor that GitHub makes of a heading."""
     text = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", title).strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
@@ -154,7 +154,7 @@ def test_trials_of_another_search_have_the_same_shape():
 
 
 def help_of(program):
-    """{subcommand: its help} of a program; the program's own is under ""."""
+    """{subcommand: help} of a program; the program's own help is under ""."""
 
     def ask(*words):
         return subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
@@ -172,7 +172,7 @@ def helps(program):
     return {name: help_of(program(name)) for name in ("redline", "autotune", "redline-viewer")}
 
 
-# What stands in for a part of a command is no command: redline record …, redline X.
+# Commands in the pages. A command with a placeholder is none: redline record …, redline X.
 SHOWN = re.compile(r"(?:^|[`$]\s*|-- |\s{4}|&& )((?:redline-viewer|redline|autotune)(?: [^`|&;#]*)?)", re.M)
 
 
@@ -194,14 +194,14 @@ def test_every_option_shown_exists(page, helps):
 
 
 def test_reference_and_troubleshooting_are_up_to_date(run, program, python):
-    """Every message that the sources can print stands in docs/troubleshooting.md, every option in docs/reference."""
+    """docs/troubleshooting.md has every message that the sources can print, docs/reference every option."""
     program("redline-viewer")
     checked = run([python, ROOT / "scripts/refresh-reference", "--check"], environment={"REDLINE_BUILD": str(BUILD)})
     assert checked.returncode == 0, checked.stderr
 
 
 def test_messages_are_found_as_programs_print_them():
-    """A few that tests of other files see printed."""
+    """Looks for a few messages that tests in other files see printed."""
     sys.path.insert(0, str(ROOT / "scripts"))
     from messages import all_messages
 
@@ -222,13 +222,13 @@ def test_pictures_of_concepts_are_up_to_date(run, python, tmp_path):
     assert [name for name in kept if f"concepts/{name})" not in page] == []
 
 
-# What needs no training and ends by itself.
+# Commands that need no training and end by themselves.
 QUICK = re.compile(r"(?:redline (?:report|diff|merge|export|doctor|monitor --once)|autotune (?:show|export|apply)) [^|]*$")
 PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|…|\[")
 
 
 def quick_commands(page):
-    """The commands of a page's code that can be run where traces, before, after and a study are."""
+    """The commands in a page's code that can run in a folder with traces/, before/, after/ and a study."""
     lines = [line for block in blocks(page.read_text()) if block.kind in ("", "sh", "console", "text")
              for line in block.lines] if "reference" not in page.parts else []
     text = page.read_text()
@@ -256,13 +256,13 @@ def workplace(program, python, torchrun, train_cifar, tmp_path_factory):
 
 
 def operands(command):
-    """The words of a command that name what it reads."""
+    """The words of a command that name its input."""
     words = re.sub(r" (?:-o \S+|--(?:format|sqlite|trial|top) \S+)", "", command).split()[2:]
     return [word for word in words if not word.startswith("-")]
 
 
 def test_quick_commands_of_all_pages_work(run, program, python, workplace):
-    """Those whose files are there; a page may show a trace that this folder has not."""
+    """Only commands whose files exist run, because a page may show a trace that this folder does not have."""
     environment = {"PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}", "REDLINE_PYTHON": str(python)}
     everywhere = {command for page in PAGES for command in quick_commands(page)}
     ran = []

@@ -1,11 +1,11 @@
-"""The traces load in the tools that people have: HolisticTraceAnalysis and TensorBoard's plugin."""
+"""Our traces load in the tools that people have: HolisticTraceAnalysis and TensorBoard's plugin."""
 
 import json
 
 import pytest
 from recording import names, traces
 
-# All kinds of events that we write in one trace.
+# Options that put all kinds of events that we write into one trace.
 EVERYTHING = ["--shapes", "--memory", "--flops", "--stacks", "--modules", "--host-samples", "100"]
 
 TWO_RANKS = """
@@ -57,6 +57,6 @@ def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, 
         worker = trace["traceName"].rpartition("/")[2].partition(".")[0]
         assert by_worker[worker]["steps"] == ["2", "3", "4"]
         operators = names(trace, "cpu_op")
-        # aten::sum calls aten::sum, which the plugin counts as one call.
+        # aten::sum calls aten::sum; the plugin counts the two as one call.
         assert by_worker[worker]["operators"].pop("aten::sum") < operators.pop("aten::sum")
         assert by_worker[worker]["operators"] == operators

@@ -1,4 +1,4 @@
-"""redline.profile beside torch.profiler.profile: same schedule, same transitions, same operators."""
+"""redline.profile has the same schedule, transitions and operators as torch.profiler.profile."""
 
 import ctypes
 import itertools
@@ -36,7 +36,7 @@ def train_steps(profile, steps):
 
 
 def record(tmp_path, work, **arguments):
-    """The trace of `work()` as a whole."""
+    """Records `work()` from begin to end and returns the trace."""
     with redline.profile(**arguments) as profile:
         work()
     path = tmp_path / "trace.json"
@@ -75,9 +75,9 @@ def test_a_schedule_that_makes_no_sense_is_refused(wrong):
 
 
 def test_transitions_equal_torchs():
-    """Any sequence of actions, sensible or not, makes both do the same, in the same order.
+    """Both do the same, in the same order, for any sequence of actions, sensible or not.
 
-    But for RECORD followed by WARMUP, which torch warns of and then forgets to prepare.
+    Except for RECORD followed by WARMUP, of which torch warns and which it then forgets to prepare.
     """
     from redline._cycle import operations
 
@@ -218,7 +218,7 @@ def test_defaults_of_arguments_that_are_not_served_are_silent():
 
 
 def test_a_choice_within_an_activity_is_warned_of_and_an_empty_one_leaves_it_out():
-    """As torch 2.15 takes them: a dict from an activity to the types of events wanted of it."""
+    """torch 2.15 takes a dict from an activity to the wanted types of its events."""
     cpu, cuda = redline.ProfilerActivity.CPU, redline.ProfilerActivity.CUDA
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -254,7 +254,7 @@ def test_what_cannot_be_recorded_is_refused():
 
 
 def test_a_step_outside_the_running_profile_warns_once(tmp_path):
-    """Tutorials print step() behind the block: torch.profiler finishes there, too."""
+    """Tutorials call step() behind the block, where torch.profiler has finished, too."""
     with redline.profile(schedule=redline.schedule(wait=0, warmup=0, active=1)) as profile:
         torch.ones(2) + 1
     with pytest.warns(UserWarning, match="within the `with` block") as warned:
@@ -303,7 +303,7 @@ def test_misuse_is_an_error_and_harms_nothing(tmp_path):
 
 
 def test_a_profile_that_was_dropped_while_it_ran_is_out_of_the_way():
-    """As in a notebook whose cell failed between start() and stop(), and is run again."""
+    """This happens in a notebook if a cell fails between start() and stop() and is run again."""
     idle = redline.schedule(wait=9, warmup=1, active=1)
     for options in ({"with_stack": True}, {"schedule": idle}):
         profile = redline.profile(**options)
@@ -358,7 +358,7 @@ def test_an_exception_in_the_block_passes_and_leaves_the_trace(tmp_path):
 
 def test_many_windows_leak_no_descriptor():
     def open_files():
-        redline._library.recorder().stats()  # waits for the writer thread and its own file
+        redline._library.recorder().stats()  # this call waits for the writer thread, which opens its own file
         return len(os.listdir("/proc/self/fd"))
 
     def window():
@@ -397,7 +397,7 @@ class SmallNet(torch.nn.Module):
 
 
 def test_operators_of_a_step_equal_torch_profilers(tmp_path):
-    """Names and counts, by category. No difference is allowed on this step."""
+    """Compares names and counts by category. No difference is allowed in this step."""
     model = SmallNet()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     loader = torch.utils.data.DataLoader(

@@ -18,7 +18,7 @@ def operators(events):
 
 
 def one_operator_a_step(profile):
-    """Steps 0 to 5 of two windows: step 2 is recorded, and step 5."""
+    """Runs steps 0 to 5 in two windows: steps 2 and 5 are recorded."""
     x = torch.ones(2)
     with profile:
         for step in range(6):
@@ -62,7 +62,7 @@ def test_collection_is_toggled():
 
 
 def test_memory_is_counted_for_the_operators_of_the_thread_that_allocated_it():
-    """torch.profiler counts it for all operators that ran at the time."""
+    """torch.profiler counts it for all operators that ran at that time."""
     begun, done = threading.Event(), threading.Event()
 
     def allocate():
@@ -119,7 +119,7 @@ def test_events_need_a_stopped_window():
 
 
 def run_with_stacks(profile_class, path):
-    """Events and exported stacks of one call that is the same line for both."""
+    """Events and exported stacks of one call, which stands on the same line for both profilers."""
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
     profile = profile_class(
         activities=[redline.ProfilerActivity.CPU], with_stack=True,
@@ -133,18 +133,18 @@ def run_with_stacks(profile_class, path):
 
 
 def test_stacks_are_torch_profilers(tmp_path):
-    """Those of backward functions are of their forward operators."""
+    """The stacks of backward functions are those of their forward operators."""
     run_with_stacks(redline.profile, tmp_path / "warm_up.txt")
     (ours, our_lines), (theirs, their_lines) = (
         run_with_stacks(profile, tmp_path / "stacks.txt")
         for profile in (redline.profile, torch.profiler.profile)
     )
     assert [(event.name, place(event)) for event in ours] == [
-        # Since torch 2.15 the calls are events of their own, too.
+        # Since torch 2.15 Python calls are events, too.
         (event.name, place(event)) for event in theirs if not getattr(event, "is_python_function", False)
     ]
     assert any("nn.Module: Linear" in place(e) for e in ours if e.name == "AddmmBackward0")
-    # Which operators take no whole microsecond, and so have no line, is for chance to say.
+    # By chance some operators take less than a microsecond and so have no line.
     assert set(our_lines) & set(their_lines)
     rows, expected = (
         sorted((row.key, place(row), row.count) for row in events.key_averages(False, 3))

@@ -1,4 +1,4 @@
-"""with_stack: Python calls as torch.profiler draws them, and what the job keeps of its own hooks."""
+"""with_stack records Python calls as torch.profiler does, and the job keeps its own hooks."""
 
 import functools
 import gc
@@ -66,9 +66,9 @@ def work(model):
 
 
 def record(tmp_path, body, profile=redline.profile, **arguments):
-    """The trace of `body()` when it runs again, so that nothing is imported or cached in it."""
+    """The trace of a second run of `body()`, in which nothing is imported or cached any more."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's, of cycles
+        warnings.simplefilter("ignore")  # torch warns of cycles
         for _ in range(2):
             with profile(activities=CPU, with_stack=True, **arguments) as recorder:
                 body()
@@ -78,7 +78,7 @@ def record(tmp_path, body, profile=redline.profile, **arguments):
 
 
 def frames(trace):
-    """By Python id, in order of their beginning."""
+    """The Python calls by their "Python id", in order of their begin."""
     return {
         event["args"]["Python id"]: event
         for event in sorted(slices(trace, "python_function"), key=lambda event: event["args"]["Python id"])
@@ -86,7 +86,7 @@ def frames(trace):
 
 
 def below(trace, function):
-    """Depth, name and module id of the calls that `function` made, itself first."""
+    """Depth, name and module id of `function` and of the calls that it made."""
     found, depths = [], {}
     for number, event in frames(trace).items():
         name = re.sub(r" at 0x\w+", "", event["name"])
@@ -130,7 +130,7 @@ def test_calls_nest_in_time_and_hold_their_operators(tmp_path):
 
 
 def test_modules_are_named_though_somebody_wraps_their_calls(tmp_path, monkeypatch):
-    """As the knobs of `redline run` do."""
+    """The knobs of `redline run` wrap them."""
     call = torch.nn.Module.__call__
 
     @functools.wraps(call)
@@ -145,7 +145,7 @@ def test_modules_are_named_though_somebody_wraps_their_calls(tmp_path, monkeypat
 def test_frames_that_are_open_all_along_are_written(tmp_path):
     names = [event["name"] for event in slices(record(tmp_path, gc.collect), "python_function")]
     assert any(name.endswith(": test_frames_that_are_open_all_along_are_written") for name in names)
-    assert any(name.endswith(": _stop") for name in names)  # ours, open when recording ends
+    assert any(name.endswith(": _stop") for name in names)  # our own function, which is open when recording ends
 
 
 def test_every_thread_has_its_calls(tmp_path):
@@ -227,7 +227,7 @@ def test_the_users_own_profile_functions_are_served_and_restored(tmp_path):
         threading.setprofile(None)
     assert seen.count(("call", "factorial")) == seen.count(("return", "factorial")) == 3
     assert ("call", "closes_a_generator") in seen
-    # The call in which the thread's hooks are set is not told to the second one.
+    # The second hook does not see the call in which the thread's hooks are set.
     assert seen_in_threads.count("factorial") == 4
     profile.export_chrome_trace(str(tmp_path / "trace.json"))
     assert sum(name.endswith(": factorial") for _, name, _ in below(load(tmp_path / "trace.json"), "body")) == 3
@@ -335,7 +335,7 @@ def test_stacks_and_modules_of_torchscript_equal_torchs(tmp_path):
     model = torch.jit.script(Outer())
 
     def described(profile):
-        for _ in range(3):  # TorchScript optimizes in the first
+        for _ in range(3):  # TorchScript optimizes in the first run
             model(torch.ones(2, 4))
         trace = record(tmp_path, lambda: model(torch.ones(2, 4)), profile, with_modules=True)
         assert trace["with_modules"] == 1

@@ -1,4 +1,4 @@
-"""redline record --ranks and --step-marker: who is recorded, and where its steps begin."""
+"""redline record --ranks decides who is recorded, and --step-marker where its steps begin."""
 
 import pytest
 from recording import SPAWNED_RANKS, names, step_numbers, traces

@@ -1,4 +1,4 @@
-"""redline record: unmodified programs give traces and are otherwise as they are without it."""
+"""redline record makes traces of unmodified programs, which otherwise behave as without it."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from recording import SPAWNED_RANKS, names, slices, step_numbers, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
-# A training loop of a few steps, told by its arguments how many and how to end.
+# A training loop of a few steps; its arguments say how many steps, and how it ends.
 TRAIN = """
 import os, signal, sys, torch
 steps, end = int(sys.argv[1]), sys.argv[2]
@@ -37,7 +37,7 @@ if end.startswith("SIG"):
 
 @pytest.fixture
 def script(tmp_path):
-    """script(text): the path of a Python file with it."""
+    """script(text) writes a Python file and returns its path."""
 
     def write(text):
         path = tmp_path / "job.py"
@@ -49,7 +49,7 @@ def script(tmp_path):
 
 @pytest.fixture
 def record(program, run, tmp_path):
-    """record(command, *options): its end and its traces."""
+    """record(command, *options) returns the finished process and its traces."""
 
     def recorded(command, *options, **how):
         folder = tmp_path / "traces"
@@ -62,7 +62,7 @@ def record(program, run, tmp_path):
 
 
 def test_two_ranks_train_to_the_same_bits_and_leave_a_trace_each(record, run, torchrun, train_cifar):
-    """R24 on the sample: status, stdout and loss bits; and what the traces hold."""
+    """R24 on the sample: compares exit status, stdout and loss bits, and checks what the traces hold."""
     command = [*torchrun, "--nproc_per_node", "2", train_cifar, "--steps", "6", "--batch-size", "8",
                "--num-workers", "1", "--train-size", "96", "--print-loss-bits"]
     plain = run(command)
@@ -84,13 +84,13 @@ def test_two_ranks_train_to_the_same_bits_and_leave_a_trace_each(record, run, to
 
 
 def without_speed(stdout):
-    """The sample's output without the one figure that differs from run to run."""
+    """The sample's output without the only figure that differs from run to run."""
     return stdout.partition("samples/s")[0]
 
 
 @pytest.fixture(scope="module")
 def loss_of_four_steps(python):
-    """What TRAIN prints after four steps where nothing records it."""
+    """What TRAIN prints after four steps if nothing records it."""
     command = [python, "-c", TRAIN, "4", "return"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -103,7 +103,7 @@ def test_however_a_job_ends_it_ends_as_ever_and_its_trace_is_written(
 ):
     recorded, (trace,) = record([python, script(TRAIN), "4", end])
     assert (recorded.returncode, recorded.stdout) == (status, loss_of_four_steps)
-    # The window was cut after two of three steps, and what is no whole step is not called one.
+    # The end cut the window after two of three steps, and a part of a step is not called a step.
     assert step_numbers(trace) == [2, 3]
     if end != "SIGTERM":
         assert "the command ended within the window" in recorded.stderr
@@ -126,7 +126,7 @@ def test_a_job_that_ends_before_the_window_says_so(record, python, script):
 
 
 def test_a_window_that_the_end_cuts_needs_no_further_thread(record, python, script):
-    """Python 3.12.0 to 3.12.2 start none while the interpreter ends."""
+    """Python 3.12.0 to 3.12.2 start no thread while the interpreter ends."""
     ends = """
 import atexit, threading
 def start(self):
@@ -248,7 +248,7 @@ def test_without_training_a_batch_is_a_step(record, python, script, how):
     recorded, (trace,) = record([python, script(INFERS + "infer(12)"), how])
     assert step_numbers(trace) == list(range(2, 12))
     assert (trace["redline"]["samples_per_step"], trace["redline"]["inference"]) == (8, True)
-    assert names(trace, "user_annotation")[FETCH("SingleProcess")] == 11  # with the loader's end
+    assert names(trace, "user_annotation")[FETCH("SingleProcess")] == 11  # with the call that ends the loader
     assert "redline: the command" not in recorded.stderr
 
 
@@ -283,7 +283,7 @@ infer(4)
     ("infer(12); optimizer = make_optimizer(); train(8)", "wait=0,warmup=0,active=3", [0, 1, 2]),
     ("infer(1); optimizer = make_optimizer(); train(8)", "wait=0,warmup=0,active=3", [0, 1, 2]),
     ("optimizer = make_optimizer(); infer(2); train(8)", "wait=1,warmup=1,active=3", [2, 3, 4]),
-    # The begin of the first step had passed before anything showed that it trains.
+    # The first step had begun before anything showed that the program trains.
     ("optimizer = make_optimizer(); infer(2); train(8)", "wait=0,warmup=0,active=3", [1, 2, 3]),
 ])
 def test_an_evaluation_before_the_training_is_forgotten(record, python, script, text, schedule, steps):
@@ -338,9 +338,10 @@ def test_workers_that_are_forked_record_nothing_be_there_0_2_or_8(record, python
     assert recorded.returncode == 0, recorded.stderr
     assert step_numbers(trace) == list(range(1, 18))
     assert len({event["pid"] for event in slices(trace, "cpu_op")}) == 1
-    assert names(trace, "cpu_op")["aten::sin"] == 40  # of the loader without workers
+    assert names(trace, "cpu_op")["aten::sin"] == 40  # only those of the loader without workers
     waits = names(trace, "user_annotation")
-    assert (waits[FETCH("SingleProcess")], waits[FETCH("MultiProcessing")]) == (6, 7 + 6)  # with a loader's end
+    # With the call that ends a loader.
+    assert (waits[FETCH("SingleProcess")], waits[FETCH("MultiProcessing")]) == (6, 7 + 6)
 
 
 def test_workers_that_are_spawned_record_nothing(record, python, script):
@@ -415,7 +416,7 @@ def test_a_script_with_torch_profiler_keeps_it_and_its_steps(record, python, scr
 
 
 def test_a_profiler_that_is_never_stepped_leaves_the_optimizer_in_charge(record, python, script):
-    """As tutorials print it, with step() behind the block."""
+    """Tutorials call step() behind the block."""
     text = OWN_PROFILER.replace("        profiler.step()\n", "").replace("wait=0, warmup=1, active=20", "wait=1")
     text = text.replace('profiler.export_chrome_trace("own.json")', "profiler.step()")
     text = text.replace("wait=1", "wait=1, warmup=1, active=2")
@@ -452,7 +453,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_job(
 
 
 def test_ctrl_c_under_torchrun_leaves_readable_traces(start, program, torchrun, train_cifar, tmp_path):
-    """As a terminal does it: SIGINT to the whole process group, once the ranks train."""
+    """Sends SIGINT to the whole process group, as a terminal does, once the ranks train."""
     command = [program("redline"), "record", "-o", tmp_path / "traces", "--schedule", "active=1000000",
                "--", *torchrun, "--nproc_per_node", "2", train_cifar, "--steps", "100000",
                "--batch-size", "4", "--log-every", "5"]
@@ -470,7 +471,7 @@ def test_ctrl_c_under_torchrun_leaves_readable_traces(start, program, torchrun, 
 
 
 def test_a_libtorch_program_is_recorded(record, run, program):
-    """It has a redline::Profiler, which follows the command line's schedule."""
+    """The program has a redline::Profiler, which follows the schedule of the command line."""
     command = [program("mnist"), "--steps", "6", "--print-loss-bits"]
     plain = run(command)
     recorded, (trace,) = record(command)
@@ -481,7 +482,7 @@ def test_a_libtorch_program_is_recorded(record, run, program):
 
 
 def test_a_script_that_first_looks_whether_torch_is_there_is_recorded(record, python, script):
-    """As transformers, Lightning and many others do: the spec is asked for and thrown away."""
+    """transformers, Lightning and many others do this: they ask for the spec and throw it away."""
     looks = "import importlib.util\nassert importlib.util.find_spec('torch')"
     recorded, (trace,) = record([python, script(looks + TRAIN), "6", "return"])
     assert recorded.returncode == 0, recorded.stderr
@@ -489,7 +490,7 @@ def test_a_script_that_first_looks_whether_torch_is_there_is_recorded(record, py
 
 
 def test_compiled_models_are_compiled_as_ever_and_without_a_warning(record, run, python, script):
-    """torch.compile sees no hook of ours: it would warn of it, and compile again without it."""
+    """torch.compile must not see our hooks: it would warn of them and compile again without them."""
     compiled = """
 import torch
 graphs = []
@@ -574,7 +575,7 @@ def test_a_size_of_0_is_any_size_as_in_python(program, run, tmp_path):
 
 
 def test_the_command_may_stand_without_dashes(program, run, tmp_path):
-    """As autotune's may: what follows its name is its own."""
+    """The same holds for autotune's command: all words behind its name belong to it."""
     words = ["record", "-o", "traces", "sh", "-c", "echo $0 $*", "--shapes", "-o", "x", "--", "y"]
     recorded = run([program("redline"), *words], cwd=tmp_path)
     assert (recorded.returncode, recorded.stdout) == (0, "--shapes -o x -- y\n")

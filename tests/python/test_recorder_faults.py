@@ -1,7 +1,7 @@
-"""The recorder inside jobs that end badly, fork, or have no disk: the job must not notice.
+"""A job must not notice the recorder, even if it ends badly, forks, or has no disk.
 
-Each job is a small Python program without torch that drives libredline.so by ctypes, so that a test
-takes a fraction of a second.
+Each job is a small Python program without torch that calls libredline.so through ctypes, so that a test takes a
+fraction of a second.
 """
 
 import json
@@ -45,7 +45,7 @@ def wait_for_partial(size):
 
 @pytest.fixture
 def job(run, library, tmp_path):
-    """job(text): runs `text` after the lines above; gives its process and its folder of traces."""
+    """job(text) runs `text` after the lines above and returns the process and its folder of traces."""
 
     def run_job(text):
         script = tmp_path / "job.py"
@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(job):
 
 
 def test_a_folder_that_may_only_be_read_ends_the_recording_and_not_the_job(job):
-    with tempfile.TemporaryDirectory() as place:  # which others can enter, unlike tmp_path
+    with tempfile.TemporaryDirectory() as place:  # a folder that other users can enter, unlike tmp_path
         done, _ = job(f"""
 folder = {place!r} + "/traces"
 os.mkdir(folder)
@@ -228,7 +228,7 @@ finally:
 
 
 def test_without_a_thread_for_the_next_window_there_is_nothing_to_export(job):
-    """The last window is given up before, and an export must not look for it."""
+    """The last window is given up, and an export must not look for it."""
     done, _ = job("""
 begin()
 call("redline_stop")

@@ -1,4 +1,4 @@
-"""What the recorder promises to a job: to end as ever, to leave what was recorded, to cost nothing after."""
+"""The recorder promises that a job ends as without it, leaves what was recorded, and pays nothing afterwards."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def test_a_program_ends_as_ever_and_its_trace_is_readable(run, program, tmp_path
     assert recorded.returncode == plain.returncode
     assert recorded.stderr == plain.stderr
     (path,) = tmp_path.iterdir()
-    if end in ("_exit", "SIGINT"):  # nobody hears of these: what had reached the disk
+    if end in ("_exit", "SIGINT"):  # no handler sees these ends, so only what had reached the disk is left
         assert path.name.endswith(".partial")
         assert inflate(path).count('"work"') > 0
     else:
@@ -55,7 +55,7 @@ window(1101)
 """)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 1024  # KiB
-    assert len(list(folder.iterdir())) == 112  # the last window is completed by exit()
+    assert len(list(folder.iterdir())) == 112  # exit() completes the last window
     for path in folder.iterdir():
         (count,) = names(load(path), "user_annotation").values()
         assert count == 20

@@ -1,4 +1,4 @@
-"""The staged search on recorded full sweeps: a change of it that loses what it found is seen at once."""
+"""Replays the staged search on recorded full sweeps, so that a change which finds less is seen at once."""
 
 import json
 
@@ -8,7 +8,7 @@ TRIALS = 25
 SEEDS = 20
 
 
-# The sweeps whose runs agree well enough that a few per cent mean something.
+# Only sweeps whose runs agree so well that a few per cent mean something.
 @pytest.mark.parametrize("sweep", ["transformer", "loader", "resnet18"])
 def test_staged_is_within_five_percent(run, program, repo_root, sweep):
     path = repo_root / "bench" / "sweeps" / f"{sweep}.jsonl"

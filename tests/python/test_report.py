@@ -1,5 +1,5 @@
-"""`redline report` and `redline diff` against real traces: counted by json.load, and compared with what two
-peers compute from the same files.
+"""Tests `redline report` and `redline diff` on real traces: counts with json.load, and compares with what two peers
+compute from the same files.
 
 Where a peer is wrong, its mistake is repeated on the trace before we read it (see `as_the_plugin_sees` and
 `as_hta_sees`), so that the arithmetic is compared and not the mistake.
@@ -14,7 +14,7 @@ import re
 import pytest
 
 SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared"
-# The folder's names are not known before the tests run: parametrised by what lies there, if anything.
+# Tests are parametrised by the traces that lie in the folder, if there are any.
 TRACES = sorted(path.name.removesuffix(".pt.trace.json.gz") for path in (SHARED / "traces").glob("*.gz"))
 WITH_PEERS = [name for name in TRACES if (SHARED / "oracles" / f"{name}.hta.json").exists()]
 DIALECT = {"Operator": "cpu_op", "Runtime": "cuda_runtime", "Kernel": "kernel", "Memcpy": "gpu_memcpy",
@@ -24,7 +24,7 @@ PLUGIN_NCCL = [f"nccl:{name}" for name in ("broadcast", "reduce", "all_reduce", 
 
 
 def pytest_generate_tests(metafunc):
-    """`name` is each shared trace, or each whose peers' figures lie beside it. pytest runs all tests of one trace
+    """`name` is each shared trace, or each that has its peers' figures beside it. pytest runs all tests of one trace
     before those of the next."""
     if "name" in metafunc.fixturenames and not any(mark.name == "parametrize" for mark in metafunc.definition.own_markers):
         of_peers = "oracle" in metafunc.fixturenames
@@ -33,20 +33,20 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def trace(name, shared):
-    """The trace as Python's own reader has it."""
+    """The trace as Python's json reads it."""
     with gzip.open(shared / "traces" / f"{name}.pt.trace.json.gz") as file:
         return json.load(file)
 
 
 @pytest.fixture(scope="module")
 def oracle(shared):
-    """oracle(name, peer): the figures of "tb" or "hta" for a shared trace."""
+    """oracle(name, peer) returns the figures of "tb" or "hta" for a shared trace."""
     return lambda name, peer: json.loads((shared / "oracles" / f"{name}.{peer}.json").read_text())
 
 
 @pytest.fixture
 def report(program, run):
-    """report(path): the JSON report of a file or folder."""
+    """report(path) returns the JSON report of a file or folder."""
 
     def of(path):
         done = run([program("redline"), "report", "--format", "json", path])
@@ -93,14 +93,14 @@ def test_counts_equal_those_of_json_load(name, trace, shared, report):
 
     copies = slices(trace, "gpu_memcpy", "gpu_memset")
     assert sum(row["count"] for row in ours["copies"]) == len(copies)
-    assert sum(row["bytes"] for row in ours["copies"]) == sum(e["args"].get("bytes", 0) for e in copies)  # AMD's fills have none
+    # AMD's fills have no bytes.
+    assert sum(row["bytes"] for row in ours["copies"]) == sum(e["args"].get("bytes", 0) for e in copies)
 
 
 def as_the_plugin_sees(trace):
-    """The plugin (0.4.3) knows the category names of 2021 only. In newer traces it sees no runtime calls (so it
-    never moves a step's end to its last kernel) and no annotations but steps and collectives, takes those on the
-    GPU's rows for operators, and counts collectives' kernels as computation, their external ids being
-    new ones."""
+    """The plugin (0.4.3) knows the category names of 2021 only. In newer traces it sees no runtime calls (so it never
+    moves a step's end to its last kernel) and no annotations but steps and collectives, takes those on the GPU's rows
+    for operators, and counts collectives' kernels as computation, because they have new external ids."""
     if any(event.get("cat") == "Operator" for event in trace["traceEvents"]):
         return trace["traceEvents"]
     seen = []
@@ -151,13 +151,13 @@ def test_gpu_figures_equal_the_plugins(name, trace, oracle, report, tmp_path):
         assert gpu["memory_bytes"] / 2**30 == pytest.approx(float(summary["Memory"].split()[0]), abs=0.006)
     else:
         assert gpu["memory_bytes"] is None and gpu["compute_capability"] is None
-    if "Kernel Time using Tensor Cores" in theirs:  # known to the plugin for its own dialect only
+    if "Kernel Time using Tensor Cores" in theirs:  # the plugin only knows it in its own dialect
         share = theirs["Kernel Time using Tensor Cores"]
         assert 100 * gpu["tensor_core_share"] == pytest.approx(share, abs=rounding)
 
 
 def as_hta_sees(trace):
-    """HTA drops the last profiler step: host events from its begin on, and GPU work launched by them."""
+    """HTA drops the last profiler step: host events from its begin on, and the GPU work that they launched."""
     events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     steps = [e["ts"] for e in events if e["name"].startswith("ProfilerStep")
              and category(e) != "gpu_user_annotation"]  # fmt: skip
@@ -191,7 +191,7 @@ def test_temporal_breakdown_equals_htas(name, trace, oracle, report, tmp_path):
 
 @pytest.fixture
 def as_hta(name, trace, oracle, report, tmp_path):
-    """What HTA says of a trace, and our report of what it sees of it."""
+    """HTA's figures of a trace, and our report on the part of it that HTA sees."""
     return oracle(name, "hta"), report(write(trace, as_hta_sees(trace), tmp_path / "t.json"))["traces"][0]
 
 
@@ -206,7 +206,8 @@ FLOAT_STAMP = 0.25
 
 @pytest.fixture
 def as_hta_without_graphs(name, trace, oracle, report, tmp_path):
-    """The same without graph launches, which HTA does not know: their kernels are in none of its queues."""
+    """Like as_hta(), but without graph launches. HTA does not know them, so their kernels are in none of its
+    queues."""
     events = [e for e in as_hta_sees(trace) if e["name"] != "cudaGraphLaunch"]
     return oracle(name, "hta"), report(write(trace, events, tmp_path / "t.json"))["traces"][0]
 
@@ -232,7 +233,7 @@ def test_launch_statistics_equal_htas(as_hta_without_graphs):
 
 def test_queues_equal_htas(trace, as_hta_without_graphs):
     theirs, ours = as_hta_without_graphs[0]["queue_length_summary"], as_hta_without_graphs[1]["queue"]
-    # Launches and begins of the same microsecond: HTA leaves to its sort which comes first.
+    # If a launch and a begin have the same microsecond, HTA's sort decides which comes first.
     tolerance = 1e-4 if any(event["dur"] % 1 for event in slices(trace, *DEVICE_WORK)) else 2e-3
     names = {"count": "count", "mean": "mean", "std": "deviation", "min": "min", "25%": "p25", "50%": "p50",
              "75%": "p75", "max": "max"}  # fmt: skip
@@ -244,7 +245,8 @@ def test_queues_equal_htas(trace, as_hta_without_graphs):
 
 
 def negative_gaps(trace):
-    """By stream: the microseconds by which works overlap the one before; HTA takes them off "kernel_wait"."""
+    """By stream, the microseconds by which pieces of work overlap the one before; HTA subtracts them from
+    "kernel_wait"."""
     gaps, ends = collections.Counter(), {}
     for event in sorted(slices({"traceEvents": as_hta_sees(trace)}, *DEVICE_WORK), key=lambda e: e["ts"]):
         stream = event["args"]["stream"]
@@ -256,8 +258,8 @@ def negative_gaps(trace):
 def test_idle_classes_of_each_stream_equal_htas(name, trace, as_hta):
     streams = {row["stream"]: row for row in as_hta[1]["idle"]["streams"]}
     overlaps = negative_gaps(trace)
-    # 83 calls of this one trace begin within a float's precision of the end of the work before: which of the
-    # two came first, HTA cannot know.
+    # In this one trace 83 calls begin within a float's precision of the end of the work before, so HTA cannot know
+    # which of the two came first.
     tolerance = 50 if name == "v100_nanoseconds_rank0" else 1
     for row in as_hta[0]["idle_breakdown"] or []:
         expected = row["idle_time"]
@@ -277,7 +279,7 @@ def test_what_ran_at_once_equals_htas(trace, as_hta):
     for row in as_hta[0]["kernel_type_breakdown"]:
         parts = [kinds[part] for part in row["kernel_type"].split(" overlapping ")]
         if slices(trace, "cuda_sync") and "compute" in parts:
-            continue  # waits, which HTA takes for computation
+            continue  # these are waits, which HTA takes for computation
         figure = mix["_".join(parts)] / 1000
         if has_nanoseconds:
             assert row["sum"] <= figure <= row["sum"] + len(works), row["kernel_type"]
@@ -286,7 +288,7 @@ def test_what_ran_at_once_equals_htas(trace, as_hta):
 
 
 def test_copy_rates_equal_htas(as_hta):
-    kinds = collections.defaultdict(list)  # HTA throws pageable and pinned together
+    kinds = collections.defaultdict(list)  # HTA does not tell pageable and pinned copies apart
     for row in as_hta[1]["copies"]:
         kinds[row["kind"].split(" ")[0]].append(row)
     names = {"count": "count", "mean": "mean", "std": "deviation", "min": "min", "25%": "p25", "50%": "p50",
@@ -296,8 +298,8 @@ def test_copy_rates_equal_htas(as_hta):
         if len(rows) > 1:
             continue
         if theirs["('memory_bw_gbps', 'count')"] > rows[0]["count"]:
-            # HTA adds up the rates of copies that run beside each other on several streams, and takes what
-            # floats leave over at the end of such a copy for one more.
+            # HTA adds up the rates of copies that run at the same time on several streams, and takes rounding errors
+            # at the end of such a copy for one more copy.
             assert theirs["('memory_bw_gbps', 'max')"] > rows[0]["single_bandwidth"]["max"] / 1e9
             continue
         for their_name, our_name in names.items():
@@ -310,10 +312,10 @@ def test_kernels_equal_htas_top(as_hta):
     ours = {row["name"]: row for row in as_hta[1]["kernels"]}
     for row in as_hta[0]["top_kernels"]:
         if row["name"] not in ours:
-            continue  # "others", copies
+            continue  # these are "others" and copies
         kernel = ours[row["name"]]
         assert kernel["total_ns"] / 1000 == pytest.approx(row["sum (us)"], rel=1e-4)
-        # Of types with more than ten names HTA prints the sum in all four columns.
+        # For types with more than ten names HTA prints the sum in all four columns.
         if row["sum (us)"] != row["max (us)"]:
             assert kernel["max_ns"] / 1000 == pytest.approx(row["max (us)"], rel=1e-4)
             assert kernel["min_ns"] / 1000 == pytest.approx(row["min (us)"], rel=1e-4)
@@ -334,7 +336,7 @@ def test_kernels_equal_the_plugins_top(name, oracle, report, shared):
 
 
 def test_tensor_core_eligible_share_equals_the_plugins(oracle, report, shared):
-    """It says it in words, for its own dialect, where the share is high."""
+    """The plugin says it in words, in its own dialect only, if the share is high."""
     name = "resnet50_v100_workers0"
     words = re.search(r"Kernels with (\d+)% time are launched by Tensor", " ".join(oracle(name, "tb")["recommendations"]))
     share = report(shared / "traces" / f"{name}.pt.trace.json.gz")["traces"][0]["gpus"][0]["tensor_core_eligible_share"]
@@ -342,7 +344,7 @@ def test_tensor_core_eligible_share_equals_the_plugins(oracle, report, shared):
 
 
 def test_advice_equals_the_plugins_where_it_sees_all(oracle, report, shared):
-    """Its two samples are of its own dialect: the same rules fire in it and in ours."""
+    """The plugin's two samples are in its own dialect; on them the same rules fire in the plugin and in ours."""
     for name in ("resnet50_v100_workers0", "resnet50_v100_workers4"):
         rules = {f["rule"] for f in report(shared / "traces" / f"{name}.pt.trace.json.gz")["advice"]}
         theirs = " ".join(oracle(name, "tb")["recommendations"])

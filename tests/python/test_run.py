@@ -1,4 +1,4 @@
-"""`redline run --config best.json -- CMD`: what was tuned is what runs."""
+"""`redline run --config best.json -- CMD` runs what was tuned."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ PLAIN = SCRIPTS / "plain_loop.py"
 
 @pytest.fixture
 def best(tmp_path):
-    """best({"batch_size": 16}): the path of a configuration file with these knobs."""
+    """best({"batch_size": 16}) writes a configuration file with these knobs and returns its path."""
 
     def write(knobs, **fields):
         path = tmp_path / "best.json"

@@ -1,4 +1,4 @@
-"""A trace says what it is of: command, machine, the variables that matter, and torch's settings."""
+"""A trace has its command, its machine, the variables that matter, and torch's settings."""
 
 import pytest
 import torch

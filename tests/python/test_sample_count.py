@@ -17,7 +17,7 @@ def count(repo_root, monkeypatch):
 
 
 def train(count, loader, batches_a_step, steps, between=()):
-    """The steps of a training that goes on with epochs, with passes over `between` after each."""
+    """The steps of a training that goes on epoch after epoch, with passes over `between` after each."""
     batches = (batch for _ in iter(int, 1) for batch in loader)
     for _ in range(steps):
         for _ in range(batches_a_step):

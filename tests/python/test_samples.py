@@ -12,7 +12,7 @@ FOLDER = ROOT / "samples" / "python"
 ELSEWHERE = {"train_cifar", "hf_trainer", "lightning_fit"}
 ONE_RANK, TWO_RANKS = 1, 2
 
-# sample, ranks that torchrun starts, arguments, what it prints
+# Each row has the sample, the number of ranks that torchrun starts, the arguments, and what it prints.
 RUNS = [
     ("mnist", ONE_RANK, "--steps 60", r"accuracy (0\.[5-9]\d|1\.00)"),
     ("profile_loop", ONE_RANK, "--output traces", r"aten::addmm[\s\S]+next: redline report traces"),
@@ -37,7 +37,7 @@ RUNS = [
     ("transformer", ONE_RANK, "--steps 1", r"tokens/s"),
 ]
 
-# Two ways that must come to the same loss.
+# Pairs of ways that must lead to the same loss.
 SAME_LOSS = [
     ("optimizers", ONE_RANK, "--steps 5", "--implementation loop", "--implementation fused"),
     ("accumulate", TWO_RANKS, "--steps 2", "", "--sync-all"),
@@ -56,7 +56,7 @@ def sample(run, python, torchrun, tmp_path, no_process_left):
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": str(ROOT / "python"),
             "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
-            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no processes beside it
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # without other processes
         }
         done = run([*launcher, FOLDER / f"{name}.py", *arguments.split()], environment=environment, cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-3000:]

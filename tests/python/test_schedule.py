@@ -1,4 +1,4 @@
-"""The recorder's schedule against torch.profiler.schedule, state by state."""
+"""Compares the recorder's schedule with torch.profiler.schedule, state by state."""
 
 import ctypes
 import itertools

@@ -1,4 +1,4 @@
-"""The zero-code knobs on scripts of six styles: what they train to is what the script's own flags train to."""
+"""Runs scripts of six styles with knobs from outside: they train to the same result as with their own flags."""
 
 import pathlib
 import re
@@ -9,7 +9,7 @@ from knob_runs import of_type, seen_knobs
 SCRIPTS = pathlib.Path(__file__).with_name("scripts")
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 
-# script, flags for 6 steps and for 12, the name of its batch-size flag
+# Each row has the script, its flags for 6 steps and for 12, and the name of its batch-size flag.
 STYLES = [
     ("plain_loop.py", "--steps", "--batch-size"),
     ("trainer_class.py", "--steps", "--batch-size"),
@@ -19,7 +19,7 @@ STYLES = [
 
 
 def losses(done):
-    """The figures that a script prints, of hexadecimal bits or decimal."""
+    """The figures that a script prints, as hexadecimal bits or as decimals."""
     return [
         float.fromhex(text) if "x" in text else float(text)
         for text in re.findall(r"(?:bits|loss|rate) (-?0x[0-9a-fp.+-]+|[0-9.e-]+)", done.stdout)
@@ -28,12 +28,12 @@ def losses(done):
 
 @pytest.mark.parametrize(("script", "steps", "batch"), STYLES)
 def test_two_half_batches_a_step_train_to_the_same(with_knobs, script, steps, batch):
-    """Clipping, scheduler and zero_grad of the script included."""
+    """This includes clipping, the scheduler and zero_grad() of the script."""
     whole = with_knobs({}, SCRIPTS / script, steps, "6", batch, "16")
     knobs = {"batch_size": 8, "accumulation": 2}
     halves = with_knobs(knobs, SCRIPTS / script, steps, "12", batch, "32", trial=True)
     assert losses(whole)
-    # The last loss that plain_loop prints is of its last batch alone.
+    # The last loss that plain_loop prints is that of its last batch alone.
     if script != "plain_loop.py":
         assert losses(halves) == pytest.approx(losses(whole), rel=1e-4)
     last = of_type(halves, "step")[-1]
@@ -71,7 +71,7 @@ def test_a_script_that_accumulates_keeps_its_own_count(with_knobs):
 
 
 def test_ranks_reduce_their_gradients_once_a_step(with_knobs):
-    """With its own all-reduce counted, and DDP's arguments set from outside."""
+    """The script counts its own all-reduces, and DDP's arguments are set from outside."""
     script = SCRIPTS / "two_ranks.py"
     options = {"trial": True, "launcher": TORCHRUN}
     whole = with_knobs({}, script, "6", "16", **options)
@@ -83,7 +83,7 @@ def test_ranks_reduce_their_gradients_once_a_step(with_knobs):
     seen = seen_knobs(halves)
     assert seen["bucket_cap_mb"] == "1"
     assert (seen["gradient_as_bucket_view"], seen["static_graph"]) == ("on", "off")
-    # Of 12 batches the first is reduced as well: only its step shows that the script does not accumulate.
+    # The first of 12 batches is reduced as well, because only its step shows that the script does not accumulate.
     assert "reductions 7\n" in halves.stdout
     assert "reductions 6\n" in whole.stdout
 

@@ -1,4 +1,4 @@
-"""Tokens a second where a sample is a sequence: in trials, and of recorded steps."""
+"""Tokens a second are known, in trials and for recorded steps, if a sample is a sequence."""
 
 import pathlib
 
@@ -6,7 +6,7 @@ import pytest
 from knob_runs import of_type
 
 SCRIPT = pathlib.Path(__file__).with_name("scripts") / "sequences.py"
-# A table's categories are no tokens; of batches that the script divides nobody knows the samples.
+# The categories of a table are no tokens. If the script divides its batches, nobody knows its samples.
 UNKNOWN = ("table", "micro_batches")
 
 

@@ -1,4 +1,4 @@
-"""scripts/setup says in one clear sentence what stops it, and what to do.
+"""If something stops scripts/setup, one clear sentence says what it is and what to do.
 
 The script runs in a copy of its folder, with stand-ins for the system's commands first in PATH.
 """
@@ -121,7 +121,7 @@ def test_help_and_unknown_option(machine):
 
 
 def venv_with_torch(machine, folder):
-    """What make_venv leaves; of torch there is only the name."""
+    """Makes a virtual environment like make_venv's, in which torch only has its metadata."""
     script = (ROOT / "scripts/setup").read_text()
     version = re.search(r"torch_version=(\S+)", script)[1]
     packages = re.search(r'python_packages=\("(.*?)" (.*?)\)', script)

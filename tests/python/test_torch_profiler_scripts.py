@@ -1,5 +1,5 @@
-"""The scripts of torch.profiler's documentation run with redline after their import line is changed,
-and print and write what they do with torch.profiler."""
+"""The scripts of torch.profiler's documentation run with redline if only their import line is changed. They print and
+write the same as with torch.profiler."""
 
 import collections
 import json
@@ -16,14 +16,14 @@ SCRIPTS = pathlib.Path(__file__).parent / "scripts/torch_profiler"
 
 @pytest.fixture
 def run_both(tmp_path, monkeypatch, capsys):
-    """run_both(name): (stdout, folder) of the script with torch.profiler and with redline."""
+    """run_both(name) returns (stdout, folder) of the script with torch.profiler, and the same with redline."""
     import_redline()
 
     def run_once(text, folder):
         folder.mkdir()
         monkeypatch.chdir(folder)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a machine without GPU, of events of one cycle
+            warnings.simplefilter("ignore")  # about a machine without a GPU, and about events of one cycle
             exec(compile(text, "script", "exec"), {"__name__": "__main__"})
         return capsys.readouterr().out, folder
 
@@ -37,7 +37,7 @@ def run_both(tmp_path, monkeypatch, capsys):
 
 
 def rows(output):
-    """Operators of all tables, as often as they have a row."""
+    """The operators in all tables, as often as they have a row."""
     lines = [line for line in output.splitlines() if "%" in line and "Name" not in line]
     return collections.Counter(re.sub(r"\s+[\d.]+%.*", "", line).strip() for line in lines)
 
@@ -51,7 +51,7 @@ def test_tables_have_the_same_rows_and_columns(run_both, name, tables):
     (theirs, _), (ours, folder) = run_both(name)
     assert len(heads(ours)) == tables
     assert heads(ours) == heads(theirs)
-    if name == "basic":  # the others are cut to ten rows, by time
+    if name == "basic":  # the others only have the ten longest rows
         assert rows(ours) == rows(theirs)
     else:
         assert rows(ours)["aten::conv2d"] >= 4
@@ -80,7 +80,7 @@ def test_the_tensorboard_handler(run_both):
 
 
 def test_an_execution_trace_joins_the_trace(run_both):
-    """By "rf_id" and "Record function id", as Chakra's tools do it."""
+    """Joins them by "rf_id" and "Record function id", as Chakra's tools do."""
     _, (_, folder) = run_both("execution_trace")
     nodes = json.loads((folder / "execution_trace.json").read_text())["nodes"]
     attributes = [{a["name"]: a["value"] for a in node["attrs"]} for node in nodes]

@@ -1,4 +1,4 @@
-"""What the reader makes of real traces and of edge cases, counted by Python's json."""
+"""The reader's counts of real traces and of edge cases agree with those by Python's json."""
 
 import collections
 import gzip
@@ -20,7 +20,7 @@ def report(program, run):
 
 
 def events_of(path):
-    """All events, also of the edge cases whose last bracket is missing."""
+    """All events of a file, also of the edge cases that lack the last bracket."""
     text = gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
     try:
         trace = json.loads(text)
@@ -46,7 +46,7 @@ def test_real_traces_need_no_repair(report, shared):
         assert not trace["skipped"] and not trace["repaired"], path.name
 
 
-# What a file is about, its name tells.
+# The name of a file tells what it tests.
 @pytest.mark.parametrize(
     "name, skipped, repaired",
     [

@@ -1,4 +1,4 @@
-"""bench/trace_load: what it prints, not how fast anything is."""
+"""Tests what bench/trace_load prints, not how fast anything is."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def bench(run, program, repo_root, shared):
-    """bench(*words, environment={}): the standard output of a short run on 5 MB of a small trace."""
+    """bench(*words, environment={}) returns the standard output of a short run on 5 MB of a small trace."""
     trace = shared / "traces" / "alexnet_a100.pt.trace.json.gz"
     program("repeat_trace")
     sizes = ["--megabytes", "5", "--peers-megabytes", "1", "--rounds", "1"]

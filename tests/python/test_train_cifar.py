@@ -11,7 +11,7 @@ LAST_LINE = re.compile(r"^loss (\S+) accuracy (\S+) samples/s (\S+)$")
 
 
 def result(completed):
-    """Loss, accuracy and samples/s of a run that ended well."""
+    """Loss, accuracy and samples/s that a successful run printed."""
     assert completed.returncode == 0, completed.stderr[-3000:]
     match = LAST_LINE.match(completed.stdout.splitlines()[-1])
     assert match, completed.stdout
@@ -25,7 +25,7 @@ def loss_bits(completed):
 
 @pytest.fixture
 def train(run, python, train_cifar):
-    # One thread, as torchrun gives to each rank: two fight for the cores of a busy machine.
+    # One thread, as torchrun gives to each rank, because two would compete for the cores of a busy machine.
     environment = {"OMP_NUM_THREADS": "1"}
     return lambda *flags: run([python, train_cifar, *flags], environment=environment)
 
@@ -37,7 +37,7 @@ def train_on_two_ranks(run, torchrun, train_cifar, no_process_left):
 
 
 def write_cifar(folder, images_per_file=40):
-    """Two training files and a test file whose images are as bright as their label."""
+    """Writes two training files and a test file, whose images are as bright as their label."""
     random = numpy.random.default_rng(1)
     for name in ("data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"):
         labels = random.integers(10, size=(images_per_file, 1))
@@ -62,7 +62,7 @@ def test_two_ranks_print_once_and_repeat_bit_for_bit(train_on_two_ranks):
 
 
 def test_accumulated_batches_train_like_one_large_batch(train):
-    # Batch norm sees smaller batches, and images are drawn in the same order: near, not equal.
+    # The images come in the same order, but batch norm sees smaller batches, so losses are near but not equal.
     flags = ("--steps", "30")
     whole, _, _ = result(train(*flags, "--batch-size", "32"))
     parts, _, _ = result(train(*flags, "--batch-size", "8", "--accumulation", "4"))
@@ -77,7 +77,7 @@ def test_bfloat16_learns(train):
 
 
 def test_float16_keeps_its_loss_finite(train):
-    # Few CPUs have fast half-precision convolutions: some images take seconds.
+    # Few CPUs have fast half-precision convolutions, so a few images take seconds.
     loss, _, _ = result(train("--steps", "2", "--batch-size", "8", "--amp", "fp16"))
     assert 1 < loss < 5
 
@@ -101,9 +101,9 @@ def test_reads_the_binary_files_of_cifar10(train, tmp_path):
 
 @pytest.fixture
 def main(monkeypatch, capsys, train_cifar):
-    """main("--steps", "2"): exit status and stderr of the script run inside this process.
+    """main("--steps", "2") runs the script inside this process and returns its exit status and stderr.
 
-    Spares the start-up of torch to the many tests that end before training.
+    This saves torch's start-up in the many tests that end before training.
     """
     spec = importlib.util.spec_from_file_location("train_cifar", train_cifar)
     script = importlib.util.module_from_spec(spec)

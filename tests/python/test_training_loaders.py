@@ -10,7 +10,7 @@ LOADERS = SCRIPTS / "loaders.py"
 
 
 def said(done):
-    """What the script itself counted: its largest training batch, samples trained, largest evaluation batch, steps."""
+    """What the script counted itself: its largest training batch, samples trained, largest evaluation batch, steps."""
     words = done.stdout.splitlines()[-1].split()
     return tuple(int(words[i]) for i in (1, 2, 4, 6))
 
@@ -21,7 +21,7 @@ def test_a_loader_that_reads_in_order_takes_the_knobs(with_knobs, how, knobs):
     done = with_knobs(knobs, LOADERS, how, trial=True)
     batch, samples, evaluated, steps = said(done)
     assert batch == knobs.get("batch_size", 16)
-    # The one that only evaluates keeps what the script gave it, unless the script looks into it before it trains.
+    # A loader that only evaluates keeps the script's batch size, unless the script reads from it before it trains.
     assert how == "quickstart" or evaluated == 10
     last = of_type(done, "step")[-1]
     assert (last["steps"], last["samples"]) == (steps, samples)
@@ -30,7 +30,7 @@ def test_a_loader_that_reads_in_order_takes_the_knobs(with_knobs, how, knobs):
 
 
 def unused(done, knob):
-    """Why the knob can do nothing, as the hook tells; empty where it can."""
+    """Why the knob can do nothing, as the hook reports it; empty if it can."""
     return [report["why"] for report in of_type(done, "unused") if knob in report["knobs"]]
 
 
@@ -53,7 +53,7 @@ def test_a_data_set_that_batches_is_counted_by_its_shape_alone_where_that_is_sur
 
 @pytest.mark.parametrize("given", [None, 12])
 def test_without_a_loader_samples_are_never_guessed(with_knobs, monkeypatch, given):
-    """word_language_model's batches are time x batch, nanoGPT's batch x time: only the command says which."""
+    """word_language_model's batches are time x batch, nanoGPT's are batch x time, and only the command tells which."""
     if given:
         monkeypatch.setenv("REDLINE_BATCH_SIZE", str(given))
     done = with_knobs({}, SCRIPTS / "no_loader.py", "--sequences", trial=True)

@@ -1,4 +1,4 @@
-"""Whatever a trial does, its class is right, the sweep goes on and no process is left."""
+"""Whatever a trial does, its outcome is right, the sweep goes on, and no process is left."""
 
 import collections
 import contextlib
@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 JOB = pathlib.Path(__file__).with_name("scripts") / "faulty_job.py"
-# How each ends, and how often it runs: a crash is tried once more, nothing else is.
+# The outcome of each fault, and how often it runs: only a crash is tried once more.
 FAULTS = {
     "none": ("ok", 1),
     "exits": ("crash", 2),
@@ -28,7 +28,7 @@ FAULTS = {
 
 @pytest.fixture
 def sweep(program, python, tmp_path):
-    """sweep(*options): the words of an autotune command over every fault."""
+    """sweep(*options) gives the words of an autotune command that tries every fault."""
 
     def words(*options, faults=",".join(FAULTS)):
         job = [python, "-S", JOB, "{fault}", tmp_path / "pids"]
@@ -69,7 +69,8 @@ def test_a_hang_ends_at_the_timeout(run, sweep, tmp_path, no_process_left):
 
 
 def test_a_full_disk_ends_the_study_with_a_word(run, sweep, program, tmp_path, no_process_left):
-    """Trial 2 fills a file system of 256 KiB with garbage: trial 1 stays, and the study says what is wrong."""
+    """Trial 2 fills a file system of 256 KiB with garbage. Trial 1 stays in the study, and autotune says what is
+    wrong."""
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
         pytest.skip("unshare -m: mounting is not permitted here")
     small = tmp_path / "small"

@@ -1,7 +1,7 @@
-"""redline trigger and SIGUSR2: captures of running jobs, and why there is none.
+"""redline trigger and SIGUSR2 capture running jobs, or say why there is no capture.
 
-Most jobs here are small Python programs without torch that drive libredline.so by ctypes and step until
-their standard input ends.
+Most jobs here are small Python programs without torch that call libredline.so through ctypes and step until their
+standard input ends.
 """
 
 import os
@@ -44,7 +44,7 @@ LISTEN = "call('redline_listen', b'{\"directory\": \"traces\"}', 2)\nprint('read
 
 @pytest.fixture
 def job(start, library, tmp_path):
-    """job(text): runs `text` after the lines above; the process, once it has said that it is ready."""
+    """job(text) runs `text` after the lines above and returns the process once it has said that it is ready."""
 
     def start_job(text, **environment):
         script = tmp_path / "job.py"
@@ -86,7 +86,7 @@ def test_a_capture_holds_as_many_whole_steps_as_were_asked_for(job, trigger, tmp
     assert "waiting for the next step" in done.stderr and "writing" in done.stderr
     path = pathlib.Path(own.stdout.strip())
     assert path.parent == tmp_path / "elsewhere"
-    assert len(step_numbers(load(path))) == 2  # as the job was told to
+    assert len(step_numbers(load(path))) == 2  # as many as the job was told to record
 
 
 def test_the_socket_is_its_users_alone_and_goes_with_its_process(job):
@@ -120,7 +120,7 @@ def test_a_folder_that_others_can_enter_is_refused(job, tmp_path):
 
 
 def test_stale_sockets_are_removed(trigger, start):
-    """One that a dead process of this number left; `all` would wait for whoever else is recorded."""
+    """A dead process with this id left one. The test does not use `all`, which would wait for other recorded jobs."""
     with start(["cat"], stdin=subprocess.PIPE) as unrecorded:
         path = pathlib.Path(os.environ["XDG_RUNTIME_DIR"], "redline", f"{unrecorded.pid}.sock")
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -172,7 +172,7 @@ def test_sigusr2_leaves_the_client_that_waits_alone(job, start, program):
         with start([program("redline"), "trigger", str(process.pid)]) as first:
             assert "waiting for the next step" in first.stderr.readline()
             process.send_signal(signal.SIGUSR2)
-            # Its bell is answered before the next caller is.
+            # The job answers the first caller before the next.
             with start([program("redline"), "trigger", str(process.pid)]) as second:
                 assert second.wait(timeout=10) == 1
             process.stdin.write("go\n")
@@ -279,7 +279,7 @@ while not os.path.exists("end"):
 
 
 def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python, trigger, tmp_path):
-    """By the process id of `redline record` itself, before a schedule that never begins."""
+    """The trigger names the process id of `redline record` itself, and the job's schedule never begins."""
     command = [program("redline"), "record", "-o", "traces", "--shapes", "--stacks", "--schedule",
                "skip_first=1000000000", "--", python, "-c", TRAIN]
     ranks = {"RANK": "3", "WORLD_SIZE": "8"}
@@ -297,7 +297,7 @@ def test_a_recorded_job_is_captured_whatever_its_schedule(start, program, python
     assert operators.count("aten::linear") == 2
     calls = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "python_function"]
     assert calls.count("nn.Module: Linear_0") == 2
-    assert any(call.endswith(": <module>") for call in calls)  # open all along
+    assert any(call.endswith(": <module>") for call in calls)  # it is open all the time
 
 
 def test_a_job_that_sets_a_profile_function_within_a_captured_step_goes_on(

@@ -1,4 +1,4 @@
-"""`autotune` on what people start ranks with: each trial is a whole torchrun, mpirun or Slurm step."""
+"""`autotune` with the launchers that people use: each trial is a whole torchrun, mpirun or Slurm step."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
-# Data-parallel training that takes its place from its launcher, and never ends by itself.
+# Data-parallel training that takes its rank from its launcher, and never ends by itself.
 TRAIN = """
 import os, torch, torch.distributed
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
@@ -38,7 +38,7 @@ while True:
 
 @pytest.fixture
 def tuned(run, program, tmp_path):
-    """tuned(command…): the finished trials of a study with one knob."""
+    """tuned(command…) returns the finished trials of a study with one knob."""
     (tmp_path / "train.py").write_text(TRAIN)
 
     def trials(*command, most=1, options=(), environment=None):
@@ -68,7 +68,7 @@ def test_mpirun(tuned, python):
 
 
 def test_torchrun_on_two_nodes(tuned, python, tmp_path):
-    """Two agents with a rank each are one trial; the port is the trial's own."""
+    """Two agents with one rank each are one trial, which has its own port."""
     agent = f"{python} -m torch.distributed.run --nnodes 2 --nproc_per_node 1 --master_addr 127.0.0.1"
     both = f"{agent} --node_rank 0 train.py & {agent} --node_rank 1 train.py & wait"
     (trial,) = tuned("sh", "-c", both)
@@ -76,7 +76,7 @@ def test_torchrun_on_two_nodes(tuned, python, tmp_path):
 
 
 def test_a_rank_on_another_machine_reports_into_a_file(run, python, repo_root, tmp_path):
-    """There the FIFO's name is seen, too, but nobody reads it."""
+    """On that machine the FIFO's name is visible, too, but nobody reads it."""
     os.mkfifo(tmp_path / "reports")
     (tmp_path / "reports.d").mkdir()
     code = "from redline._trial_report import Channel; import sys; Channel(sys.argv[1]).send('note', text='here')"
@@ -106,7 +106,7 @@ class Slurm:
         return self("squeue", "-h", "--steps", "-o", "%i %j").stdout.splitlines()
 
     def wait_for_steps(self, wanted):
-        """Returns once there is a step (`wanted`), or none any more."""
+        """Waits until there is a step (`wanted`) or until there is none any more."""
         deadline = time.monotonic() + 30
         while bool(self.steps()) != wanted:
             assert time.monotonic() < deadline, f"steps: {self.steps()}"
@@ -131,7 +131,7 @@ def test_slurm_steps_on_two_nodes(tuned, python, slurm):
 
 @pytest.fixture
 def submitted(slurm, program, python, repo_root, tmp_path):
-    """submitted(sample, words…, NAME=value): what a job of samples/slurm printed, run to its end."""
+    """submitted(sample, words…, NAME=value) runs a job of samples/slurm to its end and returns what it printed."""
 
     def run_job(sample, *words, options=(), **variables):
         path = f"{program('redline').parent}:{pathlib.Path(python).parent}:{slurm.environment['PATH']}"
@@ -147,7 +147,7 @@ def submitted(slurm, program, python, repo_root, tmp_path):
 
 
 def test_the_sample_job_records_and_reports(submitted, repo_root):
-    # The allocation of these tests has one of the two cores.
+    # The allocation of these tests has only one of the two cores.
     sample = repo_root / "samples/python/ddp.py"
     said = submitted("job.sbatch", sample, "--steps", "12", options=["--cpus-per-task=1"], RANKS="2")
     assert "samples/s" in said and "2 ranks" in said and "STEP" in said, said
@@ -164,7 +164,7 @@ def test_the_sample_job_of_two_nodes_tunes_and_runs_tuned(submitted, repo_root, 
 
 @pytest.mark.parametrize("how", ["hang", "interrupt", "kill"])
 def test_no_slurm_step_outlives_its_trial(start, program, slurm, tmp_path, how):
-    # Tasks that the processes of this machine are not searched for: they drop the trial's mark.
+    # These tasks drop the trial's mark, so that a search through this machine's processes does not find them.
     task = ["env", "-u", "REDLINE_TRIAL_ID", "-u", "REDLINE_TEST_MARK", "sh", "-c", "trap '' TERM; sleep 1000"]
     options = ["--knob", "n=1,2", "--metric", r"(\d+)", "--launcher", "slurm", "--max-trials", "1"]
     timeout = ["--trial-timeout", "3s"] if how == "hang" else []
@@ -185,7 +185,7 @@ def test_no_slurm_step_outlives_its_trial(start, program, slurm, tmp_path, how):
 
 
 def descendants(pid):
-    """`pid` and all below it."""
+    """`pid` and all its descendants."""
     found = [pid]
     for parent in found:
         for task in pathlib.Path(f"/proc/{parent}/task").iterdir():
@@ -199,7 +199,8 @@ def test_steps_that_a_crashed_host_left_are_ended_at_resume(start, run, program,
     command = [program("autotune"), *options, "--", *task, "{n}"]
     with start(command, cwd=tmp_path, environment=slurm.inside) as autotune:
         slurm.wait_for_steps(True)
-        # As a crash would: nobody is left to tell Slurm. Stopped first, so that none sees another die.
+        # Kills all of them as a crash of the host would, so that nobody is left to tell Slurm. They are stopped first,
+        # so that none sees another die.
         crashed = descendants(autotune.pid)
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in crashed:

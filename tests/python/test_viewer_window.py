@@ -30,7 +30,7 @@ def trace_text():
 
 
 def wait_for(what, sentence):
-    """Polls an outside process: there is nothing to be told by."""
+    """Polls, because the other process does not tell when it is done."""
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         value = what()
@@ -57,7 +57,7 @@ def display(tmp_path):
 
 
 def screen_rows(folder):
-    """The pixels of the X server's screen, a row of 0xRRGGBB each: it keeps them in an XWD file."""
+    """The pixels of the X server's screen, as rows of 0xRRGGBB. The server keeps them in an XWD file."""
     data = (folder / "Xvfb_screen0").read_bytes()
     header = struct.unpack(">25I", data[:100])
     offset = header[0] + header[19] * 12
@@ -70,7 +70,7 @@ def screen_rows(folder):
 
 
 def picture_rows(path):
-    """The pixels of a PNG of eight bits a channel, as Qt writes it."""
+    """The pixels of a PNG with eight bits a channel, as Qt writes it."""
     data, at, packed, channels = path.read_bytes(), 8, b"", 0
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -108,7 +108,7 @@ def undo_filter(kind, line, above, channels):
 
 
 def equal_share(left, right):
-    # Without the status line: how long loading took differs from run to run.
+    # The status line is left out, because it has the loading time, which differs from run to run.
     pairs = [(a, b) for one, other in zip(left[:-30:EVERY], right[:-30:EVERY]) for a, b in zip(one, other)]
     return sum(a == b for a, b in pairs) / len(pairs)
 

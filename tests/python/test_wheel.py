@@ -1,5 +1,5 @@
-"""`pip wheel .` builds against the torch of a user's environment. What it builds works there by itself, and says no to
-another torch."""
+"""`pip wheel .` builds against the torch of a user's environment. The wheel works there without the source tree, and
+refuses another torch."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ print(*sys.path, sep="\\n")
 
 
 def compiler_of_the_build():
-    """ccache then knows most of what the wheel compiles."""
+    """With the same compiler, ccache has most of what the wheel compiles."""
     cache = need(BUILD / "CMakeCache.txt", "run ./scripts/setup").read_text()
     (line,) = [line for line in cache.splitlines() if line.startswith("CMAKE_CXX_COMPILER:")]
     return line.partition("=")[2]
@@ -42,7 +42,7 @@ def compiler_of_the_build():
 
 @pytest.fixture(scope="module")
 def user(tmp_path_factory):
-    """The folder of a virtual environment with torch, Redline's wheel, and nothing of its source tree."""
+    """The folder of a virtual environment with torch and Redline's wheel, and without anything of the source tree."""
     if subprocess.run([PYTHON, "-c", "import scikit_build_core"], capture_output=True).returncode:
         pytest.skip(f"{PYTHON} has no scikit-build-core: run ./scripts/setup")
     folder = tmp_path_factory.mktemp("user") / "venv"
@@ -69,7 +69,7 @@ def user(tmp_path_factory):
 
 @pytest.fixture
 def run_as_user(run, tmp_path):
-    """run(…) away from the source tree and from the libraries that other tests name."""
+    """Like run(…), but away from the source tree and from the libraries that other tests name."""
     clean = {"PYTHONPATH": "", "REDLINE_LIBRARY": "", "REDLINE_TORCH_LIBRARY": ""}
     return lambda command: run(command, environment=clean, cwd=tmp_path)
 
@@ -85,7 +85,7 @@ def test_the_documented_loop_records(user, run_as_user, tmp_path):
 
 @pytest.mark.parametrize("own_python", [True, False], ids=["same_python", "another_python"])
 def test_redline_record_finds_its_hook(user, run_as_user, tmp_path, own_python):
-    """In another Python, too, which must not see the packages of the one that has Redline."""
+    """Also with another Python, which must not see the packages of the Python that has Redline."""
     (tmp_path / "train.py").write_text(TRAINING)
     python = user / "bin/python" if own_python else PYTHON
     done = run_as_user([user / "bin/redline", "record", "--", python, "train.py"])
@@ -125,7 +125,7 @@ def test_another_torch_is_refused_in_one_sentence(user, run_as_user, tmp_path):
 
 
 def test_the_torch_is_found_where_pip_hides_it(run, python, tmp_path):
-    """As in the environment in which pip builds without --no-build-isolation."""
+    """pip hides it in the environment in which it builds without --no-build-isolation."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\nsys.path[:] = [p for p in sys.path if not p.endswith('site-packages')]\n")
     (tmp_path / "CMakeLists.txt").write_text(

@@ -1,4 +1,4 @@
-"""What the tests on real trainers share: each program runs plainly, recorded, tuned, and with the best knobs."""
+"""What the tests on real trainers share: running a program plainly, recorded, tuned, and with the best knobs."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ def pytest_configure(config):
 
 
 class Trainer:
-    """The programs of a test, in its own folder."""
+    """Runs the programs of a test in the test's own folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -59,13 +59,13 @@ class Trainer:
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def plain(self, command):
-        """What the program says of its own run."""
+        """Runs the program and returns what it says of its own run."""
         done = self.run(command)
         assert done.returncode == 0, done.stderr[-3000:]
         return outcome_of(done)
 
     def record(self, command, *options):
-        """The program's own words, and the report on the traces."""
+        """Records the program. Returns what it says of its run, and the report on its traces."""
         done = self.run([BUILD / "redline", "record", "-o", "traces", *options, "--", *command])
         assert done.returncode == 0, done.stderr[-3000:]
         assert "recording ended early" not in done.stderr
@@ -82,14 +82,14 @@ class Trainer:
         return self.run(words, OUTCOME=str(self.folder / "outcomes"))
 
     def tune(self, command, *options):
-        """The search as `autotune --format json` tells it, with its text for messages."""
+        """Tunes the program. Returns what `autotune --format json` prints, and its text for messages."""
         done = self.try_to_tune(command, *options)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
         return json.loads(done.stdout), done.stderr
 
     def own_rates(self):
-        """Samples a second that the program counted in its trials, by their numbers; of the second half of the steps,
-        since autotune leaves out those in which a job warms up."""
+        """By trial, the samples a second that the program itself counted over the second half of its steps, because
+        autotune leaves out the steps in which a job warms up."""
         rates = {}
         for path in (self.folder / "outcomes").glob("*.json"):
             outcome = json.loads(path.read_text())
@@ -99,12 +99,12 @@ class Trainer:
         return rates
 
     def trial(self, words, knobs):
-        """A trial of these knobs, as autotune runs it: see knob_runs."""
+        """Runs a trial with these knobs as autotune does: see knob_runs."""
         startup = ROOT / "python" / "redline" / "startup"
         return run_with_knobs(PYTHON, startup, self.folder, knobs, words[1:], trial=True, check=True, seconds=900)
 
     def with_best(self, command, **knobs):
-        """redline run, on the best.json of the search with these knobs in it."""
+        """Runs the program by redline run, with the search's best.json into which these knobs were put."""
         best = json.loads((self.folder / "best.json").read_text())
         (self.folder / "best.json").write_text(json.dumps({**best, "knobs": {**best["knobs"], **knobs}}))
         done = self.run([BUILD / "redline", "run", "--config", "best.json", "--", *command])

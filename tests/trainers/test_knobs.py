@@ -1,5 +1,5 @@
-"""Each knob of the start-up hook, in trainers that nobody here wrote: its effect is seen on the trainer's objects and the hook
-reports the same, or the hook says why this job has nothing for it. One run a trainer sets them all."""
+"""Each knob of the start-up hook works in trainers of other projects: its effect shows on the trainer's objects and
+the hook reports the same, or the hook says why this job has no use for it. One run of each trainer sets all knobs."""
 
 import pytest
 from conftest import outcome_of
@@ -29,7 +29,7 @@ KNOBS = {
 SEEN_BY_THE_HOOK_ALONE = {"amp", "zero_grad", "accumulation"}
 NO_CONVOLUTION = {"channels_last": "the model has no convolution over images"}
 NO_CHECKPOINTING = {"checkpointing": "the model offers no activation checkpointing"}
-# name, arguments, ranks that torchrun starts, why a knob is not applied
+# Each row has the name, the arguments, the ranks that torchrun starts, and why a knob is not applied.
 TRAINERS = [
     pytest.param("hf_trainer", [], 2, NO_CONVOLUTION, id="hf"),
     pytest.param("accelerate_loop", [], 2, NO_CHECKPOINTING, id="accelerate"),
@@ -57,10 +57,11 @@ def test_a_knob_takes_effect_or_is_said_to_have_none(trainer, name, arguments, r
 
 
 def test_what_transformers_evaluates_is_no_training(trainer):
-    """It fetches with gradients on, one batch ahead, from a loader made where that of the training was made."""
+    """transformers fetches with gradients on, one batch ahead, and makes this loader where it made that of the
+    training."""
     done = trainer.trial(trainer.command("hf_trainer", "--evaluate"), {"batch_size": 4})
     last = of_type(done, "step")[-1]
     outcome = outcome_of(done)
-    assert (last["steps"], last["samples"]) == (12, 12 * 4 + 4)  # the one that was fetched ahead, too
+    assert (last["steps"], last["samples"]) == (12, 12 * 4 + 4)  # with the batch that was fetched ahead
     assert outcome["knobs"]["batch_size"] == 4
     assert outcome["evaluated"] == 8

@@ -1,7 +1,7 @@
-"""redline record and redline report on programs that nobody here wrote, or in the shape of such.
+"""Tests redline record and redline report on programs of other projects, or programs like them.
 
-Each trains to the same bits as without the recorder, has the steps, the samples and the rate that it counts itself, and
-gets no advice that its own structure rules out.
+Each program trains to the same bits as without the recorder. The report has the steps, the samples and the rate that
+the program counts itself, and no advice that the program's structure rules out.
 """
 
 import itertools
@@ -11,7 +11,7 @@ import pytest
 
 fast = pytest.mark.fast
 
-# name, arguments, ranks, samples a step over all ranks (None: nobody can know)
+# Each row has the name, the arguments, the ranks, and the samples a step over all ranks (None: nobody can know).
 PROGRAMS = [
     pytest.param("hf_trainer", [], 1, 8, marks=fast, id="hf-gpt2"),
     pytest.param("hf_trainer", ["--model", "bert", "--gradient_accumulation_steps", "2"], 1, 16, id="hf-bert"),
@@ -62,8 +62,8 @@ def test_recording_changes_nothing_and_counts_what_the_program_counts(trainer, n
 
 
 def check_rate(outcome, trace):
-    """Of the recorded steps but the first, before which the recorder starts: by the program's own clock and count. The
-    median, because others may take the processor between the ends of a step by the two clocks."""
+    """Compares the rate with the program's own clock and count, without the first step, before which the recorder
+    starts. It takes the median, because others may use the processor between the two ends of a step."""
     ours = [ns * 1e-9 for ns in trace["steps"]["durations_ns"][1:]]
     own = [after - before for before, after in itertools.pairwise(outcome["ends_s"][2:10])]
     assert statistics.median(a / b for a, b in zip(ours, own, strict=True)) == pytest.approx(1, rel=0.05)
@@ -84,7 +84,7 @@ def check_advice(name, findings):
 
 
 def test_a_closure_is_forward_and_backward(trainer):
-    """LBFGS evaluates it many times within one step."""
+    """LBFGS evaluates the closure many times within one step."""
     _, report = trainer.record(trainer.command("closure"))
     phases = report["traces"][0]["phases"]
     assert phases["forward"]["host_ns"] > 0
@@ -104,14 +104,15 @@ def test_of_a_model_in_inference_a_batch_is_a_step(trainer, arguments):
     assert 10 <= len(durations_ns) <= 100
     assert trace["samples_per_step"] == 16
     assert trace["latency_ns"]["p50"] <= trace["latency_ns"]["p90"] <= max(durations_ns)
-    last = min(1 + len(durations_ns), 62)  # of the first pass, which has 64; batch 2 is the first that is recorded
+    # Within the first pass, which has 64 batches; batch 2 is the first recorded one.
+    last = min(1 + len(durations_ns), 62)
     seconds = recorded["ends_s"][last] - recorded["ends_s"][2]
     assert sum(durations_ns[1:last - 1]) * 1e-9 == pytest.approx(seconds, rel=0.05)
 
 
 @pytest.mark.fast
 def test_a_validation_before_the_training_is_no_step(trainer):
-    """Lightning's sanity check: its optimizer is made already."""
+    """This is Lightning's sanity check, before which it has made its optimizer."""
     command = trainer.command("lightning_fit", "--validate")
     recorded, report = trainer.record(command, *EIGHT_STEPS)
     (trace,) = report["traces"]

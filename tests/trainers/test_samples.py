@@ -1,9 +1,9 @@
-"""samples/: those that need more packages than torch run, and the Kubernetes Job has the members that it must have."""
+"""The samples that need more packages than torch run, and the Kubernetes Job has all required members."""
 
 import re
 
 import pytest
-import yaml  # transformers brings it
+import yaml  # installed with transformers
 
 from conftest import PYTHON, ROOT
 
@@ -21,7 +21,7 @@ def test_the_sample_trains_as_it_is_and_recorded(trainer, name):
     assert trainer.report()["traces"][0]["steps"]["count"] == 3
 
 
-# What the API server refuses a document without, and the types that it wants.
+# The members without which the API server refuses a document, and their types.
 SCHEMA = {
     "PersistentVolumeClaim": {
         "apiVersion": "v1", "metadata.name": str, "spec.accessModes": list, "spec.resources.requests.storage": str,

@@ -1,5 +1,5 @@
-"""autotune and redline run on the same programs: every trial is measured, the knobs reach the objects, samples and
-their rate are those that the program counts."""
+"""Tests autotune and redline run on the same programs: every trial is measured, the knobs reach the objects, and
+samples and their rate are those that the program counts."""
 
 import re
 
@@ -7,10 +7,10 @@ import pytest
 from conftest import ACCELERATE
 
 fast = pytest.mark.fast
-# A trial starts slowly where others use the machine: what counts here is its end, not how soon it comes.
+# Trials start slowly if others use the machine. Here only their results count, not how long they take.
 SHORT = ["--budget", "4m", "--trial-timeout", "120s", "--max-trials", "3", "--strategy", "grid"]
 
-# name, arguments, ranks, knobs: the first value is not the program's own
+# Each row has the name, the arguments, the ranks, and knobs whose first value is not the program's own.
 PROGRAMS = [
     pytest.param("hf_trainer", [], 1, ["batch_size=4,8"], marks=fast, id="hf"),
     pytest.param("hf_trainer", [], 2, ["batch_size=4,8"], id="hf-two-ranks"),
@@ -31,9 +31,9 @@ PROGRAMS = [
     pytest.param("sequence_first", ["--padded"], 1, ["batch_size=4,8"], id="pad-sequence"),
     pytest.param("fsdp2", [], 2, ["batch_size=4,8"], id="fsdp2"),
 ]
-# Lightning takes the signal at which programs tell their rate; this loop's own clock counts its evaluations.
+# Lightning catches the signal at which programs tell their rate; unshuffled's own clock counts its evaluations, too.
 WITHOUT_OWN_CLOCK = {"lightning_fit", "unshuffled"}
-TOKENS = {"hf_trainer": 24}  # a sample, where it is a sequence; those of pad_sequence differ
+TOKENS = {"hf_trainer": 24}  # tokens of a sample that is a sequence; with pad_sequence their number differs
 
 
 @pytest.mark.parametrize(("name", "arguments", "ranks", "knobs"), PROGRAMS)
@@ -59,7 +59,7 @@ def test_every_trial_is_measured_and_the_best_knobs_take_effect(trainer, name, a
         if trial["id"] in own_rates:
             low, high = trial["throughput"]["low"], trial["throughput"]["high"]
             assert 0.95 * low < own_rates[trial["id"]] < 1.05 * high
-    # The defaults may have won: what is not their value must reach the loader, too.
+    # The defaults may have won, so this checks that another value reaches the loader, too.
     smaller = int(knobs[0].partition("=")[2].partition(",")[0])
     short = trainer.command(name, *arguments, "--steps", "6", ranks=ranks)
     run = trainer.with_best(short, batch_size=smaller)
@@ -76,7 +76,7 @@ def test_accelerate_launch_starts_ranks_that_are_counted(trainer):
 
 
 def test_the_global_batch_is_shared_by_ranks_that_lightning_starts(trainer):
-    """Their number is not known before the first trial."""
+    """The number of ranks is not known before the first trial."""
     command = trainer.command("lightning_fit", "--devices", "2", "--strategy", "ddp", "--steps", "100000")
     tuned, said = trainer.tune(command, *SHORT, "--global-batch", "32")
     assert {trial["outcome"] for trial in tuned["trials"]} == {"ok"}, said[-3000:]
@@ -114,7 +114,8 @@ def test_batches_by_hand_are_tuned_by_what_the_program_prints(trainer):
 
 
 def test_what_inductor_compiles_is_no_hang_and_its_time_is_said(trainer, monkeypatch):
-    """Machine code is really made: each trial has a folder for temporary files, and with it a cache, of its own."""
+    """Inductor really makes machine code, because each trial has its own folder for temporary files and so its own
+    cache."""
     monkeypatch.setenv("COMPILE_BACKEND", "inductor")
     command = trainer.command("odd_data", "--kind", "dict", "--steps", "1000000")
     tuned, said = trainer.tune(command, *SHORT, "--knob", "compile=off,default")

@@ -1,4 +1,4 @@
-"""Runs out of memory, catches what is raised as careful scripts do, and ends as if nothing had been."""
+"""Runs out of memory, catches the error as careful scripts do, and ends as if nothing had happened."""
 
 import sys
 
@@ -47,7 +47,7 @@ class Loss(nn.Module):
 
 
 def compiler_tries():
-    """As inductor tries kernels, some of which do not fit."""
+    """Does what Inductor does when it tries kernels, some of which do not fit into memory."""
     code = "def call(function):\n try: function()\n except RuntimeError: return"
     inductor = {"__name__": "torch._inductor.select_algorithm"}
     exec(code, inductor)

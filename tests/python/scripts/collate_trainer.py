@@ -1,5 +1,5 @@
-"""Training as HuggingFace's Trainer shapes it: texts of unequal length that a collate function of its own pads,
-batches that are dictionaries, a model that computes its own loss, a linear warm-up after each step."""
+"""Trains as HuggingFace's Trainer does: its own collate function pads texts of unequal length, batches are
+dictionaries, the model computes its loss, and a linear warm-up steps after each step."""
 
 import argparse
 

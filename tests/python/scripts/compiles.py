@@ -1,5 +1,5 @@
-"""Trains a bare nn.Sequential, or with "infers" runs it; prints how torch.compile was called, and how many graphs it
-made. The graphs are run as they are: making machine code of them would take a minute."""
+"""Trains a bare nn.Sequential, or with "infers" only runs it. Prints how torch.compile was called and how many graphs
+it made. The graphs run without being compiled to machine code, which would take a minute."""
 
 import sys
 

@@ -1,5 +1,5 @@
-"""Short epochs with an evaluation after each, in the ways that scripts write it. Prints how long it evaluated at
-least, and at most: from before the step that it follows to after the next batch of training."""
+"""Trains short epochs with an evaluation after each, in the ways in which scripts write it. Prints how long it
+evaluated at least and at most (from before the last step to after the next training batch)."""
 
 import argparse
 import itertools
@@ -15,7 +15,7 @@ def make_loader(data, batch_size, shuffle):
 
 
 def one_ahead(batches):
-    """As accelerate reads a loader, to know which batch is the last."""
+    """Reads a loader one batch ahead, as accelerate does to know which batch is the last."""
     iterator = iter(batches)
     current = next(iterator)
     for following in iterator:
@@ -26,10 +26,10 @@ def one_ahead(batches):
 
 def evaluate(model, batches, how):
     model.eval()
-    if how == "trainer":  # of transformers
+    if how == "trainer":  # as transformers' Trainer does
         batches = one_ahead(batches)
         how = "inside"
-    if how == "inside":  # the loop itself stands outside of no_grad()
+    if how == "inside":  # the loop itself is outside of no_grad()
         for inputs, _ in batches:
             assert len(inputs) == 5
             with torch.no_grad():
@@ -77,7 +77,7 @@ def main():
         evaluate(model, evaluation, arguments.how)
         after = time.monotonic_ns()
         least += after - begin
-    # The last evaluation was followed by nothing: no step shows it.
+    # Nothing follows the last evaluation, so no step shows it.
     print(f"evaluated {least - (after - begin if after else 0)} {most}")
 
 

@@ -1,4 +1,4 @@
-"""A stand-in for a training program that fails as its first argument says; `none` prints a rate.
+"""Stands for a training program that fails in the way that its first argument says; with `none` it prints a rate.
 
     python faulty_job.py FAULT PIDS      appends the id of each of its processes to the file PIDS
 """
@@ -43,7 +43,7 @@ def is_killed():
 
 
 def fills_shm():
-    """A /dev/shm of 64 KiB where this process may mount one, else the signal that a full one sends."""
+    """Fills a /dev/shm of 64 KiB if this process may mount one; otherwise sends itself the signal of a full one."""
     libc = ctypes.CDLL(None, use_errno=True)
     private = libc.unshare(CLONE_NEWNS) == 0 and libc.mount(None, b"/", None, MS_REC_PRIVATE, None) == 0
     if not private or libc.mount(b"none", b"/dev/shm", b"tmpfs", 0, b"size=64k") != 0:
@@ -62,14 +62,14 @@ def prints_garbage():
 
 
 def leaves_deaf_grandchildren():
-    """In a session of their own, deaf to SIGTERM, one of them without this environment."""
+    """Leaves grandchildren in a session of their own that ignore SIGTERM; one of them lacks this environment."""
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(1000)"
     for environment in (None, {"PATH": os.environ["PATH"]}):
         child = subprocess.Popen(
             [sys.executable, "-S", "-c", deaf], start_new_session=True, env=environment, stdout=subprocess.PIPE
         )
         note(child.pid)
-        child.stdout.readline()  # it is deaf by now
+        child.stdout.readline()  # now it ignores SIGTERM
     print("rate: 2")
 
 

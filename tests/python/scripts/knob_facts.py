@@ -1,4 +1,4 @@
-"""A data-parallel training of one rank that looks at what its knobs have come to: prints it as JSON."""
+"""A data-parallel training of one rank that prints as JSON what its knobs have changed."""
 
 import json
 import pathlib
@@ -32,10 +32,10 @@ class Model(nn.Module):
         self.convolution = nn.Conv2d(3, 4, 3)
         self.head = nn.Linear(4 * 36, 2)
 
-    def to(self, device):  # as timm's models and others override it
+    def to(self, device):  # overrides to(), as timm's models and others do
         return super().to(device)
 
-    def set_grad_checkpointing(self, enable=True):  # as timm's models have it
+    def set_grad_checkpointing(self, enable=True):  # timm's models have this method
         self.grad_checkpointing = enable
 
     def forward(self, images):

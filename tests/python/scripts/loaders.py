@@ -1,5 +1,5 @@
-"""Training from a DataLoader that reads in order, in the ways that tutorials and examples write it. Prints the sizes of
-the batches that it trained on and evaluated with."""
+"""Trains from a DataLoader that reads in order, in the ways in which tutorials and examples write it. Prints the sizes
+of the batches with which it trained and evaluated."""
 
 import argparse
 
@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 
 class Batches(IterableDataset):
-    """Makes its batches itself."""
+    """A dataset that makes its batches itself."""
 
     def __init__(self, inputs):
         self.inputs = inputs
@@ -49,7 +49,7 @@ def main():
     data = TensorDataset(inputs)
 
     def train_loader(epoch):
-        if how == "sharded":  # another part of the data each epoch
+        if how == "sharded":  # each epoch has another part of the data
             return DataLoader(TensorDataset(inputs[epoch:]), batch_size=16)
         if how == "batches":
             return DataLoader(Batches(inputs), batch_size=None)

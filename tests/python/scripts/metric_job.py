@@ -1,4 +1,4 @@
-"""A stand-in for a training program: its rate has one peak, and too large a batch runs out of memory.
+"""Stands for a training program whose rate has one peak, and which runs out of memory with too large a batch.
 
     python metric_job.py BATCH WORKERS [SECONDS]     prints "rate: N" after SECONDS
 """

@@ -1,4 +1,4 @@
-"""Draws its own batches, as small language-model trainings do: no DataLoader anywhere."""
+"""Draws its own batches without a DataLoader, as small trainings of language models do."""
 
 import sys
 

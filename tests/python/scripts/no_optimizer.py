@@ -1,5 +1,5 @@
-"""Trainings whose steps no optimizer shows: hand-written SGD as in the first tutorials, a step that is compiled whole,
-and forward passes alone, of a model or of a function, within a range that marks the step."""
+"""Trainings whose steps no optimizer shows: SGD written by hand as in the first tutorials, a step that is compiled as
+a whole, and forward passes alone (of a model or of a function) within a range that marks the step."""
 
 import argparse
 import time

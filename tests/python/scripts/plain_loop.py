@@ -1,5 +1,5 @@
-"""A training as it stands in tutorials: one process, no argument for any knob. Prints its batch
-sizes and its last loss exactly."""
+"""A training as in tutorials: one process, and no argument for any knob. Prints its batch sizes and the exact last
+loss."""
 
 import argparse
 
@@ -23,7 +23,7 @@ def main():
     images = torch.randn(256, 3, 8, 8)
     labels = (images.mean(dim=(1, 2, 3)) > 0).long()
     data = TensorDataset(images, labels)
-    # Positional arguments, and a subclass: both are met in real scripts.
+    # Real scripts use positional arguments and subclasses.
     class Loader(DataLoader):
         pass
 
@@ -35,7 +35,7 @@ def main():
     criterion = nn.CrossEntropyLoss()
     optimizer = (torch.optim.Rprop if arguments.rprop else torch.optim.SGD)(model.parameters(), lr=0.1)
     kind = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}[arguments.amp]
-    # Only made for fp16: without the flag the script has neither autocast nor scaler.
+    # Only made for fp16, so that without the flag the script has neither autocast nor scaler.
     scaler = torch.amp.GradScaler("cpu") if arguments.amp == "fp16" else None
 
     call = torch.compile(lambda inputs: model(inputs), backend="eager") if arguments.compiled else model

@@ -1,4 +1,4 @@
-"""Trains on ids of 24 samples x 10 places, in the ways in which they reach a model."""
+"""Trains on token ids of 24 samples x 10 places, in the ways in which ids reach a model."""
 
 import argparse
 

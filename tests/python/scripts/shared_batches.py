@@ -1,4 +1,5 @@
-"""Training whose batches two ranks share as accelerate does it: a second DataLoader, around the first one's batches."""
+"""A training whose batches two ranks share as with accelerate: by a second DataLoader around the batches of the
+first."""
 
 import torch
 from torch import nn
@@ -6,7 +7,7 @@ from torch.utils.data import BatchSampler, DataLoader, TensorDataset
 
 
 class Shard(BatchSampler):
-    """Every second batch. Like accelerate's, it says its batch size but has no sampler of its own."""
+    """Takes every second batch. Like accelerate's class, it has a batch size but no sampler."""
 
     def __init__(self, batch_sampler):
         self.batch_sampler = batch_sampler

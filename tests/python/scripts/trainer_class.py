@@ -1,5 +1,5 @@
-"""Training as Lightning shapes it: a module that says what a step is, a trainer that owns loop, clipping and
-schedule, and a scaler where it is asked for."""
+"""Trains as Lightning does: a module defines the step, and a trainer owns the loop, clipping, the schedule and, if
+asked for, a scaler."""
 
 import argparse
 

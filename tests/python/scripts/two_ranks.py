@@ -12,7 +12,7 @@ torch.distributed.init_process_group("gloo")
 torch.manual_seed(0)
 inputs = torch.randn(2048, 8)
 data = TensorDataset(inputs, inputs.sum(dim=1, keepdim=True))
-# Each rank's share in order, however large its batches are.
+# Each rank takes the same samples in the same order, however large its batches are.
 loader = DataLoader(data, batch, sampler=DistributedSampler(data, shuffle=True))
 model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)))
 reductions = 0
@@ -21,8 +21,8 @@ reductions = 0
 def reduce(state, bucket):
     global reductions
     reductions += bucket.is_last()
-    # Awaited here: a Gloo thread that lets go of a Python callback while Python ends aborts it
-    # (pytorch/pytorch#179291).
+    # The reduction is awaited here, because a Gloo thread that releases a Python callback while Python ends aborts the
+    # process (pytorch/pytorch#179291).
     torch.distributed.all_reduce(bucket.buffer().div_(2))
     reduced = torch.futures.Future()
     reduced.set_result(bucket.buffer())

@@ -1,4 +1,4 @@
-"""Optimizers that are given a closure: LBFGS (torch.optim's documentation) or AdamW, as Lightning calls it."""
+"""Gives an optimizer a closure: LBFGS as in torch.optim's documentation, or AdamW as Lightning does."""
 
 import argparse
 

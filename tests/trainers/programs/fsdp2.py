@@ -1,4 +1,4 @@
-"""FSDP2 (fully_shard), under torchrun with gloo on the CPU."""
+"""Trains with FSDP2 (fully_shard), under torchrun with gloo on the CPU."""
 
 import argparse
 

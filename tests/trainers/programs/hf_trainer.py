@@ -1,4 +1,4 @@
-"""transformers' Trainer on a small random GPT-2, or --model bert: a classifier with padding."""
+"""Trains a small random GPT-2 with transformers' Trainer, or with --model bert a classifier with padding."""
 
 import argparse
 import tempfile
@@ -30,14 +30,14 @@ class Texts(torch.utils.data.Dataset):
 
 
 class Losses(TrainerCallback):
-    """Each logged loss, and at the end what the loader was built with."""
+    """Keeps each logged loss, and at the end the arguments with which the loader was built."""
 
     def __init__(self):
         self.outcome = Outcome()
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         if "loss" in logs:
-            # Not args.train_batch_size, which knows nothing of a knob.
+            # Not args.train_batch_size, which a knob does not change.
             batch = kwargs["train_dataloader"].total_batch_size
             self.outcome.step(logs["loss"], batch * args.gradient_accumulation_steps)
 

@@ -1,5 +1,5 @@
-"""Inference: a model in eval mode over a loader, nothing steps. --optimizer: one is made all the same, as by scripts
-that have a switch to evaluate only."""
+"""Runs a model in eval mode over a loader, without steps. With --optimizer it makes an optimizer all the same, like
+scripts that have a switch to only evaluate."""
 
 import argparse
 

@@ -1,4 +1,5 @@
-"""Lightning's README: a LightningModule and a loader without shuffle; --devices 2 starts the second rank itself."""
+"""The example of Lightning's README: a LightningModule and a loader without shuffle. With --devices 2 Lightning itself
+starts the second rank."""
 
 import argparse
 import logging
@@ -37,7 +38,7 @@ class LitAutoEncoder(L.LightningModule):
         self.training_step(batch, batch_idx)
 
     def on_train_start(self):
-        # Gone when fit() has ended. A tuple, so that the wrapper is no module of this one.
+        # These are gone when fit() has ended. The tuple keeps the wrapper from becoming a submodule of this module.
         self.objects = self.trainer.train_dataloader, self.trainer.strategy.model
 
     def on_train_batch_end(self, outputs, batch, batch_idx):

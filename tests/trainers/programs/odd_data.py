@@ -1,4 +1,4 @@
-"""Data of the kinds that tutorials and repositories have: --kind iterable, batch_sampler, dict, nested."""
+"""Trains on data of the kinds that tutorials and repositories have: --kind iterable, batch_sampler, dict, nested."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""What the programs here say of their own run, for the tests: their own clock and count beside ours."""
+"""Lets the programs here tell the tests about their own run: by their own clock and count, to compare with ours."""
 
 import json
 import os
@@ -10,13 +10,13 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 class Outcome:
-    """Counts as a careful script would: the loss, the samples of all ranks and the end of each step."""
+    """Counts as a careful script would: the losses, the samples of all ranks and the end of each step."""
 
     def __init__(self):
         self.losses = []
         self.samples = []
         self.ends_s = []
-        if "OUTCOME" in os.environ and int(os.environ.get("RANK", 0)) == 0:  # autotune ends its trials so
+        if "OUTCOME" in os.environ and int(os.environ.get("RANK", 0)) == 0:  # autotune ends its trials by this signal
             signal.signal(signal.SIGTERM, lambda *_: self.leave())
 
     def step(self, loss, samples):
@@ -25,7 +25,7 @@ class Outcome:
         self.ends_s.append(time.perf_counter())
 
     def leave(self):
-        """Into the file of this trial, whole or not at all: autotune waits only so long."""
+        """Writes the file of this trial whole or not at all, because autotune does not wait long."""
         path = os.path.join(os.environ["OUTCOME"], os.environ.get("REDLINE_TRIAL_ID", "0"))
         with open(path, "w") as file:
             json.dump({"samples": self.samples, "ends_s": self.ends_s}, file)
@@ -36,34 +36,34 @@ class Outcome:
         return {"losses": self.losses, "steps": len(self.losses), "samples": self.samples, "ends_s": self.ends_s}
 
     def print(self, **more):
-        """One line, of rank 0 alone."""
+        """Prints one line, on rank 0 only."""
         if int(os.environ.get("RANK", more.pop("rank", 0))) == 0:
             print("OUTCOME " + json.dumps({**self.as_json(), **more}), flush=True)
 
 
 torch_compile = torch.compile
-compiled = []  # modes
+compiled = []  # the modes with which torch.compile was called
 
 
 def compile(model, mode=None):
     compiled.append(mode)
-    # Making machine code would take a minute.
+    # Another backend, because making machine code would take a minute.
     return torch_compile(model, backend=os.environ.get("COMPILE_BACKEND", "eager"))
 
 
-torch.compile = compile  # before anything else that looks at it
+torch.compile = compile  # replaced before anything else looks at it
 updates = []
 register_optimizer_step_post_hook(lambda optimizer, *_: updates.append(optimizer))
 
 
 def loader_knobs(loader):
-    """What a DataLoader is really built with."""
+    """The arguments with which a DataLoader is really built."""
     knobs = {name: getattr(loader, name) for name in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers")}
     return {**knobs, "batch_size": loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)}
 
 
 def all_knobs(loader, model):
-    """The same of the whole training; `model` in the wrapper that calls it."""
+    """The values of all knobs in the training. `model` is the wrapper that calls the model."""
     facts = loader_knobs(loader)
     group = updates[-1].param_groups[0]
     inner = getattr(model, "module", model)

@@ -1,4 +1,4 @@
-"""A plain loop with a cause planted: --cause slow_loader, tiny_operators, uneven_ranks, none."""
+"""A plain loop with a planted cause of slowness: --cause slow_loader, tiny_operators, uneven_ranks, none."""
 
 import argparse
 import os

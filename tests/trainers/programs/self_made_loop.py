@@ -1,5 +1,5 @@
-"""nanoGPT: batches are cut out of one array by hand, no DataLoader; gradients of several micro-batches are
-accumulated in the loop, the loss is computed in the model."""
+"""nanoGPT: cuts batches out of one array by hand, without a DataLoader, accumulates the gradients of several
+micro-batches in the loop, and computes the loss in the model."""
 
 import argparse
 import contextlib

@@ -1,5 +1,5 @@
-"""word_language_model of pytorch/examples: a batch is time x samples, cut out of one long tensor, without a
-DataLoader; with --padded a DataLoader whose collate pads into time x samples, as pad_sequence does."""
+"""word_language_model of pytorch/examples: a batch is time x samples, cut out of one long tensor without a DataLoader.
+With --padded it uses a DataLoader whose collate function pads to time x samples, as pad_sequence does."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""DDP as the tutorials start it: mp.spawn within the script, no launcher."""
+"""Starts DDP as the tutorials do: by mp.spawn within the script, without a launcher."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""timm's own parts, as its train.py puts them together: create_model, create_loader, create_optimizer_v2."""
+"""Puts timm's parts together as its train.py does: create_model, create_loader, create_optimizer_v2."""
 
 import argparse
 

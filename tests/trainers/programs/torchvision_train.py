@@ -1,4 +1,4 @@
-"""torchvision's references/classification in small: a ResNet, SGD, a learning-rate schedule, an EMA-free loop."""
+"""A small form of torchvision's references/classification: a ResNet, SGD, a learning-rate schedule, and no EMA."""
 
 import argparse
 

@@ -1,5 +1,5 @@
-"""examples/mnist on the CPU: the loaders have no shuffle=True there (it is among cuda_kwargs), and an evaluation
-follows each epoch. --last drop: drop_last; --epoch N: samples an epoch, fewer than a trial takes."""
+"""examples/mnist on the CPU, where the loaders have no shuffle=True (it is among cuda_kwargs). An evaluation follows
+each epoch. --last drop sets drop_last; --epoch N sets the samples of an epoch, fewer than a trial uses."""
 
 import argparse
 

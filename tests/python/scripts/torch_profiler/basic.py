@@ -1,4 +1,4 @@
-"""torch.profiler's documentation: a table of what ran."""
+"""An example of torch.profiler's documentation: a table of what ran."""
 
 import torch
 from torch.profiler import ProfilerActivity, profile

@@ -1,4 +1,4 @@
-"""torch.profiler's documentation: the graph of operators as an execution trace, too."""
+"""An example of torch.profiler's documentation: also writes the graph of operators as an execution trace."""
 
 import torch
 from torch.profiler import ExecutionTraceObserver, profile, schedule

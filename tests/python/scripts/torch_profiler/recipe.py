@@ -1,4 +1,4 @@
-"""PyTorch's profiler recipe: time, shapes, memory and stacks of an inference."""
+"""PyTorch's profiler recipe: records time, shapes, memory and stacks of an inference."""
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function

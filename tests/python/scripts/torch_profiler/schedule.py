@@ -1,4 +1,4 @@
-"""torch.profiler's documentation: a schedule, with a handler for each trace."""
+"""An example of torch.profiler's documentation: a schedule, with a handler for each trace."""
 
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule

@@ -1,4 +1,4 @@
-"""torch.profiler's documentation: traces for TensorBoard."""
+"""An example of torch.profiler's documentation: writes traces for TensorBoard."""
 
 import torch
 from torch.profiler import profile, schedule, tensorboard_trace_handler

@@ -36,7 +36,7 @@ std::string gpu(const char* name, int major, int minor) {
                      name, major, minor);
 }
 
-// One step of 100 ms on a V100, its GPU busy with `kernel` from 1 us on.
+// One step of 100 ms on a V100, whose GPU runs `kernel` from 1 us on.
 TraceText gpu_step(int64_t kernel_ns, const char* kernel = "elementwise_kernel",
                    const std::string& device = gpu("V100", 7, 0)) {
   TraceText text;
@@ -53,7 +53,7 @@ TEST(AdviceGpu, NothingIsSaidOfABusyGpu) { EXPECT_THAT(advice_on(gpu_step(99 * k
 TEST(AdviceGpu, LowUtilization) {
   EXPECT_THAT(advice_on(gpu_step(40 * kMs)), HasRule("low_gpu_utilization"));
   EXPECT_THAT(advice_on(gpu_step(60 * kMs)), Not(HasRule("low_gpu_utilization")));
-  // Where the cause is known, it is named instead.
+  // If another rule knows the cause, it names that instead.
   EXPECT_THAT(advice_on(gpu_step(40 * kMs).cpu_op("aten::relu", 0, 100 * kMs)),
               Not(HasRule("low_gpu_utilization")));
 }
@@ -62,7 +62,7 @@ TEST(AdviceGpu, TensorCoresUnused) {
   const auto rules = [](const char* kernel) { return advice_on(gpu_step(60 * kMs, kernel)); };
   const auto findings = rules("volta_sgemm_128x64_nn");
   const Finding& finding = only(findings, "tensor_cores_unused");
-  // A V100 does 8 times as many products in fp16: 52.5 of the 60 ms can go.
+  // A V100 does 8 times as many products in fp16, so 52.5 of the 60 ms can be saved.
   EXPECT_NEAR(*finding.estimated_speedup, 100 / 47.5, 1e-9);
   EXPECT_EQ(finding.knob, "amp=off,fp16");
   EXPECT_EQ(finding.events[0].name, "volta_sgemm_128x64_nn");
@@ -91,7 +91,7 @@ TEST(AdviceGpu, Tf32) {
   EXPECT_NEAR(*only(simt, "tensor_cores_unused").estimated_speedup, 100 / (100 - 60 * 15 / 16.0),
               1e-9);
   EXPECT_EQ(only(simt, "tensor_cores_unused").knob, "amp=off,bf16,fp16");
-  // What runs in TF32 gains a factor of 2 at most by 16 bits, and nothing by TF32.
+  // A kernel that runs in TF32 already gains at most a factor of 2 by 16 bits, and nothing by TF32.
   const auto tf32 =
       advice_on(gpu_step(60 * kMs, "cutlass_80_tensorop_s1688gemm_128x64_nn_align4", ampere));
   EXPECT_THAT(tf32, Not(HasRule("tf32_off")));
@@ -114,12 +114,12 @@ TEST(AdviceGpu, PageableCopies) {
               Not(HasRule("pageable_copies")));
   EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pinned -> Device)", 2 * kMs)),
               Not(HasRule("pageable_copies")));
-  // Beside a kernel a copy costs nothing.
+  // A copy that runs at the same time as a kernel costs nothing.
   EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs, 99 * kMs)),
               Not(HasRule("pageable_copies")));
 }
 
-// Kernels of 50 us, each launched `period_ns` after the one before.
+// Kernels of 50 us, each of which is launched `period_ns` after the one before.
 TraceText launches(int count, int64_t period_ns) {
   TraceText text = gpu_step(0).cpu_op("aten::relu", 0, 100 * kMs);
   for (int i = 0; i < count; ++i) {
@@ -165,7 +165,7 @@ TEST(AdviceGpu, SynchronizingCalls) {
   EXPECT_THAT(only(with_stacks, "synchronizing_calls").detail,
               HasSubstr("the longest in train.py(42): log: "));
   EXPECT_THAT(advice_on(waiting("cudaEventRecord", 60 * kMs)), Not(HasRule("synchronizing_calls")));
-  // The next kernel was in the queue already: the GPU lost nothing.
+  // The next kernel was in the queue already, so the GPU lost nothing.
   EXPECT_THAT(advice_on(waiting("cudaStreamSynchronize", 5 * kMs)),
               Not(HasRule("synchronizing_calls")));
 }

@@ -1,5 +1,5 @@
-// What the rules say of real traces, judged by hand: each list is what an expert would say of that
-// run, and no more.
+// What the rules find in real traces. Each list was judged by hand: it is what an expert would say
+// about that run, and no more.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -83,14 +83,14 @@ INSTANTIATE_TEST_SUITE_P(
                {"dataloader_wait", "tensor_cores_unused", "pageable_copies"}},
         Judged{"resnet50_v100_workers4",
                {"tensor_cores_unused", "launch_bound", "pageable_copies"}},
-        // Served and inferred in 16 bits and fewer, one request at a time.
+        // Inference in 16 bits and fewer, one request at a time.
         Judged{"vllm_eager_b200", {"launch_bound"}},
         Judged{"vit_h100", {"memory_unused", "launch_bound", "low_gpu_utilization"}},
         Judged{"qwen05b_h100", {"memory_unused"}},
-        // Every product is in BFloat16, and the GPU is AMD's.
+        // Every product is in BFloat16, on an AMD GPU.
         Judged{"bert_small_mi300x", {"low_gpu_utilization"}},
         Judged{"resnet_checkpointed_mi300x", {"communication"}},
-        // 97 % busy: nothing but the precision is left.
+        // The GPU is 97 % busy, so only the precision can help.
         Judged{"v100_nanoseconds_rank0", {"tensor_cores_unused"}}),
     [](const auto& info) { return std::string(info.param.trace); });
 

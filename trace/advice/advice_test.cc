@@ -232,7 +232,7 @@ TEST(Advice, OptimizersAreToldWhatTheyCanDo) {
               cure("give the optimizer foreach=True", "optimizer=default,foreach"));
   EXPECT_THAT(advice("Lion.step"), cure("torch._foreach_add_ and its like in Lion", ""));
   EXPECT_THAT(advice("LBFGS.step"), Not(HasRule("optimizer_per_parameter")));
-  // There foreach saves no launches (docs/guide/optimizers.md has the figures).
+  // On a CPU foreach saves no launches (docs/guide/optimizers.md has the figures).
   EXPECT_THAT(advice("SGD.step", false),
               cure("give the optimizer fused=True", "optimizer=default,fused"));
   EXPECT_THAT(advice("RMSprop.step", false), Not(HasRule("optimizer_per_parameter")));

@@ -56,7 +56,7 @@ TEST(Breakdown, EachInstantCountsOnceAndPartsSumToTheStep) {
       analysis_of(TraceText()
                       .step(0, 0, 1000)
                       .annotation("enumerate(DataLoader)#_Iter.__next__", 0, 200)
-                      .cpu_op("aten::copy_", 50, 250)  // 200 to 250 is the operator's
+                      .cpu_op("aten::copy_", 50, 250)  // the operator's own time is from 200 to 250
                       .runtime("cudaLaunchKernel", 240, 300, 1)
                       .kernel("gemm", 260, 400, on_stream(7, 1))
                       .kernel("ncclDevKernel_AllReduce", 350, 500, on_stream(9))
@@ -190,7 +190,8 @@ TEST(Kernels, MeansOfOccupancyAreWeightedByTime) {
 TEST(Operators, DeviceTimeOfAnOperatorHasThatOfOperatorsInsideOnceEach) {
   const Analysis analysis = analysis_of(TraceText()
                                             .cpu_op("aten::outer", 0, 1000)
-                                            .cpu_op("aten::outer", 100, 600)  // calls itself
+                                            // An operator that calls itself.
+                                            .cpu_op("aten::outer", 100, 600)
                                             .cpu_op("aten::inner", 200, 500)
                                             .runtime("cudaLaunchKernel", 300, 310, 1)
                                             .runtime("cudaLaunchKernel", 700, 710, 2)

@@ -65,7 +65,7 @@ TEST(CollectiveNames, AlgorithmAndProtocolOfTheKernel) {
   }
 }
 
-// Figures of nccl-tests' own tables: 8 ranks, 1 GB in 10 ms.
+// The figures are those of nccl-tests' own tables: 8 ranks, 1 GB in 10 ms.
 TEST(CollectiveNames, BusBandwidthAsNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::kAllReduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::kAllGather, 8), 0.875);
@@ -94,7 +94,7 @@ TEST(Collectives, ArgsOfTheKernel) {
   EXPECT_DOUBLE_EQ(*row.bus_bandwidth, 8192 / 1e-6 * 0.75);
 }
 
-// Traces of before 2023: all that is known stands on the operators around the launch.
+// In traces from before 2023 only the operators around the launch tell about a collective.
 TEST(Collectives, ArgsOfTheOperatorsAroundTheLaunch) {
   const Found found =
       find(TraceText()
@@ -114,7 +114,7 @@ TEST(Collectives, ArgsOfTheOperatorsAroundTheLaunch) {
   const auto& calls = found.communication.collectives.calls;
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_EQ(calls[0].kind, CollectiveKind::kAllGather);
-  EXPECT_EQ(calls[0].bytes, 256 * 4 * 2 * 4);  // what four ranks bring together
+  EXPECT_EQ(calls[0].bytes, 256 * 4 * 2 * 4);  // all that four ranks gather
   EXPECT_EQ(calls[0].seq, 5);
   EXPECT_TRUE(calls[0].seq_recorded);
   EXPECT_EQ(calls[1].kind, CollectiveKind::kAllToAll);

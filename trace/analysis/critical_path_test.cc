@@ -20,7 +20,8 @@ using redline::testing::Row;
 using redline::testing::TraceText;
 using ::testing::ElementsAre;
 
-// The path from its begin to its end, "class name length" a part, neighbours of one kind joined.
+// The parts of the path from its begin to its end, as "class name length". Neighbours of the same
+// kind are joined.
 std::vector<std::string> path_of(const TraceText& text) {
   const auto trace = *parse_trace("test", text.str());
   const Analysis analysis = analyze(trace);
@@ -177,7 +178,7 @@ TEST(CriticalPath, MeansAreOfAllStepsAndNamesAreRanked) {
   EXPECT_EQ(path.longest.at(0).interval, (Interval{100 * kUs, 300 * kUs}));
 }
 
-// Work of no length, launched in a circle: the walk ends all the same.
+// Work without length is launched in a circle; the walk must end all the same.
 TEST(CriticalPath, BrokenTracesEnd) {
   TraceText text;
   text.step(0, 0, 100 * kUs);

@@ -1,12 +1,13 @@
-// Each analysis on whole training traces, in any clone: tests/training_run.h sets all their times
-// by hand, and each figure here is counted from them by hand (a step of rank 0, in microseconds):
+// Tests each analysis on whole training traces that every clone has. tests/training_run.h sets all
+// their times by hand, and each figure here is counted from them by hand (a step of rank 0, in
+// microseconds):
 //
 //   host      1600 aten::to    2200 conv2d    3600 addmm    5100 backward        9600 wait    12200
 //   stream 7  copy 1850-2450   2850-4650   4750-6750   6850-8350   8400-9500   11650-12100
 //   stream 20                                               all-reduce 8000-11600
 //
-// On rank 1 the product takes 900 us longer, which both wait for. In the other traces none is late:
-// the all-reduce ends at 10700.
+// On rank 1 the product takes 900 us longer, and both ranks wait for it. In the other traces no
+// rank is late, and the all-reduce ends at 10700.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +54,8 @@ Analysis analysis_of(size_t index) {
   return trace ? analyze(*trace) : Analysis();
 }
 
-// As the viewer's pictures: what differs is written into the build, to be looked at and copied.
+// As with the viewer's pictures, a fixture that differs is written into the build folder, to be
+// looked at and copied.
 TEST(Fixtures, AreWhatTheGeneratorMakes) {
   for (size_t i = 0; i < fixtures().size(); ++i) {
     const auto kept = read_trace(path_of(i));
@@ -73,7 +75,8 @@ TEST(Fixtures, PartsOfAStep) {
   EXPECT_EQ(us(BreakdownPart::kKernel), 1800 + 2000 + 1500 + 1100 + 450);
   EXPECT_EQ(us(BreakdownPart::kMemcpy), 600);
   EXPECT_EQ(us(BreakdownPart::kCommunication), 3600 - 350 - 1100);
-  // Calls while no GPU works: two launches of 90, half of one before 6850, the wait around 11600.
+  // Calls while no GPU works: two launches of 90, parts of one before 6850 and of another, and the
+  // wait around 11600.
   EXPECT_EQ(us(BreakdownPart::kRuntime), 90 + 90 + 50 + 50 + 100);
   EXPECT_EQ(us(BreakdownPart::kDataLoader), 1400);
   EXPECT_EQ(us(BreakdownPart::kCpu), 160 + 310 + 100 + 50);
@@ -100,12 +103,13 @@ TEST(Fixtures, QueuesGapsCopiesAndMemory) {
   ASSERT_TRUE(analysis.launches && analysis.idle);
   EXPECT_EQ(analysis.launches->graph_launches, 0);
   // Stream 7 waits for the host from the copy to 2850 and to the next step's copy, stream 20 from
-  // one all-reduce to the next; else the next work was launched before the gap.
+  // one all-reduce to the next. Before the other gaps the next work was launched already.
   EXPECT_EQ(analysis.idle->host_wait_ns / kUs, 3 * 400 + 4700 + 4760 + 11350 + 11410);
   EXPECT_EQ(analysis.idle->other_ns / kUs, 3 * (100 + 100 + 50 + 2150));
   EXPECT_EQ(analysis.idle->kernel_wait_ns, 0);
   ASSERT_EQ(analysis.queues.size(), 2);
-  // From each launch to its work's begin, from the first launch to the last begin.
+  // The times from each launch to its work's begin, over the time from the first launch to the last
+  // begin.
   EXPECT_NEAR(analysis.queues[0].time_mean,
               3 * (150.0 + 250 + 650 + 1350 + 1600 + 2950) / (29960 + 11650 - 1700), 1e-9);
   ASSERT_EQ(analysis.copies.size(), 1);
@@ -145,7 +149,7 @@ TEST(Fixtures, BlackwellInACudaGraph) {
   EXPECT_DOUBLE_EQ(*gpu.tensor_core_share, (1800.0 + 2000 + 1500) / 9550);
   EXPECT_EQ(gpu.communication_ns / kUs, 3 * 2700);
   EXPECT_DOUBLE_EQ(*gpu.communication_overlap, 1450.0 / 2700);
-  // 0.75 of the multiprocessors by one kernel, all of them where two run.
+  // One kernel uses 0.75 of the multiprocessors, two use all of them.
   EXPECT_NEAR(*gpu.sm_efficiency, 3 * (0.75 * (8100 - 1450) + 1450) / 42280, 1e-9);
   EXPECT_EQ(analysis.communication.table.at(0).exposed_ns / kUs, 3 * 1250);
 }

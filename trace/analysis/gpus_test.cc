@@ -1,4 +1,4 @@
-// What names tell of GPUs: Tensor Cores and communication, over the libraries of several years.
+// What kernels' names tell: Tensor Cores and communication, with the libraries of several years.
 #include "trace/analysis/gpus.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(TensorCores, AreToldByTheNamesOfKernels) {
       {"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128PersistentContext",
        true},
       {"void deep_gemm::sm100_fp8_gemm_1d1d_impl<(cute::UMMA::Major)0>(unsigned int)", true},
-      // FlashAttention 2, 3 and 4; of each, what only combines or converts.
+      // FlashAttention 2, 3 and 4, and of each a kernel that only combines or converts.
       {"void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64>>()", true},
       {"void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<64>>()",
        true},
@@ -63,7 +63,7 @@ TEST(KindOfProduct, IsToldByTheName) {
     EXPECT_EQ(work_kind_of(Category::kKernel, name), kind) << name;
 }
 
-// Each way in which a trace says that its GPUs are AMD's.
+// Tries each way in which a trace says that its GPUs are AMD's.
 TEST(Gpus, OfAmdHaveNoTensorCores) {
   const auto with = [](const char* top, const char* call) {
     return analysis_of(TraceText()
@@ -95,7 +95,7 @@ TEST(Gpus, OfAmdHaveNoTensorCores) {
 struct RealGpu {
   const char* trace;
   std::optional<double> tensor_core_share;  // counted from the kernels' names, by hand
-  int64_t communication_ns;                 // sum of the collectives' kernels: none overlap
+  int64_t communication_ns;                 // sum of the collectives' kernels, which do not overlap
 };
 
 void PrintTo(const RealGpu& real, std::ostream* out) { *out << real.trace; }

@@ -1,5 +1,5 @@
-// Traces with very many of something: the analyses still end. What grows with the square of the
-// number takes longer than any test may.
+// The analyses must end even on traces that have very many of something. An analysis whose time
+// grows with the square of the number would exceed any test's limit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using redline::testing::kUs;
 using redline::testing::on_stream;
 using redline::testing::TraceText;
 
-// All findings, too.
+// Computes the analysis and all findings.
 Analysis analyzed(const TraceText& text) {
   Report report = make_report({*parse_trace("many.json", text.str())});
   const Analysis& analysis = report.traces.front();

@@ -37,7 +37,7 @@ TEST(Memory, PeakIsHeldByWhoAllocatedIt) {
                                             .event(instant({60, 30, 0xB}))   // conv2d
                                             .event(instant({70, -30, 0xB}))
                                             .event(instant({80, 40, 0xE}))
-                                            .event(instant({250, 50, 0xC}))  // relu: the peak
+                                            .event(instant({250, 50, 0xC}))  // relu, at the peak
                                             .event(instant({260, -100, 0xA}))
                                             .event(instant({400, 20, 0xD})));
   ASSERT_EQ(analysis.memory.size(), 1U);

@@ -24,7 +24,7 @@ TEST(Phases, ByAutogradNodesAndOptimizerAnnotations) {
       TraceText()
           .step(0, 0, 2000)
           .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 100)
-          .cpu_op("aten::stack", 10, 90)  // the DataLoader's
+          .cpu_op("aten::stack", 10, 90)  // inside the DataLoader
           .annotation("my forward", 100, 500)
           .cpu_op("aten::linear", 100, 300)
           .cpu_op("aten::addmm", 150, 250)
@@ -72,7 +72,7 @@ TEST(Phases, AreMeansOfTheSteps) {
   EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, (100 + 300) / 2);
 }
 
-// Autograd numbers the operators that it records: those of the forward pass, not those of the
+// An operator that autograd records. It numbers those of the forward pass, but not those of the
 // update.
 Row recorded(int number) { return {.args = fmt::format("\"Sequence number\": {}", number)}; }
 

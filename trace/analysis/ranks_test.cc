@@ -15,8 +15,8 @@ namespace {
 using redline::testing::on_stream;
 using redline::testing::TraceText;
 
-// Synthetic ranks of a job: they enter each all-reduce at times of their own, leave it together but
-// for some jitter, and each writes its own clock's times.
+// Synthetic ranks of a job. They enter each all-reduce at their own times, leave it together except
+// for some jitter, and write times of their own clocks.
 class Job {
  public:
   explicit Job(size_t ranks) : clocks_(ranks), texts_(ranks) {
@@ -34,8 +34,8 @@ class Job {
     return *this;
   }
 
-  /// Enters at `begins` (true times, one a rank), left at `end_ns`. Ranks in `without` have lost
-  /// it.
+  /// Adds an all-reduce that each rank enters at its time in `begins` (true times) and leaves at
+  /// `end_ns`. The traces of ranks in `without` lack it.
   Job& all_reduce(const std::vector<int64_t>& begins, int64_t end_ns,
                   const std::vector<size_t>& without = {}, const std::string& args = "") {
     for (size_t rank = 0; rank < texts_.size(); ++rank) {
@@ -92,7 +92,7 @@ TEST(ClockAlignment, FindsTheOffsetToTheNanosecondWithoutJitter) {
   EXPECT_EQ(comparison.clocks[1]->drift, 0);
 }
 
-// The interval must hold the truth about as often as it says.
+// The interval must contain the true offset about as often as it claims.
 TEST(ClockAlignment, TheTruthIsWithinTheUncertainty) {
   int within = 0;
   constexpr int kClocks = 100;
@@ -262,7 +262,7 @@ TEST(RankWaits, CallsThatWereNeverUnderWayTogetherAreNotOneCollective) {
   EXPECT_EQ(comparison.waits->ns[0][1], 3'000);
 }
 
-// Two ranks of one host, so their clocks are one. Events were left out at random, and stamps are
+// Two ranks of one host have the same clock. Events were left out at random, and time stamps are
 // whole microseconds.
 TEST(ClockAlignment, TwoRanksOfOneHost) {
   std::vector<Analysis> analyses;

@@ -15,7 +15,7 @@ using redline::testing::TraceText;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Kernels named by letters, each 10 ns long, 5 ns apart; '|' is a collective.
+// Adds a kernel for each letter, 10 ns long and 5 ns apart; '|' is a collective.
 void add_stream(TraceText& text, const std::string& letters, int stream = 7) {
   int64_t at = 0;
   for (const char letter : letters) {
@@ -26,7 +26,7 @@ void add_stream(TraceText& text, const std::string& letters, int stream = 7) {
   }
 }
 
-// "names x count" of each sequence.
+// Each sequence as "names x count".
 std::vector<std::string> sequences_of(const TraceText& text) {
   const auto trace = *parse_trace("test", text.str());
   std::vector<std::string> lines;
@@ -52,7 +52,7 @@ TEST(Sequences, GrowToAllThatRepeats) {
 }
 
 TEST(Sequences, ShorterOnesThatRepeatMoreOftenAreKept) {
-  // A step of two layers and an end of its own.
+  // A step has two equal layers and a different end.
   EXPECT_THAT(sequences_of("klmklmzklmklmz"), ElementsAre("klmklmz x 2", "klm x 4"));
 }
 
@@ -83,7 +83,7 @@ TEST(Sequences, TimesAreSumsOverOccurrences) {
   EXPECT_EQ(trace->slices().begin_ns[found[0].first.value], 0);
 }
 
-// A thousand steps of a hundred kernels: one sequence, the step.
+// A thousand steps of a hundred kernels have one sequence, the step.
 TEST(Sequences, AWholeStep) {
   TraceText text;
   int64_t at = 0;

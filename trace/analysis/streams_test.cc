@@ -91,7 +91,7 @@ TEST(Queues, AreFullFromTheTwentyFourthAboveAThousand) {
   const auto queues = analysis_of(text).queues;
   ASSERT_EQ(queues.size(), 1U);
   EXPECT_EQ(queues[0].length.max, 1030);
-  // From the 1024th launch to the 7th begin, which leaves 1023.
+  // The queue is full from the 1024th launch to the 7th begin, which leaves 1023.
   EXPECT_EQ(queues[0].full_ns, (20'000 + 70) - 10'240);
 }
 
@@ -129,7 +129,7 @@ TEST(Idle, SchedulingTakesLessThanThirtyMicroseconds) {
   EXPECT_EQ(idle_of(30'000).other_ns, 30'000);
 }
 
-// A clock that was set back, or a base time before 1970.
+// Negative times come from a clock that was set back, or from a base time before 1970.
 TEST(Idle, NoGapBeforeTheFirstKernelAtANegativeTime) {
   const auto idle = analysis_of(TraceText()
                                     .kernel("a", -700'000, -600'000, on_stream(7))

@@ -8,7 +8,7 @@
 namespace redline::trace {
 namespace {
 
-/// What an inflater that knows nothing of pieces reads; `status` is zlib's last.
+/// What zlib, which knows nothing of pieces, inflates; `status` is its last status.
 std::string inflated(std::string_view deflated, size_t most, int& status) {
   std::string out(most, '\0');
   z_stream stream{};
@@ -23,7 +23,7 @@ std::string inflated(std::string_view deflated, size_t most, int& status) {
   return out;
 }
 
-// From text that shrinks to a hundredth to bytes that do not shrink at all.
+// Random bytes, from text that shrinks to a hundredth to bytes that do not shrink at all.
 std::string some_bytes(std::mt19937& random, size_t size) {
   const auto letters = 1 + random() % 255;
   std::string bytes;
@@ -38,8 +38,8 @@ std::string some_bytes(std::mt19937& random, size_t size) {
   return bytes;
 }
 
-// Each piece is followed by others, so each is left at its very last bit; the streams end at any
-// bit of a byte.
+// Each piece is followed by others, so the reader must find its very last bit. Streams may end at
+// any bit of a byte.
 TEST(DeflatePieceTest, PiecesOfAnySizeAreOneStreamThatIsReadableAfterEach) {
   std::mt19937 random(11);
   PieceDeflater deflater;

@@ -8,7 +8,7 @@
 namespace redline::trace {
 namespace {
 
-/// `code` in `length` bytes, whether that is well-formed or not.
+/// `code` encoded as `length` bytes of UTF-8, well-formed or not.
 std::string encoded(uint32_t code, size_t length) {
   if (length == 1) return {static_cast<char>(code)};
   constexpr uint32_t kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};

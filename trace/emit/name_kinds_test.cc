@@ -31,7 +31,7 @@ TEST(NameKinds, EachNameHasItsKind) {
        kCommunicationKernelName},
       {"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)", kCommunicationKernelName},
       {"mscclKernel_Sum_half_Simple_false(ncclDevComm*)", kCommunicationKernelName},
-      // Neither what only prepares nor what only mentions communication.
+      // Kernels that only prepare communication, or only mention it, do not count.
       {"void deep_ep::layout::get_dispatch_layout<256>(long const*)", 0},
       {"void add_kernel<float>(multimem_pointer*)", 0},
       {"aten::mm", kMatrixOpName},

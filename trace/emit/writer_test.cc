@@ -1,4 +1,5 @@
-// What the writer writes, two independent readers accept: nlohmann/json strictly, and our own.
+// Two independent readers accept what the writer writes: nlohmann/json, which is strict, and our
+// own.
 #include "trace/emit/writer.h"
 
 #include <gmock/gmock.h>
@@ -186,7 +187,7 @@ TEST_F(WriterTest, SavesUnderManyNamesAndLeavesNoPartialFile) {
   }
 }
 
-// Root could rename a file over /dev/null.
+// Root must not rename a file over /dev/null.
 TEST_F(WriterTest, TakesThePlaceOfFilesOnly) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo(path("pipe.gz").c_str(), 0600), 0);
@@ -236,7 +237,8 @@ TEST_F(WriterTest, StopsAtTheSizeLimitAndSaysWhatItDropped) {
     (event["ph"] == "X" ? slices : others).push_back(event["name"]);
   }
   ASSERT_GT(slices.size(), 50U);
-  EXPECT_EQ(slices.back(), "op" + std::to_string(slices.size() - 1));  // a prefix, without gaps
+  // What is there is a prefix without gaps.
+  EXPECT_EQ(slices.back(), "op" + std::to_string(slices.size() - 1));
   EXPECT_THAT(others, ::testing::ElementsAre("thread_name", "thread_sort_index",
                                              "Size limit reached", "Record Window End"));
   EXPECT_EQ(writer.dropped_events(), kEvents - slices.size() + 2);
@@ -258,7 +260,7 @@ TEST_F(WriterTest, ASpoolThatSomebodyCutGivesAnErrorAndNoFile) {
   EXPECT_FALSE(fs::exists(path("plain.json.partial")));
 }
 
-// Wherever the limit falls the file is valid, and no arrow lacks its end.
+// Wherever the limit falls, the file is valid and no arrow lacks its end.
 TEST_F(WriterTest, TheLimitMayFallAnywhere) {
   int cut_between = 0;
   for (uint64_t limit = 1; limit < 3'000; limit += 37) {
@@ -283,8 +285,8 @@ TEST_F(WriterTest, TheLimitMayFallAnywhere) {
   EXPECT_GT(cut_between, 5);
 }
 
-// Every byte alone, and every byte inside a name: strict JSON, and what it means is the byte itself
-// where it is ASCII, else U+FFFD.
+// Tries every byte alone and inside a name. The result must be strict JSON, and an ASCII byte must
+// stay, any other become U+FFFD.
 TEST_F(WriterTest, AnyByteInAnyName) {
   TraceWriter writer = this->writer();
   std::vector<std::string> expected;

@@ -20,7 +20,7 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// "event_cut": "kEventCut".
+// Makes "kEventCut" of "event_cut".
 std::string enumerator_of(std::string_view name) {
   std::string text = "k";
   bool is_first = true;

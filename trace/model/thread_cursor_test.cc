@@ -12,7 +12,7 @@ namespace {
 
 using redline::testing::TraceText;
 
-// What the thread did just before a time, by looking at every lane anew.
+// What the thread did just before a time, computed by looking at every lane anew.
 ThreadMoment moment_before(const Trace& trace, int64_t time_ns) {
   const auto& slices = trace.slices();
   ThreadMoment moment{SliceId::none(), INT64_MIN, SliceId::none()};

@@ -18,7 +18,7 @@ Values find_a_and_b(std::string_view text) {
   return values;
 }
 
-// What goes on behind the event is read at once with its end.
+// Text that goes on behind an event; the block with the event's end includes some of it.
 std::string going_on(std::string_view text) { return std::string(text) + std::string(200, ' '); }
 
 TEST(ArgsScan, FindsValuesWhereverTheyStand) {

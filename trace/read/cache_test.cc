@@ -37,7 +37,7 @@ std::string small_text(const std::string& kernel = "gemm") {
       .str();
 }
 
-// What expect_equal() of rewritten traces leaves out.
+// What expect_equal() does not compare, because rewritten traces differ in it.
 Lines rest_of(const Trace& trace) {
   Lines lines = {std::to_string(trace.event_count()),
                  std::to_string(trace.begin_ns()),
@@ -80,14 +80,14 @@ class Cache : public ::testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << text;
     return folder_ / name;
   }
-  // Read without the cache.
+  // The trace read without the cache.
   [[nodiscard]] std::shared_ptr<const Trace> fresh(const std::string& path) const {
     ReadOptions options;
     options.cache.enabled = false;
     const auto trace = read_trace(path, options);
     return trace ? *trace : nullptr;
   }
-  // The first reading keeps it once it is gone.
+  // Reads the trace once, so that the cache stores it when the trace is freed.
   void keep(const std::string& path) const { ASSERT_TRUE(read_trace(path, options_)); }
   [[nodiscard]] TraceCache cache_of(const std::string& path) const {
     return {path, Text::open(path, {}).value(), options_.cache};
@@ -176,7 +176,7 @@ TEST_F(Cache, ADamagedFileIsIgnoredAndWrittenAnew) {
   check(whole + "more");
 }
 
-// As if the checksum were right all the same.
+// Decodes broken tables as if their checksum were right.
 TEST_F(Cache, TablesThatNameWhatIsNotThereAreRefused) {
   const std::string path = write("trace.json", R"([{"ph": "i", "name": "a", "ts": 1, "pid": 2},
       {"ph": "C", "name": "c", "pid": 3, "ts": 1, "args": {"v": 1.5}}])");
@@ -218,7 +218,7 @@ TEST_F(Cache, WhatWasNotUsedLongestGoesFirst) {
   const auto used = fs::last_write_time(entries[0]);
   fs::last_write_time(entries[0], used - std::chrono::hours(2));
   fs::last_write_time(entries[1], used - std::chrono::hours(1));
-  EXPECT_TRUE(is_kept(paths[0]));  // which is a use
+  EXPECT_TRUE(is_kept(paths[0]));  // this reads the file, which counts as a use
   keep(paths[2]);
   EXPECT_TRUE(fs::exists(entries[0]));
   EXPECT_FALSE(fs::exists(entries[1]));

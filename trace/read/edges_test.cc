@@ -7,7 +7,7 @@
 namespace redline::trace {
 namespace {
 
-// "B1a" is a begin at time 1 with the name a; without a letter it has none.
+// In a text "B1a" is a begin at time 1 with the name a; without a letter it has no name.
 std::string pair(const std::vector<std::string>& texts) {
   std::vector<EdgeRow> edges;
   for (const std::string& text : texts) {

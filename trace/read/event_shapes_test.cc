@@ -30,7 +30,7 @@ struct Collector : EventSink {
   int times_read = 0;
 };
 
-// Events one by one, by a new parser each: none can fit a shape.
+// Parses each event with a new parser, so that none can fit a known shape.
 std::string without_shapes(const std::vector<std::string>& events) {
   std::string text;
   Collector all;
@@ -138,7 +138,7 @@ TEST(EventShapesTest, DoNotReachBeyondTheChunk) {
   }
 }
 
-// Every instruction set that this processor has reads the same.
+// The parsers for all instruction sets that this processor has must read the same.
 TEST(SoundEventsTest, AreTheSameWithEveryInstructionSet) {
   std::string text;
   const std::string quotes = R"(\\\"\"")";

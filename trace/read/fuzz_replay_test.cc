@@ -1,4 +1,4 @@
-// The fuzzers' seeds, and all that they ever found, on every build: no clang needed.
+// Runs the fuzzers' seeds and all that they ever found in every build, without clang.
 #include <gtest/gtest.h>
 
 #include <filesystem>

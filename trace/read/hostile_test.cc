@@ -1,5 +1,5 @@
-// Traces that are torn, mutated or of another kind: all whole events load, each repair or skip has
-// a name and a place, and nothing takes long.
+// Reads traces that are torn, mutated or of another kind. All whole events must load, each repair
+// or skip must have a name and a place, and nothing may take long.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ size_t count_of(std::string_view text, std::string_view piece) {
   return count;
 }
 
-// What zlib gets out of a torn gz: the truth that our reader is held to.
+// What zlib gets out of a torn gz file; our reader must get the same.
 std::string inflated_prefix(std::string_view file) {
   std::string out(64 << 10, '\0');
   z_stream stream{};
@@ -48,7 +48,7 @@ std::string inflated_prefix(std::string_view file) {
   return out;
 }
 
-// About 20 kB with every kind of event; the text "}}" ends each of them and stands nowhere else.
+// About 20 kB with every kind of event. The text "}}" ends each event and occurs nowhere else.
 std::string twenty_kilobytes() {
   TraceText text;
   text.rank(1, 2).top(R"("baseTimeNanoseconds": 1790857026000000000)");

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 const size_t kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 
-// Each block has a letter of its own.
+// Each block consists of its own letter.
 class InflateBufferTest : public ::testing::Test {
  protected:
   static char letter(size_t block) { return static_cast<char>('a' + block % 26); }
@@ -88,7 +88,7 @@ TEST_F(InflateBufferTest, BringsBackWhatWasReleasedWhereItIsHeld) {
 }
 
 TEST_F(InflateBufferTest, ReleasedBlocksLendTheirMemory) {
-  InflateBuffer buffer(limits(4));  // more would go to a file
+  InflateBuffer buffer(limits(4));  // with more blocks, some would go to a file
   forget_in(buffer);
   buffer.forget_unheld();
   for (size_t block = 0; block < 60; ++block) ASSERT_TRUE(write_block(buffer, block));

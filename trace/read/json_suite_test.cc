@@ -1,4 +1,4 @@
-// JSONTestSuite under the reader: what is JSON passes in silence, what is not has an issue.
+// Reads JSONTestSuite's files: valid JSON must pass without an issue, anything else must have one.
 //
 // Its files are no traces, so each stands inside one: as a top-level value and as a value in an
 // event's args. Top-level values are parsed on load; leniencies, with their reasons, are listed in
@@ -127,7 +127,8 @@ TEST(JsonSuite, WhatIsWrongInArgsStaysInItsEvent) {
   EXPECT_GT(reported, 40U);
 }
 
-// Files of either kind, and all of them as a document of their own: no crash, no endless work.
+// Reads files that may be either, and all files as documents of their own. Nothing may crash or run
+// for ever.
 TEST(JsonSuite, NothingElseBreaksTheReader) {
   for (const auto& [name, text] : suite()) {
     for (const std::string& document : {text, as_top_level_value(text), in_args(text)}) {

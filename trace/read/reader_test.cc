@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// "name begin end depth" of each slice, in column order.
+// Each slice as "name begin end depth", in the order of the columns.
 std::vector<std::string> describe(const Trace& trace) {
   std::vector<std::string> lines;
   const Slices& slices = trace.slices();

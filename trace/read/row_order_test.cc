@@ -35,7 +35,7 @@ std::vector<uint64_t> offsets_in_order(const std::vector<RowRun>& runs) {
   return offsets;
 }
 
-// What sorting all rows gives.
+// The offsets after sorting all rows.
 std::vector<uint64_t> offsets_sorted(std::vector<SliceRow> rows) {
   std::stable_sort(rows.begin(), rows.end(), opens_before);
   std::vector<uint64_t> offsets;
@@ -107,7 +107,7 @@ TEST(RowOrderTest, IsThatOfSortingForAnyRows) {
   }
 }
 
-// The bytes of these rows that are memory now.
+// How many bytes of these rows are in memory now.
 size_t resident_bytes(const SliceRows& rows, uint32_t track) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::set<uintptr_t> pages;

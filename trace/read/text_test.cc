@@ -78,7 +78,7 @@ TEST_F(CompressedTrace, ThatIsTornGivesItsWholeEventsAndSaysSo) {
     for (size_t part = 1; part < 8; ++part) {
       write(torn.bytes.substr(0, torn.bytes.size() * part / 8));
       const auto trace = read();
-      if (!trace) continue;  // nothing came out of it
+      if (!trace) continue;  // nothing could be inflated
       const auto found =
           std::find_if(trace->issues().begin(), trace->issues().end(),
                        [&](const LoadIssue& known) { return known.info().name == torn.issue; });
@@ -119,7 +119,7 @@ TEST_F(CompressedTrace, CanBeCancelledAndReportsProgress) {
   EXPECT_GT(last, 0U);
 }
 
-// Blocks so small that hardly any of the text stays in memory.
+// Has such small blocks that hardly any of the text stays in memory.
 class ForgottenText : public CompressedTrace {
  protected:
   [[nodiscard]] std::shared_ptr<const Trace> read_in_blocks() const {

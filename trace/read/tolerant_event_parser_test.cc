@@ -99,8 +99,8 @@ std::string repeat(const std::string& piece, size_t bytes) {
   return text;
 }
 
-// Each of these made a scanner that only counts brackets look at the rest of the text again and
-// again.
+// With each of these texts, a scanner that only counts brackets looks at the rest of the text again
+// and again.
 TEST(TolerantEventParser, LooksAtEachByteAFewTimesWhateverTheText) {
   for (const char* piece : {
            "[",

@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Steps of a CPU job, in each of which `kernels` of the given lengths run.
+// Steps of a CPU job in which `kernels` of the given lengths run.
 struct Steps {
   std::vector<int64_t> step_ns;
   std::vector<std::pair<std::string, std::vector<int64_t>>> kernels = {};
@@ -196,7 +196,7 @@ TEST(Diff, RealRunsFitIn80Columns) {
   }
 }
 
-// Two ranks of one run at one time: what differs is noise.
+// Two ranks of the same run differ only by noise.
 TEST(Diff, RanksOfOneRunAreNotTold) {
   const std::string folder = std::string(REDLINE_SHARED_DIR) + "/traces/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";

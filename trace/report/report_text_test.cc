@@ -114,7 +114,8 @@ TEST(TextReport, SumsTheSameKernelOverRanks) {
               HasSubstr("  k                                             2    1.8 ms  899.0 us"));
 }
 
-// Two ranks of one all-reduce of 1 MiB - 1 KiB each, which took them 1 and 3 ms.
+// Two ranks with an all-reduce of 1 MiB - 1 KiB, which takes 1 ms on the first and 3 ms on the
+// second.
 TEST(TextReport, ACollectiveOfAllRanksHasTheirMeanRateAndRoomForIt) {
   const auto rank = [](int number, int64_t length_ns) {
     return TraceText()

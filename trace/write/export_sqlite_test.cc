@@ -55,7 +55,7 @@ class ExportSqlite : public ::testing::Test {
     return *parse_trace("rank" + std::to_string(rank), text.str());
   }
 
-  /// The rows of a query, columns joined by '|'.
+  /// The rows of a query, with columns joined by '|'.
   [[nodiscard]] Rows query(const std::string& sql) const {
     sqlite3* database = nullptr;
     EXPECT_EQ(sqlite3_open_v2(path().c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
@@ -150,7 +150,7 @@ TEST_F(ExportSqlite, CancelledOrRefusedLeavesNothing) {
   EXPECT_FALSE(export_sqlite(Traces{rank(0)}, folder_ / "none" / "t.db"));
 }
 
-// The queries of docs/sqlite.md, as they stand there.
+// Runs the queries of docs/sqlite.md exactly as they stand there.
 TEST_F(ExportSqlite, DocumentedQueriesRun) {
   ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1)}, path()));
   std::ifstream file(std::string(REDLINE_SOURCE_DIR) + "/docs/sqlite.md");

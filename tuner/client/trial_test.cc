@@ -23,7 +23,7 @@ class TrialClient : public ::testing::Test {
     setenv(name.c_str(), value.c_str(), 1);
     set_.push_back(name);
   }
-  /// A trial measured through a real FIFO, on which it has said that it began.
+  /// A trial that is measured through a real FIFO and has already reported its begin.
   Trial measured() {
     channel_.emplace(*tuner::ReportChannel::create(path_));
     set("REDLINE_TRIAL", path_);

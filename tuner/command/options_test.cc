@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What autotune says to `--metric METRIC`; empty where it takes it.
+/// The error of `autotune --metric METRIC`; empty if the metric is accepted.
 std::string complaint_about_metric(std::string metric) {
   std::string words[] = {"autotune", "--metric", std::move(metric), "--", "train"};
   std::vector<char*> argv;

@@ -58,7 +58,7 @@ TEST_F(TableOf, CompilationIsSaidWithItsTime) {
   result.step_samples = 8;
   EXPECT_THAT(add({{"compile", "on"}}, std::chrono::seconds(37)),
               EndsWith("  best so far, compiled 37 s\n"));
-  // 8 samples take 80 ms without and 40 ms with it.
+  // 8 samples take 80 ms without compilation and 40 ms with it.
   const std::optional<Best> best = find_best(history_);
   EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, {}),
               HasSubstr("\n      compiled 37 s: pays after 925 steps\n"));

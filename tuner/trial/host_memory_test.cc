@@ -46,11 +46,12 @@ TEST(MemoryWatch, SeesThisProcessGrow) {
   MemoryWatch watch;
   watch.sample({getpid()});
   const uint64_t before = watch.peak_bytes();
-  // Held while it looks: earlier tests of this process may have had a higher peak.
+  // The block is held while the watch samples, because earlier tests of this process may have had a
+  // higher peak.
   const auto block = std::make_unique<char[]>(64 * kMiB);
   watch.sample({getpid()});
   EXPECT_GE(watch.peak_bytes(), before + 60 * kMiB);
-  watch.sample({999'999'999});  // gone meanwhile
+  watch.sample({999'999'999});  // a process that is gone
 }
 
 }  // namespace

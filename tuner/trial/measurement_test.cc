@@ -13,7 +13,7 @@ Measurement::Plan plan() {
   return {.measure_for = std::chrono::seconds(10), .min_steps = 10, .enough = 0.01};
 }
 
-/// Reports `steps` steps of a rank, each lasting what `duration_ns(step)` says.
+/// Reports `steps` steps of a rank; each lasts `duration_ns(step)`.
 template <typename Duration>
 void train(Measurement& measurement, int rank, int world_size, int64_t steps, int64_t batch,
            Duration duration_ns, int64_t begin_ns = 1) {
@@ -61,7 +61,7 @@ TEST(Measurement, SequencesHaveAMeanLengthWhereEveryRankTellsIt) {
     line.tokens = tokens;
     measurement.add(line);
   };
-  report(0, 1, 900);  // a batch more was looked at before the first report
+  report(0, 1, 900);  // the program fetched one batch more before the first report
   report(0, 3, 900 + 8 * 100);
   EXPECT_DOUBLE_EQ(measurement.tokens_per_sample().value_or(0), 100);
   report(1, 1, 400);
@@ -96,7 +96,8 @@ TEST(Measurement, DataWaitIsAShareOfTheRanksTime) {
   EXPECT_DOUBLE_EQ(measurement.data_wait_share().value(), 0.3);
 }
 
-/// Steps of 10 ms; after every tenth the rank evaluates for 200 ms or, where another does, waits.
+/// Reports steps of 10 ms. After every tenth the rank evaluates for 200 ms or, if another rank
+/// evaluates, waits.
 void train_and_evaluate(Measurement& measurement, int rank, int world_size, bool evaluates) {
   int64_t now = 1;
   int64_t evaluation = 0;
@@ -129,7 +130,7 @@ TEST(Measurement, EvaluationIsNotInTheWindowWhoseEnergyCounts) {
   train_and_evaluate(measurement, 1, 2, true);
   const auto window = measurement.window(10);
   ASSERT_TRUE(window);
-  // Up to the report before each evaluation, and from the one after it.
+  // Each span ends with the report before an evaluation, and the next begins with the one after it.
   ASSERT_EQ(window->spans.size(), 8U) << "less warm-up";
   for (const auto& span : window->spans) EXPECT_LE(span.end_ns - span.begin_ns, 90 * kMillisecond);
   EXPECT_EQ(window->spans[1].end_ns - window->spans[1].begin_ns, 90 * kMillisecond);
@@ -250,7 +251,7 @@ TEST(StudentT, FallsTowardsTheNormalDistribution) {
   }
 }
 
-/// Batches of 1 ms; every tenth takes 2 ms.
+/// Reports batches of 1 ms, of which every tenth takes 2 ms.
 void infer(Measurement& measurement, int64_t batches, bool may_train = false) {
   int64_t now = 1;
   for (int64_t step = 1; step <= batches; ++step) {

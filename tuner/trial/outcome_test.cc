@@ -27,7 +27,7 @@ struct TextCase {
   Outcome outcome;
 };
 
-// What the programs themselves print, shortened in the middle at most.
+// The texts are what the programs really print, at most shortened in the middle.
 constexpr TextCase kTexts[] = {
     {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total "
      "capacity of 79.15 GiB of which 6.88 MiB is free.",

@@ -85,7 +85,7 @@ TEST_F(Channel, RanksOfOtherMachinesReportIntoFilesByTheirOwnClock) {
   };
   const int64_t realtime = std::chrono::system_clock::now().time_since_epoch().count();
   const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
-  // Booted an hour later than this machine: its monotonic clock is an hour behind.
+  // That machine was booted an hour later than this one, so its monotonic clock is an hour behind.
   const int64_t hour = 3'600'000'000'000;
   const std::string line =
       fmt::format(R"({{"type":"step","rank":1,"world":2,"t":{},"clock":{},"steps":7,"samples":9}})",

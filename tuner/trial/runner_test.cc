@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-/// What a rank of a training would do, without PyTorch: `train(...)` reports steps over the FIFO.
+/// Does what a rank of a training does, without PyTorch: `train(...)` reports steps over the FIFO.
 constexpr const char* kPrelude = R"(
 import json, os, signal, subprocess, sys, time
 def say(**line):
@@ -110,7 +110,8 @@ print(os.environ["MASTER_PORT"], os.environ["PET_MASTER_PORT"], tempfile.gettemp
 }
 
 TEST_F(RunTrial, NothingStaysOfAProcessThatHides) {
-  // A session of its own, orphaned by a double fork, deaf to SIGTERM, without our environment.
+  // The process has its own session, is orphaned by a double fork, ignores SIGTERM, and lacks our
+  // environment.
   const TrialResult result = python(R"(
 folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 ready = os.pipe()
@@ -128,12 +129,12 @@ os.wait()
 train(1000000))");
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
   EXPECT_TRUE(gone("hidden"));
-  // Nothing is left to reap either: this process has adopted no zombie.
+  // Nothing is left to reap, either: this process has no zombies.
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
 }
 
 TEST_F(RunTrial, NothingStaysThatWasOrphanedUnseenWithoutItsEnvironment) {
-  // Orphaned before the first look through /proc can have seen it.
+  // The process is orphaned before the first look through /proc can see it.
   const TrialResult result = python(R"(
 folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 child = subprocess.Popen(["sleep", "1000"], start_new_session=True, env={"PATH": os.environ["PATH"]})
@@ -223,7 +224,7 @@ with open("/dev/shm/redline_test." + str(os.getpid()), "wb") as file:
     train(1000000))");
   ASSERT_TRUE(result.host_use);
   EXPECT_GE(result.host_use->shm_bytes, uint64_t{64} << 20);
-  // Its own pages and the file's, whatever else runs here.
+  // It counts its own pages and the file's, whatever else runs on this machine.
   EXPECT_LT(result.host_use->memory_bytes, result.host_use->shm_bytes + (uint64_t{256} << 20));
 }
 
@@ -264,7 +265,7 @@ TEST_F(RunTrial, WhatRunsWithoutAStepIsNamedWithWhatToGive) {
 TEST_F(RunTrial, TheTimeoutCountsFromTheHooksReport) {
   spec_.timeout = std::chrono::milliseconds(1);
   spec_.start_timeout = std::chrono::minutes(1);
-  // Torch is imported for longer than the timeout; then the trial hangs.
+  // Importing torch takes longer than the timeout; after that the trial hangs.
   const TrialResult late = python("time.sleep(0.3); say(type='begin', rank=0); time.sleep(1000)");
   EXPECT_EQ(late.outcome, Outcome::kHang);
   EXPECT_EQ(late.message, "no result within 0.0 s");
@@ -319,7 +320,8 @@ open(folder + "/hidden.new", "w").write(str(os.getpid()))
 os.rename(folder + "/hidden.new", folder + "/hidden")
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 time.sleep(1000))"};
-  // As the subreaper of what the runner leaves, this process sees the end of all of it.
+  // This process becomes the subreaper of what the runner leaves behind, so that it sees the end of
+  // each process.
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
   const pid_t runner = fork();
   if (runner == 0) {

@@ -1,4 +1,4 @@
-// run_trial with real PyTorch jobs under torchrun. Skipped where the repository has no .venv.
+// Tests run_trial() with real PyTorch jobs under torchrun. Skipped if the repository has no .venv.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ class TorchTrial : public ::testing::Test {
 };
 
 TEST_F(TorchTrial, TwoTrialsSideBySideAreMeasuredAndLeaveNothing) {
-  // Side by side they would meet in torchrun's default port if each had not one of its own.
+  // Two trials side by side would meet in torchrun's default port if each did not have its own.
   TrialResult left;
   std::thread other([&] { left = run(spec("left", {{"num_workers", "1"}})); });
   const TrialResult right = run(spec("right", {{"batch_size", "8"}, {"amp", "bf16"}}));

@@ -1,8 +1,8 @@
-// The window's parts as they look, against pictures of them that somebody has looked at.
+// Compares how the window's parts look with pictures of them that somebody has approved.
 //
-// Pictures are compared pixel by pixel: a test that allows for a share of differing pixels would
-// not see a word that changed. That works because everything that is drawn is fixed (font, scale,
-// theme, platform), so a picture does not depend on the machine.
+// Pictures are compared pixel by pixel, because a test that allows a share of differing pixels
+// would not see that a word changed. This works because everything that is drawn is fixed (font,
+// scale, theme, platform), so that a picture does not depend on the machine.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ QRgb pale(QRgb colour) {
   return qRgb(channel(qRed(colour)), channel(qGreen(colour)), channel(qBlue(colour)));
 }
 
-// Few colours take a palette, which is smaller and loses nothing.
+// A picture with few colours gets a palette, which makes it smaller and loses nothing.
 QImage with_palette(const QImage& image) {
   constexpr size_t kMostColours = 256;
   std::set<QRgb> colours;
@@ -74,11 +74,11 @@ bool save(const QImage& image, const std::string& path) {
 
 struct Difference {
   int pixels = 0;
-  QImage shown;  ///< the picture, pale, and in red what differs
+  QImage shown;  ///< the picture in pale colours, with differing pixels in red
 };
 
-/// Counts the pixels of which a channel differs by more than two levels. Every x86 instruction set
-/// blends alike; other processors may round otherwise, and text on a slice is blended twice.
+/// Counts the pixels that differ by more than two levels in some channel. All x86 instruction sets
+/// blend alike, but other processors may round differently, and text on a slice is blended twice.
 Difference difference_of(const QImage& picture, const QImage& golden) {
   Difference difference{0, QImage(picture.size(), QImage::Format_RGB32)};
   for (int y = 0; y < picture.height(); ++y) {
@@ -92,8 +92,8 @@ Difference difference_of(const QImage& picture, const QImage& golden) {
   return difference;
 }
 
-/// A sentence where the picture is not as its golden. It is then in the build's folder `goldens`,
-/// so that it can be looked at, and copied to become the golden.
+/// Returns a sentence if the picture differs from its golden. The picture is then in the build's
+/// folder `goldens`, where it can be looked at and copied to become the golden.
 std::optional<std::string> check_picture(const QImage& picture, const std::string& name) {
   const std::string kept = fmt::format("{}/viewer/goldens/{}.png", REDLINE_SOURCE_DIR, name);
   const auto built = std::filesystem::path(REDLINE_BIN_DIR).parent_path() / "goldens";
@@ -102,7 +102,7 @@ std::optional<std::string> check_picture(const QImage& picture, const std::strin
   const QImage golden(QString::fromStdString(kept));
   const Difference difference = difference_of(picture, golden);
   if (golden.size() == picture.size() && difference.pixels == 0) {
-    std::filesystem::remove(now);  // of an earlier run: else it would be taken for news
+    std::filesystem::remove(now);  // a picture of an earlier run would be taken for a new one
     std::filesystem::remove(shown);
     return std::nullopt;
   }
@@ -263,7 +263,7 @@ TEST_F(Golden, Tuning) {
 
 namespace {
 
-// The machine's fonts, its scale and its desktop are none of a picture's business.
+// Pictures must not depend on the machine's fonts, scale and desktop.
 void forget_surroundings() {
   for (const QString& name : QProcessEnvironment::systemEnvironment().keys()) {
     if (name.startsWith("QT_") || name.startsWith("FONTCONFIG_") || name.startsWith("FREETYPE_")) {

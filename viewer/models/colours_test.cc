@@ -15,7 +15,7 @@ std::vector<std::string> words_of(const std::vector<LegendEntry>& entries) {
   return words;
 }
 
-/// The colour of the first slice of this name, as its lane is painted.
+/// The colour in which the first slice of this name is painted.
 int painted(const Session& session, const Colours& colours, uint32_t trace, const char* name) {
   const SliceRef ref = slice_named(session, trace, name);
   const SessionTrace& item = session.traces()[trace];

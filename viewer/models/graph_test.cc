@@ -45,7 +45,7 @@ TEST(GraphColumns, BeginWhereTheFirstValueStands) {
   EXPECT_EQ(columns[9].high, 9);
 }
 
-// Against each column's extent by hand, whatever the zoom.
+// Compares with each column's extent, computed point by point, at any zoom.
 TEST(GraphColumns, MissNoPeak) {
   std::mt19937 random(7);
   std::vector<Graph::Point> points;

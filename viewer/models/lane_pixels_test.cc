@@ -10,7 +10,7 @@
 namespace redline::viewer {
 namespace {
 
-// Covered share of each column by looking at every slice.
+// The covered share of each column, computed by looking at every slice.
 std::vector<double> brute_force(const RandomLane& lane, const TimeAxis& axis) {
   std::vector<double> cover(static_cast<size_t>(axis.width), 0.0);
   for (size_t i = 0; i < lane.begin_ns.size(); ++i) {
@@ -51,8 +51,8 @@ TEST(LanePixels, ShowsWhatIsThereAtEveryZoom) {
       const std::vector<double> cover = shown(pixels);
       double difference = 0;
       for (size_t c = 0; c < cover.size(); ++c) {
-        // A column is never empty where slices are (boxes end at the nearest whole column), nor
-        // filled where there is none.
+        // A column is never empty if it has slices (boxes end at the nearest whole column), and
+        // never filled if it has none.
         if (expected[c] > 0.99) {
           ASSERT_GT(cover[c], 0) << "column " << c << " zoom " << to;
         }
@@ -128,7 +128,7 @@ TEST(LanePixels, EveryWideSliceIsABoxAtEveryZoom) {
 }
 
 TEST(LanePixels, ReadsPixelsNotSlices) {
-  // 2 million slices in one pixel of an unevenly filled lane: galloping skips them.
+  // One pixel of an unevenly filled lane has 2 million slices; galloping must skip them.
   std::vector<int64_t> begin;
   std::vector<int64_t> end;
   for (int64_t i = 0; i < 100'000; ++i) {

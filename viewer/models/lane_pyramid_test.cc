@@ -16,7 +16,7 @@ struct Expected {
   double covered = 0;
 };
 
-// What bucket [low, high) of width 2^shift must hold, by looking at every slice.
+// What the bucket [low, high) must hold, computed by looking at every slice.
 Expected brute_force(const RandomLane& lane, int64_t low, int64_t high) {
   Expected expected;
   for (size_t i = 0; i < lane.begin_ns.size(); ++i) {

@@ -1,4 +1,5 @@
-// Every real and every hostile file that there is: loads into a session, or is refused in words.
+// Loads every real and every hostile file that there is. Each must become a session or be refused
+// with a sentence.
 #include "viewer/models/load.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ std::vector<fs::path> files_in(const std::string& folder) {
   return files;
 }
 
-// How many events the file has, by its text alone: in a trace each event has the key "ph" once.
+// How many events the file has, counted in its text: each event has the key "ph" once.
 size_t events_in(const fs::path& file) {
   const auto text = trace::Text::load(file.string(), {});
   EXPECT_TRUE(text) << file;
@@ -37,7 +38,7 @@ size_t events_in(const fs::path& file) {
   return count;
 }
 
-// All that the window asks of a session.
+// Asks a session everything that the window asks.
 void use(const Session& session) {
   const Layout layout(session, 500);
   (void)overview_columns(session, 300);

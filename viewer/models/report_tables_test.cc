@@ -16,7 +16,7 @@ class ReportTables : public ::testing::Test {
   Session session_ = two_ranks();
   std::shared_ptr<const trace::Report> report_ = analyse_session(session_).report;
 
-  // All rows have a value in each column.
+  // Expects that all rows have a value in each column.
   static void expect_whole(const Table& table) {
     EXPECT_FALSE(table.rows.empty()) << table.title;
     for (const TableRow& row : table.rows) EXPECT_EQ(row.values.size(), table.columns.size());
@@ -119,7 +119,7 @@ TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {
   EXPECT_EQ(session.range_of(table.rows[1].slice).span_ns(), 12'000);
 }
 
-// Two steps; the kernel takes 25 us before, `kernel_us` after.
+// A run of two steps in which the kernel takes `kernel_us`.
 TestTrace run_with(double kernel_us, int64_t start_us) {
   TestTrace trace(0, start_us);
   for (int step = 0; step < 2; ++step) {

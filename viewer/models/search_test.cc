@@ -42,7 +42,7 @@ TEST(Search, WalksAllHitsInOrderOfTimeAndAround) {
   }
 }
 
-// Lanes of several blocks of counts each, with hits at their edges, few and far between.
+// Each lane has several blocks of counts, with a few hits at the blocks' edges.
 TEST(Search, SkipsWhatHasNoHits) {
   TestTrace first(0), second(1, 1'000'003);
   for (int i = 0; i < 5000; ++i) {

@@ -66,7 +66,7 @@ TEST(FirstView, ElseTheFirstCompleteStep) {
   EXPECT_EQ(first_view(session, 1000), (TimeRange{100'000, 199'000}));
 }
 
-// Ten collectives that end together; the second rank's clock is ahead.
+// A rank with ten collectives that end on all ranks together; its clock is ahead by `ahead_us`.
 TestTrace rank_of(int rank, double ahead_us) {
   TestTrace trace(rank);
   for (int i = 0; i < 10; ++i) {

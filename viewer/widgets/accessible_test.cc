@@ -1,4 +1,4 @@
-// What a screen reader finds: each control with a name and a role that fits.
+// A screen reader finds each control with a name and a fitting role.
 #include <QAbstractButton>
 #include <QAccessible>
 #include <QLineEdit>

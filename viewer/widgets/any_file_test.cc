@@ -1,4 +1,5 @@
-// Any file is shown, or refused with a sentence: real traces, edge cases, what fuzzers have found.
+// The window shows any file or refuses it with a sentence: real traces, edge cases, and what
+// fuzzers have found.
 #include <filesystem>
 
 #include "viewer/widgets/window_fixture.h"

@@ -1,4 +1,5 @@
-// A load is cancelled: by its button, by Esc, early and late; what was open before is there again.
+// The user cancels a load by its button or by Esc, early or late; then the window shows again what
+// was open before.
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -27,7 +28,7 @@ class Cancel : public Window {
     window_.open({file});
     return summed_up.wait(kLoadLimitMs);
   }
-  /// Begins a load and returns when its bytes are counted.
+  /// Begins a load and returns when its first progress was shown.
   void begin(const std::string& file) {
     QSignalSpy progress(&window_.loader(), &Loader::progress);
     window_.open({file});
@@ -103,7 +104,8 @@ TEST_F(Cancel, FirstLanesGiveWayToTheTraceThatWasOpen) {
 TEST_F(Cancel, WhatWasNotSummedUpYetIsAfterwards) {
   QSignalSpy summed_up(&window_, &MainWindow::summed_up);
   const std::string file = write("short.pt.trace.json", 10);
-  // By hand, as sums of a short trace cannot be overtaken for sure.
+  // The session is shown by hand, because the sums of a short trace may be ready too soon to be
+  // cancelled.
   window_.show_session(*load_session({file}));
   begin(write("long.pt.trace.json", kManyKernels));
   QTest::mouseClick(cancel_button(), Qt::LeftButton);

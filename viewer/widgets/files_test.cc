@@ -1,4 +1,4 @@
-// What the window writes: tables, pictures, views; and that a view comes back.
+// The window writes tables, pictures and views, and restores a view.
 #include <QFile>
 #include <QImage>
 #include <QTemporaryDir>

@@ -1,4 +1,4 @@
-// All of the window without a mouse: each part is reached, and does what it is for.
+// Uses the whole window without a mouse: each part can be reached and does its work.
 #include <QAccessible>
 #include <QMenu>
 #include <set>
@@ -92,7 +92,7 @@ TEST_F(Keyboard, AltAndADigitShowATab) {
       static_cast<Qt::Key>(static_cast<int>(Qt::Key_1) + titles.indexOf("Details"));
   QTest::keyClick(&window_, details, Qt::AltModifier);
   EXPECT_TRUE(window_.findChild<DetailsPane*>()->isVisible());
-  QTest::keyClick(&window_, Qt::Key_9, Qt::AltModifier);  // there are not so many
+  QTest::keyClick(&window_, Qt::Key_9, Qt::AltModifier);  // there are fewer tabs
   EXPECT_TRUE(window_.findChild<DetailsPane*>()->isVisible());
 }
 

@@ -1,4 +1,4 @@
-// What the timeline paints where and in which order, without a pixel.
+// Tests what the timeline paints, where and in which order, without looking at pixels.
 #include "viewer/widgets/lanes_painter.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The panes beside and under the timeline, and the arrows: each is linked with the lanes.
+// The panes beside and under the timeline, and the arrows, are linked with the lanes.
 #include <QHeaderView>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -118,7 +118,7 @@ TEST_F(Panes, ALongNameIsSearchedForFromItsBeginning) {
 }
 
 TEST_F(Panes, DetailsShowTheWholeCallStack) {
-  // Of all lengths: some need a line more for their last few pixels.
+  // Tries all lengths, because some need one line more for their last few pixels.
   std::string stack;
   for (size_t length = 1; length < 60; ++length) {
     stack += fmt::format("{}torch/{}.py({}): forward", stack.empty() ? "" : ";",

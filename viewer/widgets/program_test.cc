@@ -1,4 +1,5 @@
-// The program as scripts use it: exit status, one line of error, the files that it writes.
+// Runs the program as scripts do: checks the exit status, the one line of error, and the files that
+// it writes.
 #include <gtest/gtest.h>
 
 #include <QFile>
@@ -45,7 +46,7 @@ class Program : public ::testing::Test {
     }
   }
   QString path(const std::string& name) { return folder_.filePath(QString::fromStdString(name)); }
-  // Without the status line: how long loading took differs from run to run.
+  // The picture without the status line, which has the loading time and differs from run to run.
   static QImage timeline_of(const QString& picture) {
     return QImage(picture).copy(0, 41, 1200, 700);
   }
@@ -66,7 +67,7 @@ TEST_F(Program, DrawsAFolderOfRanks) {
   const QImage image(picture);
   ASSERT_EQ(image.size(), QSize(1200, 1000));
   const QRgb communication = Theme::light().of(SliceClass::kCommunication).rgb();
-  std::set<int> rows;  // a lane of each rank has collectives
+  std::set<int> rows;  // one lane of each rank has collectives
   for (int y = 100; y < image.height() - 200; ++y) {
     for (int x = 240; x < 850; ++x) {
       if (image.pixel(x, y) == communication) rows.insert(y);

@@ -1,4 +1,4 @@
-// The theme is changed while the window is open: by its menu, by the desktop, and it is remembered.
+// The theme changes while the window is open, by the menu or by the desktop, and is remembered.
 #include <QMenu>
 #include <QPalette>
 

@@ -1,4 +1,4 @@
-// Whether the colours can be read and told apart, by the colour-blind, too: measured, not judged.
+// Measures whether texts can be read and colours can be told apart, also by the colour-blind.
 #include "viewer/widgets/theme.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ Linear linear(const QColor& colour) {
   return {linear(colour.redF()), linear(colour.greenF()), linear(colour.blueF())};
 }
 
-// WCAG 2: 4.5 for text.
+// The contrast of two colours. WCAG 2 requires 4.5 for text.
 double contrast(const QColor& a, const QColor& b) {
   const auto luminance = [](const QColor& colour) {
     const Linear c = linear(colour);
@@ -32,7 +32,7 @@ struct Sight {
   std::array<Linear, 3> matrix;
 };
 
-// Machado, Oliveira and Fernandes 2009, of full severity, on linear RGB.
+// The matrices of Machado, Oliveira and Fernandes 2009 for full severity, on linear RGB.
 constexpr Sight kSights[] = {
     {"normal", {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}},
     {"protan",

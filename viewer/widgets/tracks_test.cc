@@ -1,4 +1,4 @@
-// The left column: names that stay in sight, pins, the filter, the menu.
+// Tests the left column: names that stay in sight, pins, the filter, the menu.
 #include <QMenu>
 
 #include "viewer/widgets/popups.h"
@@ -14,7 +14,7 @@ class Tracks : public Window {
   TrackColumn& column() { return *window_.findChild<TrackColumn*>(); }
   const Row& row_of(SliceRef ref) { return *state().layout().row_of(state().session(), ref); }
   SliceRef nccl_of_rank_1() { return slice_named(state().session(), 1, "ncclDevKernel_AllReduce"); }
-  // Pixels of a colour in a part of the column.
+  // How many pixels of a colour a part of the column has.
   int count(const QRect& part, const QColor& colour) {
     const QImage image = column().grab(part).toImage();
     int found = 0;

@@ -1,4 +1,4 @@
-// The Tuning page as a user meets it: a study opened, its trials looked at, their traces opened.
+// Uses the Tuning page as a user does: opens a study, looks at its trials, and opens their traces.
 #include <QAccessible>
 #include <QSignalSpy>
 #include <QTemporaryDir>

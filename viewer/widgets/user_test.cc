@@ -1,5 +1,5 @@
-// Ways of a user through the window that no pane has alone: measuring, reading again, clocks, what
-// was opened lately, arguments.
+// What a user does in several parts of the window: measuring, reading files again, setting clocks,
+// opening recent files, looking at arguments.
 #include <QInputDialog>
 #include <QMenu>
 #include <QPlainTextEdit>
@@ -26,7 +26,7 @@ class User : public Window {
     window_.open(paths);
     return loaded.wait(kLoadLimitMs);
   }
-  /// Of slices, whenever another session is shown.
+  /// Appends the number of slices to `counts` whenever another session is shown.
   void connect_counts(std::vector<size_t>& counts) {
     QObject::connect(&state(), &ViewState::session_changed, &window_, [this, &counts] {
       counts.push_back(state().session().traces().front().trace->slice_count());
@@ -38,7 +38,7 @@ class User : public Window {
     }
     return nullptr;
   }
-  /// The second rank's clock is 40 us ahead: collectives show it.
+  /// A rank whose clock is ahead by `ahead_us`, which its collectives show.
   static TestTrace rank_of(int rank, double ahead_us) {
     TestTrace trace(rank);
     for (int i = 0; i < 10; ++i) {

@@ -1,4 +1,4 @@
-// Drives the real window without a display: keys, wheel, clicks, and what is shown after them.
+// Drives the real window without a display, by keys, wheel and clicks, and checks what it shows.
 #include <gtest/gtest.h>
 
 #include <QSignalSpy>
@@ -289,7 +289,7 @@ TEST_F(Window, HostileFilesPaintOrSpeak) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  // No display is needed, and none that is there is disturbed.
+  // The tests need no display and do not disturb one that is there.
   qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication application(argc, argv);
   return RUN_ALL_TESTS();

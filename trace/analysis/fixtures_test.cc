@@ -75,8 +75,8 @@ TEST(Fixtures, PartsOfAStep) {
   EXPECT_EQ(us(BreakdownPart::kKernel), 1800 + 2000 + 1500 + 1100 + 450);
   EXPECT_EQ(us(BreakdownPart::kMemcpy), 600);
   EXPECT_EQ(us(BreakdownPart::kCommunication), 3600 - 350 - 1100);
-  // Calls while no GPU works: two launches of 90, parts of one before 6850 and of another, and the
-  // wait around 11600.
+  // Calls while no GPU works: two launches of 90, one launch from 6800 to 6850, and the wait from
+  // 11600 to 11650 and from 12100 to 12200.
   EXPECT_EQ(us(BreakdownPart::kRuntime), 90 + 90 + 50 + 50 + 100);
   EXPECT_EQ(us(BreakdownPart::kDataLoader), 1400);
   EXPECT_EQ(us(BreakdownPart::kCpu), 160 + 310 + 100 + 50);

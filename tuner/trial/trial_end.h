@@ -1,11 +1,14 @@
 // Judges a trial once none of its processes is left: how it ended, and the result that the study
 // keeps.
 //
-// The verdict uses all the evidence, the most reliable first: 1. what the hook or the program
-// reported (typed exceptions, in the failing process itself) 2. the error files that torchelastic
-// leaves for ranks 3. the wait status, and the status of ranks that torchrun prints 4. the text on
-// stderr, by patterns of real messages. Never the mere word "error": warnings and log lines carry
-// it too. If any rank ran out of memory, so did the trial, whatever the other ranks then died of.
+// The verdict uses all the evidence, the most reliable first:
+//   1. what the hook or the program reported (typed exceptions, in the failing process itself)
+//   2. the error files that torchelastic leaves for ranks
+//   3. the wait status, and the status of ranks that torchrun prints
+//   4. the text on stderr, by patterns of real messages. Never the mere word "error": warnings and
+//      log lines have it too.
+//
+// If any rank ran out of memory, so did the trial, whatever the other ranks then died of.
 //
 // The verdict is made in one place, after the end, and not piece by piece while the trial runs,
 // because the rank that ran out of memory may report after those that died waiting for it.

@@ -1,7 +1,8 @@
-// CUDA's driver, loaded at run time, and the recorder: what fails ends the program with one line.
+// Calls CUDA's driver, which is loaded at run time, and the recorder. A call that fails ends the
+// program with one line.
 //
-// The programs are built where there is no CUDA, and run where there may be no compiler: so they
-// call the driver alone, and their kernels are PTX, which the driver compiles.
+// The programs are built without CUDA and run on machines that may have no compiler. So they only
+// call the driver, and their kernels are PTX, which the driver compiles.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,7 +15,7 @@
 
 namespace gpu_check {
 
-/// Exit status of a machine that cannot run the programs.
+/// The exit status on a machine without a GPU.
 inline constexpr int kNoGpu = 3;
 
 using Handle = void*;  // CUcontext, CUmodule, CUfunction, CUstream, CUevent, CUgraph, CUgraphExec
@@ -32,7 +33,7 @@ inline void recorder(int status, const char* call) {
 
 class Driver {
  public:
-  /// The first calls of CUDA: a context on the first GPU.
+  /// Makes the first calls of CUDA, and a context on the first GPU.
   Driver() {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (library_ == nullptr) end(kNoGpu, "no GPU", "libcuda.so.1 is not installed");
@@ -83,14 +84,14 @@ class Driver {
     call("cuModuleGetFunction", &found, module_, name);
     return found;
   }
-  /// One block of one thread.
+  /// Launches one block of one thread.
   void launch(Handle kernel, Handle stream, void** arguments) const {
     call("cuLaunchKernel", kernel, 1U, 1U, 1U, 1U, 1U, 1U, 0U, stream, arguments,
          static_cast<void**>(nullptr));
   }
   void synchronize() const { call("cuCtxSynchronize"); }
 
-  /// add_one(float*); spin(cycles, when it began by the GPU's timer).
+  /// Two kernels: add_one(float*), and spin(cycles, where to store its begin by the GPU's timer).
   static constexpr const char* kPtx = R"(
 .version 6.0
 .target sm_50

@@ -1,19 +1,18 @@
-// Work of a known amount inside recorded windows.
+// Does a known amount of work inside recorded windows.
 //
 //   gpu_work launches N TRACE     N launches of one kernel
 //   gpu_work streams N TRACE      N launches on each of 8 streams
 //   gpu_work graph N TRACE        a graph of 10 kernels, captured in the window, launched N times
-//   gpu_work captured N TRACE     the same, captured before the first window
-//   gpu_work again N TRACE        the same in a second window, captured between the two
-//   gpu_work pool N TRACE         as captured, with few device buffers in CUPTI
-//   gpu_work windows N TRACE      N windows with a graph launch each, 15 s apart: the last one's
-//   trace gpu_work copies BYTES TRACE   to the GPU and back, pageable and pinned, each some bytes
-//   more gpu_work waits N TRACE        one event, recorded and awaited N times, on two streams
-//   gpu_work capture N TRACE      N graphs captured in one thread while another stops windows
-//   gpu_work clock N TRACE        N kernels with stamps of the host, of events and of the GPU's
-//   timer
+//   gpu_work captured N TRACE     the same graph, captured before the first window
+//   gpu_work again N TRACE        the same in a second window; captured between the two
+//   gpu_work pool N TRACE         like captured, with few device buffers in CUPTI
+//   gpu_work windows N TRACE      N windows, 15 s apart, each with a graph launch; TRACE is the
+//   last gpu_work copies BYTES TRACE   copies to the GPU and back, pageable and pinned gpu_work
+//   waits N TRACE        one event that is recorded and awaited N times, on two streams gpu_work
+//   capture N TRACE      one thread captures N graphs while another stops windows gpu_work clock N
+//   TRACE        N kernels with stamps of host, events and the GPU's timer
 //
-// What was done goes to stdout as one JSON object; exits 3 where there is no GPU.
+// It prints what it did as one JSON object, and exits with status 3 if there is no GPU.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -49,7 +48,7 @@ void end_window() {
   RECORDER(redline_export(g_trace.c_str()));
 }
 
-/// add_one on a number of its own.
+/// Launches add_one on its own number.
 class Adding {
  public:
   explicit Adding(const Driver& driver)
@@ -88,8 +87,8 @@ void streams(const Driver& driver, long count) {
               count);
 }
 
-/// A graph of kGraphNodes kernels, and the status of its capture's end: what another thread does
-/// meanwhile can make it invalid.
+/// A graph of kGraphNodes kernels, and the status with which its capture ended: another thread can
+/// make the capture invalid.
 struct Graph {
   const Driver& driver;
   Handle stream = nullptr, executable = nullptr;
@@ -142,7 +141,8 @@ void again(const Driver& driver, long count) {
   say_graph(count);
 }
 
-/// CUPTI's limit counts buffers of its own on the GPU; it takes it before the first kind is on.
+/// CUPTI's limit counts its own buffers on the GPU. It must be set before the first kind of record
+/// is enabled.
 void pool(const Driver& driver, long count) {
   constexpr int kDeviceBufferPoolLimit = 2;  // CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT
   size_t limit = 8, size = sizeof(limit);
@@ -170,7 +170,8 @@ void windows(const Driver& driver, long count) {
   say_graph(1);
 }
 
-/// Four sizes, so that none can stand for another. The driver's calls of copies are not shown.
+/// Four different sizes, so that no copy can be taken for another. The trace does not have the
+/// driver's calls of copies.
 void copies(const Driver& driver, long bytes) {
   const auto size = static_cast<size_t>(bytes);
   const size_t sizes[] = {size, size + 4096, size + 8192, size + 12288};
@@ -238,7 +239,8 @@ std::string list(const std::vector<Number>& numbers) {
   return "[" + text + "]";
 }
 
-/// The events right before each kernel tell when it could begin; the host's stamps enclose it.
+/// The event right before each kernel tells when it could begin; the host's time stamps enclose the
+/// kernel.
 void clock_marks(const Driver& driver, long count) {
   const auto kernels = static_cast<size_t>(count);
   std::vector<int64_t> before, after;

@@ -1,6 +1,8 @@
-// A file of CUPTI's buffers as the library handed them over, for tests on machines without a GPU.
+// Reads and writes a file of CUPTI's buffers as the library handed them over, for tests on machines
+// without a GPU.
 //
-// Kernels' names are pointers into the process that made them, so they stand beside. Little-endian:
+// Records have kernels' names as pointers into the process that made them, so the file also has the
+// names. Its layout, little-endian:
 //   "RLCUPTI1"  u32 cuptiGetVersion()  u32 buffers  u32 names
 //   each buffer: u64 size, bytes       each name: u64 address, u32 size, bytes
 #pragma once
@@ -43,7 +45,7 @@ struct RawBuffers {
     return !file.fail();
   }
 
-  /// None where the file is not whole.
+  /// nullopt if the file is not whole.
   static std::optional<RawBuffers> load(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     char magic[8] = "";

@@ -1,7 +1,9 @@
-// Some of each kind of GPU work, and the buffers that CUPTI filled meanwhile, as they are.
+// Does some of each kind of GPU work, and saves the buffers that CUPTI filled meanwhile as they
+// are.
 //
-//   save_raw_buffers FILE     prints the numbers of buffers and bytes as JSON; exits 3 without a
-//   GPU
+//   save_raw_buffers FILE     prints the numbers of buffers and bytes as JSON
+//
+// It exits with status 3 if there is no GPU.
 #include <dlfcn.h>
 #include <profiler/cupti/cupti_abi.h>
 
@@ -63,8 +65,8 @@ Cupti open_cupti() {
   std::exit(1);
 }
 
-/// Kernels on two streams, in a graph and outside, under an operator's id; copies, a memset, events
-/// and memory of a pool.
+/// Runs kernels on two streams, in a graph and outside, under an operator's id; also copies, a
+/// memset, events, and memory of a pool.
 void work(const Driver& driver, const Cupti& cupti) {
   constexpr size_t kBytes = 16384;
   constexpr unsigned kCaptureOfThread = 1;
@@ -98,7 +100,7 @@ void work(const Driver& driver, const Cupti& cupti) {
   driver.synchronize();
 }
 
-/// The names that kernels point to.
+/// Keeps the names to which kernels' records point.
 void keep_names(const Cupti& cupti) {
   for (auto& buffer : g_raw.buffers) {
     uint8_t* record = nullptr;
@@ -130,7 +132,7 @@ int main(int argc, char** argv) {
   const Cupti cupti = open_cupti();
   cupti.call("cuptiGetVersion", &g_raw.version);
   cupti.call("cuptiActivityRegisterCallbacks", &requested, &completed);
-  int refused = 0;  // not every GPU has all of them
+  int refused = 0;  // not every GPU supports all of them
   for (const uint32_t kind :
        {1u, 2u, 4u, 5u, 9u, 10u, 17u, 20u, 22u, 36u, 37u, 38u, 39u, 49u, 50u}) {
     if (cupti.try_call("cuptiActivityEnable", kind) != kSuccess) ++refused;

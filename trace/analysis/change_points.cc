@@ -8,13 +8,14 @@
 namespace redline::trace {
 namespace {
 
-// Of the variance, times the logarithm of the number of values. Found with seeds: fewer than one
-// in a thousand series of autocorrelated noise is cut (change_points_test.cc).
+// The penalty of a change is this times the variance times the logarithm of the number of values.
+// It was chosen by experiment: fewer than one in a thousand series of autocorrelated noise is cut
+// (change_points_test.cc).
 constexpr double kPenalty = 6;
 constexpr std::array<size_t, 5> kWindows = {1, 2, 4, 8, 16};
 constexpr double kMostGrowth = 2;
-constexpr size_t kFewestValues = 64;  // of fewer nobody knows the noise of longer times
-constexpr size_t kFewestWindows = 6;  // side by side, for a median of their differences
+constexpr size_t kFewestValues = 64;  // with fewer, the noise over longer times is not known
+constexpr size_t kFewestWindows = 6;  // windows side by side, for a median of their differences
 
 // Sums of all values before an index, so that any segment's mean and squares are two differences.
 class Sums {
@@ -30,7 +31,7 @@ class Sums {
   [[nodiscard]] double mean(size_t begin, size_t end) const {
     return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
   }
-  /// About the segment's mean.
+  /// The sum of squares about the segment's mean.
   [[nodiscard]] double squares(size_t begin, size_t end) const {
     const double sum = sums_[end] - sums_[begin];
     return squares_[end] - squares_[begin] - sum * sum / static_cast<double>(end - begin);
@@ -73,14 +74,15 @@ double long_term_noise(std::span<const double> values) {
     }
     const auto middle = differences.begin() + static_cast<ptrdiff_t>(differences.size() / 2);
     std::nth_element(differences.begin(), middle, differences.end());
-    constexpr double kDeviations = 1.4826;  // of a normal distribution, in its median distance
+    // Standard deviation / median distance of a normal distribution.
+    constexpr double kDeviations = 1.4826;
     const double deviation = *middle * kDeviations;
     const double own = deviation * deviation / 2 * static_cast<double>(window);
     growth = last > 0 ? own / last : 1;
     last = own;
     variance = std::max(variance, own);
   }
-  // What still grows with the longest window would go on growing with longer ones.
+  // If the noise still grows with the longest window, it would go on growing with longer ones.
   return std::sqrt(variance * std::clamp(growth, 1.0, kMostGrowth));
 }
 
@@ -90,7 +92,7 @@ std::vector<size_t> segments_of(std::span<const double> values, size_t least_len
   const Sums sums(values);
   const double noise = long_term_noise(values);
   const double count = static_cast<double>(values.size());
-  // Values that never differ have no noise; then the smallest change that counts is the measure.
+  // Values that never differ have no noise; then the smallest change that counts decides.
   const double penalty =
       std::max(kPenalty * noise * noise * std::log(count), least_change * least_change / 4);
   std::vector<size_t> begins = cheapest_segments(sums, values.size(), least_length, penalty);

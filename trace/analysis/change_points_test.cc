@@ -8,7 +8,8 @@
 namespace redline::trace {
 namespace {
 
-/// Noise whose neighbours are alike: each value keeps `memory` of the one before.
+/// Noise in which neighbouring values are alike: each value keeps the share `memory` of the one
+/// before.
 std::vector<double> noise(size_t count, double deviation, double memory, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> own(0, deviation * std::sqrt(1 - memory * memory));

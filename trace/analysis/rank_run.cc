@@ -10,13 +10,14 @@ namespace redline::trace {
 namespace {
 
 constexpr int64_t kMostBlocks = 256;
-constexpr size_t kNeighbours = 128;  // that a slow step is compared with
+constexpr size_t kNeighbours = 128;  // steps with which a slow step is compared
 constexpr double kLeastExcess = 0.5;
 constexpr double kExcessNoises = 6;
 constexpr double kMostSlowShare = 0.1;
 constexpr size_t kMostSlow = 4096;
 constexpr size_t kMostMemory = 256;
-constexpr size_t kAlwaysWarmUp = 2;  // lazy initialisation, loader start; as autotune has it
+// Lazy initialisation and the loader's start; the same as autotune's.
+constexpr size_t kAlwaysWarmUp = 2;
 constexpr size_t kWarmUpSteps = 4096;
 constexpr size_t kWarmUpGroups = 64;
 constexpr size_t kFewestWarmUp = 50;
@@ -38,7 +39,8 @@ double quantile_of(std::vector<double>& values, double share) {
   return *at;
 }
 
-// What is no training has findings of its own.
+// The mean time of a step without evaluating, saving and compiling, which have findings of their
+// own.
 double training_ns(const LoggedStep& step) {
   double length = static_cast<double>(step.length_ns);
   for (const LogPart part : {LogPart::kEvaluation, LogPart::kCheckpoint, LogPart::kCompile}) {
@@ -65,7 +67,8 @@ size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
   for (size_t group = 0; group < groups; ++group) {
     means.push_back(mean(edge(group), edge(group + 1)));
   }
-  // A run that changes its level has no long warm-up: of its steps a tenth is one at most.
+  // The warm-up is at most a tenth of the steps, because a longer one is a run that changes its
+  // level.
   const size_t cut = edge(warm_up_values(means));
   const size_t most = std::max(std::min(kFewestWarmUp, count / 2), steps.size() / 10);
   const bool is_slower = cut > least && mean(0, cut) > 1.1 * mean(cut, count);
@@ -147,7 +150,8 @@ class LogSummary {
   void fill_blocks() {
     run_.first_step = steps_.front().step;
     run_.end_step = steps_.back().step + steps_.back().steps;
-    // Blocks within one minute of steps would be alike, and look like no noise.
+    // A block is not shorter than an entry. Several blocks within one joined entry would be equal,
+    // as if there were no noise.
     int64_t longest = 1;
     for (const LoggedStep& step : steps_) longest = std::max(longest, step.steps);
     while (run_.end_step > kMostBlocks * run_.block_steps || run_.block_steps < longest) {
@@ -167,7 +171,8 @@ class LogSummary {
     }
   }
 
-  // A minute of steps may be longer than a block.
+  // Adds the entry to all blocks that it overlaps, because a minute of steps may be longer than a
+  // block.
   void spread_over_blocks(const LoggedStep& step, bool is_usual) {
     const int64_t end = step.step + step.steps;
     for (int64_t at = step.step; at < end;) {
@@ -198,7 +203,8 @@ class LogSummary {
     }
   }
 
-  // Of steps one by one. Waiting for others says nothing of this rank's own steps.
+  // Uses single steps only. Waiting for other ranks is subtracted, because it tells nothing about
+  // this rank's own steps.
   void write_spread() {
     std::vector<double> lengths, tokens;
     std::vector<PartTimes> parts;

@@ -1,10 +1,11 @@
-// What one rank's step log comes to: a few hundred blocks of steps, the steps that were much slower
-// than their neighbours, and sums. A job of 1,024 ranks and days has too many steps to hold them
-// all; of each log this is kept and the log is dropped.
+// A summary of one rank's step log: a few hundred blocks of steps, the steps that were much slower
+// than their neighbours, and sums. A job of 1,024 ranks that runs for days has too many steps to
+// hold them all, so only the summary of each log is kept.
 //
-// A slow step is one of few (at most a tenth) that take half as long again as the 128 or so around
-// them usually do. The other steps after the warm-up are the usual ones: by them levels, ranks and
-// parts are compared, so that an evaluation each 500 steps hides no change of the level.
+// Slow steps take at least half as long again as the 128 or so steps around them usually do, and
+// there are few of them (at most a tenth). The other steps after the warm-up are the usual ones.
+// Levels, ranks and parts are compared by the usual steps, so that an evaluation every 500 steps
+// hides no change of the level.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ namespace redline::trace {
 
 using PartTimes = std::array<double, kLogParts>;
 
-/// Sums over steps. What was unseen in all of them is 0; RankRun::sees tells.
+/// Sums over steps. A quantity that no step saw is 0; RankRun::sees tells which parts were seen.
 struct StepSums {
   double steps = 0;
   double length_ns = 0;
@@ -29,7 +30,7 @@ struct StepSums {
 
   void add(const LoggedStep& step, double share);
   void add(const StepSums& other);
-  /// Mean of a step without evaluating, saving and compiling.
+  /// Mean time of a step without evaluating, saving and compiling.
   [[nodiscard]] double training_ns() const;
   [[nodiscard]] double mean_ns(LogPart part) const {
     return part_ns[static_cast<size_t>(part)] / steps;
@@ -46,21 +47,22 @@ struct SlowStep {
   int64_t step = 0;
   int64_t begin_ns = 0;
   int64_t length_ns = 0;
-  int64_t excess_ns = 0;        ///< over its neighbours' median
-  int64_t own_excess_ns = 0;    ///< without waiting for collectives
-  std::optional<LogPart> part;  ///< which half of the excess or more is in
+  int64_t excess_ns = 0;        ///< time beyond its neighbours' median
+  int64_t own_excess_ns = 0;    ///< the excess without waiting for collectives
+  std::optional<LogPart> part;  ///< the part that has at least half of the excess
   int rank = 0;
 };
 
-/// How the usual steps' lengths spread, and with what.
+/// How the lengths of the usual steps spread, and what explains it.
 struct StepSpread {
   double p10_ns = 0;
   double p50_ns = 0;
   double p90_ns = 0;
   double mean_ns = 0;
-  /// Of the variance of lengths; the shares of parts add up to 1 with what no part saw.
+  /// Shares of the variance of lengths. The shares of all parts and of what no part saw add up to
+  /// 1.
   PartTimes part_share{};
-  double explained_by_tokens = 0;  ///< R² of a line through tokens and lengths
+  double explained_by_tokens = 0;  ///< R² of a line fitted to lengths over tokens
 };
 
 struct RankRun {
@@ -70,7 +72,7 @@ struct RankRun {
   int rank = 0;
   int world_size = 1;
   int64_t begin_ns = 0;
-  int64_t end_ns = 0;  ///< of its last step
+  int64_t end_ns = 0;  ///< the end of its last step
   bool ended = false;
   std::optional<int> exit_status;
   int64_t last_sign_ns = 0;
@@ -85,17 +87,17 @@ struct RankRun {
   bool sees_tokens = false;
   std::array<bool, kLogParts> sees{};
   int64_t warm_up_steps = 0;
-  double warm_up_lost_ns = 0;  ///< over what the same number of usual steps takes
+  double warm_up_lost_ns = 0;  ///< time beyond that of the same number of usual steps
   StepSpread spread;
 
   int64_t block_steps = 1;
   std::vector<RunBlock> blocks;      ///< block i begins with step i * block_steps
-  std::vector<SlowStep> slow;        ///< by step; of more than 4,096 those that lost most
-  std::vector<LoggedMemory> memory;  ///< of many some 256
+  std::vector<SlowStep> slow;        ///< by step; at most 4,096, those that lost most
+  std::vector<LoggedMemory> memory;  ///< at most about 256
   std::vector<LogMark> marks;
 
   [[nodiscard]] bool sees_part(LogPart part) const { return sees[static_cast<size_t>(part)]; }
-  /// Makes blocks of so many steps; a multiple of what they have.
+  /// Joins blocks so that each has `steps` steps, a multiple of the present number.
   void coarsen(int64_t steps);
 };
 

@@ -10,21 +10,23 @@
 namespace redline::trace {
 namespace {
 
-constexpr double kLeastStalled = 0.02;  // of the run's time, in slow steps
-constexpr double kLeastUneven = 0.05;   // of a step
+constexpr double kLeastStalled = 0.02;  // of the run's time, lost in slow steps
+constexpr double kLeastUneven = 0.05;   // of the step's time
 constexpr double kMostSteady = 0.6;     // (p90 - p10) / p50
 constexpr double kLeastExplained = 0.4;
-constexpr double kLeastVarying = 0.3;  // (p90 - p10) / p50, to speak of lengths
+// (p90 - p10) / p50, below which sequence lengths do not matter.
+constexpr double kLeastVarying = 0.3;
 constexpr int64_t kSilence = 10'000'000'000;
 constexpr double kLeastGrowth = 0.05;
 constexpr double kLeastGrownBytes = 32 << 20;
 
-/// The share of the run's time from which on a part is worth a finding; 1: it is the work itself.
+/// By LogPart, the share of the run's time from which on the part is worth a finding. Above 1 it
+/// never is, because the part is the work itself.
 constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.05, 0.03, 2};
 
 double seen_sum(const RankRun& rank, size_t part) { return rank.all.part_ns[part]; }
 
-// Steps between moments that come regularly; 0 where they do not.
+// The usual number of steps from one of `steps` to the next; 0 if they do not come regularly.
 int64_t period_of(const std::vector<int64_t>& steps) {
   constexpr size_t kFewest = 4;
   if (steps.size() < kFewest) return 0;
@@ -45,7 +47,7 @@ struct Stalls {
   std::set<int> ranks;
 };
 
-// Rank by rank of a block: its work without waiting for collectives, a step.
+// The mean time of a step without waiting for collectives.
 double own_ns(const StepSums& usual) {
   return usual.length_ns / usual.steps - usual.mean_ns(LogPart::kCommunicationWait);
 }
@@ -56,7 +58,8 @@ double lower_median(std::vector<double> values) {
   return *middle;
 }
 
-// Which part of a rank's step is longer than the median rank's by the most.
+// The part of a rank's step that exceeds the median rank's by the most; nullopt if none has half of
+// the excess.
 std::optional<LogPart> longest_part(const RankRuns& ranks, const std::vector<StepSums>& sums,
                                     size_t rank, double excess_ns) {
   std::optional<LogPart> longest;
@@ -74,7 +77,8 @@ std::optional<LogPart> longest_part(const RankRuns& ranks, const std::vector<Ste
   return longest;
 }
 
-// Neighbours in time that grew less those that shrank, of all that changed; -1 to 1.
+// Of all pairs of values that differ, the share that grows with time minus the share that shrinks;
+// -1 to 1.
 double trend_of(const std::vector<double>& values) {
   double up = 0, down = 0;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -95,7 +99,8 @@ struct Growth {
 std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   constexpr size_t kFewest = 16;
   std::vector<double> values, times;
-  const size_t first = rank.memory.size() / 10;  // what loads and fills its caches grows
+  // Skipped, because memory grows while the job loads and fills its caches.
+  const size_t first = rank.memory.size() / 10;
   for (size_t i = first; i < rank.memory.size(); ++i) {
     const LoggedMemory& each = rank.memory[i];
     const int64_t bytes = on_device ? each.device_bytes : each.host_bytes;
@@ -150,14 +155,15 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
   const double all_ns = total_ns(ranks), run_ns = all_ns / static_cast<double>(ranks.size());
   std::vector<RunFinding> findings;
   for (size_t part = 0; part <= kLogParts; ++part) {
-    if (static_cast<LogPart>(part) == LogPart::kCompile) continue;  // find_warm_up
+    if (static_cast<LogPart>(part) == LogPart::kCompile) continue;  // find_warm_up() looks at it
     RunFinding finding;
     finding.cause = part == kLogParts ? RunCause::kSlowSteps : RunCause::kPart;
     if (part < kLogParts) {
       finding.part = static_cast<LogPart>(part);
       for (const RankRun& rank : ranks) finding.share += seen_sum(rank, part) / all_ns;
     }
-    // One rank saves or evaluates, and the others wait: the run loses what the slowest does.
+    // If one rank saves or evaluates, the others wait, so the run loses the time of the rank that
+    // takes longest.
     double most = 0;
     if (part < kLogParts) {
       for (const RankRun& rank : ranks) {
@@ -206,7 +212,7 @@ std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,
   const double excess = own[slowest] - median;
   const double step_ns = sums[slowest].length_ns / sums[slowest].steps;
   if (excess < kLeastUneven * step_ns) return {};
-  // In most blocks it is behind the median rank, not in a few.
+  // It must be behind the median rank in most blocks, not in a few.
   int blocks = 0, behind = 0;
   const RankRun& rank = ranks[slowest];
   for (size_t i = static_cast<size_t>(segment.first_step / rank.block_steps);
@@ -266,7 +272,7 @@ std::vector<RunFinding> find_spread(const RankRuns& ranks) {
       finding.share = spread.part_share[part];
     }
   }
-  // Waiting for data and pauses have findings of their own, by the time they take.
+  // Waiting for data and pauses have their own findings, by the time that they take.
   if (finding.part && kWorthy[static_cast<size_t>(*finding.part)] <= 1) return {};
   return {finding};
 }
@@ -290,10 +296,10 @@ std::vector<RunFinding> find_memory_growth(const RankRuns& ranks) {
 }
 
 std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
-  std::map<int, RunFinding> failed;  // by status
+  std::map<int, RunFinding> failed;  // by exit status
   RunFinding died;
   died.cause = RunCause::kDied;
-  const RankRun* first = nullptr;  // to fall silent
+  const RankRun* first = nullptr;  // the first rank that fell silent
   int64_t out_of_memory = 0;
   std::vector<int> out_of_memory_ranks;
   std::string exception;
@@ -320,7 +326,7 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
   }
   std::vector<RunFinding> findings;
   if (first != nullptr) {
-    // Ranks that a launcher ends because one died fall silent later than that one.
+    // If one rank dies, a launcher ends the others, which therefore fall silent later.
     std::erase_if(died.ranks, [&](int number) {
       const auto rank = std::find_if(ranks.begin(), ranks.end(),
                                      [&](const RankRun& each) { return each.rank == number; });

@@ -1,4 +1,4 @@
-// Levels of a run: when it became slower or faster, and in what.
+// Finds the levels of a run: when it became slower or faster, and in which part.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,12 +9,14 @@
 namespace redline::trace {
 namespace {
 
-constexpr size_t kLeastBlocks = 5;    // of a segment
-constexpr double kLeastLevel = 0.03;  // that two segments differ by, as a share
-constexpr double kAlone = 2;          // a rank's growth over the median rank's, to be named
+constexpr size_t kLeastBlocks = 5;    // in a segment
+constexpr double kLeastLevel = 0.03;  // by which two segments must differ, as a share
+// A rank is named if it grew by more than this times the median rank's growth.
+constexpr double kAlone = 2;
 constexpr double kMostOfIt = 0.5;
 
-// Where steps differ in their number of samples, a level is of the mean number.
+// The mean number of samples in a step, for which levels are computed because steps may differ in
+// it; 0 if unknown.
 double samples_scale(const RankRun& rank) {
   return rank.sees_samples && rank.all.samples > 0 ? rank.all.samples / rank.all.steps : 0;
 }
@@ -25,7 +27,7 @@ double level_of(const StepSums& usual, double scale) {
 }
 
 struct PartChange {
-  size_t part = kLogParts;  // kLogParts: what no part saw
+  size_t part = kLogParts;  // kLogParts: time that no part saw
   double delta_ns = 0;
 };
 
@@ -36,7 +38,8 @@ struct RankChange {
   bool is_whole = false;
 };
 
-// Forward, backward and optimizer grew by much the same share: not one of them is the cause.
+// Whether forward, backward and optimizer grew by much the same share, so that none of them alone
+// is the cause.
 bool grew_alike(const StepSums& before, const StepSums& after, double delta_ns) {
   const double rise = delta_ns / (before.length_ns / before.steps);
   int parts = 0;
@@ -75,7 +78,8 @@ RankChange change_of(const RankRun& rank, const StepSums& before, const StepSums
 
 void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment& before,
                     const RunSegment& after) {
-  // Where waiting for other ranks is not seen, it is in the backward pass of those that wait.
+  // If the log does not see waiting for other ranks, it is inside the backward pass of the ranks
+  // that wait.
   const bool backward_waits = ranks.size() > 1 && !all_see(ranks, LogPart::kCommunicationWait);
   const double delta_ns = after.step_ns - before.step_ns;
   std::vector<RankChange> changes;
@@ -91,7 +95,7 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
     return left.own_ns > right.own_ns;
   });
   const RankChange& most = changes.front();
-  if (most.own_ns < kMostOfIt * delta_ns) {  // no rank's own work
+  if (most.own_ns < kMostOfIt * delta_ns) {  // no rank's own work explains it
     if (ranks.size() > 1) {
       finding.part = backward_waits ? LogPart::kBackward : LogPart::kCommunicationWait;
     }
@@ -178,7 +182,7 @@ std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
     finding.change = after.step_ns / before.step_ns - 1;
     if (finding.change < kLeastChange) continue;
     finding.from_step = after.first_step;
-    // It lasts until a level that is no slower than before.
+    // The slowdown lasts until a level that is about as fast as before.
     double lost_ns = 0;
     for (size_t later = i; later < segments.size(); ++later) {
       const RunSegment& segment = segments[later];

@@ -11,10 +11,10 @@ namespace {
 
 constexpr size_t kWorstSlow = 16;
 constexpr double kLeastWarmUp = 0.1;      // of the run's time
-constexpr double kLeastCompiling = 0.02;  // of it, after the warm-up
+constexpr double kLeastCompiling = 0.02;  // of the run's time, after the warm-up
 
-// A folder may have the logs of several runs: only the latest counts, and of a rank that was
-// started again its last log.
+// A folder may have the logs of several runs. Keeps only those of the latest run, and the last log
+// of a rank that was started again. Returns how many it left out.
 int64_t keep_latest(RankRuns& ranks) {
   const size_t all = ranks.size();
   const auto latest = std::max_element(
@@ -32,7 +32,8 @@ int64_t keep_latest(RankRuns& ranks) {
   return static_cast<int64_t>(all - ranks.size());
 }
 
-// A step that is slow on all ranks is slow because of the one whose own work was.
+// The slow steps, each once. A step that is slow on several ranks was slowed by the rank with the
+// most excess of its own.
 std::vector<SlowStep> slow_of(const RankRuns& ranks) {
   std::map<int64_t, SlowStep> by_step;
   for (const RankRun& rank : ranks) {
@@ -125,7 +126,7 @@ void write_parts(RunVerdict& verdict, const RankRuns& ranks) {
   verdict.other_share = std::max(0.0, verdict.other_share);
 }
 
-// Compiling belongs to the beginning. Where it comes again and again, it is a cause of its own.
+// Compiling belongs to the warm-up. If it comes again and again, it is a cause of its own.
 std::vector<RunFinding> find_warm_up(const RankRuns& ranks) {
   std::vector<RunFinding> findings;
   double lost = 0;
@@ -183,8 +184,8 @@ bool names_same_ranks(const RunFinding& left, const RunFinding& right) {
   return !left.ranks.empty() && left.ranks == right.ranks;
 }
 
-// One cause is one finding: a rank that became slow and is behind since; a loader that became slow
-// and takes a large share since; a memory that fills, and so on.
+// Drops findings that another one tells already: a rank that became slow has been behind since
+// then, and a loader that became slow has taken a large share since then.
 void drop_doubles(std::vector<RunFinding>& findings) {
   std::vector<RunFinding> kept;
   const auto is_told = [&](const RunFinding& finding) {
@@ -197,7 +198,7 @@ void drop_doubles(std::vector<RunFinding>& findings) {
       return is_same_part && finding.count == 0 && other.lost_share >= finding.lost_share / 2;
     });
   };
-  // Waiting for collectives is waiting for the rank that is behind.
+  // If a rank is behind, waiting for collectives is waiting for that rank.
   const bool is_uneven =
       std::any_of(findings.begin(), findings.end(), [](const RunFinding& finding) {
         return finding.cause == RunCause::kUnevenRank ||

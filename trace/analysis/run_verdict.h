@@ -1,8 +1,9 @@
-// What a whole run was held back by, of the step logs of its ranks: how fast it went and when that
-// changed, where its time went, and which ranks, parts and moments cost it.
+// What held a whole run back, according to the step logs of its ranks: how fast it went and when
+// that changed, where its time went, and which ranks, parts and moments cost time.
 //
-// What no hook saw is not spoken of. A finding needs a share of the run's time that is worth a
-// look, and where it compares, more than the steps' own noise (change_points.h).
+// Nothing is said about what no hook saw. A finding needs a share of the run's time that is worth a
+// look. If it compares times, the difference must also exceed the noise of the steps
+// (change_points.h).
 #pragma once
 
 #include <array>
@@ -16,12 +17,12 @@
 namespace redline::trace {
 
 enum class RunCause : uint8_t {
-  kDied,            ///< ranks that gave no sign of life any more and had not ended
-  kFailed,          ///< ranks that ended with an error
-  kPart,            ///< a part that is no training takes much of the time, or stalls steps
-  kSlower,          ///< from a step on
-  kUnevenRank,      ///< the others wait for one
-  kSlowSteps,       ///< in no part that the log sees
+  kDied,            ///< ranks gave no sign of life any more although they had not ended
+  kFailed,          ///< ranks ended with an error
+  kPart,            ///< a part other than training takes much of the time or stalls steps
+  kSlower,          ///< the run became slower from a step on
+  kUnevenRank,      ///< the other ranks wait for one
+  kSlowSteps,       ///< steps were slow in no part that the log sees
   kVaryingLengths,  ///< steps are as long as their sequences
   kUnsteady,        ///< steps of the same work take different times
   kMemoryGrowth,
@@ -31,22 +32,23 @@ enum class RunCause : uint8_t {
 
 struct RunFinding {
   RunCause cause = RunCause::kPart;
-  std::optional<LogPart> part;  ///< what the time was lost in
-  double lost_share = 0;        ///< of the run's time; 0: cannot be said
-  std::vector<int> ranks;       ///< empty: all, or one as much as the other
-  std::string host;             ///< of these ranks, where it is one
+  std::optional<LogPart> part;  ///< the part in which the time was lost
+  double lost_share = 0;        ///< of the run's time; 0: unknown
+  std::vector<int> ranks;       ///< empty: all ranks, or none in particular
+  std::string host;             ///< the host of these ranks, if they are on one
   int64_t from_step = 0;
-  std::optional<int64_t> to_step;  ///< none: to the end
+  std::optional<int64_t> to_step;  ///< nullopt: to the end
   double change = 0;               ///< of the step's time, or of a rank's own work, as a share
   bool is_whole_step = false;      ///< forward, backward and optimizer alike
   int64_t count = 0;               ///< slow steps, compilations, errors
-  int64_t period = 0;              ///< steps between them, where that is regular
+  int64_t period = 0;              ///< steps between them if that is regular, else 0
   double typical_ns = 0;           ///< what one of them cost
-  double share = 0;                ///< of the time: the part, or of the variance: what explains it
+  /// The part's share of the time, or the share of the variance that is explained.
+  double share = 0;
   double bytes_per_hour = 0;
   bool on_device = false;  ///< the memory that grows
   std::optional<int> exit_status;
-  std::string text;  ///< an exception's
+  std::string text;  ///< of an exception
 };
 
 struct RunPoint {
@@ -66,18 +68,20 @@ struct RankRow {
   int rank = 0;
   std::string host;
   int64_t steps = 0;
-  double step_ns = 0;                   ///< usual ones
-  std::optional<double> own_ns;         ///< of it, without waiting for collectives
-  std::optional<double> wait_share;     ///< of it, for data
-  int64_t age_ns = 0;                   ///< since its last sign of life; 0 where it ended
-  std::optional<int64_t> memory_bytes;  ///< at last: the device's, else the host's
+  double step_ns = 0;                ///< mean of its usual steps
+  std::optional<double> own_ns;      ///< the part of step_ns without waiting for collectives
+  std::optional<double> wait_share;  ///< share of the time in which it waits for data
+  int64_t age_ns = 0;                ///< time since its last sign of life; 0 if it has ended
+  /// The last value, of the device or, if unknown, of the host.
+  std::optional<int64_t> memory_bytes;
 };
 
 struct RunVerdict {
   std::string run;
   std::vector<RankRow> ranks;  ///< at least one
   int world_size = 1;
-  int64_t earlier_logs = 0;  ///< of the same folder, by runs before this one: left out
+  /// Logs of earlier runs or starts in the same folder, which are left out.
+  int64_t earlier_logs = 0;
   bool is_running = false;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -96,12 +100,14 @@ struct RunVerdict {
   double warm_up_lost_share = 0;
   std::vector<RunPoint> points;
   std::vector<RunSegment> segments;
-  std::vector<SlowStep> slow;        ///< the worst, of all ranks, one a step
-  std::vector<LogMark> marks;        ///< of the first rank
-  std::vector<RunFinding> findings;  ///< what stopped it first, then by what they cost
+  std::vector<SlowStep> slow;  ///< the worst of all ranks, at most one for each step
+  std::vector<LogMark> marks;  ///< of the first rank
+  /// Those that stopped the run first, then by the time that they cost.
+  std::vector<RunFinding> findings;
 };
 
-/// None where no log has a step. `now_ns`, unix time, tells a rank that died from one that runs.
+/// nullopt if no log has a step. `now_ns` (unix time) serves to tell a rank that died from one that
+/// runs.
 [[nodiscard]] std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns);
 
 }  // namespace redline::trace

@@ -1,4 +1,5 @@
-// Jobs whose truth is known: what judge_run() must find, and where it must be silent.
+// Makes jobs whose causes are known, and checks what judge_run() must find and where it must be
+// silent.
 #include "trace/analysis/run_verdict.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kBegin = 1'700'000'000'000'000'000;
 
-/// Milliseconds that one rank's step takes by itself.
+/// Milliseconds that the parts of one rank's step take by themselves.
 struct Own {
   int rank = 0;
   int64_t step = 0;
@@ -33,9 +34,9 @@ struct Own {
 struct Job {
   int ranks = 1;
   int64_t steps = 4000;
-  double noise = 0.03;   // of all ranks' steps alike
-  double memory = 0.5;   // of the noise
-  double jitter = 0.01;  // of each step by itself
+  double noise = 0.03;   // noise that is the same on all ranks
+  double memory = 0.5;   // how much of the noise stays from step to step
+  double jitter = 0.01;  // noise of each step alone
   bool sees_waits = true;
   uint32_t seed = 1;
   std::function<void(Own&, std::mt19937&)> change = [](Own&, std::mt19937&) {};
@@ -110,7 +111,7 @@ RunVerdict judge(const std::vector<StepLog>& logs) {
 
 RunVerdict judge(const Job& job) { return judge(logs_of(job)); }
 
-/// The one cause of a job that has one.
+/// The only finding of a job that has one cause.
 RunFinding only(const RunVerdict& verdict) {
   EXPECT_EQ(verdict.findings.size(), 1U);
   for (const RunFinding& finding : verdict.findings) {
@@ -131,7 +132,7 @@ TEST(RunVerdict, HealthyRunsHaveNoFinding) {
     job.noise = seed % 5 == 0 ? 0.1 : 0.03;
     job.memory = seed % 4 == 0 ? 0.95 : 0.6;
     job.jitter = seed % 7 == 0 ? 0.08 : 0.01;
-    // What belongs to a sound run: an evaluation now and then, a checkpoint, a pause.
+    // A sound run also has an evaluation now and then, a checkpoint, a pause.
     job.change = [seed](Own& own, std::mt19937&) {
       if (own.step % 500 == 499) own.evaluation = 400;
       if (own.rank == 0 && own.step % 1000 == 999) own.checkpoint = 300;
@@ -192,7 +193,7 @@ TEST(RunVerdict, AStallEachHundredSteps) {
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kSlowSteps);
   EXPECT_FALSE(finding.part);
-  EXPECT_NEAR(static_cast<double>(finding.count), 40, 1);  // one may be in the warm-up
+  EXPECT_NEAR(static_cast<double>(finding.count), 40, 1);  // one of them may be in the warm-up
   EXPECT_EQ(finding.period, 100);
   EXPECT_NEAR(finding.typical_ns, 500e6, 5e6);
 }
@@ -259,7 +260,7 @@ TEST(RunVerdict, MemoryThatFills) {
     std::vector<StepLog> logs = logs_of({});
     for (int64_t i = 0; i < 400; ++i) {
       const int64_t base = 2'000'000'000;
-      // A cache that fills and then is full is no leak.
+      // A cache that fills up is no leak.
       const int64_t more = fills ? i * 1'000'000 : std::min<int64_t>(i, 80) * 10'000'000;
       logs[0].memory.push_back({kBegin + i * 5'000'000'000, base + more + i % 3 * 100'000});
     }

@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kMagic = "RSL1";
 constexpr size_t kFrameBytes = 12;
 constexpr size_t kLargestPayload = 256 << 10;
-/// Whatever a hostile file says: sums of a few such numbers, and nanoseconds of such microseconds,
-/// fit into 64 bits.
+/// The largest number that is accepted. Sums of a few such numbers, and such microseconds as
+/// nanoseconds, fit into 64 bits, whatever a hostile file says.
 constexpr int64_t kLargest = int64_t{1} << 52;
 
 enum class Section : uint64_t {
@@ -53,7 +53,8 @@ class VarintWriter {
   std::string bytes_;
 };
 
-/// After the first number that is not there or too large, ok() is false and all are 0.
+/// After the first number that is missing or too large, ok() is false and all further numbers are
+/// 0.
 class VarintReader {
  public:
   explicit VarintReader(std::string_view bytes) : left_(bytes) {}
@@ -97,12 +98,13 @@ class VarintReader {
   bool ok_ = true;
 };
 
-// Steps, as columns. Those of parts are the last, so that a reader knows all before a new part.
+// The columns of steps. Those of parts come last, so that an older reader knows all columns before
+// those of new parts.
 enum Column : size_t {
-  kStepGap,  // from the number that the entry before leads to
+  kStepGap,  // from the number that should follow the entry before
   kSteps,
   kBeginGap,  // from the end of the entry before
-  kLength,    // never one number for all: so a few bytes cannot claim many steps
+  kLength,  // never stored as one number for all steps, so that a few bytes cannot claim many steps
   kSamples,
   kTokens,
   kShortest,
@@ -114,7 +116,7 @@ constexpr size_t kColumns = kFirstPart + kLogParts;
 using Row = std::array<int64_t, kColumns>;
 enum ColumnForm : uint64_t { kNothingSeen, kOneValue, kDifferences };
 
-/// What comes next where nothing is odd.
+/// The step and the begin that should come next.
 struct Expected {
   int64_t step = 0;
   int64_t begin_us = 0;
@@ -141,7 +143,7 @@ Row row_of(const LoggedStep& step, Expected& expected) {
   return row;
 }
 
-/// None where the numbers are no step's.
+/// nullopt if the numbers cannot be a step.
 std::optional<LoggedStep> step_of(const Row& row, Expected& expected) {
   LoggedStep step;
   step.step = expected.step + row[kStepGap];
@@ -255,7 +257,7 @@ bool take_owner(VarintReader in, LogOwner& owner) {
   return in.ok();
 }
 
-/// Times of a block are microseconds before it was written.
+/// Converts a block's times, which are stored as microseconds before the block was written.
 struct BlockTime {
   int64_t base_us;
 
@@ -374,7 +376,7 @@ std::optional<LogBlock> decode_payload(std::string_view payload) {
   const BlockTime time{in.take_signed()};
   if (time.base_us < 0) return {};
   block.sign_ns = nanoseconds(time.base_us);
-  const uint64_t part = in.take();  // 0: none
+  const uint64_t part = in.take();  // 0: no part
   if (part > 0) {
     block.part_since_ns = time.take(in);
     if (part <= kLogParts) block.part = static_cast<LogPart>(part - 1);
@@ -434,7 +436,7 @@ std::optional<LogBlock> BlockScan::next() {
         }
       }
     }
-    if (at_ < bytes_.size()) {  // no block begins here
+    if (at_ < bytes_.size()) {  // no sound block begins here
       ++at_;
       ++damaged_;
     }

@@ -1,10 +1,11 @@
-// The bytes of a step log: blocks, each readable by itself, so that what a killed process or a
-// damaged disk leaves costs no more than the blocks it has hit.
+// The bytes of a step log. It consists of blocks that can each be read alone, so that a killed
+// process or a damaged disk only costs the blocks that were hit.
 //
-// A block is "RSL1", the payload's length and CRC-32 (little-endian), and the payload: the moment
-// it was written, which all its times are relative to, then sections of a tag, a length and
-// content, so that a reader passes over those it does not know. Numbers are varints, signed ones
-// zigzag. Steps are columns of differences: ten steps a second come to about 0.6 MB an hour.
+// A block is "RSL1", the payload's length and CRC-32 (little-endian), and the payload. The payload
+// begins with the time when it was written, to which all its times are relative. Sections follow,
+// each with a tag, a length and its content, so that a reader can skip sections that it does not
+// know. Numbers are varints, signed ones in zigzag form. Steps are stored as columns of
+// differences, so ten steps a second take about 0.6 MB an hour.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@
 
 namespace redline::trace {
 
-/// Whose log it is; in the first block and again every few minutes.
+/// The process whose log it is; written in the first block and again every few minutes.
 struct LogOwner {
   std::string run;
   int rank = 0;
@@ -32,14 +33,14 @@ struct LogOwner {
 };
 
 struct LogBlock {
-  int64_t sign_ns = 0;          ///< when it was written: a sign of life
-  std::optional<LogPart> part;  ///< what the process was in then
+  int64_t sign_ns = 0;          ///< when the block was written, which is a sign of life
+  std::optional<LogPart> part;  ///< the part that the process was in at that time
   int64_t part_since_ns = 0;
   std::optional<LogOwner> owner;
   std::vector<LoggedStep> steps;
   std::vector<LoggedMemory> memory;
   std::vector<LogMark> marks;
-  int64_t lost_steps = 0;  ///< since the log began, as lost_marks
+  int64_t lost_steps = 0;  ///< since the log began, like lost_marks
   int64_t lost_marks = 0;
   int64_t thinned_before_ns = 0;
   bool ended = false;
@@ -50,7 +51,7 @@ struct LogBlock {
 /// Times and lengths are kept to the microsecond.
 [[nodiscard]] std::string encode_block(const LogBlock& block);
 
-/// The block of such a payload.
+/// Makes a block of a payload.
 [[nodiscard]] std::string frame_of(std::string_view payload);
 
 /// Finds the sound blocks in bytes of any kind, one after the other.
@@ -58,9 +59,9 @@ class BlockScan {
  public:
   explicit BlockScan(std::string_view bytes) : bytes_(bytes) {}
 
-  /// None at the end.
+  /// The next block; nullopt at the end.
   [[nodiscard]] std::optional<LogBlock> next();
-  /// Of those passed over, that belong to no sound block.
+  /// How many of the bytes passed so far belong to no sound block.
   [[nodiscard]] int64_t damaged_bytes() const { return damaged_; }
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 int64_t sum_if_seen(int64_t a, int64_t b) { return a < 0 || b < 0 ? kUnseen : a + b; }
 
-/// Of the squares of single steps' lengths.
+/// The sum of the squares of the single steps' lengths.
 double square_sum(const LoggedStep& step) {
   const double mean = step.mean_ns();
   return static_cast<double>(step.steps) * (mean * mean + step.deviation_ns * step.deviation_ns);

@@ -1,4 +1,4 @@
-// What a step log holds: shared by its writer in the training process and its reader.
+// The entries of a step log, shared by its writer in the training process and its reader.
 #pragma once
 
 #include <array>
@@ -9,49 +9,51 @@
 
 namespace redline::trace {
 
-/// What a rank does in a step. The values stand in files: new ones come last.
+/// What a rank does in a step. The values are stored in files, so new ones must come last.
 enum class LogPart : uint8_t {
-  kDataWait,  ///< for the next batch of the loader
+  kDataWait,  ///< waiting for the loader's next batch
   kForward,   ///< outermost calls of models
   kBackward,
   kOptimizer,
-  kCommunicationWait,  ///< for collectives that the program itself waits for
-  kEvaluation,         ///< batches and forwards that no training step is made of
+  kCommunicationWait,  ///< waiting for collectives in the program's own calls
+  kEvaluation,         ///< batches and forward passes that belong to no training step
   kCheckpoint,         ///< torch.save
   kGarbageCollection,  ///< Python's
   kCompile,            ///< torch.compile
 };
 inline constexpr size_t kLogParts = 9;
 
-/// What happened at a moment, or for a while. The values stand in files: new ones come last.
+/// What happened at a moment or for a while. The values are stored in files, so new ones must come
+/// last.
 enum class LogMarkKind : uint8_t {
-  kEpoch,        ///< the loader begins anew; text: which, from 1 on
+  kEpoch,        ///< the loader began a new epoch; text: its number, from 1 on
   kWindow,       ///< steps were recorded with their operators; text: the trace's path
-  kOutOfMemory,  ///< caught or not; text: what torch said
+  kOutOfMemory,  ///< torch ran out of memory, whether it was caught or not; text: what torch said
   kCompile,
   kEvaluation,
-  kCheckpoint,  ///< text: where it is known, the file's name
-  kException,   ///< which ends the process; text: its type and message
-  kNote,        ///< text for people
+  kCheckpoint,  ///< text: the file's name, if it is known
+  kException,   ///< an exception that ends the process; text: its type and message
+  kNote,        ///< text: a note for people
 };
 
-/// A quantity that no hook saw. It is no 0.
+/// Stands for a quantity that no hook saw, which is not the same as 0.
 inline constexpr int64_t kUnseen = -1;
 
-/// One step, or a minute of steps that was thinned out. Steps follow each other without a gap: what
-/// the script does between two optimizer steps belongs to the second.
+/// One step, or a minute of steps that were joined to save space. Steps follow each other without a
+/// gap: what the script does between two optimizer steps belongs to the second.
 struct LoggedStep {
-  int64_t step = 0;       ///< the first one's number, from 0 on
-  int64_t steps = 1;      ///< how many these are
+  int64_t step = 0;       ///< the number of the first step, from 0 on
+  int64_t steps = 1;      ///< how many steps this entry stands for
   int64_t begin_ns = 0;   ///< unix time
-  int64_t length_ns = 0;  ///< of all of them, as are samples, tokens and parts
+  int64_t length_ns = 0;  ///< of all steps together, as are samples, tokens and parts
   int64_t samples = kUnseen;
   int64_t tokens = kUnseen;
-  /// Own time: what is a part itself and lies within another, such as waiting for a collective in
-  /// the backward pass, counts there alone. So parts never add up to more than the length.
+  /// The own time of each part: a part that lies within another, such as waiting for a collective
+  /// in the backward pass, does not count for the outer one. So the parts never add up to more than
+  /// the length.
   std::array<int64_t, kLogParts> part_ns{kUnseen, kUnseen, kUnseen, kUnseen, kUnseen,
                                          kUnseen, kUnseen, kUnseen, kUnseen};
-  // Of the steps one by one. For a single one: its length, and no deviation.
+  // Of the single steps. For an entry of one step: its length, and no deviation.
   int64_t shortest_ns = 0;
   int64_t longest_ns = 0;
   double deviation_ns = 0;
@@ -64,7 +66,7 @@ struct LoggedStep {
   bool operator==(const LoggedStep&) const = default;
 };
 
-/// What was held at a moment; measured every few seconds.
+/// The memory that was held at a moment. It is measured every few seconds.
 struct LoggedMemory {
   int64_t time_ns = 0;
   int64_t host_bytes = kUnseen;    ///< resident set of the process
@@ -80,11 +82,11 @@ struct LogMark {
   bool operator==(const LogMark&) const = default;
 };
 
-/// The end of every log's name; before it stands "rank0", or "rank0.2" where that existed.
+/// The end of every log's name. It follows "rank0", or "rank0.2" if "rank0" existed already.
 inline constexpr const char* kStepLogSuffix = ".steps.redline";
 
-/// Steps that begin before `before_ns`, and in the same `span_ns` of time, become one entry. Of
-/// what one of them does not know, the entry knows nothing.
+/// Joins steps that begin before `before_ns` and in the same `span_ns` of time into one entry. A
+/// quantity that one of them does not know is unknown in the entry.
 void thin_out(std::vector<LoggedStep>& steps, int64_t before_ns, int64_t span_ns);
 
 }  // namespace redline::trace

@@ -19,7 +19,7 @@ constexpr size_t kMarksOfBlock = 16;
 
 std::string reason(const std::string& path) { return path + ": " + std::strerror(errno); }
 
-/// When the step in the middle of those that stand one by one began; 0 where there are too few.
+/// The minute in which the middle one of the single steps began; 0 if there are too few.
 int64_t middle_of(const std::vector<LoggedStep>& steps) {
   std::vector<int64_t> singles;
   for (const LoggedStep& step : steps) {
@@ -28,7 +28,7 @@ int64_t middle_of(const std::vector<LoggedStep>& steps) {
   return singles.size() < 2 ? 0 : singles[singles.size() / 2] / kMinute * kMinute;
 }
 
-/// The largest of each minute.
+/// Keeps the largest memory of each minute before `before_ns`.
 void thin_out_memory(std::vector<LoggedMemory>& all, int64_t before_ns) {
   size_t kept = 0;
   for (const LoggedMemory& memory : all) {
@@ -44,7 +44,7 @@ void thin_out_memory(std::vector<LoggedMemory>& all, int64_t before_ns) {
   all.resize(kept);
 }
 
-/// All that a log holds, as one block.
+/// The content of a log as one block.
 LogBlock whole_log(std::string_view log) {
   LogBlock whole;
   BlockScan scan(log);
@@ -67,7 +67,7 @@ LogBlock whole_log(std::string_view log) {
   return whole;
 }
 
-/// As blocks that are small enough, so that none is lost for another's damage.
+/// Writes the content as small blocks, so that damage costs little.
 std::string in_blocks(LogBlock whole) {
   std::string bytes;
   LogBlock block = whole;
@@ -112,7 +112,7 @@ std::string thinned_log(std::string_view log) {
 
 tl::expected<std::unique_ptr<StepLogWriter>, std::string> StepLogWriter::create(
     const std::string& folder, LogOwner owner) {
-  std::error_code ignored;  // opening says what is wrong
+  std::error_code ignored;  // opening the file will say what is wrong
   std::filesystem::create_directories(folder, ignored);
   constexpr int kMostStarts = 10'000;
   for (int start = 1; start <= kMostStarts; ++start) {
@@ -156,7 +156,7 @@ bool StepLogWriter::write(std::string_view bytes) {
   return true;
 }
 
-/// Where this fails, the file stays as it is, and grows on.
+/// If this fails, the file stays as it is and goes on growing.
 void StepLogWriter::thin() {
   size_thinned_ = size_;
   std::string log(size_, '\0');

@@ -1,5 +1,5 @@
-// The file of a rank's step log, as it grows. A full disk costs entries, which are counted, and
-// never the training.
+// Writes the file of a rank's step log. A full disk costs entries, which are counted, but never the
+// training.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@
 
 namespace redline::trace {
 
-/// Of a log: the older half of the steps that stand one by one as minutes. "" where that is none.
+/// The log with the older half of its single steps joined to minutes; "" if there is nothing to
+/// join.
 [[nodiscard]] std::string thinned_log(std::string_view log);
 
 class StepLogWriter {
  public:
-  /// Makes `folder` where missing, and "rank0.steps.redline" there, or "rank0.2.steps.redline"
-  /// where that exists: a job that was started again keeps the log before.
+  /// Makes `folder` if it is missing, and in it "rank0.steps.redline", or "rank0.2.steps.redline"
+  /// if that exists, so that a job which is started again keeps its earlier log.
   [[nodiscard]] static tl::expected<std::unique_ptr<StepLogWriter>, std::string> create(
       const std::string& folder, LogOwner owner);
   ~StepLogWriter();
   StepLogWriter(const StepLogWriter&) = delete;
   StepLogWriter& operator=(const StepLogWriter&) = delete;
 
-  /// Appends the block as a whole, or nothing of it: then error() says why.
+  /// Appends the whole block or nothing of it; in the latter case error() says why.
   [[nodiscard]] bool append(LogBlock block);
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const LogOwner& owner() const { return owner_; }
 
-  /// Once the file has grown by so much, it is thinned out.
+  /// After each growth by `bytes` the file is thinned out.
   void set_thinning(uint64_t bytes) { thinning_bytes_ = bytes; }
 
  private:
@@ -45,7 +46,7 @@ class StepLogWriter {
   LogOwner owner_;
   std::string error_;
   uint64_t size_ = 0;
-  uint64_t size_thinned_ = 0;  // when it was thinned out last
+  uint64_t size_thinned_ = 0;  // the size when it was last thinned out
   uint64_t thinning_bytes_ = uint64_t{8} << 20;
   int64_t owner_told_ns_ = 0;
 };

@@ -1,8 +1,8 @@
-// One rank's log of a whole job: each training step's length and parts, and marks.
+// One rank's log of a whole job: the length and parts of each training step, and marks.
 //
-// Times are unix nanoseconds by the clock that the rank had when its log began; from then on they
+// Times are unix nanoseconds by the clock that the rank had when its log began. From then on they
 // follow the monotonic clock, so that steps stay in order whatever the wall clock does. Steps are
-// kept to the microsecond. Of hours long ago a job keeps minutes, not steps (LoggedStep::steps).
+// exact to the microsecond. Steps of many hours ago are joined to minutes (LoggedStep::steps).
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace redline::trace {
 
 struct StepLog {
   std::string path;
-  std::string run;  ///< the same in all logs of one `redline run`, `record` or trial; "" unknown
+  std::string run;  ///< the same in all logs of one `redline run`, `record` or trial; "": unknown
   int rank = 0;
   int world_size = 1;
   std::string host;
-  std::string command;   ///< of this process
-  int64_t process = 0;   ///< its id
+  std::string command;   ///< the command line of this process
+  int64_t process = 0;   ///< the process's id
   int64_t begin_ns = 0;  ///< when the log began, unix time
   /// Unix time minus the monotonic clock when the log began: ranks of one machine, whose monotonic
   /// clock is the same, are aligned by it even if the wall clock was set in between.
@@ -31,19 +31,20 @@ struct StepLog {
   std::vector<LoggedMemory> memory;
   std::vector<LogMark> marks;
 
-  int64_t thinned_before_ns = 0;  ///< up to here minutes stand for steps; 0: nothing was thinned
-  int64_t lost_steps = 0;         ///< not written, such as when the disk was full
+  int64_t thinned_before_ns = 0;  ///< before this time steps are joined to minutes; 0: none are
+  int64_t lost_steps = 0;         ///< not written, for example because the disk was full
   int64_t lost_marks = 0;
-  int64_t damaged_bytes = 0;  ///< of the file, that no block could be read of
+  int64_t damaged_bytes = 0;  ///< bytes of the file that belong to no readable block
 
   bool ended = false;              ///< the process ended by itself, and said so
-  std::optional<int> exit_status;  ///< where it ended
-  int64_t last_sign_ns = 0;        ///< of life; a living process gives one each second
-  /// What the process was in at its last sign of life, and since when; none between parts.
+  std::optional<int> exit_status;  ///< only set if it ended
+  int64_t last_sign_ns = 0;  ///< the last sign of life; a living process gives one every second
+  /// The part that the process was in at its last sign of life, and since when; nullopt if it was
+  /// in none.
   std::optional<LogPart> last_part;
   int64_t last_part_since_ns = 0;
 
-  /// All steps, also those that minutes stand for. Lost ones not.
+  /// The number of all steps, also of those that were joined to minutes, but without lost ones.
   [[nodiscard]] int64_t step_count() const {
     int64_t count = 0;
     for (const LoggedStep& step : steps) count += step.steps;

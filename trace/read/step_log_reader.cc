@@ -25,7 +25,7 @@ void take_owner(StepLog& log, LogOwner owner) {
   log.clock_offset_ns = owner.clock_offset_ns;
 }
 
-/// Steps that do not follow those before are no writer's, whatever their checksum says.
+/// Takes only steps that follow those before. No writer makes others, whatever their checksum says.
 void take_steps(StepLog& log, const std::vector<LoggedStep>& steps) {
   for (const LoggedStep& step : steps) {
     const bool follows =
@@ -51,7 +51,7 @@ void take_block(StepLog& log, LogBlock block) {
   log.exit_status = block.exit_status;
 }
 
-/// Rank and start in "rank3.2.steps.redline".
+/// The rank and the start that the name "rank3.2.steps.redline" gives.
 std::pair<int64_t, int64_t> place_of(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
   std::pair<int64_t, int64_t> place{INT64_MAX, 1};

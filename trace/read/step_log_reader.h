@@ -13,15 +13,15 @@
 
 namespace redline::trace {
 
-/// Fails only where the file cannot be opened, or where no readable block says whose log it is.
+/// Fails only if the file cannot be opened, or if no readable block says whose log it is.
 [[nodiscard]] tl::expected<StepLog, ReadError> read_step_log(const std::string& path);
 
-/// The same of bytes that are in memory; `name` stands for the path.
+/// The same for bytes that are in memory; `name` stands for the path.
 [[nodiscard]] tl::expected<StepLog, ReadError> parse_step_log(const std::string& name,
                                                               std::string_view bytes);
 
-/// The logs in a folder, by rank and then by age (a job that was started again has several of a
-/// rank); of 1,024 ranks one may read one after the other.
+/// The logs in a folder, sorted by rank and then by start (a job that was started again has several
+/// logs of a rank).
 [[nodiscard]] std::vector<std::string> find_step_logs(const std::string& folder);
 
 }  // namespace redline::trace

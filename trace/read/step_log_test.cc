@@ -34,7 +34,7 @@ std::string new_folder() {
   return mkdtemp(name.data());
 }
 
-/// Steps of about a tenth of a second, as a training has them.
+/// Makes steps of about a tenth of a second, like those of a training.
 class LoggedRun {
  public:
   explicit LoggedRun(unsigned seed = 1) : random_(seed) {}
@@ -117,7 +117,7 @@ TEST(StepLog, AnyStepsComeBackAsTheyWereWritten) {
     int64_t at = kBegin, number = any(30);
     for (int64_t left = 1 + any(5); left > 0; --left) {
       LoggedStep step;
-      number += any(2) == 0 ? any(20) : 0;  // lost steps lie between
+      number += any(2) == 0 ? any(20) : 0;  // between them some steps are lost
       at += any(2) == 0 ? any(30) * 1000 : 0;
       step.step = number;
       step.steps = any(2) == 0 ? 1 + any(12) : 1;
@@ -188,7 +188,7 @@ TEST(StepLog, AFlippedBitCostsNoMoreThanItsBlock) {
   }
 }
 
-/// As if an attacker had made the checksum fit.
+/// The checksum fits, as if an attacker had made it so.
 TEST(StepLog, PayloadsOfAnyBytesAreReadWithoutHarm) {
   std::mt19937_64 random(11);
   LoggedRun steps;

@@ -1,10 +1,10 @@
-"""Small pictures as SVG, in the viewer's colours (viewer/widgets/theme.cc)."""
+"""Draws small pictures as SVG, in the viewer's colours (viewer/widgets/theme.cc)."""
 
 import html
 
 FILL = {"cpu": "#a79bc4", "note": "#c9d3de", "kernel": "#4f8fd9", "communication": "#e8914a", "copy": "#3fa66a",
         "data": "#d65a52", "runtime": "#79b8b4", "idle": "#eceff3"}
-# Of text, of what is less important, of lines between rows, of marks, and of the paper.
+# The colours of text, of less important text, of lines between rows, of marks, and of the paper.
 LIGHT = {"text": "#1f2933", "muted": "#647080", "line": "#dfe3e8", "accent": "#2f62d9", "paper": "#ffffff"}
 DARK = {"text": "#e4e8ed", "muted": "#98a4b3", "line": "#343c47", "accent": "#7aa2ff", "paper": "#1b2027"}
 WIDTH = 760

@@ -165,7 +165,7 @@ SETTINGS = {"default": {}, "without_waits": {"REDLINE_GPU_WAITS": "off"}, "flush
 
 
 def settings(place):
-    """The GPT loop of windows with and without waits and CUDA events, and with rare questions for buffers."""
+    """Runs the GPT loop in windows with and without waits and CUDA events, and with few questions for buffers."""
     rows = {name: place.run_python("measure.py", "--model", "gpt", "--rounds", "3", "--steps", "40", **variables)
             for name, variables in SETTINGS.items()}
     return {**rows, "wrong": []}
@@ -213,10 +213,10 @@ def tune(place):
 
 
 def guide(place):
-    """The techniques of docs/guide in pairs of runs, into guide.json for scripts/guide-figures --gpu."""
+    """Measures the techniques of docs/guide in pairs of runs, into guide.json for scripts/guide-figures --gpu."""
     gains = place.out / "guide.json"
     folder = pathlib.Path(place.python).parent
-    with contextlib.suppress(TooLong):  # run again, it goes on
+    with contextlib.suppress(TooLong):  # if it is run again, it goes on
         place.run([place.python, place.package.parent / "scripts/guide-figures", "--pairs", 3, "--on-gpus", gains],
                   PATH=f"{folder}:{os.environ['PATH']}")
     found = json.loads(gains.read_text()) if gains.exists() else {}

@@ -87,7 +87,7 @@ class Workplace:
 
     def run_python(self, script, *arguments, **more):
         """Runs a training script and returns the last line that it prints, as JSON; None if it prints nothing. `more`
-        are variables."""
+        are variables of its environment."""
         text = self.run([self.python, self.sources / "training" / script, *arguments], **more)
         return json.loads(text.splitlines()[-1]) if text.strip() else None
 

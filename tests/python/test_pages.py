@@ -82,16 +82,16 @@ def test_the_readme_is_short_and_the_same_in_chinese():
     assert {*LINK.findall(english)} - {"README.zh-CN.md"} == {*LINK.findall(chinese)} - {"README.md"}
 
 
-# Which operators and findings are listed, and how often a search tries what, is chance: of these lines and of what a
-# machine says of itself, half must have the words that the page has.
+# It is chance which operators and findings are listed, and how often a search tries something. So only half of these
+# lines, and of those about the machine, must have the words that the page has.
 SAME = 0.5
-# Below these headings each line has its own words, whatever was measured.
+# Below these headings each line has the same words whatever was measured.
 FIXED = re.compile(r"STEP|SAMPLES|TIME OF")
 HEADING = re.compile(r"[A-Z]{4,}")
 
 
 def parts(lines):
-    """[(heading, [shape of each line below it])] of an output; what stands above the first has the heading ""."""
+    """[(heading, [shape of each line below it])] of an output. Lines above the first heading have the heading ""."""
     found = [("", [])]
     for line in lines:
         if HEADING.match(line):

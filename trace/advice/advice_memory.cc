@@ -102,7 +102,8 @@ std::string smaller_batch_knob(const Activity& activity) {
   return samples ? fmt::format("batch_size=1..{}", *samples) : kAnyBatch;
 }
 
-// Larger batches are no gain for whoever asks for one answer at a time: nobody can know how much.
+// No gain is estimated, because users who ask for one answer at a time gain nothing by larger
+// batches.
 std::optional<Finding> batch_of_one(const Activity& activity) {
   const Trace& trace = activity.trace();
   if (!is_inference(trace) || samples_of_rank(trace) != 1) return std::nullopt;

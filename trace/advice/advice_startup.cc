@@ -45,8 +45,8 @@ std::optional<Finding> startup_recorded(const Activity& activity) {
   return finding;
 }
 
-// The first step of a job loads kernels, fills caches and starts workers, once. Where that is a
-// good part of what was recorded, no rule should promise to cure it.
+// The first step of a job loads kernels, fills caches and starts workers, but only once. If it
+// takes a good part of what was recorded, no rule should promise to cure it.
 std::optional<Finding> first_step_recorded(const Activity& activity) {
   const auto& steps = activity.analysis().steps;
   if (steps.size() < 2 || steps.front().number != 0) return std::nullopt;

@@ -60,7 +60,7 @@ struct Analysis {
 /// nullopt unless the recorder saw token ids that the model reads as sequences.
 [[nodiscard]] std::optional<double> tokens_per_step(const Trace& trace);
 
-/// Whether the recorder says so: "redline": {"inference": true}.
+/// Whether the recorder says that the trace is of inference ("redline": {"inference": true}).
 [[nodiscard]] bool is_inference(const Trace& trace);
 
 /// How long one batch takes, over all numbered steps of `traces`. nullopt if there are none or if a

@@ -35,7 +35,7 @@ std::string place(const DiffSide& side) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// "12", "0.5", "12→14"; what is called at all is not "0"
+// "12", "0.5", "12→14". A count above 0 is never written as "0".
 std::string calls_text(const DiffRow& row) {
   const auto one = [](double count) -> std::string {
     if (count > 0 && count < 0.05) return "<0.1";

@@ -15,8 +15,9 @@ namespace redline::trace {
 /// can be recognised: "vectorized_elementwis…<MulFunctor>". Other names lose their middle.
 [[nodiscard]] std::string short_kernel_name(std::string_view name, size_t width);
 
-/// At most `width` columns. "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" differs
-/// from its like behind the #, so such names lose their end, others their middle.
+/// `name` in at most `width` columns. Names such as
+/// "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" differ right behind the #, so they
+/// lose their end; others lose their middle.
 [[nodiscard]] std::string short_operator_name(std::string_view name, size_t width);
 
 /// `utf8` cut in the middle to at most `width` columns, control characters as '?'.

@@ -18,13 +18,15 @@ using profiler::TextId;
 
 namespace {
 
-/// Times of our clock are not further ahead; unix time is, by decades.
+/// A time so far ahead of now is not of our clock. Unix time, for example, is decades ahead.
 constexpr int64_t kFarAheadNs = 3'600'000'000'000;
-// That work waits for its call: until a buffer has filled in all but the slowest jobs, and less
-// than a flight recorder keeps; where the call is hidden, one that it may be within can still come.
+// Work waits for its call for so many flushes (20 s). In all but the slowest jobs a buffer fills in
+// that time, and a flight recorder keeps its records longer.
 constexpr int kMostFlushes = 40;
+// If the call is hidden, a shown call around it has the same correlation and may still come.
 constexpr int kMostFlushesOfHidden = 2;
-// A flight recorder runs for days: an annotation without work for that long is written.
+// An annotation that got no work for so long is written. A flight recorder may run for days, so
+// annotations cannot wait for the end.
 constexpr int64_t kAnnotationIsOverNs = 10'000'000'000;
 constexpr size_t kMostWaiting = size_t{1} << 18;
 
@@ -115,7 +117,8 @@ void Activities::deliver_annotations(int64_t before_ns) {
   }
 }
 
-/// What was interned under an older generation is soon forgotten, also of what waits.
+/// The text table soon forgets texts of an older generation. So our ids of texts are forgotten, and
+/// work that waits is delivered now, because it holds such ids.
 void Activities::see_generation() {
   const uint32_t generation = profiler::name_generation();
   if (generation == generation_) return;
@@ -142,13 +145,13 @@ void Activities::see_call(const ApiRecord& record) {
   if (!called.is_shown) return launches_.add_hidden(record.correlation);
   if (called.launches_graph) graph_launches_.add_launch(record.correlation);
   const int64_t begin_ns = clock_.to_monotonic(record.start);
-  // A driver's call from within a runtime's call has its correlation.
+  // A driver's call from within a runtime's call has the same correlation. The outer call counts.
   if (is_driver && launches_.find(record.correlation, begin_ns) != nullptr) return;
   launches_.add_call(record.correlation, begin_ns, record.thread);
 }
 
 bool Activities::set_times(Record& record, uint64_t start, uint64_t end) {
-  // CUPTI has also given ends before starts, where it had no more room for a GPU's stamps.
+  // When CUPTI had no more room for a GPU's time stamps, it has also given ends before starts.
   if (start == 0 || end == 0 || end < start) {
     ++counts_.incomplete;
     return false;
@@ -179,7 +182,7 @@ TextId Activities::kernel_id(const char* symbol) {
   return kernels_[key] = profiler::intern_name(kernel_name(symbol));
 }
 
-/// What its operator said is found when its call is.
+/// Keeps the kernel of a collective: the note of its operator is found only when its call is known.
 void Activities::see_collective(const KernelRecord& record) {
   if (record.name == nullptr || std::strstr(record.name, "nccl") == nullptr) return;
   if (collective_kernels_.size() > kMostWaiting)
@@ -309,7 +312,7 @@ void Activities::submit_matched(Record& record, Call& call) {
   call.has_arrow = true;
   Record arrow = record;
   arrow.kind = RecordKind::kLaunchArrow;
-  // No arrow goes back in time, and its head must be at its work: so its tail gives way.
+  // An arrow must not go back in time, and its head must be at its work. So its tail may be early.
   arrow.begin_ns = std::min(call.begin_ns, record.begin_ns);
   arrow.of.cuda.end_ns = record.begin_ns;
   arrow.of.cuda.amount = fields.lane;
@@ -318,7 +321,7 @@ void Activities::submit_matched(Record& record, Call& call) {
 }
 
 void Activities::retry_waiting() {
-  // There must be room for the work of this round: the oldest wait in vain.
+  // The work of this round needs room, so the oldest work may have to go without its call.
   size_t in_vain = waiting_.size() - std::min(waiting_.size(), kMostWaiting / 2);
   std::vector<Waiting> still;
   for (Waiting& each : waiting_) {

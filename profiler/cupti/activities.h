@@ -1,5 +1,5 @@
-// Turns CUPTI's records of one window into the recorder's, and joins GPU work with the call that
-// launched it and the operator that made the call.
+// Turns CUPTI's records of one window into the recorder's own. It joins GPU work with the call that
+// launched it, and with the operator that made the call.
 //
 // CUPTI hands over calls, work and external ids as separate records, which share a correlation id:
 //
@@ -7,10 +7,10 @@
 //
 // The join cannot be done record by record. CUPTI keeps no order between buffers, so the buffers of
 // one flush (a round) are read twice: first calls and external ids, then work. And CUPTI may write
-// a call's record after that of its work, in a buffer that it holds back as long as any work in it
-// runs. So work whose call is unknown waits for later rounds, for at most 20 s, and is then
-// delivered without it. Keeping everything until the window's end would be simpler, but a window
-// may last for hours.
+// the record of a call after that of its work, into a buffer that it holds back as long as any work
+// in it runs. So work whose call is unknown waits for later rounds, for at most 20 s, and is then
+// delivered without its call. To keep everything until the window's end would be simpler, but a
+// window may last for hours.
 //
 // Not thread-safe: the recorder's CUPTI thread is the only caller.
 #pragma once
@@ -42,11 +42,11 @@ namespace redline::cupti {
 
 struct ActivityCounts {
   DecodeCounts decoded;
-  uint64_t timed = 0;              ///< has its times
-  uint64_t incomplete = 0;         ///< left out: without times, as what had not ended
+  uint64_t timed = 0;              ///< records that have their times
+  uint64_t incomplete = 0;         ///< left out: no times, for example because work had not ended
   uint64_t other_clock = 0;        ///< left out: times that cannot be converted to our clock
   uint64_t without_call = 0;       ///< delivered, but the record of its call never came
-  uint64_t begun_before_call = 0;  ///< delivered: by its times it began before its own call
+  uint64_t begun_before_call = 0;  ///< delivered, although its times say it began before its call
 };
 
 class Activities {
@@ -58,13 +58,14 @@ class Activities {
         annotation_names_(names),
         collective_notes_(collectives) {}
 
-  /// To be called before add_round() with the records that are older than the reading.
+  /// Call it before the add_round() whose records are older than the reading.
   void see_clocks(const ClockReading& reading) { clock_.add(reading); }
-  /// `next` is cuptiActivityGetNextRecord. `is_flushed`: CUPTI holds nothing older any more.
+  /// `next` is cuptiActivityGetNextRecord. `is_flushed` says that CUPTI holds no older records.
   void add_round(std::span<const BufferPool::Filled> buffers, NextRecord next, bool is_flushed);
   /// Adds records to the counts that the caller has decoded and dropped.
   void count_left_out(const DecodeCounts& counts) { counts_.decoded += counts; }
-  /// The window ends: delivers the annotations, and the work that still waits without its call.
+  /// To be called at the window's end. Delivers the annotations, and the work that still waits for
+  /// its call.
   void finish();
 
   [[nodiscard]] const ActivityCounts& counts() const { return counts_; }
@@ -138,14 +139,14 @@ class Activities {
     std::string name;
     std::string launch_args;
   };
-  /// Until they have their call, by its correlation and the node of a graph: a launch of a graph
-  /// runs several.
+  /// Kernels of collectives that wait for their call, by its correlation and the graph's node: one
+  /// launch of a graph may run several such kernels.
   std::map<std::pair<uint32_t, uint64_t>, CollectiveKernel> collective_kernels_;
   std::unordered_map<uint32_t, uint32_t> device_of_context_;
   RecordedEvents events_;
   GraphLaunches graph_launches_;
   std::map<uint32_t, StreamRecord> streams_;
-  std::map<uint32_t, nvml::GpuReading> environments_;  ///< by device; a record holds a part of it
+  std::map<uint32_t, nvml::GpuReading> environments_;  ///< by device; put together from records
   // Texts that are interned in the current generation of the text table.
   uint32_t generation_ = 0;
   std::unordered_map<uint64_t, profiler::TextId> kernels_;

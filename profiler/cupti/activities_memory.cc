@@ -55,7 +55,7 @@ void Activities::add(const UnifiedMemoryRecord& migration) {
                           : to_host                              ? migration.source
                                                                  : migration.destination;
   Record record = work(RecordKind::kMigration, device, profiler::kDeviceLane, 0);
-  // Faults of the CPU are of a moment.
+  // A page fault of the CPU has only a start.
   const uint64_t end = migration.end != 0 ? migration.end : migration.start;
   if (!set_times(record, migration.start, end)) return;
   record.name = profiler::intern_name(unified_memory_name(migration.counter));

@@ -1,11 +1,11 @@
-// What is told of GPUs and streams rather than of work: counters, and what streams are.
+// Records about GPUs and streams rather than about work: counters, and properties of streams.
 #include "profiler/cupti/activities.h"
 #include "profiler/source/counters.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {
 
-/// In the form of NVML's counters, in whose place they are.
+/// Writes the same counters as NVML would, because these records are only asked for without NVML.
 void Activities::add(const EnvironmentRecord& environment) {
   const auto& figures = environment.figures;
   nvml::GpuReading now;

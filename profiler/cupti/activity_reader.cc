@@ -12,7 +12,7 @@
 namespace redline::cupti {
 namespace {
 
-constexpr size_t kMostInRound = 4;  ///< buffers, so that CUPTI soon gets some back
+constexpr size_t kMostInRound = 4;  ///< so few buffers, so that CUPTI soon gets some back
 constexpr size_t kLittleRoom = BufferPool::kMostBuffers / 2;
 
 }  // namespace
@@ -41,7 +41,7 @@ void ActivityReader::add_filled(bool is_flushed) {
 
 void ActivityReader::add_last() { push({.buffers = pool_.take_filled()}); }
 
-/// The job may need the room.
+/// Empties the file if everything in it is read, because the job may need the disk.
 void ActivityReader::clear_what_is_read() {
   {
     const std::lock_guard lock(mutex_);
@@ -61,7 +61,7 @@ void ActivityReader::put_on_disk(Round& round) {
     }
     extent = spool_.write(compacted_);
   } catch (const std::bad_alloc&) {
-    // The same as a full disk.
+    // Without memory we do as with a full disk.
   }
   if (!extent) {
     is_disk_full_ = true;
@@ -102,7 +102,7 @@ void ActivityReader::run() {
     try {
       read(*round);
     } catch (const std::exception&) {
-      // No memory: the trace goes on without this; its counts tell.
+      // No memory: the trace lacks these records, which its counts tell.
     }
     timed_ = activities_.counts().timed;
     incomplete_ = activities_.counts().incomplete;

@@ -1,8 +1,8 @@
-// The thread that turns what CUPTI has handed over into records, while the caller asks CUPTI for
-// more: so CUPTI gets its buffers back in time, however far the trace's writer is behind.
+// A thread that turns CUPTI's buffers into our records while the caller asks CUPTI for more. So
+// CUPTI gets its buffers back in time, however far the trace's writer is behind.
 //
-// Where buffers get scarce, what they hold waits on disk. A burst of a million launches on a busy
-// machine is so recorded whole, in no more memory.
+// When buffers get scarce, their content waits on disk. So even a burst of a million launches on a
+// busy machine is recorded completely, and takes no more memory.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace redline::cupti {
 
 class ActivityReader {
  public:
-  /// Spools into `folder`.
+  /// `folder` is for the file of records that wait on disk.
   ActivityReader(const Library& library, BufferPool& pool, Activities activities,
                  std::string folder)
       : library_(library),
@@ -37,16 +37,16 @@ class ActivityReader {
   ActivityReader(const ActivityReader&) = delete;
   ActivityReader& operator=(const ActivityReader&) = delete;
 
-  /// False where the system has no thread left.
+  /// False if the system has no thread left.
   [[nodiscard]] bool start();
-  /// Takes what is filled now. `is_flushed`: nothing older is left in CUPTI.
+  /// Takes the buffers that are filled now. `is_flushed` says that CUPTI holds no older records.
   void add_filled(bool is_flushed);
-  /// The same, without a question to CUPTI, which needs no buffer any more.
+  /// Takes the filled buffers without a call of CUPTI, for the end of the process.
   void add_last();
-  /// After all is added: all of it is read, and the thread has ended.
+  /// Waits until everything added is read and the thread has ended. Nothing may be added later.
   void finish();
 
-  /// Of what is read so far.
+  /// Records that were read so far, with and without their times.
   struct Progress {
     uint64_t timed = 0;
     uint64_t incomplete = 0;
@@ -62,9 +62,9 @@ class ActivityReader {
   struct Round {
     std::vector<BufferPool::Filled> buffers = {};
     std::optional<RecordSpool::Extent> on_disk = {};  ///< in place of the buffers
-    DecodeCounts counts = {};                         ///< of what is on disk
+    DecodeCounts counts = {};                         ///< of the records on disk
     bool is_flushed = false;
-    std::optional<ClockReading> clock = {};  ///< of the first round of a flush
+    std::optional<ClockReading> clock = {};  ///< only in the first round of a flush
   };
 
   void clear_what_is_read();
@@ -77,21 +77,21 @@ class ActivityReader {
 
   const Library& library_;
   BufferPool& pool_;
-  Activities activities_;  ///< the thread's, until it ends
+  Activities activities_;  ///< only for the thread until it ends
   RecordSpool spool_;
 
-  // Of who adds.
+  // Only for the thread that calls add_filled().
   std::vector<uint8_t> compacted_;
   bool is_disk_full_ = false;
   uint64_t spooled_bytes_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Round> rounds_;  // under mutex_, as what follows
-  bool is_reading_ = false;
-  bool is_closed_ = false;
+  std::deque<Round> rounds_;  ///< under mutex_
+  bool is_reading_ = false;   ///< under mutex_
+  bool is_closed_ = false;    ///< under mutex_
 
-  std::vector<uint8_t> read_from_disk_;  ///< the thread's
+  std::vector<uint8_t> read_from_disk_;  ///< only for the thread
   std::atomic<uint64_t> timed_ = 0;
   std::atomic<uint64_t> incomplete_ = 0;
   std::optional<std::thread> thread_;

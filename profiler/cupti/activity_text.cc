@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 5> kUnifiedMemory = {
     "<unknown>", "Unified Memory HtoD", "Unified Memory DtoH", "Unified Memory CPU Page Faults",
     "Unified Memory GPU Page Faults"};
 
-// Those that Kineto leaves out.
+// Functions that Kineto leaves out, too.
 constexpr std::string_view kNoise[] = {"cudaGetDevice",
                                        "cudaSetDevice",
                                        "cudaGetLastError",
@@ -43,7 +43,7 @@ constexpr std::string_view kNoise[] = {"cudaGetDevice",
                                        "cudaEventCreateWithFlags",
                                        "cudaEventDestroy"};
 
-// Of the driver: asked all the time, and of no work on a GPU.
+// Functions of the driver that programs call all the time and that start no work on a GPU.
 constexpr std::string_view kDriverNoise[] = {"cuCtxGet",
                                              "cuCtxPopCurrent",
                                              "cuCtxPushCurrent",
@@ -64,7 +64,7 @@ constexpr std::string_view kDriverNoise[] = {"cuCtxGet",
                                              "cuTensorMapEncode",
                                              "cuThreadExchangeStreamCaptureMode"};
 
-/// As Kineto prints a ratio today, but with a point whatever the program's locale.
+/// Kineto prints a ratio with six decimals. Ours has a decimal point in every locale.
 std::string six_decimals(float value) {
   char text[64];
   const auto end =
@@ -107,7 +107,7 @@ std::string kernel_name(const char* symbol) {
   if (symbol == nullptr) return "(unnamed)";
   const std::string_view name = symbol;
   if (name == "kernel") return "Kernel";
-  // "f" would be demangled, too: it is the type float.
+  // Other names must not be demangled: a kernel called "f" would become "float".
   if (!name.starts_with("_Z")) return symbol;
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> readable(
@@ -260,7 +260,7 @@ std::string args_of(const SynchronizationRecord& sync, uint32_t device,
          ", \"context\": " + std::to_string(sync.context);
 }
 
-// As torch's own instants of memory have them.
+// The members are the same as in torch's own events of memory.
 std::string args_of(const MemoryRecord& memory) {
   const bool is_release = memory.operation == kRelease;
   return lane_members(memory.device, memory.context, memory.stream) +

@@ -1,5 +1,6 @@
-// What a trace says of activities: Kineto's names, to the letter, and Kineto's members of "args",
-// in Kineto's order and without braces, beside the call and the operator that they belong to.
+// Names and "args" of GPU activities in a trace. Names are Kineto's to the letter. The members of
+// "args" are Kineto's, too, in Kineto's order and without braces; those about the call and the
+// operator are added elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace redline::cupti {
 
-/// As in the source code. "kernel" alone becomes "Kernel", since TensorBoard's plugin trips over
-/// it.
+/// The kernel's name as in the source code, demangled. "kernel" alone becomes "Kernel", because
+/// TensorBoard's plugin fails with a kernel of that name.
 [[nodiscard]] std::string kernel_name(const char* symbol);
 
 /// "Memcpy HtoD (Pageable -> Device)"
@@ -34,19 +35,19 @@ namespace redline::cupti {
 [[nodiscard]] std::string_view runtime_function_name(std::string_view name);
 /// Calls that a job makes by the thousand and that start nothing on a GPU, such as cudaGetDevice.
 [[nodiscard]] bool is_noise(std::string_view runtime_function);
-/// The same of the driver's functions.
+/// Likewise for functions of the driver.
 [[nodiscard]] bool is_driver_noise(std::string_view driver_function);
-/// Of the driver's functions those that launch kernels or map memory; the others are called by the
-/// runtime's, which are recorded themselves.
+/// Whether a function of the driver launches kernels or maps memory. The others are left out,
+/// because functions of the runtime call them, which are recorded themselves.
 [[nodiscard]] bool is_shown_driver_function(std::string_view name);
 
-/// Where a CUDA event was recorded that others wait for.
+/// The stream and the call by which a CUDA event was recorded, for the waits on that event.
 struct RecordedEvent {
   uint32_t stream = 0;
   uint32_t correlation = 0;
 };
 
-/// Without `device`, nothing is said of how full it is.
+/// Without `device` (nullptr), the estimate of its occupancy is left out.
 [[nodiscard]] std::string args_of(const KernelRecord& kernel, const DeviceProperties* device);
 /// A hash of everything that args_of() takes from a kernel; never 0.
 [[nodiscard]] uint64_t args_key(const KernelRecord& kernel);
@@ -54,7 +55,7 @@ struct RecordedEvent {
 [[nodiscard]] std::string args_of(const MemcpyRecord& copy);
 [[nodiscard]] std::string args_of(const PeerCopyRecord& copy);
 [[nodiscard]] std::string args_of(const MemsetRecord& set);
-/// `event`: the one that is waited for, if it was seen.
+/// `event` is the event that is waited for; nullptr if its record was not seen.
 [[nodiscard]] std::string args_of(const SynchronizationRecord& sync, uint32_t device,
                                   const RecordedEvent* event);
 [[nodiscard]] std::string args_of(const MemoryRecord& memory);

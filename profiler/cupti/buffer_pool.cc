@@ -45,7 +45,7 @@ uint8_t* BufferPool::take(bool may_refuse) noexcept {
     if (!free_.empty()) {
       uint8_t* buffer = free_.back();
       free_.pop_back();
-      out_.push_back(buffer);  // within the reserved size, as below
+      out_.push_back(buffer);  // allocates nothing: make() has reserved the place
       return buffer;
     }
     if (may_refuse && all_.size() + being_made_ >= kMostBuffers) {
@@ -58,7 +58,7 @@ uint8_t* BufferPool::take(bool may_refuse) noexcept {
   try {
     buffer = make();
   } catch (const std::exception&) {
-    // No memory for the lists.
+    // No memory for the places in the lists.
   }
   const std::lock_guard lock(mutex_);
   --being_made_;

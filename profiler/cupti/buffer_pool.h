@@ -1,9 +1,9 @@
-// The buffers that CUPTI fills: made and touched before the window, so that a launch never waits
-// for the system's memory, and used again for ever.
+// The buffers that CUPTI fills. They are made and touched before the window, so that a launch never
+// waits for the system's memory, and are never freed.
 //
-// CUPTI's callbacks come on training threads: they take a mutex for a few instructions and nothing
-// else. What CUPTI still holds when a window ends may come back at any later time. What comes back
-// may also be another tool's, if its callbacks were replaced by ours: that is left alone.
+// CUPTI calls back on training threads, where we only take a mutex for a few instructions. A buffer
+// that CUPTI still holds when a window ends may come back at any later time. If our callbacks have
+// replaced those of another tool, that tool's buffers may come back to us; these are left alone.
 #pragma once
 
 #include <condition_variable>
@@ -26,40 +26,41 @@ class BufferPool {
     size_t valid_size = 0;
   };
 
-  /// At least kWarmBuffers free ones, all touched, so that no training thread has to make one.
+  /// Makes and touches buffers until kWarmBuffers are free, so that no training thread has to.
   void warm_up();
-  /// Buffers that could be filled before one is refused.
+  /// How many buffers CUPTI could still get before one is refused.
   [[nodiscard]] size_t room() const;
 
   // From CUPTI's callbacks.
-  /// An empty buffer; where all are in use, a new one up to kMostBuffers. Then nullptr, which CUPTI
-  /// before 12.9 does not survive: `may_refuse` says whether it does.
+  /// An empty buffer, or a new one if all are in use. If there are kMostBuffers and `may_refuse` is
+  /// set, or if there is no memory, nullptr, at which CUPTI before 12.9 crashes.
   [[nodiscard]] uint8_t* take(bool may_refuse) noexcept;
-  /// Without effect on a buffer that take() did not give, or that came back before.
+  /// CUPTI gives a buffer back. Does nothing with a buffer that take() did not give, or that came
+  /// back before.
   void complete(uint8_t* buffer, size_t valid_size) noexcept;
 
-  /// What is filled now, oldest first.
+  /// Takes the buffers that are filled now, oldest first.
   [[nodiscard]] std::vector<Filled> take_filled();
   void give_back(uint8_t* buffer);
   [[nodiscard]] bool has_filled() const;
-  /// How many CUPTI holds.
+  /// How many buffers CUPTI holds.
   [[nodiscard]] size_t out() const;
 
-  /// Until buffers get scarce, `interval_ms` is over, or wake().
+  /// Returns when buffers get scarce, when `interval_ms` is over, or after wake().
   void wait(int interval_ms);
   void wake();
 
-  /// Requests that found nothing.
+  /// How many requests got no buffer.
   [[nodiscard]] uint64_t refused() const;
-  /// Buffers that came from CUPTI and are not ours.
+  /// How many buffers came from CUPTI that are not ours.
   [[nodiscard]] uint64_t foreign() const;
 
-  /// Around fork(): else another thread could have the mutex, which the child would never get.
+  /// Around fork(): if another thread held the mutex then, the child could never lock it.
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
 
  private:
-  /// Without the lock: the system may take long to give memory.
+  /// To be called without the lock, because the system may take long to give memory.
   [[nodiscard]] uint8_t* make();
 
   mutable std::mutex mutex_;

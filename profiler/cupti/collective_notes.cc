@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// All of these or none of them.
+// Kineto writes these only if all of them are known.
 constexpr const char* kMessage[] = {"Collective name", "In msg nelems", "Out msg nelems",
                                     "Group size", "dtype"};
 constexpr const char* kMore[] = {"Input Tensors start",
@@ -61,15 +61,14 @@ std::string collective_args(std::string_view name, const CollectiveNote& note) {
     }
     if (has_message) add_bytes(said, args);
   }
-  // A kernel's name is that of its entry; what NCCL says that it chose is more.
+  // NCCL's word comes first, because one kernel of NCCL may run several algorithms.
   const std::string algorithm =
       note.algorithm.empty() ? upper(trace::kernel_algorithm(name)) : note.algorithm;
   const std::string protocol =
       note.protocol.empty() ? upper(trace::kernel_protocol(name)) : note.protocol;
   if (!algorithm.empty()) args["Algorithm"] = algorithm;
   if (!protocol.empty()) args["Protocol"] = protocol;
-  // A space behind the colon, as all of a trace has it.
-
+  // dump() of the whole object would write no space behind the colons, unlike the rest of a trace.
   std::string members;
   for (const auto& [key, value] : args.items()) {
     members +=

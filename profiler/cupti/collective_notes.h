@@ -1,5 +1,5 @@
-// What operators said of the collectives that they started, by external id, and what NCCL chose for
-// them: for the kernels, which come later and by that id.
+// Keeps facts about collectives by external id until their kernels come: what the operator said of
+// the collective that it started, and which algorithm NCCL chose for it.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace redline::cupti {
 
 struct CollectiveNote {
-  std::string members = {};    ///< of "args" of record_param_comms
-  std::string algorithm = {};  ///< by NCCL's profiler plugin, such as "RING"; "" without it
+  std::string members = {};    ///< members of "args" of the operator record_param_comms
+  std::string algorithm = {};  ///< from NCCL's profiler plugin, such as "RING"; "" without it
   std::string protocol = {};
 };
 
@@ -44,7 +44,8 @@ class CollectiveNotes {
 
  private:
   [[nodiscard]] CollectiveNote& place(uint32_t id) {
-    if (notes_.size() >= kMost && !notes_.contains(id)) notes_.clear();  // their kernels are over
+    // A full map is emptied: the kernels of nearly all its notes have come.
+    if (notes_.size() >= kMost && !notes_.contains(id)) notes_.clear();
     return notes_[id];
   }
 
@@ -52,8 +53,8 @@ class CollectiveNotes {
   std::unordered_map<uint32_t, CollectiveNote> notes_;
 };
 
-/// Members of "args" of the kernel `name`: Kineto's, in Kineto's order, and then its "Bytes",
-/// "Algorithm" and "Protocol". Begins with a comma, or is "".
+/// Members of "args" for the kernel `name`: first Kineto's, in Kineto's order, then "Bytes",
+/// "Algorithm" and "Protocol". The text begins with a comma, or is empty.
 [[nodiscard]] std::string collective_args(std::string_view name, const CollectiveNote& note);
 
 }  // namespace redline::cupti

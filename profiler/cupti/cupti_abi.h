@@ -33,7 +33,7 @@ constexpr Result kVirtualizedInsufficientPrivileges = 40;
 constexpr Result kConfidentialComputing = 41;
 constexpr Result kMigNotSupported = 43;
 constexpr Result kWslNotSupported = 45;
-constexpr Result kUnknown = 999;  ///< CUPTI 13 says this where the driver does not start
+constexpr Result kUnknown = 999;  ///< CUPTI 13 gives this if the driver does not start
 
 // cuptiGetVersion() of CUDA 11.8, 12.9 and 13.1.
 constexpr uint32_t kVersion11_8 = 18;
@@ -61,7 +61,7 @@ enum class Kind : uint32_t {
   kMemoryPool = 50,
 };
 
-// CUpti_ExternalCorrelationKind: as Kineto uses them.
+// CUpti_ExternalCorrelationKind. Kineto uses the same two kinds.
 constexpr uint32_t kOperatorIds = 3;    ///< CUSTOM0
 constexpr uint32_t kAnnotationIds = 4;  ///< CUSTOM1
 
@@ -83,7 +83,7 @@ using Callback = void (*)(void* user_data, int domain, uint32_t function, const 
 using SubscriberHandle = void*;
 using NextRecord = Result (*)(uint8_t* buffer, size_t valid_size, uint8_t** record);
 
-/// CUpti_SubscriberParams, from 13.0 on.
+/// CUpti_SubscriberParams, which CUPTI has from 13.0 on.
 struct SubscriberParams {
   size_t size = sizeof(SubscriberParams);
   const char* name = nullptr;
@@ -91,7 +91,7 @@ struct SubscriberParams {
   size_t other_size = 0;
 };
 
-constexpr int32_t kNoPriority = std::numeric_limits<int32_t>::min();  ///< before 13.1
+constexpr int32_t kNoPriority = std::numeric_limits<int32_t>::min();  ///< CUPTI before 13.1
 
 struct KernelRecord {
   Kind kind = {};
@@ -129,7 +129,7 @@ struct KernelRecord {
   void* access_policy = nullptr;
   uint32_t channel = 0;
   uint32_t channel_type = 0;
-  int32_t cluster[3] = {};  ///< blocks; 0: not launched in clusters
+  int32_t cluster[3] = {};  ///< in blocks; 0 if the kernel is not launched in clusters
   uint32_t cluster_scheduling = 0;
   uint64_t local_memory_total_of_64_bits = 0;
   uint64_t of_later_versions[2] = {};
@@ -249,7 +249,7 @@ struct OverheadRecord {
   uint64_t end = 0;
 };
 
-/// CUpti_ActivityMemory3 and 4: an allocation, or its release.
+/// CUpti_ActivityMemory3 and 4: memory was allocated or released.
 struct MemoryRecord {
   Kind kind = {};
   uint32_t operation = 0;
@@ -293,7 +293,7 @@ struct MemoryPoolRecord {
   uint64_t used = 0;
 };
 
-/// CUpti_ActivityUnifiedMemoryCounter2 and 3: a migration, or faults of pages.
+/// CUpti_ActivityUnifiedMemoryCounter2 and 3: unified memory migrated, or page faults occurred.
 struct UnifiedMemoryRecord {
   Kind kind = {};
   uint32_t counter = 0;

@@ -35,7 +35,7 @@ ClockReading read_clocks(const Library& library) {
     const int64_t gap_ns = monotonic_ns() - before_ns;
     if (gap_ns >= best_gap_ns) continue;
     best_gap_ns = gap_ns;
-    // It may be the same clock.
+    // CUPTI's clock may be the same as ours: then it fits between our two readings.
     const int64_t later_ns = between(static_cast<uint64_t>(before_ns), cupti);
     const bool is_ours = later_ns >= 0 && later_ns <= gap_ns;
     best = {cupti, before_ns + (is_ours ? later_ns : gap_ns / 2)};
@@ -53,7 +53,7 @@ void CuptiClock::add(const ClockReading& reading) {
 int64_t CuptiClock::to_monotonic(uint64_t time) const {
   if (readings_.empty()) return static_cast<int64_t>(time);
   if (readings_.size() == 1) return on_line(readings_.front(), readings_.front(), time);
-  // Records are of the last readings.
+  // From the newest reading back, because records are recent.
   for (size_t i = readings_.size() - 1; i > 0; --i) {
     if (between(readings_[i - 1].cupti, time) >= 0) {
       return on_line(readings_[i - 1], readings_[i], time);

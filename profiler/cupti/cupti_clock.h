@@ -1,9 +1,9 @@
-// CUPTI's clock laid on ours, whichever it is: unix time unless another user of CUPTI has given it
-// a clock of its own, such as torch.profiler's counter of cycles.
+// Converts CUPTI's clock to ours. CUPTI's clock is Unix time, unless another user of CUPTI has set
+// a different one: torch.profiler, for example, sets a counter of cycles.
 //
-// Giving CUPTI our clock instead would be one call, but that call makes later windows lose their
-// first kernels, yields kernels without times from CUDA 12.6 to 13.0, and changes the times that
-// others get. So both clocks are read at each flush, and times lie on the line in between.
+// One call could set our clock in CUPTI. But after that call later windows lose their first
+// kernels, CUDA 12.6 to 13.0 gives kernels without times, and other users of CUPTI get other times.
+// So both clocks are read at each flush, and a time between two readings is interpolated linearly.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace redline::cupti {
 
-/// One moment, by both.
+/// The same moment by both clocks.
 struct ClockReading {
   uint64_t cupti = 0;
   int64_t monotonic_ns = 0;
@@ -23,12 +23,12 @@ struct ClockReading {
 
 class CuptiClock {
  public:
-  /// In the order of their time.
+  /// Readings must be added in the order of their time.
   void add(const ClockReading& reading);
   [[nodiscard]] int64_t to_monotonic(uint64_t time) const;
 
  private:
-  static constexpr size_t kMostReadings = 256;  ///< of the last minutes: records come sooner
+  static constexpr size_t kMostReadings = 256;  ///< of the last minutes: no record comes later
 
   std::deque<ClockReading> readings_;
 };

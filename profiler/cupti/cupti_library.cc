@@ -45,7 +45,7 @@ bool bind(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
-/// The name of what is missing, or nullptr.
+/// Fills the table. Gives the name of a needed function that is missing, or nullptr.
 const char* bind_all(void* handle, Library& library) {
   bind(handle, "cuptiActivitySetAttribute", library.set_attribute);
   bind(handle, "cuptiSubscribe", library.subscribe);
@@ -95,7 +95,7 @@ std::vector<std::string> library_names(int driver_version) {
   };
   std::vector<std::string> names;
   add_where(names, true);
-  // The toolkit's own folder of CUPTI is on no path of the loader.
+  // The loader does not search the toolkit's folders.
   names.insert(names.end(), {"libcupti.so", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
                              "/usr/local/cuda/lib64/libcupti.so"});
   add_where(names, false);
@@ -134,7 +134,7 @@ namespace redline::profiler {
 
 bool has_cuda_driver() {
   if (!cupti::loaded_library("libcuda.so").empty()) return true;
-  // Windows' subsystem for Linux has its own device.
+  // /dev/dxg is the device of WSL, the Windows subsystem for Linux.
   return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 

@@ -1,8 +1,8 @@
-// CUPTI, reached at run time: one table of function pointers, which is also where tests put theirs.
+// Finds CUPTI at run time. Its functions are in one table of pointers, into which tests put theirs.
 //
-// A process must have only one CUPTI, and LibTorch brings its own: we use the one that is already
-// loaded. Without an NVIDIA driver we look for none. CUPTI accepts one tool at a time, so another
-// tool, such as Nsight Systems, may be there before us.
+// A process must have only one CUPTI, and LibTorch brings one: so we use a CUPTI that is already
+// loaded. Without an NVIDIA driver we do not look for one. CUPTI serves one tool at a time, and
+// another tool, such as Nsight Systems, may be there before us.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace redline::cupti {
 
 struct Library {
   std::string path;
-  uint32_t version = 0;  ///< of cuptiGetVersion()
+  uint32_t version = 0;  ///< from cuptiGetVersion()
 
   Result (*get_version)(uint32_t*) = nullptr;
   Result (*get_result_string)(Result, const char**) = nullptr;
@@ -32,7 +32,7 @@ struct Library {
   Result (*get_dropped)(void* context, uint32_t stream, size_t* dropped) = nullptr;
   Result (*push_external_id)(uint32_t kind, uint64_t id) = nullptr;
   Result (*pop_external_id)(uint32_t kind, uint64_t* last) = nullptr;
-  // Not in every version.
+  // These may be nullptr, because not every version of CUPTI has them.
   Result (*configure_unified_memory)(UnifiedMemoryConfig*, uint32_t count) = nullptr;
   Result (*set_attribute)(int attribute, size_t* size, void* value) = nullptr;
   Result (*subscribe)(SubscriberHandle*, Callback, void* user_data) = nullptr;
@@ -47,25 +47,26 @@ struct Library {
   [[nodiscard]] std::string error_text(Result result) const;
 };
 
-/// The path of the library of this process whose file name begins with `name`; "" without one.
+/// The path of a library that this process has loaded and whose file name begins with `name`; "" if
+/// there is none.
 [[nodiscard]] std::string loaded_library(std::string_view name);
 
-/// The names by which CUPTI is looked for where none is loaded, the best for a driver of that
-/// version (such as 13000) first: CUPTI needs a driver of its own major version or a later one.
+/// The file names to try if no CUPTI is loaded, best first. A CUPTI needs a driver of its own major
+/// version or a later one, so the order depends on `driver_version` (such as 13000).
 [[nodiscard]] std::vector<std::string> library_names(int driver_version);
 
-/// The CUPTI of this process, loaded now if CUDA is there without it. None: there is neither, and
-/// nothing to be said about it. An error is one line for the user.
+/// The CUPTI of this process. If CUDA is loaded without it, CUPTI is loaded now. nullopt if the
+/// process has neither, of which the user need not hear. An error is one line for the user.
 [[nodiscard]] tl::expected<std::optional<Library>, std::string> find_library();
 
-/// Our place as the tool that CUPTI serves in a window, under our name.
+/// Subscribes to CUPTI under our name for a window. CUPTI has one place for a subscriber.
 ///
-/// Where LibTorch is in the process, the place is given back as soon as it is known to be free:
+/// If the process has LibTorch, we give the place back as soon as we know that it was free:
 /// torch.profiler asks for it once in the life of a process, and if it is refused then, it shows no
 /// GPU any more.
 class Subscription {
  public:
-  /// Who else has the place; "": nobody who would be disturbed.
+  /// Gives the name of another tool that has the place; "" if we would disturb nobody.
   [[nodiscard]] std::string take(const Library& library);
   void release(const Library& library);
 
@@ -73,8 +74,8 @@ class Subscription {
   SubscriberHandle handle_ = nullptr;
 };
 
-/// The other tool: by the name that it gave CUPTI, if it is known, or by what it leaves in a
-/// process.
+/// What to call the other tool: the name that it gave CUPTI, if that is known. Otherwise the name
+/// is guessed from the environment variables and libraries of this process.
 [[nodiscard]] std::string other_tool(const std::string& name_in_cupti = "");
 
 }  // namespace redline::cupti

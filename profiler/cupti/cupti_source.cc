@@ -20,15 +20,16 @@ namespace {
 
 constexpr size_t kFlushIntervalMs = 500;
 constexpr size_t kMostFlushIntervalMs = 60'000;
-constexpr int kLookForCudaMs = 50;  // a process needs longer from cuInit() to its first kernel
+constexpr int kLookForCudaMs = 50;  // a process takes longer from cuInit() to its first kernel
 constexpr int kTryAgainMs = 5000;
 constexpr int kMostPollMs = 50;
 constexpr auto kMostWaitAtEnd = std::chrono::seconds(2);
-// Of records, of which half have no times: not the few that a forced flush brings too early.
+// A surge is this many records of which at least half have no times. A forced flush brings a few
+// such records early; these are far fewer.
 constexpr uint64_t kSurge = 2000;
-constexpr uint64_t kMostRestarts = 4;  // of a window
+constexpr uint64_t kMostRestarts = 4;  // within one window
 
-/// Not every version knows each of them, and none is worth losing the GPU for.
+/// Ignores errors: not every version of CUPTI has every attribute, and we can record without each.
 template <typename Value>
 void set_attribute(const Library& cupti, int attribute, Value value) {
   size_t size = sizeof(value);
@@ -36,14 +37,15 @@ void set_attribute(const Library& cupti, int attribute, Value value) {
   static_cast<void>(cupti.set_attribute(attribute, &size, &value));
 }
 
-/// A number above 0 that the user sets in the environment; nothing else counts as one.
+/// The number that the user has set in this environment variable, if it is above 0.
 std::optional<size_t> wanted(const char* variable) {
   const char* text = std::getenv(variable);
   const unsigned long long number = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
   return number > 0 ? std::optional<size_t>(number) : std::nullopt;
 }
 
-/// Synchronizations and CUDA events can cost more than the rest of a window: a user may do without.
+/// Whether windows have synchronizations and CUDA events. They can cost more than all other records,
+/// so a user may leave them out.
 bool wants_waits() {
   const char* text = std::getenv("REDLINE_GPU_WAITS");
   return text == nullptr || std::string_view(text) != "off";
@@ -60,10 +62,11 @@ void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid_siz
   if (buffer != nullptr) shared_state().pool.complete(buffer, valid_size);
 }
 
-/// Records nothing of the functions of that domain that are noise. CUPTI numbers them as it likes.
+/// Tells CUPTI to record no calls of functions that are noise. All numbers are tried, because each
+/// version of CUPTI has its own numbers.
 void leave_out(const Library& cupti, int domain, Result (*record)(uint32_t, uint8_t),
                bool (*is_noise)(std::string_view)) {
-  constexpr uint32_t kMostFunctions = 2048;  // 13.5 has 900 of the driver
+  constexpr uint32_t kMostFunctions = 2048;  // CUPTI 13.5 has 900 functions of the driver
   for (uint32_t number = 1; record != nullptr && number < kMostFunctions; ++number) {
     const char* name = nullptr;
     if (cupti.get_callback_name(domain, number, &name) != kSuccess || name == nullptr) continue;
@@ -134,7 +137,7 @@ void CuptiSource::disable() noexcept {
   leave_cupti();
 }
 
-/// Also of what was only begun.
+/// Switches CUPTI off, also if begin() failed halfway.
 void CuptiSource::leave_cupti() {
   shared_state().ids = nullptr;
   disable_kinds();
@@ -195,7 +198,7 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
   return {};
 }
 
-/// False where the window ended first.
+/// False if the window ended before CUPTI could be switched on.
 bool CuptiSource::begin_later(const RecorderOptions& options) {
   int pause_ms = off_before_.empty() ? kLookForCudaMs : kTryAgainMs;
   for (;;) {
@@ -207,23 +210,26 @@ bool CuptiSource::begin_later(const RecorderOptions& options) {
   }
 }
 
-/// For each window anew: another user of CUPTI, such as torch.profiler, may have put its own in the
-/// place of ours, or ended CUPTI.
+/// Called for each window, because another user of CUPTI, such as torch.profiler, may have replaced
+/// our callbacks or finalized CUPTI since the last one.
 Result CuptiSource::set_up() {
   const Library& cupti = *library_;
   shared_state().may_refuse = cupti.version >= kVersion12_9;
-  // CUPTI is not told that buffers are zeroed (kZeroedBuffers): it would believe it of those of its
-  // other users, too.
+  // We do not tell CUPTI that our buffers are zeroed (kZeroedBuffers), because it would then assume
+  // this of the buffers of its other users, too.
   set_attribute(cupti, kBuffersByThread, uint8_t{1});
-  if (const auto count = wanted("REDLINE_GPU_STAMP_BUFFERS"))
+  // CUPTI may use so many buffers of GPU memory for kernel times; each holds 100,000 kernels.
+  if (const auto count = wanted("REDLINE_GPU_STAMP_BUFFERS")) {
     set_attribute(cupti, kStampBuffers, *count);
-  // Else each look whether an event is over, which threads do all the time, is a record.
+  }
+  // Otherwise CUPTI writes a record each time a thread asks whether an event is over, which some
+  // threads do all the time.
   if (cupti.enable_all_waits != nullptr) static_cast<void>(cupti.enable_all_waits(0));
   has_system_thread_ids_ = cupti.set_thread_id_type(kSystemThreadIds) == kSuccess;
   return cupti.register_callbacks(buffer_requested, buffer_completed);
 }
 
-/// What a GPU or driver does not serve of the kinds that are not needed is left out.
+/// Fails only if a needed kind cannot be enabled. A GPU or driver may lack some of the others.
 Result CuptiSource::enable_kinds(const RecorderOptions& options) {
   const bool wants_state = options.host_samples_hz > 0 && !nvml::Library().loaded();
   if (options.profile_memory) configure_unified_memory();
@@ -243,8 +249,8 @@ Result CuptiSource::enable_kinds(const RecorderOptions& options) {
   return result;
 }
 
-/// Each record costs the job; what is called between any two launches is asked to write none.
-/// After its domain, which switches on all of it.
+/// Each record costs the job time, so CUPTI shall write none for functions that are called between
+/// any two launches. This must come after the kinds are enabled, which enables all functions.
 void CuptiSource::leave_out_noise() {
   leave_out(*library_, kRuntimeDomain, library_->record_runtime_function,
             [](std::string_view name) { return is_noise(runtime_function_name(name)); });
@@ -273,7 +279,7 @@ void CuptiSource::run(const RecorderOptions& options, bool is_on) noexcept {
   try {
     if (is_on || begin_later(options)) collect_until_end();
   } catch (const std::exception&) {
-    // No memory: the trace goes on without what comes now; its counts tell.
+    // No memory: the trace lacks the records that come now, which its counts tell.
   }
   is_over_.release();
 }
@@ -299,8 +305,8 @@ void CuptiSource::collect(uint32_t flush_flags) {
   if (library_->get_dropped(nullptr, 0, &dropped) == kSuccess) dropped_ += dropped;
 }
 
-/// CUPTI's memory for times, on the GPU, can run out in a long recording of CUDA graphs: from then
-/// on kernels come without times.
+/// CUPTI keeps times in GPU memory, which can run out in a long recording of CUDA graphs. From then
+/// on kernels come without times, and only switching CUPTI off and on helps.
 void CuptiSource::look_for_surge() {
   const ActivityReader::Progress now = reader_->progress();
   const uint64_t incomplete = now.incomplete - seen_.incomplete;
@@ -336,7 +342,7 @@ void CuptiSource::flush_before_exit() noexcept {
   if (!is_on_) return;
   wants_flush_ = true;
   shared_state().pool.wake();
-  // Work that never ends must not keep the process.
+  // GPU work that never ends must not keep the process from ending.
   static_cast<void>(is_flushed_.try_acquire_for(kMostWaitAtEnd));
 }
 
@@ -345,7 +351,8 @@ void CuptiSource::let_go() noexcept {
   shared_state().ids = nullptr;
   is_closing_ = true;
   shared_state().pool.wake();
-  // It may wait within CUPTI for a thread that has crashed, and look at the reader once more then.
+  // The thread may hang in CUPTI, which waits for a thread that has crashed. If it gets free later,
+  // it uses the reader once more: the reader is then not destroyed.
   const bool is_over = is_over_.try_acquire_for(kMostWaitAtEnd);
   is_over ? thread_->join() : thread_->detach();
   thread_.reset();
@@ -363,9 +370,9 @@ void CuptiSource::let_go() noexcept {
 }
 
 void CuptiSource::end() {
-  // What was launched within the window is part of it; what threads launch from now on is not.
+  // Work that was launched within the window belongs to it. Later launches are not recorded.
   disable_kinds();
-  // It may write to disk, where a limit raises SIGXFSZ.
+  // On a quiet thread, because collect_rest() may write to disk, where a limit raises SIGXFSZ.
   const auto rest = [this] { collect_rest(); };
   if (!profiler::run_quietly(rest)) rest();
   reader_->finish();
@@ -384,7 +391,7 @@ void CuptiSource::end() {
   warn(kFlush, "CUPTI did not hand over all its records: " + explain(*library_, failed_flush_));
 }
 
-/// Until CUPTI has given back all buffers, as it does when all work in them is over.
+/// Waits until CUPTI has given back all buffers, which it does when all work in them is over.
 void CuptiSource::wait_for_gpu() {
   BufferPool& pool = shared_state().pool;
   const auto deadline = std::chrono::steady_clock::now() + most_wait_;

@@ -1,9 +1,9 @@
-// The GPU as a source of the recorder: CUPTI is switched on at prepare and off at stop, and a
-// thread of the recorder turns what it fills into records meanwhile. In a process that does not use
-// CUDA yet, or where CUPTI does not start, that thread tries again until the window ends.
+// The GPU as a source of the recorder. CUPTI is switched on at prepare and off at stop; meanwhile a
+// thread of the recorder collects CUPTI's buffers. If the process does not use CUDA yet, or CUPTI
+// does not start, that thread tries again until the window ends.
 //
-// CUPTI's calls are made without a lock that its callbacks take. No call waits for the GPU: that
-// would end the capture of a CUDA graph in another thread, and never return where a GPU hangs.
+// We never call CUPTI while we hold a lock that its callbacks take. No call waits for the GPU: that
+// would end the capture of a CUDA graph in another thread, and never return if a GPU hangs.
 #pragma once
 
 #include <atomic>
@@ -26,16 +26,17 @@
 
 namespace redline::cupti {
 
-/// What CUPTI's callbacks, the operators that push ids, and the window share. CUPTI may call as
-/// long as the process lives, so it is never destroyed.
+/// The state that CUPTI's callbacks, the operators that push ids, and the window share. It is never
+/// destroyed, because CUPTI may call back as long as the process lives.
 struct SharedState {
   BufferPool pool;
   AnnotationNames annotations;
   CollectiveNotes collectives;
-  std::atomic<bool> may_refuse = false;  ///< CUPTI survives a request for a buffer that gets none
-  /// The table of functions while operators' ids are wanted, else nullptr.
+  std::atomic<bool> may_refuse = false;  ///< CUPTI does not crash if it asks for a buffer in vain
+  /// CUPTI's functions while the ids of operators are wanted, otherwise nullptr.
   std::atomic<const Library*> ids = nullptr;
-  /// The same from then on for ever: what was pushed must be popped, also after the window's end.
+  /// CUPTI's functions, from the first window on for ever: an id that was pushed within a window
+  /// must be popped, even after that window's end.
   std::atomic<const Library*> pops = nullptr;
 };
 
@@ -43,7 +44,7 @@ struct SharedState {
 
 class CuptiSource final : public profiler::Source {
  public:
-  /// That a window's end waits for work which is under way.
+  /// At the end of a window, the recorder waits so long for GPU work that still runs.
   static constexpr std::chrono::milliseconds kMostWaitForGpu{10'000};
 
   explicit CuptiSource(std::chrono::milliseconds most_wait = kMostWaitForGpu)
@@ -51,25 +52,27 @@ class CuptiSource final : public profiler::Source {
 
   void enable(const RecorderOptions& options) noexcept override;
   void disable() noexcept override;
-  /// The process is about to end, and CUDA still works: all that CUPTI holds is recorded.
+  /// Records all that CUPTI holds. To be called when the process is about to end, but CUDA still
+  /// works.
   void flush_before_exit() noexcept;
-  /// The process ends: CUDA may be half gone, so CUPTI is not asked for anything any more; what it
-  /// has handed over is recorded.
+  /// Records what CUPTI has handed over, without a call of CUPTI. To be called when the process
+  /// ends and CUDA may be half destroyed.
   void let_go() noexcept;
 
-  /// The window's end waits for work that may never end, such as a collective whose peer is gone.
+  /// Whether a window is ending and waits for GPU work. Such work may never end, for example a
+  /// collective whose peer is gone.
   [[nodiscard]] bool waits_for_gpus() const { return waits_for_gpus_; }
-  /// The process is to end: a window's end waits no longer.
+  /// Ends that wait, because the process has to end.
   void hurry() noexcept;
 
-  /// Where records wait that come too fast, from the next window on.
+  /// From the next window on, records that come faster than they are read wait in `folder`.
   void spool_into(std::string folder) { folder_ = std::move(folder); }
 
-  /// Why nothing can be recorded, as a line for the user.
+  /// Says in one line for the user why nothing can be recorded.
   [[nodiscard]] static std::string explain(const Library& library, Result result);
 
  private:
-  /// What a user is told once in the life of a process.
+  /// Warnings that a user gets at most once in the life of a process.
   enum Topic : uint8_t { kOff = 1, kFlush = 2, kGraphs = 4, kIncomplete = 8, kThreadIds = 16 };
 
   [[nodiscard]] bool try_to_begin(const RecorderOptions& options);
@@ -98,23 +101,23 @@ class CuptiSource final : public profiler::Source {
   std::optional<Library> library_;
   Subscription subscription_;
   std::string folder_ = "/tmp";
-  uint8_t said_ = 0;  ///< topics
+  uint8_t said_ = 0;  ///< the topics of which the user was told
   bool has_system_thread_ids_ = true;
   std::vector<Kind> enabled_;
   std::string off_before_;  ///< why CUPTI did not start at first
   uint64_t refused_before_ = 0;
   uint64_t foreign_before_ = 0;
   size_t out_before_ = 0;          ///< buffers that CUPTI did not give back after an earlier window
-  ActivityReader::Progress seen_;  ///< when a surge was looked for
+  ActivityReader::Progress seen_;  ///< when we last compared timed and incomplete records
   uint64_t surges_ = 0;
   uint64_t dropped_ = 0;
-  std::atomic<Result> failed_flush_ = kSuccess;  ///< what the last one that failed said
+  std::atomic<Result> failed_flush_ = kSuccess;  ///< the error of the last flush that failed
   DeviceTable devices_;
   std::unique_ptr<ActivityReader> reader_;  ///< within a window
-  std::atomic<bool> is_on_ = false;         ///< CUPTI is
+  std::atomic<bool> is_on_ = false;         ///< CUPTI is switched on
   std::atomic<bool> is_closing_ = false;
   std::atomic<bool> is_hurried_ = false;
-  std::optional<std::thread> thread_;  ///< asks CUPTI for what it has
+  std::optional<std::thread> thread_;  ///< asks CUPTI for its records
   std::binary_semaphore is_over_{0};   ///< the thread has left its loop
   std::atomic<bool> wants_flush_ = false;
   std::binary_semaphore is_flushed_{0};

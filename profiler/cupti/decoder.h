@@ -34,7 +34,7 @@ struct DecodeCounts {
   }
 };
 
-/// In which windows a kind is enabled.
+/// Says in which windows a kind is enabled.
 enum class Asked : uint8_t {
   kAlways,
   kWithMemory,     ///< with profile_memory: CUPTI then follows each allocation, which costs time
@@ -74,13 +74,14 @@ inline constexpr std::tuple kKinds{
     KindRow<UnifiedMemoryRecord>{.kind = Kind::kUnifiedMemory, .asked = Asked::kWithMemory},
     KindRow<EnvironmentRecord>{.kind = Kind::kEnvironment, .asked = Asked::kInPlaceOfNvml}};
 
-/// Calls use(row) for each row, until one gives true: whether one did.
+/// Calls use(row) for each row until a call gives true. Gives whether one did.
 template <typename Use>
 bool any_kind(Use use) {
   return std::apply([&](const auto&... row) { return (use(row) || ...); }, kKinds);
 }
 
-/// How many bytes of a record CUPTI of this version has and we read; 0: the kind is not in kKinds.
+/// How many bytes of a record we read, which this version of CUPTI has; 0 if the kind is not in
+/// kKinds.
 inline size_t bytes_read(Kind kind, uint32_t version) {
   const bool is_kernel = kind == Kind::kKernel || kind == Kind::kConcurrentKernel;
   if (is_kernel && version < kVersion13_1) return offsetof(KernelRecord, of_later_versions);
@@ -92,7 +93,7 @@ inline size_t bytes_read(Kind kind, uint32_t version) {
   return size;
 }
 
-/// Calls visitor.on() with the record of `bytes`, which are as many as bytes_read() says.
+/// Calls visitor.on() with the record in `bytes`. Their number must be that of bytes_read().
 template <typename Visitor>
 void visit_record(std::span<const uint8_t> bytes, Kind kind, Visitor& visitor) {
   any_kind([&]<typename Record>(const KindRow<Record>& row) {
@@ -104,8 +105,8 @@ void visit_record(std::span<const uint8_t> bytes, Kind kind, Visitor& visitor) {
   });
 }
 
-/// Calls visit(bytes, kind) for each whole record of a filled buffer; the bytes are those that
-/// bytes_read() says. `next` is cuptiActivityGetNextRecord.
+/// Calls visit(bytes, kind) for each whole record of a filled buffer, with bytes_read() bytes.
+/// `next` is cuptiActivityGetNextRecord.
 template <typename Next, typename Visit>
 DecodeCounts for_each_record(uint8_t* buffer, size_t valid_size, uint32_t version, Next next,
                              Visit visit) {
@@ -118,7 +119,7 @@ DecodeCounts for_each_record(uint8_t* buffer, size_t valid_size, uint32_t versio
     if (result == kMaxLimitReached) return counts;
     const bool is_inside = record >= buffer && record < end && record != before;
     if (result != kSuccess || !is_inside) {
-      ++counts.truncated;  // the rest cannot be found
+      ++counts.truncated;  // the records behind it cannot be found
       return counts;
     }
     const std::span<const uint8_t> rest(record, static_cast<size_t>(end - record));

@@ -32,7 +32,7 @@ constexpr std::pair<int, int DeviceProperties::*> kAttributes[] = {
     {111, &DeviceProperties::reserved_shared_memory},
 };
 
-/// A function of the driver that this process has loaded; nullptr without it.
+/// A function of the CUDA driver; nullptr if this process has not loaded the driver.
 template <typename Function>
 Function* driver_function(const char* name) {
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -55,7 +55,7 @@ std::optional<DeviceProperties> ask_driver(uint32_t id) {
   size_t bytes = 0;
   if (call("cuDeviceTotalMem_v2", &bytes, handle)) device.total_memory = bytes;
   for (const auto& [attribute, field] : kAttributes) {
-    // One that an older driver does not know stays 0.
+    // An attribute that an older driver does not know stays 0.
     static_cast<void>(call("cuDeviceGetAttribute", &(device.*field), attribute, handle));
   }
   return device;

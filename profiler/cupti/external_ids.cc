@@ -1,5 +1,5 @@
-// Ids of operators and annotations on their way to CUPTI, and what is noted of the operators under
-// these ids, for their kernels.
+// Gives the ids of operators and annotations to CUPTI, and keeps notes on operators by these ids,
+// for their kernels.
 #include <pthread.h>
 
 #include <exception>
@@ -52,7 +52,7 @@ void note_collective(uint64_t id, std::string_view members) noexcept {
   try {
     cupti::shared_state().collectives.add(static_cast<uint32_t>(id), members);
   } catch (const std::exception&) {
-    // No memory: its kernels say nothing of it.
+    // No memory: the kernels of the collective lack these facts.
   }
 }
 
@@ -62,7 +62,7 @@ void note_collective_choice(uint64_t id, std::string_view algorithm,
   try {
     cupti::shared_state().collectives.add_choice(static_cast<uint32_t>(id), algorithm, protocol);
   } catch (const std::exception&) {
-    // No memory: its kernels have what their name says.
+    // No memory: the kernel's name still tells an algorithm.
   }
 }
 

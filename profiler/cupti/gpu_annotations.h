@@ -1,5 +1,5 @@
-// Kineto's "gpu_user_annotation": on each stream, a user's annotation covers the work that was
-// launched inside it. The annotation is pushed as an external id, and its name is kept here.
+// Kineto's "gpu_user_annotation": on each stream, a span for a user's annotation covers the work
+// that was launched inside it. The annotation's id is pushed to CUPTI; its name is kept here.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class GpuAnnotations {
     span->second.end_ns = std::max(span->second.end_ns, end_ns);
   }
 
-  /// Those that ended before `time_ns`.
+  /// Removes and gives the spans that ended before `time_ns`.
   [[nodiscard]] std::vector<Span> take(int64_t time_ns) {
     std::vector<Span> taken;
     for (auto at = spans_.begin(); at != spans_.end();) {
@@ -61,7 +61,7 @@ class AnnotationNames {
   void add(uint32_t id, std::string_view name) {
     const std::lock_guard lock(mutex_);
     names_.insert_or_assign(id, std::string(name));
-    if (names_.size() > kMost) names_.erase(names_.begin());  // the oldest: ids count up
+    if (names_.size() > kMost) names_.erase(names_.begin());  // the oldest, because ids count up
   }
   [[nodiscard]] std::string find(uint32_t id) const {
     const std::lock_guard lock(mutex_);

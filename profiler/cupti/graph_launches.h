@@ -1,5 +1,5 @@
-// Launches of CUDA graphs, and whether any work came of them: some versions of CUPTI give none for
-// graphs that were captured before CUPTI was on, and say nothing of it.
+// Counts launches of CUDA graphs for which CUPTI gave no work. Some versions of CUPTI give none for
+// graphs that were captured before CUPTI was on, and report no error.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@ namespace redline::cupti {
 
 class GraphLaunches {
  public:
-  static constexpr size_t kMost = size_t{1} << 18;  ///< that are waited for
+  static constexpr size_t kMost = size_t{1} << 18;  ///< of launches whose work may still come
 
   void add_launch(uint32_t correlation) {
     Launch& launch = place(correlation);
     if (!launch.is_called) ++count_;
     launch.is_called = true;
   }
-  /// Before its launch, too. `node`: 0 where the work is of no graph, or CUPTI does not tell.
+  /// May come before add_launch(). `node` is 0 if the work is of no graph, or CUPTI does not tell.
   void see_work(uint32_t correlation, uint64_t node) {
     if (node != 0 || launches_.contains(correlation)) place(correlation).has_work = true;
   }
 
   [[nodiscard]] uint64_t count() const { return count_; }
-  /// At the end: work may come long after its launch.
+  /// Right only at the window's end, because work may come long after its launch.
   [[nodiscard]] uint64_t without_work() const {
     uint64_t without = forgotten_without_work_;
     for (const auto& [correlation, launch] : launches_) without += launch.is_empty() ? 1 : 0;

@@ -16,7 +16,7 @@ void merge(ExternalIds& ids, const ExternalIds& more) {
 uint32_t correlation_of(uint32_t correlation) { return correlation; }
 uint32_t correlation_of(const std::pair<const uint32_t, ExternalIds>& each) { return each.first; }
 
-/// The older ones, where there are too many. Correlations count up.
+/// Removes the older entries if there are too many. Correlations count up.
 template <typename Container>
 void forget_older(Container& container) {
   if (container.size() <= Launches::kMost) return;
@@ -49,11 +49,11 @@ void Launches::add_hidden(uint32_t correlation) { hidden_.insert(correlation); }
 void Launches::end_round() {
   std::erase_if(waiting_, [this](const auto& each) {
     const auto calls = calls_.find(each.first);
-    if (calls == calls_.end()) return false;  // a flush came between it and its call
+    if (calls == calls_.end()) return false;  // a flush came between the id and its call
     merge(calls->second.back().external, each.second);
     return true;
   });
-  forget_older(waiting_);  // calls that are hidden have ids, too
+  forget_older(waiting_);  // ids of hidden calls would stay for ever
   forget_older(hidden_);
 }
 
@@ -72,7 +72,7 @@ Call* Launches::find(uint32_t correlation, int64_t time_ns) {
     }
   }
   if (last != nullptr) return last;
-  // Clocks of GPU and CPU are laid on each other by CUPTI, to some microseconds.
+  // CUPTI matches the clocks of GPU and CPU only to some microseconds.
   Call& first = calls->second.front();
   return first.begin_ns - time_ns <= kClockErrorNs ? &first : nullptr;
 }

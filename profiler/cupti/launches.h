@@ -1,7 +1,7 @@
-// The calls of CUDA that put work on a GPU, until that work is seen: found again by correlation.
+// Keeps the calls of CUDA that put work on a GPU, by correlation, until that work is seen.
 //
-// CUPTI gives its buffers back in any order, and the external id of a call in another record than
-// the call. A correlation may come again, so that what it meant last before a time is what counts.
+// CUPTI gives its buffers back in any order, and the external id of a call is in another record
+// than the call. A correlation may be used again, so the last call with it before the work counts.
 #pragma once
 
 #include <cstddef>
@@ -22,28 +22,28 @@ struct Call {
   int64_t begin_ns = 0;
   uint32_t thread = 0;
   ExternalIds external;
-  bool has_arrow = false;  ///< to its work; one a call
+  bool has_arrow = false;  ///< an arrow to its first work is made; each call gets one
 };
 
 class Launches {
  public:
-  static constexpr size_t kMost = size_t{1} << 18;  ///< from round to round
+  static constexpr size_t kMost = size_t{1} << 18;  ///< of calls that are kept between rounds
 
-  /// Of the call that follows or, in another buffer, was before.
+  /// The call with this correlation may be added later, or may have been added before.
   void add_external(uint32_t correlation, bool is_annotation, uint32_t id);
   void add_call(uint32_t correlation, int64_t begin_ns, uint32_t thread);
-  /// A call that is no part of the trace.
+  /// A call that the trace leaves out.
   void add_hidden(uint32_t correlation);
-  /// After all calls of a round: external ids whose call came first find it.
+  /// To be called after all calls and ids of a round. Joins ids with calls that were added before.
   void end_round();
-  /// After its work, too: the oldest calls beyond kMost are forgotten.
+  /// To be called after the work of a round. Forgets the oldest calls beyond kMost.
   void forget_old();
 
-  /// The last call of that correlation that began by `time_ns`, or hardly later; nullptr if there
-  /// is none.
+  /// The last call with that correlation that began before `time_ns`, or at most a clock error
+  /// later; nullptr if there is none.
   [[nodiscard]] Call* find(uint32_t correlation, int64_t time_ns);
   [[nodiscard]] bool is_hidden(uint32_t correlation) const { return hidden_.contains(correlation); }
-  /// Of a call that is hidden, or has not come.
+  /// The ids of a call that is hidden or has not come.
   [[nodiscard]] ExternalIds ids_without_call(uint32_t correlation) const;
   [[nodiscard]] size_t size() const { return order_.size(); }
 
@@ -51,7 +51,7 @@ class Launches {
   void forget_oldest();
 
   std::unordered_map<uint32_t, std::vector<Call>> calls_;
-  std::deque<uint32_t> order_;  ///< correlations as they came
+  std::deque<uint32_t> order_;  ///< correlations in the order of add_call()
   std::unordered_map<uint32_t, ExternalIds> waiting_;
   std::unordered_set<uint32_t> hidden_;
 };

@@ -8,7 +8,7 @@ namespace redline::cupti {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-constexpr int64_t kRegistersAtOnce = 256;  ///< of a warp, since compute capability 3
+constexpr int64_t kRegistersAtOnce = 256;  ///< allocation unit of a warp, since capability 3
 constexpr int64_t kPartitionsOfSm = 4;     ///< each has its own registers and warps
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }

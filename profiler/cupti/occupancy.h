@@ -1,8 +1,8 @@
-// How full a kernel makes a GPU, from its launch and the device's limits.
+// Estimates how full a kernel makes a GPU, from its launch and the device's limits.
 //
-// The limits are those of NVIDIA's programming guide; the estimate and its rounding are Kineto's,
-// in float like there, so that both print the same number. Kineto gives 0 to kernels that opted in
-// to more shared memory than a block has by default; we give the estimate.
+// The limits are those of NVIDIA's programming guide. The estimate and its rounding are Kineto's,
+// in float as there, so that both print the same number. There is one difference: for a kernel that
+// opted in to more shared memory than a block has by default, Kineto gives 0 and we the estimate.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct DeviceProperties {
   int registers_per_sm = 0;
   int shared_memory_per_block_optin = 0;
   int shared_memory_per_sm = 0;
-  int reserved_shared_memory = 0;  ///< of a block, for the system
+  int reserved_shared_memory = 0;  ///< what the system needs in each block
   int max_blocks_per_sm = 0;
 };
 
@@ -37,10 +37,10 @@ struct Launch {
 };
 
 struct Occupancy {
-  float blocks_per_sm = 0;  ///< of the whole grid, not limited
+  float blocks_per_sm = 0;  ///< of the whole grid, even if they do not fit at once
   float warps_per_sm = 0;
   int percent = 0;            ///< "est. achieved occupancy %"
-  int64_t active_blocks = 0;  ///< that fit an SM at once
+  int64_t active_blocks = 0;  ///< how many blocks fit into an SM at once
   std::string limited_by;     ///< "WARPS", "REGS|SMEM", …
 };
 

@@ -8,10 +8,11 @@
 namespace redline::cupti {
 namespace {
 
-/// CUPTI puts this before the names of its own users; Nsight and others have none of it.
+/// CUPTI's names for programs that use its API, such as torch.profiler, begin with this. The names
+/// of Nsight and other tools do not.
 constexpr std::string_view kUsersOfCupti = "CUPTI";
 
-// By what they leave in the processes that they watch.
+// Other tools, and how to recognise them in a process that they watch.
 struct Tool {
   const char* variable;
   const char* library;
@@ -23,7 +24,7 @@ constexpr Tool kTools[] = {
     {"NV_SANITIZER_INJECTION_PORT_BASE", "libsanitizer-collection.so", "compute-sanitizer"},
 };
 
-/// What has left its traces here; "" without any.
+/// The tool whose environment variable or library this process has; "" if there is none.
 std::string tool_by_its_traces() {
   for (const Tool& tool : kTools) {
     if (std::getenv(tool.variable) != nullptr || !loaded_library(tool.library).empty()) {
@@ -36,7 +37,7 @@ std::string tool_by_its_traces() {
   return is_other ? std::string(path) : "";
 }
 
-/// A function `name` without arguments of the LibTorch in this process says yes.
+/// Whether the function `name` of this process's LibTorch, which takes no arguments, gives true.
 bool torch_says(const char* name) {
   void* torch = dlopen(loaded_library("libtorch_cpu.so").c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (torch == nullptr) return false;
@@ -46,7 +47,7 @@ bool torch_says(const char* name) {
   return says;
 }
 
-/// Of this thread, or of the main one.
+/// Whether torch.profiler records this thread or the main thread.
 bool is_torch_profiler_recording() {
   return torch_says("_ZN5torch8profiler4impl15profilerEnabledEv") ||
          torch_says("_ZN5torch8autograd8profiler29isProfilerEnabledInMainThreadEv");
@@ -79,13 +80,13 @@ std::string Subscription::take(const Library& library) {
   if (result == kMultipleSubscribers) {
     handle_ = nullptr;
     const std::string tool = other_tool(other);
-    // torch.profiler keeps the place after it has recorded, and does nothing with it.
+    // torch.profiler keeps the place after it has recorded, but does not use it any more.
     const bool is_idle_torch = has_torch() && !is_torch_profiler_recording() &&
                                tool_by_its_traces().empty() &&
                                (other[0] == '\0' || tool.starts_with(kUsersOfCupti));
     return is_idle_torch ? "" : tool;
   }
-  if (result != kSuccess) handle_ = nullptr;  // what is wrong is told when records are asked for
+  if (result != kSuccess) handle_ = nullptr;  // set_up() and enable_kinds() will report what fails
   if (has_torch()) release(library);
   return "";
 }

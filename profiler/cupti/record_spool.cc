@@ -10,7 +10,7 @@ namespace redline::cupti {
 
 RecordSpool::~RecordSpool() {
   if (file_ < 0) return;
-  clear();  // a forked process may have it open, too
+  clear();  // a forked process may keep the file open, and with it the disk space
   close(file_);
 }
 
@@ -33,7 +33,7 @@ std::optional<RecordSpool::Extent> RecordSpool::write(std::span<const uint8_t> b
         pwrite(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(end_ + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      shorten();  // the disk is the job's
+      shorten();  // leaves the rest of the disk to the job
       return std::nullopt;
     }
     done += static_cast<size_t>(count);
@@ -63,7 +63,7 @@ void RecordSpool::clear() {
 }
 
 void RecordSpool::shorten() {
-  // Where it fails, the file's bytes are written over.
+  // If it fails, the next write overwrites the bytes beyond end_.
   static_cast<void>(ftruncate(file_, static_cast<off_t>(end_)));
 }
 

@@ -1,6 +1,6 @@
-// Where records wait that come faster than they can be written: a file without a name in the folder
-// of the trace, so that nothing of it outlives the process. Each record lies there as much as is
-// read of it, behind its length.
+// A file in which records wait if they come faster than they are read. It is in the folder of the
+// trace and has no name, so that it does not outlive the process. The file holds the part of each
+// record that we read, behind its length.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +28,16 @@ class RecordSpool {
   RecordSpool(const RecordSpool&) = delete;
   RecordSpool& operator=(const RecordSpool&) = delete;
 
-  /// Where they lie now; none where the disk takes no more.
+  /// Gives the place of the bytes in the file; nullopt if they do not fit on the disk.
   [[nodiscard]] std::optional<Extent> write(std::span<const uint8_t> bytes);
-  /// False where the disk gives them back no more. From another thread than write(), too.
+  /// False if the file cannot be read. May be called while another thread calls write().
   [[nodiscard]] bool read(const Extent& extent, std::vector<uint8_t>& bytes) const;
-  /// Nothing of what was written is needed any more.
+  /// Empties the file.
   void clear();
 
  private:
   [[nodiscard]] bool open();
-  /// To what was written whole.
+  /// Cuts the file behind the last bytes that were written completely.
   void shorten();
 
   const std::string folder_;
@@ -45,7 +45,7 @@ class RecordSpool {
   uint64_t end_ = 0;
 };
 
-/// Appends the records of a buffer of CUPTI's; what is left out is counted.
+/// Appends the records of a CUPTI buffer to `compacted`. Gives how many were kept and left out.
 template <typename Next>
 DecodeCounts compact(uint8_t* buffer, size_t valid_size, uint32_t version, Next next,
                      std::vector<uint8_t>& compacted) {
@@ -58,7 +58,7 @@ DecodeCounts compact(uint8_t* buffer, size_t valid_size, uint32_t version, Next 
                          });
 }
 
-/// What cuptiActivityGetNextRecord is for CUPTI's own buffers.
+/// Does for compacted records what cuptiActivityGetNextRecord does for CUPTI's buffers.
 inline Result next_compact(uint8_t* buffer, size_t valid_size, uint8_t** record) {
   uint32_t length = 0;
   uint8_t* head = buffer;

@@ -5,7 +5,7 @@
 namespace redline::cupti {
 namespace {
 
-/// Correlations count up, and start anew after 2^32.
+/// Correlations count up, and begin again at 0 after 2^32.
 bool is_before(uint32_t correlation, uint32_t other) {
   return static_cast<int32_t>(correlation - other) < 0;
 }

@@ -1,6 +1,6 @@
-// Where CUDA events were recorded, for the waits on them. A job records the same event again and
-// again; a wait means the last record before it, and the events of each context have numbers of
-// their own.
+// Keeps on which stream each CUDA event was recorded, for the waits on it. A job records the same
+// event again and again; a wait means the last record before it. The numbers of events are unique
+// only within a context.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,25 @@ namespace redline::cupti {
 
 class RecordedEvents {
  public:
-  static constexpr size_t kMostOfEvent = 16;              ///< from round to round
-  static constexpr size_t kMostEvents = size_t{1} << 14;  ///< likewise
+  // Limits of what is kept between rounds: records of one event, and events.
+  static constexpr size_t kMostOfEvent = 16;
+  static constexpr size_t kMostEvents = size_t{1} << 14;
 
-  /// In any order: CUPTI keeps none between buffers.
+  /// Records may be added in any order, because CUPTI does not keep the order between buffers.
   void add(const CudaEventRecord& record);
   /// The last record of the event that was made before the call `correlation`; nullptr if there is
   /// none. Valid until the next change.
   [[nodiscard]] const RecordedEvent* find(uint32_t context, uint32_t event,
                                           uint32_t correlation) const;
-  /// The oldest records and events beyond the limits are forgotten.
+  /// Forgets the oldest records and events beyond the limits.
   void end_round();
   [[nodiscard]] size_t size() const { return events_.size(); }
 
  private:
   static uint64_t key(uint32_t context, uint32_t event) { return uint64_t{context} << 32 | event; }
 
-  std::unordered_map<uint64_t, std::vector<RecordedEvent>> events_;  ///< by correlation
+  /// By key(). The records of an event are sorted by correlation.
+  std::unordered_map<uint64_t, std::vector<RecordedEvent>> events_;
 };
 
 }  // namespace redline::cupti

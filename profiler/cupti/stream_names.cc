@@ -7,7 +7,7 @@
 namespace redline::cupti {
 
 StreamNames& stream_names() {
-  static auto* const names = new StreamNames;  // CUDA may be in use until the very end
+  static auto* const names = new StreamNames;  // never destroyed: CUDA may be in use until the end
   return *names;
 }
 
@@ -53,6 +53,6 @@ void redline::profiler::name_stream(void* stream, const std::string& name) noexc
   try {
     cupti::stream_names().add(stream, name);
   } catch (const std::exception&) {
-    // No memory: the stream has its number.
+    // No memory: the trace shows the stream's number instead.
   }
 }

@@ -1,5 +1,6 @@
 // The names that a program gives its streams (nvtxNameCudaStreamA and the like), for their rows in
-// the trace. Given once, mostly before any window, and kept as long as the process.
+// the trace. A program gives them once, mostly before any window, so they are kept until the
+// process ends.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +19,10 @@ class StreamNames {
  public:
   static constexpr size_t kMost = 1024;
 
-  /// A handle of CUDA's means something only as long as the stream lives, so CUPTI is asked now
-  /// for its number. Without effect where it does not tell.
+  /// Asks CUPTI for the stream's number at once, because `stream` is a valid handle only as long as
+  /// the stream exists. Does nothing if CUPTI does not tell.
   void add(void* stream, const std::string& name);
-  /// All are delivered as records of the window.
+  /// Delivers all names as records of the window.
   void deliver_all();
 
  private:
@@ -32,7 +33,7 @@ class StreamNames {
   std::map<std::pair<uint32_t, uint32_t>, std::string> names_;  ///< by device and number
 };
 
-/// Of this process.
+/// The names in this process.
 [[nodiscard]] StreamNames& stream_names();
 
 }  // namespace redline::cupti

@@ -1,4 +1,5 @@
-// A real trace's GPU activities, and the records that CUPTI must have given for them, for tests.
+// For tests: reads the GPU activities of a real trace, and gives the recorder the CUPTI records
+// from which they must have been made.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +59,7 @@ struct Activity {
   [[nodiscard]] int64_t number(Key key) const { return trace::to_integer(args[key]).value_or(0); }
   [[nodiscard]] std::string external() const {
     const std::string& id = args[kExternal].empty() ? args[kExternalOld] : args[kExternal];
-    return id == "0" ? "" : id;  // which meant none in 2021
+    return id == "0" ? "" : id;  // traces of 2021 have 0 for no id
   }
   [[nodiscard]] std::array<int32_t, 3> triple(Key key) const {
     std::array<int32_t, 3> sizes = {1, 1, 1};
@@ -67,7 +68,7 @@ struct Activity {
     }
     return sizes;
   }
-  /// Kineto then says 0.
+  /// Kineto gives such a kernel an occupancy of 0.
   [[nodiscard]] bool opts_in_to_shared_memory() const { return number(kShared) > 49152; }
   /// Older Kinetos print as many digits as the float needs, newer ones six decimals.
   [[nodiscard]] std::string ratio(Key key) const {
@@ -113,10 +114,10 @@ inline std::vector<Activity> activities_of(const trace::Trace& from) {
           activity.args[key] += letter;
       }
     }
-    if (activity.lane.starts_with("stream ")) activity.lane.erase(0, 7);  // of 2021
+    if (activity.lane.starts_with("stream ")) activity.lane.erase(0, 7);  // in traces of 2021
     if (activity.args[kStream] == "4294967295") activity.args[kStream] = "-1";
     if (activity.args[kStream] == "-1") activity.lane = "of the device";
-    // Kineto writes a thread's id as a signed number where it knows no better.
+    // Kineto writes some thread ids as signed numbers.
     if (is_call(activity.category) && activity.lane.starts_with("-")) {
       activity.lane = std::to_string(static_cast<uint32_t>(std::stoll(activity.lane)));
     }
@@ -125,7 +126,7 @@ inline std::vector<Activity> activities_of(const trace::Trace& from) {
   return found;
 }
 
-/// Lines of all activities; without the calls that only Replay made up.
+/// A line for each activity, sorted, with times from the first activity on.
 inline std::vector<std::string> lines_of(const std::vector<Activity>& activities) {
   int64_t origin_ns = std::numeric_limits<int64_t>::max();
   for (const Activity& each : activities) origin_ns = std::min(origin_ns, each.begin_ns);
@@ -138,7 +139,7 @@ inline std::vector<std::string> lines_of(const std::vector<Activity>& activities
 /// The records that CUPTI gave for a trace's activities.
 class Replay {
  public:
-  /// Unix times of the trace become those of our clock from `begin_ns` on.
+  /// Moves the trace's Unix times to our clock, so that the first activity begins at `begin_ns`.
   Replay(const std::vector<Activity>& activities, int64_t begin_ns) : activities_(activities) {
     int64_t origin_ns = std::numeric_limits<int64_t>::max();
     for (const Activity& each : activities) origin_ns = std::min(origin_ns, each.begin_ns);
@@ -163,7 +164,7 @@ class Replay {
   [[nodiscard]] static uint32_t id(const Activity& of, Key key) {
     return static_cast<uint32_t>(of.number(key));
   }
-  /// CUPTI gives buffers of calls a thread, and others to what GPUs do.
+  /// CUPTI has separate buffers for the calls of each thread and for the work of GPUs.
   [[nodiscard]] static int buffer_of(uint32_t thread) { return 1 + static_cast<int>(thread % 4); }
 
   static void emit_external(const Activity& of, int buffer) {
@@ -174,7 +175,7 @@ class Replay {
                                                 id(of, kCorrelation), 0},
                       buffer);
   }
-  /// Its call was not recorded any more; CUPTI knew it all the same.
+  /// Emits a call for work whose call the trace does not hold, because it was before the window.
   void call_before_window(const Activity& of) const {
     emit_external(of, 1);
     stub::emit_record(launch_call(id(of, kCorrelation), 1), 1);

@@ -1,4 +1,4 @@
-// A source as the first of its process finds CUPTI, for tests.
+// For tests: a source that finds CUPTI as the first source of a process does.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace redline::cupti {
 
 class FreshSource : public GpuWindow {
  protected:
-  /// The trace of a window in which the source was on, with one range of the CPU and one kernel.
+  /// The trace of a window with one range on the CPU and, if CUPTI is on, one kernel.
   [[nodiscard]] nlohmann::json recorded() {
     begin(false);
     ::testing::internal::CaptureStderr();
@@ -29,7 +29,7 @@ class FreshSource : public GpuWindow {
     return end();
   }
 
-  /// A source that found this version of CUPTI, within a window.
+  /// Begins a window, and gives a source that is enabled with this version of CUPTI.
   [[nodiscard]] std::unique_ptr<CuptiSource> window_of_version(uint32_t version) {
     stub::reset_cupti();
     stub::set_cupti_version(version);
@@ -43,7 +43,7 @@ class FreshSource : public GpuWindow {
 
   CuptiSource source_{kShortWait};
   std::string said_;
-  std::string subscriber_;  ///< of CUPTI in the window
+  std::string subscriber_;  ///< who had subscribed to CUPTI during the window
 };
 
 }  // namespace redline::cupti

@@ -1,4 +1,4 @@
-// One recorded window in a test, and what its trace says.
+// For tests: records one window and reads its trace.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ class GpuWindow : public ::testing::Test {
     return nlohmann::json::parse(file);
   }
 
-  /// Events of a category, by the order in the file.
+  /// The events of a category, in the order of the file.
   static std::vector<nlohmann::json> events(const nlohmann::json& trace,
                                             const std::string& category) {
     std::vector<nlohmann::json> found;

@@ -35,7 +35,7 @@ void copy_path(const std::string& path, char* out, uint64_t out_size) {
   out[size] = '\0';
 }
 
-/// No exception crosses the C boundary: out of memory is the only one to be expected.
+/// Lets no exception cross the C boundary. Only a lack of memory can throw one.
 template <typename Body>
 int guarded(Body body) noexcept {
   try {

@@ -1,4 +1,4 @@
-// A communicator of NCCL, and how the clock of its GPU stands to ours.
+// A communicator of NCCL, and the offset of its GPU's clock from ours.
 #pragma once
 
 #include <algorithm>
@@ -20,25 +20,26 @@ class Communicator {
     int ranks = 0;  ///< 0: unknown
   };
 
-  /// `types`: the events that NCCL is asked for in windows, by `mask`.
+  /// `types` are the events that NCCL is asked for within windows, through `mask`.
   explicit Communicator(int types, int* mask = nullptr)
       : types_(static_cast<uint32_t>(types)), mask_(mask) {}
 
   [[nodiscard]] uint64_t types() const { return types_; }
   [[nodiscard]] int* mask() const { return mask_; }
 
-  /// Null before it is known. Never changes, and is never freed.
+  /// Null until it is known. It never changes, and is never freed.
   [[nodiscard]] const Identity* identity() const { return identity_.load(); }
-  /// The first one counts.
+  /// Only the first call has an effect.
   void identify(Identity identity) {
     auto made = std::make_unique<Identity>(std::move(identity));
     const Identity* none = nullptr;
     if (identity_.compare_exchange_strong(none, made.get())) static_cast<void>(made.release());
   }
 
-  /// The host's time of a stamp of the GPU that became known at `now_ns`. A stamp is seen after it
-  /// was taken, so the least time between the two of late says how the clocks stand, to the least
-  /// delay of late. Any thread; a race between two costs some of that, no more.
+  /// Converts a time stamp of the GPU, which we saw at `now_ns`, to the host's clock. We see a
+  /// stamp some time after the GPU took it. So the smallest difference of the last one to two
+  /// seconds is the offset of the clocks, with an error of the smallest delay. May be called from
+  /// any thread: a race between two threads only makes the offset a little less exact.
   [[nodiscard]] int64_t to_host(uint64_t ptimer, int64_t now_ns) const {
     constexpr int64_t kPeriodNs = 1'000'000'000;  // in which the clocks drift by microseconds
     const int64_t offset = now_ns - static_cast<int64_t>(ptimer);
@@ -60,7 +61,7 @@ class Communicator {
   std::atomic<const Identity*> identity_ = nullptr;
   mutable std::atomic<int64_t> period_ = -1;
   mutable std::atomic<int64_t> least_ = kNone;
-  mutable std::atomic<int64_t> before_ = kNone;  ///< of the period before
+  mutable std::atomic<int64_t> before_ = kNone;  ///< least_ of the period before
 };
 
 }  // namespace redline::nccl

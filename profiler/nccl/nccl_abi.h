@@ -1,11 +1,12 @@
-// The binary interface of NCCL's profiler plugins: versions of one table of functions, found by its
-// name (ncclProfiler_v3 with NCCL 2.26, v4 2.27, v5 2.28, v6 2.29, v7 2.31).
+// The binary interface of NCCL's profiler plugins. A plugin has one table of functions for each
+// version, which NCCL finds by its name: ncclProfiler_v3 (NCCL 2.26), v4 (2.27), v5 (2.28), v6
+// (2.29), v7 (2.31).
 //
 // No torch from 2.6 on comes with an NCCL that needs v1 (2.23) or v2 (2.24): 2.6 brings NCCL 2.21,
 // which has no such plugins, and 2.7 brings 2.26.
 //
-// Written down here rather than taken from NCCL, so that machines without it build it, too: the
-// order and types of fields alone, which NCCL keeps for ever once a version is out.
+// It is declared here rather than taken from NCCL, so that it builds on machines without NCCL. Only
+// order and types of fields matter, and NCCL never changes them once a version is released.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ enum EventState : int {
 };
 
 struct ProxyOpDescr {
-  int pid;  ///< of the process it comes from: its parent means nothing in another
+  int pid;  ///< the process it comes from; `parent` is valid only in that process
   uint8_t channel;
   int peer;
   int steps;
@@ -52,7 +53,7 @@ struct NetDescr {
 
 struct KernelChDescr {
   uint8_t channel;
-  uint64_t ptimer;  ///< since v4: when it began, in ns of the GPU's clock
+  uint64_t ptimer;  ///< since v4: when the event began, in ns of the GPU's clock
 };
 
 struct CollDescrV3 {
@@ -90,7 +91,7 @@ struct DescrV3 {
     P2pDescrV3 p2p;
     ProxyOpDescr proxy_op;
     int step;
-    KernelChDescr kernel_ch;  ///< the channel alone
+    KernelChDescr kernel_ch;  ///< v3 sets only the channel
     NetDescr net;
   };
 };
@@ -132,9 +133,9 @@ struct DescrV4 {
   };
 };
 
-/// v5, and v6 and v7, which have more members in its union: each is read only for events of its own
-/// type. What v7 adds behind members of before (the user's tag, the variant of a kernel) is not
-/// read.
+/// The descriptor of v5, v6 and v7. The later versions have more members in the union; each is read
+/// only for events of its type. v7 also adds fields at the end of older members (the user's tag,
+/// the variant of a kernel), which are not read.
 struct DescrV5 {
   uint64_t type;
   void* parent;
@@ -162,8 +163,8 @@ struct DescrV5 {
     struct {
       void* stream;
     } kernel_launch;
-    CollDescrV4 coll;  ///< and the group of older versions behind it
-    P2pDescrV4 p2p;    ///< likewise
+    CollDescrV4 coll;  ///< NCCL has one more field here, a group for older versions
+    P2pDescrV4 p2p;    ///< and here
     ProxyOpDescr proxy_op;
     int step;
     KernelChDescr kernel_ch;
@@ -196,11 +197,11 @@ struct DescrV5 {
       uint8_t channel;
       uint8_t phase;
       const char* name;
-      uint64_t ptimer;  ///< as of KernelChDescr; its end comes likewise
+      uint64_t ptimer;  ///< as in KernelChDescr
     } kernel_phase;
   };
 };
-// As NCCL 2.31's profiler_v7.h lays them out.
+// The offsets are those of profiler_v7.h in NCCL 2.31.
 static_assert(offsetof(DescrV5, rank) == 16 && offsetof(DescrV5, coll) == 24);
 static_assert(offsetof(DescrV5, coll.proto) == 24 + 72 &&
               offsetof(DescrV5, p2p.channels) == 24 + 36);
@@ -213,9 +214,9 @@ static_assert(offsetof(DescrV5, ce_coll.stream) == 24 + 80 &&
 static_assert(offsetof(DescrV5, kernel_phase.name) == 24 + 8 &&
               offsetof(DescrV5, kernel_phase.ptimer) == 24 + 16);
 
-/// What comes with a change of state, by its event's type.
+/// The argument of a change of state. The type of the event says which member is set.
 union StateArgs {
-  size_t transferred_bytes;  ///< of a proxy operation up to v3, of a proxy step since v4
+  size_t transferred_bytes;  ///< for a proxy operation up to v3, for a proxy step since v4
   int appended_ops;
   void* net_data;
   uint64_t ptimer;

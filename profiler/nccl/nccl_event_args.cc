@@ -1,4 +1,4 @@
-// How NCCL's events are called in a trace, and what stands in their "args".
+// Names and "args" of NCCL's events in a trace.
 #include <cstdio>
 #include <utility>
 

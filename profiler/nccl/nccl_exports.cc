@@ -1,6 +1,6 @@
 // The tables that NCCL looks for (NCCL_PROFILER_PLUGIN=libredline.so), newest version first.
 //
-// Nothing but success is ever told NCCL after init, and no exception crosses the boundary.
+// After init, all functions give NCCL success, and no exception crosses the boundary.
 #include <exception>
 #include <optional>
 #include <string>
@@ -58,7 +58,7 @@ int init_v5(void** context, uint64_t id, int* mask, const char* name, int, int r
                             Communicator::Identity{id, name_of(name), rank, ranks});
 }
 
-/// In v3 the first collective tells which communicator it is.
+/// In v3, only the first collective or transfer tells which communicator this is.
 template <typename Descr>
 void identify(Communicator& communicator, const Descr& descr) {
   if constexpr (requires { descr.coll.comm_hash; }) {

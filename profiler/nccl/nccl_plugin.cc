@@ -14,7 +14,7 @@ using profiler::NcclFields;
 using profiler::Record;
 using profiler::RecordKind;
 
-/// Called by the job's own threads, within the operator that communicates.
+/// Events of calls on the job's own threads, within the operator that communicates.
 constexpr uint64_t kHostCalls =
     kGroup | kColl | kP2p | kGroupApi | kCollApi | kP2pApi | kKernelLaunch | kCeColl;
 constexpr uint64_t kParts = kProxyOp | kKernelCh;
@@ -39,7 +39,7 @@ int wanted_types(int known) {
   constexpr int kMany = kProxyStep | kProxyCtrl | kNetPlugin | kPhases;
   const char* asked = std::getenv("NCCL_PROFILE_EVENT_MASK");
   const int wanted = (asked != nullptr && *asked != '\0' ? std::atoi(asked) : ~kMany) & known;
-  // NCCL gives no phases without their channels, and would change its mask by itself.
+  // NCCL gives no phases without channels: it would add the channels to the mask by itself.
   return (wanted & kPhases) != 0 ? wanted | kChannels : wanted;
 }
 
@@ -105,11 +105,12 @@ void NcclPlugin::disable() noexcept {
                                        ", \"unfinished\": " + std::to_string(unfinished) +
                                        ", \"dropped\": " + std::to_string(dropped_) + "}}");
   } catch (const std::exception&) {
-    // No memory: the trace goes without what was open.
+    // No memory: the trace lacks the events that were open.
   }
 }
 
-/// Where all places are taken, those of collectives whose parts never came are free.
+/// Takes a place. If all are taken, closes the collectives that only wait for parts, because these
+/// parts may never come.
 OpenEvent* NcclPlugin::take_place(uint64_t& handle) {
   if (OpenEvent* open = open_.take(handle)) return open;
   open_.visit([&](uint64_t waiting, OpenEvent& open) {
@@ -121,22 +122,24 @@ OpenEvent* NcclPlugin::take_place(uint64_t& handle) {
   return open_.take(handle);
 }
 
-/// A collective has been enqueued when NCCL ends it; it is over with its channels on the GPU.
+/// How many parts a collective waits for. NCCL ends its event when it is enqueued, but the work is
+/// over only when its channels on the GPU have ended.
 uint32_t NcclPlugin::expected_parts(const Event& event) const {
   if ((event.type & (kColl | kP2p)) == 0 || event.communicator == nullptr) return 0;
   const bool come = (event.communicator->types() & kKernelCh) != 0;
   return come ? static_cast<uint32_t>(std::max(event.channels, 0)) : 0;
 }
 
-/// The whole waits for its part.
+/// Makes the parent of this event wait for it.
 void NcclPlugin::join_parent(Event& event) {
   if (!open_.add_end(event.parent)) return;
   OpenEvent* parent = open_.find(event.parent);
-  // Where the window has just ended, or all places were taken, it was recorded without this part.
+  // The parent is null if it was recorded already: the window ended, or its place was needed.
   if (parent == nullptr || event.type != kKernelCh) return;
   event.function = parent->event.function;
   event.number = parent->event.number;
-  if (parent->expected.fetch_sub(1) > 0) leave(event.parent, *parent);  // it waits already
+  // If the parent had counted this part beforehand, add_end() has counted it twice.
+  if (parent->expected.fetch_sub(1) > 0) leave(event.parent, *parent);
 }
 
 uint64_t NcclPlugin::begin(const Event& event) {
@@ -181,7 +184,7 @@ void NcclPlugin::end(uint64_t handle) {
   leave(handle, *open);
 }
 
-/// One end of an event; the last one records it.
+/// Counts one end of an event. After the last one the event is recorded.
 void NcclPlugin::leave(uint64_t handle, OpenEvent& open) {
   if (!open_.end(handle)) return;
   const uint64_t parent = (open.event.type & (kParts | kProxyStep)) != 0 ? open.event.parent : 0;
@@ -212,7 +215,8 @@ void NcclPlugin::change(uint64_t handle, EventState state, const StateArgs* args
   if ((event.type & kOfGpuClock) != 0) {
     const uint64_t stamp = with_stamps && args != nullptr ? args->ptimer : 0;
     if (stamp > event.ptimer && event.ptimer != 0 && event.communicator != nullptr) {
-      static_cast<void>(event.communicator->to_host(stamp, now));  // a later stamp, better known
+      // Called for its effect: each stamp may improve the offset of the clocks.
+      static_cast<void>(event.communicator->to_host(stamp, now));
       raise(open->end_ns, open->begin_ns + static_cast<int64_t>(stamp - event.ptimer));
     }
     return;
@@ -223,7 +227,7 @@ void NcclPlugin::change(uint64_t handle, EventState state, const StateArgs* args
   open->state = state;
 }
 
-/// The state that ends now, as an event within the event.
+/// Records the state that ends now as an event within the open one.
 void NcclPlugin::record_phase(const OpenEvent& open, uint64_t handle, int64_t end_ns) {
   const int state = open.state;
   if (state < 0) return;

@@ -1,8 +1,8 @@
-// NCCL's profiler plugin as a source of the recorder: what its versions (nccl_abi.h) have in
-// common.
+// NCCL's profiler plugin as a source of the recorder, for all versions of the interface
+// (nccl_abi.h).
 //
-// NCCL calls from its own and the job's threads; nothing is locked or allocated but for a
-// communicator, and nothing is done where no window is recorded.
+// NCCL calls from its own threads and from the job's. A lock or memory is taken only for a new
+// communicator, and nothing is done while no window is recorded.
 #pragma once
 
 #include <atomic>
@@ -19,28 +19,29 @@ namespace redline::nccl {
 
 class NcclPlugin final : public profiler::Source {
  public:
-  /// Lives as long as the process, from the first communicator on.
+  /// The plugin, which is made for the first communicator and never destroyed.
   [[nodiscard]] static NcclPlugin& instance();
 
   void enable(const RecorderOptions& options) noexcept override;
-  /// What is open is recorded as not finished, and is over.
+  /// Records the events that are still open as not finished, and closes them.
   void disable() noexcept override;
 
-  /// A communicator that NCCL makes. It is kept for ever, as events of other threads may still be
-  /// open when it ends. From now on *mask asks NCCL for the events of `types` in windows and for
-  /// none outside: NCCL looks at it at each call, and events cost time.
+  /// NCCL makes a communicator. We keep it for ever, because other threads may have open events
+  /// when it ends. From now on *mask, which NCCL reads at each call, asks for events of `types`
+  /// within windows and for none outside, because events cost time.
   [[nodiscard]] Communicator& add_communicator(int types, int* mask);
-  /// NCCL may be gone after the last one.
+  /// NCCL ends a communicator. After the last one its library may be unloaded, and *mask with it.
   void end_communicator(const Communicator& communicator);
 
-  /// The handle of an event that begins, 0 where it is not recorded.
+  /// Begins an event and gives its handle, or 0 if it is not recorded.
   [[nodiscard]] uint64_t begin(const Event& event);
   void end(uint64_t handle);
-  /// `with_stamps`: the interface's version has stamps of the GPU's clock, and bytes of steps.
+  /// `with_stamps` says that this version of the interface gives time stamps of the GPU, and the
+  /// bytes of proxy steps.
   void change(uint64_t handle, EventState state, const StateArgs* args, bool with_stamps);
 
  private:
-  /// NCCL's own, of all its communicators.
+  /// A mask of NCCL. All communicators of one NCCL library share it.
   struct Mask {
     int* place;
     int types;
@@ -55,7 +56,7 @@ class NcclPlugin final : public profiler::Source {
   void record_phase(const OpenEvent& open, uint64_t handle, int64_t end_ns);
   [[nodiscard]] profiler::Record describe(const OpenEvent& open, uint64_t handle) const;
 
-  std::mutex mutex_;  ///< for what follows
+  std::mutex mutex_;  ///< for the next three members
   std::list<Communicator> communicators_;
   std::vector<Mask> masks_;
   bool is_enabled_ = false;
@@ -65,8 +66,9 @@ class NcclPlugin final : public profiler::Source {
   std::atomic<uint64_t> dropped_ = 0;
 };
 
-/// The types that are wanted of a version that knows `known`: those of NCCL_PROFILE_EVENT_MASK, as
-/// for other plugins, else all but single transfers and the phases of kernels.
+/// The types of events that we want from a version of NCCL that knows the types `known`: those of
+/// NCCL_PROFILE_EVENT_MASK, which other plugins read, too; without it all types but those that come
+/// in great numbers (proxy steps and threads, the network plugin, phases of kernels).
 [[nodiscard]] int wanted_types(int known);
 
 }  // namespace redline::nccl

@@ -1,8 +1,9 @@
-// NCCL's events between their begin and their end: a fixed number of places, taken and given back
-// without a lock from NCCL's threads.
+// NCCL's events between their begin and their end. There is a fixed number of places, which NCCL's
+// threads take and give back without a lock.
 //
-// A handle is no pointer but a serial number and a place, so that one that is used too late, as the
-// parent of events that come when their collective is long over, meets nothing of another event.
+// A handle is a serial number and a place, not a pointer. NCCL may use a handle too late: for
+// example, an event may come with a parent that is long over. The serial number then shows that the
+// place belongs to another event.
 #pragma once
 
 #include <array>
@@ -15,20 +16,20 @@ namespace redline::nccl {
 
 class OpenEvent {
  public:
-  Event event;  ///< written before others can find it
+  Event event;  ///< written before publish(), and constant later
   int64_t begin_ns = 0;
-  std::atomic<int64_t> end_ns = 0;  ///< the latest of its own and its parts' ends
-  std::atomic<uint64_t> bytes = 0;  ///< that it has transferred
-  std::atomic<int> state = -1;      ///< the last; begun at state_ns
+  std::atomic<int64_t> end_ns = 0;  ///< the latest end of the event and its parts
+  std::atomic<uint64_t> bytes = 0;  ///< how much it has transferred
+  std::atomic<int> state = -1;      ///< the present state, which began at state_ns
   std::atomic<int64_t> state_ns = 0;
-  std::atomic<bool> has_stopped = false;  ///< and waits for its parts
-  std::atomic<int> expected = 0;          ///< parts that were counted before they began
+  std::atomic<bool> has_stopped = false;  ///< it has ended itself, and waits for its parts
+  std::atomic<int> expected = 0;          ///< parts that were counted but have not begun
 
  private:
   friend class OpenEvents;
-  /// Serial number and how many ends are still to come; 0 parts: nobody may touch it any more.
+  /// The serial number, and how many ends are still to come. If that is 0, the event is over.
   std::atomic<uint64_t> parts = 0;
-  std::atomic<uint32_t> next = 0;  ///< of the free ones
+  std::atomic<uint32_t> next = 0;  ///< the next place in the list of free ones
 };
 
 class OpenEvents {
@@ -37,22 +38,24 @@ class OpenEvents {
 
   OpenEvents();
 
-  /// For an event that is over when it has ended itself and `more_ends` of its parts have. Null
-  /// where all places are taken. publish() lets others find it.
+  /// Takes a place; null if all are taken. Others cannot find it before publish().
   [[nodiscard]] OpenEvent* take(uint64_t& handle);
+  /// From now on others can find the event. It is over when it has ended itself and `more_ends` of
+  /// its parts have ended.
   void publish(OpenEvent& open, uint64_t handle, uint32_t more_ends);
 
-  /// The event of a handle, or null where that is over.
+  /// The event of a handle; null if the event is over.
   [[nodiscard]] OpenEvent* find(uint64_t handle);
-  /// It is over one end later. False: it is over already.
+  /// Makes the event wait for one more end. False if it is over already.
   [[nodiscard]] bool add_end(uint64_t handle);
-  /// One end. True: it is over, and the caller alone has it until give_back().
+  /// Counts one end. True if the event is over now: it then belongs to the caller alone until
+  /// give_back().
   [[nodiscard]] bool end(uint64_t handle);
-  /// It is over, whatever was still to come: true as for end().
+  /// Ends the event although ends may be missing. True has the same meaning as for end().
   [[nodiscard]] bool close(uint64_t handle);
   void give_back(OpenEvent& open);
 
-  /// The handles of all that are open.
+  /// Calls visit(handle, event) for each open event.
   template <typename Visit>
   void visit(Visit visit) {
     for (uint32_t place = 0; place < kMost; ++place) {
@@ -61,7 +64,7 @@ class OpenEvents {
     }
   }
 
-  /// For what has no place.
+  /// A serial number for an event that needs no place.
   [[nodiscard]] uint64_t next_serial() {
     return serial_.fetch_add(1, std::memory_order_relaxed) + 1;
   }
@@ -84,7 +87,7 @@ class OpenEvents {
 
   std::array<OpenEvent, kMost> events_;
   std::atomic<uint64_t> serial_ = 0;
-  std::atomic<uint64_t> free_ = 0;  ///< a count that makes each value new, and the first place
+  std::atomic<uint64_t> free_ = 0;  ///< the first free place, and a count that makes values unique
 };
 
 }  // namespace redline::nccl

@@ -1,8 +1,8 @@
 // The binary interface between NVTX, which is compiled into each program and library that uses it,
 // and the one tool of the process (NVTX 3, version 2 of its event attributes; frozen by NVIDIA).
 //
-// Written down here rather than taken from NVTX's headers, which come with CUDA: this is all of it
-// that a recorder needs, and machines without CUDA build it, too.
+// It is declared here rather than taken from NVTX's headers, which come with CUDA: a recorder needs
+// only this part, and it builds on machines without CUDA.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,13 @@ using Function = void (*)();
 
 struct CallbackTable {
   size_t struct_size;
-  /// Gives an array of `size` places for functions, by their numbers in a module; some are null.
+  /// Gives an array of `size` places for the functions of a module, by number. Some places are
+  /// null.
   int (*get_module_functions)(int32_t module, Function*** table, unsigned* size);
 };
 inline constexpr uint32_t kCallbackTable = 1;
 
-/// What NVTX hands to a tool's InitializeInjectionNvtx2: gives the table of that number.
+/// NVTX hands such a function to a tool's InitializeInjectionNvtx2. It gives the table of a number.
 using GetExportTable = const void* (*)(uint32_t table);
 using Initialize = int (*)(GetExportTable);
 
@@ -62,7 +63,7 @@ enum CudaRuntimeFunction : unsigned { kNameCudaStreamA = 3, kNameCudaStreamW };
 enum MessageType : int32_t { kNoMessage, kAscii, kUnicode, kRegistered };
 enum PayloadType : int32_t { kNoPayload, kUint64, kInt64, kDouble, kUint32, kInt32, kFloat };
 
-/// nvtxEventAttributes_t. `size` tells how much of it the caller knows.
+/// nvtxEventAttributes_t. `size` says how much of it the caller has set.
 struct EventAttributes {
   uint16_t version;
   uint16_t size;
@@ -90,7 +91,7 @@ static_assert(sizeof(EventAttributes) == 48 && offsetof(EventAttributes, message
 
 }  // namespace redline::nvtx
 
-/// Called by each copy of NVTX in the process at its first use, where NVTX_INJECTION64_PATH names
-/// this library, or where the program has linked it (nvtx_static.h). Gives 1.
+/// Each copy of NVTX in the process calls this at its first use, if NVTX_INJECTION64_PATH names
+/// this library or the program has linked it (nvtx_static.h). Gives 1.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     redline::nvtx::GetExportTable get_export_table);

@@ -37,7 +37,7 @@ void NvtxDomain::name_category(uint32_t category, const std::string& name) {
   add(category, trace::json_string(name));
 }
 
-/// A category that is named again is put before its former self.
+/// Puts the category at the head of the list, so that a category's last name is found first.
 const NvtxDomain::Category& NvtxDomain::add(uint32_t category, const std::string& quoted_name) {
   std::string members = "\"Domain\": " + trace::json_string(name_.empty() ? "default" : name_);
   if (category != 0) members += ", \"Category\": " + quoted_name;

@@ -1,5 +1,5 @@
 // NVTX's domains, categories and registered strings. Programs make them once and use them for ever,
-// whether or not anything is recorded then; they are never freed.
+// so they are kept even while nothing is recorded, and are never freed.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@ class NvtxDomain {
  public:
   explicit NvtxDomain(std::string name) : name_(std::move(name)) {}
 
-  /// The domain of that name; the default one is "".
+  /// The domain of that name; "" is the default domain.
   [[nodiscard]] static NvtxDomain& named(const std::string& name);
-  /// The domain that a handle, null for the default one, stands for.
+  /// The domain of a handle; null is the default domain.
   [[nodiscard]] static NvtxDomain& of(const void* handle);
 
-  /// Members of "args" for an event of this domain, and of a category other than 0. Valid for ever.
+  /// Members of "args" that name this domain and, if it is not 0, the category. They stay valid.
   [[nodiscard]] std::string_view members(uint32_t category);
   void name_category(uint32_t category, const std::string& name);
 
@@ -44,7 +44,7 @@ class NvtxDomain {
   std::unordered_map<std::string, std::string> strings_;
 };
 
-/// wchar_t, which is UTF-32 here, as UTF-8.
+/// Converts to UTF-8. wchar_t is UTF-32 on Linux.
 [[nodiscard]] std::string to_utf8(const wchar_t* text);
 [[nodiscard]] inline std::string to_utf8(const char* text) { return text; }
 

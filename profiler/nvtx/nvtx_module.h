@@ -1,5 +1,5 @@
-// Both sides of NVTX: the copies of it whose functions we set as their tool, and the other tool of
-// this process, such as Nsight Systems, for what redline::range shows it.
+// Both sides of NVTX. We are the tool of copies of NVTX in this process, and set their functions.
+// If the process has another tool, such as Nsight Systems, redline::range shows it our ranges.
 #pragma once
 
 #include "profiler/nvtx/nvtx_abi.h"
@@ -24,7 +24,7 @@ class NvtxModule {
   unsigned size_ = 0;
 };
 
-/// Streams that are named by CUDA's driver API or runtime API.
+/// Sets our functions for streams that a program names by CUDA's driver API or runtime API.
 void serve_stream_names(const NvtxModule& driver, const NvtxModule& runtime);
 
 struct NvtxTool {
@@ -32,7 +32,7 @@ struct NvtxTool {
   int (*pop)() = nullptr;
 };
 
-/// The tool that NVTX_INJECTION64_PATH names, loaded at the first call.
+/// The tool that NVTX_INJECTION64_PATH names. The first call loads it.
 [[nodiscard]] const NvtxTool& other_nvtx_tool();
 
 }  // namespace redline::profiler

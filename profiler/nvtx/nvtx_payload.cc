@@ -17,9 +17,9 @@
 namespace redline::profiler {
 namespace {
 
-constexpr uint64_t kFirstOwnId = uint64_t{1} << 32;  // above those that programs choose
-constexpr uint64_t kFirstRegistered = 1 << 24;       // below are plain types
-// Pointers, offsets, arrays, what must be hidden.
+constexpr uint64_t kFirstOwnId = uint64_t{1} << 32;  // above all ids that programs choose
+constexpr uint64_t kFirstRegistered = 1 << 24;       // smaller numbers are plain types
+// Flags of fields that are not recorded: pointers, offsets, arrays, and hidden fields.
 constexpr uint64_t kNotANumber = (1 << 1) | (1 << 2) | (1 << 3) | (7 << 4) | (1 << 9);
 
 enum class Form : uint8_t { kNone, kSigned, kUnsigned, kReal };
@@ -29,8 +29,8 @@ struct Plain {
   size_t size = 0;
 };
 
-// NVTX_PAYLOAD_ENTRY_TYPE_…: C's types, those of fixed size, processors', threads' and handles'
-// ids.
+// NVTX_PAYLOAD_ENTRY_TYPE_…: C's types, types of fixed size, and ids of processors, threads and
+// handles.
 constexpr auto kPlainTypes = [] {
   std::array<Plain, 75> types{};
   const auto are = [&](Form form, size_t size, std::initializer_list<size_t> ids) {
@@ -70,7 +70,7 @@ struct Registered {
 std::atomic<const Registered*> g_registered = nullptr;
 std::atomic<uint64_t> g_last_id = kFirstOwnId;
 
-/// What was registered again is found before its former self.
+/// If an id was registered twice, the last one is found.
 const Registered* find(const void* domain, uint64_t id) {
   const Registered* each = g_registered.load(std::memory_order_acquire);
   while (each != nullptr && (each->id != id || each->domain != domain)) each = each->next;
@@ -93,7 +93,8 @@ size_t size_of(const void* domain, uint64_t type) {
   return other != nullptr ? other->size : 0;
 }
 
-/// Where a field lies that does not say so: behind the one before, as a compiler would put it.
+/// Lays out the fields. A field that gives no offset lies behind the one before, where a compiler
+/// would put it.
 std::vector<Field> fields_of(const void* domain, const nvtx::SchemaAttributes& attributes) {
   std::vector<Field> fields;
   size_t end = 0;
@@ -111,7 +112,7 @@ std::vector<Field> fields_of(const void* domain, const nvtx::SchemaAttributes& a
 
 uint64_t read_unsigned(const char* data, size_t size) {
   uint64_t value = 0;
-  std::memcpy(&value, data, std::min(size, sizeof(value)));  // the least byte comes first
+  std::memcpy(&value, data, std::min(size, sizeof(value)));  // right on little-endian machines
   return value;
 }
 
@@ -212,7 +213,7 @@ std::string payload_members(const void* domain, const nvtx::PayloadData* payload
 int InitializeInjectionNvtxExtension(redline::nvtx::ExtensionModule* module) {
   using namespace redline;
   if (module == nullptr || module->module != nvtx::kPayloadModule || module->segment_count == 0) {
-    return 1;  // the functions of other extensions do nothing
+    return 1;  // NVTX gives other extensions functions that do nothing
   }
   const nvtx::ExtensionSegment& segment = module->segments[0];
   const auto set = [&](size_t number, auto* function) {

@@ -1,8 +1,8 @@
-// NVTX's extension for payloads of more than one number: libraries such as NCCL register how a
-// struct of theirs is laid out, and give its address with a range.
+// NVTX's extension for payloads of more than one number. A library such as NCCL registers the
+// layout of a struct (a schema), and gives the address of such a struct with a range.
 //
-// Schemas are kept for ever and found without a lock. Fields that are no number or registered
-// enumeration (strings, arrays, structs in structs) are left out.
+// Schemas are kept for ever and found without a lock. Only fields that are numbers or values of
+// registered enumerations are recorded, not strings, arrays or nested structs.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace redline::nvtx {
 
-// As with nvtx_abi.h: the form of the extension's version 1, frozen by NVIDIA.
+// The layout of version 1 of the extension, which NVIDIA has frozen (see nvtx_abi.h).
 constexpr int32_t kExtendedPayload = static_cast<int32_t>(0xDFBD0009);
 constexpr uint16_t kPayloadModule = 2;
 enum PayloadFunction : size_t { kSchemaRegister = 0, kEnumRegister = 1 };
@@ -85,18 +85,19 @@ struct ExtensionModule {
 
 namespace redline::profiler {
 
-/// Their numbers, 0 where there is no memory. `domain` is a handle of NVTX's.
+// Both give the number under which the schema or enumeration is registered, or 0 if there is no
+// memory. `domain` is a handle of NVTX.
 [[nodiscard]] uint64_t register_schema(const void* domain,
                                        const nvtx::SchemaAttributes& attributes) noexcept;
 [[nodiscard]] uint64_t register_enumeration(const void* domain,
                                             const nvtx::EnumAttributes& attributes) noexcept;
 
-/// More members of "args": each begins with a comma. May throw.
+/// Members of "args" for the payloads, each with a comma before it. May throw std::bad_alloc.
 [[nodiscard]] std::string payload_members(const void* domain, const nvtx::PayloadData* payloads,
                                           size_t count);
 
 }  // namespace redline::profiler
 
-/// Called once for each extension that a copy of NVTX has. Gives 1.
+/// Each copy of NVTX calls this once for each of its extensions. Gives 1.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
     redline::nvtx::ExtensionModule* module);

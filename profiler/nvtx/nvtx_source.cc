@@ -1,7 +1,8 @@
 // NVTX ranges and marks of all libraries in the process as a source of the recorder.
 //
-// Ranges that are pushed and popped nest on their thread: "user_annotation" slices. Those that are
-// started and ended overlap freely, and may end on another thread: async events of category "nvtx".
+// Ranges that are pushed and popped nest on their thread, and become "user_annotation" slices.
+// Ranges that are started and ended may overlap and may end on another thread, so they become async
+// events of category "nvtx".
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -19,14 +20,14 @@ namespace {
 
 using nvtx::EventAttributes;
 
-/// Deeper ranges are counted only, as in ranges.cc.
+/// Ranges that are nested deeper are only counted, as in ranges.cc.
 constexpr uint32_t kDeepest = 256;
 struct OpenNvtxRange {
   const NvtxDomain* domain = nullptr;
-  int32_t level = 0;  ///< of its domain's open ranges on this thread
-  Record record;      ///< begin_ns is 0 where nothing was recorded then
+  int32_t level = 0;  ///< how many ranges of its domain were open on this thread before
+  Record record;      ///< begin_ns is 0 if the range began while nothing was recorded
   OpenSlice* slice = nullptr;
-  // For a range that outlives what was interned; the name's memory is used again.
+  // For a range that lasts longer than its texts are interned. The name's memory is reused.
   uint32_t name_generation = 0;
   uint32_t category = 0;
   std::string name;
@@ -122,7 +123,8 @@ void begin(OpenNvtxRange& open, NvtxDomain& domain, const EventAttributes& attri
   open.slice = begin_slice(open.record);
 }
 
-/// What was interned at its begin may be forgotten; payloads of a schema then are.
+/// Interns the texts of a range again if the text table may have forgotten them since its begin.
+/// The members of its payload are lost then.
 void refresh(OpenNvtxRange& open, NvtxDomain& domain) {
   if (open.name_generation == name_generation()) return;
   open.record.name = intern_name(open.name);
@@ -143,7 +145,7 @@ EventAttributes with_message(const wchar_t* text) {
   return attributes;
 }
 
-/// No exception crosses the C boundary: out of memory is the only one to be expected.
+/// Lets no exception cross the C boundary. Only a lack of memory can throw one.
 template <typename Body>
 auto without_exceptions(Body body) noexcept -> decltype(body()) {
   try {
@@ -153,7 +155,7 @@ auto without_exceptions(Body body) noexcept -> decltype(body()) {
   }
 }
 
-/// Before the event itself, which is then in the step that it begins.
+/// To be called before the event is recorded, so that the event is part of the step that it begins.
 void see(const EventAttributes* attributes) {
   if (attributes == nullptr || !has_step_marker()) return;
   Message message;
@@ -175,7 +177,7 @@ int32_t level_in(const NvtxDomain& domain, const OpenNvtxRanges& ranges) {
   return 0;
 }
 
-/// NVTX wants the number of the domain's ranges that were open before.
+/// Gives the number of the domain's ranges that were open before, as NVTX expects.
 int push(const void* handle, const EventAttributes* attributes) noexcept {
   return without_exceptions([&] {
     see(attributes);
@@ -195,7 +197,7 @@ int push(const void* handle, const EventAttributes* attributes) noexcept {
   });
 }
 
-/// NVTX wants the level of the range that ends, or a negative number where there is none.
+/// Gives the level of the range that ends, or a negative number if there is none, as NVTX expects.
 int pop(const void* handle) noexcept {
   NvtxDomain& domain = NvtxDomain::of(handle);
   OpenNvtxRanges* const ranges = PerThread<OpenNvtxRanges>::get();
@@ -205,7 +207,7 @@ int pop(const void* handle) noexcept {
   uint32_t at = depth;
   while (at > 0 && open[at - 1].domain != &domain) --at;
   if (at == 0) return -1;
-  // Ranges of other domains may be open above it.
+  // Ranges of other domains may be open within it. They stay open.
   std::rotate(open + at - 1, open + at, open + depth);
   OpenNvtxRange& ended = open[--depth];
   if (ended.record.begin_ns != 0) {

@@ -14,7 +14,7 @@ void on_name(void* stream, const Char* name) noexcept {
   try {
     name_stream(stream, to_utf8(name));
   } catch (const std::exception&) {
-    // No memory: the stream has its number.
+    // No memory: the trace shows the stream's number instead.
   }
 }
 

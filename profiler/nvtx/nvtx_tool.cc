@@ -1,4 +1,4 @@
-// A copy of NVTX in the smallest form: the tool fills in the places of two functions.
+// The smallest possible copy of NVTX: another tool fills in two functions, push and pop.
 #include "profiler/nvtx/nvtx_module.h"
 
 #include <dlfcn.h>

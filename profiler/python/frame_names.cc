@@ -7,7 +7,7 @@
 namespace redline::profiler {
 namespace {
 
-/// The frame's "self"; null where it has none.
+/// The frame's variable "self"; null if it has none.
 Object self_of(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030C0000
   Object self(PyFrame_GetVarString(frame, "self"));
@@ -19,7 +19,8 @@ Object self_of(PyFrameObject* frame) {
   return self;
 }
 
-/// False where the object that `weak` was made for is gone and another has its address.
+/// Whether `weak` refers to `object`. It does not if its object was freed, although another object
+/// may have the same address.
 bool refers_to(PyObject* weak, PyObject* object) {
   if (weak == nullptr) return false;
 #if PY_VERSION_HEX >= 0x030D0000
@@ -32,7 +33,7 @@ bool refers_to(PyObject* weak, PyObject* object) {
 #endif
 }
 
-/// As the interpreter's own repr() has it, but without running any Python code.
+/// The same text as repr() gives, but without running any Python code.
 std::string describe_builtin(const PyCFunctionObject& function) {
   const std::string name = function.m_ml->ml_name;
   if (function.m_self == nullptr || PyModule_Check(function.m_self)) {
@@ -106,7 +107,7 @@ FrameName FrameNames::of_builtin(PyObject* object) {
   if (!PyCFunction_Check(object)) return add("<built-in>");
   const auto& function = *reinterpret_cast<PyCFunctionObject*>(object);
   bool is_new = false;
-  // A definition may be freed and another take its place: its code tells them apart.
+  // A definition may be freed and another get its address: the pointer to its code differs then.
   const auto code = reinterpret_cast<uintptr_t>(function.m_ml->ml_meth);
   FrameName& name = builtins_.find_or_add(function.m_ml, code, is_new);
   if (is_new) name = add(describe_builtin(function));

@@ -1,10 +1,10 @@
-// What torch.profiler calls the frames of a Python stack, made once for each.
+// Names for the frames of a Python stack, as torch.profiler gives them. Each is made only once.
 //
-//   train.py(12): forward                   where a call entered its code, or a generator goes on
-//   <built-in method append of list object at 0x7f…>      the object is the first that was seen
+//   train.py(12): forward                   the line where a call begins or a generator goes on
+//   <built-in method append of list object at 0x7f…>     the address of the first object seen
 //   nn.Module: Linear_0                     a call of a torch.nn.Module, numbered within its class
 //
-// For use under the interpreter lock, from start to stop of one window.
+// To be used under the interpreter lock, from start to stop of one window.
 #pragma once
 
 #include <Python.h>
@@ -27,13 +27,13 @@ struct FrameName {
 
 class FrameNames {
  public:
-  /// `module_call`: the code of torch.nn.Module.__call__, or null. `path_prefixes`: what file names
-  /// lose at their beginning, the longest match first.
+  /// `module_call` is the code of torch.nn.Module.__call__, or null. `path_prefixes` are cut off
+  /// from the beginning of file names; the first that matches counts.
   void open(PyObject* module_call, std::vector<std::string> path_prefixes);
   /// Drops all references.
   void close();
 
-  /// A Python frame that is entered, goes on, or is open: by its code and present instruction.
+  /// The name of a Python frame, by its code and its present instruction.
   [[nodiscard]] FrameName of_frame(PyFrameObject* frame);
   [[nodiscard]] FrameName of_builtin(PyObject* function);
 
@@ -46,12 +46,12 @@ class FrameNames {
  private:
   struct Text {
     std::string text;
-    uint32_t generation;  ///< of `name`
+    uint32_t generation;  ///< the generation of the text table in which `name` was interned
     TextId name;
     uint32_t module;
   };
   struct Code {
-    Object code;  ///< so that its address stays its own
+    Object code;  ///< a reference, so that no other code can get this address
     FrameName name;
   };
   struct Module {

@@ -1,5 +1,5 @@
-// A hash map from a pointer and a number to a small value: what the interpreter's objects were
-// named. One probe and no allocation where the key is known; not for several threads at once.
+// A hash map from a pointer and a number to a small value, for names of the interpreter's objects.
+// To find a known key, it needs about one probe and no allocation. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace redline::profiler {
 template <typename Value>
 class PointerMap {
  public:
-  /// The value at (pointer, number); a new one where there was none, which `is_new` tells. Valid
-  /// until the next call. `pointer` is not null.
+  /// The value at (pointer, number). If there is none, adds one and sets `is_new`. The reference is
+  /// valid until the next call. `pointer` must not be null.
   Value& find_or_add(const void* pointer, uint64_t number, bool& is_new) {
     if ((size_ + 1) * 2 > slots_.size()) grow();
     Slot& slot = find(pointer, number);

@@ -7,14 +7,14 @@
 #include "profiler/python/thread_frames.h"
 #include "profiler/source/source.h"
 
-// After Python.h, whose object type it names.
+// Comes after Python.h, because it names the type of Python's objects.
 #include "profiler/python/python_frames.h"
 
 namespace redline::profiler {
 namespace {
 
-/// What the interpreter holds for a thread: ThreadFrames as a Python object. It is
-/// sys.getprofile()'s answer while a window is recorded.
+/// ThreadFrames as a Python object, which the interpreter holds for a thread. While a window is
+/// recorded, sys.getprofile() gives it.
 struct FramesObject {
   PyObject_HEAD;
   ThreadFrames* frames;
@@ -38,7 +38,7 @@ ThreadFrames& frames_in(PyObject* object) {
   return *reinterpret_cast<FramesObject*>(object)->frames;
 }
 
-/// Called by the interpreter for each call and return. What is thrown here is a lack of memory.
+/// The interpreter calls it for each call and return. Only a lack of memory can throw here.
 int on_event(PyObject* object, PyFrameObject* frame, int event, PyObject* argument) {
   ThreadFrames& frames = frames_in(object);
   try {
@@ -50,7 +50,8 @@ int on_event(PyObject* object, PyFrameObject* frame, int event, PyObject* argume
   return users.function(users.object.get(), frame, event, argument);
 }
 
-/// Another thread of the interpreter becomes the present one; nothing of it runs meanwhile.
+/// Makes another thread of the interpreter the present one. That thread does not run meanwhile,
+/// because we hold the interpreter lock.
 class AsThread {
  public:
   explicit AsThread(PyThreadState* thread) : before_(PyThreadState_Swap(thread)) {}
@@ -62,7 +63,7 @@ class AsThread {
   PyThreadState* const before_;
 };
 
-/// The recording of all threads, from start to stop.
+/// Records all threads from start to stop.
 class PythonFrames {
  public:
   void start(PyObject* module_call, std::vector<std::string> path_prefixes, PyObject* thread_hook) {
@@ -75,7 +76,8 @@ class PythonFrames {
     for (; thread != nullptr; thread = PyThreadState_Next(thread)) join(thread, now_ns);
   }
 
-  /// The present thread, new and with the profile function that start() gave out.
+  /// Begins to record the present thread. It has just started with the profile function that
+  /// start() gave out.
   void enter_thread() {
     PyEval_SetProfile(nullptr, nullptr);
     if (thread_hook_ != nullptr) {
@@ -90,7 +92,8 @@ class PythonFrames {
     join(PyThreadState_Get(), monotonic_ns());
   }
 
-  /// Gives the number of threads that were lost to other profile functions.
+  /// Gives the number of threads that were not recorded to the end, because somebody else has set
+  /// their profile function.
   int stop() {
     const int64_t now_ns = monotonic_ns();
     PyThreadState* thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
@@ -157,7 +160,7 @@ class PythonFrames {
   std::vector<Object> threads_;
 };
 
-/// Never destroyed: the interpreter may be gone before this library.
+/// Never destroyed, because the interpreter may be gone before this library.
 PythonFrames& python_frames() {
   static auto* const frames = new PythonFrames;
   return *frames;

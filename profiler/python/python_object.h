@@ -1,4 +1,5 @@
-// Owning pointers to Python objects. The interpreter lock is held wherever one is made or dies.
+// Owning pointers to Python objects. The caller must hold the interpreter lock when one is made or
+// destroyed.
 #pragma once
 
 #include <Python.h>
@@ -13,13 +14,13 @@ struct DropReference {
 };
 using Object = std::unique_ptr<PyObject, DropReference>;
 
-/// A further reference to `object`, which may be null.
+/// Takes another reference to `object`, which may be null.
 inline Object keep(PyObject* object) {
   Py_XINCREF(object);
   return Object(object);
 }
 
-/// A str as UTF-8, with '?' for what cannot be encoded.
+/// A str as UTF-8, with '?' for each character that cannot be encoded.
 [[nodiscard]] inline std::string text_of(PyObject* str) {
   const Object bytes(str != nullptr && PyUnicode_Check(str)
                          ? PyUnicode_AsEncodedString(str, "utf-8", "replace")

@@ -16,7 +16,7 @@ void ThreadFrames::open_all(PyFrameObject* innermost, int64_t now_ns) {
   }
   for (auto outer = frames.rbegin(); outer != frames.rend(); ++outer) {
     auto* opened = reinterpret_cast<PyFrameObject*>(outer->get());
-    push(opened, context_.names.of_frame(opened), now_ns++);  // each within its caller
+    push(opened, context_.names.of_frame(opened), now_ns++);  // so that each lies within its caller
   }
 }
 
@@ -59,8 +59,8 @@ void ThreadFrames::pop(int64_t end_ns) {
   submit(record);
 }
 
-/// What is open above the frame missed its return, and ends with it. A frame that is not open was
-/// entered while the user's own profile function had taken the place of ours.
+/// Ends the frame. We may have missed the return of frames that are open within it; these end, too.
+/// A frame that is not open was entered while the user's profile function had replaced ours.
 void ThreadFrames::leave(const void* frame) {
   const int64_t now_ns = monotonic_ns();
   last_event_ns_ = now_ns;

@@ -1,7 +1,7 @@
 // The open Python frames of one thread, and the profile function that keeps them.
 //
-// The interpreter hands a profile function one object of its own choice: this one, so that no
-// look-up by thread is needed. All of it happens under the interpreter lock.
+// The interpreter gives a profile function an object that we choose. We choose this one, so that no
+// look-up by thread is needed. Everything here happens under the interpreter lock.
 #pragma once
 
 #include <Python.h>
@@ -14,7 +14,7 @@
 
 namespace redline::profiler {
 
-/// What all threads share.
+/// The state that all threads share.
 struct FrameContext {
   FrameNames names;
   uint64_t last_id = 0;  ///< "Python id"
@@ -33,7 +33,7 @@ class ThreadFrames {
 
   /// Opens `innermost` and the frames that called it.
   void open_all(PyFrameObject* innermost, int64_t now_ns);
-  /// Records what is open as ended now.
+  /// Records all open frames as if they ended now.
   void close_all(int64_t now_ns);
 
   void handle(PyFrameObject* frame, int event, PyObject* argument);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::pair<const char*, const char*> kVariables[] = {
     {"RANK", "WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // a batch script has SLURM_NTASKS without a step
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // SLURM_NTASKS is also set outside of job steps
     {"PMI_RANK", "PMI_SIZE"},
 };
 

@@ -1,5 +1,5 @@
-// What the recorder is asked to do, as JSON: by redline_prepare(), and by `redline record` in the
-// environment variable REDLINE_RECORD of the processes that it starts.
+// Reads what the recorder shall do, as JSON: the options of redline_prepare(), and the request that
+// `redline record` puts into the environment variable REDLINE_RECORD of the processes it starts.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 namespace redline::profiler {
 
 struct Options : RecorderOptions {
-  std::string directory;  ///< of the spooled file; where given, exit() completes a window into it
+  /// The trace grows here. If a directory is given, exit() completes the trace of an open window.
+  std::string directory;
 
   [[nodiscard]] int64_t ring_ns() const { return static_cast<int64_t>(ring_seconds * 1e9); }
   bool operator==(const Options&) const = default;
@@ -27,7 +28,7 @@ struct RecordRequest {
   Options options;
   std::optional<Schedule> schedule;
   std::vector<int64_t> ranks;  ///< only these record; empty: all
-  std::string step_marker;     ///< a range or mark of this name begins a step; "": none does
+  std::string step_marker;     ///< ranges or marks of this name begin a step; "": no marker
 };
 
 inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] = {
@@ -37,22 +38,22 @@ inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] =
     {"active", &Schedule::active},
     {"repeat", &Schedule::repeat}};
 
-/// From an object of the options' keys, "directory", {"schedule": {"skip_first", …}, "ranks": […],
-/// "step_marker": "…"}. Unknown keys and wrong types are errors; null is as if the key was not
-/// there.
+/// Reads an object with the options' keys, "directory", "schedule" ({"skip_first": …}), "ranks"
+/// ([…]) and "step_marker". An unknown key or a wrong type is an error. A key with null counts as
+/// missing.
 [[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
 [[nodiscard]] std::string to_json(const RecordRequest& request);
 
-/// From the environment; an error where REDLINE_RECORD is not set.
+/// Reads REDLINE_RECORD. It is an error if the variable is not set.
 [[nodiscard]] tl::expected<RecordRequest, std::string> record_request_from_environment();
 
-/// What is wrong with the name after --step-marker; "": nothing.
+/// Says what is wrong with the name after --step-marker; "" if nothing is.
 [[nodiscard]] std::string problem_of_step_marker(const std::string& name);
 
-/// Whether the request's ranks leave this process alone.
+/// Whether the request names ranks and this process has another one.
 [[nodiscard]] bool is_excluded(const RecordRequest& request);
 
-/// True where `text` is one JSON value.
+/// True if `text` is one JSON value.
 [[nodiscard]] bool is_json(std::string_view text);
 [[nodiscard]] bool is_json_object(std::string_view text);
 
@@ -61,8 +62,9 @@ struct JobRank {
   int64_t world_size = 1;
 };
 
-/// torchrun's variables first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI): of the
-/// first that tells both; none where none does.
+/// The rank that the launcher has put into the environment. The variables of torchrun are tried
+/// first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI). The first launcher that tells
+/// both numbers counts; nullopt if none does.
 [[nodiscard]] std::optional<JobRank> job_rank();
 
 }  // namespace redline::profiler

@@ -1,4 +1,4 @@
-// What `redline record` asks of the processes it starts, and what they tell it in return.
+// How `redline record` asks the processes it starts for traces, and what they tell it in return.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,31 @@ namespace redline::launch {
 inline constexpr Schedule kDefaultSchedule{
     .skip_first = 0, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
 
-/// "wait=1,active=5": what is not named keeps kDefaultSchedule's value. The error is one line.
+/// Reads a text such as "wait=1,active=5". A number that is not named keeps kDefaultSchedule's
+/// value. The error is one line.
 [[nodiscard]] tl::expected<Schedule, std::string> parse_schedule(std::string_view text);
 
 /// Makes the request's folder and tries to write there; the error is the reason why not.
 [[nodiscard]] tl::expected<void, std::string> prepare_directory(const std::string& directory);
 
-/// Puts the request where Python processes (start-up hook) and LibTorch programs (LD_PRELOAD) find
-/// it; its directory is absolute, since the command may change its own. The error names what of
-/// Redline is missing.
+/// Puts the request into the environment, where Python processes (by the start-up hook) and
+/// LibTorch programs (by LD_PRELOAD) find it. The request's directory becomes absolute, because the
+/// command may change its working directory. The error names the part of Redline that is missing.
 [[nodiscard]] tl::expected<void, std::string> add_record_request(
     const profiler::RecordRequest& request, Environment& environment);
 
-/// NVTX's ranges and marks come to libredline.so, unless the user gave them to another tool.
+/// Makes libredline.so the tool that gets NVTX's ranges and marks, unless the user has set another.
 void add_nvtx_tool(Environment& environment);
 
-/// The tool that the user gives NVTX's ranges to, where it is another: a process has only one, and
-/// the user's stays.
+/// The other tool that the user has set for NVTX's ranges, if there is one. A process has only one
+/// such tool, so we leave the user's in place.
 [[nodiscard]] std::optional<std::string> other_nvtx_tool(const Environment& environment);
 
 /// The file in which the command's Python processes note what became of their recording, one JSON
-/// line a fact; gone with this object.
+/// line for each fact. The destructor removes the file.
 class RecordNotes {
  public:
-  /// An empty file in `directory`, which all ranks of this machine can write.
+  /// Makes an empty file in `directory` that all ranks on this machine can write to.
   explicit RecordNotes(const std::string& directory);
   ~RecordNotes();
   RecordNotes(const RecordNotes&) = delete;
@@ -48,10 +49,10 @@ class RecordNotes {
   [[nodiscard]] const std::string& path() const { return path_; }
 
   struct Note {
-    std::string what;  ///< python/redline/_automatic.py has the words
+    std::string what;  ///< the words are in python/redline/_automatic.py
     std::string text;
   };
-  /// What was noted so far; lines that are no notes are left out. "gone" where the file is.
+  /// All notes so far, without lines that are no notes. One note "gone" if the file was removed.
   [[nodiscard]] std::vector<Note> read() const;
 
  private:
@@ -60,14 +61,14 @@ class RecordNotes {
 
 struct TraceFiles {
   std::vector<std::string> whole;    ///< paths, sorted
-  std::vector<std::string> partial;  ///< what was on the disk of others when they were killed
+  std::vector<std::string> partial;  ///< traces of processes that were killed while they recorded
 };
 [[nodiscard]] TraceFiles list_traces(const std::string& directory);
-/// Those of `now` that were not there `before`.
+/// The files of `now` that are not in `before`.
 [[nodiscard]] TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now);
 
-/// What a user wants to know after the command has ended, as lines for stderr: `traces` are the new
-/// ones, `folder` is what the user called the directory.
+/// The lines for stderr after the command has ended. `traces` are the new ones; `folder` is the
+/// directory as the user wrote it.
 [[nodiscard]] std::vector<std::string> summarise_recording(
     const std::string& folder, const TraceFiles& traces,
     const std::vector<RecordNotes::Note>& notes);

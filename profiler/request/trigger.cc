@@ -26,7 +26,7 @@ uid_t user_of(pid_t process) {
 }
 
 pid_t parent_of(pid_t process) {
-  // "PID (NAME) STATE PPID …": the name may hold anything
+  // The text is "PID (NAME) STATE PPID …", and the name may hold blanks and parentheses.
   const std::string facts = read_file("/proc/" + std::to_string(process) + "/stat");
   const size_t name_end = facts.rfind(')');
   if (name_end == std::string::npos || name_end + 4 >= facts.size()) return 0;
@@ -38,7 +38,8 @@ bool is_below(pid_t process, pid_t ancestor) {
   return process == ancestor;
 }
 
-/// A connection to the process itself, not to one that has its number by now; -1 if there is none.
+/// A connection to the process; -1 if there is none. Checks that this process listens, and not
+/// another one that has its number by now.
 int connect_to(pid_t process, const std::string& folder) {
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
   const std::string path = control_socket(folder, process);
@@ -71,7 +72,7 @@ bool is_recorded(pid_t process) {
   return file >= 0;
 }
 
-/// One process and what it has said of its next line.
+/// The connection to one process, with the part of the next line that has arrived.
 class Conversation {
  public:
   Conversation(pid_t process, const TriggerRequest& request)
@@ -87,7 +88,7 @@ class Conversation {
 
   [[nodiscard]] int file() const { return file_; }
 
-  /// What came, as far as it is whole lines.
+  /// Gives the messages whose lines have arrived completely.
   std::vector<TriggerReport> hear() {
     std::vector<TriggerReport> reports;
     char bytes[4096];

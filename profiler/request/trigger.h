@@ -1,5 +1,5 @@
-// How `redline trigger` asks recorded processes for a trace: each listens on a Unix socket that is
-// named by its process id, in a folder that only its user can enter.
+// How `redline trigger` asks recorded processes for a trace. Each of them listens on a Unix socket
+// that has its process id in the name, in a folder that only its user can enter.
 #pragma once
 
 #include <sys/types.h>
@@ -12,19 +12,19 @@
 
 namespace redline::launch {
 
-/// The processes that `process` stands for: itself where it is recorded, else the recorded ones
-/// below it (the ranks of a torchrun). The error is one line.
+/// The processes that `process` stands for: itself if it is recorded, otherwise its recorded
+/// descendants (the ranks of a torchrun). The error is one line.
 [[nodiscard]] tl::expected<std::vector<pid_t>, std::string> recorded_processes(pid_t process);
 
-/// All of this user. Sockets that dead processes left behind are removed.
+/// All recorded processes of this user. Removes sockets that dead processes have left behind.
 [[nodiscard]] std::vector<pid_t> all_recorded_processes();
 
 struct TriggerRequest {
-  int64_t steps = 0;      ///< 0: as many as the process was started with
-  std::string directory;  ///< absolute; "": the process's own
+  int64_t steps = 0;      ///< 0: the number that the process was started with
+  std::string directory;  ///< absolute; "": the directory that the process was started with
 };
 
-/// What a process says, in order; the last of each has a path or an error.
+/// One message of a process. The last message of each process has a path or an error.
 struct TriggerReport {
   pid_t process = 0;
   std::string progress;  ///< such as "step 2 of 3"
@@ -32,26 +32,27 @@ struct TriggerReport {
   std::string error;
 };
 
-/// Asks all at once and passes on what each says, until all are done or `cancelled` is set: then
-/// processes that have not begun yet are let off.
+/// Asks all processes at once and passes on their messages until all are done. If `cancelled` is
+/// set, it returns early, and processes that have not begun yet will not.
 void trigger(const std::vector<pid_t>& processes, const TriggerRequest& request,
              const std::function<void(const TriggerReport&)>& report,
              const std::atomic<bool>& cancelled);
 
-/// Where sockets of `user`'s processes may be. A job started elsewhere (ssh, Slurm) may have had
-/// another XDG_RUNTIME_DIR, so there is more than one place.
+/// The folders in which sockets of `user`'s processes may be. There are several, because a job that
+/// was started elsewhere (ssh, Slurm) may have another XDG_RUNTIME_DIR.
 [[nodiscard]] std::vector<std::string> control_folders(uid_t user);
 
-/// Makes this user's folder for new sockets and checks that nobody else can enter it: its path.
+/// Makes this user's folder for new sockets, checks that nobody else can enter it, and gives its
+/// path.
 [[nodiscard]] tl::expected<std::string, std::string> make_control_folder();
 
-/// True for a real folder of `user` without rights for others. /tmp is everybody's: a name there
-/// may be someone's trap.
+/// True if `path` is a folder of `user`, no link, and others have no rights. Everybody can write to
+/// /tmp, so somebody else may have put something there under our name.
 [[nodiscard]] bool is_private_folder(const std::string& path, uid_t user);
 
 [[nodiscard]] std::string control_socket(const std::string& folder, pid_t process);
 
-/// Process ids with a socket in one of `folders`, sorted; whether they live is not known.
+/// The ids of processes that have a socket in one of `folders`, sorted. Some may be dead.
 [[nodiscard]] std::vector<pid_t> listening_processes(const std::vector<std::string>& folders);
 
 }  // namespace redline::launch

@@ -1,19 +1,21 @@
 // What libredline.so does by itself when it is loaded, by LD_PRELOAD or otherwise, and when CUDA's
 // driver starts in a process whose CUDA_INJECTION64_PATH names it.
 //
-// The contract with `redline record`:
+// When it is loaded:
 //   REDLINE_RECORD not set                  nothing
 //   a Python process                        nothing: the start-up hook in Python is responsible
 //   no libtorch_cpu.so at start-up          nothing: shells, launchers and everything else
-//   a rank that --ranks leaves alone        nothing
+//   a rank that --ranks leaves out          nothing
 //   a step marker is asked for              recorded by the command line's schedule
 //   a program that links LibTorch           recorded from here to exit() as one window; then
 //                                           DIR/{host}_{pid}.{time ns}.pt.trace.json.gz is written
-// CUDA's driver calls InitializeInjection(): then a program without LibTorch is recorded, too, from
-// here to exit(). Without REDLINE_RECORD it is as by `redline record -o traces`, in Python as well.
+// When CUDA's driver starts, it calls InitializeInjection(), and a program without LibTorch is
+// recorded from here to exit(). If REDLINE_RECORD is not set, any process, also of Python, is
+// recorded as with `redline record -o traces`.
+//
 // A redline::Profiler in the program takes over (redline_take_request) and follows the command
-// line's schedule. SIGTERM completes the window, too; a program that is killed leaves the .partial
-// file. Nothing is ever printed but one line on stderr where recording is impossible.
+// line's schedule. SIGTERM completes the window, too. A program that is killed leaves the .partial
+// file. One line on stderr says if recording is impossible; nothing else is printed.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -51,7 +53,7 @@ Result record_whole_run(const Options& options) {
   return recorder.start();
 }
 
-/// By the command line's schedule, as if the program had a redline::Profiler.
+/// Records by the command line's schedule, as if the program had a redline::Profiler.
 void record_by_marker(const std::string& name) {
   static auto* const profiler = new Profiler;  // exit() completes its window
   step_marker().watch(name, [] { profiler->step(); });
@@ -62,7 +64,7 @@ bool is_requested() {
   return request != nullptr && *request != '\0';
 }
 
-/// From load or from CUDA's start on.
+/// Recording has begun, when the library was loaded or when CUDA started.
 bool g_is_begun = false;
 
 Result record_process() {
@@ -73,7 +75,8 @@ Result record_process() {
   if (!request) return tl::unexpected(request.error());
   if (is_excluded(*request)) return {};
   g_is_begun = true;
-  // LibTorch's static objects must be there before the recorder registers its exit handler.
+  // LibTorch's static objects must be made before the recorder registers its exit handler, so that
+  // they are destroyed after that has run.
   if (has_torch()) {
     if (auto attached = attach_torch(); !attached) return attached;
   }
@@ -93,7 +96,7 @@ void try_to_record_process() noexcept {
       std::fprintf(stderr, "redline: recording is off: %s\n", started.error().c_str());
     }
   } catch (...) {
-    // Out of memory before main(): the program will say so itself.
+    // No memory before main(): the program will fail by itself.
   }
 }
 
@@ -101,20 +104,20 @@ __attribute__((constructor)) void on_load() {
   if (is_requested() && !is_python() && has_torch()) try_to_record_process();
 }
 
-/// Within the first cuInit() of the process.
+/// Runs within the first cuInit() of the process.
 void on_cuda() noexcept {
   see_cuda_start();
   if (is_requested() && is_python()) return;
   if (!g_is_begun) try_to_record_process();
-  // Registered now, so that it is called before CUDA's own ends: what CUPTI still holds is asked
-  // for while it can be.
+  // Registered now, so that it runs before CUDA's own exit handlers, while CUPTI can still hand
+  // over its records.
   if (g_is_begun) std::atexit([] { Recorder::instance().flush_gpu(); });
 }
 
 }  // namespace
 }  // namespace redline::profiler
 
-/// 1: the library stays.
+/// CUDA's driver calls this. Gives 1, so that the library stays loaded.
 extern "C" REDLINE_API int InitializeInjection() {
   redline::profiler::on_cuda();
   return 1;

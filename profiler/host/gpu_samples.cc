@@ -42,12 +42,12 @@ class GpuSampler::Run {
     try {
       sample_rounds(hz);
     } catch (const std::exception&) {
-      // No memory: the job goes on, and so does the trace without these tracks.
+      // No memory: the trace lacks these tracks from now on.
     }
     ended_.release();
   }
 
-  /// Whether the thread has ended, or soon will.
+  /// Tells the thread to end. Gives whether it has ended, or soon will.
   [[nodiscard]] bool stop() {
     {
       const std::lock_guard lock(mutex_);
@@ -57,7 +57,7 @@ class GpuSampler::Run {
     return ended_.try_acquire_for(kMostWaitAtEnd);
   }
 
-  /// After stop(): into the trace, if there was anything to see.
+  /// To be called after stop(): adds the sampler's own facts to the trace, if there are any.
   void add_entries() const {
     if (!refusal_.empty()) {
       return add_entry("redline", R"({"nvml": {"off": )" + trace::json_string(refusal_) + "}}");
@@ -126,7 +126,7 @@ class GpuSampler::Run {
     if (gpu.is_lost) return;
     nvml::GpuReading now = gpu.reader.read(false);
     const std::lock_guard lock(mutex_);
-    if (is_over_) return;  // it may have taken so long that another window has begun
+    if (is_over_) return;  // the reading may have taken so long that another window has begun
     failures_ += now.failures;
     narrow_counters_ += now.narrow_counters;
     gpu.is_lost = now.is_lost;
@@ -150,7 +150,7 @@ class GpuSampler::Run {
   std::condition_variable wake_;
   bool is_over_ = false;  // under mutex_
   std::binary_semaphore ended_{0};
-  // The thread's; others look at them when it has ended.
+  // Only for the thread; other threads read them after it has ended.
   std::optional<nvml::Library> library_;
   std::optional<nvml::XidWatch> xid_watch_;
   std::list<Gpu> gpus_;
@@ -182,7 +182,7 @@ void GpuSampler::disable() noexcept {
       add_entry("redline", R"({"nvml": {"off": "NVML did not answer"}})");
     }
   } catch (const std::exception&) {
-    // No memory: nothing is said of the GPUs' state.
+    // No memory: the trace lacks the facts about the GPUs' state.
   }
   thread_.reset();
   run_.reset();

@@ -13,7 +13,8 @@ namespace redline::profiler {
 namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
-constexpr double kMostCoreSamples = 200;  ///< a second: machines of many cores tell them less often
+constexpr double kMostCoreSamples =
+    200;  ///< per second; with many cores each is sampled less often
 constexpr double kWorkerSearchHz = 2;
 
 double busy_percent(const machine::CoreTime& before, const machine::CoreTime& now) {
@@ -21,14 +22,15 @@ double busy_percent(const machine::CoreTime& before, const machine::CoreTime& no
          static_cast<double>(now.total - before.total);
 }
 
-/// A tick is 10 ms: a core that had none since `before` says nothing. Its idle time may even run
-/// backwards (proc(5)).
+/// A tick is 10 ms. If a core had no tick since `before`, nothing can be said of it. The kernel's
+/// idle time may even decrease (proc(5)).
 bool has_moved(const machine::CoreTime& before, const machine::CoreTime& now) {
   return now.total > before.total && now.busy >= before.busy &&
          now.busy - before.busy <= now.total - before.total;
 }
 
-/// Of so many rounds, `hz` a second, one is enough for at most `most_hz`.
+/// In which fraction of rounds to do something, so that it happens at most `most_hz` times a second
+/// if there are `hz` rounds a second: every n-th round, and at least every round.
 uint64_t one_round_of(int32_t hz, double most_hz) {
   return static_cast<uint64_t>(std::max(1.0, std::ceil(hz / most_hz)));
 }
@@ -105,7 +107,7 @@ void HostSampler::enable(const RecorderOptions& options) noexcept {
     try {
       run(hz);
     } catch (const std::exception&) {
-      // No memory: the job goes on, and so does the trace without these tracks.
+      // No memory: the trace lacks these tracks from now on.
     }
   });
 }

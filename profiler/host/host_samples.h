@@ -1,5 +1,5 @@
-// The machine beside the training, as counter tracks in the trace: how busy its cores are, what the
-// process and its DataLoader workers take, and the GPUs that it uses, as NVML sees them.
+// Samples the machine during training, for counter tracks in the trace: how busy the cores are,
+// what the process and its DataLoader workers use, and the state of its GPUs, as NVML tells it.
 #pragma once
 
 #include <condition_variable>
@@ -16,15 +16,16 @@
 
 namespace redline::profiler {
 
-/// What `now` tells, and what happened since `before`: rates and shares of the time in between.
+/// Samples of the machine and the process: sizes of `now`, and rates and shares of the time since
+/// `before`.
 [[nodiscard]] std::vector<CounterSample> host_samples(const machine::HostReading& before,
                                                       const machine::HostReading& now);
-/// The same of each core.
+/// How busy each core was since `before`.
 [[nodiscard]] std::vector<CounterSample> core_samples(const machine::HostReading& before,
                                                       const machine::HostReading& now);
 
-/// Samples from prepare to stop, RecorderOptions::host_samples_hz times a second, on a thread of
-/// its own: training threads pay nothing.
+/// Samples from prepare to stop, RecorderOptions::host_samples_hz times a second. It has a thread,
+/// so that training threads need no time for it.
 class HostSampler final : public Source {
  public:
   void enable(const RecorderOptions& options) noexcept override;
@@ -39,8 +40,8 @@ class HostSampler final : public Source {
   std::optional<std::thread> thread_;
 };
 
-/// Samples like HostSampler, at the same rate, on a thread of its own: a GPU in trouble can keep
-/// NVML waiting for ever, and neither the other tracks nor the job wait for that.
+/// Samples GPUs at the same rate as HostSampler, on another thread: a broken GPU can keep NVML
+/// waiting for ever, and neither the other tracks nor the job must wait for that.
 class GpuSampler final : public Source {
  public:
   void enable(const RecorderOptions& options) noexcept override;
@@ -49,7 +50,7 @@ class GpuSampler final : public Source {
  private:
   class Run;
 
-  std::shared_ptr<Run> run_;  ///< the thread's, too
+  std::shared_ptr<Run> run_;  ///< the thread shares it, and may outlive us
   std::optional<std::thread> thread_;
 };
 

@@ -41,7 +41,7 @@ Chunk* ChunkPool::pop() {
 }
 
 bool ChunkPool::add_slab() {
-  // One chunk more than is used, since mmap aligns to pages only.
+  // One more chunk than we use, because mmap aligns only to pages.
   constexpr size_t kBytes = (kSlabChunks + 1) * kChunkBytes;
   const std::lock_guard lock(slab_mutex_);
   void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-// The memory that records wait in: equal chunks, taken and given back without a lock.
+// The memory in which records wait: chunks of equal size, taken and given back without a lock.
 //
 // Chunks are never unmapped: a thread that was preempted in the middle of a record may wake up
 // after its window ended, and must still find its memory.
@@ -15,12 +15,12 @@ namespace redline::profiler {
 
 inline constexpr size_t kChunkBytes = 32 * 1024;
 
-/// Filled by one thread, read by the writer thread: `size` is the hand-over.
+/// One thread fills a chunk and the writer thread reads it. `size` hands the records over.
 struct alignas(64) Chunk {
   static constexpr uint32_t kCapacity = (kChunkBytes - 64) / sizeof(Record);
 
-  std::atomic<Chunk*> next = nullptr;  ///< of the same thread, or free
-  std::atomic<uint32_t> size = 0;      ///< records that may be read
+  std::atomic<Chunk*> next = nullptr;  ///< in the list of its thread, or in that of free chunks
+  std::atomic<uint32_t> size = 0;      ///< how many records may be read
   alignas(64) Record records[kCapacity];
 };
 static_assert(sizeof(Chunk) == kChunkBytes);
@@ -30,7 +30,7 @@ class ChunkPool {
   /// From now on at most `bytes` are in use at once.
   void set_limit(uint64_t bytes) { limit_ = bytes / kChunkBytes; }
 
-  /// An empty chunk; nullptr where the limit is reached or the system has no memory.
+  /// An empty chunk; nullptr if the limit is reached or the system has no memory.
   [[nodiscard]] Chunk* acquire();
   void release(Chunk* chunk);
 

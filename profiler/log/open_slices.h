@@ -1,9 +1,9 @@
-// What a thread has begun and not ended, for a trace that is written meanwhile: what hangs, and
-// what ran when the process crashed.
+// The slices that a thread has begun and not ended. If a trace is written meanwhile, they show what
+// hangs, or what ran when the process crashed.
 //
-// A begin costs its owner a few stores; nothing is locked or allocated, and the memory is never
-// freed. Who looks may do so at any time: begin_ns_ is written last and cleared first, so that a
-// slice which changes under the reader's eyes is left out.
+// A begin costs the owner a few stores. Nothing is locked or allocated, and the memory is never
+// freed. Other threads may read at any time: begin_ns_ is written last and cleared first, so that a
+// reader leaves out a slice which changes while it reads.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace redline::profiler {
 
 class alignas(64) OpenSlice {
  public:
-  /// What of a record is known at its begin and told before its end.
+  /// The fields of a record that are known at its begin.
   struct Fields {
     int64_t begin_ns = 0;
     uint64_t number = 0;  ///< an operator's function_id, or NVTX's payload
@@ -38,14 +38,15 @@ class alignas(64) OpenSlice {
     payload_form_.store(fields.payload_form, std::memory_order_release);
     begin_ns_.store(fields.begin_ns, std::memory_order_release);
   }
-  /// On whichever thread it ends. What stays to be seen is told from later slices by its begin.
+  /// May be called on any thread. If `stays_to_be_seen`, read() still gives the slice until the
+  /// place is used again; the begin tells the two apart.
   void end(bool stays_to_be_seen) {
     if (!stays_to_be_seen) hide();
     in_use_.store(false, std::memory_order_release);
   }
   [[nodiscard]] bool in_use() const { return in_use_.load(std::memory_order_acquire); }
 
-  /// Any thread: false where there is none.
+  /// May be called on any thread. False if there is no slice to be seen.
   [[nodiscard]] bool read(Fields& fields) const {
     fields.begin_ns = begin_ns_.load(std::memory_order_acquire);
     fields.number = number_.load(std::memory_order_acquire);
@@ -59,7 +60,7 @@ class alignas(64) OpenSlice {
  private:
   void hide() { begin_ns_.store(0, std::memory_order_release); }
 
-  std::atomic<int64_t> begin_ns_ = 0;  ///< 0: none is to be seen
+  std::atomic<int64_t> begin_ns_ = 0;  ///< 0: no slice is to be seen
   std::atomic<uint64_t> number_ = 0;
   std::atomic<uint32_t> name_ = 0;
   std::atomic<uint32_t> args_ = 0;
@@ -93,12 +94,12 @@ class alignas(64) OpenSlice {
   return {record.begin_ns, record.of.op.function_id, record.name, record.of.op.args, record.kind};
 }
 
-/// Those of one thread.
+/// The open slices of one thread.
 class OpenSlices {
  public:
-  /// Owner only. Null where too many are open: those are recorded, and not seen before their end.
+  /// Owner only. Null if too many slices are open: further ones are seen only when they have ended.
   [[nodiscard]] OpenSlice* begin(const OpenSlice::Fields& fields) {
-    // Slices may end in any order, and elsewhere.
+    // Slices may end in any order and on other threads.
     while (depth_ > 0 && !slices_[depth_ - 1].in_use()) --depth_;
     if (depth_ == kMost) return nullptr;
     OpenSlice& slice = slices_[depth_++];
@@ -117,7 +118,7 @@ class OpenSlices {
     return 0;
   }
 
-  /// Owner only: another thread begins with none.
+  /// Owner only, before another thread becomes the owner: closes all slices.
   void clear() {
     for (OpenSlice& slice : slices_) slice.end(false);
     depth_ = 0;
@@ -139,9 +140,9 @@ class OpenSlices {
   uint32_t depth_ = 0;
 };
 
-/// What all threads had open at one moment, but for what turns out to be recorded. First looked
-/// at, then the threads' records read: so a slice that ends meanwhile is neither missed nor
-/// doubled.
+/// The slices that all threads had open at one moment, without those that turn out to be recorded.
+/// The open slices are read first, then the records of the threads. So a slice that ends in between
+/// is neither missed nor counted twice.
 class UnfinishedSlices {
  public:
   struct Slice {

@@ -1,8 +1,8 @@
 // Thread-local memory of the recorder's libraries, without a call into the dynamic linker.
 //
-// Such variables lie in a block that every thread has from its beginning. A library that is loaded
-// while the program runs finds little room left in it, so they are few and small: larger state
-// stands behind a pointer.
+// Such variables lie in a block that every thread has from its start. A library that is loaded
+// while the program runs finds little room left in that block. So we have few and small variables,
+// and keep larger state behind a pointer.
 #pragma once
 
 #include <pthread.h>
@@ -13,12 +13,12 @@
 
 namespace redline::profiler {
 
-/// A State for each thread that asks: made then, gone with the thread. Who asks even later, in
-/// another library's last destructors, gets a new one.
+/// A State for each thread that asks. It is made at the first call and destroyed when the thread
+/// ends. A call after that, from a late destructor of another library, makes a new one.
 template <typename State>
 class PerThread {
  public:
-  /// Null where there is no memory for it.
+  /// Null if there is no memory for it.
   [[nodiscard]] static State* get() { return t_state != nullptr ? t_state : make(); }
 
  private:

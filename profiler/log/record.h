@@ -1,4 +1,4 @@
-// One recorded event, from the moment it ends until the writer thread writes it.
+// A record: one event, from the moment it ends until the writer thread writes it.
 //
 // A record is made on a training thread, so it must cost one copy of a few words: 48 bytes, without
 // pointers and without a destructor. All kinds have the same size and share one chunk, so that a
@@ -37,13 +37,13 @@ enum class RecordKind : uint8_t {
   kSlice,        ///< SliceFields
   kMark,         ///< SliceFields without end_ns
   kMemory,       ///< MemoryFields
-  kOutOfMemory,  ///< MemoryFields without address: what was asked for in vain
+  kOutOfMemory,  ///< MemoryFields without address: an allocation that failed
   kCounter,      ///< CounterFields
   kFrame,        ///< FrameFields
   kNvtx,         ///< NvtxFields
   kNccl,         ///< NcclFields
   kStack,        ///< OperatorFields: args is the C++ stack of the operator that follows
-  kKernel,       ///< CudaFields, as all that follow
+  kKernel,       ///< CudaFields, like all kinds from here on
   kCopy,
   kMemset,
   kSynchronization,
@@ -52,8 +52,8 @@ enum class RecordKind : uint8_t {
   kCudaCall,
   kLaunchArrow,  ///< from a call to its work
   kGpuMemory,    ///< an instant: memory is allocated or released
-  kMigration,    ///< of unified memory; amount is its bytes, or 0
-  kStreamName,   ///< of the lane, in the whole window
+  kMigration,    ///< unified memory migrates; amount is its bytes, or 0
+  kStreamName,   ///< the name of a lane in the whole window
 };
 
 /// Which part an operator has in a backward pass.
@@ -74,18 +74,19 @@ struct OperatorFields {
 /// A slice or mark of any other category, such as "nvtx".
 struct SliceFields {
   int64_t end_ns = 0;
-  TextId category = {};  ///< of intern_name()
+  TextId category = {};  ///< from intern_name()
   TextId args = {};      ///< all members of "args"
 };
 
 struct MemoryFields {
   uint64_t address = 0;
-  int64_t bytes = 0;  ///< below 0: given back
+  int64_t bytes = 0;  ///< below 0 for a release
   uint64_t total_allocated = 0;
   uint64_t total_reserved = 0;
 };
 
-/// One value of the series `series` (of intern_name(); none: "value") of the counter track `name`.
+/// One value of a series of the counter track Record::name. `series` is from intern_name(); without
+/// it the series is called "value".
 struct CounterFields {
   double value = 0;
   TextId series = {};
@@ -96,22 +97,22 @@ struct FrameFields {
   int64_t end_ns = 0;
   uint64_t id = 0;               ///< from 1
   uint64_t parent = 0;           ///< 0: none
-  uint32_t module = UINT32_MAX;  ///< of a torch.nn.Module: its number within its class
-  uint32_t tid = 0;              ///< who records it may be another thread; 0: the same
+  uint32_t module = UINT32_MAX;  ///< for a torch.nn.Module: its number within its class
+  uint32_t tid = 0;              ///< the thread of the call; 0: the thread that records it
 };
 
 enum class NvtxPhase : uint8_t { kSlice, kMark, kStart, kEnd };
 enum class PayloadForm : uint8_t { kNone, kUnsigned, kSigned, kDouble };
 
 struct NvtxFields {
-  int64_t end_ns = 0;  ///< kSlice
-  uint64_t range = 0;  ///< kStart, kEnd: which one
+  int64_t end_ns = 0;  ///< only of kSlice
+  uint64_t range = 0;  ///< the number of the range of a kStart or kEnd
   union {
     uint64_t number = 0;
     int64_t signed_number;
     double real;
   } payload;
-  TextId args = {};  ///< members of "args" but the payload
+  TextId args = {};  ///< members of "args", without the payload
   NvtxPhase phase = NvtxPhase::kSlice;
   PayloadForm payload_form = PayloadForm::kNone;
 };
@@ -124,7 +125,7 @@ struct NcclFields {
   uint32_t id = 0;
   uint32_t parent = 0;  ///< 0: none
   TextId args = {};
-  uint32_t step = 0;  ///< of a transfer; else "External id" of the operator that called NCCL, or 0
+  uint32_t step = 0;  ///< of a transfer; otherwise "External id" of the calling operator, or 0
 };
 
 /// CudaFields::lane of GPU work that belongs to no stream.
@@ -132,7 +133,7 @@ inline constexpr uint32_t kDeviceLane = 1'000'000;
 
 /// Work of the GPU with the number Record::device_index, or a call of the CUDA API.
 struct CudaFields {
-  int64_t end_ns = 0;   ///< of a kLaunchArrow: when the launched work begins
+  int64_t end_ns = 0;   ///< for a kLaunchArrow, when the launched work begins
   uint64_t amount = 0;  ///< bytes; or a kernel's graph node, a call's number, an arrow's stream
   uint32_t correlation = 0;
   uint32_t lane = 0;      ///< stream of GPU work; thread of a call or of an arrow's call
@@ -167,9 +168,9 @@ struct Record {
   RecordFields of = {};
   TextId name = {};
   RecordKind kind = RecordKind::kOperator;
-  Autograd autograd = Autograd::kNone;  ///< kOperator
-  int8_t device_type = 0;               ///< of memory: c10::DeviceType; of a call: 1 is a driver's
-  int8_t device_index = -1;             ///< of memory and GPU work
+  Autograd autograd = Autograd::kNone;  ///< only of kOperator
+  int8_t device_type = 0;    ///< of memory: c10::DeviceType; of a CUDA call: 1 for the driver's API
+  int8_t device_index = -1;  ///< of memory and GPU work
 };
 static_assert(sizeof(Record) == 48);
 

@@ -7,7 +7,7 @@
 namespace redline::profiler {
 namespace {
 
-/// Folds a 128-bit product: the mixing step of wyhash and its kin.
+/// Multiplies to 128 bits and folds the halves: the mixing step of wyhash and similar hashes.
 uint64_t mix(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -20,14 +20,15 @@ uint64_t load(const char* at) {
   return word;
 }
 
-/// The last `left` bytes of a text, fewer than eight, by loads of a fixed size that may overlap.
+/// Loads the last `left` bytes of a text, which are fewer than eight, by loads of a fixed size that
+/// may overlap.
 uint64_t load_tail(const char* at, size_t left, size_t size) {
   if (size >= 8) return load<uint64_t>(at + left - 8);
   if (left >= 4) return load<uint32_t>(at) | load<uint32_t>(at + left - 4) << 32;
   return load<uint8_t>(at) | load<uint8_t>(at + left / 2) << 8 | load<uint8_t>(at + left - 1) << 16;
 }
 
-// An id: the low bits of its generation, then its place in it. UINT32_MAX is no id.
+// An id consists of the low bits of its generation and its place in that. UINT32_MAX is no id.
 constexpr uint32_t kIndexBits = 22;
 constexpr uint32_t kMostTexts = (1U << kIndexBits) - 1;
 constexpr uint32_t kGenerations = 1U << (32 - kIndexBits);
@@ -89,7 +90,7 @@ TextId TextTable::intern(uint64_t hash, std::string_view text, TextForm form) {
     return id_of(generation_, found->second);
   }
   if (!fits(*half)) {
-    // A text that is larger than half the table starts no generation.
+    // A text that does not even fit into an empty half must not start a new generation.
     if (!fits({}) || !begin_generation()) {
       const Half& older = halves_[(generation_ + 1) % 2];
       if (const auto found = older.ids.find(hash); found != older.ids.end()) {

@@ -43,13 +43,13 @@ class TextTable {
   void reset(uint64_t limit_bytes);
   [[nodiscard]] uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  /// The id of `text`; none if the limit is reached, which refused() counts.
+  /// The id of `text`; an invalid id if the limit is reached, which refused() counts.
   [[nodiscard]] TextId intern(uint64_t hash, std::string_view text, TextForm form);
   [[nodiscard]] uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
-  /// When the current generation began (monotonic_ns()). Older records may use the one before it.
+  /// When the current generation began (monotonic_ns()). Older records may use the one before.
   [[nodiscard]] int64_t began_ns() const { return began_ns_.load(std::memory_order_acquire); }
-  /// Reader only: no record that uses an earlier generation than `generation` is left to be
+  /// Reader only: says that all records with texts of earlier generations than `generation` are
   /// written.
   void release_before(uint32_t generation);
 
@@ -63,7 +63,7 @@ class TextTable {
   [[nodiscard]] bool begin_generation();
   void clear(Half& half);
 
-  std::atomic<uint32_t> generation_ = 0;  // first: each event reads it
+  std::atomic<uint32_t> generation_ = 0;  // the first member, because each event reads it
   mutable std::mutex mutex_;
   Half halves_[2];  ///< generation g is in halves_[g % 2]
   uint64_t limit_bytes_ = 0;
@@ -72,15 +72,15 @@ class TextTable {
   std::atomic<uint64_t> refused_ = 0;
 };
 
-/// Finds the texts of ids. Writer thread only, as no call may run at the same time as
+/// Finds the texts of ids. For the writer thread only, because no call may run at the same time as
 /// release_before().
 class TextReader {
  public:
   explicit TextReader(const TextTable& table) : table_(table) {}
-  /// A name with its quotes, or members of an object; `not_kept` if there is no id or its text is
-  /// gone. Valid until the text's generation is released.
+  /// A name with its quotes, or members of an object; `not_kept` if the id is invalid or its text
+  /// is gone. The text is valid until its generation is released.
   [[nodiscard]] std::string_view text(TextId id, std::string_view not_kept = "\"(name not kept)\"");
-  /// How many ids were asked for whose text was gone.
+  /// How often a text was asked for that was gone.
   [[nodiscard]] uint64_t lost() const { return lost_; }
 
  private:
@@ -105,7 +105,7 @@ class TextCache {
     return known ? known : intern_as(table, hash, text, form);
   }
 
-  /// The id of the text with this hash; none if it is not in the cache.
+  /// The id of the text with this hash; an invalid id if it is not in the cache.
   [[nodiscard]] TextId find(const TextTable& table, uint64_t hash);
   [[nodiscard]] TextId intern_as(TextTable& table, uint64_t hash, std::string_view text,
                                  TextForm form);

@@ -30,7 +30,8 @@ std::optional<std::string> name_of_thread(uint64_t tid) {
 
 Chunk* ThreadLog::take_last() {
   static_cast<void>(filled_now());
-  first_.store(nullptr, std::memory_order_relaxed);  // the next owner comes by the registry's lock
+  // Relaxed, because the registry's lock comes between this and the next owner.
+  first_.store(nullptr, std::memory_order_relaxed);
   tail_ = nullptr;
   tail_size_ = 0;
   read_ = 0;
@@ -38,7 +39,8 @@ Chunk* ThreadLog::take_last() {
 }
 
 std::string ThreadLog::thread_name() const {
-  // Threads are often named after their first operators; a thread that is gone has its first name.
+  // Many threads get their name after their first operators, so we ask now. A thread that is gone
+  // has the name that it began with.
   return name_of_thread(static_cast<uint64_t>(tid_)).value_or(last_name_);
 }
 

@@ -34,7 +34,7 @@
 
 namespace redline::profiler {
 
-/// The name that pthread_setname_np gave the thread; none if the thread has ended.
+/// The name that pthread_setname_np gave the thread; nullopt if the thread has ended.
 [[nodiscard]] std::optional<std::string> name_of_thread(uint64_t tid);
 
 class ThreadLog {
@@ -66,7 +66,7 @@ class ThreadLog {
     }
   }
 
-  /// Reader only: takes the full chunks out, oldest first; `keep` owns them.
+  /// Reader only: takes the full chunks out, oldest first, and gives them to `keep`.
   template <typename Keep>
   void take_full(Keep keep) {
     while (const Chunk* filling = filled_now()) {

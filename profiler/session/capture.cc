@@ -14,7 +14,7 @@ tl::expected<void, std::string> Capture::arm(const Options& options, int64_t ste
   if (is_busy_) return tl::unexpected(std::string("a capture is under way already"));
   Options own = options;
   if (own.directory.empty()) own.directory = ".";
-  // The one who asked is told the path, and may stand elsewhere.
+  // The path is told to whoever asked, and that process may have another working directory.
   std::error_code error;
   own.directory = std::filesystem::absolute(own.directory, error).lexically_normal().string();
   if (error) return tl::unexpected("no current directory: " + error.message());

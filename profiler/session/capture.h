@@ -1,7 +1,9 @@
-// A capture of some steps that somebody outside the program asked for: redline trigger, SIGUSR2.
+// A capture of some steps that somebody outside the program asked for, by `redline trigger` or
+// SIGUSR2.
 //
-// The control thread arms it and writes it; the training thread, which alone knows where steps
-// begin and end, starts and stops its window there. While nobody asks, a step costs one load.
+// The control thread arms the capture and writes its trace. The training thread starts and stops
+// the window, because only that thread knows when steps begin and end. While nobody asks, a step
+// costs one load.
 #pragma once
 
 #include <atomic>
@@ -21,24 +23,25 @@ class Capture {
  public:
   explicit Capture(Recorder& recorder) : recorder_(recorder) {}
 
-  // Control thread.
-  /// Warm-up begins; the window begins with the next step. Fails while anything is being recorded.
+  // For the control thread.
+  /// Begins the warm-up; the window begins with the next step. Fails while anything is recorded.
   [[nodiscard]] tl::expected<void, std::string> arm(const Options& options, int64_t steps,
                                                     std::string_view reason);
-  /// Lets an armed capture go; one that has begun goes on.
+  /// Discards a capture that waits for its first step. One that has begun goes on.
   void give_up();
 
   struct Progress {
     enum class Phase { kNone, kWaiting, kRecording, kRecorded, kFailed } phase = Phase::kNone;
     int64_t done = 0;
     int64_t steps = 0;
-    std::string why;  ///< of kFailed
+    std::string why;  ///< only with kFailed
   };
   [[nodiscard]] Progress progress();
-  /// After kRecorded: the trace's path. Afterwards another capture may be armed.
+  /// To be called after kRecorded: writes the trace and gives its path. Then another capture may be
+  /// armed.
   [[nodiscard]] tl::expected<std::string, std::string> write();
 
-  // Training thread, where a step begins and has ended.
+  // For the training thread, when a step begins and when it has ended.
   void step_begins() {
     if (is_busy_.load(std::memory_order_acquire)) start();
   }
@@ -46,12 +49,12 @@ class Capture {
     if (is_busy_.load(std::memory_order_acquire)) count_step();
   }
 
-  /// Whether a capture with stacks is being recorded, and with the step that began last ends.
+  /// Whether a capture with stacks is being recorded, and whether it ends with the present step.
   enum class Stacks { kNone, kWanted, kEndWithStep };
   [[nodiscard]] Stacks stacks();
 
-  /// The program's own window begins, and the recorder has ended or discarded the capture's window:
-  /// what was captured so far is the capture.
+  /// The recorder has ended or discarded the capture's window, because a window of the program
+  /// begins. If the capture had begun, the steps so far are its result.
   void cut_short(const std::lock_guard<std::mutex>& recorder_lock, bool has_begun);
 
  private:

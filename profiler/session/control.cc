@@ -29,7 +29,7 @@ namespace {
 using Json = nlohmann::json;
 using Phase = Capture::Progress::Phase;
 
-// What signal handlers and forked children need, so no members.
+// Global variables, because signal handlers and forked children need them.
 std::atomic<pid_t> g_process = 0;
 std::atomic<int> g_wake[2] = {-1, -1};  ///< a pipe
 std::atomic<int> g_listener = -1;
@@ -60,7 +60,7 @@ bool is_own_user(int file) {
          (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/// A client sends its line at once or not at all.
+/// Waits at most a second, because a client sends its line at once or not at all.
 std::string read_line(int file) {
   const timeval patience = {.tv_sec = 1, .tv_usec = 0};
   setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -77,7 +77,7 @@ std::string read_line(int file) {
 void say(int file, const char* key, const std::string& text) {
   if (file < 0) return;
   const std::string line = Json{{key, text}}.dump(-1, ' ', false, Json::error_handler_t::replace);
-  // A client that is gone, or that does not read, is no reason to wait.
+  // Does not wait for a client that is gone or does not read.
   static_cast<void>(send(file, (line + "\n").data(), line.size() + 1, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
@@ -89,7 +89,7 @@ class Control {
       if (poll(files, 3, -1) < 0) continue;
       try {
         if (files[0].revents != 0) answer_bells();
-        // Whoever calls now may have waited for the one before to leave.
+        // First see whether the client has left, because a new one may have waited for that.
         if ((files[2].revents & (POLLHUP | POLLERR)) != 0) client_left();
         if (files[1].revents != 0) answer_call();
       } catch (const std::exception& exception) {
@@ -146,7 +146,7 @@ class Control {
     if (file < 0) return;
     const std::string line = is_own_user(file) ? read_line(file) : "";
     if (line.empty()) {
-      close(file);  // only looked whether somebody is here
+      close(file);  // the client only wanted to know whether this process listens
     } else if (g_client >= 0) {
       say(file, "error", "a capture is under way already");
       close(file);

@@ -22,21 +22,22 @@ std::span<const Record> records_of(const Chunk& chunk) {
 
 }  // namespace
 
-/// What is kept at one moment: chunks that stay in their place, and copies of those being filled.
+/// The records that are kept at one moment: full chunks in their place, and copies of chunks that
+/// are being filled.
 struct FlightRecorder::Snapshot {
   struct Piece {
     ThreadPtr thread;
     std::span<const Record> records;
   };
-  int64_t begin_ns = 0;  ///< everything that ended since is there
+  int64_t begin_ns = 0;  ///< all events that ended since then are there
   int64_t end_ns = 0;
   const char* limit = "";
   uint64_t dropped = 0;
-  std::vector<Piece> pieces;  ///< those of one thread in order
+  std::vector<Piece> pieces;  ///< the pieces of each thread are in order
   std::vector<std::unique_ptr<std::vector<Record>>> copies;
   UnfinishedSlices unfinished;
 
-  /// Gives all records to `visit` in the order of their ends, as if they came in just now.
+  /// Gives all records to `visit` in the order of their ends.
   template <typename Visit>
   void merge(Visit visit) const;
 };
@@ -96,7 +97,7 @@ void FlightRecorder::end() {
 void FlightRecorder::run() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kRoundInterval, [this] { return closing_; })) {
-    // Where the job's memory is full, the next round may find some.
+    // If there is no memory, the next round may find some.
     try {
       round();
       lock.unlock();
@@ -206,7 +207,7 @@ tl::expected<void, std::string> FlightRecorder::write(AssemblerOptions options,
   Snapshot taken = snapshot();
   options.begin_ns = taken.begin_ns;
   Assembler assembler(texts_, options);
-  // A job that crashes or was told to end waits for this.
+  // Fast, because a job that has crashed or must end waits for this.
   assembler.set_effort(trace::DeflateEffort::kFast);
   std::map<uint64_t, std::string> threads;
   taken.merge([&](const Record& record, const Thread& thread) {

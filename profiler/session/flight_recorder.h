@@ -1,9 +1,9 @@
-// The last seconds of a job in bounded memory, for when something happens: a slow step, a hang, a
-// crash.
+// Keeps the last seconds of a job in bounded memory, to write them when something happens: a slow
+// step, a hang, a crash.
 //
-// Records stay as threads wrote them, in their chunks; a thread of ours takes the full ones out of
-// the threads' logs and gives the oldest back when they are too old or memory gets scarce. Nothing
-// is formatted until a trace is written, and recording goes on meanwhile.
+// Records stay in the chunks into which threads wrote them. A thread of the recorder takes full
+// chunks out of the threads' logs, and frees the oldest when they are too old or memory gets
+// scarce. Nothing is formatted until a trace is written, and recording goes on meanwhile.
 #pragma once
 
 #include <condition_variable>
@@ -32,19 +32,19 @@ class FlightRecorder {
         texts_(texts),
         length_ns_(length_ns),
         prepared_ns_(monotonic_ns()) {}
-  /// Ends, and forgets.
+  /// Ends the recording and frees the chunks.
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
-  /// From now on the last seconds are kept, and `look` is called every now and then, on a thread of
-  /// ours. False where the system has no thread left.
+  /// Starts a thread that keeps the last seconds from now on and calls `look` every now and then.
+  /// False if the system has no thread left.
   [[nodiscard]] bool begin(std::function<void(int64_t now_ns)> look);
-  /// Nothing is added any more; what is there can still be written.
+  /// Adds no more records. Those that are kept can still be written.
   void end();
 
-  /// A trace of what is kept now, to `path`. begin_ns of `options` is ours to set. One at a time;
-  /// the calling thread must block signals (quiet_thread.h).
+  /// Writes a trace of the records that are kept now to `path`, and sets options.begin_ns for that.
+  /// One call at a time; the calling thread must block signals (quiet_thread.h).
   [[nodiscard]] tl::expected<void, std::string> write(AssemblerOptions options,
                                                       const std::string& path,
                                                       std::vector<trace::Entry> entries);
@@ -84,14 +84,14 @@ class FlightRecorder {
   int64_t begin_ns_ = 0;
   std::function<void(int64_t now_ns)> look_;
 
-  std::mutex mutex_;  ///< for all below: whoever holds it is the logs' reader
+  std::mutex mutex_;  ///< for all below: whoever holds it is the reader of the logs
   std::condition_variable wake_;
   bool closing_ = false;
-  bool writing_ = false;  ///< nothing may be given back
+  bool writing_ = false;  ///< a trace is being written, so no chunk may be freed
   std::deque<Held> held_;
   std::deque<Drop> drops_;
   std::unordered_map<const ThreadLog*, ThreadPtr> names_;  ///< of logs in use
-  int64_t complete_since_ns_ = 0;                          ///< of what was given back, the last
+  int64_t complete_since_ns_ = 0;                          ///< no record after this was freed
   std::vector<ThreadLog*> logs_;
 
   std::optional<std::thread> thread_;

@@ -1,5 +1,5 @@
-// The training loop's steps, as a front end or the program tells them: each becomes a
-// "ProfilerStep#n" slice of the window that is recorded, and captures begin and end with them.
+// The steps of the training loop, as a front end or the program tells them. Each becomes a
+// "ProfilerStep#n" slice of the recorded window, and captures begin and end with steps.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,20 @@ class JobSteps {
  public:
   explicit JobSteps(Recorder& recorder) : recorder_(recorder) {}
 
-  /// A step begins on this thread. `has_own_slice`: someone else records its slice, as the
-  /// program's own torch.profiler does.
+  /// A step begins on this thread. `has_own_slice` says that somebody else records its slice, as
+  /// the program's own torch.profiler does.
   void begin(int64_t number, bool has_own_slice);
-  /// The step that began last, if any is open, has ended.
+  /// The open step ends. Does nothing if no step is open.
   void end();
 
-  /// From now on a slow step (slow_steps.h) has the flight recorder written.
+  /// From now on the flight recorder's trace is written after a slow step (slow_steps.h).
   void watch_slow_steps(double factor, int64_t pause_ns);
-  /// Called every now and then, to see whether the step that is open hangs.
+  /// To be called every now and then: looks whether the open step hangs.
   void look(int64_t now_ns);
-  /// Why the flight recorder is to be written. It tells this once; "" means that it is not.
+  /// Says why the flight recorder's trace shall be written, once for each reason; "" if it shall
+  /// not.
   [[nodiscard]] std::string take_slow_step();
-  /// Slow steps for which nothing was written: too soon after another, or after too many.
+  /// How many slow steps got no trace, because they came too soon after another or after too many.
   [[nodiscard]] uint64_t slow_steps_not_told();
 
  private:
@@ -42,7 +43,7 @@ class JobSteps {
   std::mutex mutex_;
   bool is_open_ = false;
   bool has_own_slice_ = false;
-  bool is_hanging_ = false;  ///< which was judged, once
+  bool is_hanging_ = false;  ///< the open step was found to hang, and its end needs no judgement
   int64_t number_ = 0;
   int64_t begin_ns_ = 0;
   OpenSlice* slice_ = nullptr;

@@ -12,20 +12,20 @@ namespace redline::profiler {
 namespace {
 
 struct OpenRange {
-  int64_t begin_ns = 0;  ///< 0 where nothing was recorded then
+  int64_t begin_ns = 0;  ///< 0 if the range began while nothing was recorded
   BegunSlice begun;
   uint32_t name_generation = 0;
-  std::string name;  ///< for a range that outlives what was interned; its memory is used again
+  std::string name;  ///< for a range that lasts longer than its name is interned; memory is reused
 };
 
-/// Deeper ranges are counted, so that pops still match, and not recorded.
+/// Ranges that are nested deeper are not recorded, but counted, so that pops still match.
 constexpr uint32_t kMostOpen = 256;
 struct OpenRanges {
   OpenRange open[kMostOpen];
   uint32_t depth = 0;
 };
 
-/// Without memory for it a range is as one whose name is not kept.
+/// Keeps the name, or "" if there is no memory for it.
 void keep(std::string_view name, std::string& kept) noexcept {
   try {
     kept = name;
@@ -45,7 +45,8 @@ void push_range(std::string_view name) {
   OpenRange& open = ranges->open[depth];
   open.begin_ns = 0;
   if (!is_recording()) return;
-  // The time comes first: a name is of the window that was prepared before its range began.
+  // The time is read before the name is interned: a range that began in a window then has a name of
+  // that window or of a later one.
   open.begin_ns = monotonic_ns();
   keep(name, open.name);
   open.name_generation = name_generation();
@@ -69,7 +70,7 @@ void pop_range() {
 }
 
 StepMarker& step_marker() {
-  static StepMarker* const marker = new StepMarker;  // threads may pass until the very end
+  static StepMarker* const marker = new StepMarker;  // never destroyed: threads use it to the end
   return *marker;
 }
 

@@ -1,5 +1,5 @@
-// User ranges of the calling thread, and steps by name: `redline record --step-marker NAME`. Every
-// source of ranges and marks passes StepMarker.
+// User ranges of the calling thread, and steps that begin at ranges of a name (`redline record
+// --step-marker NAME`). Every source of ranges and marks shows them to StepMarker.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,13 @@ void pop_range();
 
 class StepMarker {
  public:
-  /// From now on `step_begins` is called for ranges and marks of this name; nullptr: for none.
+  /// From now on `step_begins` is called for ranges and marks of this name. nullptr ends the calls.
   void watch(const std::string& name, void (*step_begins)());
   void add_source(MarkerSource* source);
 
   [[nodiscard]] bool is_watched() const { return is_watched_.load(std::memory_order_acquire); }
-  /// A range begins, or a mark is set, on this thread. Costs one load while nobody watches.
+  /// To be called when a range begins or a mark is set on this thread. Costs one load if no name is
+  /// watched.
   void see(std::string_view name) noexcept {
     if (is_watched()) compare(name);
   }

@@ -8,7 +8,7 @@
 namespace redline::profiler {
 
 Result Recorder::begin_ring(Session& session) {
-  // What the ring is for may come as a signal; without the thread that hears it, the rest works.
+  // Crashes and SIGTERM need the control thread. If it cannot start, the rest of the ring works.
   static_cast<void>(finish_on_signals());
   steps_.watch_slow_steps(session.options.slow_step, session.options.ring_ns());
   if (!session.flight->begin([this](int64_t now_ns) { steps_.look(now_ns); })) {
@@ -35,11 +35,12 @@ void Recorder::write_slow_step() {
   write_slow_step_of(session(lock, Owner::kProgram));
 }
 
-/// Also before the ring is given up: the job may end sooner than the control thread wakes.
+/// Also called before the ring is discarded, because the job may end before the control thread
+/// wakes up.
 void Recorder::write_slow_step_of(Session& own) {
   if (!own.flight || own.state != State::kRecording) return;
   const std::string reason = steps_.take_slow_step();
-  // Nobody hears of an error, and the next slow step is tried again.
+  // Nobody can be told of an error. The next slow step gets another try.
   if (!reason.empty()) static_cast<void>(write_ring_of(own, reason));
 }
 

@@ -13,18 +13,18 @@ namespace {
 struct Crash {
   int signal;
   const char* name;
-  struct sigaction job_action;  ///< what the job had for it
+  struct sigaction job_action;  ///< the job's own action for this signal
 };
 Crash g_crashes[] = {{SIGSEGV, "SIGSEGV", {}},
                      {SIGBUS, "SIGBUS", {}},
                      {SIGFPE, "SIGFPE", {}},
                      {SIGILL, "SIGILL", {}},
                      {SIGABRT, "SIGABRT", {}}};
-std::atomic<const Crash*> g_crash = nullptr;  ///< that came first
+std::atomic<const Crash*> g_crash = nullptr;  ///< the first crash
 std::atomic<bool> g_is_recorded = false;
 bool g_hears_crashes = false;
 
-constexpr int kMostWaitMs = 4000;  // a process that has crashed may hold any lock
+constexpr int kMostWaitMs = 4000;  // the crashed thread may hold a lock that the recording needs
 
 void restore_default(int signal) {
   struct sigaction action {};
@@ -38,7 +38,7 @@ void on_signal(int signal) {
     wake_control_thread(signal == SIGTERM ? Call::kTerminate : Call::kCapture);
   } else {
     restore_default(signal);
-    raise(signal);  // blocked until this handler returns
+    raise(signal);  // takes effect when this handler returns, because it blocks the signal
   }
   errno = saved_errno;
 }
@@ -59,7 +59,8 @@ void on_crash(int signal, siginfo_t* info, void*) {
     }
     sigaction(signal, &crash.job_action, nullptr);
   }
-  // A fault comes again when its instruction is tried again; what was sent must be sent again.
+  // A fault occurs again, because its instruction is executed again. A signal that somebody sent
+  // must be sent again.
   const bool was_sent = info == nullptr || info->si_code <= 0;
   if (was_sent) raise(signal);
   errno = saved_errno;

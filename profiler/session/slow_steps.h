@@ -10,13 +10,13 @@ namespace redline::profiler {
 
 class SlowSteps {
  public:
-  /// A step is slow where it takes more than `factor` times the median of the last kRemembered
-  /// steps; with factor 0 no step is slow. After a slow step was told, those of the next `pause_ns`
-  /// are only counted, and so are all after kMostTold. Steps that hang are limited likewise, but
-  /// apart: a slow step must not keep a hang from being told.
+  /// A step is slow if it takes more than `factor` times the median of the last kRemembered steps;
+  /// with factor 0 no step is slow. After a slow step was told, further ones are only counted for
+  /// `pause_ns`, and after kMostTold for ever. Steps that hang have a limit of the same kind but
+  /// separate, so that a slow step cannot keep a hang from being told.
   SlowSteps(double factor, int64_t pause_ns) : factor_(factor), pause_ns_(pause_ns) {}
 
-  /// Why the step that has just ended is worth a trace; none where it is not.
+  /// Says why the step that has just ended is worth a trace; nullopt if it is not.
   [[nodiscard]] std::optional<std::string> judge(int64_t number, int64_t took_ns, int64_t now_ns);
 
   /// Whether a step that still runs after `took_ns` hangs: it would be slow even if it had begun
@@ -25,7 +25,8 @@ class SlowSteps {
   [[nodiscard]] bool hangs(int64_t took_ns) const {
     return is_slow(took_ns - kHangFloorNs, usual());
   }
-  /// Why such a step is worth a trace now. When it ends, only remember() is to be called.
+  /// Says why a step that hangs is worth a trace; nullopt if the limit is reached. When the step
+  /// ends, call only remember().
   [[nodiscard]] std::optional<std::string> tell_hanging(int64_t number, int64_t took_ns,
                                                         int64_t now_ns);
   void remember(int64_t took_ns) { last_[seen_++ % kRemembered] = took_ns; }

@@ -1,5 +1,5 @@
-// What sources call (source.h), handed to the recorder of this process. No exception crosses to a
-// source: it may be called from CUPTI's, NCCL's or LibTorch's own threads.
+// The functions that sources call (source.h). They pass everything on to the recorder of this
+// process, and let no exception through: the caller may be a thread of CUPTI, NCCL or LibTorch.
 #include "profiler/source/source.h"
 
 #include <string>
@@ -13,7 +13,7 @@ void add_source(Source* source) noexcept {
   try {
     Recorder::instance().add_source(source);
   } catch (...) {
-    // Without memory for its place in the list, the source stays silent.
+    // No memory for the list: nothing of this source is recorded.
   }
 }
 
@@ -67,7 +67,7 @@ void add_entry(std::string_view key, std::string_view json) noexcept {
   try {
     Recorder::instance().add_source_entry(std::string(key), std::string(json));
   } catch (...) {
-    // Without memory for it the trace lacks this entry.
+    // No memory: the trace lacks this entry.
   }
 }
 
@@ -77,7 +77,7 @@ void submit(const Record& record) noexcept {
   try {
     Recorder::instance().submit(record);
   } catch (...) {
-    // A thread's first record found no memory for its log.
+    // No memory for the log of a thread that records for the first time.
   }
 }
 

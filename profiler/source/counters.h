@@ -1,4 +1,5 @@
-// Counter tracks of the trace, in one form whoever reads the figures: /proc, NVML or CUPTI.
+// Counter tracks of the trace. They look the same whether the figures come from /proc, NVML or
+// CUPTI.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,15 @@ struct CounterSample {
   double value = 0;
 };
 
-/// What `now` tells of GPU `device`, and what happened since `before`. Throttling and ECC errors
-/// have a track only where there are any.
+/// Samples of GPU `device`: its state in `now`, and what happened since `before`. Throttling and
+/// ECC errors have a track only if there were any.
 [[nodiscard]] std::vector<CounterSample> gpu_counters(int device, const nvml::GpuReading& before,
                                                       const nvml::GpuReading& now);
 
-/// Its texts are interned.
+/// Makes a record of a sample, and interns its texts.
 [[nodiscard]] Record record_of(const CounterSample& sample, int64_t time_ns);
 
-/// From a source's thread that may not wait.
+/// Submits samples from a thread of a source that must not wait.
 void submit_samples(const std::vector<CounterSample>& samples, int64_t time_ns);
 
 }  // namespace redline::profiler

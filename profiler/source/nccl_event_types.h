@@ -1,5 +1,5 @@
-// The types of NCCL's events: its plugin's source records their bit, and the trace's writer draws
-// each category as a row of its own.
+// The types of NCCL's events. The NCCL plugin records the type's bit, and the writer of the trace
+// puts each category on a separate row.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace redline::nccl {
 
-/// As NCCL numbers them, for ever; also the bits of the mask of those that are wanted.
+/// NCCL's numbers, which it never changes. They are also the bits of the mask of wanted events.
 enum EventType : uint64_t {
   kGroup = 1 << 0,
   kColl = 1 << 1,
@@ -27,7 +27,7 @@ enum EventType : uint64_t {
   kKernelPhase = 1 << 15,
 };
 
-/// "nccl collective": the row of a trace on which events of that type are drawn.
+/// The row of a trace on which events of that type are drawn, such as "nccl collective".
 [[nodiscard]] inline std::string_view category_of(uint64_t type) {
   switch (type) {
     case kColl:

@@ -39,7 +39,7 @@ bool is_secret_name(std::string_view name) {
       kSecretWords, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
-/// https://user:password@host
+/// Hides what is before the host in an address such as https://user:password@host.
 void hide_password_of_address(std::string& word) {
   const size_t scheme = word.find("://");
   if (scheme == std::string::npos) return;
@@ -61,7 +61,7 @@ std::vector<std::string> command_line(const std::string& root) {
   return words;
 }
 
-/// What stands after `key` and a colon in the first line that begins with it.
+/// The text after the colon in the first line that begins with `key`.
 std::string value_of(const std::string& file, std::string_view key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -142,11 +142,12 @@ std::string run_metadata(const std::string& root, const char* const* environment
 }
 
 const std::string& run_metadata() {
-  static const auto* const text = new std::string(run_metadata("", environ));  // for ever
+  static const auto* const text = new std::string(run_metadata("", environ));  // never destroyed
   return *text;
 }
 
-/// The tightest of a few bracketed readings.
+/// Reads CLOCK_MONOTONIC before and after Unix time, a few times, and takes the reading in which
+/// these two were closest.
 ClockPair read_clocks() {
   ClockPair best;
   int64_t best_width = std::numeric_limits<int64_t>::max();

@@ -1,5 +1,5 @@
-// What a trace says about the run that it is of: command, environment and machine in its key "run",
-// and its clocks, so that traces of several machines and tools can be laid side by side.
+// Describes the recorded run in the trace: command, environment and machine in the key "run", and
+// the clocks, so that traces of several machines and tools can be compared.
 //
 // A trace is shown to others, and an environment holds secrets. So the trace has only the values of
 // shown_variables(); of all other variables it has the count. In the command line, the value of an
@@ -24,7 +24,7 @@ namespace redline::profiler {
 /// proc and sys are. `environment` ends with nullptr, like environ.
 [[nodiscard]] std::string run_metadata(const std::string& root, const char* const* environment);
 
-/// The same of this process, as it was when first asked for.
+/// The same for this process. The text is made at the first call.
 [[nodiscard]] const std::string& run_metadata();
 
 /// Two clocks, read at the same moment.
@@ -37,7 +37,7 @@ struct ClockPair {
 
 [[nodiscard]] ClockPair read_clocks();
 
-/// {"clocks": [{"realtime_ns": …, "monotonic_ns": …}, …]}: at a window's begin and end.
+/// {"clocks": [{"realtime_ns": …, "monotonic_ns": …}, …]} for the begin and the end of a window.
 [[nodiscard]] std::string clock_members(const ClockPair& begin, const ClockPair& end);
 
 }  // namespace redline::profiler

@@ -1,6 +1,6 @@
 // How a source of events, such as the LibTorch adapter, talks to the recorder in libredline.so.
 //
-// Plain types only: an adapter may be built with another ABI of the standard library.
+// All types are plain, because an adapter may be built with another ABI of the standard library.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace redline::profiler {
 
-/// The recorder calls one of its sources at a time. They must not throw, and must live for ever.
+/// The recorder calls only one source at a time. A source must not throw, and is never destroyed.
 class Source {
  public:
   virtual void enable(const RecorderOptions& options) noexcept = 0;
@@ -22,10 +22,11 @@ class Source {
   ~Source() = default;
 };
 
-/// From now on `source` is enabled from prepare to stop; at once, where a window is prepared.
+/// From now on `source` is enabled from prepare to stop; at once if a window is prepared already.
 REDLINE_API void add_source(Source* source) noexcept;
 
-/// A source that sees ranges outside windows only where it is told to; the LibTorch adapter's.
+/// A source that sees ranges outside windows only after it is told to. The LibTorch adapter has
+/// one.
 class MarkerSource {
  public:
   /// From now on it calls see_marker() for all ranges and marks. Must not throw.
@@ -35,26 +36,27 @@ class MarkerSource {
   ~MarkerSource() = default;
 };
 REDLINE_API void add_marker_source(MarkerSource* source) noexcept;
-/// A range begins or a mark is set on this thread: it may be where a step begins. Costs one load
-/// where no name is watched, as has_step_marker() tells.
+/// To be called when a range begins or a mark is set on this thread, because a step may begin
+/// there. Costs one load if no name is watched, which has_step_marker() tells.
 REDLINE_API void see_marker(std::string_view name) noexcept;
 [[nodiscard]] bool has_step_marker() noexcept;
 
-/// Ids of operators and user annotations, which CUPTI gives back with the GPU work that is launched
-/// in between; they nest on their thread. Cheap where no GPU is recorded.
+/// Ids of operators and user annotations. CUPTI gives them back with the GPU work that is launched
+/// between push and pop. They nest on their thread. Cheap if no GPU is recorded.
 enum class ExternalIdKind : uint8_t { kOperator, kAnnotation };
 REDLINE_API bool wants_external_ids() noexcept;
-/// What was pushed is popped on the same thread, whatever has ended meanwhile.
+/// Each pushed id must be popped on the same thread, even if the window has ended meanwhile.
 REDLINE_API void push_external_id(ExternalIdKind kind, uint64_t id, std::string_view name) noexcept;
 REDLINE_API void pop_external_id(ExternalIdKind kind) noexcept;
 
-/// Cheap and callable from every thread; without effect outside a window and in a forked child.
+/// These functions are cheap and may be called from every thread. They do nothing outside a window
+/// and in a forked child.
 REDLINE_API bool is_recording() noexcept;
 REDLINE_API TextId intern_name(std::string_view name) noexcept;
 /// `members` of a JSON object, without braces.
 REDLINE_API TextId intern_args(std::string_view members) noexcept;
-/// The same for a text that is a function of what `key`, a 64-bit hash, stands for: known_args()
-/// finds it without the text, where this thread has used it lately. Key 0 is never known.
+/// The same with a 64-bit hash `key`, for a text that depends only on what was hashed. known_args()
+/// then finds the id without the text, if this thread has used it lately. Key 0 is never known.
 REDLINE_API TextId intern_args_as(uint64_t key, std::string_view members) noexcept;
 REDLINE_API TextId known_args(uint64_t key) noexcept;
 REDLINE_API void submit(const Record& record) noexcept;
@@ -63,29 +65,31 @@ struct BegunSlice {
   OpenSlice* slice = nullptr;  ///< null where too many are open
   TextId name;
 };
-/// A slice begins on this thread: where a trace is written before end_slice(), it is there, as not
-/// finished. Its name is interned.
+/// A slice begins on this thread. If a trace is written before end_slice(), the trace shows the
+/// slice as not finished. Interns the name.
 [[nodiscard]] REDLINE_API BegunSlice begin_slice(int64_t begin_ns, RecordKind kind,
                                                  std::string_view name, TextId args,
                                                  uint64_t function_id) noexcept;
 /// The same with a record that lacks its end.
 [[nodiscard]] OpenSlice* begin_slice(const Record& record) noexcept;
-/// It ends, on whichever thread: submits `record`, which is whole now.
+/// The slice ends, on any thread. Submits `record`, which is complete now.
 REDLINE_API void end_slice(OpenSlice* slice, const Record& record) noexcept;
-/// It ends without a record.
+/// The slice ends without a record.
 REDLINE_API void drop_slice(OpenSlice* slice) noexcept;
 /// "External id" of the operator that runs on this thread; 0: none.
 [[nodiscard]] REDLINE_API uint64_t current_operator() noexcept;
-/// For a source's own thread, from enable() to the end of disable(): what was recorded before, also
-/// where nothing is recorded any more. Waits for the writer thread where memory gets scarce.
+/// For a thread that a source has started, from enable() to the end of disable(). It takes records
+/// of earlier events even after the recording has stopped, and waits for the writer thread if
+/// memory gets scarce.
 REDLINE_API void deliver(const Record& record) noexcept;
-/// Who keeps ids of names interns these again when this has changed: older ones are forgotten.
+/// The number of the present generation of names. When it changes, ids from before become invalid,
+/// so whoever keeps ids must intern these names again.
 REDLINE_API uint32_t name_generation() noexcept;
 
-/// A top-level key of the trace whose window is prepared or recorded now, such as a source's totals
-/// or what it lost; `json` must be a JSON value. The last value of a key counts; only the members
-/// of several "redline" objects join. Without effect outside a window. Allowed in enable() and
-/// disable().
+/// Adds a top-level key to the trace whose window is prepared or recorded now, such as the totals
+/// of a source or what it lost. `json` must be a JSON value. The last value of a key counts, but
+/// the members of several "redline" objects are put together. Does nothing outside a window. May be
+/// called in enable() and disable().
 REDLINE_API void add_entry(std::string_view key, std::string_view json) noexcept;
 
 }  // namespace redline::profiler

@@ -1,9 +1,9 @@
 // Sends LibTorch's calls of one of its exported functions to a function of ours.
 //
-// For what LibTorch tells to one listener a thread only, and that one may be torch.profiler's. A
-// call from one function of a library to another, exported one goes through the library's jump slot
-// for it, and the slot is what changes here: no code, and of no other library. A LibTorch that was
-// linked statically has no such slots.
+// LibTorch tells some things to only one listener per thread, and torch.profiler may be that
+// listener. So we take such calls on their way. When a library calls an exported function, the call
+// goes through the library's jump slot for that function. We change these slots of LibTorch's
+// libraries, but no code and no other library. A statically linked LibTorch has no such slots.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,12 @@ namespace redline::profiler {
 
 class CallRedirect {
  public:
-  /// `symbol` as the linker has it. The replacement must live for ever: a call may be under way.
+  /// `symbol` is the linker's name of the function. The replacement must never go away, because a
+  /// call of it may run at any time.
   CallRedirect(const char* symbol, void* replacement)
       : symbol_(symbol), replacement_(replacement) {}
 
-  /// False where no library of LibTorch calls the function through a slot. May throw bad_alloc.
+  /// False if no library of LibTorch calls the function through a slot. May throw bad_alloc.
   [[nodiscard]] bool enable();
   void disable() noexcept;
 
@@ -24,7 +25,7 @@ class CallRedirect {
   struct Slot {
     void** address;
     void* original;
-    bool read_only;  ///< made so by the dynamic linker (RELRO)
+    bool read_only;  ///< the dynamic linker has made the slot read-only (RELRO)
   };
   static void write(const Slot& slot, void* value) noexcept;
 
@@ -33,8 +34,8 @@ class CallRedirect {
   std::vector<Slot> slots_;
 };
 
-/// Allocations and releases of tensors, on every thread and device, as a source of the recorder.
-/// LibTorch's allocators report them by calls that are redirected. May be called again.
+/// Makes allocations and releases of tensors, on every thread and device, a source of the recorder.
+/// LibTorch's allocators report them by calls that we redirect. May be called again.
 void attach_torch_memory();
 
 }  // namespace redline::profiler

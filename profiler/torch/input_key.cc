@@ -56,7 +56,7 @@ bool add_tensor(Key& key, const at::Tensor& tensor) {
   return true;
 }
 
-/// False where the value is of a kind that is not known here.
+/// False if the value is of a kind that this hash does not know.
 bool add_value(Key& key, const c10::IValue& value) {
   if (value.isTensor()) return add_tensor(key, value.toTensor());
   if (value.isInt()) {
@@ -74,7 +74,7 @@ bool add_value(Key& key, const c10::IValue& value) {
   } else if (value.isScalar() || value.isList()) {
     return false;
   } else {
-    key.add(Part::kOther);  // of which nothing is written
+    key.add(Part::kOther);  // the trace says nothing of the value, so it does not matter
   }
   return true;
 }

@@ -14,7 +14,7 @@ namespace {
 
 using trace::json_string;
 
-/// The four parallel lists, one element an input.
+/// The four parallel lists, with one element for each input.
 struct InputLists {
   std::string values, types, strides, sizes;
   bool first = true;
@@ -39,7 +39,7 @@ std::string list_of(c10::IntArrayRef numbers) {
   return text + "]";
 }
 
-/// Sizes are numbers: not symbolic or nested.
+/// Whether the tensor's sizes are plain numbers, and not symbolic or nested.
 bool has_sizes(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_nested() &&
          !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
@@ -104,7 +104,7 @@ void add_input(const c10::IValue& value, InputLists& lists) {
   }
 }
 
-/// LibTorch gives numbers bare and texts in quotes, but does not escape what is inside them.
+/// LibTorch gives numbers without quotes and texts with quotes, but does not escape the texts.
 std::string valid_json(std::string_view value) {
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
     return json_string(value.substr(1, value.size() - 2));

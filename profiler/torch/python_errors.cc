@@ -1,12 +1,13 @@
-// Errors that LibTorch's Python bindings raise, seen where they are raised: a script may catch one,
-// print a line and end well. The bindings set each by PyErr_SetString, which is redirected.
+// Sees the errors that LibTorch's Python bindings raise when they are raised, because a script may
+// catch one, print a line and exit with status 0. The bindings set each error by PyErr_SetString,
+// and we redirect these calls.
 #include <atomic>
 
 #include "profiler/torch/call_redirect.h"
 #include "profiler/torch/torch_ops.h"
 
 extern "C" {
-// Of the interpreter in the process, if there is one.
+// Functions of the interpreter in this process; null if there is none.
 __attribute__((weak)) void PyErr_SetString(struct _object* type, const char* text);
 __attribute__((weak)) struct _object* PyErr_Occurred(void);
 }
@@ -18,7 +19,7 @@ std::atomic<redline_torch_error_seen> g_seen = nullptr;
 
 void set_string(struct _object* type, const char* text) {
   const auto seen = g_seen.load();
-  // It may run Python code, which must not find an error that was set before.
+  // `seen` may run Python code, which must not find an error that was set before.
   if (seen != nullptr && PyErr_Occurred() == nullptr) seen(type, text);
   PyErr_SetString(type, text);
 }

@@ -10,7 +10,7 @@
 namespace redline::profiler {
 namespace {
 
-/// Each element is followed by the delimiter, the last one, too.
+/// A JSON string of all elements, with the delimiter after each, also after the last.
 std::string quoted_list(const std::vector<std::string>& elements, const char* delimiter) {
   std::string text;
   for (const auto& element : elements) text.append(element).append(delimiter);

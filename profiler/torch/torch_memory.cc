@@ -1,5 +1,5 @@
-// LibTorch's allocators report to the profiler state of the calling thread, of which there is one,
-// for torch.profiler. So the reports are taken on their way and passed on.
+// LibTorch's allocators report to the profiler state of the calling thread. There is only one such
+// state, which torch.profiler uses. So we redirect the reports, and pass them on.
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 

@@ -1,7 +1,7 @@
 // LibTorch's operators, backward functions and user scopes as a source of the recorder.
 //
-// A global callback sees all threads, autograd's among them, without LibTorch's thread-local
-// profiler state. No exception may leave a callback.
+// A global callback sees all threads, also those of autograd, and needs no thread-local profiler
+// state of LibTorch. No exception may leave a callback.
 #include "profiler/torch/torch_ops.h"
 
 #include <ATen/record_function.h>
@@ -23,7 +23,7 @@
 namespace redline::profiler {
 namespace {
 
-/// Memory for open operators: each thread uses its own again, so that recording an operator
+/// Memory for open operators. Each thread reuses its memory, so that recording an operator
 /// allocates nothing. An operator may end on another thread than it began.
 struct FreeContext {
   FreeContext* next;
@@ -62,7 +62,7 @@ struct OpenOperator final : at::ObserverContext {
     return memory != nullptr ? memory : allocate_context(size);
   }
   static void operator delete(void* memory) {
-    if (t_memory.closed) return free_context(memory);  // the thread's last operators
+    if (t_memory.closed) return free_context(memory);  // operators that end while the thread ends
     t_memory.top = new (memory) FreeContext{t_memory.top};
   }
 
@@ -70,19 +70,21 @@ struct OpenOperator final : at::ObserverContext {
   BegunSlice begun;
   TextId args;
   TextId stack;
-  bool is_outermost = false;  ///< of the thread's operators with a stack
+  bool is_outermost = false;  ///< no operator with a stack is around it on this thread
   bool has_external_id = false;
 };
 
-/// Another observer may ask for inputs, too, so RecordFunction::needsInputs() does not tell.
+/// RecordFunction::needsInputs() does not tell what our options are, because another observer may
+/// have asked for inputs.
 std::atomic<bool> g_record_shapes = false;
 std::atomic<bool> g_with_flops = false;
-std::atomic<bool> g_with_stack = false;         ///< of TorchScript
-std::atomic<bool> g_with_modules = false;       ///< of TorchScript
-std::atomic<bool> g_with_native_stack = false;  ///< of C++
+std::atomic<bool> g_with_stack = false;         ///< TorchScript's stacks
+std::atomic<bool> g_with_modules = false;       ///< TorchScript's modules
+std::atomic<bool> g_with_native_stack = false;  ///< C++ stacks
 
-/// Operators within an operator have its C++ stack: what lies between is LibTorch's own. Those are
-/// deeper in the thread's stack; an operator that ends on another thread leaves this behind.
+/// Operators within an operator get the C++ stack of the outermost one, because only LibTorch's own
+/// frames lie in between. They are recognised by their frame, which is deeper in the thread's
+/// stack: if the outermost operator ends on another thread, this variable is left behind.
 struct OutermostOperator {
   TextId stack;
   const void* frame = nullptr;
@@ -104,7 +106,7 @@ std::string inputs_and_flops(const at::RecordFunction& function) {
   return members;
 }
 
-/// What was described before is found by its key.
+/// The description of inputs and operations; one that was made before is found by its key.
 TextId describe_again(const at::RecordFunction& function) {
   const uint64_t key = key_of_inputs(function);
   if (const TextId known = known_args(key)) return known;
@@ -124,7 +126,7 @@ TextId describe(const at::RecordFunction& function) {
     }
     return members.empty() ? TextId() : intern_args(members);
   } catch (...) {
-    return {};  // an operator without its args
+    return {};  // the operator is recorded without "args"
   }
 }
 
@@ -142,7 +144,7 @@ void keep_native_stack(const at::RecordFunction& function, OpenOperator& open) {
     return;
   }
   open.stack = capture_native_stack();
-  // What a user's own scope holds is the user's code, with stacks of its own.
+  // A user's scope holds code of the user, so the operators in it have other stacks.
   if (function.scope() == at::RecordScope::USER_SCOPE) return;
   open.is_outermost = true;
   t_outermost = {open.stack, frame};
@@ -163,8 +165,8 @@ ExternalIdKind id_kind(const at::RecordFunction& function) {
                                                          : ExternalIdKind::kOperator;
 }
 
-/// From here on CUPTI gives the operator's number with what is launched. Not for those that may end
-/// on another thread than they began.
+/// From now on CUPTI gives the operator's number with the GPU work that is launched. Leaves out
+/// asynchronous operators, because they may end on another thread.
 void push_id(const at::RecordFunction& function, OpenOperator& open) {
   if (!wants_external_ids() || function.isAsync() || function.handle() == 0) return;
   push_external_id(id_kind(function), function.handle(), function.name());
@@ -187,7 +189,7 @@ std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function
   }
 }
 
-/// A name may be forgotten that was interned long before its operator ends.
+/// Whether so much time has passed that the text table may have forgotten the operator's name.
 bool may_have_outlived_its_name(const Record& record) {
   constexpr int64_t kLongNs = 10'000'000;  // less than a round of the writer thread
   return record.of.op.end_ns - record.begin_ns > kLongNs;
@@ -223,19 +225,20 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) no
   end_slice(open.begun.slice, record);
 }
 
-/// What training runs through. LibTorch prepares its callbacks anew, scope by scope, around each
-/// function of a backward pass; the others tell of builds, mobile and static runtimes.
+/// The scopes that training uses. LibTorch prepares the callbacks of each scope again for each
+/// function of a backward pass, so more scopes would cost time. The others are about builds, mobile
+/// and static runtimes.
 const std::unordered_set<at::RecordScope> kScopes = {
     at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
     at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::CUSTOM_CLASS,
     at::RecordScope::USER_SCOPE};
 
-/// What is left without operators.
+/// The scopes that are left if operators are not recorded.
 const std::unordered_set<at::RecordScope> kAnnotationScopes = {at::RecordScope::USER_SCOPE};
 
-/// Puts "torch" into the trace of the window that is prepared now: the settings of a program
-/// without Python, whose switches and thread counts may still change before main(). For Python,
-/// python/redline/_torch_settings.py tells them.
+/// Puts "torch" into the trace of the window that is prepared now, for a program without Python.
+/// Only the version is told, because settings may still change before main(). In a Python process,
+/// python/redline/_torch_settings.py tells version and settings.
 void add_torch_settings() {
   if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr) return;
   add_entry("torch_version", "\"" TORCH_VERSION "\"");
@@ -290,7 +293,7 @@ class TorchMarkers final : public MarkerSource {
       at::addGlobalCallback(
           at::RecordFunctionCallback(on_user_scope).scopes({at::RecordScope::USER_SCOPE}));
     } catch (...) {
-      // Other kinds of markers work all the same.
+      // No memory: only other kinds of markers work.
     }
   }
 

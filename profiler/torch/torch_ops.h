@@ -1,5 +1,5 @@
-/* libredline_torch.so, the LibTorch adapter of libredline.so. Loading it is enough: it attaches
- * itself, and is built against one LibTorch. */
+/* libredline_torch.so, the LibTorch adapter of libredline.so. Loading it is enough, because it
+ * attaches itself. It is built against one version of LibTorch. */
 #ifndef REDLINE_PROFILER_TORCH_TORCH_OPS_H_
 #define REDLINE_PROFILER_TORCH_TORCH_OPS_H_
 
@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* Makes LibTorch's operators a source of the recorder, from its next (or already prepared) window
- * on. May be called again. Gives 0. */
+/* Makes LibTorch's operators a source of the recorder, from the present or next window on. May be
+ * called again. Gives 0. */
 REDLINE_API int redline_torch_attach(void);
 
-/* From now on `seen` is called for each error that LibTorch's Python bindings raise, before it is
- * raised: with its type and text, the interpreter lock held and no other error set. Gives 0, or -1
- * where that cannot be seen. */
+/* From now on `seen` is called with type and text of each error that LibTorch's Python bindings
+ * raise, before it is raised. The interpreter lock is held then, and no other error is set. Gives
+ * 0, or -1 if these errors cannot be seen. */
 struct _object;
 typedef void (*redline_torch_error_seen)(struct _object* type, const char* text);
 REDLINE_API int redline_torch_watch_errors(redline_torch_error_seen seen);

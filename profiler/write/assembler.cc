@@ -25,7 +25,7 @@ trace::TraceHeader header_of(const AssemblerOptions& options) {
           .max_bytes = options.max_bytes};
 }
 
-/// The members of a JSON object, to go on after others.
+/// The members of a JSON object, with a comma before them; "" if it has none.
 std::string added_members(const std::string& object) {
   const size_t begin = object.find('{') + 1;
   const std::string members = object.substr(begin, object.rfind('}') - begin);

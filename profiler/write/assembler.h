@@ -19,7 +19,7 @@ namespace redline::profiler {
 
 struct AssemblerOptions {
   std::string spool_path;
-  int64_t begin_ns = 0;        ///< monotonic_ns() where the window begins
+  int64_t begin_ns = 0;        ///< monotonic_ns() when the window begins
   int64_t unix_offset_ns = 0;  ///< unix time = monotonic_ns() + this, for the whole window
   std::vector<trace::Entry> header;
   uint64_t max_bytes = 0;  ///< TraceHeader::max_bytes
@@ -32,7 +32,7 @@ class Assembler {
   void add(const Record& record, uint64_t tid);
   /// A slice that had not ended at `end_ns`.
   void add_unfinished(Record record, uint64_t tid, int64_t end_ns);
-  /// After each round over all threads.
+  /// To be called after each round over all threads.
   void end_round() {
     operators_.end_round();
     nvtx_.end_round();
@@ -44,7 +44,7 @@ class Assembler {
     uint64_t tid;
     std::string name;
   };
-  /// Ends the file; `threads` get their rows.
+  /// Ends the file, with a row for each of `threads` and with `entries` as top-level keys.
   void finish(int64_t end_ns, const std::vector<Thread>& threads,
               const std::vector<trace::Entry>& entries);
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path) {
@@ -64,7 +64,7 @@ class Assembler {
   GpuWriter gpu_{out_};
 };
 
-/// The trace's top-level key with the recorder's own counts; others may add members to it.
+/// The top-level key of a trace for the recorder's own counts. Other code may add members to it.
 inline constexpr const char* kOwnEntry = "redline";
 
 struct TraceSummary {
@@ -75,7 +75,7 @@ struct TraceSummary {
   uint64_t unfinished = 0;  ///< events of slices that had not ended
 };
 
-/// `entries` with all that stands under kOwnEntry, and `summary`, in one.
+/// `entries`, in which all those of kOwnEntry are put together into one, with `summary`.
 [[nodiscard]] std::vector<trace::Entry> closing_entries(const TraceSummary& summary,
                                                         const std::vector<trace::Entry>& entries);
 

@@ -1,5 +1,6 @@
-// The trace file of one window, and how each kind of record looks in it. Operators, GPU work and
-// NVTX events, which remember others, have writers of their own. Writer thread only.
+// The trace file of one window, and how simple kinds of records look in it. Operators, GPU work and
+// NVTX events have classes of their own, because these must remember earlier events. For the writer
+// thread only.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +29,16 @@ class EventOutput {
   [[nodiscard]] int64_t pid() const { return pid_; }
   [[nodiscard]] int64_t unix_ns(int64_t monotonic) const { return monotonic + unix_offset_ns_; }
 
-  /// A name with its quotes; valid until the next round of the writer.
+  /// A name with its quotes, valid until the next round of the writer.
   [[nodiscard]] std::string_view text(TextId id) { return texts_.text(id); }
-  /// The same of members of an object: what was open for long may have outlived their text.
+  /// Members of an object, likewise. The text may be gone if the event was open for long.
   [[nodiscard]] std::string_view members(TextId id) {
     return texts_.text(id, "\"not kept\": true");
   }
   [[nodiscard]] uint64_t lost_texts() const { return texts_.lost(); }
 
-  /// Begins an event that is no slice: `head` and `more` follow "ph", up to the next comma. Its
-  /// "args" are open; end_event() closes both.
+  /// Begins an event that is no slice. `head` and `more` are the text after "ph": … up to the next
+  /// comma. The caller writes members of "args"; end_event() closes "args" and the event.
   [[nodiscard]] trace::TextBuffer& begin_event(std::string_view head, std::string_view quoted_name,
                                                uint64_t tid, int64_t begin_ns,
                                                std::string_view more = {}) {
@@ -50,7 +51,7 @@ class EventOutput {
     count_event();
   }
 
-  /// Events so far, each of which has called count_event(); with those that found no room.
+  /// The number of events so far, including those that found no room. Each calls count_event().
   [[nodiscard]] uint64_t events() const { return events_; }
   void count_event() {
     ++events_;

@@ -8,7 +8,7 @@ namespace redline::profiler {
 namespace {
 
 constexpr int64_t kOverheadProcess = -1;
-// Kineto's places in a list of processes: GPUs below the threads of the job.
+// Kineto's sort indexes for processes: GPUs come below the threads of the job.
 constexpr int64_t kFirstGpuPlace = 5'000'000;
 constexpr int64_t kOverheadPlace = 0x100000A;
 
@@ -30,14 +30,14 @@ std::string_view category_of(RecordKind kind) {
   }
 }
 
-/// One nanosecond more at both ends, so that an annotation encloses its work.
+/// Makes an annotation one nanosecond longer at both ends, so that it encloses its work.
 Record widened(Record annotation) {
   annotation.begin_ns -= 1;
   annotation.of.cuda.end_ns += 1;
   return annotation;
 }
 
-/// Bytes, and GB/s, which are bytes per nanosecond.
+/// Writes bytes and bandwidth. GB/s are the same as bytes per nanosecond.
 void write_bytes(trace::TextBuffer& args, const Record& record) {
   args.literal(", \"bytes\": ");
   args.integer(record.of.cuda.amount);
@@ -187,7 +187,7 @@ void GpuWriter::finish(int64_t begin_ns) {
     // Kineto's names of streams end in a space.
     std::string name =
         row.lane == kDeviceLane ? "\"Device " + gpu + "\"" : "\"stream " + lane + " \"";
-    // A name is quoted; the program's own one goes on where the other ends.
+    // Appends the program's name for the stream. Both texts have quotes.
     if (const auto own = names_.find(row); own != names_.end()) {
       name.replace(name.size() - 1, 1, own->second, 1);
     }

@@ -1,5 +1,5 @@
-// GPU work and the calls that launched it, as Kineto writes them: a process a GPU, a thread a
-// stream. Writer thread only.
+// Writes GPU work and the calls that launched it, as Kineto does: each GPU is a process, and each
+// stream a thread of it. For the writer thread only.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class GpuWriter {
   explicit GpuWriter(EventOutput& out) : out_(out) {}
 
   void add(const Record& record, uint64_t tid);
-  /// The names of the rows that were used.
+  /// Writes the names of the rows that were used.
   void finish(int64_t begin_ns);
 
  private:
@@ -41,7 +41,7 @@ class GpuWriter {
 
   EventOutput& out_;
   std::set<Row> rows_;
-  std::map<Row, std::string> names_;  ///< that the program gave, as JSON
+  std::map<Row, std::string> names_;  ///< names that the program gave, as JSON strings
 };
 
 }  // namespace redline::profiler

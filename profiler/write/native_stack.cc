@@ -25,8 +25,8 @@ std::string demangled(const char* symbol) {
   return text;
 }
 
-/// How the recorder and LibTorch's call of it look, which are no part of the program's stack. A
-/// sanitizer's backtrace() sees itself, too.
+/// Whether a frame belongs to the recorder or to LibTorch's call of it, and so not to the program's
+/// stack. A sanitizer's backtrace() has a frame, too.
 bool is_of_recording(std::string_view name) {
   return name.find("redline::profiler::") != std::string_view::npos ||
          name.find("at::RecordFunction") != std::string_view::npos ||
@@ -53,7 +53,7 @@ const std::string& NativeStacks::describe(std::string_view addresses) {
 const std::string& NativeStacks::name(const void* return_address) {
   std::string& name = names_[return_address];
   if (!name.empty()) return name;
-  // The call stands before the address that it returns to.
+  // The call is the instruction before the return address, and may be the function's last.
   const void* call = static_cast<const char*>(return_address) - 1;
   Dl_info info = {};
   if (dladdr(call, &info) == 0 || info.dli_fname == nullptr) return name = "(unknown)";

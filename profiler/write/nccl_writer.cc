@@ -1,5 +1,5 @@
-// NCCL's events: async events, since they overlap freely and end on other threads than they began.
-// Each category is a row of its own.
+// Writes NCCL's events as async events, because they may overlap and end on other threads than they
+// began. Each category has a row.
 #include "profiler/source/nccl_event_types.h"
 #include "profiler/write/event_output.h"
 

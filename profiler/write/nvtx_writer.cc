@@ -5,7 +5,7 @@
 namespace redline::profiler {
 namespace {
 
-/// What a program starts and never ends must not fill the memory.
+/// Limits the ranges that a program starts and never ends, which would fill the memory.
 constexpr size_t kMostOpenRanges = size_t{1} << 16;
 
 }  // namespace
@@ -44,7 +44,7 @@ void NvtxWriter::start(const Record& record, uint64_t tid) {
   if (open_.size() < kMostOpenRanges) open_.emplace(record.of.nvtx.range, record);
 }
 
-/// One whose begin is not in the window is left out, as a nested range would be.
+/// Leaves out a range whose begin is not in the window, as is done for nested ranges.
 void NvtxWriter::end(uint64_t range, const End& end) {
   const auto start = open_.find(range);
   if (start == open_.end()) {

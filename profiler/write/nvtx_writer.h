@@ -1,5 +1,5 @@
-// NVTX events in the trace: nested ranges as slices, marks as instants, and ranges that overlap as
-// async events, whose begin and end are found by their number. Writer thread only.
+// Writes NVTX events: nested ranges as slices, marks as instants, and ranges that may overlap as
+// async events, whose begin and end have the same number. For the writer thread only.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ class NvtxWriter {
   explicit NvtxWriter(EventOutput& out) : out_(out) {}
 
   void add(const Record& record, uint64_t tid);
-  /// A pushed range that had not ended when the window did.
+  /// A pushed range that was still open when the window ended.
   void add_unfinished(const Record& record, uint64_t tid) {
     write_slice(record, tid, ", \"finished\": false");
   }
-  /// After each round over all threads. An end may be read one round before its begin, not more.
+  /// To be called after each round over all threads. An end may be read at most one round before
+  /// its begin.
   void end_round() {
     earlier_ends_.swap(early_ends_);
     early_ends_.clear();
@@ -40,9 +41,9 @@ class NvtxWriter {
   void write_args(trace::TextBuffer& text, const Record& record);
 
   EventOutput& out_;
-  std::unordered_map<uint64_t, Record> open_;       ///< by range
-  std::unordered_map<uint64_t, End> early_ends_;    ///< without begin, of this round
-  std::unordered_map<uint64_t, End> earlier_ends_;  ///< of the last
+  std::unordered_map<uint64_t, Record> open_;       ///< by the range's number
+  std::unordered_map<uint64_t, End> early_ends_;    ///< ends of this round without begin
+  std::unordered_map<uint64_t, End> earlier_ends_;  ///< ends of the last round without begin
 };
 
 }  // namespace redline::profiler

@@ -6,7 +6,7 @@ namespace redline::profiler {
 namespace {
 
 constexpr size_t kMostPending = 4096;
-constexpr uint64_t kOtherIds = uint64_t{1} << 30;  ///< of what LibTorch does not number
+constexpr uint64_t kOtherIds = uint64_t{1} << 30;  ///< for events that LibTorch does not number
 
 }  // namespace
 
@@ -24,14 +24,14 @@ void OperatorWriter::add(const Record& record, uint64_t tid) {
 
 void OperatorWriter::end_round() {
   for (const auto& [record, tid] : pending_) {
-    // Not found even now: its forward operator ran before the window.
+    // If it is not found even now, its forward operator ran before the window.
     static_cast<void>(draw_flow(record, tid));
   }
   pending_.clear();
 }
 
-/// The engine's slice around a backward function gets that function's number and thread, as
-/// torch.profiler has it; LibTorch itself does not tell them.
+/// The slice of the autograd engine around a backward function gets that function's number and
+/// thread, as in torch.profiler. LibTorch does not give them for the engine's slice.
 Record OperatorWriter::with_node_of_child(const Record& record, uint64_t tid) {
   Record changed = record;
   if (record.kind != RecordKind::kOperator) return changed;
@@ -54,7 +54,8 @@ bool OperatorWriter::draw_flow(const Record& backward, uint64_t tid) {
   return true;
 }
 
-/// LibTorch numbers its operators only where their GPU work is recorded, which then has this id.
+/// The "External id" of an operator. LibTorch numbers operators only if their GPU work is recorded,
+/// which then has the same id.
 uint64_t OperatorWriter::external_id(const Record& record) {
   const bool has_own = record.kind != RecordKind::kStep && record.of.op.function_id != 0;
   has_own_ids_ = has_own_ids_ || has_own;
@@ -94,7 +95,8 @@ void OperatorWriter::write_slice(std::string_view quoted_name, const Record& rec
   out_.count_event();
 }
 
-/// Of the operator that `record` is: another one in between was dropped for lack of memory.
+/// Writes the stack if it is that of this operator. It is another's if the record of that operator
+/// was dropped for lack of memory.
 void OperatorWriter::write_stack(trace::TextBuffer& args, const Record& record, uint64_t tid) {
   if (stack_of_next_.empty()) return;
   const auto stack = stack_of_next_.find(tid);

@@ -1,5 +1,5 @@
-// Operators and annotations as slices, with an arrow from each forward operator to its backward
-// one, which is found in constant memory.
+// Writes operators and annotations as slices, with an arrow from each forward operator to its
+// backward operator. The memory for finding these pairs does not grow.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,10 @@ struct ForwardOperator {
   int64_t begin_ns = 0;
 };
 
-/// Remembers forward operators by thread and sequence number. Of nested operators with the same
-/// number, the one that began last made the autograd node (as Kineto has it). Numbers only grow, so
-/// a slot's older owner is no longer waited for: it may be lost, as an arrow that is not drawn.
+/// Remembers forward operators by thread and sequence number. If nested operators have the same
+/// number, the one that began last made the autograd node; Kineto decides likewise. Numbers only
+/// grow, so an older operator in a slot is hardly needed any more and is overwritten. If it is
+/// needed after all, its arrow is missing.
 class ForwardOperators {
  public:
   void add(const ForwardOperator& forward);
@@ -43,12 +44,13 @@ class OperatorWriter {
   explicit OperatorWriter(EventOutput& out) : out_(out) {}
 
   void add(const Record& record, uint64_t tid);
-  /// One that had not ended when the window did, as Kineto marks it; no step, whatever its name.
+  /// An operator that was still open when the window ended. It is marked as Kineto marks it, and
+  /// never counts as a step, whatever its name is.
   void add_unfinished(const Record& record, uint64_t tid);
   /// The C++ stack of the thread's next operator.
   void add_stack(const Record& record, uint64_t tid) { stack_of_next_[tid] = record; }
-  /// After each round over all threads: arrows whose forward operator was read later than the
-  /// backward one.
+  /// To be called after each round over all threads. Draws the arrows whose forward operator was
+  /// read later than the backward one.
   void end_round();
 
  private:

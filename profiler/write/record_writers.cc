@@ -50,7 +50,7 @@ void write_memory(EventOutput& out, const Record& record, uint64_t tid) {
     text.literal(", \"Addr\": ");
     text.integer(memory.address);
   }
-  // "finished" is Kineto's own: whether its event has an end.
+  // Kineto writes "finished", too: it says whether the event has an end.
   text.literal(", \"finished\": false");
   out.end_event(text);
 }
@@ -79,7 +79,7 @@ void write_frame(EventOutput& out, const Record& record, uint64_t tid) {
 }
 
 void write_counter(EventOutput& out, const Record& record) {
-  if (!std::isfinite(record.of.counter.value)) return;  // nothing that could be drawn
+  if (!std::isfinite(record.of.counter.value)) return;  // JSON cannot hold it
   auto& text =
       out.begin_event("\"C\", \"cat\": \"counter\"", out.text(record.name), 0, record.begin_ns);
   text.text(record.of.counter.series ? out.text(record.of.counter.series) : "\"value\"");

@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kLookInterval = std::chrono::milliseconds(20);
 constexpr int64_t kRoundIntervalNs = 50'000'000;
-constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // the most that a kill -9 costs
+constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // a kill -9 loses at most this much
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void Window::wait() {
 }
 
 void Window::run() {
-  // Where the job's memory is full, it may go on and the recording may not.
+  // If there is no memory left, the recording ends, but the job may go on.
   try {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kLookInterval, [this] { return closing_; })) {
@@ -63,7 +63,7 @@ void Window::run() {
       lock.lock();
     }
     const bool keep = keep_;
-    lock.unlock();  // the job may give the window up meanwhile
+    lock.unlock();  // so that the job can discard the window meanwhile
     if (keep) finish();
     pool_.trim();
   } catch (const std::exception& failure) {
@@ -77,10 +77,10 @@ void Window::round() {
   const bool begun = begin_ns_.load(std::memory_order_acquire) != kNotBegun;
   if (begun && !assembler_) open();
   const uint32_t texts_generation = texts_.generation();
-  // What was open when the older texts were left behind has had a round's time to end.
+  // Events that were open when the generation of texts changed have had a round's time to end.
   const bool older_texts_needed = texts_.began_ns() >= last_round_ns;
   if (assembler_) {
-    // Threads of the job lose records before this one gets through all of them.
+    // If this thread is too slow, threads of the job lose records.
     const bool is_behind = pool_.is_quarter_used();
     assembler_->set_effort(is_behind ? trace::DeflateEffort::kFast : trace::DeflateEffort::kSmall);
   }
@@ -149,13 +149,13 @@ void Window::check_disk() {
   }
 }
 
-/// Called when nobody begins a record any more.
+/// To be called when no thread begins a slice any more.
 void Window::find_unfinished() {
   threads_.list(logs_);
   for (const ThreadLog* log : logs_) {
     unfinished_.add(log->open_slices(), options_.begin_ns, static_cast<uint64_t>(log->tid()));
   }
-  // A thread may be held up between its last record and the end of its slice.
+  // A thread may have been preempted after it submitted a record and before it closed the slice.
   for (const auto& [log, record] : last_read_) unfinished_.was_recorded(record);
 }
 
@@ -192,7 +192,7 @@ TraceSummary Window::summary() const {
 void Window::fail(const std::string& why) {
   if (!error_.empty()) return;
   error_ = why;
-  // What was formatted and is not surely on the disk counts as lost, too.
+  // Events that were written but are not surely on the disk count as lost, too.
   if (assembler_) dropped_ += assembler_->written() - on_disk_;
   recorded_ = on_disk_;
 }

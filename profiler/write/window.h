@@ -1,8 +1,8 @@
-// One recorded window, from warm-up to the trace on disk, and the writer thread that makes it.
+// One recorded window, from warm-up to the trace on disk, and the writer thread that writes it.
 //
 //   begin_warmup()   the thread starts; it empties the logs and throws the records away
 //   begin()          records that begin from now on are written
-//   end()            the thread writes what is left and ends, while training goes on
+//   end()            the thread writes the records that are left and ends; training goes on
 //   save()           waits for the thread, then completes the file; as often as wanted
 //
 // Records are formatted and compressed into a spooled file while the window lasts, since a long
@@ -45,7 +45,8 @@ class Window {
   [[nodiscard]] bool begin_warmup();
   /// From now on records that begin at options.begin_ns or later are written.
   void begin(AssemblerOptions options);
-  /// The thread writes what is left, `entries` last, and ends; this call does not wait for it.
+  /// Lets the thread write the records that are left, then `entries`, and end. Does not wait for
+  /// it.
   void end(int64_t end_ns, std::vector<trace::Entry> entries);
   /// Ends the thread and removes the spooled file.
   void discard();
@@ -87,7 +88,7 @@ class Window {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool closing_ = false;  // under mutex_
-  bool keep_ = false;     // under mutex_: write what is left, do not throw it away
+  bool keep_ = false;     // under mutex_: write the records that are left instead of dropping them
   std::atomic<int64_t> begin_ns_ = kNotBegun;
   AssemblerOptions options_;  // the caller writes it before it stores begin_ns_
   int64_t end_ns_ = 0;        // the caller writes it before it sets closing_
@@ -101,7 +102,7 @@ class Window {
   // For the writer thread only, until it has ended; then for the caller of save() and discard().
   std::optional<Assembler> assembler_;
   std::string error_;
-  uint64_t on_disk_ = 0;  ///< events
+  uint64_t on_disk_ = 0;  ///< events that are surely on the disk
   int64_t round_ns_ = 0;  ///< when the last round began
   int64_t next_flush_ns_ = 0;
   std::vector<ThreadLog*> logs_;

@@ -9,7 +9,7 @@
 namespace redline {
 namespace {
 
-/// 0, or errno.
+/// Gives 0, or errno after an error.
 int write_and_sync(const std::string& path, std::string_view content, bool is_file) {
   const int create = is_file ? O_CREAT | O_TRUNC : 0;
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | create, 0644));

@@ -25,7 +25,8 @@ std::string fixed(double value, int decimals) {
   return error == std::errc() ? std::string(digits.data(), end) : std::string("?");
 }
 
-// One decimal; the largest unit that the value fills, the smallest one without decimals.
+// Chooses the largest unit of which the value has at least one, and writes one decimal. The
+// smallest unit has no decimals.
 template <size_t N>
 std::string format_in(double value, const std::array<Unit, N>& units) {
   for (size_t i = 0; i + 1 < N; ++i) {
@@ -55,7 +56,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-/// A number above 0 and the unit behind it.
+/// Splits a text into a number above 0 and the unit behind it.
 std::optional<std::pair<double, std::string_view>> number_and_unit(std::string_view text) {
   double number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -111,7 +112,7 @@ std::string format_number(double value) { return format_number_like(value, value
 
 std::string format_number_like(double value, double like) {
   const double size = std::fabs(like);
-  const bool is_whole = !(size > 0 && size < 99.95);  // or no number at all
+  const bool is_whole = !(size > 0 && size < 99.95);  // also true if it is not a number
   const int decimals =
       is_whole ? 0 : std::clamp(2 - static_cast<int>(std::floor(std::log10(size))), 0, 6);
   return with_commas(fixed(value, decimals));

@@ -29,7 +29,7 @@ Intervals::const_iterator first_behind(const Intervals& intervals, int64_t time_
 
 Intervals merge(std::vector<Interval> any) {
   natural_sort(std::span(any), kBeginsBefore);
-  size_t kept = 0;  // merged in place: what is kept never overtakes what is read
+  size_t kept = 0;  // merged in place, because we never write beyond what is read
   for (const Interval next : any) {
     if (next.length_ns() <= 0) continue;
     if (kept > 0 && next.begin_ns <= any[kept - 1].end_ns) {
@@ -64,7 +64,7 @@ Intervals intersect(const Intervals& left, const Intervals& right) {
 Intervals subtract(const Intervals& from, const Intervals& what) {
   if (what.empty()) return from;
   Intervals out;
-  out.reserve(from.size() + what.size());  // pages that stay untouched cost nothing
+  out.reserve(from.size() + what.size());  // memory that is not touched costs nothing
   auto hole = what.begin();
   for (Interval rest : from) {
     while (hole != what.end() && hole->end_ns <= rest.begin_ns) ++hole;
@@ -103,7 +103,7 @@ void Coverage::add(Interval interval) {
   }
 }
 
-// What goes on where the last one ended needs no place of its own.
+// A part that begins where the last one ended, or within it, only makes that one longer.
 void Coverage::keep(Interval part) {
   if (!parts_.empty() && parts_.back().begin_ns <= part.begin_ns &&
       part.begin_ns <= parts_.back().end_ns) {

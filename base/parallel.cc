@@ -38,7 +38,7 @@ void run_on_threads(unsigned threads, const std::function<void(unsigned)>& work)
     try {
       for (; started < threads; ++started) others.emplace_back(guarded, started);
     } catch (const std::system_error&) {
-      // No thread left: the caller does these parts, too.
+      // The system has no thread left: the caller does the remaining parts, too.
     }
     guarded(0);
     for (; started < threads; ++started) guarded(started);

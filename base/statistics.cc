@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::array<double, 3> kQuartiles = {0.25, 0.5, 0.75};
 
-// Between the two neighbours of the place `share` of the way from the first to the last value.
+// The value at the place `share` of the way from the first to the last value, interpolated between
+// its two neighbours.
 template <typename ValueAt>
 double quantile(int64_t count, double share, ValueAt value_at) {
   const double place = share * static_cast<double>(count - 1);
@@ -24,16 +25,16 @@ double quantile(int64_t count, double share, ValueAt value_at) {
   return rest == 0 ? low : low + rest * (value_at(below + 1) - low);
 }
 
-// In the order of the values.
+// Maps values to numbers that have the same order.
 uint64_t order_of(int64_t value) { return static_cast<uint64_t>(value) ^ (uint64_t{1} << 63); }
 uint64_t order_of(double value) {
   const auto bits = std::bit_cast<uint64_t>(value);
   return (bits >> 63) != 0 ? ~bits : bits | (uint64_t{1} << 63);
 }
 
-// The values at some places of the sorted list. Sorting, and even std::nth_element, waits for
-// comparisons that nobody can foresee: so values are counted by their leading bits, and only those
-// that share them with the wanted one are compared.
+// Gives the values at some places of the sorted list. Sorting, and even std::nth_element, is slow
+// because the processor cannot predict the comparisons. So values are counted by their leading
+// bits, and only those with the same leading bits as the wanted value are compared.
 template <typename Value>
 class SortedPlaces {
  public:
@@ -52,7 +53,7 @@ class SortedPlaces {
   }
 
  private:
-  static constexpr int kBits = 6;  // behind the leading one
+  static constexpr int kBits = 6;  // so many bits behind the leading 1
   static constexpr size_t kBuckets = size_t{64 - kBits + 1} << kBits;
 
   [[nodiscard]] size_t bucket_of(Value value) const {
@@ -191,7 +192,7 @@ double incomplete_beta(double a, double b, double x) {
   return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-// The t beyond which 5 % lie, by halving.
+// The t beyond which 5 % of the distribution lie, found by bisection.
 double student_t95(double degrees) {
   double low = 0, high = 1e4;
   for (int i = 0; i < 100; ++i) {
@@ -203,7 +204,7 @@ double student_t95(double degrees) {
 
 struct Moments {
   double mean = 0;
-  double square_error = 0;  // of the mean
+  double square_error = 0;  // square of the mean's standard error
   double degrees = 0;
 };
 
@@ -232,7 +233,7 @@ std::optional<MeanDifference> welch_test(std::span<const double> earlier,
   result.difference = after.mean - before.mean;
   result.low = result.high = result.difference;
   const double square_error = before.square_error + after.square_error;
-  if (square_error <= 0) {  // no noise at all: any difference is one
+  if (square_error <= 0) {  // without noise, any difference is certain
     result.p = result.difference == 0 ? 1 : 0;
     return result;
   }

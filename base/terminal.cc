@@ -62,7 +62,7 @@ std::string to_ascii(std::string_view text) {
   return out;
 }
 
-/// The variable's value, or nullptr where it is empty: that is as good as not set.
+/// The variable's value; nullptr if it is not set or empty, which counts the same.
 const char* variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;

@@ -1,5 +1,5 @@
-// What a reader of traces is measured against, for load_once: the least that any reader must do,
-// without keeping anything, and the memory that it takes.
+// Limits for load_once, which compares our reader of traces with the least that any reader must do.
+// They keep nothing. The memory in use is measured here, too.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,26 @@
 
 namespace redline::bench {
 
-/// The limit of parsing: simdjson's on-demand parser over all events of a whole trace. Returns how
-/// many there are, or -1 where one of its chunks is not sound. Chunks of 1 MB, cut where an event
-/// ends, are shared out to `threads`. Of each event ph, cat, name, pid, tid, ts, dur and id are
-/// touched as they stand; the rest is skipped.
+/// The limit of parsing: simdjson's on-demand parser over all events of a whole trace. Returns the
+/// number of events, or -1 if a chunk is not valid. The text is cut behind events into chunks of
+/// 1 MB, which `threads` share. It reads ph, cat, name, pid, tid, ts, dur and id of each event in
+/// the order of the file, and skips the rest.
 [[nodiscard]] int64_t bare_pass(std::string_view text, unsigned threads);
 
 enum class Output {
-  kDropped,  ///< into one small buffer, again and again
-  kKept,     ///< into fresh memory: a reader that shows an event's text must keep it
+  kDropped,  ///< into one small buffer, which is overwritten again and again
+  kKept,     ///< into fresh memory, because a reader that shows an event's text must keep it
 };
 
-/// The limit of reading a compressed trace: ISA-L or zstd, told by content, and nothing else.
-/// Returns the bytes that came out, or -1 where the file is not sound.
+/// The limit of reading a compressed trace: only decompresses it, with ISA-L or zstd, whichever the
+/// content needs. Returns the number of bytes that came out, or -1 if the file is not valid.
 [[nodiscard]] int64_t inflate_alone(std::string_view file, Output output);
 
-/// Bytes of this process that are resident and that no file backs: what it has allocated.
+/// The resident bytes of this process that belong to no file, which is what it has allocated.
 [[nodiscard]] int64_t anonymous_bytes();
 
-/// The most of them at once. Looks every 2 ms: the kernel keeps a high-water mark only of all pages
-/// together, and those of the mapped trace would hide the rest.
+/// The peak of anonymous_bytes(). It samples every 2 ms, because the kernel's own peak includes
+/// pages of files, and those of the mapped trace would hide the rest.
 class PeakMemory {
  public:
   PeakMemory();

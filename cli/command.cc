@@ -16,7 +16,7 @@
 namespace redline::cli {
 namespace {
 
-std::atomic<bool> g_interrupted = false;  // a signal handler has nowhere else to write to
+std::atomic<bool> g_interrupted = false;  // global, because a signal handler writes it
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int) { g_interrupted = true; }

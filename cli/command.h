@@ -31,19 +31,19 @@ void add_report(CLI::App& app, int& status);
 void add_trigger(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
 
-/// One line on stderr, "redline: MESSAGE", and kFailed: `status = fail("…")`.
+/// Writes "redline: MESSAGE" to stderr and gives kFailed, for `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
 
-/// Writes to the file `path`, which appears whole or not at all, or to standard output if it is
-/// empty. A full disk or a closed pipe is a failure, said in one line.
+/// Writes to the file `path`, which appears complete or not at all, or to standard output if `path`
+/// is empty. Gives the exit status. One line on stderr tells of a full disk or a closed pipe.
 [[nodiscard]] int write_output(const std::string& content, const std::string& path);
 
-/// True once SIGINT, SIGTERM or SIGHUP came: long work of our own looks at it, so that nothing is
-/// left half done. Catches them from the first call on; a second signal ends the program at once.
+/// True after SIGINT, SIGTERM or SIGHUP. Long work checks it, so that nothing is left half done.
+/// The first call installs the handlers. A second signal ends the program at once.
 [[nodiscard]] const std::atomic<bool>& interrupt_flag();
 
-/// One line on stderr, drawn again when its percentage changes and wiped at the end; nothing where
-/// stderr is no terminal.
+/// A line on stderr that is drawn again when its percentage changes, and erased at the end. Draws
+/// nothing if stderr is no terminal.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string what);
@@ -59,7 +59,7 @@ class ProgressBar {
   int percent_ = -1;
 };
 
-/// Whether the file `output` would take the place of a trace that `paths` name.
+/// Whether writing the file `output` would overwrite a trace that `paths` name.
 [[nodiscard]] bool is_an_input(const std::string& output, const std::vector<std::string>& paths);
 
 }  // namespace redline::cli

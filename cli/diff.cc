@@ -1,4 +1,4 @@
-// redline diff BEFORE AFTER: what became faster or slower.
+// redline diff BEFORE AFTER: says what became faster or slower.
 #include <unistd.h>
 
 #include <memory>

@@ -1,4 +1,5 @@
-// redline doctor: what this machine has for training, whether it fits together, and the cures.
+// redline doctor: says what this machine has for training, whether it fits together, and what to do
+// if not.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ int examine(const Question& question) {
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     return fail("stdout: cannot write. Is the disk full?");
   }
-  // A machine on which something is wrong is what bug reports are about.
+  // Errors of the machine are no failure here, because a bug report is often about them.
   if (!question.bundle.empty()) return write_bundle(question, facts, checks);
   const int errors = doctor::count(checks, doctor::State::kError);
   if (errors == 0) return kDone;

@@ -1,4 +1,4 @@
-// redline export PATH… --sqlite FILE: tables for SQL.
+// redline export PATH… --sqlite FILE: writes tables for SQL.
 #include <memory>
 
 #include "cli/command.h"
@@ -18,7 +18,7 @@ struct ExportCommand {
 int export_traces(const ExportCommand& options) {
   constexpr const char* kInterrupted = "interrupted: nothing was written";
   const auto& interrupted = interrupt_flag();
-  // Said before the traces are read, which may take long.
+  // Checked before the traces are read, which may take long.
   const auto refusal = trace::why_not_overwrite(options.sqlite);
   if (refusal) return fail(*refusal + ". Choose another file with --sqlite");
   trace::ReadOptions read;

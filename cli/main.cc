@@ -17,7 +17,7 @@ constexpr AddCommand kCommands[] = {
     add_view,   add_merge,   add_export, add_monitor, add_doctor,
 };
 
-/// One line: "redline: --top: must be …, see redline report --help".
+/// Writes one line such as "redline: --top: must be …, see redline report --help".
 int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const auto commands = app.get_subcommands();
   const CLI::App& command = commands.empty() ? app : *commands.front();

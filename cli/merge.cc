@@ -1,4 +1,4 @@
-// redline merge PATH… -o FILE: one trace of all ranks, on one clock.
+// redline merge PATH… -o FILE: writes one trace of all ranks, on one clock.
 #include "trace/write/merge.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ int merge(const MergeCommand& options) {
   if (is_an_input(options.output, options.paths)) {
     return fail(options.output + ": is one of the traces to merge. Choose another file with -o");
   }
-  // Said before the traces are read, which may take long.
+  // Checked before the traces are read, which may take long.
   if (!may_become_file(options.output)) {
     return fail(options.output + ": is not a file. Choose another file with -o");
   }

@@ -1,4 +1,4 @@
-// redline monitor: what the machine and its GPUs do right now.
+// redline monitor: shows what the machine and its GPUs do right now.
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -27,7 +27,7 @@ struct MonitorOptions {
 
 constexpr nanoseconds kOnceInterval = std::chrono::milliseconds(200);
 
-/// Until `time` or a signal; none is missed in between. False: it is over.
+/// Waits until `time`, or until a signal ends the program, which gives false. No signal is missed.
 bool wait_until(Clock::time_point time, const std::atomic<bool>& interrupted) {
   sigset_t ours, before;
   sigemptyset(&ours);
@@ -44,7 +44,7 @@ bool wait_until(Clock::time_point time, const std::atomic<bool>& interrupted) {
   return !interrupted;
 }
 
-/// Draws each table over the last one, and no more of it than the terminal has lines for.
+/// Draws each table over the last one, and leaves out lines for which the terminal has no room.
 class Screen {
  public:
   [[nodiscard]] std::string draw(const std::string& table) {

@@ -1,4 +1,4 @@
-// redline record -- CMD…: runs a training command unmodified and leaves one trace a rank.
+// redline record -- CMD…: runs an unmodified training command and writes one trace for each rank.
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -63,7 +63,7 @@ int record(RecordOptions& options) {
   return *status;
 }
 
-/// The help with the option's default.
+/// The help text with the option's default in place of "{}".
 template <typename Value>
 std::string help_of(const OptionRow& row, Value by_default) {
   std::string help = row.help;

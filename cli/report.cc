@@ -1,4 +1,4 @@
-// redline report PATH…: what holds a training run back.
+// redline report PATH…: says what holds a training run back.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ struct ReportOptions {
   bool timings = false;
 };
 
-// On stderr, so that the report itself stays what it is.
+// Writes to stderr, so that stdout holds only the report.
 void print_timings(const trace::Report& report, double analyses_seconds) {
   const auto line = [](std::string_view what, double seconds) {
     fmt::print(stderr, "{:>9.1f} ms  {}\n", seconds * 1e3, what);

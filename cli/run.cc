@@ -1,4 +1,4 @@
-// redline run --config best.json -- CMD…: the job with the knobs that autotune found.
+// redline run --config best.json -- CMD…: runs a job with the knobs that autotune found.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-/// "batch_size 256, amp bf16"
+/// The knobs as text, such as "batch_size 256, amp bf16".
 std::string summary(const tuner::Config& config) {
   std::string text;
   for (const auto& [name, value] : config) {

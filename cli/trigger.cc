@@ -1,4 +1,4 @@
-// redline trigger PID|all: one more capture in running recorded jobs.
+// redline trigger PID|all: asks running recorded jobs for one more capture.
 #include <charconv>
 #include <cstdio>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// redline view PATH…: hands over to redline-viewer, which stands beside this program.
+// redline view PATH…: starts redline-viewer, which is in the same folder as this program.
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,12 +1,13 @@
 # Imported target LibTorch::LibTorch from the folders of an installed torch wheel.
 #
-# The wheel's own TorchConfig.cmake wants a CUDA toolkit, and beside CUDA 13 asks for a dialect that
-# CMake 3.25 does not know, so the two libraries and the include folders are named here directly.
+# The wheel's own TorchConfig.cmake needs a CUDA toolkit, and with CUDA 13 asks for a language version that
+# CMake 3.25 does not know. So the two libraries and the include folders are named here directly.
 # Sets LibTorch_VERSION (of the headers), LibTorch_LIB_DIR, LibTorch_CXX11_ABI (0 or 1).
 
 set(_libtorch_query
 "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')")
-# pip may build in an environment of its own; its variables hide the torch of the Python that runs it.
+# pip may build in a separate environment, whose variables hide the torch of the Python that runs pip. So the
+# second try is made without them.
 set(LibTorch_ROOT "")
 foreach(_hiding "" "--unset=PYTHONPATH;--unset=PYTHONNOUSERSITE")
   if(NOT LibTorch_ROOT)
@@ -33,7 +34,7 @@ if(LibTorch_VERSION VERSION_LESS 2.6)
 endif()
 message(STATUS "LibTorch ${LibTorch_VERSION} (headers in ${LibTorch_ROOT}/include)")
 
-# Wheels up to 2.6 may be built with the string and list types of before C++11.
+# Wheels up to 2.6 may be built with the std::string and std::list of before C++11.
 set(LibTorch_CXX11_ABI 1)
 file(STRINGS "${LibTorch_ROOT}/share/cmake/Torch/TorchConfig.cmake" _libtorch_abi_line
   REGEX "_GLIBCXX_USE_CXX11_ABI=[01]")
@@ -54,6 +55,6 @@ if(NOT TARGET LibTorch::LibTorch)
     "${LibTorch_ROOT}/include" "${LibTorch_ROOT}/include/torch/csrc/api/include")
   target_compile_definitions(LibTorch::LibTorch INTERFACE _GLIBCXX_USE_CXX11_ABI=${LibTorch_CXX11_ABI})
   target_link_libraries(LibTorch::LibTorch INTERFACE LibTorch::c10)
-  # libtorch_cpu.so needs CUDA libraries of sibling wheels that its own run path finds.
+  # libtorch_cpu.so needs CUDA libraries of sibling wheels. Its run path finds them, but the linker does not.
   target_link_options(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined)
 endif()

@@ -13,15 +13,15 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN")
 
-# Most of a file's compile time is its headers: many files are compiled as one, which takes a third of
-# the time. So names in anonymous namespaces are a whole folder's.
+# Most of a file's compile time is spent on its headers. So many files are compiled as one, which takes a third
+# of the time. A name in an anonymous namespace must therefore be unique in its whole folder.
 option(REDLINE_UNITY "Compile many files as one" ON)
 set(CMAKE_UNITY_BUILD ${REDLINE_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Builds beside each other find each other's files: paths count from the build folder.
+  # Paths are relative to the source folder, so that builds in several folders share compiled files.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}"
     "${CCACHE}")
 endif()
@@ -41,9 +41,9 @@ function(redline_sources out)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# redline_old_system(TARGET): a program that starts where libstdc++ is older than the compiler's (RHEL 9's is
-# GCC 11's). Of the archive only what is used comes in, as the rest wants symbols of newer glibcs; what is
-# exported would count as used.
+# redline_old_system(TARGET): makes a program start on systems whose libstdc++ is older than the compiler's (RHEL 9
+# has that of GCC 11), by linking libstdc++ statically. Unused parts of the archive are left out, because they need
+# symbols of a newer glibc. Exported symbols would count as used, so the program exports none.
 function(redline_old_system name)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     target_link_options(${name} PRIVATE -static-libstdc++ -Wl,--gc-sections
@@ -67,7 +67,7 @@ function(redline_tests name)
   endif()
   add_executable(${name} ${arg_SOURCES} "${CMAKE_SOURCE_DIR}/tests/without_cache.cc")
   target_link_libraries(${name} PRIVATE redline_settings ${arg_LIBS} GTest::gmock GTest::gtest_main)
-  # A third of a test file's compile time; what is tested keeps its own options.
+  # Saves a third of a test file's compile time. The tested code keeps its own options.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE
     REDLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REDLINE_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"

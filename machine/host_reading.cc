@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view kWorkerName = "pt_data_worker";  // torch names their main threads so
 
-/// "user nice system idle iowait irq softirq steal …"; what guests take is in "user" already.
+/// Reads the columns "user nice system idle iowait irq softirq steal". Those behind them are times
+/// of guests, which "user" includes.
 std::optional<CoreTime> core_time(int core, std::string_view columns) {
   CoreTime time{.core = core};
   for (int column = 0; column < 8; ++column) {
@@ -115,7 +116,7 @@ void HostReader::read_cores(HostReading& reading) const {
 }
 
 void HostReader::read_process(HostReading& reading) const {
-  // The second column, the program's name in parentheses, may itself hold any of them.
+  // The second column is the program's name in parentheses, which may hold blanks and parentheses.
   const std::string stat = text_of("self/stat");
   std::string_view columns = stat;
   columns.remove_prefix(std::min(columns.rfind(')') + 1, columns.size()));

@@ -22,7 +22,8 @@ std::optional<int64_t> least_of(std::optional<int64_t> one, std::optional<int64_
   return one;
 }
 
-/// "150000 100000": microseconds of a period; "max" and v1's -1 are no limit.
+/// Two numbers such as 150000 and 100000 grant so many microseconds of each period. "max" (v2) and
+/// -1 (v1) mean no limit.
 std::optional<double> quota_of(std::string_view microseconds, std::string_view period) {
   const auto quota = number_of<double>(microseconds);
   const auto of = number_of<double>(period);
@@ -48,15 +49,15 @@ std::optional<double> core_quota(const std::string& root) {
   return least;
 }
 
-/// The names of a version's files.
+/// The names of a cgroup version's files.
 struct MemoryFiles {
   const char* limit;
   const char* used;
-  const char* cache;  ///< a line of memory.stat: pages that can be had back at once
+  const char* cache;  ///< a line of memory.stat: pages that the kernel can free at once
 };
 
 void add_group(const std::string& folder, const MemoryFiles& files, Memory& memory) {
-  constexpr int64_t kUnlimited = 1'000'000'000'000'000'000;  // v1 says so by a number near 2^63
+  constexpr int64_t kUnlimited = 1'000'000'000'000'000'000;  // without limit, v1 has about 2^63
   const auto limit = number_of<int64_t>(read_file(folder + "/" + files.limit));
   if (!limit || *limit >= kUnlimited) return;
   keep_least(memory.limit_bytes, limit);
@@ -121,7 +122,7 @@ std::vector<std::string> cgroup_folders(const std::string& root, const std::stri
   const std::string groups = read_file(root + "/proc/self/cgroup");
   std::string_view text = groups;
   while (!text.empty()) {
-    // "4:cpu,cpuacct:/path", or "0::/path" of v2
+    // A line is "4:cpu,cpuacct:/path" in v1 or "0::/path" in v2.
     const std::string_view line = take_line(text);
     const size_t first = std::min(line.find(':'), line.size());
     const size_t second = line.find(':', first + 1);
@@ -131,7 +132,7 @@ std::vector<std::string> cgroup_folders(const std::string& root, const std::stri
     const std::string mount =
         root + "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller);
     std::string own(line.substr(second + 1));
-    // In a container the path is often that of the host, and what it names is the mount itself.
+    // In a container the path is often that of the host. The group is then the mount itself.
     std::error_code ignored;
     if (own == "/" || !std::filesystem::exists(mount + own, ignored)) own.clear();
     for (;; own.erase(own.rfind('/'))) {

@@ -38,7 +38,7 @@ std::string environment_text(const Sources& sources) {
   return text.empty() ? "none of the variables that traces show is set\n" : text;
 }
 
-/// The processor's first entry says it for all.
+/// /proc/cpuinfo has a paragraph for each core, and all of them are alike.
 std::string first_paragraph(const std::string& text) { return text.substr(0, text.find("\n\n")); }
 
 std::string system_text(const Sources& sources, const std::string& redline_version) {

@@ -1,7 +1,7 @@
-// What a bug report needs of a machine, as the files of one ZIP.
+// The files that a bug report needs from a machine, for one ZIP file.
 //
-// It goes to strangers. So nothing is taken from the environment except the values of the variables
-// that machine/shown_environment.h lists, and no command line of a process is read.
+// The ZIP goes to strangers. So it holds no environment variables but those that
+// machine/shown_environment.h lists, and no command line of any process.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// What the doctor finds out about a machine, as plain values.
+// The facts that the doctor finds out about a machine, as plain values.
 //
-// probe.h fills them, which needs the machine. judge.h only reads them, so that every judgement can
-// be tested on a machine without a GPU. What is not there is an empty optional, never a zero. Sizes
+// probe.h fills them on the machine. judge.h only reads them, so that every judgement can be tested
+// on a machine without a GPU. A fact that is not known is an empty optional, never a zero. Sizes
 // are in bytes.
 #pragma once
 
@@ -25,7 +25,7 @@ struct CudaVersion {
 };
 
 struct Pcie {
-  int generation = 0;  ///< the best that both ends can do; an idle link runs slower
+  int generation = 0;  ///< the highest that both ends support; an idle link may run slower
   int width = 0;       ///< lanes in use
   int max_width = 0;   ///< lanes that the GPU and its slot could use
 };
@@ -37,10 +37,10 @@ struct GpuFacts {
   int64_t free_bytes = 0;
   int compute_major = 0;
   int compute_minor = 0;
-  std::optional<bool> mig;  ///< none: this GPU cannot be split
+  std::optional<bool> mig;  ///< nullopt: this GPU cannot be split
   int mig_instances = 0;
   std::optional<Pcie> pcie;
-  std::optional<int> nvlinks = {};  ///< that are up; none: this GPU has no NVLink, or does not tell
+  std::optional<int> nvlinks = {};  ///< links that are up; nullopt: no NVLink, or not told
 };
 
 /// How far apart two GPUs are: NVML's nvmlGpuTopologyLevel_t.
@@ -53,14 +53,14 @@ struct GpuPair {
 /// The kernel driver as NVML sees it.
 struct Driver {
   std::string version;
-  std::optional<CudaVersion> cuda;  ///< the newest that it can run
+  std::optional<CudaVersion> cuda;  ///< the newest version that it can run
   std::vector<GpuFacts> gpus;
-  std::string failure;  ///< NVML's own words, where it would not start
-  int status = 0;       ///< its nvmlReturn_t
+  std::string failure;  ///< NVML's error text, if it did not start
+  int status = 0;       ///< NVML's nvmlReturn_t
   std::vector<GpuPair> pairs = {};
 };
 
-/// CUDA as a program gets it: after CUDA_VISIBLE_DEVICES, containers and permissions.
+/// CUDA as programs see it, which CUDA_VISIBLE_DEVICES, containers and permissions may limit.
 struct CudaRuntime {
   int status = 0;  ///< CUresult of cuInit
   int devices = 0;
@@ -74,7 +74,7 @@ struct Toolkit {
 
 struct Torch {
   std::string version;              ///< "2.11.0+cu130"
-  std::optional<CudaVersion> cuda;  ///< none: built for the CPU alone
+  std::optional<CudaVersion> cuda;  ///< nullopt: built without CUDA
   std::string cudnn;                ///< "9.19.0"; empty: none
   std::string nccl;
   std::vector<std::string> architectures;  ///< "sm_90", "compute_90"
@@ -82,14 +82,14 @@ struct Torch {
   std::filesystem::path folder;
 };
 
-/// The Python that training commands are taken to use.
+/// The Python that training commands are assumed to use.
 struct Python {
   std::string executable;
   std::string version;
   std::optional<Torch> torch;
   std::string failure;             ///< why torch could not be imported
-  bool torch_missing = false;      ///< there is none, rather than a broken one
-  std::string cupti_distribution;  ///< version of the CUPTI wheel, where there is one
+  bool torch_missing = false;      ///< torch is not installed, rather than broken
+  std::string cupti_distribution;  ///< version of the CUPTI wheel, if one is installed
 };
 
 struct Cupti {
@@ -97,7 +97,7 @@ struct Cupti {
   std::string version;  ///< empty: not told
 };
 
-/// The libraries of ours that go into a training process.
+/// Our libraries that are loaded into a training process.
 struct Recorder {
   bool core = false;
   bool adapter = false;
@@ -110,9 +110,9 @@ struct HostFacts {
   int64_t available_bytes = 0;
   std::optional<int64_t> shm_bytes;
   std::optional<int64_t> shm_free_bytes;
-  bool cgroup_delegated = false;  ///< trials can be bounded by cgroup v2
+  bool cgroup_delegated = false;  ///< we may limit trials by cgroup v2
   int64_t open_files = 0;         ///< soft limit of this process
-  int64_t open_files_limit = 0;   ///< up to which it may be raised
+  int64_t open_files_limit = 0;   ///< hard limit
   bool nvidia_hardware = false;   ///< an NVIDIA display controller on the PCI bus
   bool nvidia_device_nodes = false;
   bool gpu_activity_restricted = false;  ///< the driver lets only administrators profile
@@ -121,13 +121,13 @@ struct HostFacts {
   std::optional<int> ptrace_scope;
 };
 
-/// Where traces or training data lie.
+/// The folder of traces or training data, and its disk.
 struct DataFolder {
   std::filesystem::path folder;
   std::string filesystem;  ///< "ext4"; empty: not told
   std::string source;      ///< "/dev/nvme0n1p1", "server:/export"
-  std::optional<bool>
-      rotating;  ///< a disk with a head; none: no disk of this machine, or a virtual one
+  /// Whether it is a hard disk; nullopt if it is no disk of this machine, or a virtual one.
+  std::optional<bool> rotating;
   int64_t bytes = 0;
   int64_t free_bytes = 0;
 };
@@ -135,7 +135,7 @@ struct DataFolder {
 struct NetworkInterface {
   std::string name;
   bool up = false;
-  std::optional<int> megabits;  ///< a second
+  std::optional<int> megabits;  ///< per second
 };
 
 struct InfinibandPort {
@@ -144,7 +144,7 @@ struct InfinibandPort {
   std::string rate;  ///< "400 Gb/sec (4X NDR)"
 };
 
-/// What NCCL and Gloo have to choose from.
+/// The networks from which NCCL and Gloo can choose.
 struct Network {
   std::vector<NetworkInterface> interfaces;
   std::vector<InfinibandPort> infiniband;
@@ -153,11 +153,11 @@ struct Network {
   bool infiniband_disabled = false;            ///< NCCL_IB_DISABLE=1
 };
 
-/// The kernel's judgement of its own clock, which NTP or PTP sets.
+/// What the kernel says of its clock, which NTP or PTP sets.
 struct Clock {
   bool synchronised = false;
   int64_t most_error_ns = 0;
-  std::string daemon;  ///< "chrony"; empty: none of those we know
+  std::string daemon;  ///< "chrony"; empty: none that we know
 };
 
 struct Facts {

@@ -1,5 +1,5 @@
-// The findings: what of the facts is fine, what is not, and what to do about it, as text and JSON.
-// Pure functions: they ask the machine nothing. All wording is here, and in the files judge_*.cc.
+// Judges the facts: what is fine, what is not, and what to do about it, as text and JSON. These are
+// pure functions, which do not look at the machine. All wording is here and in judge_*.cc.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ enum class State {
   kOk,
   kWarning,  ///< works, but worse than it could
   kError,    ///< keeps GPU training or the recorder from working
-  kAbsent,   ///< not there, which may well be intended
+  kAbsent,   ///< not installed, which may be intended
 };
 
 struct Check {
   State state = State::kOk;
-  std::string name;                ///< stable: scripts look for it
+  std::string name;                ///< never changes, because scripts look for it
   std::vector<std::string> parts;  ///< shown with a separator between them
   std::string cure;                ///< what to do about a warning or an error
 };
 
 [[nodiscard]] std::vector<Check> judge(const Facts& facts);
 
-// The parts, in the order in which they are shown.
+// The parts of judge(), in the order in which they are shown.
 [[nodiscard]] std::vector<Check> judge_driver(const Facts& facts);
 [[nodiscard]] std::vector<Check> judge_gpus(const Facts& facts);
 [[nodiscard]] std::vector<Check> judge_visibility(const Facts& facts);
@@ -43,7 +43,7 @@ struct Check {
 /// "140.4 GiB (139.7 free)", "64.0 MiB (512.0 KiB free)".
 [[nodiscard]] std::string space_text(int64_t bytes, int64_t free_bytes);
 
-/// A line or more of at most 80 columns for each check, then "N errors, N warnings".
+/// For each check one or more lines of at most 80 columns, then "N errors, N warnings".
 [[nodiscard]] std::string as_text(const std::vector<Check>& checks, const TextStyle& style);
 
 /// One object of schema redline.doctor/1: the facts, the checks, and the counts.

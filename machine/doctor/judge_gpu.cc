@@ -55,7 +55,8 @@ std::string mig_text(const GpuFacts& gpu) {
   return "MIG on, " + format_plural(gpu.mig_instances, "instance");
 }
 
-/// Whether a torch build has code for this GPU: its own, of the same major version, or PTX.
+/// Whether a torch build has code that runs on this GPU: for its version, for an older one with the
+/// same major version, or PTX.
 bool built_for(const Torch& torch, const GpuFacts& gpu) {
   for (const std::string& name : torch.architectures) {
     const auto digits = name.find('_');
@@ -127,7 +128,7 @@ std::vector<Check> judge_driver(const Facts& facts) {
   if (!facts.driver) return {no_driver(facts.host)};
   const Driver& driver = *facts.driver;
   if (driver.status != nvml::kSuccess) {
-    // The library alone, as in images that are made for GPUs, is not a broken machine.
+    // Container images for GPUs have the library even on machines without a GPU. Nothing is broken.
     const bool expected = facts.host.nvidia_device_nodes || facts.host.nvidia_hardware;
     if (!expected && driver.status == nvml::kDriverNotLoaded) return {no_driver(facts.host)};
     return {{State::kError, "driver", {driver.failure}, nvml_cure(driver.status)}};

@@ -7,7 +7,7 @@ namespace redline::doctor {
 
 namespace {
 
-/// Docker's default /dev/shm, 64 MiB, fits less than one worker's batches.
+/// Docker's default for /dev/shm is 64 MiB, which is too small even for the batches of one worker.
 constexpr int64_t kSmallSharedMemory = 1LL << 30;
 /// Each tensor that a DataLoader worker hands over holds a descriptor.
 constexpr int64_t kFewOpenFiles = 1024;

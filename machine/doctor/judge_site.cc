@@ -1,4 +1,4 @@
-// What a job meets outside its own cores and GPUs: the disk, the network, the other nodes' clocks.
+// Judges what a job needs besides cores and GPUs: the disk, the network, the clocks of the nodes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,8 +44,8 @@ Check judge_data(const DataFolder& data) {
   return check;
 }
 
-/// Whether NCCL would take this interface: a list of beginnings of names, of whole names behind
-/// "=", or of those that it must not take behind "^".
+/// Whether NCCL would take this interface. `choice` is a list of beginnings of names. With "=" it
+/// is a list of whole names, and with "^" a list of interfaces that NCCL must not take.
 bool nccl_takes(const std::string& choice, const std::string& name) {
   const bool excludes = choice.starts_with('^');
   const std::string rest = excludes ? choice.substr(1) : choice;
@@ -71,7 +71,7 @@ std::string speed_text(const NetworkInterface& interface) {
              : fmt::format("{} {} Mbit/s", interface.name, *interface.megabits);
 }
 
-/// Those of containers, which NCCL leaves alone, too, are not shown.
+/// Interfaces of containers are not shown. NCCL does not use them either.
 bool is_shown(const NetworkInterface& interface) {
   for (const char* start : {"lo", "docker", "veth", "br-", "virbr"}) {
     if (interface.name.starts_with(start)) return false;

@@ -6,7 +6,7 @@ namespace redline::doctor {
 
 namespace {
 
-/// "2.11.0+cu130" -> "2.11": what the C++ ABI of torch goes by.
+/// "2.11.0+cu130" -> "2.11". Torch's C++ ABI differs between minor releases.
 std::string minor_release(const std::string& version) {
   const auto first = version.find('.');
   const auto second = first == std::string::npos ? first : version.find('.', first + 1);

@@ -1,8 +1,8 @@
-// The few declarations of the CUDA driver API that the doctor calls; NVML's stand in nvml_abi.h.
+// The functions of the CUDA driver API that the doctor calls; those of NVML are in nvml_abi.h.
 //
-// Written from its public documentation (its ABI is stable), so that the doctor builds and runs
-// where neither the toolkit nor the driver is installed. The stub library of the tests includes
-// this file too.
+// They are declared from the public documentation (the ABI is stable), so that the doctor builds
+// and runs on machines without toolkit and driver. The stub library of the tests includes this
+// file, too.
 #pragma once
 
 #include "machine/nvml/nvml_abi.h"

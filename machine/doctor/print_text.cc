@@ -26,7 +26,7 @@ std::string symbol_of(State state, const TextStyle& style) {
   return style.painted("-", Hue::kDim);
 }
 
-/// The end of a path that is too long for a line is what tells it from others.
+/// Cuts the beginning of a path that is too long for a line, because paths differ at their ends.
 std::string keep_tail(const std::string& text, const TextStyle& style) {
   const std::string mark = style.shown("…");
   if (columns(text) <= kWidth) return text;

@@ -1,4 +1,4 @@
-// Collects the facts about a machine. No probe fails: what it cannot find out is absent.
+// Collects the facts about a machine. No probe fails: a fact that it cannot find out is absent.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,23 @@
 
 namespace redline::doctor {
 
-/// All of the facts; takes as long as importing torch does.
+/// All facts. This takes as long as importing torch.
 [[nodiscard]] Facts probe(const Sources& sources);
 
-/// The driver and its GPUs by libnvidia-ml.so.1; none where that library is not installed.
+/// The driver and its GPUs, from libnvidia-ml.so.1; nullopt if that library is not installed.
 [[nodiscard]] std::optional<Driver> probe_driver(const Sources& sources);
 
-/// What libcuda.so.1 lets a program see; none where that library is not installed.
+/// What programs can use, from libcuda.so.1; nullopt if that library is not installed.
 [[nodiscard]] std::optional<CudaRuntime> probe_cuda(const Sources& sources);
 
-/// The toolkit of CUDA_HOME, CUDA_PATH or /usr/local/cuda.
+/// The toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda.
 [[nodiscard]] std::optional<Toolkit> probe_toolkit(const Sources& sources);
 
-/// The Python of REDLINE_PYTHON, else of the active or nearest virtual environment, else python3.
+/// The Python in REDLINE_PYTHON, otherwise that of the active virtual environment or of .venv,
+/// otherwise python3.
 [[nodiscard]] std::optional<Python> probe_python(const Sources& sources);
 
-/// The libcupti.so that a training process would load: torch's own, else the toolkit's.
+/// The libcupti.so that a training process would load: torch's own, otherwise the toolkit's.
 [[nodiscard]] std::optional<Cupti> probe_cupti(const Sources& sources,
                                                const std::optional<Python>& python,
                                                const std::optional<Toolkit>& toolkit);
@@ -32,12 +33,12 @@ namespace redline::doctor {
 [[nodiscard]] Recorder probe_recorder();
 [[nodiscard]] HostFacts probe_host(const Sources& sources);
 
-/// The disk of the folder `sources.data`; none where it cannot be entered.
+/// The disk of the folder `sources.data`; nullopt if the folder cannot be entered.
 [[nodiscard]] std::optional<DataFolder> probe_data(const Sources& sources);
 
 [[nodiscard]] Network probe_network(const Sources& sources);
 
-/// The kernel's clock, whatever `sources.root` is.
+/// The clock of this machine's kernel, even if `sources.root` is another folder.
 [[nodiscard]] std::optional<Clock> probe_clock(const Sources& sources);
 
 }  // namespace redline::doctor

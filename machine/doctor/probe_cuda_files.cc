@@ -1,4 +1,4 @@
-// Where the CUDA toolkit and CUPTI lie, and their versions, without running or loading them.
+// Finds the CUDA toolkit and CUPTI and their versions, without running or loading them.
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
@@ -30,7 +30,7 @@ std::string component_version(const Sources& sources, const fs::path& folder,
   return found != json.end() && found->is_object() ? found->value("version", "") : "";
 }
 
-/// Packages of distributions leave version.json out; the header is always there.
+/// The version from the header, because packages of Linux distributions have no version.json.
 std::optional<CudaVersion> header_version(const Sources& sources, const fs::path& folder) {
   std::istringstream header(sources.text(folder / "include/cuda.h").value_or(""));
   for (std::string line; std::getline(header, line);) {
@@ -70,7 +70,8 @@ std::optional<fs::path> find_cupti(const std::vector<fs::path>& folders) {
   return std::nullopt;
 }
 
-/// Where the wheels of torch put CUPTI: in a sibling wheel (since CUDA 13, then before), or inside.
+/// The folders in which torch's wheels have CUPTI: a sibling wheel of CUDA 13, one of older
+/// versions, or torch itself.
 std::vector<fs::path> torch_library_folders(const fs::path& torch) {
   const fs::path nvidia = torch.parent_path() / "nvidia";
   return {nvidia / "cu13/lib", nvidia / "cuda_cupti/lib", torch / "lib"};

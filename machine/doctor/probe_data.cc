@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One line of /proc/self/mountinfo: where what is mounted.
+/// One line of /proc/self/mountinfo: what is mounted, and where.
 struct Mount {
   std::string device;  ///< "259:1"
   fs::path point;
@@ -49,11 +49,11 @@ std::optional<Mount> parse_mount(const std::string& line) {
 
 bool holds(const fs::path& point, const fs::path& folder) {
   const auto [end, _] = std::mismatch(point.begin(), point.end(), folder.begin(), folder.end());
-  // "/" ends in nothing, "/data/" in an empty part.
+  // The path "/data/" has an empty part at its end.
   return end == point.end() || (std::next(end) == point.end() && end->empty());
 }
 
-/// Later lines are mounted over earlier ones.
+/// The mount that holds the folder. A later line may be mounted over an earlier one, and wins.
 std::optional<Mount> mount_of(const Sources& sources, const fs::path& folder) {
   std::optional<Mount> best;
   std::istringstream lines(sources.text("proc/self/mountinfo").value_or(""));
@@ -65,7 +65,7 @@ std::optional<Mount> mount_of(const Sources& sources, const fs::path& folder) {
   return best;
 }
 
-/// Virtual machines say of most of their disks that these rotate.
+/// Whether this is a virtual machine, which reports most of its disks as rotating.
 bool is_virtual_machine(const Sources& sources) {
   return sources.text("proc/cpuinfo").value_or("").find(" hypervisor") != std::string::npos;
 }

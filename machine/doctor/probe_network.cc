@@ -26,7 +26,7 @@ std::vector<std::string> entries(const fs::path& folder) {
 NetworkInterface read_interface(const Sources& sources, const std::string& name) {
   const fs::path folder = fs::path("sys/class/net") / name;
   NetworkInterface interface { .name = name, .up = false, .megabits = std::nullopt };
-  // Virtual interfaces do not know their state.
+  // The state of virtual interfaces is "unknown".
   const std::string state = sources.text(folder / "operstate").value_or("");
   interface.up = state == "up" || state == "unknown";
   const auto speed = machine::number_of<int>(sources.text(folder / "speed").value_or(""));
@@ -68,7 +68,7 @@ std::optional<Clock> probe_clock(const Sources& sources) {
   clock.synchronised = (answer.status & STA_UNSYNC) == 0;
   clock.most_error_ns = static_cast<int64_t>(answer.maxerror) * 1000;
   struct Daemon {
-    const char* trace;  ///< a file that is there while it runs
+    const char* trace;  ///< a file that exists while the daemon runs
     const char* name;
   };
   for (const Daemon& daemon :

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 /// A cold import of torch from a network disk takes minutes.
 constexpr std::chrono::minutes kImportLimit{3};
 
-/// Prints one JSON object, whatever torch is like.
+/// Prints one JSON object, even if torch is broken.
 constexpr const char* kQuestions = R"python(
 import importlib.metadata, json, platform, sys
 answer = {"executable": sys.executable, "version": platform.python_version()}
@@ -54,7 +54,7 @@ std::string choose_interpreter(const Sources& sources) {
   return "python3";
 }
 
-/// cuDNN's number: 91900 is 9.19.0, and 8902 was 8.9.2.
+/// Converts cuDNN's number to text: 91900 is "9.19.0", and 8902 was "8.9.2".
 std::string cudnn_version(int number) {
   const int major_unit = number >= 90000 ? 10000 : 1000;
   return std::to_string(number / major_unit) + "." + std::to_string(number % major_unit / 100) +
@@ -89,7 +89,7 @@ std::optional<Python> probe_python(const Sources& sources) {
   const auto version = launch::command_output({python.executable, "-c", "print()"}, kImportLimit);
   if (!version) return std::nullopt;
   const auto output = launch::command_output({python.executable, "-c", kQuestions}, kImportLimit);
-  // What torch prints while it is imported stands before the answer.
+  // Torch may print something while it is imported, so the answer is the last JSON object.
   const auto line =
       output ? output->rfind('{', output->rfind("\"executable\"")) : std::string::npos;
   if (line == std::string::npos) {

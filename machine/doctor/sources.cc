@@ -18,7 +18,7 @@ Sources Sources::real() {
 std::optional<std::string> Sources::text(const std::filesystem::path& file) const {
   std::ifstream stream(root / file.relative_path());
   if (!stream) return std::nullopt;
-  // Some files of the kernel open and cannot be read; a bare iterator would throw.
+  // Some files of the kernel can be opened but not read. A stream iterator would throw then.
   std::ostringstream text;
   text << stream.rdbuf();
   if (stream.bad()) return std::nullopt;

@@ -14,7 +14,7 @@ constexpr uint32_t kEnd = 0x06054b50;
 constexpr uint16_t kVersion = 20;
 constexpr uint16_t kUtf8Names = 0x0800;
 constexpr uint16_t kStored = 0;
-constexpr uint16_t kFirstDay = 0x21;  ///< 1980-01-01: the earliest that the format can say
+constexpr uint16_t kFirstDay = 0x21;  ///< 1980-01-01, the earliest date of the format
 
 void put16(std::string& out, size_t value) {
   out += static_cast<char>(value & 0xff);
@@ -26,7 +26,7 @@ void put32(std::string& out, size_t value) {
   put16(out, value >> 16 & 0xffff);
 }
 
-/// What the header before a file and its line in the directory have in common.
+/// The part that is the same in the header before a file and in its line in the directory.
 std::string description(const ZipEntry& entry) {
   const auto* bytes = reinterpret_cast<const Bytef*>(entry.content.data());
   std::string out;

@@ -1,5 +1,5 @@
-// A ZIP file of a few small files, stored without compression: every system opens it without a
-// further program.
+// Writes a few small files into a ZIP file, without compression. Every system can open a ZIP file
+// without another program.
 #pragma once
 
 #include <string>

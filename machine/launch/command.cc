@@ -33,7 +33,7 @@ int wait_for(pid_t child) {
   return status;
 }
 
-/// The errno that the child wrote to `pipe`; 0 where exec closed it.
+/// The errno that the child wrote to `pipe`; 0 if exec has closed the pipe.
 int exec_error(int pipe) {
   int error = 0;
   ssize_t size = 0;
@@ -49,11 +49,11 @@ tl::unexpected<std::string> reason(int error) {
 
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/// While it lives, the signals above and SIGCHLD wait for sigwaitinfo.
+/// While an object of this class exists, the signals above and SIGCHLD wait for sigwaitinfo().
 class HeldSignals {
  public:
   HeldSignals() {
-    // A caller that ignores SIGCHLD would have the kernel swallow the command's status.
+    // If our caller ignores SIGCHLD, the kernel would throw the command's status away.
     struct sigaction wanted {};
     wanted.sa_handler = SIG_DFL;
     sigaction(SIGCHLD, &wanted, &child_action_);
@@ -66,7 +66,7 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
-  /// Puts back what the process had; the command's process does it before it becomes the command.
+  /// Restores the signals. The child also calls it, before it becomes the command.
   void restore() const {
     sigaction(SIGCHLD, &child_action_, nullptr);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
@@ -89,7 +89,8 @@ int exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-/// Whether a process sent the signal; the terminal's own come from the kernel, to the whole group.
+/// Whether a process sent the signal to us. The terminal's signals come from the kernel, and go to
+/// the whole group.
 bool sent_to_us_alone(const siginfo_t& info) { return info.si_code <= 0; }
 
 int wait_passing_on(pid_t child, const HeldSignals& signals) {
@@ -101,7 +102,7 @@ int wait_passing_on(pid_t child, const HeldSignals& signals) {
   }
 }
 
-/// Everything up to the end of the pipe; none where that does not come before `deadline`.
+/// Everything up to the end of the pipe; nullopt if the end does not come before `deadline`.
 std::optional<std::string> read_until(int pipe, Clock::time_point deadline) {
   std::string text;
   std::array<char, 4096> buffer{};

@@ -55,7 +55,8 @@ std::string program_folder() {
 
 std::optional<std::string> python_folder() {
   const fs::path programs = program_folder();
-  // build/PRESET/bin in a source tree, bin in an installed one, redline/bin in a wheel.
+  // The program is in build/PRESET/bin of a source tree, bin of an installed one, or redline/bin of
+  // a wheel.
   for (const char* relative : {"../../../python", "../share/redline/python", "../.."}) {
     std::error_code error;
     const fs::path folder = fs::weakly_canonical(programs / relative, error);

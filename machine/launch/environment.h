@@ -1,5 +1,5 @@
-// The environment of a training command that Redline starts: that of this process, and the start-up
-// hook.
+// The environment of a training command that Redline starts: that of this process, with the
+// start-up hook.
 //
 // Between the command and its ranks there may be torchrun, shells and `python -m`. Only environment
 // variables get through all of them: PYTHONPATH makes Python run redline/startup/sitecustomize.py,
@@ -22,11 +22,11 @@ class Environment {
   void unset(const std::string& name) { values_.erase(name); }
   [[nodiscard]] std::optional<std::string> get(const std::string& name) const;
 
-  /// Puts `entry` first in a colon-separated list such as PYTHONPATH, once.
+  /// Puts `entry` first in a colon-separated list such as PYTHONPATH, if it is not first already.
   void prepend(const std::string& name, const std::string& entry);
 
-  /// Makes every Python process below the command run redline/startup/sitecustomize.py, which does
-  /// what the REDLINE_* variables ask for. False where the Python files were not found.
+  /// Makes every Python process that the command starts run redline/startup/sitecustomize.py, which
+  /// does what the REDLINE_* variables ask for. False if the Python files were not found.
   [[nodiscard]] bool add_python_startup();
 
   [[nodiscard]] auto begin() const { return values_.begin(); }
@@ -39,14 +39,14 @@ class Environment {
   std::map<std::string, std::string> values_;
 };
 
-/// Folder of the running program.
+/// The folder of the running program.
 [[nodiscard]] std::string program_folder();
 
-/// Folder that holds the Python package `redline`: of the build tree, an installed one, or a wheel;
-/// none where it is missing.
+/// The folder that holds the Python package `redline`, in a source tree, an installed tree or a
+/// wheel; nullopt if it is missing.
 [[nodiscard]] std::optional<std::string> python_folder();
 
-/// libredline.so or libredline_torch.so beside this program, or none.
+/// The path of libredline.so or libredline_torch.so beside this program; nullopt if it is missing.
 [[nodiscard]] std::optional<std::string> library_path(const std::string& file_name);
 
 }  // namespace redline::launch

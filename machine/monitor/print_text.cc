@@ -37,7 +37,7 @@ void put_share(TextCanvas& canvas, const char* label, const std::optional<double
   canvas.end_line();
 }
 
-/// A column for each core, or for as many together as need be.
+/// Draws a column for each core. With many cores a column stands for several of them.
 void put_cores(TextCanvas& canvas, const std::vector<Core>& cores, bool utf8) {
   if (cores.size() < 2) return;
   constexpr const char* kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -112,7 +112,7 @@ std::vector<std::string> troubles_of(const GpuState& gpu) {
   if (now.ecc_corrected.value_or(0) > 0) {
     troubles.push_back(fmt::format("{} corrected ECC errors", *now.ecc_corrected));
   }
-  // The last tell what it is about now.
+  // Only the last Xids are shown, because they tell the present trouble.
   constexpr size_t kMostXids = 3;
   const size_t first = gpu.xids.size() > kMostXids ? gpu.xids.size() - kMostXids : 0;
   for (size_t i = first; i < gpu.xids.size(); ++i) {

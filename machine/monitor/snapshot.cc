@@ -30,7 +30,7 @@ std::string host_name() {
   return name;
 }
 
-/// None where no tick went by, or the kernel's count ran backwards.
+/// nullopt if no tick went by, or the kernel's count ran backwards.
 std::optional<double> busy_between(const CoreTime& before, const CoreTime& now) {
   if (now.total <= before.total || now.busy < before.busy) return std::nullopt;
   const double share =
@@ -76,7 +76,7 @@ constexpr auto kTextSize = static_cast<unsigned int>(Text{}.size());
 struct Watcher::State {
   struct Device {
     nvmlDevice_t handle;
-    std::optional<nvml::GpuReader> reader;  ///< none of a GPU that was lost before
+    std::optional<nvml::GpuReader> reader;  ///< nullopt if the GPU was lost before we began
     GpuState gpu;
   };
 

@@ -1,5 +1,5 @@
-// What this machine and its GPUs do right now, and how `redline monitor` shows it. A figure that
-// kernel or driver do not report is absent.
+// The state of this machine and its GPUs at one moment, and how `redline monitor` shows it. A
+// figure that kernel or driver do not report is absent.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Core {
 
 struct HostState {
   std::string name = {};
-  std::optional<double> busy = {};  ///< all cores, 0..1
-  std::vector<Core> cores = {};     ///< those that this process may use
-  std::optional<double> load = {};  ///< of the last minute
+  std::optional<double> busy = {};  ///< mean of all cores, 0..1
+  std::vector<Core> cores = {};     ///< the cores that this process may use
+  std::optional<double> load = {};  ///< average load of the last minute
   std::optional<int64_t> memory_bytes = {};
   std::optional<int64_t> memory_used_bytes = {};
   std::optional<int64_t> shm_bytes = {};
@@ -32,7 +32,7 @@ struct HostState {
 };
 
 struct GpuState {
-  unsigned index = 0;  ///< as nvidia-smi numbers them
+  unsigned index = 0;  ///< nvidia-smi's number
   std::string name = {};
   std::string uuid = {};
   nvml::GpuReading now = {};
@@ -42,11 +42,11 @@ struct GpuState {
 };
 
 struct Snapshot {
-  int64_t time_ns = 0;      ///< unix
-  int64_t interval_ns = 0;  ///< that rates are of
+  int64_t time_ns = 0;      ///< Unix time
+  int64_t interval_ns = 0;  ///< rates are means over this time
   HostState host = {};
-  std::string driver = {};        ///< version; "" where there is none
-  std::string driver_error = {};  ///< why NVML does not start; "" where it does or is not there
+  std::string driver = {};        ///< version; "" if there is no driver
+  std::string driver_error = {};  ///< why NVML does not start; "" if it does or is not installed
   std::vector<GpuState> gpus = {};
 };
 
@@ -65,7 +65,7 @@ class Watcher {
   std::unique_ptr<State> state_;
 };
 
-/// At most 80 columns wide: the host, then two lines or three for each GPU.
+/// A text of at most 80 columns: the host, then two or three lines for each GPU.
 [[nodiscard]] std::string as_text(const Snapshot& snapshot, const TextStyle& style);
 
 /// One line of schema redline.monitor/1, with its newline.

@@ -26,7 +26,7 @@ bool is_counter(const nvmlFieldValue_t& field) {
          (field.valueType == kUnsignedLong || field.valueType == kUnsignedLongLong);
 }
 
-/// It would run over several times between two readings.
+/// Whether the counter has only 32 bits, which would overflow several times between two readings.
 bool is_narrow_counter(const nvmlFieldValue_t& field) {
   return field.nvmlReturn == kSuccess && field.valueType == kUnsignedInt;
 }
@@ -75,7 +75,7 @@ GpuReading GpuReader::read(bool may_wait) {
   now_ = {};
   now_.time_ns = monotonic_ns();
   read_load();
-  // A lost GPU may take long to say so, each time.
+  // After the GPU is lost we stop, because each further call may take long to fail.
   if (!now_.is_lost) read_state();
   if (!now_.is_lost) read_traffic(may_wait);
   if (!now_.is_lost) read_errors();

@@ -1,6 +1,6 @@
-// What one GPU does at one moment, as NVML reports it. A figure that NVML does not report is absent
-// and never 0: an older driver or GPU may not know it, a MIG instance does not have it, or this
-// user has no permission.
+// The state of one GPU at one moment, as NVML reports it. A figure that NVML does not report is
+// absent and never 0: an older driver or GPU may not know it, a MIG instance does not have it, or
+// this user has no permission.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@
 namespace redline::nvml {
 
 struct GpuReading {
-  int64_t time_ns = 0;                     ///< of CLOCK_MONOTONIC
-  bool is_lost = false;                    ///< fell off the bus: it tells nothing any more
-  uint64_t failures = 0;                   ///< failed calls that this GPU has answered before
-  uint64_t narrow_counters = 0;            ///< of traffic, left out: 32 bits run over unnoticed
-  std::optional<double> busy = {};         ///< 0..1 of the last sample period: a kernel ran
-  std::optional<double> memory_busy = {};  ///< 0..1: its memory was read or written
+  int64_t time_ns = 0;           ///< CLOCK_MONOTONIC
+  bool is_lost = false;          ///< the GPU fell off the bus, and tells nothing any more
+  uint64_t failures = 0;         ///< calls that failed, although this GPU has answered them before
+  uint64_t narrow_counters = 0;  ///< traffic counters left out: 32 bits overflow unnoticed
+  std::optional<double> busy =
+      {};  ///< share (0..1) of the last sample period in which a kernel ran
+  std::optional<double> memory_busy = {};  ///< share in which its memory was read or written
   std::optional<int64_t> memory_bytes = {};
   std::optional<int64_t> memory_used_bytes = {};
   std::optional<double> power_w = {};
@@ -29,17 +30,17 @@ struct GpuReading {
   std::optional<uint64_t> throttle_reasons = {};  ///< nvmlClocksEventReasons
   std::optional<uint64_t> ecc_corrected = {};     ///< since the driver was loaded
   std::optional<uint64_t> ecc_uncorrected = {};
-  // Counted up since the driver was loaded.
+  // These count up since the driver was loaded.
   std::optional<uint64_t> pcie_received_bytes = {};
   std::optional<uint64_t> pcie_sent_bytes = {};
   std::optional<uint64_t> nvlink_received_bytes = {};
   std::optional<uint64_t> nvlink_sent_bytes = {};
-  // Bytes a second, where the counters above are absent.
+  // Bytes per second, measured only if the counters above are absent.
   std::optional<double> pcie_received_rate = {};
   std::optional<double> pcie_sent_rate = {};
 };
 
-/// Bytes a second between two readings.
+/// Bytes per second between two readings.
 struct GpuTraffic {
   std::optional<double> pcie_received = {};
   std::optional<double> pcie_sent = {};
@@ -48,8 +49,8 @@ struct GpuTraffic {
 };
 [[nodiscard]] GpuTraffic traffic_between(const GpuReading& before, const GpuReading& now);
 
-/// Why the clocks are lower than they could be, in words. Two reasons of NVML are left out, as
-/// nothing is wrong then: that the GPU is idle, and that somebody has set its clocks.
+/// Why the clocks are lower than they could be, in words. Two of NVML's reasons are left out,
+/// because nothing is wrong then: the GPU is idle, or somebody has set its clocks.
 struct ThrottleReason {
   uint64_t bits;
   const char* name;
@@ -67,7 +68,7 @@ class GpuReader {
  public:
   GpuReader(const Library& library, nvmlDevice_t device) : library_(library), device_(device) {}
 
-  /// With `may_wait`, PCIe traffic is measured for 40 ms where the GPU does not count it.
+  /// With `may_wait`, PCIe traffic is measured for 40 ms if the GPU has no counter of it.
   [[nodiscard]] GpuReading read(bool may_wait);
 
  private:

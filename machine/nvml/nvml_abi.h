@@ -18,7 +18,7 @@ struct nvmlMemory_t {
   unsigned long long used;
 };
 
-/// Per cent of the last sample period, which the driver chooses.
+/// In per cent of the last sample period. The driver chooses how long that is.
 struct nvmlUtilization_t {
   unsigned int gpu;
   unsigned int memory;
@@ -48,7 +48,7 @@ struct nvmlEventData_t {
 
 struct nvmlProcessInfo_t {
   unsigned int pid;
-  unsigned long long usedGpuMemory;  ///< bytes; kUnknownMemory where it is not told
+  unsigned long long usedGpuMemory;  ///< bytes; kUnknownMemory if it is not told
   unsigned int gpuInstanceId;
   unsigned int computeInstanceId;
 };
@@ -79,20 +79,20 @@ int nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, int* is_up)
 
 int nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* utilization);
 int nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int* milliwatts);
-/// Since the driver was loaded.
+/// Gives the energy since the driver was loaded.
 int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long* millijoules);
 int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int* milliwatts);
 int nvmlDeviceGetClockInfo(nvmlDevice_t device, int clock, unsigned int* mhz);
 int nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int* celsius);
-/// The same as the next, which drivers before 535 have and those of CUDA 14 have no more.
+/// The same as the next function, which is the only one before driver 535 and is gone with CUDA 14.
 int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long* reasons);
 int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long* reasons);
-/// Measures for 20 ms.
+/// The call takes 20 ms, in which it measures.
 int nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter, unsigned int* kb_per_second);
 int nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values);
 int nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int error, int counter,
                                 unsigned long long* count);
-/// `count` is the room in `infos`, then how many there are.
+/// On entry `count` is the size of `infos`; on return it is the number of processes.
 int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int* count,
                                             nvmlProcessInfo_t* infos);
 int nvmlEventSetCreate(nvmlEventSet_t* set);
@@ -140,16 +140,17 @@ constexpr int kMemoryClock = 2;
 constexpr int kPcieSent = 0;
 constexpr int kPcieReceived = 1;
 
-// nvmlMemoryErrorType_t, and nvmlEccCounterType_t: since the driver was loaded
+// nvmlMemoryErrorType_t, and kVolatile of nvmlEccCounterType_t: errors since the driver was loaded
 constexpr int kCorrected = 0;
 constexpr int kUncorrected = 1;
 constexpr int kVolatile = 0;
 
-// nvmlFieldValue_t::fieldId, with kAllLinks as scope, in KiB since the driver was loaded
+// nvmlFieldValue_t::fieldId. With kAllLinks as scope, the values are KiB since the driver was
+// loaded
 constexpr unsigned int kNvlinkSentField = 138;
 constexpr unsigned int kNvlinkReceivedField = 139;
 constexpr unsigned int kAllLinks = ~0U;
-// In bytes
+// The values of these two are in bytes
 constexpr unsigned int kPcieSentField = 197;
 constexpr unsigned int kPcieReceivedField = 198;
 

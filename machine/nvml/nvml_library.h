@@ -1,6 +1,5 @@
-// NVML comes with NVIDIA's driver, so we load it at run time and look its functions up by name.
-// Where this driver does not have a function, the call fails with kFunctionNotFound, as other calls
-// fail.
+// NVML comes with NVIDIA's driver, so we load it at run time and look its functions up by name. If
+// this driver does not have a function, the call gives the error kFunctionNotFound.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,7 +13,8 @@ namespace redline::nvml {
 
 class Library {
  public:
-  /// Never unloaded: NVIDIA's libraries keep threads and exit handlers that do not survive it.
+  /// The library is never unloaded, because NVIDIA's libraries start threads and register exit
+  /// handlers that would crash then.
   explicit Library(const std::string& path = "libnvidia-ml.so.1")
       : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
 

@@ -16,7 +16,7 @@ bool XidWatch::add(nvmlDevice_t device) {
 }
 
 std::vector<XidWatch::Xid> XidWatch::take() const {
-  constexpr size_t kMost = 100;  // a GPU in trouble can report without end
+  constexpr size_t kMost = 100;  // a broken GPU may report without end
   std::vector<Xid> found;
   nvmlEventData_t event = {};
   while (events_ != nullptr && found.size() < kMost &&

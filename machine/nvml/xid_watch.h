@@ -1,6 +1,6 @@
-// Xids: the numbers by which the driver reports what went wrong on a GPU (79: it fell off the bus;
-// 48: an ECC error that cannot be corrected). They are events, so a reading now and then would miss
-// them.
+// Watches for Xids, the numbers by which the driver reports errors of a GPU (79: it fell off the
+// bus; 48: an ECC error that cannot be corrected). Xids are events, so we must subscribe to them: a
+// reading now and then would miss them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class XidWatch {
   XidWatch(const XidWatch&) = delete;
   XidWatch& operator=(const XidWatch&) = delete;
 
-  /// False where the driver does not report this GPU's Xids.
+  /// False if the driver does not report this GPU's Xids.
   bool add(nvmlDevice_t device);
 
   struct Xid {

@@ -1,5 +1,5 @@
-// LibTorch's own price of being observed, for bench/record_overhead: an observer that does nothing,
-// and operators that do next to nothing, so that what is added to them shows.
+// For bench/record_overhead: measures what LibTorch itself takes for an observer. The observer does
+// nothing, and the operators do almost nothing, so that the added time shows.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/alias.h>
 #include <ATen/ops/zeros.h>

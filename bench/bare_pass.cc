@@ -23,7 +23,7 @@ bool is_touched(const char* key) {
   return false;
 }
 
-/// What stands between the brackets of "traceEvents".
+/// The text between the brackets of "traceEvents".
 std::string_view events_of(std::string_view text) {
   const size_t key = text.find("\"traceEvents\"");
   const size_t open = text.find('[', key == std::string_view::npos ? 0 : key);
@@ -37,7 +37,7 @@ size_t skip_space(std::string_view text, size_t at) {
   return at;
 }
 
-/// Whether the '}' at `at` ends an event: a comma follows, and a '{' with a key of an event.
+/// Whether the '}' at `at` ends an event: if so, a comma follows, and '{' with a key of an event.
 bool ends_event(std::string_view events, size_t at) {
   at = skip_space(events, at + 1);
   if (at >= events.size() || events[at] != ',') return false;
@@ -47,7 +47,7 @@ bool ends_event(std::string_view events, size_t at) {
   return at + 8 < events.size() && events[at] == '"' && is_touched(&events[at + 1]);
 }
 
-/// The first end of an event from `at` on: behind its '}'.
+/// The place behind the '}' of the first event that ends at `at` or later.
 size_t cut_from(std::string_view events, size_t at) {
   if (at == 0) return 0;
   for (; (at = events.find('}', at)) != std::string_view::npos; ++at) {
@@ -64,7 +64,7 @@ class Worker {
   bool parse(std::string_view chunk) {
     chunk.remove_prefix(skip_space(chunk, 0));
     if (chunk.starts_with(',')) chunk.remove_prefix(1);
-    // Brackets of its own, and the padding that simdjson asks for, need a copy.
+    // Copies the chunk, because it needs brackets, and padding for simdjson.
     padded_.resize(chunk.size() + 2 + simdjson::SIMDJSON_PADDING);
     padded_[0] = '[';
     std::memcpy(padded_.data() + 1, chunk.data(), chunk.size());

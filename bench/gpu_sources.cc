@@ -1,5 +1,5 @@
-// What the recorder's GPU sources cost, on the stubs of CUDA's libraries: the real code, without
-// what CUPTI, NCCL and the driver themselves take.
+// Measures what the recorder's GPU sources cost. It runs the real code on stubs of CUDA's
+// libraries, so the time that CUPTI, NCCL and the driver take is not in the figures.
 //
 //   gpu_sources launches [COUNT] [PER_SECOND]   a window with so many launches and their kernels
 //   gpu_sources nccl [COUNT]                    collectives by NCCL's profiler plugin, in a window
@@ -45,7 +45,7 @@ void begin_window() {
   redline_start();
 }
 
-/// Events of a category in the trace, and what it says of losses.
+/// Ends the window. Gives how many events of a category its trace has, and what was lost.
 json end_window(std::string_view category) {
   const std::string path = "/tmp/gpu_sources." + std::to_string(getpid()) + ".json";
   const int64_t begun = monotonic_ns();
@@ -84,8 +84,8 @@ json launches(uint32_t count, int64_t per_second) {
   return result;
 }
 
-/// As NCCL does for an all-reduce between two nodes: a group, the collective, its channel on the
-/// GPU and its transfer by the proxy.
+/// Makes the calls that NCCL makes for an all-reduce between two nodes: a group, the collective,
+/// its channel on the GPU and its transfer by the proxy.
 void all_reduce(void* context, uint64_t seq) {
   using namespace nccl;
   const auto start = [context](EventType type, void* parent, const auto& fill) {
@@ -119,9 +119,9 @@ void all_reduce(void* context, uint64_t seq) {
   ncclProfiler_v5.stop_event(proxy);
 }
 
-/// Twice: within a window, and outside.
+/// Measures twice, within a window and outside.
 json nccl_plugin(uint64_t count) {
-  static int mask = 0;  // as NCCL's own
+  static int mask = 0;  // NCCL has one, too
   void* context = nullptr;
   ncclProfiler_v5.init(&context, 1, &mask, "tp", 2, 16, 0, nullptr);
   const auto ns_each = [&] {

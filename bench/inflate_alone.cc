@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kStep = 1 << 20;
 
-/// Where inflated bytes go, a step at a time.
+/// The memory into which bytes are inflated, step by step.
 class Sink {
  public:
   explicit Sink(Output output) : kept_(output == Output::kKept), room_(kept_ ? kRoom : kStep) {
@@ -36,7 +36,7 @@ class Sink {
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(bytes_); }
 
  private:
-  static constexpr size_t kRoom = size_t{1} << 36;  // of addresses, not of memory
+  static constexpr size_t kRoom = size_t{1} << 36;  // reserves addresses, not memory
 
   bool kept_;
   size_t room_;
@@ -63,7 +63,7 @@ int64_t inflate_gzip(std::string_view file, Sink& sink) {
       isal_inflate_reset(state.get());  // the next member
     }
   }
-  // What did not fit into the last step.
+  // The input is used up, but some output did not fit into the last step.
   while (state->block_state != ISAL_BLOCK_FINISH) {
     state->next_out = sink.next();
     if (state->next_out == nullptr) return -1;

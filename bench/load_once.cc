@@ -1,4 +1,4 @@
-// One measured reading of a trace, in a process of its own. bench/trace_load runs it and compares.
+// Reads a trace once and measures it. bench/trace_load starts a process for each reading.
 //
 //     load_once WHAT FILE
 //
@@ -52,7 +52,7 @@ Figures failed(const std::string& message) {
   return std::nullopt;
 }
 
-// Readings measure the reader: nothing is found in the cache, and nothing is written beside them.
+// Only the reader is to be measured, so nothing may come from the cache or be written to it.
 trace::ReadOptions without_cache() {
   trace::ReadOptions options;
   options.cache.enabled = false;
@@ -71,10 +71,10 @@ Figures load(const std::string& path, const trace::ReadOptions& options) {
            {"events", (*trace)->event_count()}}};
 }
 
-/// What a reading costs when the file was read before.
+/// Measures a reading of a file that was read before.
 Figures reopen(const std::string& path) {
   if (const auto first = trace::read_trace(path); !first) return failed(first.error().message);
-  return load(path, {});  // the first is gone, so it is in the cache
+  return load(path, {});  // the first reading has put the trace into the cache when it ended
 }
 
 Figures report(const std::string& path) {

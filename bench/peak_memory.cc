@@ -25,7 +25,7 @@ PeakMemory::PeakMemory()
           std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
       }) {
-  // Under chrt -f a thread of the same priority would wait until the work is done.
+  // Under chrt -f a thread of the same priority would only run when the work is done.
   int policy = 0;
   sched_param priority{};
   pthread_getschedparam(pthread_self(), &policy, &priority);

@@ -7,7 +7,7 @@ from torch import nn
 
 
 class Training:
-    """`steps` is how many make a loop of about 50,000 operators."""
+    """`steps` is the number of steps in a loop of about 50,000 operators."""
 
     def __init__(self, model, inputs, classes, steps):
         self.model = model
@@ -17,7 +17,7 @@ class Training:
         self.optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def run(self, steps):
-        """Seconds that `steps` steps took."""
+        """Runs `steps` steps and gives how many seconds they took."""
         begin = time.perf_counter()
         for _ in range(steps):
             self.optimizer.zero_grad()

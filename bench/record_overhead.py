@@ -1,12 +1,12 @@
-"""What recording costs a training loop: Redline and torch.profiler, side by side in one run.
+"""Measures what recording costs a training loop, for Redline and torch.profiler in the same run.
 
 Small models are trained on one thread: without a recorder, with Redline, with torch.profiler, in
-turn, round after round, so that all see the same weather on the machine. Figures are medians over
-the rounds, each recorded loop set against the plain one of its own round.
+turn, round after round, so that other work on the machine disturbs all alike. Each recorded loop is
+compared with the plain loop of its round, and figures are medians over the rounds.
 
-The training loop stands still while a profiler stops (with a schedule, step() does it), so the
-slow-down that a job sees holds the stop; the recording alone is given apart. Both export to the same
-format. At last each source of events is timed alone.
+The training loop stands still while a profiler stops (with a schedule, step() does that). So the
+slow-down of a job includes the stop; the recording alone is a separate figure. Both profilers export
+to the same format. At the end each source of events is timed alone.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def profilers(**options):
 
 
 def record(training, steps, profile, path):
-    """Seconds of the loop, of the stop after it, and of the export."""
+    """Gives the seconds of the loop, of the stop after it, and of the export."""
     profile.start()
     loop = training.run(steps)
     begin = time.perf_counter()
@@ -48,7 +48,7 @@ def record(training, steps, profile, path):
 
 
 def observe(training, steps, with_inputs):
-    """Seconds of the loop under an observer that does nothing."""
+    """Gives the seconds of the loop under an observer that does nothing."""
     observer = BareObserver(with_inputs)
     observer.start()
     loop = training.run(steps)
@@ -57,7 +57,7 @@ def observe(training, steps, with_inputs):
 
 
 def count_events(path):
-    """Slices of operators, annotations and Python calls: what both record alike."""
+    """Counts slices of operators, annotations and Python calls, which both profilers record."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         events = json.load(file)["traceEvents"]
@@ -66,8 +66,8 @@ def count_events(path):
 
 
 def measure(training, rounds, steps, options, path):
-    """The figures of each profiler, exported to `path`: slow-downs as shares of the plain loop,
-    costs in microseconds an event."""
+    """The figures of each profiler, which exports to `path`. Slow-downs are shares of the plain loop, and costs
+    are microseconds per event."""
     rows, floor, traces = {"torch.profiler": [], "redline": []}, [], {}
     training.run(steps)
     for index in range(rounds + 1):
@@ -75,7 +75,7 @@ def measure(training, rounds, steps, options, path):
         bare = observe(training, steps, options["record_shapes"]) - plain
         for name, make in profilers(**options).items():
             loop, stop, export = record(training, steps, make(), path)
-            if index == 0:  # pays for loading and warming up
+            if index == 0:  # the first round also pays for loading and warming up
                 traces[name] = count_events(path), path.stat().st_size
             else:
                 rows[name].append((plain, loop - plain, stop, export))
@@ -129,7 +129,7 @@ def show(figures):
 
 
 def choices(values):
-    """A type for argparse: a comma list of some of `values`."""
+    """A type for argparse: some of `values`, separated by commas."""
 
     def parse(text):
         chosen = text.split(",")

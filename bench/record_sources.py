@@ -1,7 +1,7 @@
-"""What one event of each source costs: tight loops of next to no work, under each observer.
+"""Measures what one event of each source costs, by tight loops of almost no work under each observer.
 
-The best of many short loops counts, set against the best without an observer. Caches are warm
-here, so a training loop pays more; what stands between two rows is the source's own.
+The best of many short loops counts, less the best without an observer. Caches are warm here, so an event
+costs more in a training loop. The difference between two rows is the cost of a source.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _library = ctypes.CDLL(str(_LIBRARY))
 
 
 class BareObserver:
-    """Observes all operators and does nothing: what LibTorch itself takes for being observed."""
+    """Observes all operators and does nothing, which shows what LibTorch itself takes for an observer."""
 
     def __init__(self, with_inputs=False):
         self._with_inputs = with_inputs
@@ -40,7 +40,7 @@ def _call_python(count):
         function()
 
 
-# Title, work, events in one piece of it, options.
+# Title, work, number of events in one unit of work, options.
 _SOURCES = (
     ("operator", _library.redline_bench_operators, 1, {}),
     ("operator with shapes", _library.redline_bench_operators, 1, {"record_shapes": True}),

@@ -1,8 +1,8 @@
-"""Records full sweeps of small trainings: every configuration of the grid, several times, each in a process of
-its own under a real memory limit. One JSON line a run; `bench/replay` searches them again offline.
+"""Records full sweeps of small trainings: every configuration of the grid, several times. Each run is a process
+with a real memory limit, and writes one JSON line. `bench/replay` searches the recorded runs offline.
 
-A process is forked from one that has imported torch, which spares each run the seconds of a real
-start; what that takes is measured once a workload and kept in the first line.
+The processes are forked from one that has imported torch, which saves each run the seconds of a real start. The
+time of a real start is measured once for each workload and kept in the first line.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def record(name, workload, arguments):
 
 
 def shuffled(grid, seed):
-    """Another order each time: a machine that slowly gets slower must not favour one end of the grid."""
+    """Another order in each block, so that a machine that slowly gets slower favours no end of the grid."""
     return random.Random(seed).sample(grid, len(grid))
 
 
@@ -90,7 +90,7 @@ def header(name, workload):
 
 
 def start_up_seconds():
-    """Of a fresh interpreter up to its first training step."""
+    """How long a fresh interpreter takes to its first training step."""
     begin = time.monotonic()
     words = "import torch, sweep_workloads; m = torch.nn.Linear(4, 4); m(torch.rand(4, 4)).sum().backward()"
     subprocess.run([sys.executable, "-c", words], cwd=OUTPUT.parent, check=True, preexec_fn=undisturbed)
@@ -98,7 +98,7 @@ def start_up_seconds():
 
 
 def undisturbed():
-    """A busy neighbour would be measured too."""
+    """Gives this process priority, because the time of other processes would be measured, too."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
 
 
@@ -113,7 +113,7 @@ def run(workload, config, limit):
         for rank in ranks:
             rank.start()
         results = []
-        # A rank that ran out of memory leaves the others waiting for it, and may die without a word.
+        # A rank that runs out of memory may die without a message, and the others wait for it for ever.
         multiprocessing.connection.wait([rank.sentinel for rank in ranks], timeout=60)
         for rank in ranks:
             rank.join(1 if any(rank.exitcode for rank in ranks) else 10)
@@ -174,7 +174,7 @@ def train(workload, config, rank, folder):
             times.append(now)
             continue
         times.append(now)
-        # Every rank leaves after the same step, or the last would wait for ever.
+        # All ranks must leave after the same step: otherwise the last would wait for ever.
         if all_ranks_agree(len(times) > MEASURED_STEPS and now - begun > MEASURED_SECONDS, workload.ranks):
             return {**rate(times, config), "peak_memory_bytes": peak}
 
@@ -194,7 +194,7 @@ def loader(workload, config):
 
 
 def step(model, optimizer, batches, config, layout, look):
-    """What `look` saw between forward and backward, where activations and inputs are all there."""
+    """Runs a step. Gives what `look` saw between forward and backward, when all activations and inputs exist."""
     accumulation = config.get("accumulation", 1)
     for micro in range(accumulation):
         inputs, labels = next(batches)
@@ -223,7 +223,7 @@ def rate(times, config):
 
 
 def data_bytes():
-    """The scale on which RLIMIT_DATA counts."""
+    """The memory of this process as RLIMIT_DATA counts it."""
     status = open("/proc/self/status").read()
     return int(status.partition("VmData:")[2].split()[0]) << 10
 

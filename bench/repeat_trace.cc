@@ -1,10 +1,11 @@
-// Writes a big trace for benchmarks: the events of a real one again and again, later each time.
+// Writes a big trace for benchmarks, by repeating the events of a real one at later and later
+// times.
 //
 //     repeat_trace IN[.gz] OUT[.gz|.zst] [MEGABYTES]
 //
-// Times move on by the trace's span with every round; correlation, external and flow ids move past
-// the largest one, so that every launch still has its one kernel. Everything else stays as it is,
-// white space included.
+// With every round times grow by the trace's span, and correlation, external and flow ids by the
+// largest one, so that every launch still has one kernel. Everything else stays as it is, also
+// white space.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ using redline::trace::Text;
 
 enum class Moves { kTime, kId };
 
-/// A number in the text that differs from round to round; `before` is what stands in front of it.
+/// A number in the text that differs from round to round. `before` is the text in front of it.
 struct Number {
   std::string_view before;
   Moves moves;
@@ -38,7 +39,7 @@ struct Template {
   int64_t largest_id = 0;
 };
 
-/// The key that ends before `quote`, for keys whose values move.
+/// How the value of this key differs from round to round; nullptr if it does not.
 const Moves* moves_of(std::string_view key) {
   static constexpr Moves kTime = Moves::kTime, kId = Moves::kId;
   if (key == "ts") return &kTime;

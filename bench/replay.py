@@ -2,10 +2,11 @@
 
     REDLINE_PYTHON=/path/with/optuna/bin/python ./bench/replay [--seeds 200] [--json] [SWEEP.jsonl…]
 
-Each trial's result is drawn from the recorded runs of its configuration, out-of-memory ones included; start-up
-counts in its seconds. Regret is what the incumbent lacks to the best configuration of the sweep, both by the median
-of their runs, less the share of them that failed. What noise alone makes of it is what the whole grid, run once or
-twice, comes to. Optuna gets the same first trial, the defaults, and its incumbent is the best value it was told.
+Each trial's result is drawn from the recorded runs of its configuration, also from those that ran out of memory. Its
+seconds include the start-up. Regret is how much slower the incumbent is than the best configuration of the sweep; the
+rate of a configuration is the median of its runs, reduced by the share that failed. To show how much regret noise
+alone causes, the whole grid is also run, once and twice. Optuna gets the same first trial, the defaults, and its
+incumbent is the configuration with the best value that it was told.
 """
 
 import argparse
@@ -69,13 +70,13 @@ class Sweep:
 
 
 def true_rate(runs):
-    """As replay_sweeps.cc has it."""
+    """The median rate of the runs, reduced by the share that failed, as in replay_sweeps.cc."""
     rates = [run["samples_per_s"] for run in runs if run["outcome"] == "ok"]
     return statistics.median(rates) * len(rates) / len(runs) if rates else 0
 
 
 def whole_grid(sweep, seed, times):
-    """What is left to chance: the regret of who runs every configuration, and believes the runs' mean."""
+    """The regret of a search that runs every configuration `times` times and takes the best mean: chance alone."""
     draw = random.Random(seed)
     best, best_rate = 0, 0
     for runs in sweep.runs.values():
@@ -87,7 +88,7 @@ def whole_grid(sweep, seed, times):
 
 
 def tpe(sweep, seed):
-    """[regret, seconds, out-of-memory trials] after each trial."""
+    """A search by Optuna's TPE. Gives [regret, seconds, out-of-memory trials] after each trial."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     draw = random.Random(seed)
@@ -118,7 +119,7 @@ def index_of(values, value):
 
 
 def suggested(trial, name, values):
-    """Numbers by their place, so that TPE knows which are neighbours."""
+    """A value of the knob. Numbers are suggested by their index, so that TPE knows which are neighbours."""
     if isinstance(values[0], str):
         return trial.suggest_categorical(name, values)
     return values[trial.suggest_int(name, 0, len(values) - 1)]

@@ -1,10 +1,11 @@
-// Replays a recorded sweep: what each strategy would have found, trial by trial, as JSON lines.
+// Replays a recorded sweep: prints what a strategy would have found after each trial, as JSON
+// lines.
 //
 //   replay_sweeps SWEEP.jsonl STRATEGY SEEDS TRIALS
 //
-// A trial's result is one of the recorded runs of its configuration, drawn by the seed; the truth
-// is their median, less the share that failed. The incumbent is what best.json would hold at that
-// moment.
+// A trial's result is one of the recorded runs of its configuration, drawn by the seed. The true
+// rate of a configuration is the median of its runs, reduced by the share that failed. The
+// incumbent is the configuration that best.json would hold at that moment.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Sweep {
-  std::vector<std::string> knobs;  ///< as --knob has them
+  std::vector<std::string> knobs;  ///< in the form of --knob
   Config defaults;
   uint64_t memory_limit = 0;
   int ranks = 1;
@@ -84,7 +85,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/// The median of a configuration's runs, less the share of them that failed.
+/// The median rate of a configuration's runs, reduced by the share of runs that failed.
 double true_rate(const std::vector<TrialResult>& runs) {
   std::vector<double> rates;
   for (const TrialResult& run : runs) {
@@ -95,7 +96,8 @@ double true_rate(const std::vector<TrialResult>& runs) {
 }
 
 void replay(const Sweep& sweep, const char* name, uint64_t seed, int most_trials) {
-  // The command names every knob, so that the hook's own names and others are searched alike.
+  // The command has a placeholder for every knob, so that knobs of the hook and others are searched
+  // alike.
   std::vector<std::string> command = {"train"};
   for (const auto& [knob, value] : sweep.defaults) command.push_back("{" + knob + "}");
   Space space = *make_space(sweep.knobs, command, {});

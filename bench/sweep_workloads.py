@@ -1,4 +1,4 @@
-"""Small trainings for recorded sweeps: each is a model, data of the kind that goes with it, and the knobs of a full grid."""
+"""Small trainings for recorded sweeps: each has a model, fitting data, and the knobs of a full grid."""
 
 import dataclasses
 from typing import Callable
@@ -25,7 +25,7 @@ class Workload:
 
 
 class Images(Dataset):
-    """Images of one shape; `work` is how often each is turned and blurred: what a data pipeline does."""
+    """Images of one shape. Each is turned and blurred `work` times, which stands for a data pipeline."""
 
     def __init__(self, side, work):
         self.pixels = numpy.random.default_rng(0).random((256, 3, side, side), dtype=numpy.float32)

@@ -1,12 +1,11 @@
-"""How fast a training trace opens: Redline, the limits of the machine and other tools in one run.
+"""Measures how fast a training trace opens, in Redline and in other tools, and what the machine can do at most.
 
-A real trace is repeated until it is large, and read in turn by Redline, by parsers and inflaters that
-keep nothing (what the machine can do at most), and by the tools that people have. Each reading is a
-process of its own with the file in the page cache. Those that are compared with each other are read in
-turn, a round each, so that they see the same weather on the machine; the best round counts. (A virtual
-machine gives memory back to its host and gets it again slowly: the first round after a reader that fills
-gigabytes pays for that, the next ones do not.) The peers get a smaller file, since
-HolisticTraceAnalysis takes minutes and gigabytes for a large one; ratios to them are taken on that file.
+A real trace is repeated until it is large. Redline reads it, and so do parsers and inflaters that keep nothing (the
+limits of the machine), and the tools that people have. Each reading is a separate process with the file in the page
+cache. Readers that are compared with each other take turns, round after round, so that other work on the machine
+disturbs them alike; the best round counts. (A virtual machine gives memory back to its host and gets it again slowly:
+the first round after a reader that fills gigabytes pays for that, the next ones do not.) The peers get a smaller
+file, because HolisticTraceAnalysis takes minutes and gigabytes for a large one. Ratios to peers are for that file.
 
 Examples:
   bench/trace_load                                   1 GB, and 200 MB for the peers
@@ -32,7 +31,7 @@ TRACE = ROOT.parent / "shared" / "traces" / "v100_nanoseconds_rank0.pt.trace.jso
 
 
 class Unavailable(Exception):
-    """Why something cannot be measured here."""
+    """Something cannot be measured here; the text says why."""
 
 
 class Files:
@@ -72,7 +71,7 @@ class Peers:
         self.reader = ROOT / "bench" / "peers" / "python_reader.py"
 
     def commands(self):
-        """By key: title, and what gives the version and the command or says why there is none."""
+        """By key: the title, and a function that gives version and command, or raises Unavailable."""
         return {
             "peer_redline": ("Redline", lambda: ("", [self.load_once, "load"])),
             "hta": ("HolisticTraceAnalysis", self._hta),
@@ -101,9 +100,9 @@ class Peers:
 
 
 def plan(options, load_once, files):
-    """What is measured: dictionaries with key, title, group, text (bytes), command; and what not.
+    """What to measure: dictionaries with key, title, group, text (bytes) and command; and what cannot be measured.
 
-    Those of one `turn` are read in turn.
+    Readers with the same `turn` take turns.
     """
     planned, missing = [], []
     plain = files.make(options.megabytes)
@@ -144,8 +143,8 @@ def plan(options, load_once, files):
 
 
 def run_once(measurement):
-    """What the reading in a process of its own says of itself; Unavailable where it fails."""
-    # Nothing is found that an earlier reading kept.
+    """Runs a reading in a separate process and gives the figures that it prints. Raises Unavailable if it fails."""
+    # An empty cache, so that the reader finds nothing of an earlier reading.
     with tempfile.TemporaryDirectory(prefix="redline-bench-") as cache:
         done = subprocess.run(
             [str(word) for word in measurement["command"]], stdout=subprocess.PIPE,
@@ -190,8 +189,8 @@ def summarise(entry, rows):
 
 
 def add_event_rates(results):
-    """Sets every result's events to what Redline finds in the same text. Returns a sentence for
-    each reader that counts other events: what it was measured at is not the same work."""
+    """Sets the events of every result to the number that Redline finds in the same text. Returns a sentence for
+    each reader that counts another number, because it did not do the same work."""
     differences = []
     for result in results.values():
         reference = results.get("peer_redline" if result["group"] == "peer" else "load")

@@ -1,4 +1,4 @@
-"""What bench/trace_load measured, set against the goals, as a table of 80 columns."""
+"""Shows the figures of bench/trace_load beside the goals, as a table of 80 columns."""
 
 import textwrap
 
@@ -12,14 +12,14 @@ MEMORY = "memory: the peak without mapped files; of .gz and .zst with the inflat
 
 
 def ratio(results, over, under):
-    """seconds of `over` / seconds of `under`; None where one was not measured."""
+    """seconds of `over` / seconds of `under`; None if one of them was not measured."""
     if over not in results or under not in results:
         return None
     return results[over]["seconds"] / results[under]["seconds"]
 
 
 def report_ratio(results):
-    """Loading with all analyses, in loads."""
+    """How many times as long as a load it takes to load and run all analyses."""
     if "report" not in results:
         return None
     load = min(results["load"]["seconds"], results["report"]["load_seconds"])
@@ -27,8 +27,7 @@ def report_ratio(results):
 
 
 def goals(results):
-    """The goals of the project, None as `measured` where a peer is missing and None as `goal` where
-    the ratio is only told."""
+    """The goals of the project. `measured` is None if a peer is missing, and `goal` is None if a ratio has no goal."""
     load = results["load"]
     rows = (
         ("against HolisticTraceAnalysis", ratio(results, "hta", "peer_redline"), 80, "x", True),
@@ -77,7 +76,7 @@ def goal_lines(run):
     for row in run["goals"]:
         if row["measured"] is None:
             continue
-        # A share is read best in percent.
+        # Shares are shown in percent.
         scale, unit = (1, row["unit"]) if row["unit"] else (100, "%")
         goal = ""
         if row["goal"] is not None:

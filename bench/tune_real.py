@@ -1,9 +1,9 @@
-"""A search on real training against the full grid as truth.
+"""Compares a search on real training with the full grid, which shows the true best.
 
-Data-parallel training of samples/python/train_cifar.py on two ranks: `autotune --strategy grid` runs
-every combination of the knobs, then the staged search has a fifth of the time that the grid took, and
-knows nothing of it. The two winners and the defaults then train longer, in turn, round after round,
-through `redline run`, without a tuner around them: only these rates are compared.
+It trains samples/python/train_cifar.py data-parallel on two ranks. `autotune --strategy grid` runs every
+combination of the knobs. Then the staged search gets a fifth of the grid's time, and none of its results.
+Finally the two winners and the defaults train longer through `redline run`, without a tuner around them,
+in turn, round after round. Only these last rates are compared.
 
 Goals: the staged search's winner is within 2 % of the grid's, in at most a fifth of its time.
 """
@@ -35,7 +35,7 @@ def run(command, **options):
 
 
 def tune(strategy, train, arguments, folder, *limits):
-    """The study as JSON, its time, and the file with its winner."""
+    """Runs autotune. Gives the study as JSON, its time, and the file with its winner."""
     config = folder / f"{strategy}.json"
     options = [word for knob in arguments.knob for word in ("--knob", knob)]
     files = ["--study", folder / f"{strategy}.db", "-o", config, "--format", "json"]
@@ -52,7 +52,7 @@ def grid_size(knobs):
 
 
 def longer_runs(configs, train, arguments, rate):
-    """Rates of each configuration, `arguments.rounds` of each, interleaved."""
+    """Runs each configuration `arguments.rounds` times, in turn, and gives the rates."""
     rates = {name: [] for name in configs}
     for turn in range(arguments.rounds):
         order = list(configs.items())
@@ -84,10 +84,10 @@ def measured(arguments, folder):
     default.write_text(json.dumps({**grid["best"], "knobs": {}}))
     configs = {"default": default, "grid": grid_config, "staged": staged_config}
     same = grid["best"]["knobs"] == staged["best"]["knobs"]
-    if same:  # nothing to compare: noise would be all that differs
+    if same:  # only noise would differ
         del configs["staged"]
     rates = longer_runs(configs, train, arguments, grid["best"]["throughput"]["samples_per_s"])
-    # Against the grid's winner of the same round: all three see the same weather on the machine.
+    # Each is compared with the grid's winner of the same round, because other work on the machine disturbs both alike.
     against = {
         name: statistics.median(own / best for own, best in zip(values, rates["grid"], strict=True))
         for name, values in rates.items()

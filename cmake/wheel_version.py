@@ -1,7 +1,7 @@
-"""The version of a wheel: the project's, and the torch that the wheel is built for, as in 0.1.0+torch2.11.
+"""Gives the version of a wheel: that of the project and of the torch that it is built for, such as 0.1.0+torch2.11.
 
-pip may build in an environment of its own, which hides the packages of the Python that runs it. The torch of that
-Python counts: the wheel is for it.
+pip may build in a separate environment, which hides the packages of the Python that runs pip. The wheel is for that
+Python, so its torch counts.
 """
 
 import os
@@ -15,7 +15,7 @@ _QUESTION = "import importlib.metadata as m; print(m.version('torch'))"
 
 
 def dynamic_metadata(field, settings=None):
-    """scikit-build-core asks for `field` = "version"."""
+    """scikit-build-core calls this with `field` = "version"."""
     lists = (pathlib.Path(__file__).parents[1] / "CMakeLists.txt").read_text()
     version = re.search(r"project\(redline VERSION ([0-9.]+)", lists)[1]
     torch = _torch_version()
@@ -23,7 +23,7 @@ def dynamic_metadata(field, settings=None):
 
 
 def _torch_version():
-    """ "2.11"; nothing where there is no torch, as where only the sources are packed."""
+    """The minor version of torch, such as "2.11"; None if there is no torch, as when only the sources are packed."""
     for hiding in ((), _HIDING):
         environment = {name: value for name, value in os.environ.items() if name not in hiding}
         answer = subprocess.run([sys.executable, "-c", _QUESTION], env=environment, capture_output=True, text=True)

@@ -3,12 +3,13 @@
 //
 //     node perfetto.js ENGINE_FOLDER TRACE
 //
-// Prints JSON: seconds from the first byte to the answer that all is read, slices, peak memory.
+// Prints JSON: seconds from the first byte until the engine says that it has read all, the number of
+// slices, and the peak memory.
 'use strict';
 const fs = require('fs');
 const path = require('path');
 
-const CHUNK = 32 << 20;  // what the UI reads of a file at a time
+const CHUNK = 32 << 20;  // the UI reads so many bytes of a file at a time
 const APPEND = 1, FINALIZE = 2, QUERY = 3;
 
 // The engine's messages are protobuf: TraceProcessorRpcStream { msg = 1 } of
@@ -37,7 +38,7 @@ function fields(message) {
   for (let at = 0, tag, value; at < message.length;) {
     [tag, at] = readVarint(message, at);
     [value, at] = readVarint(message, at);
-    const kind = tag & 7;  // 0: a number; 2: bytes, after their length; the messages here have no other
+    const kind = tag & 7;  // 0: a number; 2: a length, then bytes. The messages here have no other kinds.
     found.push([Math.floor(tag / 8), kind === 0 ? value : message.subarray(at, at + value)]);
     if (kind === 2) at += value;
   }
@@ -45,7 +46,7 @@ function fields(message) {
 }
 const field = (message, wanted) => fields(message).find(([id]) => id === wanted)?.[1];
 
-// What the engine asks for its wasm, beside the bundle.
+// The functions with which the engine finds its wasm file, which is beside the bundle.
 const requestFrom = (folder) => class XMLHttpRequest {
   open(method, url) { this.file = path.join(folder, path.basename(url)); }
   send() {
@@ -56,7 +57,7 @@ const requestFrom = (folder) => class XMLHttpRequest {
   }
 };
 
-// The bundle asks for a web worker and refuses node, so it is shown the one and not the other.
+// The bundle runs only in a web worker and refuses node, so it is shown a web worker.
 function start(folder) {
   const code = fs.readFileSync(path.join(folder, 'engine_bundle.js'), 'utf8');
   const worker = {location: {href: 'file:///'}};
@@ -74,7 +75,7 @@ class Engine {
     worker.onmessage({data: this.port});
   }
 
-  // Replies come before the call returns; the last one is handed back.
+  // Replies come before the call returns. Gives the last one.
   ask(request, args = Buffer.alloc(0)) {
     this.answers = [];
     const rpc = Buffer.concat([number(1, this.sequence++), number(2, request), args]);
@@ -91,7 +92,7 @@ class Engine {
     return result;
   }
 
-  // The one number that `sql` selects: QueryResult.batch.varint_cells.
+  // The number that `sql` selects, which is in QueryResult.batch.varint_cells.
   count(sql) {
     const batch = field(this.ask(QUERY, bytes(103, bytes(1, Buffer.from(sql)))), 3);
     return readVarint(field(batch, 2), 0)[0];
@@ -111,7 +112,7 @@ function read(engine, trace) {
 
 function main([folder, trace]) {
   const engine = new Engine(start(folder));
-  // The bundle does not tell when its wasm is ready: it is once node has nothing left to do.
+  // The bundle does not tell when its wasm is ready. It is ready when node has nothing left to do.
   process.once('beforeExit', () => {
     try {
       const seconds = read(engine, trace);

@@ -1,9 +1,9 @@
-"""Reads one trace with a reader that runs in Python and prints as JSON how long it took.
+"""Reads one trace with a reader that is written in Python, and prints as JSON how long this took.
 
     python_reader.py hta TRACE      HolisticTraceAnalysis: a TraceAnalysis of one rank
     python_reader.py json TRACE     the standard library's json
 
-Memory is the peak of the process, its imports included.
+The memory is the peak of the process, including its imports.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ READERS = {"hta": read_hta, "json": read_json}
 
 
 def main(reader, path):
-    # HolisticTraceAnalysis prints and logs its progress.
+    # HolisticTraceAnalysis prints its progress, which must not get into our output.
     with contextlib.redirect_stdout(sys.stderr):
         seconds, counts = READERS[reader](path)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

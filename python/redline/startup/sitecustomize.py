@@ -1,6 +1,6 @@
 """Start-up hook: Python imports this module by itself because `redline record`, `redline run` and
 `autotune` put its folder first in PYTHONPATH. It must cost nothing and change nothing in processes that
-do not train, so all it does is to wait for `import torch`; see redline/_startup.py for what follows.
+do not train. So it only waits for `import torch`, and then calls redline/_startup.py.
 """
 
 import importlib.machinery
@@ -10,7 +10,7 @@ import sys
 
 
 def _run_the_users_sitecustomize():
-    """PYTHONPATH hides the sitecustomize of the user or the system: find the next one and run it."""
+    """Finds the next sitecustomize, of the user or the system, and runs it, because PYTHONPATH hides it."""
     here = os.path.dirname(os.path.abspath(__file__))
     rest = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", rest)
@@ -20,8 +20,8 @@ def _run_the_users_sitecustomize():
 
 
 class _OwnPackage:
-    """Finds `redline` beside this file: what is recorded may run in another Python than the one that
-    has Redline installed, and must not see more of that one's packages."""
+    """Finds `redline` beside this file. The recorded script may run in another Python than the one that
+    has Redline installed, and must not see other packages of that Python."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "redline":
@@ -31,8 +31,8 @@ class _OwnPackage:
 
 
 class _TorchWatcher:
-    """A meta-path finder that lets the finders behind it find `torch`, and calls the hook once it is
-    loaded. Until then it stays: libraries ask for the spec alone, to see whether torch is there."""
+    """A meta-path finder that lets the finders behind it find `torch`, and calls the hook when torch is
+    loaded. It stays until then, because libraries may ask only for the spec, to see whether torch is installed."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch" or self not in sys.meta_path:
@@ -62,7 +62,7 @@ def _after_torch_import():
         from redline import _startup
 
         _startup.after_torch_import()
-    except Exception as error:  # the training goes on, whatever happens to us
+    except Exception as error:  # the training must go on without us
         print(f"redline: the start-up hook failed, nothing is recorded or tuned: {error!r}", file=sys.stderr)
 
 

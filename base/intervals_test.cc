@@ -25,7 +25,7 @@ TEST(Intervals, SetOperations) {
   EXPECT_EQ(total_ns(left), 20);
 }
 
-// Every operation against counting single nanoseconds.
+// Compares every operation with a count of single nanoseconds.
 TEST(Intervals, AgreesWithCounting) {
   uint32_t random = 1;
   const auto next = [&] { return random = random * 1664525 + 1013904223, (random >> 20) % 64; };

@@ -10,7 +10,7 @@
 namespace redline {
 namespace {
 
-using Item = std::pair<int, int>;  // what is compared, and the place it came from
+using Item = std::pair<int, int>;  // the compared value, and its place before sorting
 
 void expect_stably_sorted(std::vector<Item> items) {
   const auto less = [](const Item& left, const Item& right) { return left.first < right.first; };

@@ -7,7 +7,7 @@
 namespace redline {
 namespace {
 
-// The figures are those of pandas.Series(…).describe().
+// pandas.Series(…).describe() gave these figures.
 TEST(Distribution, AsPandasDescribes) {
   const Distribution all = distribution_of(std::vector<int64_t>{9, 1, 4, 2, 4, 30});
   EXPECT_EQ(all.count, 6);
@@ -72,8 +72,8 @@ TEST(Welch, StudentsTailsAreThoseOfTheTables) {
   EXPECT_DOUBLE_EQ(student_p(0, 5), 1);
 }
 
-// By numerical integration of the density: p = 0.021378 for t = 2.4554 and 24.9885 degrees, whose 5
-// % lie beyond 2.0596.
+// Numerical integration of the density gave p = 0.021378 for t = 2.4554 and 24.9885 degrees of
+// freedom; 5 % lie beyond t = 2.0596.
 TEST(Welch, EqualsWhatOthersCompute) {
   const std::vector<double> earlier = {27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1,
                                        21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4};

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder with a /proc of what a test puts there.
+/// A folder with a proc, into which a test puts files.
 class FakeProc : public ::testing::Test {
  protected:
   void SetUp() override { fs::remove_all(folder_); }
@@ -126,7 +126,7 @@ TEST(HostReading, OfThisProcessAndARealWorker) {
   }
   kill(worker, SIGKILL);
   waitpid(worker, nullptr, 0);
-  EXPECT_TRUE(reader.read().workers.empty());  // one that ended is forgotten
+  EXPECT_TRUE(reader.read().workers.empty());  // a worker that has ended is forgotten
   close(ready[0]);
   close(ready[1]);
 }

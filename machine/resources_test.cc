@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A machine made of the files of a temporary folder.
+/// A machine made of files in a temporary folder.
 class Resources : public ::testing::Test {
  protected:
   void SetUp() override {

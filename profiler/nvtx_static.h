@@ -1,6 +1,7 @@
-/* For a program that uses NVTX and links libredline.so: include this in one source file, which does
- * not include NVTX, and its ranges and marks are recorded without NVTX_INJECTION64_PATH, which
- * still wins where it is set. NVTX looks for this variable by its name. */
+/* For a program that uses NVTX and links libredline.so. Include this header in one source file that
+ * does not include NVTX. Then the program's ranges and marks are recorded even if
+ * NVTX_INJECTION64_PATH is not set; if it is set, the tool that it names gets them. NVTX looks for
+ * the variables below by their names. */
 #ifndef REDLINE_PROFILER_NVTX_STATIC_H_
 #define REDLINE_PROFILER_NVTX_STATIC_H_
 

@@ -62,7 +62,7 @@ Facts without_gpu() {
   return facts;
 }
 
-/// What the checks other than the good ones say.
+/// The warnings and errors.
 std::vector<Check> complaints(const Facts& facts) {
   std::vector<Check> found;
   for (const Check& check : judge(facts)) {
@@ -252,7 +252,7 @@ TEST(JudgeSite, ReadsNcclsChoiceOfInterfacesAsNcclDoes) {
     EXPECT_EQ(complaints(facts).empty(), good) << choice;
   }
   facts.network.nccl_interfaces.reset();
-  facts.network.gloo_interfaces = "eth";  // Gloo wants whole names
+  facts.network.gloo_interfaces = "eth";  // Gloo needs whole names
   EXPECT_THAT(complaints(facts), ElementsAre(complaint(State::kWarning, "network", "(eth0, lo)")));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A machine made of the files of a temporary folder, the stub libraries, and an own environment.
+/// A machine made of files in a temporary folder, stub libraries, and an environment of the test.
 class Probe : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -37,7 +37,7 @@ class Probe : public ::testing::Test {
     std::ofstream(sources_.root / file) << content;
   }
 
-  /// Changes what a stub library answers.
+  /// Changes an answer of a stub library.
   void stub(const std::string& name, int value) {
     setenv(name.c_str(), std::to_string(value).c_str(), 1);
     answers_.push_back(name);

@@ -125,7 +125,7 @@ TEST_F(ProfilerTest, FollowsTheCommandLineWhereThereIsOne) {
   EXPECT_EQ(files_in("asked"), 1u);
 }
 
-/// Remembers what it was last enabled with.
+/// A source that keeps the options with which it was last enabled.
 class AskedFor final : public profiler::Source {
  public:
   void enable(const RecorderOptions& options) noexcept override { last = options; }

@@ -9,7 +9,7 @@
 namespace redline {
 namespace {
 
-/// One letter a step: - none, w warm-up, R record, S record and save.
+/// One letter for each step: - none, w warm-up, R record, S record and save.
 std::string states(const Schedule& schedule, int64_t steps) {
   std::string letters;
   for (int64_t step = 0; step < steps; ++step) {

@@ -1,4 +1,4 @@
-// What CUPTI tells of a GPU's memory, and what of it stands in a trace.
+// How CUPTI's records of GPU memory look in a trace.
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/cupti/testing_window.h"
 

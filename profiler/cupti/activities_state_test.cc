@@ -1,4 +1,4 @@
-// Clocks, power and temperature as CUPTI samples them, where NVML is absent.
+// Clocks, power and temperature, which CUPTI samples if there is no NVML.
 #include <algorithm>
 
 #include "machine/nvml/nvml_library.h"
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of GPU 1: 1980 MHz and 2619 MHz, then 64 degrees, then 512.5 W.
+/// Emits three records of GPU 1: 1980 MHz and 2619 MHz, 64 degrees, 512.5 W.
 void emit_environment(uint32_t throttled) {
   const auto sample = [](uint32_t kind, std::initializer_list<uint32_t> figures) {
     EnvironmentRecord record;
@@ -30,7 +30,7 @@ TEST_F(GpuWindow, StateThatCuptiSamplesIsInTheTracksOfNvmls) {
   begin();
   emit_environment(4);
   emit_environment(0);
-  emit_environment(0x40000000);  // not for this GPU
+  emit_environment(0x40000000);  // this GPU does not support throttle reasons
   std::map<std::string, std::vector<double>> tracks;
   for (const json& event : events(end(), "counter")) {
     const auto of_unit = event["args"].begin();

@@ -1,4 +1,4 @@
-// What CUPTI's records of one window become in a trace.
+// How CUPTI's records of one window look in a trace.
 #include "profiler/cupti/activities.h"
 
 #include "profiler/cupti/testing_source.h"
@@ -136,7 +136,7 @@ TEST_F(GpuWindow, CopiesSetsAndWaits) {
 TEST_F(GpuWindow, AWaitNamesTheRecordOfItsOwnContextAndTime) {
   begin();
   const uint64_t begun = now();
-  // One event that is recorded again and again, and another of the same number on another GPU.
+  // One event is recorded again and again. Another GPU has an event with the same number.
   for (uint32_t i = 0; i < 100; ++i) {
     const uint32_t correlation = 10 + 4 * i;
     stub::emit_record(CudaEventRecord{Kind::kCudaEvent, correlation, 1, 20, 55, 0});
@@ -178,7 +178,7 @@ TEST_F(GpuWindow, EachCollectiveOfAGraphHasItsOwnAlgorithm) {
     record.graph_node = 900 + node;
     stub::emit_record(record);
   }
-  stub::wait_for_flushes(2);  // they wait for their call, both under its number
+  stub::wait_for_flushes(2);  // both wait for their call, with the same correlation
   stub::call(launch_call(1, begun, 311));
   const auto kernels = events(end(), "kernel");
   ASSERT_EQ(kernels.size(), 2u);
@@ -230,7 +230,8 @@ TEST_F(FreshSource, WorkWaitsForItsCallAsLongAsCuptiKeepsIt) {
   begin(false);
   source_.enable({});
   const uint64_t begun = now();
-  // The call is the first of a buffer that holds work which is not over, flush after flush.
+  // CUPTI holds the buffer that begins with the call back for several flushes, because work in it
+  // is not over.
   stub::emit_record(kernel(1, begun + 500), 1);
   profiler::push_external_id(ExternalIdKind::kAnnotation, 7, "forward");
   profiler::push_external_id(ExternalIdKind::kOperator, 41, "");
@@ -306,7 +307,7 @@ TEST_F(GpuWindow, TimesOfAnotherClockThanOursAreOurs) {
                           clocks["realtime_ns"].get<int64_t>() +
                           clocks["monotonic_ns"].get<int64_t>();
     const auto length_ns = int64_t(kernels[0]["dur"].get<double>() * 1000);
-    constexpr int64_t kReadingErrorNs = 20'000;  // of a machine that does other work
+    constexpr int64_t kReadingErrorNs = 20'000;  // so large because of other work on the machine
     EXPECT_GE(begin_ns, int64_t(before) - kReadingErrorNs);
     EXPECT_LE(begin_ns + length_ns, int64_t(after) + kReadingErrorNs);
     EXPECT_GE(length_ns, 1'000'000 - kReadingErrorNs);

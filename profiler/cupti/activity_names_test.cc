@@ -8,7 +8,7 @@ namespace {
 TEST(ActivityNames, Kernels) {
   EXPECT_EQ(kernel_name("_ZN2at6native3addIfEEvPT_i"), "void at::native::add<float>(float*, int)");
   EXPECT_EQ(kernel_name("_Zbroken"), "_Zbroken");
-  EXPECT_EQ(kernel_name("f"), "f");  // the mangled name of the type float
+  EXPECT_EQ(kernel_name("f"), "f");  // "f" is also the mangled name of the type float
   EXPECT_EQ(kernel_name("kernel"), "Kernel");
   EXPECT_EQ(kernel_name(nullptr), "(unnamed)");
 }
@@ -32,7 +32,7 @@ TEST(ActivityNames, Functions) {
   EXPECT_TRUE(is_shown_driver_function("cuLaunchKernelEx"));
   EXPECT_FALSE(is_shown_driver_function("cuMemAlloc_v2"));
   EXPECT_TRUE(is_driver_noise("cuCtxGetCurrent"));
-  // Work on a GPU has their number.
+  // Calls that start work on a GPU must be recorded, because the work has their correlation.
   for (const char* name : {"cuMemcpyAsync", "cuStreamSynchronize", "cuMemsetD8Async"}) {
     EXPECT_FALSE(is_driver_noise(name)) << name;
   }

@@ -11,7 +11,7 @@ extern "C" int cuptiGetTimestamp(uint64_t* time);
 namespace redline::cupti {
 namespace {
 
-constexpr size_t kKernelBytes = 216;  // of CUDA 13.0, as the rest
+constexpr size_t kKernelBytes = 216;  // in CUDA 13.0, as all sizes here
 constexpr size_t kCallBytes = 40;
 
 struct Correlations {
@@ -31,7 +31,7 @@ TEST(CompactRecords, AreWhatTheyWereWithoutWhatCannotBeRead) {
     std::memcpy(buffer.data() + begin, &record, std::min(size, sizeof(record)));
   };
   append(kernel(1, 1000), kKernelBytes);
-  append(Kind{12}, 56);  // nobody asked for it
+  append(Kind{12}, 56);  // a kind that we have not enabled
   append(launch_call(2, 2000), kCallBytes);
   append(kernel(3, 3000), 100);  // cut off
   std::vector<uint8_t> compacted;
@@ -48,7 +48,7 @@ TEST(CompactRecords, AreWhatTheyWereWithoutWhatCannotBeRead) {
   EXPECT_EQ(again.seen, (std::vector<uint32_t>{1, 2}));
 }
 
-/// Many small buffers are filled before the reader's thread begins.
+/// Fills many small buffers before the reader's thread begins.
 class LateReader : public GpuWindow {
  protected:
   static constexpr uint32_t kLaunches = 10'000;
@@ -79,7 +79,7 @@ class LateReader : public GpuWindow {
     pool_.complete(std::exchange(buffer_, nullptr), std::exchange(used_, 0));
     reader_->add_filled(true);
   }
-  /// Kernels in the trace of a window; each launch is followed by its kernel.
+  /// Records a window with launches, each followed by its kernel, and counts kernels in its trace.
   size_t recorded(const std::string& spool_folder) {
     begin(false);
     reader_ = std::make_unique<ActivityReader>(
@@ -105,7 +105,7 @@ class LateReader : public GpuWindow {
   size_t used_ = 0;
 };
 
-/// Of files of that folder that this process has open.
+/// The size on disk of the files in that folder that this process has open.
 uintmax_t bytes_on_disk(const std::string& folder) {
   namespace fs = std::filesystem;
   uintmax_t bytes = 0;

@@ -41,7 +41,7 @@ TEST(CollectiveArgs, HalfAMessageIsNone) {
 
 class CollectiveKernels : public GpuWindow {
  protected:
-  /// An operator that starts a collective, as the LibTorch adapter tells of it.
+  /// Makes the calls of the LibTorch adapter for an operator that starts a collective.
   static void start_collective(uint32_t operator_id, uint32_t correlation, uint64_t begun) {
     profiler::push_external_id(ExternalIdKind::kOperator, operator_id, "");
     profiler::note_collective(operator_id, kSaid);

@@ -1,4 +1,4 @@
-// Our copies of CUPTI's facts beside NVIDIA's own headers, where these are installed.
+// Compares our declarations of CUPTI's ABI with NVIDIA's headers, if these are installed.
 #include "profiler/cupti/cupti_abi.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ void expect_kernel() {
   EXPECT_LE(offsetof(KernelRecord, of_later_versions), sizeof(Theirs));
 }
 
-/// Of memcpy, peer copies and memset.
+/// Compares the fields that memcpy, peer copies and memset have in common.
 template <typename Ours, typename Theirs>
 void expect_transfer() {
   EXPECT_SAME(Ours, bytes, Theirs, bytes);
@@ -59,7 +59,7 @@ TEST(CuptiAbi, WorkOfAGpu) {
   EXPECT_SAME(KernelRecord, priority, CUpti_ActivityKernel11, priority);
   EXPECT_EQ(sizeof(KernelRecord), sizeof(CUpti_ActivityKernel11));
 #else
-  // Later ones go on behind it, first with the priority.
+  // Later versions have more fields at the end, first the priority.
   EXPECT_EQ(offsetof(KernelRecord, priority), sizeof(CUpti_ActivityKernel10));
 #endif
   expect_transfer<MemcpyRecord, CUpti_ActivityMemcpy5>();
@@ -98,7 +98,7 @@ TEST(CuptiAbi, CallsAndTheRest) {
   EXPECT_SAME(ContextRecord, device, CUpti_ActivityContext3, deviceId);
 }
 
-/// Of version 3 and 4.
+/// For versions 3 and 4 of the record.
 template <typename Theirs>
 void expect_memory() {
   EXPECT_SAME(MemoryRecord, operation, Theirs, memoryOperationType);

@@ -24,7 +24,7 @@ TEST(CuptiClock, UnixTimeIsAnOffsetAlsoBeforeTheSecondReading) {
 }
 
 TEST(CuptiClock, CyclesAreScaledAndDriftIsFollowed) {
-  CuptiClock clock;  // 2 cycles a ns, then 4
+  CuptiClock clock;  // runs at 2 cycles per ns, then 4
   clock.add({10'000'000, 1'000'000});
   clock.add({20'000'000, 6'000'000});
   clock.add({40'000'000, 11'000'000});

@@ -1,5 +1,5 @@
-// Real GPU traces, turned back into the records that CUPTI must have given and recorded again: what
-// comes out must be what went in.
+// Turns real GPU traces back into the CUPTI records from which they must have been made, and
+// records these again. The new trace must equal the old one.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class CuptiReplay : public GpuWindow {
     }
   }
 
-  /// One for each call that is in the trace and put work on a GPU.
+  /// Expects an arrow for each call of the trace that put work on a GPU.
   static void expect_paired_arrows(const std::vector<Activity>& before, const trace::Trace& again) {
     std::set<int64_t> called, worked;
     for (const Activity& each : before) {
@@ -116,7 +116,7 @@ bool is_of_amd(const std::vector<Activity>& activities) {
   });
 }
 
-/// Every one whose GPU activity CUPTI gave: all but those of AMD GPUs.
+/// All real traces but those of AMD GPUs, whose GPU activity is not from CUPTI.
 TEST_F(CuptiReplay, EveryRealTrace) {
   const fs::path folder = fs::path(REDLINE_SHARED_DIR) / "traces";
   if (!fs::exists(folder)) GTEST_SKIP() << "needs the traces in " << folder;
@@ -147,7 +147,7 @@ constexpr std::array<std::string_view, 12> kCollectiveKeys = {"External id",
                                                               "Process Group Ranks"};
 using CollectiveValues = std::array<std::string_view, kCollectiveKeys.size()>;
 
-/// What slices of a name or category say of collectives, as it is written.
+/// The "args" about collectives of the wanted slices, as the file has them.
 template <typename IsWanted>
 std::vector<CollectiveValues> collectives_of(const trace::Trace& from, IsWanted is_wanted) {
   std::vector<CollectiveValues> found;
@@ -187,7 +187,7 @@ TEST_F(CuptiReplay, KernelsOfCollectivesSayWhatKinetosDo) {
     profiler::note_collective(static_cast<uint64_t>(trace::to_integer(said[0]).value_or(0)),
                               members);
   }
-  const auto activities = activities_of(**original);  // CUPTI keeps their names
+  const auto activities = activities_of(**original);  // must stay, because records point to names
   Replay(activities, monotonic_ns()).run();
   static_cast<void>(end());
   const auto again = trace::read_trace(path_);

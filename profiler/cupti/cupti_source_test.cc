@@ -1,5 +1,5 @@
-// Windows with a GPU that the stub libcupti.so stands for, and what is left of them when CUPTI
-// fails in each of the ways that it can.
+// Windows with a GPU, for which the stub libcupti.so stands, and windows in which CUPTI fails in
+// each of the ways that it can.
 #include "profiler/cupti/cupti_source.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ TEST_F(GpuWindow, TenWindowsAreTenCompleteTraces) {
     EXPECT_EQ(events(trace, "ac2g").size(), 1000u);
     EXPECT_FALSE(stub::is_enabled(Kind::kConcurrentKernel));
   }
-  // It costs the first kernels of each later window, and others their clock.
+  // This call would lose the first kernels of each later window, and change others' times.
   EXPECT_EQ(stub::cupti_calls("cuptiActivityRegisterTimestampCallback"), 0);
 }
 
@@ -45,12 +45,12 @@ TEST_F(GpuWindow, NothingIsEnabledInsideAWindowAndNothingIsLeftAfterIt) {
   for (uint32_t kind = 0; kind < 64; ++kind) {
     EXPECT_FALSE(stub::is_enabled(Kind{kind})) << "kind " << kind;
   }
-  // An operator pays for nothing any more.
+  // Operators need no time for GPUs any more.
   EXPECT_FALSE(profiler::wants_external_ids());
   const int pushed = stub::cupti_calls("cuptiActivityPushExternalCorrelationId");
   profiler::push_external_id(profiler::ExternalIdKind::kOperator, 2, "");
   EXPECT_EQ(stub::cupti_calls("cuptiActivityPushExternalCorrelationId"), pushed);
-  // It tears down CUPTI for everybody, and is safe only within a callback of CUDA's.
+  // cuptiFinalize ends CUPTI for all its users, and is safe only within a callback of CUDA.
   EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 0);
 }
 
@@ -71,7 +71,7 @@ TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   begin();
   EXPECT_EQ(stub::attribute(kBuffersByThread), 1);
   EXPECT_EQ(stub::cupti_calls("cuptiActivityEnableAllSyncRecords"), 1);
-  // CUPTI would believe it of the buffers that torch.profiler hands it, too.
+  // CUPTI would assume this of torch.profiler's buffers, too.
   EXPECT_EQ(stub::attribute(kZeroedBuffers), 0);
   EXPECT_EQ(stub::attribute(kStampBuffers), 0) << "CUPTI's own default";
   static_cast<void>(end());
@@ -120,7 +120,7 @@ TEST_F(FreshSource, TheEndWaitsForWorkThatIsUnderWayAndNeverForTheGpuItself) {
   patient.disable();
   EXPECT_EQ(events(end(), "kernel").size(), 1u);
   EXPECT_EQ(stub::forced_buffers(), 0) << "it came by itself";
-  // That would end the capture of a graph in another thread.
+  // To synchronize would end the capture of a graph in another thread.
   EXPECT_EQ(stub::cuda_synchronizations(), before);
 }
 
@@ -186,7 +186,7 @@ TEST_F(FreshSource, AStartThatFailedIsTriedAgain) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("one tool at a time"));
   EXPECT_FALSE(profiler::wants_external_ids());
   stub::fail_cupti("cuptiActivityEnable", 0);
-  shared_state().pool.wake();  // the pause is over
+  shared_state().pool.wake();  // ends the pause before the next try
   while (!profiler::wants_external_ids()) std::this_thread::yield();
   const uint64_t begun = now();
   stub::call(launch_call(1, begun));
@@ -254,7 +254,7 @@ TEST_F(GpuWindow, WhatIsCalledAllTheTimeIsNotRecorded) {
   EXPECT_FALSE(stub::is_recorded(kDriverDomain, 304));
   EXPECT_TRUE(stub::is_recorded(kRuntimeDomain, 211));
   EXPECT_TRUE(stub::is_recorded(kDriverDomain, 307));
-  // Not shown; but its copy has its number.
+  // Not shown in the trace, but needed, because its copy has its correlation.
   EXPECT_TRUE(stub::is_recorded(kDriverDomain, 277));
 }
 

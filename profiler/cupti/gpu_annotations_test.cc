@@ -1,4 +1,4 @@
-// What a flight recorder keeps of annotations while it runs for days.
+// Annotations must not fill the memory of a flight recorder that runs for days.
 #include "profiler/cupti/gpu_annotations.h"
 
 #include <gtest/gtest.h>

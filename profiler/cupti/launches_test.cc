@@ -28,7 +28,7 @@ TEST(Launches, TheLastCallBeforeTheWorkCounts) {
   for (const int64_t begin_ns : {5'000'000, 1'000'000'000}) launches.add_call(1, begin_ns, 7);
   EXPECT_EQ(launches.find(1, 900'000'000)->begin_ns, 5'000'000);
   EXPECT_EQ(launches.find(1, 1'000'000'001)->begin_ns, 1'000'000'000);
-  EXPECT_EQ(launches.find(1, 4'500'000)->begin_ns, 5'000'000);  // the clocks' error
+  EXPECT_EQ(launches.find(1, 4'500'000)->begin_ns, 5'000'000);  // within the clocks' error
   EXPECT_EQ(launches.find(1, 1'000'000), nullptr);
 }
 
@@ -38,7 +38,7 @@ TEST(Launches, MemoryIsBounded) {
     launches.add_call(i, i, 7);
     launches.add_external(2'000'000 + i, false, 1);
   }
-  // Their work may be in the same round.
+  // Nothing is forgotten yet, because the work of these calls may be in the same round.
   EXPECT_NE(launches.find(1, 2), nullptr);
   launches.forget_old();
   EXPECT_EQ(launches.size(), Launches::kMost);

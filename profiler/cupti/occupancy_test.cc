@@ -26,7 +26,7 @@ struct Row {
 
 TEST(Occupancy, IsKinetosWithTheLimitThatMakesIt) {
   const Row rows[] = {
-      {576, 64, 126, 8448, 22, 8, "REGS"},  // 22.5 in exact arithmetic: Kineto's is float
+      {576, 64, 126, 8448, 22, 8, "REGS"},  // exactly 22.5; in float, as in Kineto, it is less
       {672, 128, 50, 2064, 52, 9, "REGS"},
       {1, 128, 16, 0, 0, 16, "WARPS"},
       {100'000, 1024, 16, 0, 100, 2, "WARPS"},

@@ -1,5 +1,5 @@
-// Buffers of CUPTI's that were saved as they are (scripts/gpu-check, part raw), decoded again where
-// there is no GPU: those of real ones from tests/fixtures/cupti, and our own.
+// Decodes CUPTI buffers that were saved as they are (scripts/gpu-check, part raw) on a machine
+// without a GPU: those of real GPUs in tests/fixtures/cupti, and some of our own.
 #include "scripts/gpu_check/programs/raw_buffers.h"
 
 #include "profiler/cupti/decoder.h"
@@ -26,7 +26,8 @@ struct Names {
   void on(const Other&) {}
 };
 
-/// Kernels, all of whose names the file has; nothing is cut off or unknown.
+/// Counts the kernels. Expects that the file has all their names, and that no record is cut off or
+/// unknown.
 uint64_t kernels_of(RawBuffers raw) {
   stub::set_cupti_version(raw.version);
   Names names{raw};

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-/// The file that is opened next has this number.
+/// The number that the next opened file will get.
 int next_file() {
   const int file = dup(STDERR_FILENO);
   close(file);

@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-// A copy of NVTX that has the names of streams alone, as the tool finds it.
+// A copy of NVTX for the tool. It has only the functions that name streams.
 nvtx::Function g_name_cu_stream = nullptr;
 nvtx::Function g_name_cuda_stream = nullptr;
 
@@ -28,7 +28,7 @@ const void* get_export_table(uint32_t) {
   return &callbacks;
 }
 
-/// As the stubs number it.
+/// A stream's handle in the form of the stubs, which have device and number in it.
 void* stream(uint32_t device, uint32_t number) {
   return reinterpret_cast<void*>(uintptr_t{device} << 32 | number);
 }

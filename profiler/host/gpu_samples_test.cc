@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A window on a machine whose driver is the stub.
+/// Records windows on a machine whose driver is the stub.
 class GpuSampling : public ::testing::Test {
  protected:
   GpuSampling() {
@@ -42,7 +42,7 @@ class GpuSampling : public ::testing::Test {
   [[nodiscard]] int rounds() const {
     return reinterpret_cast<int (*)()>(dlsym(library_, "redline_stub_load_questions"))();
   }
-  /// A window in which GPUs are asked `wanted` times.
+  /// Records a window in which GPUs are asked `wanted` times.
   [[nodiscard]] json record(int wanted, int xid = 0, bool with_gpu = true) const {
     const json options{
         {"directory", ::testing::TempDir()}, {"host_samples_hz", 100}, {"gpu", with_gpu}};
@@ -69,7 +69,7 @@ class GpuSampling : public ::testing::Test {
     return tracks;
   }
 
-  void* library_ = nullptr;  ///< of NVML
+  void* library_ = nullptr;  ///< the stub of NVML
   const std::string path_ = ::testing::TempDir() + "gpus." + std::to_string(getpid()) + ".json";
 };
 

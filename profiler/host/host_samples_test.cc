@@ -8,7 +8,7 @@
 namespace redline::profiler {
 namespace {
 
-/// Samples as lines, "CPU 0 25 busy %".
+/// Samples as lines such as "CPU 0 25 busy %".
 std::string text_of(const std::vector<CounterSample>& samples) {
   std::ostringstream text;
   for (const auto& [track, unit, value] : samples) {

@@ -37,7 +37,7 @@ TEST(TextTable, TellsTextsByContentAndForm) {
   TextCache cache;
   std::string reused = "aten::add";
   const TextId add = cache.intern(table, reused, TextForm::kName);
-  reused.replace(6, 3, "mul");  // the same address, as a dying RecordFunction's name has
+  reused.replace(6, 3, "mul");  // at the same address, where a freed name may have been
   const TextId mul = cache.intern(table, reused, TextForm::kName);
   const TextId json = cache.intern(table, "aten::add", TextForm::kJson);
   EXPECT_NE(add.value, mul.value);

@@ -1,5 +1,5 @@
-// The hand-over between training threads and the writer thread: nothing lost, doubled or out of
-// order but what is counted. Under TSan, also that it is no race.
+// The hand-over between training threads and the writer thread: no record may be doubled or out of
+// order, and lost ones must be counted. TSan also checks that there is no data race.
 #include "profiler/log/thread_log.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr int64_t kRecordsEach = 1'000'000;
 #endif
 constexpr int64_t kBurst = 10'000;
 
-/// What the reader saw of one thread: its numbers must grow, and gaps must be drops.
+/// What the reader has read from one thread. The numbers must grow, and each gap must be a drop.
 struct Seen {
   int64_t next = 0;
   int64_t gaps = 0;
@@ -39,7 +39,7 @@ class Hammer {
  public:
   explicit Hammer(uint64_t memory) { pool_.set_limit(memory); }
 
-  /// Threads write in bursts and stall at some of their ends until the reader has come by.
+  /// Threads write in bursts. After some bursts they wait until the reader has read.
   void run() {
     std::vector<std::jthread> threads;
     for (int64_t id = 0; id < kThreads; ++id) {

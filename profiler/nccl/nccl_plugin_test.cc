@@ -1,4 +1,4 @@
-// The plugin as NCCL calls it: by its tables, from several threads and communicators.
+// Calls the plugin as NCCL does, through its tables, from several threads and communicators.
 #include "profiler/nccl/nccl_plugin.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr uint64_t kCommunicator = 0xFEDCBA9876543210;
 
-/// As NCCL's, which is of all its communicators and is read at each call.
+/// Stands for NCCL's mask, which all its communicators share and which it reads at each call.
 int g_mask = 0;
 int mask_now() { return std::atomic_ref<int>(g_mask).load(); }
 
@@ -108,7 +108,7 @@ struct Version<Plugin<Init, Descr_>> {
   using Descr = Descr_;
 };
 
-/// As NCCL's own memory of that time may be: what is not of the event's type is nonsense.
+/// A descriptor full of nonsense: NCCL sets only the fields of the event's type.
 template <typename Descr>
 Descr descr(EventType type, void* parent = nullptr) {
   Descr descr;
@@ -153,7 +153,7 @@ Descr proxy_op(void* parent, bool is_send, int pid = getpid()) {
   return made;
 }
 
-/// A group with an all-reduce, sent by the proxy thread as one message.
+/// Makes NCCL's calls for a group with an all-reduce, which the proxy thread sends as one message.
 template <typename Table>
 void communicate(const Table& table) {
   using Descr = typename Version<Table>::Descr;
@@ -484,7 +484,7 @@ TEST(NcclMask, IsThatOfOtherPluginsWhereItIsSet) {
 
 TEST(Communicator, ClocksStandAsTheLeastDelaySays) {
   const Communicator communicator(0);
-  constexpr int64_t kAhead = 5'000'000'000;  // of the GPU's clock
+  constexpr int64_t kAhead = 5'000'000'000;  // so far the GPU's clock is ahead
   EXPECT_EQ(communicator.to_host(kAhead + 1000, 1500), 1500) << "delay 500";
   EXPECT_EQ(communicator.to_host(kAhead + 2000, 2100), 2100) << "delay 100";
   EXPECT_EQ(communicator.to_host(kAhead + 3000, 3900), 3100);

@@ -26,7 +26,7 @@ TEST_F(JobRankTest, IsWhatTheInnermostLauncherSays) {
   setenv("PMI_SIZE", "8", 1);
   EXPECT_EQ(job_rank()->rank, 4);
   setenv("SLURM_PROCID", "3", 1);
-  EXPECT_EQ(job_rank()->rank, 4);  // in a batch script nobody started ranks
+  EXPECT_EQ(job_rank()->rank, 4);  // SLURM_PROCID does not count in a batch script, outside srun
   setenv("SLURM_STEP_NUM_TASKS", "8", 1);
   EXPECT_EQ(job_rank()->rank, 3);
   EXPECT_EQ(job_rank()->world_size, 8);
@@ -43,7 +43,7 @@ TEST_F(JobRankTest, IsWhatTheInnermostLauncherSays) {
 TEST_F(JobRankTest, DecidesWhoIsRecorded) {
   const auto request = parse_record_request(R"({"ranks": [0, 3]})");
   ASSERT_TRUE(request) << request.error();
-  EXPECT_FALSE(is_excluded(*request));  // nobody tells yet
+  EXPECT_FALSE(is_excluded(*request));  // the rank is not known yet
   setenv("WORLD_SIZE", "4", 1);
   setenv("RANK", "3", 1);
   EXPECT_FALSE(is_excluded(*request));

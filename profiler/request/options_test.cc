@@ -26,7 +26,7 @@ TEST(Options, ReadsWhatRecordAsksFor) {
   EXPECT_FALSE(parse_record_request(R"({"schedule": null})")->schedule);
 }
 
-/// Each away from its default.
+/// Gives each option another value than its default.
 TEST(Options, AreWhatTheyWereAfterTheWayThroughJson) {
   RecordRequest asked;
   for_each_option<RecorderOptions>([&](const OptionRow&, auto member) {

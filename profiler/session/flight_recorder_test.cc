@@ -1,4 +1,4 @@
-// The flight recorder through the C ABI: what its traces hold and how far back they reach.
+// Tests the flight recorder through the C ABI: what its traces hold and how far back they reach.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -89,7 +89,7 @@ TEST_F(FlightRecorderTest, ASlowStepBetweenTwoIsOfNeither) {
   steps(0, 10);
   ASSERT_EQ(redline_discard(), 0);
   redline_begin_step(10);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // is what makes it slow
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // makes the step slow
   redline_end_step();
   begin(60, 8 << 20, 2);
   ASSERT_EQ(redline_discard(), 0);
@@ -116,12 +116,12 @@ TEST_F(FlightRecorderTest, KeepsTheNewestWithinItsMemoryAndSaysHowFarItReaches) 
   begin(3600, 4 << 20);
   for (int64_t step = 0; step < kSteps; step += kBatch) {
     steps(step, step + kBatch);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // no job is faster for long
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // no job records faster for long
   }
   const json trace = stopped();
   const auto kept = names(trace);
   ASSERT_GT(kept.size(), 10'000u);
-  ASSERT_LT(kept.size(), 100'000u);  // of 48 bytes each in 3 MiB
+  ASSERT_LT(kept.size(), 100'000u);  // 3 MiB hold fewer records of 48 bytes
   const uint64_t dropped = trace["redline"]["dropped"];
   if (dropped == 0) {
     for (size_t i = 0; i < kept.size(); ++i) {
@@ -130,7 +130,7 @@ TEST_F(FlightRecorderTest, KeepsTheNewestWithinItsMemoryAndSaysHowFarItReaches) 
     }
   }
   EXPECT_EQ(trace["redline"]["ring"]["limited_by"], "memory_budget_bytes");
-  // Nothing is there from before the time that the trace claims to be complete for.
+  // The trace holds no event from before the time since which it claims to be complete.
   const double reach_us = trace["redline"]["ring"]["kept_ns"].get<double>() / 1000;
   const auto& events = trace["traceEvents"];
   const double first_end_us =
@@ -144,10 +144,10 @@ TEST_F(FlightRecorderTest, ForgetsWhatIsOlderThanItsLength) {
   record("old");
   for (const int64_t old_ns = monotonic_ns(); monotonic_ns() <= old_ns + kLengthNs;) {
   }
-  std::jthread([] {  // whose log the ring takes with it
+  std::jthread([] {  // when this thread ends, the ring takes its log
     profiler::submit(
         {.begin_ns = monotonic_ns(),
-         .of = profiler::OperatorFields{.end_ns = INT64_MAX / 2},  // however late it is
+         .of = profiler::OperatorFields{.end_ns = INT64_MAX / 2},  // so the record is never too old
          .name = profiler::intern_name("new"),
          .kind = profiler::RecordKind::kAnnotation});
   })

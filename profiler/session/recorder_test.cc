@@ -1,4 +1,4 @@
-// The recorder through its C ABI: states, misuse, counts and what is in the trace.
+// Tests the recorder through its C ABI: states, misuse, counts and what is in the trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -70,7 +70,8 @@ class RecorderTest : public ::testing::Test {
   fs::path folder_;
 };
 
-/// Asking for the counts waits for the writer thread, whose own file is open or not yet else.
+/// Counts open files. First it asks for the recorder's counts, which waits for the writer thread:
+/// otherwise that thread's file might be open or not.
 size_t open_files_once_written() {
   redline_stats stats = {};
   stats.struct_size = sizeof(stats);
@@ -152,7 +153,8 @@ TEST_F(RecorderTest, WhatEndsInAPauseIsNotOpenAfterwards) {
   EXPECT_EQ(exported()["redline"]["unfinished"], 0);
 }
 
-/// Threads that record while the window ends: each range is there once, ended or not.
+/// Threads record while the window ends. Each range must be there once, whether it had ended or
+/// not.
 TEST_F(RecorderTest, NoRangeIsLostOrDoubledWhereAWindowEnds) {
   constexpr int kThreads = 4, kWindows = 20, kNames = 100, kMost = 2000;
   for (int window = 0; window < kWindows; ++window) {
@@ -341,7 +343,7 @@ TEST_F(RecorderTest, CountsWhatTheBudgetDoesNotHold) {
   begin();
   record("after");
   stop();
-  EXPECT_EQ(exported()["redline"]["dropped"], 0);  // counts are of one window
+  EXPECT_EQ(exported()["redline"]["dropped"], 0);  // each window counts anew
 }
 
 TEST_F(RecorderTest, AProcessThatIsStartedByVforkLeavesNoTraceOfItself) {
@@ -384,7 +386,7 @@ TEST_F(RecorderTest, NamesThreadsAndKeepsDeepRangesBalanced) {
   }).join();
   stop();
   const json trace = exported();
-  EXPECT_EQ(names(trace).size(), 257u);  // 256 deep ones, and the balance held
+  EXPECT_EQ(names(trace).size(), 257u);  // the 256 outer ones, and one after all were popped
   const auto thread =
       std::find_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
                    [](const json& event) { return event["name"] == "thread_name"; });

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kMs = 1'000'000;
 
-/// Steps of `took_ms` each, one after the other; how many were told.
+/// Makes `count` steps of `took_ms` each, one after the other. Gives how many were told as slow.
 int told(SlowSteps& steps, int count, int64_t took_ms, int64_t& now_ms) {
   int told = 0;
   for (int i = 0; i < count; ++i) {
@@ -55,7 +55,7 @@ TEST(SlowSteps, AreTheNewUsualWhenTheyStay) {
   SlowSteps steps(3, 0);
   int64_t now = 0;
   EXPECT_EQ(told(steps, 64, 10, now), 0);
-  EXPECT_EQ(told(steps, 40, 50, now), 10);  // the most that are ever told
+  EXPECT_EQ(told(steps, 40, 50, now), 10);  // at most 10 are ever told
   SlowSteps settled(3, 0);
   EXPECT_EQ(told(settled, 10, 10, now), 0);
   EXPECT_GT(told(settled, 40, 50, now), 0);
@@ -67,7 +67,7 @@ TEST(SlowSteps, AreToldOnceInAPause) {
   int64_t now = 0;
   for (int i = 0; i < 40; ++i) {
     EXPECT_EQ(told(steps, 20, 10, now), 0);
-    told(steps, 1, 100, now);  // one in 300 ms
+    told(steps, 1, 100, now);  // one slow step every 300 ms
   }
   EXPECT_GT(steps.not_told(), 25u);
   EXPECT_LT(steps.not_told(), 35u);

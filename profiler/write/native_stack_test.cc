@@ -16,14 +16,14 @@ namespace {
 using redline::profiler::TextId;
 using ::testing::HasSubstr;
 
-// A sanitizer puts a function of its own in the place of backtrace().
+// A sanitizer replaces backtrace() by a function that has a frame, too.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr size_t kOfSanitizer = 1;
 #else
 constexpr size_t kOfSanitizer = 0;
 #endif
 
-/// As the LibTorch adapter does, without LibTorch.
+/// Captures a stack as the LibTorch adapter does, but without LibTorch.
 [[gnu::noinline]] TextId capture() {
   void* addresses[64];
   const auto size = static_cast<size_t>(backtrace(addresses, 64)) - kOfSanitizer;
@@ -31,7 +31,7 @@ constexpr size_t kOfSanitizer = 0;
       {reinterpret_cast<const char*>(addresses + kOfSanitizer), size * sizeof(void*)});
 }
 
-/// No other file sees these: they are in .symtab only.
+/// These functions are local to this file, so their names are only in .symtab.
 [[gnu::noinline]] TextId inner_function() {
   const TextId stack = capture();
   asm volatile("" ::: "memory");  // no tail call
@@ -44,7 +44,8 @@ constexpr size_t kOfSanitizer = 0;
   return stack;
 }
 
-/// The "args" of two operators: one with `stack`, and one after another's was dropped.
+/// The "args" of two operators: one that `stack` belongs to, and one before which the operator of
+/// the stack was dropped.
 std::pair<nlohmann::json, nlohmann::json> args_with(TextId stack) {
   namespace profiler = redline::profiler;
   const int64_t now_ns = redline::monotonic_ns();

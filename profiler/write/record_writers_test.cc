@@ -1,4 +1,4 @@
-// How each kind of record looks in the trace, and what else a source may say there.
+// How each kind of record looks in the trace, and which further facts a source may add.
 #include "profiler/write/event_output.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class RecordWriters : public ::testing::Test {
     std::ifstream file(path_);
     return json::parse(file);
   }
-  /// The one event that `record` becomes, without its time, which must be that of the record.
+  /// Records one event and gives it as JSON. Checks its time, and leaves that out.
   [[nodiscard]] json event_of(Record record) const {
     record.begin_ns = monotonic_ns();
     submit(record);
@@ -151,7 +151,7 @@ TEST_F(RecordWriters, ASourceMaySayAtTheEndWhatItLost) {
   EXPECT_EQ(stopped()["lost"], 7);
 }
 
-/// Generations of names are released two rounds of the writer thread after they were left behind.
+/// A generation of names is released two rounds of the writer thread after the next one has begun.
 class LongRecording : public RecordWriters {
  protected:
   static void outlive_the_names() {

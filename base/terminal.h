@@ -62,7 +62,7 @@ class TextCanvas {
   TextCanvas& right(std::string_view text, size_t width, Hue hue = Hue::kNone);
   /// A bar of share * width columns. With UTF-8 its end is drawn in eighths of a column.
   TextCanvas& bar(double share, size_t width, Hue hue);
-  TextCanvas& end_line();  ///< without trailing spaces
+  TextCanvas& end_line();  ///< removes trailing spaces
 
   [[nodiscard]] std::string take() { return std::move(out_); }
 

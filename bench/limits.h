@@ -1,5 +1,5 @@
-// Limits for load_once, which compares our reader of traces with the least that any reader must do.
-// They keep nothing. The memory in use is measured here, too.
+// Limits for load_once, with which our reader of traces is compared: they do only what any reader
+// must do, and keep nothing. The memory in use is measured here, too.
 #pragma once
 
 #include <cstdint>

@@ -202,7 +202,7 @@ int redline_take_request(redline_request* request) {
     const auto wanted = redline::profiler::record_request_from_environment();
     if (!wanted) return tl::unexpected(wanted.error());
     redline::profiler::step_marker().watch("", nullptr);
-    static_cast<void>(recorder.discard());  // fails where there is nothing to give up
+    static_cast<void>(recorder.discard());  // fails if there is nothing to discard
     const auto schedule = wanted->schedule.value_or(redline::Schedule{.active = 0});
     redline_request full = {};
     full.skip_first = schedule.skip_first;

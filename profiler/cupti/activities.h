@@ -74,7 +74,7 @@ class Activities {
   [[nodiscard]] std::string streams_json() const;
 
  private:
-  static constexpr size_t kMostStreams = 256;  ///< of streams_json()
+  static constexpr size_t kMostStreams = 256;  ///< streams_json() leaves out further streams
   struct FirstPass;
   struct SecondPass;
   struct Waiting {

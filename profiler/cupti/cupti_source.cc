@@ -24,7 +24,7 @@ constexpr int kLookForCudaMs = 50;  // a process takes longer from cuInit() to i
 constexpr int kTryAgainMs = 5000;
 constexpr int kMostPollMs = 50;
 constexpr auto kMostWaitAtEnd = std::chrono::seconds(2);
-// A surge is this many records of which at least half have no times. A forced flush brings a few
+// A surge is this many records of which more than half have no times. A forced flush brings a few
 // such records early; these are far fewer.
 constexpr uint64_t kSurge = 2000;
 constexpr uint64_t kMostRestarts = 4;  // within one window

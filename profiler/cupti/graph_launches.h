@@ -11,7 +11,7 @@ namespace redline::cupti {
 
 class GraphLaunches {
  public:
-  static constexpr size_t kMost = size_t{1} << 18;  ///< of launches whose work may still come
+  static constexpr size_t kMost = size_t{1} << 18;  ///< so many launches may wait for their work
 
   void add_launch(uint32_t correlation) {
     Launch& launch = place(correlation);

@@ -27,7 +27,7 @@ struct Call {
 
 class Launches {
  public:
-  static constexpr size_t kMost = size_t{1} << 18;  ///< of calls that are kept between rounds
+  static constexpr size_t kMost = size_t{1} << 18;  ///< so many calls are kept between rounds
 
   /// The call with this correlation may be added later, or may have been added before.
   void add_external(uint32_t correlation, bool is_annotation, uint32_t id);

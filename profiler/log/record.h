@@ -95,7 +95,7 @@ struct CounterFields {
 /// A call of a Python function.
 struct FrameFields {
   int64_t end_ns = 0;
-  uint64_t id = 0;               ///< from 1
+  uint64_t id = 0;               ///< ids begin at 1
   uint64_t parent = 0;           ///< 0: none
   uint32_t module = UINT32_MAX;  ///< for a torch.nn.Module: its number within its class
   uint32_t tid = 0;              ///< the thread of the call; 0: the thread that records it

@@ -164,7 +164,7 @@ struct DescrV5 {
       void* stream;
     } kernel_launch;
     CollDescrV4 coll;  ///< NCCL has one more field here, a group for older versions
-    P2pDescrV4 p2p;    ///< and here
+    P2pDescrV4 p2p;    ///< NCCL has the same field here
     ProxyOpDescr proxy_op;
     int step;
     KernelChDescr kernel_ch;

@@ -61,7 +61,7 @@ void take_proxy(const Descr& descr, Event& event) {
   if (op.pid != getpid()) event.parent = 0;
 }
 
-/// What all versions have.
+/// Takes the fields that all versions have.
 template <typename Descr>
 void take_named(const Descr& descr, Event& event) {
   if (descr.type == kColl) take_collective(descr.coll, event);
@@ -80,7 +80,7 @@ void take_v4(const Descr& descr, Event& event) {
   if (descr.type == kNetPlugin) event.net_id = descr.net.id;
 }
 
-/// What calls of the API have, and collectives on copy engines.
+/// Takes the fields that calls of the API and collectives on copy engines have.
 template <typename Call>
 void take_call(const Call& call, Event& event) {
   event.function = text(call.func);

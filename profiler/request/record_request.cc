@@ -35,7 +35,7 @@ tl::unexpected<std::string> schedule_error(const std::string& why) {
   return tl::unexpected(why + kScheduleExample);
 }
 
-/// "" or why `part`, one NAME=N, cannot be.
+/// Sets the field that `part`, a text NAME=N, names. Gives "", or why it cannot be set.
 std::string set_field(Schedule& schedule, std::string_view part) {
   const size_t equals = part.find('=');
   const std::string name(part.substr(0, equals));
@@ -56,7 +56,7 @@ const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
   return found == notes.end() ? nullptr : &*found;
 }
 
-/// Why the command left no trace, as far as its processes told.
+/// Says why the command left no trace, by the notes of its processes.
 std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
   if (find_note(notes, "gone")) return "what was in the folder was removed while the command ran";
   for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
@@ -93,7 +93,7 @@ tl::expected<void, std::string> prepare_directory(const std::string& directory) 
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return tl::unexpected(error.message());
-  // Permission bits say nothing about a read-only file system, so a file is made.
+  // Tries to make a file, because permission bits do not tell of a read-only file system.
   const std::string probe = directory + "/.redline." + std::to_string(getpid());
   const int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return tl::unexpected(std::string(std::strerror(errno)));

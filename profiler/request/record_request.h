@@ -24,7 +24,7 @@ inline constexpr Schedule kDefaultSchedule{
 [[nodiscard]] tl::expected<void, std::string> prepare_directory(const std::string& directory);
 
 /// Puts the request into the environment, where Python processes (by the start-up hook) and
-/// LibTorch programs (by LD_PRELOAD) find it. The request's directory becomes absolute, because the
+/// LibTorch programs (by LD_PRELOAD) find it. The request's directory must be absolute, because the
 /// command may change its working directory. The error names the part of Redline that is missing.
 [[nodiscard]] tl::expected<void, std::string> add_record_request(
     const profiler::RecordRequest& request, Environment& environment);

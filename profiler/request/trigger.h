@@ -28,7 +28,7 @@ struct TriggerRequest {
 struct TriggerReport {
   pid_t process = 0;
   std::string progress;  ///< such as "step 2 of 3"
-  std::string path;      ///< of the trace that was written
+  std::string path;      ///< the trace that was written
   std::string error;
 };
 

@@ -24,7 +24,7 @@ constexpr std::string_view kSecretWords[] = {"key", "token",      "secret", "pas
                                              "pwd", "credential", "auth"};
 constexpr const char* kHidden = "***";
 constexpr size_t kMostWords = 256;
-constexpr size_t kMostWordBytes = 4096;  ///< of one word
+constexpr size_t kMostWordBytes = 4096;  ///< longer words are cut
 
 bool is_secret_name(std::string_view name) {
   std::string lower(name);

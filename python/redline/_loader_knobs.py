@@ -4,8 +4,8 @@ Only training loaders are changed. A loader that shuffles (shuffle=True, a rando
 shuffles; also inside a BatchSampler) or that reads an IterableDataset is known to be for training when it is made. A
 loader that reads in order may be for training or for evaluation. If no loader of the script shuffles, one that is read
 with gradients enabled before the first step is taken for training. After the first step this holds only for loaders
-that the same line of the script has made, and not while the model is in evaluation mode. In a job that trains nothing,
-the knobs are for every loader that is read.
+that were made at the same line of the script as one that has trained, and not while the model is in evaluation mode.
+In a job that trains nothing, the knobs are for every loader that is read.
 """
 
 import collections

@@ -44,8 +44,8 @@ std::optional<size_t> wanted(const char* variable) {
   return number > 0 ? std::optional<size_t>(number) : std::nullopt;
 }
 
-/// Whether windows have synchronizations and CUDA events. They can cost more than all other records,
-/// so a user may leave them out.
+/// Whether windows have synchronizations and CUDA events. They can cost more than all other
+/// records, so a user may leave them out.
 bool wants_waits() {
   const char* text = std::getenv("REDLINE_GPU_WAITS");
   return text == nullptr || std::string_view(text) != "off";
@@ -219,9 +219,8 @@ Result CuptiSource::set_up() {
   // this of the buffers of its other users, too.
   set_attribute(cupti, kBuffersByThread, uint8_t{1});
   // CUPTI may use so many buffers of GPU memory for kernel times; each holds 100,000 kernels.
-  if (const auto count = wanted("REDLINE_GPU_STAMP_BUFFERS")) {
+  if (const auto count = wanted("REDLINE_GPU_STAMP_BUFFERS"))
     set_attribute(cupti, kStampBuffers, *count);
-  }
   // Otherwise CUPTI writes a record each time a thread asks whether an event is over, which some
   // threads do all the time.
   if (cupti.enable_all_waits != nullptr) static_cast<void>(cupti.enable_all_waits(0));

@@ -102,7 +102,7 @@ TEST_F(FreshSource, AsksForBuffersAsOftenAsTheUserWants) {
   setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
   begin(false);
   source_.enable({});
-  stub::wait_for_flushes(1000);  // at the default interval they would outlast the test's time
+  stub::wait_for_flushes(1000);  // with the default interval, this would exceed the test's timeout
   source_.disable();
   unsetenv("REDLINE_GPU_FLUSH_MS");
   static_cast<void>(end());

@@ -9,8 +9,8 @@ _VARIABLES = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # not SLURM_NTASKS, which a batch script has outside of any step
     ("PMI_RANK", "PMI_SIZE"),
 )
-# Modules that import torch, get our start-up hook by their environment, and train nothing themselves.
-_COMPILE_WORKER = "torch/_inductor/compile_worker/__main__.py"  # since torch 2.7 by its file, not by -m
+# These modules import torch and inherit our start-up hook, but only start other processes or compile kernels.
+_COMPILE_WORKER = "torch/_inductor/compile_worker/__main__.py"  # torch 2.7 and later start this file, without -m
 _LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch._inductor.compile_worker")
 
 

@@ -4,6 +4,7 @@ A block of kind `sh` can be pasted into a shell in a clone. A block of kind `con
 output: `$ ` stands before a command, `…` for lines that are left out.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -82,8 +83,11 @@ def clone_in(folder, programs):
     (venv / "bin/activate").write_text(re.sub(r"^(\s*VIRTUAL_ENV=).*", rf'\1"{venv}"', activate, flags=re.M))
 
 
-def outputs(lines_to_type, folder, environment, timeout=900):
+def outputs(lines_to_type, folder, timeout=900):
     """Types the lines into one shell in `folder` and returns what each printed. Stops after a line that fails."""
+    environment = {**os.environ, "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"}
+    for name in ("REDLINE_PYTHON", "VIRTUAL_ENV"):  # The shell that started this may have set them.
+        environment.pop(name, None)
     script = ["exec 2>&1", "set -e"]
     for line in lines_to_type:
         # Never run here: the clone's set-up is done, and its build folder is that of this clone (it would be

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tuner/trial/trial_start.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -22,6 +24,15 @@ TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {
   EXPECT_TRUE(catches("SigCgt:\t0000400000000000\n", 47));
   EXPECT_FALSE(catches("", 1));
   EXPECT_EQ(hang_stacks({getpid()}, "/tmp"), "") << "and this process lives on";
+}
+
+TEST(TrialPaths, SocketsOfATrialFitBelowItsTemporaryFolder) {
+  const std::string folder = "/tmp/" + std::string(200, 'x');
+  const TrialPaths near{"/tmp/s/1"}, far{folder + "/1"}, next{folder + "/2"};
+  EXPECT_EQ(near.temporary(), "/tmp/s/1/tmp");
+  EXPECT_LE(far.temporary().size(), 75);
+  EXPECT_EQ(far.temporary(), TrialPaths{folder + "/1"}.temporary());
+  EXPECT_NE(far.temporary(), next.temporary());
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <functional>
 
+#include "profiler/request/trigger.h"
 #include "tuner/space/config.h"
 #include "tuner/space/machine.h"
 #include "tuner/trial/process_tree.h"
@@ -33,6 +35,10 @@ namespace fs = std::filesystem;
 /// Room for recording that is added to a --memory-limit on a process's data, because the user
 /// limits the training alone.
 constexpr uint64_t kRecorderRoom = uint64_t{512} << 20;
+
+/// A socket's path may have 107 bytes, and Python's multiprocessing adds
+/// "/pymp-12345678/listener-12345678" to TMPDIR.
+constexpr size_t kLongestTemporary = 107 - 32;
 
 tl::expected<void, std::string> add_recording(const TrialSpec& spec,
                                               const launch::RecordNotes& notes,
@@ -97,6 +103,16 @@ void restrict_to(const Share& share, int ranks, launch::Environment& environment
 bool sees_gpu(const launch::Environment& environment) {
   const std::string visible = environment.get("CUDA_VISIBLE_DEVICES").value_or("all");
   return !visible.empty() && visible != "-1" && access("/dev/nvidiactl", F_OK) == 0;
+}
+
+std::string TrialPaths::temporary() const {
+  const fs::path own = directory / "tmp";
+  std::error_code ignored;
+  const std::string whole = fs::absolute(own, ignored);
+  if (whole.size() <= kLongestTemporary) return own;
+  const auto folder = launch::make_control_folder();
+  if (!folder) return own;
+  return fmt::format("{}/tmp-{:016x}", *folder, std::hash<std::string>()(whole));
 }
 
 void TrialPaths::remove() const {

@@ -84,7 +84,9 @@ struct TrialPaths {
   std::filesystem::path directory;
 
   [[nodiscard]] std::string reports() const { return directory / "reports"; }
-  [[nodiscard]] std::string temporary() const { return directory / "tmp"; }
+  /// For TMPDIR. If the study's path is long, this is a short folder elsewhere that only this user
+  /// can enter: processes put sockets there, whose paths may have at most 107 bytes.
+  [[nodiscard]] std::string temporary() const;
   [[nodiscard]] std::string output() const { return directory / "stdout"; }
   [[nodiscard]] std::string errors() const { return directory / "stderr"; }
   /// Removes everything except the output.

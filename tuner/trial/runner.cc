@@ -129,7 +129,8 @@ std::optional<TrialResult> TrialRun::expected_not_to_fit() const {
 std::optional<std::string> TrialRun::start() {
   if (spec_.command.empty()) return "the command is empty";
   std::error_code error;
-  fs::create_directories(paths_.temporary(), error);
+  fs::create_directories(paths_.directory, error);
+  if (!error) fs::create_directories(paths_.temporary(), error);
   if (error) return paths_.directory.string() + ": " + error.message();
   auto channel = ReportChannel::create(paths_.reports(), spec_.slurm);
   if (!channel) return channel.error();

@@ -109,6 +109,21 @@ print(os.environ["MASTER_PORT"], os.environ["PET_MASTER_PORT"], tempfile.gettemp
   EXPECT_FALSE(fs::exists(spec_.directory + "/tmp"));
 }
 
+TEST_F(RunTrial, ATrialBelowALongPathHasRoomForSockets) {
+  const std::string root = spec_.directory;
+  spec_.directory += "/" + std::string(120, 'x');
+  const TrialResult result = python(R"(
+import multiprocessing.connection, tempfile
+with multiprocessing.connection.Listener(tempfile.mkdtemp() + "/listener-12345678"):
+    print(tempfile.gettempdir())
+)");
+  const std::string temporary = file("stdout");
+  EXPECT_THAT(temporary, Not(HasSubstr("xxx"))) << result.message;
+  ASSERT_FALSE(temporary.empty());
+  EXPECT_FALSE(fs::exists(temporary.substr(0, temporary.size() - 1)));
+  spec_.directory = root;
+}
+
 TEST_F(RunTrial, NothingStaysOfAProcessThatHides) {
   // The process has its own session, is orphaned by a double fork, ignores SIGTERM, and lacks our
   // environment.

@@ -1,4 +1,4 @@
-"""Mixed precision: the products of a network in 16 bits, its weights and its loss in 32.
+"""Mixed precision computes the products of a network in 16 bits, and keeps its weights and its loss in 32 bits.
 
     python amp.py                  as it is, in FP32
     python amp.py --amp bf16       bfloat16: the range of FP32, so nothing else changes

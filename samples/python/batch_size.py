@@ -70,7 +70,7 @@ def search(data, arguments):
                 raise
             failed = True
         if failed:
-            # Here, not above: while the error is handled it keeps the frames, and they keep the tensors.
+            # Not inside `except`: there the error still holds its frames, and they hold the tensors.
             torch.cuda.empty_cache()
             print(f"batch {batch_size:5}  out of memory")
             break

@@ -1,4 +1,4 @@
-"""torch.compile: one kernel for many operators. Pays after the seconds in which it compiles.
+"""torch.compile joins many operators into one kernel. It pays once it has saved the time that it took to compile.
 
     python compile.py                                     as it is
     python compile.py --mode default                      trains the compiled model

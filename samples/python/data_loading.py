@@ -72,7 +72,7 @@ def main():
     started = time.perf_counter()
     for _ in range(arguments.epochs):
         for images, labels in loader:
-            # Does not wait for the copy, if the batch is in page-locked memory.
+            # If the batch is in page-locked memory, this does not wait for the copy.
             images, labels = images.to(device, non_blocking=True), labels.to(device, non_blocking=True)
             optimizer.zero_grad()
             loss = functional.cross_entropy(model(images), labels)

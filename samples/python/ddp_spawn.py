@@ -65,7 +65,7 @@ def train(rank, arguments, port):
     dist.destroy_process_group()
 
 
-# Spawned processes import this file: without the guard each would start ranks of its own.
+# Spawned processes import this file. Without this guard each of them would start more ranks.
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=torch.cuda.device_count() or 2)

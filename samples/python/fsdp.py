@@ -34,7 +34,7 @@ def state_mib(model, optimizer):
     """Weights, gradients and optimizer state that this rank keeps between two steps."""
     tensors = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None)]
     tensors += [value for state in optimizer.state.values() for value in state.values() if torch.is_tensor(value)]
-    # A sharded tensor is a DTensor, which shows its whole size; to_local is the part that is here.
+    # A sharded tensor is a DTensor and shows its whole size; to_local() is the part on this rank.
     parts = [t.to_local() if hasattr(t, "to_local") else t for t in tensors]
     return sum(part.numel() * part.element_size() for part in parts) / 2**20
 

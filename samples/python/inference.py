@@ -1,4 +1,4 @@
-"""Inference: batches instead of single samples, and no record of operators for a backward that never comes.
+"""Inference in batches instead of single samples, and without the record of operators that a backward pass needs.
 
     python inference.py --gradients --batch-size 1     as a training loop would call the model, one at a time
     python inference.py --batch-size 1                 model.eval() and torch.inference_mode()
@@ -31,7 +31,7 @@ def make_model():
 def classify(model, loader, gradients, amp):
     """The class of each sample."""
     classes = []
-    # Like no_grad, and tensors made inside have no version counter: they never enter autograd later.
+    # As no_grad, but tensors made inside have no version counter, so they can never enter autograd later.
     with contextlib.nullcontext() if gradients else torch.inference_mode():
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=amp):
             for (images,) in loader:
@@ -49,7 +49,7 @@ def main():
 
     torch.manual_seed(0)
     model = make_model()
-    # Dropout off, and batch norm by the statistics of training instead of this batch.
+    # This switches dropout off, and batch norm takes the statistics of the training instead of those of this batch.
     model.train(arguments.gradients)
     images = torch.randn(2048, 3, 32, 32)
     if arguments.steps:

@@ -3,7 +3,7 @@
     python mnist.py --steps 200                 on digits that are made here
     python mnist.py --data ~/mnist --epochs 2   on MNIST's own files (train-images-idx3-ubyte and so on)
 
-Uses a GPU where there is one. Ends in the loss, the accuracy on images it was not trained on, and samples/s.
+It uses a GPU if there is one. At the end it prints the loss, the accuracy on other images, and samples/s.
 """
 
 import argparse

@@ -32,7 +32,7 @@ def train(model, inputs, labels, steps):
 
 
 def pruned(model, share):
-    """The smallest weights become zero. As large and as slow as before: nothing skips the zeros."""
+    """The smallest weights become zero. The model stays as large and as slow, because nothing skips the zeros."""
     model = copy.deepcopy(model)
     for layer in (m for m in model if isinstance(m, nn.Linear)):
         prune.l1_unstructured(layer, "weight", amount=share)

@@ -25,17 +25,26 @@ namespace fs = std::filesystem;
 class TorchTrial : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string source = REDLINE_SOURCE_DIR;
-    if (!fs::exists(source + "/.venv/bin/torchrun")) {
+    if (!fs::exists(source_ + "/.venv/bin/torchrun")) {
       GTEST_SKIP() << "no .venv with torch: run ./scripts/setup";
     }
     setenv("OMP_NUM_THREADS", "1", 1);
-    command_ = {source + "/.venv/bin/torchrun",
-                "--nproc_per_node",
-                "2",
-                source + "/samples/python/train_cifar.py",
-                "--steps",
-                "100000"};
+    command_ = from_venv(
+        "torchrun",
+        {"--nproc_per_node", "2", source_ + "/samples/python/train_cifar.py", "--steps", "100000"});
+  }
+
+  [[nodiscard]] std::vector<std::string> from_venv(const std::string& program,
+                                                   std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), source_ + "/.venv/bin/" + program);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    // A Python that is not built for the sanitizer ends when it loads a library that is.
+    const std::string libraries = source_ + "/build/release/lib/";
+    arguments.insert(arguments.begin(),
+                     {"env", "REDLINE_LIBRARY=" + libraries + "libredline.so",
+                      "REDLINE_TORCH_LIBRARY=" + libraries + "libredline_torch.so"});
+#endif
+    return arguments;
   }
 
   [[nodiscard]] TrialSpec spec(const std::string& name, Config config) const {
@@ -56,6 +65,7 @@ class TorchTrial : public ::testing::Test {
     return result;
   }
 
+  const std::string source_ = REDLINE_SOURCE_DIR;
   std::vector<std::string> command_;
 };
 
@@ -99,7 +109,7 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
       "  threading.Event().wait()\n"
       "waits_for_a_peer()\n";
   StartOptions options;
-  options.argv = {fs::path(command_[0]).replace_filename("python"), "-c", body};
+  options.argv = from_venv("python", {"-c", body});
   options.environment =
       trial_environment({{}, {}, folder + "/reports", folder + "/tmp", folder, "stuck", {}})
           .strings();
@@ -125,7 +135,7 @@ TEST_F(TorchTrial, ARankThatIsKilledIsNamedThoughTorchrunEndsTheOthers) {
   std::ofstream(script) << "import os, signal, time\n"
                            "if os.environ['RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
                            "time.sleep(1000)\n";
-  command_ = {command_[0], "--nproc_per_node", "2", script};
+  command_ = from_venv("torchrun", {"--nproc_per_node", "2", script});
   const TrialResult result = run(spec("killed", {}));
   fs::remove(script);
   EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;

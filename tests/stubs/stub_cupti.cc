@@ -40,7 +40,8 @@ struct State {
   std::string other_subscriber;
   std::string subscriber;
   uint64_t (*clock)() = monotonic;
-  std::map<std::pair<int, uint32_t>, std::string> functions;
+  std::set<std::string> names;  // never erased: as with CUPTI, a name that was given stays valid
+  std::map<std::pair<int, uint32_t>, const char*> functions;
   std::map<int, Open> open;
   std::vector<Open> full;
   std::atomic<size_t> dropped = 0;
@@ -198,7 +199,8 @@ bool is_enabled(Kind kind) {
   return state().enabled[kind];
 }
 void name_function(int domain, uint32_t number, const char* name) {
-  state().functions[{domain, number}] = name;
+  const std::lock_guard lock(state().mutex);
+  state().functions[{domain, number}] = state().names.insert(name).first->c_str();
 }
 bool is_recorded(int domain, uint32_t number) {
   return !state().not_recorded.contains({domain, number});
@@ -270,9 +272,12 @@ STUB_API int cuptiGetResultString(int result, const char** text) {
 }
 
 STUB_API int cuptiGetCallbackName(int domain, uint32_t number, const char** name) {
-  const auto known = state().functions.find({domain, number});
-  if (known == state().functions.end()) return 1;
-  *name = known->second.c_str();
+  {
+    const std::lock_guard lock(state().mutex);
+    const auto known = state().functions.find({domain, number});
+    if (known == state().functions.end()) return 1;
+    *name = known->second;
+  }
   return answer("cuptiGetCallbackName");
 }
 

@@ -17,27 +17,28 @@ using redline::testing::TraceText;
 
 // Synthetic ranks of a job. They enter each all-reduce at their own times, leave it together except
 // for some jitter, and write times of their own clocks.
-class Job {
+class SyntheticRanks {
  public:
-  explicit Job(size_t ranks) : clocks_(ranks), texts_(ranks) {
+  explicit SyntheticRanks(size_t ranks) : clocks_(ranks), texts_(ranks) {
     for (size_t i = 0; i < ranks; ++i) {
       texts_[i].rank(static_cast<int>(i), static_cast<int>(ranks));
     }
   }
 
-  Job& clock(size_t rank, int64_t ahead_ns, double drift = 0) {
+  SyntheticRanks& clock(size_t rank, int64_t ahead_ns, double drift = 0) {
     clocks_[rank] = {ahead_ns, drift};
     return *this;
   }
-  Job& jitter(int64_t deviation_ns) {
+  SyntheticRanks& jitter(int64_t deviation_ns) {
     jitter_ = std::normal_distribution<double>(0, static_cast<double>(deviation_ns));
     return *this;
   }
 
   /// Adds an all-reduce that each rank enters at its time in `begins` (true times) and leaves at
   /// `end_ns`. The traces of ranks in `without` lack it.
-  Job& all_reduce(const std::vector<int64_t>& begins, int64_t end_ns,
-                  const std::vector<size_t>& without = {}, const std::string& args = "") {
+  SyntheticRanks& all_reduce(const std::vector<int64_t>& begins, int64_t end_ns,
+                             const std::vector<size_t>& without = {},
+                             const std::string& args = "") {
     for (size_t rank = 0; rank < texts_.size(); ++rank) {
       const auto late_ns = std::llround(std::abs(jitter_(random_)));
       if (std::find(without.begin(), without.end(), rank) != without.end()) continue;
@@ -77,7 +78,7 @@ class Job {
 constexpr int64_t kStart = 1'000'000'000;
 
 TEST(ClockAlignment, FindsTheOffsetToTheNanosecondWithoutJitter) {
-  Job job(2);
+  SyntheticRanks job(2);
   job.clock(1, 123'456);
   for (int64_t i = 0; i < 10; ++i) {
     const int64_t at = kStart + i * 1'000'007;
@@ -96,7 +97,7 @@ TEST(ClockAlignment, FindsTheOffsetToTheNanosecondWithoutJitter) {
 TEST(ClockAlignment, TheTruthIsWithinTheUncertainty) {
   int within = 0;
   constexpr int kClocks = 100;
-  Job job(kClocks + 1);
+  SyntheticRanks job(kClocks + 1);
   job.jitter(3'000);
   for (size_t rank = 1; rank <= kClocks; ++rank) job.clock(rank, 10'000 * int64_t(rank));
   for (int64_t i = 0; i < 60; ++i) {
@@ -115,7 +116,7 @@ TEST(ClockAlignment, TheTruthIsWithinTheUncertainty) {
 }
 
 TEST(ClockAlignment, OutliersDoNotPullIt) {
-  Job job(2);
+  SyntheticRanks job(2);
   job.clock(1, -40'000).jitter(500);
   for (int64_t i = 0; i < 40; ++i) {
     const int64_t at = kStart + i * 1'000'000;
@@ -133,7 +134,7 @@ TEST(ClockAlignment, OutliersDoNotPullIt) {
 }
 
 TEST(ClockAlignment, FollowsAClockThatDrifts) {
-  Job job(2);
+  SyntheticRanks job(2);
   job.clock(1, 70'000, 20e-6).jitter(1'000);
   for (int64_t i = 0; i < 200; ++i) {
     const int64_t at = i * 100'000'000;
@@ -149,7 +150,7 @@ TEST(ClockAlignment, FollowsAClockThatDrifts) {
 }
 
 TEST(ClockAlignment, SequenceNumbersMatchWhatOrdinalsWouldNot) {
-  Job job(2);
+  SyntheticRanks job(2);
   job.clock(1, 5'000);
   for (int i = 0; i < 20; ++i) {
     const int64_t at = kStart + i * 1'000'000;
@@ -164,7 +165,7 @@ TEST(ClockAlignment, SequenceNumbersMatchWhatOrdinalsWouldNot) {
 }
 
 TEST(ClockAlignment, StepNumbersMatchRecordingsOfDifferentSteps) {
-  Job job(2);
+  SyntheticRanks job(2);
   job.clock(1, 5'000);
   for (int i = 0; i < 8; ++i) {
     const int64_t at = kStart + i * 1'000'000;
@@ -182,7 +183,7 @@ TEST(ClockAlignment, StepNumbersMatchRecordingsOfDifferentSteps) {
 }
 
 TEST(ClockAlignment, WithoutNumbersARecordingThatBeganLaterIsNotMatched) {
-  Job job(2);
+  SyntheticRanks job(2);
   for (int i = 0; i < 20; ++i) {
     const int64_t at = kStart + i * 1'000'000;
     job.all_reduce({at, at}, at + 300'000, i < 1 ? std::vector<size_t>{1} : std::vector<size_t>{});
@@ -193,7 +194,7 @@ TEST(ClockAlignment, WithoutNumbersARecordingThatBeganLaterIsNotMatched) {
 }
 
 TEST(ClockAlignment, GoesOverRanksThatShareAGroup) {
-  Job job(3);
+  SyntheticRanks job(3);
   job.clock(1, 1'000).clock(2, 3'000);
   for (int64_t i = 0; i < 9; ++i) {
     const int64_t at = kStart + i * 1'000'000;
@@ -207,7 +208,7 @@ TEST(ClockAlignment, GoesOverRanksThatShareAGroup) {
 }
 
 TEST(ClockAlignment, NothingInCommonIsNoOffset) {
-  Job job(2);
+  SyntheticRanks job(2);
   job.all_reduce({kStart, kStart}, kStart + 10, {1});
   job.text(1).kernel("ncclDevKernel_Broadcast_RING_LL", 5, 10, on_stream(9));
   const RankComparison comparison = job.compare();
@@ -217,7 +218,7 @@ TEST(ClockAlignment, NothingInCommonIsNoOffset) {
 }
 
 TEST(ClockAlignment, HostileTimesAreNoPairs) {
-  Job job(2);
+  SyntheticRanks job(2);
   for (size_t rank = 0; rank < 2; ++rank) {
     job.text(rank).event(
         R"({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_RING_LL", "pid": 0, )"
@@ -227,7 +228,7 @@ TEST(ClockAlignment, HostileTimesAreNoPairs) {
 }
 
 TEST(RankWaits, EveryoneWaitsForTheLastToArrive) {
-  Job job(3);
+  SyntheticRanks job(3);
   job.clock(1, 1'000'000).clock(2, -77);
   for (int64_t i = 0; i < 10; ++i) {
     const int64_t at = kStart + i * 10'000'000;
@@ -247,7 +248,7 @@ TEST(RankWaits, EveryoneWaitsForTheLastToArrive) {
 }
 
 TEST(RankWaits, CallsThatWereNeverUnderWayTogetherAreNotOneCollective) {
-  Job job(2);
+  SyntheticRanks job(2);
   for (int64_t i = 0; i < 10; ++i) {
     const int64_t at = kStart + i * 10'000'000;
     job.all_reduce({at, at + 300}, at + 2'000);

@@ -115,9 +115,9 @@ RunVerdict judge(const Job& job) { return judge(logs_of(job)); }
 RunFinding only(const RunVerdict& verdict) {
   EXPECT_EQ(verdict.findings.size(), 1U);
   for (const RunFinding& finding : verdict.findings) {
-    SCOPED_TRACE(testing::Message() << "cause " << static_cast<int>(finding.cause) << " part "
-                                    << (finding.part ? static_cast<int>(*finding.part) : -1)
-                                    << " lost " << finding.lost_share);
+    SCOPED_TRACE(::testing::Message() << "cause " << static_cast<int>(finding.cause) << " part "
+                                      << (finding.part ? static_cast<int>(*finding.part) : -1)
+                                      << " lost " << finding.lost_share);
     if (verdict.findings.size() > 1) ADD_FAILURE();
   }
   return verdict.findings.empty() ? RunFinding() : verdict.findings.front();

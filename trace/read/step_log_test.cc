@@ -30,7 +30,7 @@ LogOwner some_owner() {
 }
 
 std::string new_folder() {
-  std::string name = testing::TempDir() + "step_log_XXXXXX";
+  std::string name = ::testing::TempDir() + "step_log_XXXXXX";
   return mkdtemp(name.data());
 }
 

@@ -1,6 +1,6 @@
 """Searches recorded full sweeps again, with every strategy of autotune and, where it is installed, Optuna's TPE.
 
-    REDLINE_PYTHON=/path/with/optuna/bin/python ./bench/replay [--seeds 200] [--json] [SWEEP.jsonl…]
+    REDLINE_PYTHON=/path/with/optuna/bin/python ./bench/replay [--seeds 200] [--json] [SWEEP.jsonl|GROUP…]
 
 Each trial's result is drawn from the recorded runs of its configuration, also from those that ran out of memory. Its
 seconds include the start-up. Regret is how much slower the incumbent is than the best configuration of the sweep; the
@@ -26,7 +26,12 @@ except ImportError:
 
 HERE = pathlib.Path(__file__).parent
 REPLAY = HERE.parent / "build" / "release" / "bin" / "replay_sweeps"
-STRATEGIES = ("staged", "coordinate", "random", "grid")
+STRATEGIES = ("model", "coordinate", "random", "grid")
+GROUPS = ("looking", "held-back")  # of synthetic machines: see replay_sweeps.cc
+SAMPLERS = {
+    "optuna TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
+    "optuna GP": lambda seed: optuna.samplers.GPSampler(seed=seed, deterministic_objective=False),
+}
 TRIALS = 25
 GOOD = 0.05
 
@@ -42,11 +47,17 @@ def main():
     if optuna is None:
         print("optuna is not installed: its rows are left out (pip install optuna)", file=sys.stderr)
     for path in arguments.sweeps:
-        searches = {name: replay(path, name, arguments.seeds) for name in STRATEGIES}
+        is_group = path.name.startswith(GROUPS)
+        seeds = range(1, arguments.seeds + 1)
+        searches = {name: replay(path, name, arguments.seeds) for name in STRATEGIES if not is_group or name != "grid"}
         if optuna is not None:
-            searches["optuna TPE"] = [tpe(Sweep(path), seed) for seed in range(1, arguments.seeds + 1)]
+            optuna.logging.set_verbosity(optuna.logging.WARNING)
+            for name, sampler in SAMPLERS.items():
+                one = on_machine if is_group else on_sweep
+                searches[name] = [one(path, seed, sampler(seed)) for seed in seeds]
         report(path, searches, arguments.json)
-        report_noise(path, arguments.seeds, arguments.json)
+        if not is_group:
+            report_noise(path, arguments.seeds, arguments.json)
 
 
 def replay(path, strategy, seeds):
@@ -87,10 +98,42 @@ def whole_grid(sweep, seed, times):
     return 1 - best / sweep.best
 
 
-def tpe(sweep, seed):
-    """A search by Optuna's TPE. Gives [regret, seconds, out-of-memory trials] after each trial."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+def on_machine(group, number, sampler):
+    """[regret, seconds, out-of-memory trials] after each trial."""
+    command = [REPLAY, group, "ask", f"{number}..{number}", "0"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as machine:
+        told = json.loads(machine.stdout.readline())["defaults"]
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        study.enqueue_trial({**told, "batch_size": int(told["batch_size"]), "num_workers": int(told["num_workers"])})
+        seconds, failures, best, regret, history = 0.0, 0, 0, 1.0, []
+        for _ in range(TRIALS):
+            trial = study.ask()
+            config = {
+                "batch_size": trial.suggest_int("batch_size", 1, 1024, log=True),
+                "num_workers": trial.suggest_int("num_workers", 0, 16),
+                "amp": trial.suggest_categorical("amp", ["off", "bf16", "fp16"]),
+                "cudnn_benchmark": trial.suggest_categorical("cudnn_benchmark", ["off", "on"]),
+                "channels_last": trial.suggest_categorical("channels_last", ["off", "on"]),
+            }
+            print(json.dumps(config), file=machine.stdin, flush=True)
+            run = json.loads(machine.stdout.readline())
+            seconds += run["wall_s"]
+            if run["samples_per_s"] > 0:
+                study.tell(trial, run["samples_per_s"])
+            else:
+                failures += 1
+                study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            if run["samples_per_s"] > best:
+                best, regret = run["samples_per_s"], run["regret"]
+            history.append([regret, seconds, failures])
+        machine.stdin.close()
+    return history
+
+
+def on_sweep(path, seed, sampler):
+    """The same on a recorded sweep."""
+    sweep = Sweep(path)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
     draw = random.Random(seed)
     defaults = sweep.head["defaults"]
     study.enqueue_trial({name: index_of(values, defaults[name]) for name, values in sweep.head["knobs"].items()})
@@ -126,10 +169,12 @@ def suggested(trial, name, values):
 
 
 def report(path, searches, as_json):
-    median_seconds = statistics.median(search[-1][1] for search in searches["staged"])
+    median_seconds = statistics.median(search[-1][1] for search in searches["model"])
     if not as_json:
-        with path.open() as file:
-            head = json.loads(file.readline())
+        head = {"machine": "synthetic machines", "day": "one a seed"}
+        if path.exists():
+            with path.open() as file:
+                head = json.loads(file.readline())
         print(f"{path.stem}: {head['machine']}, {head['day']}; equal time = {median_seconds:.0f} s")
         print("  regret, median (p90)    10 trials      15 trials      25 trials     equal time   OOM   trials to 5 %")
     for name, runs in searches.items():
@@ -178,7 +223,11 @@ def figures(name, runs, seconds):
 
 def spread(regrets):
     ordered = sorted(regrets)
-    return {"median": statistics.median(ordered), "p90": ordered[int(0.9 * (len(ordered) - 1))]}
+    return {
+        "median": statistics.median(ordered),
+        "p90": ordered[int(0.9 * (len(ordered) - 1))],
+        "p99": ordered[int(0.99 * (len(ordered) - 1))],
+    }
 
 
 def show(share):

@@ -1,21 +1,30 @@
-// Replays a recorded sweep: prints what a strategy would have found after each trial, as JSON
-// lines.
+// Replays searches where no training runs: prints what a strategy would have found after each trial,
+// as JSON lines.
 //
 //   replay_sweeps SWEEP.jsonl STRATEGY SEEDS TRIALS
+//   replay_sweeps GROUP STRATEGY SEEDS TRIALS
+//   replay_sweeps GROUP ask SEED TRIALS
 //
-// A trial's result is one of the recorded runs of its configuration, drawn by the seed. The true
-// rate of a configuration is the median of its runs, reduced by the share that failed. The
-// incumbent is the configuration that best.json would hold at that moment.
+// In a recorded sweep a trial's result is one of the recorded runs of its configuration, drawn by
+// the seed. The true rate of a configuration is the median of its runs, reduced by the share that
+// failed. A GROUP is of synthetic machines, one a seed: "looking" (the even seeds) or "held-back"
+// (the odd ones), with "-metric" where a trial tells no more than --metric does. The incumbent is
+// the configuration that best.json would hold at that moment. With "ask" the program answers each
+// configuration on stdin with its result, so that other searches can be compared.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <stdexcept>
 
 #include "tuner/search/plan.h"
+#include "tuner/search/synthetic_machine.h"
 
 namespace redline::tuner {
 namespace {
@@ -95,52 +104,129 @@ double true_rate(const std::vector<TrialResult>& runs) {
   return median(rates) * static_cast<double>(rates.size()) / static_cast<double>(runs.size());
 }
 
-void replay(const Sweep& sweep, const char* name, uint64_t seed, int most_trials) {
-  // The command has a placeholder for every knob, so that knobs of the hook and others are searched
-  // alike.
-  std::vector<std::string> command = {"train"};
-  for (const auto& [knob, value] : sweep.defaults) command.push_back("{" + knob + "}");
-  Space space = *make_space(sweep.knobs, command, {});
-  space.first = sweep.defaults;
-  const SearchSettings settings{.machine = {.gpu = false, .cores = 2},
-                                .memory_limit_bytes = sweep.memory_limit,
-                                .seed = seed};
-  const auto strategy = make_strategy(name, space, settings);
-  const Plan plan(space, *strategy, {.time = std::chrono::hours(1000), .max_trials = most_trials});
+/// Where a search is replayed.
+struct Ground {
+  Space space;
+  SearchSettings settings;
+  Config defaults;
+  std::function<TrialResult(const Config& effective)> run;
+  std::function<double(const Config& effective)> true_rate;
   double best = 0;
-  for (const auto& [config, runs] : sweep.runs) best = std::max(best, true_rate(runs));
+};
 
-  std::mt19937_64 random(seed);
-  History history(space);
+/// The command names every knob, so that the hook's own names and others are searched alike.
+Space space_of(const std::vector<std::string>& knobs, const Config& defaults) {
+  std::vector<std::string> command = {"train"};
+  for (const auto& [knob, value] : defaults) command.push_back("{" + knob + "}");
+  Space space = *make_space(knobs, command, {.gpu = true, .gpus = 1, .cores = 16});
+  space.first = defaults;
+  return space;
+}
+
+Ground ground_of(const Sweep& sweep, uint64_t seed) {
+  Ground ground{.space = space_of(sweep.knobs, sweep.defaults),
+                .settings = {.machine = {.gpu = false, .cores = 2},
+                             .memory_limit_bytes = sweep.memory_limit,
+                             .seed = seed},
+                .defaults = sweep.defaults,
+                .run = {},
+                .true_rate = {}};
+  ground.run = [&sweep, random = std::mt19937_64(seed)](const Config& config) mutable {
+    const auto& runs = sweep.runs.at(config);
+    return runs[random() % runs.size()];
+  };
+  ground.true_rate = [&sweep](const Config& config) {
+    return tuner::true_rate(sweep.runs.at(config));
+  };
+  for (const auto& [config, runs] : sweep.runs) {
+    ground.best = std::max(ground.best, ground.true_rate(config));
+  }
+  return ground;
+}
+
+bool is_group(const std::string& name) {
+  return name.starts_with("looking") || name.starts_with("held-back");
+}
+
+/// The machine of a group with number 1, 2, ….
+Ground ground_of(const std::string& group, uint64_t number) {
+  const uint64_t seed = group.starts_with("looking") ? 2 * number : 2 * number - 1;
+  const Telling telling = group.ends_with("-metric") ? Telling::kMetric : Telling::kHook;
+  const auto machine = std::make_shared<SyntheticMachine>(seed, telling);
+  Ground ground{.space = space_of(SyntheticMachine::knobs(), machine->defaults()),
+                .settings = {.machine = {.gpu = true, .gpus = 1, .cores = machine->cores()},
+                             .memory_limit_bytes = {},
+                             .seed = seed},
+                .defaults = machine->defaults(),
+                .run = [machine](const Config& config) { return machine->run(config); },
+                .true_rate = [machine](const Config& config) { return machine->rate(config); },
+                .best = machine->best_rate()};
+  return ground;
+}
+
+void replay(Ground ground, const char* name, int most_trials) {
+  const auto strategy = make_strategy(name, ground.space, ground.settings);
+  if (!strategy) throw std::runtime_error(fmt::format("no strategy is called {}", name));
+  const Plan plan(ground.space, *strategy,
+                  {.time = std::chrono::hours(1000), .max_trials = most_trials});
+  History history(ground.space);
   double seconds = 0;
   Json trials = Json::array();
   while (const auto proposal = plan.next(history)) {
-    const auto& runs = sweep.runs.at(history.effective(proposal->config));
-    const TrialResult& result = runs[random() % runs.size()];
-    seconds += std::chrono::duration<double>(result.wall).count();
     history.add({.id = std::ssize(history.trials()) + 1,
                  .config = proposal->config,
                  .why = proposal->why,
-                 .result = result});
+                 .result = ground.run(history.effective(proposal->config))});
+    seconds += std::chrono::duration<double>(history.trials().back().result.wall).count();
     const auto found = best_config(history);
-    const double rate = found ? true_rate(sweep.runs.at(history.effective(*found))) : 0;
-    trials.push_back({1 - rate / best, seconds, history.out_of_memory_count()});
+    const double rate = found ? ground.true_rate(history.effective(*found)) : 0;
+    trials.push_back({1 - rate / ground.best, seconds, history.out_of_memory_count()});
   }
   fmt::print("{}\n", trials.dump());
+}
+
+void answer(Ground ground) {
+  fmt::print("{}\n", Json{{"defaults", ground.defaults}}.dump());
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    const Config config = config_of(Json::parse(line));
+    const TrialResult result = ground.run(config);
+    fmt::print("{}\n",
+               Json{{"samples_per_s", result.throughput ? result.throughput->samples_per_s : 0},
+                    {"wall_s", std::chrono::duration<double>(result.wall).count()},
+                    {"regret", 1 - ground.true_rate(config) / ground.best}}
+                   .dump());
+    std::fflush(stdout);
+  }
+}
+
+/// "7": 1 to 7; "7..9".
+std::pair<uint64_t, uint64_t> seeds_of(const std::string& text) {
+  const size_t dots = text.find("..");
+  if (dots == std::string::npos) return {1, std::stoul(text)};
+  return {std::stoul(text), std::stoul(text.substr(dots + 2))};
 }
 
 }  // namespace
 }  // namespace redline::tuner
 
 int main(int argc, char** argv) {
+  using namespace redline::tuner;
   if (argc != 5) {
-    fmt::print(stderr, "usage: replay_sweeps SWEEP.jsonl STRATEGY SEEDS TRIALS\n");
+    fmt::print(stderr, "usage: replay_sweeps SWEEP.jsonl|GROUP STRATEGY|ask SEEDS TRIALS\n");
     return 2;
   }
   try {
-    const auto sweep = redline::tuner::read_sweep(argv[1]);
-    for (uint64_t seed = 1; seed <= std::stoul(argv[3]); ++seed) {
-      redline::tuner::replay(sweep, argv[2], seed, std::stoi(argv[4]));
+    const std::string where = argv[1];
+    const auto [first, last] = seeds_of(argv[3]);
+    const Sweep sweep = is_group(where) ? Sweep{} : read_sweep(argv[1]);
+    for (uint64_t seed = first; seed <= last; ++seed) {
+      Ground ground = is_group(where) ? ground_of(where, seed) : ground_of(sweep, seed);
+      if (std::string(argv[2]) == "ask") {
+        answer(std::move(ground));
+      } else {
+        replay(std::move(ground), argv[2], std::stoi(argv[4]));
+      }
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "replay_sweeps: {}: {}\n", argv[1], error.what());

@@ -1,11 +1,11 @@
 """Compares a search on real training with the full grid, which shows the true best.
 
 It trains samples/python/train_cifar.py data-parallel on two ranks. `autotune --strategy grid` runs every
-combination of the knobs. Then the staged search gets a fifth of the grid's time, and none of its results.
+combination of the knobs. Then the search by a model gets a fifth of the grid's time, and none of its results.
 Finally the two winners and the defaults train longer through `redline run`, without a tuner around them,
 in turn, round after round. Only these last rates are compared.
 
-Goals: the staged search's winner is within 2 % of the grid's, in at most a fifth of its time.
+Goals: the winner by the model is within 2 % of the grid's, in at most a fifth of its time.
 """
 
 import argparse
@@ -77,15 +77,15 @@ def measured(arguments, folder):
     grid, grid_s, grid_config = tune("grid", train, arguments, folder, *everything)
     print(f"grid: {len(grid['trials'])} trials, {grid_s:.0f} s, best {knobs_text(grid_config)}", flush=True)
     fifth = ["--budget", f"{int(SHARE_OF_TIME * grid_s)}s"]
-    staged, staged_s, staged_config = tune("staged", train, arguments, folder, *fifth)
-    print(f"staged: {len(staged['trials'])} trials, {staged_s:.0f} s, best {knobs_text(staged_config)}", flush=True)
+    model, model_s, model_config = tune("model", train, arguments, folder, *fifth)
+    print(f"model: {len(model['trials'])} trials, {model_s:.0f} s, best {knobs_text(model_config)}", flush=True)
 
     default = folder / "default.json"
     default.write_text(json.dumps({**grid["best"], "knobs": {}}))
-    configs = {"default": default, "grid": grid_config, "staged": staged_config}
-    same = grid["best"]["knobs"] == staged["best"]["knobs"]
+    configs = {"default": default, "grid": grid_config, "model": model_config}
+    same = grid["best"]["knobs"] == model["best"]["knobs"]
     if same:  # only noise would differ
-        del configs["staged"]
+        del configs["model"]
     rates = longer_runs(configs, train, arguments, grid["best"]["throughput"]["samples_per_s"])
     # Each is compared with the grid's winner of the same round, because other work on the machine disturbs both alike.
     against = {
@@ -93,16 +93,16 @@ def measured(arguments, folder):
         for name, values in rates.items()
     }
     if same:
-        against["staged"] = 1.0
+        against["model"] = 1.0
     return {
         "knobs": arguments.knob,
         "grid": {"trials": len(grid["trials"]), "seconds": grid_s, "best": json.loads(grid_config.read_text())["knobs"]},
-        "staged": {"trials": len(staged["trials"]), "seconds": staged_s, "oom_trials": staged["oom_trials"],
-                   "best": json.loads(staged_config.read_text())["knobs"]},
+        "model": {"trials": len(model["trials"]), "seconds": model_s, "oom_trials": model["oom_trials"],
+                   "best": json.loads(model_config.read_text())["knobs"]},
         "rates": rates,
-        "regret": 1 - against["staged"],
-        "speedup_over_default": against["staged"] / against["default"],
-        "share_of_time": staged_s / grid_s,
+        "regret": 1 - against["model"],
+        "speedup_over_default": against["model"] / against["default"],
+        "share_of_time": model_s / grid_s,
     }  # fmt: skip
 
 

@@ -207,7 +207,7 @@ def tune(place):
     """Runs autotune on ResNet-50 over batch, workers, AMP, layout and cuDNN's search, up to where memory ends."""
     study = place.out / "tune.study.db"
     budget = place.seconds_left() - 15
-    place.run(tuning.command(place, "staged", study, budget))
+    place.run(tuning.command(place, "model", study, budget))
     found = tuning.summary(tuning.trials(study))
     return {"budget_s": round(budget), **found, "wrong": [] if found["best"] else ["no trial ran"]}
 
@@ -354,7 +354,7 @@ def _dry_run_training(place):
     for claim in ("pin_memory", "fused_optimizer"):
         row = place.run_python("claims.py", claim, *small)[0]
         print(f"claims: {claim} {row['faster']:.2f} x on the CPU", flush=True)
-    place.run([*tuning.command(place, "staged", place.scratch / "study.db", 60, "--dry-run")])
+    place.run([*tuning.command(place, "model", place.scratch / "study.db", 60, "--dry-run")])
     print(f"tune: the plan of a space of {tuning.grid_size()} configurations was made", flush=True)
     guide_figures = place.package.parent / "scripts/guide-figures"
     print(f"guide: {len(place.run([place.python, guide_figures, '--list']).split())} techniques", flush=True)

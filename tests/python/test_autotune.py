@@ -292,7 +292,7 @@ def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path
     parser = PageParser()
     parser.feed(page)
     assert parser.outside == []
-    assert parser.count["svg"] == 2
+    assert parser.count["svg"] == 3
     assert parser.count["circle"] + parser.count["path"] >= 2 * len(rows) - 1
     assert parser.count["tr"] >= len(rows)
 

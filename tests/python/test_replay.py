@@ -1,4 +1,4 @@
-"""Replays the staged search on recorded full sweeps, so that a change which finds less is seen at once."""
+"""Replays the search by a model on recorded full sweeps, so that a change which finds less is seen at once."""
 
 import json
 
@@ -10,9 +10,9 @@ SEEDS = 20
 
 # Only sweeps whose runs agree so well that a few per cent mean something.
 @pytest.mark.parametrize("sweep", ["transformer", "loader", "resnet18"])
-def test_staged_is_within_five_percent(run, program, repo_root, sweep):
+def test_the_model_is_within_five_percent(run, program, repo_root, sweep):
     path = repo_root / "bench" / "sweeps" / f"{sweep}.jsonl"
-    done = run([program("replay_sweeps"), path, "staged", str(SEEDS), str(TRIALS)])
+    done = run([program("replay_sweeps"), path, "model", str(SEEDS), str(TRIALS)])
     assert done.returncode == 0, done.stderr
     searches = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(searches) == SEEDS
@@ -23,6 +23,6 @@ def test_staged_is_within_five_percent(run, program, repo_root, sweep):
 
 def test_a_sweep_that_cannot_be_read_is_said(run, program, tmp_path):
     (tmp_path / "torn.jsonl").write_text('{"schema": "redline.sweep/1"')
-    done = run([program("replay_sweeps"), tmp_path / "torn.jsonl", "staged", "1", "5"])
+    done = run([program("replay_sweeps"), tmp_path / "torn.jsonl", "model", "1", "5"])
     assert done.returncode == 1
     assert done.stderr.startswith("replay_sweeps: ") and done.stderr.count("\n") == 1

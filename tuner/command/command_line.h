@@ -19,7 +19,7 @@ constexpr int kUsage = 2;
 
 struct Options : StudyTerms {
   std::vector<std::string> knobs;
-  std::string strategy = "staged";
+  std::string strategy = "model";
   std::string from_trace;
   std::string memory_metric_regex;
   std::chrono::nanoseconds trial_timeout{0};

@@ -36,6 +36,14 @@ auto checked(Parse parse) {
   };
 }
 
+/// "5%": a share of the whole.
+tl::expected<double, std::string> parse_share(const std::string& text) {
+  const std::string digits = text.ends_with('%') ? text.substr(0, text.size() - 1) : "";
+  const double percent = digits.empty() ? -1 : number_in(digits);
+  if (percent > 0 && percent < 100) return percent / 100;
+  return tl::unexpected(fmt::format("'{}' is no share. Example: 5%", text));
+}
+
 std::string check_regex(const std::string& text) {
   try {
     const std::regex regex(text);
@@ -120,6 +128,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   std::string memory_limit;
   std::string timeout;
   std::string format = "table";
+  std::string target;
   std::string launcher = "local";
   std::string objective = "throughput";
   CLI::App app(
@@ -137,9 +146,12 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->check(checked(parse_duration));
   app.add_option("--max-trials", options.budget.max_trials, "The most trials to run")
       ->check(above_zero);
-  app.add_option("--strategy", options.strategy, "staged, coordinate, random or grid")
+  app.add_option("--target", target,
+                 "Enough, e.g. 5%: the search ends when no more than that is left to gain")
+      ->check(checked(parse_share));
+  app.add_option("--strategy", options.strategy, "model, coordinate, random or grid")
       ->capture_default_str()
-      ->check(CLI::IsMember({"staged", "coordinate", "random", "grid"}));
+      ->check(CLI::IsMember({"model", "coordinate", "random", "grid"}));
   app.add_option("--global-batch", options.global_batch,
                  "Samples of a step over all ranks; accumulation makes up the rest")
       ->check(above_zero);
@@ -208,6 +220,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   }
 
   options.budget.time = *parse_duration(budget);
+  if (!target.empty()) options.budget.target = *parse_share(target);
   options.json = format == "json";
   options.names_study = app.count("--study") > 0;
   options.slurm = launcher == "slurm";

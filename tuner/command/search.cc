@@ -311,6 +311,9 @@ int run_search_command(const Options& given) {
   }
   const Result<StudyEnd> ended = run_study(plan, *study, history, *space, options.prototype(),
                                            run_trial, stop_request, screen, *shares);
+  options.machine = machine;
+  if (ended && *ended == StudyEnd::kFinished) options.why_ended = plan.why_ended(history);
+  if (auto kept = study->keep_why_ended(options.why_ended); !kept) return fail(kept.error());
   return end(ended, screen, table, history, *space, options, shares->front());
 }
 

@@ -24,6 +24,8 @@ struct Request {
 StudyTerms terms_of(const StudyContent& study) {
   StudyTerms terms;
   terms.study = study.path;
+  terms.why_ended = study.why_ended;
+  terms.machine = detect_machine();  // as a rule it was this one
   terms.command = study.identity.command;
   terms.memory_limit_bytes = study.identity.memory_limit_bytes;
   terms.metric_regex = study.identity.metric_regex;

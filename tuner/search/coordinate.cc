@@ -32,6 +32,9 @@ class CoordinateDescent final : public Strategy {
     return std::nullopt;
   }
 
+  std::string why_ended(const History&) const override {
+    return "Turning each knob by itself gained nothing more.";
+  }
   std::string description() const override {
     return "coordinate: one knob after the other from the defaults, until a round gains nothing";
   }

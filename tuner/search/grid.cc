@@ -33,6 +33,9 @@ class GridSearch final : public Strategy {
     return std::nullopt;
   }
 
+  std::string why_ended(const History&) const override {
+    return "Every configuration of the grid was tried.";
+  }
   std::string description() const override {
     return "grid: every combination, ranges at their ends and the powers of two between";
   }

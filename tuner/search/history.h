@@ -20,6 +20,7 @@ namespace redline::tuner {
 struct Proposal {
   Config config;
   std::string why;
+  std::optional<Expectation> expected = {};
 };
 
 constexpr const char* kConfirm = "confirm";  ///< the `why` of confirming trials

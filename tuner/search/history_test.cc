@@ -33,7 +33,7 @@ TEST(History, ABatchThatWasTooLargeIsFollowedByASmallerOne) {
   const Space space = *make_space({"batch_size=1..4096"}, {"train"}, {});
   History history(space);
   history.add(ended({}, Outcome::kHostOom, {{"batch_size", "64"}}));
-  const auto next = make_staged(space, {})->ask(history);
+  const auto next = make_model(space, {})->ask(history);
   ASSERT_TRUE(next);
   EXPECT_EQ(next->why, "smaller batch");
   EXPECT_EQ(next->config, (Config{{"batch_size", "16"}}));

@@ -1,6 +1,9 @@
 #include "tuner/search/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 namespace redline::tuner {
 namespace {
@@ -10,6 +13,7 @@ constexpr double kContender = 0.95;  ///< of the fastest: closer than this, nois
 /// Of the fastest: what trials that still run may come to. First that they neither win nor close a
 /// direction; where that leaves nothing to ask, that they win, and the search goes on behind them.
 constexpr double kExpected[] = {0.98, 1.05};
+constexpr size_t kFewestBeforeTarget = 3;  ///< trials: fewer show no slope
 constexpr int kTrialsOfShortStudy = 10;
 constexpr int kTrialsOfLongStudy = 30;
 
@@ -144,10 +148,31 @@ std::optional<Proposal> Plan::next(const History& history) const {
   const int total = left + static_cast<int>(history.trials().size());
   std::optional<Proposal> confirmation = next_confirmation(history, left);
   // Time is kept for confirmation only while there is something to confirm.
-  if (!confirming && (left > confirming_trials(total) || !confirmation)) {
+  const bool exploring = !confirming && (left > confirming_trials(total) || !confirmation);
+  if (exploring && !reached_target(history)) {
     if (std::optional<Proposal> proposal = strategy_.ask(history)) return proposal;
   }
   return confirmation;
+}
+
+bool Plan::reached_target(const History& history) const {
+  if (!budget_.target || history.trials().size() < kFewestBeforeTarget) return false;
+  const std::optional<double> gain = strategy_.possible_gain(history);
+  return gain && *gain <= *budget_.target;
+}
+
+std::string Plan::why_ended(const History& history) const {
+  const bool succeeded = std::any_of(history.trials().begin(), history.trials().end(),
+                                     [](const FinishedTrial& trial) { return trial.ok(); });
+  if (!succeeded) return "";
+  std::string text;
+  if (*trials_left(history) > 0) {
+    text = reached_target(history) ? "The target is reached." : strategy_.why_ended(history);
+  }
+  const std::optional<double> gain = strategy_.possible_gain(history);
+  if (!gain || (text.empty() && !budget_.target)) return text;
+  return text + (text.empty() ? "" : " ") +
+         fmt::format("More time could bring at most {:.0f} % more.", std::ceil(100 * *gain));
 }
 
 std::optional<Proposal> Plan::next(const History& history,

@@ -19,6 +19,8 @@ namespace redline::tuner {
 struct Budget {
   std::chrono::nanoseconds time = std::chrono::minutes(10);
   int max_trials = 0;  ///< 0: as many as the time allows
+  /// The search ends when the best so far is within this share of what its strategy holds possible.
+  std::optional<double> target = {};
 };
 
 class Plan {
@@ -35,10 +37,16 @@ class Plan {
   [[nodiscard]] std::optional<Proposal> next(const History& history,
                                              const std::vector<Proposal>& running) const;
 
+  /// Why the study ended before its budget was used, or at --target, in sentences; empty where the
+  /// budget was used. With a target also what more time could bring.
+  [[nodiscard]] std::string why_ended(const History& history) const;
+
   /// How many more trials fit in the budget, by what they took so far; nothing before the first.
   [[nodiscard]] std::optional<int> trials_left(const History& history) const;
 
  private:
+  [[nodiscard]] bool reached_target(const History& history) const;
+
   const Space& space_;
   const Strategy& strategy_;
   Budget budget_;

@@ -12,6 +12,8 @@ namespace {
 class Exhausted final : public Strategy {
  public:
   std::optional<Proposal> ask(const History&) const override { return std::nullopt; }
+  std::string why_ended(const History&) const override { return "exhausted"; }
+  std::optional<double> possible_gain(const History&) const override { return 0.04; }
   std::string description() const override { return "exhausted"; }
 };
 
@@ -35,6 +37,10 @@ class PlanTest : public ::testing::Test {
       if (x == "nothing") return count;
       ran(x, rates_.at(x), kConfirm);
     }
+  }
+  [[nodiscard]] std::string why_ended(std::optional<double> target) const {
+    return Plan(space_, strategy_, {.time = std::chrono::seconds(60), .target = target})
+        .why_ended(history());
   }
   [[nodiscard]] std::string best() const { return value(*best_config(history())); }
 
@@ -108,6 +114,14 @@ TEST_F(PlanTest, WhatTheFinalistsShowTogetherDecides) {
   ran("4", 180, kConfirm);
   ran("8", 150, kConfirm);
   EXPECT_EQ(best(), "4");
+}
+
+TEST_F(PlanTest, WhatEndedTheSearchBeforeItsBudgetIsSaid) {
+  EXPECT_EQ(why_ended({}), "") << "nothing ran";
+  for (const char* x : {"1", "4", "8"}) ran(x, 100);
+  EXPECT_EQ(why_ended({}), "exhausted More time could bring at most 4 % more.");
+  EXPECT_EQ(why_ended(0.05), "The target is reached. More time could bring at most 4 % more.");
+  EXPECT_EQ(why_ended(0.03), "exhausted More time could bring at most 4 % more.");
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ class RandomSearch final : public Strategy {
     return std::nullopt;
   }
 
+  std::string why_ended(const History&) const override {
+    return "Every configuration that was drawn had been tried.";
+  }
   std::string description() const override {
     return "random: each trial draws every knob anew, ranges on a logarithmic scale";
   }

@@ -1,4 +1,5 @@
-// Whole searches on synthetic machines: how far from the true best each strategy ends.
+// Whole searches on synthetic machines: how far from the true best each strategy ends. All seeds
+// are even: the odd ones are for the table in bench/README.md alone.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,15 +11,11 @@
 namespace redline::tuner {
 namespace {
 
-constexpr int kMachines = 200;
+constexpr int kMachines = 40;
 constexpr int kTrials = 25;
 
 Space full_space() {
-  const auto space =
-      make_space({"batch_size=1..4096", "num_workers=0..16", "amp=off,bf16,fp16",
-                  "cudnn_benchmark=off,on", "channels_last=off,on", "pin_memory=off,on"},
-                 {"train"}, {.gpu = true, .cores = 16});
-  return *space;
+  return *make_space(SyntheticMachine::knobs(), {"train"}, {.gpu = true, .cores = 16});
 }
 
 struct Replay {
@@ -29,15 +26,14 @@ struct Replay {
 double true_best(uint64_t seed) {
   static std::map<uint64_t, double> known;
   const auto [entry, is_new] = known.try_emplace(seed);
-  if (is_new) entry->second = SyntheticMachine(seed).best_rate(4096, 16);
+  if (is_new) entry->second = SyntheticMachine(2 * seed).best_rate();
   return entry->second;
 }
 
 Replay replay(const std::string& name, const Space& space, uint64_t seed, int trials) {
-  SyntheticMachine machine(seed);
-  const SearchSettings settings{.machine = {.gpu = true, .cores = machine.cores()},
-                                .memory_limit_bytes = machine.limit_bytes(),
-                                .seed = seed};
+  SyntheticMachine machine(2 * seed);
+  const SearchSettings settings{
+      .machine = {.gpu = true, .cores = machine.cores()}, .memory_limit_bytes = {}, .seed = seed};
   const auto strategy = make_strategy(name, space, settings);
   const Plan plan(space, *strategy, {.time = std::chrono::hours(10), .max_trials = trials});
   History history(space);
@@ -80,26 +76,26 @@ Summary summarize(const std::string& name, int trials) {
   return summary;
 }
 
-TEST(Replay, StagedIsNearTheBestWithFewTrials) {
-  const Summary summary = summarize("staged", kTrials);
-  EXPECT_LE(summary.p90, 0.05);
-  EXPECT_LE(summary.median_oom, 3);
+TEST(Replay, ModelIsNearTheBestWithFewTrials) {
+  const Summary summary = summarize("model", kTrials);
+  EXPECT_LE(summary.p90, 0.04);
+  EXPECT_LE(summary.median_oom, 1);
 }
 
-TEST(Replay, StagedIsNeverBehindSimplerStrategies) {
-  for (const int trials : {10, 15, 20, 25}) {
-    const Summary staged = summarize("staged", trials);
+TEST(Replay, ModelIsNeverBehindSimplerStrategies) {
+  for (const int trials : {15, 25}) {
+    const Summary model = summarize("model", trials);
     for (const char* name : {"random", "coordinate"}) {
       const Summary other = summarize(name, trials);
-      EXPECT_LE(staged.median, other.median) << name << " at " << trials;
-      EXPECT_LE(staged.p90, other.p90) << name << " at " << trials;
+      EXPECT_LE(model.median, other.median) << name << " at " << trials;
+      EXPECT_LE(model.p90, other.p90) << name << " at " << trials;
     }
   }
 }
 
 TEST(Replay, SameSeedSameTrials) {
   const Space space = full_space();
-  for (const char* name : {"staged", "coordinate", "random", "grid"}) {
+  for (const char* name : {"model", "coordinate", "random", "grid"}) {
     const Replay one = replay(name, space, 7, 20);
     const Replay other = replay(name, space, 7, 20);
     ASSERT_EQ(one.history.trials().size(), other.history.trials().size());
@@ -111,7 +107,7 @@ TEST(Replay, SameSeedSameTrials) {
 
 TEST(Replay, OnlyConfirmationRepeatsAConfiguration) {
   const Space space = full_space();
-  for (const char* name : {"staged", "coordinate", "random", "grid"}) {
+  for (const char* name : {"model", "coordinate", "random", "grid"}) {
     const Replay one = replay(name, space, 3, 25);
     std::map<Config, int> seen;
     for (const FinishedTrial& trial : one.history.trials()) {

@@ -24,6 +24,13 @@ class Strategy {
   /// The next configuration to measure; nothing when the search has seen enough. `history` holds at
   /// least the first trial (Plan runs it before it asks). Equal histories give equal answers.
   [[nodiscard]] virtual std::optional<Proposal> ask(const History& history) const = 0;
+  /// Why ask() has nothing more: a sentence for people.
+  [[nodiscard]] virtual std::string why_ended(const History& history) const = 0;
+  /// By how much the best that is still possible may be faster than the best so far, as a share;
+  /// nothing where the strategy has no model that says it.
+  [[nodiscard]] virtual std::optional<double> possible_gain(const History&) const {
+    return std::nullopt;
+  }
   /// One sentence for --dry-run.
   [[nodiscard]] virtual std::string description() const = 0;
 };
@@ -40,13 +47,13 @@ struct SearchSettings {
   uint64_t seed = 0;
 };
 
-/// "staged", "coordinate", "random" or "grid"; nothing for another name. `space` must outlive the
+/// "model", "coordinate", "random" or "grid"; nothing for another name. `space` must outlive the
 /// strategy.
 [[nodiscard]] std::unique_ptr<Strategy> make_strategy(const std::string& name, const Space& space,
                                                       const SearchSettings& settings);
 
-[[nodiscard]] std::unique_ptr<Strategy> make_staged(const Space& space,
-                                                    const SearchSettings& settings);
+[[nodiscard]] std::unique_ptr<Strategy> make_model(const Space& space,
+                                                   const SearchSettings& settings);
 [[nodiscard]] std::unique_ptr<Strategy> make_coordinate(const Space& space);
 [[nodiscard]] std::unique_ptr<Strategy> make_random(const Space& space, uint64_t seed);
 [[nodiscard]] std::unique_ptr<Strategy> make_grid(const Space& space);

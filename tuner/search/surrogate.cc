@@ -10,17 +10,9 @@ namespace redline::tuner {
 namespace {
 
 constexpr double kFirstWeight = 0.3;
-constexpr double kUsualChance = 0.8;
-constexpr double kUnsure = 0.3;  ///< noise of failures: memory is full at another size each time
-constexpr double kMoreThanFailed = 0.1;
-constexpr double kMoreThanFailedElsewhere = 0.5;  ///< with other switches
-constexpr double kLessThanRan = 0.9;
-constexpr size_t kFastest = 3;       ///< configurations whose neighbours are looked at
-constexpr double kFar = 4;           ///< times or parts of a number: no neighbour any more
-constexpr double kStep = 1.25;       ///< from one candidate of a wide range to the next
-constexpr int64_t kEveryValue = 16;  ///< of a range up to this wide
 
-/// Numbers by their order of magnitude, choices by their place.
+}  // namespace
+
 Point point_of(const Space& space, const History& history, const Config& config) {
   const Config all = history.effective(config);
   Point point;
@@ -44,6 +36,18 @@ GaussianProcess::Shape first_shape(const Space& space) {
   shape.weights.assign(space.knobs.size(), kFirstWeight);
   return shape;
 }
+
+namespace {
+
+constexpr double kUsualChance = 0.8;
+constexpr double kUnsure = 0.3;  ///< noise of failures: memory is full at another size each time
+constexpr double kMoreThanFailed = 0.1;
+constexpr double kMoreThanFailedElsewhere = 0.5;  ///< with other switches
+constexpr double kLessThanRan = 0.9;
+constexpr size_t kFastest = 3;       ///< configurations whose neighbours are looked at
+constexpr double kFar = 4;           ///< times or parts of a number: no neighbour any more
+constexpr double kStep = 1.25;       ///< from one candidate of a wide range to the next
+constexpr int64_t kEveryValue = 16;  ///< of a range up to this wide
 
 std::vector<Point> points_of(const Space& space, const History& history, bool failed_too) {
   std::vector<Point> points;

@@ -10,6 +10,10 @@
 
 namespace redline::tuner {
 
+/// Numbers by their order of magnitude, choices by their place.
+[[nodiscard]] Point point_of(const Space& space, const History& history, const Config& config);
+[[nodiscard]] GaussianProcess::Shape first_shape(const Space& space);
+
 /// Whether a configuration would end in a result. More of anything never needs less memory, so a
 /// configuration with no less of anything than one that failed is taken to fail, too.
 class Feasibility {

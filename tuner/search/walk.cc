@@ -124,10 +124,6 @@ bool lost_before(const Walk& walk, const Knob& knob, const std::string& value) {
   return false;
 }
 
-int64_t next_up(const Walk& walk, const Knob& knob, int64_t otherwise) {
-  return step_up(knob, walk.number(knob, otherwise));
-}
-
 bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth) {
   const int64_t start = walk.number(knob, otherwise);
   if (!climb_one_way(walk, knob, otherwise, worth, step_up)) return false;

@@ -57,9 +57,6 @@ class Walk {
 /// in this knob alone, whatever the other knobs were. Then it need not be measured again.
 [[nodiscard]] bool lost_before(const Walk& walk, const Knob& knob, const std::string& value);
 
-/// The value that a climb would try next above the incumbent's; that value itself at the top.
-[[nodiscard]] int64_t next_up(const Walk& walk, const Knob& knob, int64_t otherwise);
-
 /// Climbs one numeric knob from the incumbent's value: doubling (or +1 from zero) while that gains
 /// at least `worth` (a share), else halving. False: stop walking.
 [[nodiscard]] bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth);

@@ -36,6 +36,10 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   json["throughput"] = throughput_json(result.throughput);
   const auto tokens = result.tokens_per_s();
   json["tokens_per_s"] = tokens ? OrderedJson(*tokens) : OrderedJson();
+  json["expected"] = result.expected ? throughput_json(result.expected->score) : OrderedJson();
+  json["expected_memory_bytes"] = result.expected && result.expected->peak_memory_bytes
+                                      ? OrderedJson(*result.expected->peak_memory_bytes)
+                                      : OrderedJson();
   json["peak_memory_bytes"] =
       result.peak_memory_bytes ? OrderedJson(*result.peak_memory_bytes) : OrderedJson();
   json["joules_per_sample"] =
@@ -72,6 +76,7 @@ std::string tune_json(const History& history, const std::optional<Best>& best,
   json["command"] = terms.command;
   json["study"] = terms.study;
   json["stopped"] = stopped;
+  json["why_ended"] = terms.why_ended.empty() ? OrderedJson() : OrderedJson(terms.why_ended);
   json["oom_trials"] = history.out_of_memory_count();
   json["objective"] = terms.metric_regex.empty() ? unit_of(terms.objective) : "metric";
   json["trials"] = OrderedJson::array();

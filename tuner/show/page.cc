@@ -108,13 +108,14 @@ std::string trial_rows(const History& history, const Space& space,
       history.trials().begin(), history.trials().end(),
       [](const FinishedTrial& trial) { return trial.result.joules_per_sample.has_value(); });
   head += fmt::format("<th class=number>{}</th>", unit_of(history.rate()));
+  head += "<th class=number>expected</th>";
   if (metered) head += "<th class=number>J a sample</th>";
   const bool infers =
       std::any_of(history.trials().begin(), history.trials().end(),
                   [](const FinishedTrial& trial) { return trial.result.latency.has_value(); });
   if (infers) head += "<th class=number>a batch</th>";
   head +=
-      "<th class=number>memory</th><th class=number>data wait</th>"
+      "<th class=number>memory</th><th class=number>expected</th><th class=number>data wait</th>"
       "<th class=number>took</th><th>why</th><th>ended</th></tr>";
   std::string rows;
   for (const FinishedTrial& trial : history.trials()) {
@@ -133,14 +134,19 @@ std::string trial_rows(const History& history, const Space& space,
       rows += "<td class=number>" + text + "</td>";
     };
     number(trial.ok() ? format_number(result.throughput->samples_per_s) : "–");
+    const auto& expected = result.expected;
+    number(expected ? fmt::format("{} to {}", format_number(expected->score.low),
+                                  format_number(expected->score.high))
+                    : "–");
     if (metered) {
       number(result.joules_per_sample ? format_number(*result.joules_per_sample) : "–");
     }
     if (infers) number(result.latency ? latency_text(*result.latency) : "–");
     rows += fmt::format(
-        "<td class=number>{}</td><td class=number>{}</td>"
+        "<td class=number>{}</td><td class=number>{}</td><td class=number>{}</td>"
         "<td class=number>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>",
         result.peak_memory_bytes ? format_bytes(*result.peak_memory_bytes) : "–",
+        expected && expected->peak_memory_bytes ? format_bytes(*expected->peak_memory_bytes) : "–",
         result.data_wait_share ? fmt::format("{:.0f} %", 100 * *result.data_wait_share) : "–",
         format_wait(result.wall), escape(trial.why), escape(result.stderr_tail),
         escape(trial.ok() ? "ok" : result.message));
@@ -162,6 +168,7 @@ std::string study_page(const History& history, const Space& space, const std::op
       "{5}</span></div>\n",
       escape(terms.study), trace::page_style(), kStyle, history.trials().size(), failed,
       format_wait(used));
+  if (!terms.why_ended.empty()) page += "<p>" + escape(terms.why_ended) + "</p>\n";
   page += verdict_card(best, terms.command, terms.output, unit);
   if (best && best->profile) page += profile_card(*best->profile);
   if (!history.empty()) {
@@ -171,6 +178,10 @@ std::string study_page(const History& history, const Space& space, const std::op
         "</div><div>" +
         card("Search: each trial, and the best so far", convergence_chart_svg(history)) +
         "</div></div>\n";
+    if (best) {
+      page += card("Why: what compute, loader and memory allow the best configuration",
+                   model_chart_svg(history, space, *best, terms));
+    }
     page += card("What mattered", effect_rows(knob_effects(history, space)));
     page += card("Trials", trial_rows(history, space, best));
   }

@@ -9,6 +9,8 @@
 
 #include "base/format.h"
 #include "trace/report/html.h"
+#include "tuner/search/memory_model.h"
+#include "tuner/search/step_model.h"
 #include "tuner/study/study_figures.h"
 
 namespace redline::tuner {
@@ -85,6 +87,29 @@ double highest_rate(const History& history) {
   return highest;
 }
 
+/// A picture of the model needs this many trials that gave a rate.
+constexpr size_t kFewestForModel = 4;
+constexpr int kCurvePoints = 60;
+
+std::string legend_key(const char* colour, const std::string& text) {
+  return fmt::format("<span class=key><i class=swatch style=\"background:var({})\"></i>{}</span>",
+                     colour, escape(text));
+}
+
+/// For example "Compute limits: the loader alone would reach 1.4 x as much."
+std::string limit_sentence(const StepParts& parts, bool memory_is_near) {
+  std::string text;
+  if (parts.loader < HUGE_VAL) {
+    text = parts.loader < parts.compute
+               ? fmt::format("The loader limits: compute alone would reach {:.1f} x as much.",
+                             parts.compute / parts.loader)
+               : fmt::format("Compute limits: the loader alone would reach {:.1f} x as much.",
+                             parts.loader / parts.compute);
+  }
+  if (memory_is_near) text += " Memory allows hardly a larger batch.";
+  return text;
+}
+
 /// A line from the largest batch that fits to the smallest that does not.
 std::string frontier_line(const Axes& axes, const Frontier& frontier, const char* colour) {
   const std::optional<double> batch = frontier.middle();
@@ -127,6 +152,66 @@ std::string batch_chart_svg(const History& history) {
                     colour, escape(series.name));
   }
   return svg + "</svg><p class=legend>" + legend + "</p>";
+}
+
+std::string model_chart_svg(const History& history, const Space& space, const Best& best,
+                            const StudyTerms& terms) {
+  const auto ok = std::count_if(history.trials().begin(), history.trials().end(),
+                                [](const FinishedTrial& trial) { return trial.ok(); });
+  const auto own = best.effective.find("batch_size");
+  const auto size = own == best.effective.end() ? std::nullopt : parse_integer(own->second);
+  if (!size || *size <= 0 || ok < static_cast<int64_t>(kFewestForModel)) return "";
+  const SearchSettings settings{.machine = terms.machine,
+                                .memory_limit_bytes = terms.memory_limit_bytes};
+  const StepModel model(space, settings, history);
+  const MemoryModel memory(space, settings, history);
+  const auto at = static_cast<double>(*size);
+  Axes axes{.low_x = std::max(1.0, at / 16), .high_x = 4 * at, .high_y = 0, .log_x = true};
+  std::string compute, loader, both;
+  double full = 0;
+  std::vector<std::pair<double, StepParts>> curve;
+  for (int i = 0; i <= kCurvePoints; ++i) {
+    const double batch = std::round(
+        axes.low_x * std::pow(axes.high_x / axes.low_x, static_cast<double>(i) / kCurvePoints));
+    Config config = best.effective;
+    config["batch_size"] = fmt::format("{:.0f}", batch);
+    curve.emplace_back(batch, model.parts(model.place(config)));
+    if (full == 0 && memory.chance(config) < 0.5) full = batch;
+  }
+  const StepParts here = model.parts(model.place(best.effective));
+  axes.high_y = 2 * here.rate;
+  for (const auto& [batch, parts] : curve) {
+    const auto add = [&, x = axes.x(batch)](std::string& line, double rate) {
+      if (rate <= axes.high_y) line += fmt::format("{:.1f},{:.1f} ", x, axes.y(rate));
+    };
+    add(compute, parts.compute);
+    add(loader, parts.loader);
+    if (full == 0 || batch < full) add(both, parts.rate);
+  }
+  std::string svg = frame(axes, "batch size of a rank");
+  for (double tick_at = at / 16; tick_at <= 4 * at; tick_at *= 2) {
+    if (tick_at >= axes.low_x) svg += tick(axes, tick_at, fmt::format("{:.0f}", tick_at));
+  }
+  std::string legend;
+  const auto draw = [&](const std::string& line, const char* colour, const char* text) {
+    if (line.empty()) return;
+    svg += fmt::format("<polyline points=\"{}\" style=\"stroke:var({})\" />", line, colour);
+    legend += legend_key(colour, text);
+  };
+  draw(compute, "--kernel", "compute alone");
+  draw(loader, "--dataloader", "loader alone");
+  draw(both, "--communication", "both");
+  if (full > 0) {
+    svg += fmt::format(
+        "<line class=frontier x1={0:.1f} x2={0:.1f} y1={1} y2={2} style=\"stroke:var(--memcpy)\" "
+        "/>",
+        axes.x(full), kTop, kChartHeight - kBottom);
+    legend += legend_key("--memcpy", "memory is full");
+  }
+  svg +=
+      shape(axes, {.trial = 0, .x = at, .rate = here.rate, .hint = "the best"}, "--communication");
+  return svg + "</svg><p class=legend>" + legend + "</p><p>" +
+         escape(limit_sentence(here, full > 0 && full <= 1.1 * at)) + "</p>";
 }
 
 std::string convergence_chart_svg(const History& history) {

@@ -25,5 +25,38 @@ TEST(PageCharts, AreScaledByWhatWasSearchedFor) {
   }
 }
 
+TEST(PageCharts, TheModelsPictureSaysWhatLimits) {
+  const Space space = *make_space({"batch_size=1..512", "num_workers=0..8"},
+                                  {"train", "{batch_size}{num_workers}"}, {});
+  StudyTerms terms;
+  terms.machine = {.gpu = true, .gpus = 1, .cores = 8};
+  History history(space);
+  const auto sentence = [&] {
+    const std::string svg = model_chart_svg(history, space, *find_best(history), terms);
+    return svg.find("The loader limits") != std::string::npos ? "loader"
+           : svg.find("Compute limits") != std::string::npos  ? "compute"
+                                                              : "";
+  };
+  const auto add = [&](int batch, int workers) {
+    FinishedTrial trial{
+        .id = 1,
+        .config = {{"batch_size", std::to_string(batch)}, {"num_workers", std::to_string(workers)}},
+        .why = "",
+        .result = {}};
+    const double rate = std::min({4000.0, batch / 0.004, 1000.0 * workers});
+    trial.result.outcome = Outcome::kOk;
+    trial.result.throughput = Throughput{rate, 0.99 * rate, 1.01 * rate};
+    history.add(trial);
+  };
+  for (const int batch : {8, 16, 64}) add(batch, 2);
+  EXPECT_STREQ(sentence(), "") << "too few trials";
+  add(128, 1);
+  add(128, 2);
+  EXPECT_STREQ(sentence(), "loader");
+  add(128, 8);
+  add(64, 8);
+  EXPECT_STREQ(sentence(), "compute");
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -25,7 +25,10 @@ struct StudyTerms {
   Budget budget;
   std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;
+  Machine machine;                      ///< the machine that the trials ran on
   std::optional<double> cost_per_hour;  ///< price of all machines of the job
+  /// Why the search ended before its budget was used; empty if it used it, or if nobody knows.
+  std::string why_ended;
   std::string study = "autotune.study.db";
   std::string output = "best.json";  ///< where the best configuration is written
 };
@@ -40,6 +43,12 @@ struct StudyTerms {
 [[nodiscard]] std::string batch_chart_svg(const History& history);
 /// The throughput of every trial in the order of the search, and the best so far.
 [[nodiscard]] std::string convergence_chart_svg(const History& history);
+
+/// What the model of the step holds of the best configuration at other batch sizes: what compute
+/// and loader alone would reach, what both do, and where memory is full. Then a sentence that says
+/// which of them limits. Empty where too few trials ran or none has a batch size.
+[[nodiscard]] std::string model_chart_svg(const History& history, const Space& space,
+                                          const Best& best, const StudyTerms& terms);
 
 /// Everything known, for `--format json` (schema redline.tune/1).
 [[nodiscard]] std::string tune_json(const History& history, const std::optional<Best>& best,

@@ -130,6 +130,8 @@ std::string Table::verdict(const History& history) const {
                      : &*best == &trial             ? "best so far"
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
+  // Which bottleneck it tested; by what, the columns show.
+  if (text.empty() && trial.result.expected) text = trial.why.substr(0, trial.why.find(':'));
   if (const auto& latency = trial.result.latency; latency && latency->p99_ns) {
     text += (text.empty() ? "p99 " : ", p99 ") + format_ns(*latency->p99_ns);
   }
@@ -230,6 +232,8 @@ std::string Table::summary(const History& history, const std::optional<Best>& be
   parts.push_back(format_wait(used));
   std::string text = join_wrapped(parts, style_.shown(" · "), "") + "\n";
   text += disturbance_line(history);
+  if (!terms.why_ended.empty())
+    text += joined(wrapped(terms.why_ended, kTerminalColumns), "\n") + "\n";
   if (best) text += "\n" + best_lines(*best, terms);
   if (best && best->profile) text += profile_lines(*best->profile);
   return text;

@@ -25,6 +25,15 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
     text += fmt::format("  a batch: {}, of {} batches\n", latency_text(*result.latency),
                         format_count(result.latency->count));
   }
+  if (result.expected) {
+    text += fmt::format(
+        "  expected {} ({} to {})", format_number(result.expected->score.samples_per_s),
+        format_number(result.expected->score.low), format_number(result.expected->score.high));
+    if (const auto& peak = result.expected->peak_memory_bytes) {
+      text += ", memory " + format_bytes(*peak);
+    }
+    text += "\n";
+  }
   if (const auto tokens = result.tokens_per_s()) {
     text += fmt::format("  {} tokens/s: {} a sample\n", format_number(*tokens),
                         format_number(*result.tokens_per_sample));

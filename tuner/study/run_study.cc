@@ -75,6 +75,7 @@ class StudyRun {
   struct Own {
     size_t share;
     int neighbours;
+    std::optional<Expectation> expected;
   };
 
   [[nodiscard]] std::optional<size_t> free_share() const {
@@ -109,7 +110,7 @@ class StudyRun {
   }
 
   void start(size_t share, const RunningTrial& trial, int neighbours) {
-    own_[trial.id] = {share, neighbours};
+    own_[trial.id] = {share, neighbours, trial.proposal.expected};
     observer_.trial_started(trial.id, trial.proposal);
     TrialSpec spec = prototype_;
     spec.id = trial.id;
@@ -131,6 +132,7 @@ class StudyRun {
     }
     TrialResult& result = std::get<TrialResult>(event.what);
     result.neighbours = own_.at(event.id).neighbours;
+    result.expected = own_.at(event.id).expected;
     own_.erase(event.id);
     ask_at_ = {};
     const bool misled = history_.empty() && space_.learn_ranks(result.ranks);

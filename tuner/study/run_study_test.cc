@@ -67,7 +67,7 @@ class StudyRuns : public ::testing::Test {
     auto finished = study->finished();
     if (!finished) return tl::unexpected(finished.error());
     for (FinishedTrial& trial : *finished) history.add(std::move(trial));
-    const auto strategy = make_strategy("staged", space_, {});
+    const auto strategy = make_strategy("model", space_, {});
     const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
     Silent silent;
     const auto end = run_study(plan, *study, history, space_, {}, runner, stop_, silent);
@@ -288,7 +288,7 @@ TrialResult answering(const TrialSpec& spec, const std::atomic<StopRequest>&,
 }
 
 TEST_F(StudyRuns, SideBySideNoConfigurationRunsTwiceAndTheConfirmingOnesRunAlone) {
-  for (const char* name : {"staged", "coordinate", "random", "grid"}) {
+  for (const char* name : {"model", "coordinate", "random", "grid"}) {
     std::filesystem::remove(path());
     std::vector<FinishedTrial> trials;
     const auto end = run_side_by_side(name, 3, trials, answering);

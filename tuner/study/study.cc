@@ -156,6 +156,21 @@ Result<void> Study::interrupt(int64_t id) {
   return transaction->commit();
 }
 
+Result<void> Study::keep_why_ended(const std::string& sentence) {
+  auto kept = database_.prepare("INSERT OR REPLACE INTO study (key, value) VALUES ('why_ended', ?)")
+                  .bind(1, sentence)
+                  .run();
+  if (!kept) return tl::unexpected(fmt::format("{}: {}", path_, kept.error()));
+  return kept;
+}
+
+Result<std::string> Study::why_ended() const {
+  Statement row = database_.prepare("SELECT value FROM study WHERE key='why_ended'");
+  const Result<bool> found = row.step();
+  if (!found) return tl::unexpected(found.error());
+  return *found ? row.text(0) : std::string();
+}
+
 Result<void> Study::mark_interrupted(const Transaction& transaction, int64_t id) {
   auto marked = transaction.database()
                     .prepare("UPDATE trials SET state='interrupted' WHERE id=? AND state='started'")
@@ -185,6 +200,8 @@ Result<StudyContent> read_study(const std::string& path) {
   if (!space) return tl::unexpected(path + ": " + space.error());
   Result<std::vector<FinishedTrial>> trials = study->finished();
   if (!trials) return tl::unexpected(path + ": " + trials.error());
+  Result<std::string> why_ended = study->why_ended();
+  if (!why_ended) return tl::unexpected(path + ": " + why_ended.error());
   const Result<int64_t> interrupted = study->interrupted_count();
   if (!interrupted) return tl::unexpected(path + ": " + interrupted.error());
   for (const FinishedTrial& trial : *trials) learn_from(trial, *space);
@@ -193,6 +210,7 @@ Result<StudyContent> read_study(const std::string& path) {
                       .space = *std::move(space),
                       .trials = *std::move(trials),
                       .interrupted = *interrupted,
+                      .why_ended = *std::move(why_ended),
                       .trials_directory = trials_directory(path)};
 }
 

@@ -76,6 +76,10 @@ class Study {
   [[nodiscard]] Result<void> finish(int64_t id, const TrialResult& result);
   [[nodiscard]] Result<void> interrupt(int64_t id);
 
+  /// Why the search ended before its budget was used, for whoever looks at the study later.
+  [[nodiscard]] Result<void> keep_why_ended(const std::string& sentence);
+  [[nodiscard]] Result<std::string> why_ended() const;
+
   /// Where trial `id` keeps its stdout and stderr: FILE without ".db", ".trials/ID".
   [[nodiscard]] std::string trial_directory(int64_t id) const;
   /// The folder of these folders.
@@ -132,6 +136,7 @@ struct StudyContent {
   Space space;
   std::vector<FinishedTrial> trials;
   int64_t interrupted = 0;
+  std::string why_ended;
   std::string trials_directory;  ///< with a folder a trial, named by its number
 
   /// The content must outlive it.

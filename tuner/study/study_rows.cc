@@ -50,6 +50,12 @@ Json latency_json(const std::optional<Latency>& latency) {
           {"p99_ns", optional_json(latency->p99_ns)}};
 }
 
+Json expected_json(const std::optional<Expectation>& expected) {
+  if (!expected) return {};
+  return {{"score", interval_json(expected->score)},
+          {"peak_memory_bytes", optional_json(expected->peak_memory_bytes)}};
+}
+
 /// What has no column of its own: read back by finished(), of little use in a query.
 Json result_json(const TrialResult& result) {
   return {{"memory_capacity_bytes", optional_json(result.memory_capacity_bytes)},
@@ -62,6 +68,7 @@ Json result_json(const TrialResult& result) {
           {"joules_per_sample", optional_json(result.joules_per_sample)},
           {"samples_per_joule", interval_json(result.samples_per_joule)},
           {"host_use", host_use_json(result.host_use)},
+          {"expected", expected_json(result.expected)},
           {"not_started", result.not_started},
           {"ranks", result.ranks},
           {"neighbours", result.neighbours},
@@ -98,6 +105,11 @@ void read_result_json(const Json& json, TrialResult& result) {
   if (const Json& use = json.value("host_use", Json()); use.is_object()) {
     result.host_use = HostUse{.memory_bytes = use.value("memory_bytes", uint64_t{0}),
                               .shm_bytes = use.value("shm_bytes", uint64_t{0})};
+  }
+  if (const Json& expected = json.value("expected", Json()); expected.is_object()) {
+    const Json& score = expected.at("score");
+    result.expected = {.score = {score.at(0), score.at(1), score.at(2)},
+                       .peak_memory_bytes = optional_of<uint64_t>(expected, "peak_memory_bytes")};
   }
   result.not_started = json.value("not_started", false);
   result.ranks = json.value("ranks", 0);

@@ -50,6 +50,12 @@ struct Throughput {
   double high = 0;
 };
 
+/// What the search expected of a trial before it ran.
+struct Expectation {
+  Throughput score;  ///< what trials are compared by; low and high hold the middle 80 % of guesses
+  std::optional<uint64_t> peak_memory_bytes = {};
+};
+
 /// What a search maximises.
 enum class Objective : uint8_t {
   kSamplesPerSecond,
@@ -144,6 +150,7 @@ struct TrialResult {
   int64_t steps = 0;
   std::chrono::nanoseconds wall{0};      ///< from the start until all its processes are gone
   std::chrono::nanoseconds start_up{0};  ///< from the start to the first step
+  std::optional<Expectation> expected;   ///< nullopt if no model chose the trial
   int neighbours = 0;                    ///< the most trials that ran beside it at any time
   std::string message;                   ///< one line for the table, e.g. "out of memory (rank 1)"
   std::string disturbance;               ///< what made it look slower than it is; empty: nothing

@@ -1,0 +1,211 @@
+#include "tuner/search/memory_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tuner/search/frontier.h"
+#include "tuner/space/hook_knobs.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr size_t kMembers = 24;
+constexpr int kSteps = 10;
+constexpr double kReadingError = 0.006;
+constexpr double kRanBefore = 0.95;   ///< once, with as much
+constexpr double kSoft = 0.012;       ///< memory is full at another size each time
+constexpr double kThrashing = 0.968;  ///< of a GPU's: above it the allocator begins to
+constexpr double kFull = 0.986;       ///< of a process's
+constexpr Prior kReducedSlope = {-0.3, 0.2};
+constexpr Prior kReducedSlopeOnCpu = {0.0, 0.2};
+constexpr Prior kOtherSlope = {0.0, 0.04};
+constexpr Prior kOtherFixed = {0.0, 0.01};
+constexpr Prior kReducedFixed = {0.0, 0.02};
+constexpr Prior kWorkspace = {0.02, 0.04};  ///< of what chooses among algorithms
+constexpr double kWideLimit = 1.6;          ///< of a limit that nothing told, logarithm
+constexpr double kUsualRoom = 2.0;
+
+enum Parameter : size_t { kFixed, kSlope, kInFlight, kPerWorker, kFixedCount };
+
+double below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+
+/// That the limit lies under `x`. Now and then another program, or the allocator, takes a part.
+double limit_below(const Prior& limit, double x) {
+  return 0.93 * below((x - limit.mean) / limit.deviation) +
+         0.07 * below((x - limit.mean) / (limit.deviation + 0.4));
+}
+
+}  // namespace
+
+MemoryModel::MemoryModel(const Space& space, const SearchSettings& settings, const History& history)
+    : space_(space), settings_(settings), history_(history) {
+  fit();
+  bound();
+}
+
+std::optional<uint64_t> MemoryModel::limit_bytes() const {
+  if (settings_.memory_limit_bytes) return settings_.memory_limit_bytes;
+  return history_.trials().front().result.memory_capacity_bytes;
+}
+
+MemoryModel::Load MemoryModel::load(const Config& config) const {
+  const Config all = history_.effective(config);
+  Load load;
+  for (size_t i = 0; i < space_.knobs.size(); ++i) {
+    const Knob& knob = space_.knobs[i];
+    const auto found = all.find(knob.name);
+    if (found == all.end()) continue;
+    const auto number = parse_integer(found->second);
+    if (knob.name == "batch_size" && number) load.batch = std::max(1.0, double(*number));
+    if (knob.name == "num_workers" && number) load.workers = static_cast<double>(*number);
+    if (terms_[i] == 0) continue;
+    const auto at = std::find(knob.values.begin(), knob.values.end(), found->second);
+    if (at == knob.values.end()) continue;
+    load.factors.push_back(terms_[i] + 2 * static_cast<size_t>(at - knob.values.begin()));
+  }
+  load.in_flight = load.batch * batches_in_flight(history_, config).value_or(0);
+  return load;
+}
+
+double MemoryModel::log_peak(const std::vector<double>& p, const Load& load) const {
+  double slope = p[kSlope], fixed = p[kFixed];
+  for (const size_t factor : load.factors) {
+    slope += p[factor];
+    fixed += p[factor + 1];
+  }
+  const double samples = std::exp(slope) * load.batch + std::exp(p[kInFlight]) * load.in_flight +
+                         std::exp(p[kPerWorker]) * load.workers;
+  return std::log(has_readings_ ? samples + std::exp(fixed) : samples);
+}
+
+void MemoryModel::fit() {
+  double least = HUGE_VAL;
+  double batch_of_least = 1;
+  for (const FinishedTrial& trial : history_.trials()) {
+    if (!trial.ok() || !trial.result.peak_memory_bytes) continue;
+    has_readings_ = true;
+  }
+  priors_.resize(kFixedCount);
+  for (const Knob& knob : space_.knobs) {
+    const HookKnob* hook = find_hook_knob(knob.name);
+    const bool moves =
+        knob.values.size() > 1 && knob.name != "batch_size" && (!hook || hook->moves_memory);
+    terms_.push_back(moves ? priors_.size() : 0);
+    if (!moves) continue;
+    for (const std::string& value : knob.values) {
+      const bool reduced = knob.name == "amp" && value != "off";
+      const Prior& slope = settings_.machine.gpu ? kReducedSlope : kReducedSlopeOnCpu;
+      priors_.push_back(reduced ? slope : kOtherSlope);
+      const bool chooses = knob.name == "cudnn_benchmark" || knob.name == "compile";
+      priors_.push_back(reduced ? kReducedFixed : chooses ? kWorkspace : kOtherFixed);
+    }
+  }
+  struct Reading {
+    Load load;
+    double log_peak;
+  };
+  std::vector<Reading> readings;
+  for (const FinishedTrial& trial : history_.trials()) {
+    if (!trial.ok() || !trial.result.peak_memory_bytes) continue;
+    const double peak = static_cast<double>(*trial.result.peak_memory_bytes);
+    readings.push_back({load(trial.config), std::log(peak)});
+    if (peak < least) {
+      least = peak;
+      batch_of_least = readings.back().load.batch;
+    }
+  }
+  priors_[kFixed] = {has_readings_ ? std::log(0.4 * least) : 0, 1.0};
+  priors_[kSlope] = {has_readings_ ? std::log(0.08 * least / batch_of_least) : 0,
+                     has_readings_ ? 2.3 : 1e-3};
+  // What a loader keeps ready is the host's, and the process's own only without a GPU.
+  const bool gpu = settings_.machine.gpu;
+  const bool counts = !gpu && has_readings_;
+  priors_[kInFlight] = {counts ? std::log(0.001 * least / batch_of_least) : -30,
+                        counts ? 1.5 : 0.1};
+  priors_[kPerWorker] = {counts ? std::log(0.008 * least) : -30, counts ? 0.7 : 0.1};
+  for (uint64_t member = 1; member <= kMembers; ++member) {
+    std::vector<double> centre;
+    for (size_t i = 0; i < priors_.size(); ++i) {
+      centre.push_back(priors_[i].mean + priors_[i].deviation * normal_draw(member, 5000 + i));
+    }
+    if (readings.empty()) {
+      members_.push_back(std::move(centre));
+      continue;
+    }
+    const Residuals residuals = [&](const std::vector<double>& p, std::vector<double>& out) {
+      for (size_t i = 0; i < readings.size(); ++i) {
+        out[i] = (log_peak(p, readings[i].load) - readings[i].log_peak) / kReadingError +
+                 normal_draw(member, 6000 + i);
+      }
+    };
+    members_.push_back(
+        fit_parameters(priors_, centre, centre, readings.size(), residuals, kSteps).parameters);
+  }
+}
+
+void MemoryModel::bound() {
+  const auto limit = limit_bytes();
+  const bool is_known = limit && has_readings_;
+  if (is_known) {
+    const bool gpu = settings_.machine.gpu;
+    limit_ = {std::log((gpu ? kThrashing : kFull) * static_cast<double>(*limit)),
+              gpu ? 0.004 : 0.008};
+  }
+  for (const auto& member : members_) {
+    Bounds bounds{-HUGE_VAL, HUGE_VAL, 1};
+    double first = 0;
+    for (const FinishedTrial& trial : history_.trials()) {
+      const double peak = log_peak(member, load(trial.config));
+      if (&trial == &history_.trials().front()) first = peak;
+      const bool failed = trial.out_of_memory() || trial.result.outcome == Outcome::kHang;
+      if (trial.ok()) bounds.low = std::max(bounds.low, peak);
+      if (failed && !trial.result.not_started && trial.result.outcome != Outcome::kShmFull) {
+        bounds.high = std::min(bounds.high, peak);
+      }
+    }
+    if (!is_known) limit_ = {first + kUsualRoom, kWideLimit};
+    // A line on which what ran lies above what did not is less likely the wider that gap is.
+    const double gap = std::max(0.0, bounds.low - bounds.high);
+    const double mass =
+        std::max(1e-9, limit_below(limit_, bounds.high) - limit_below(limit_, bounds.low));
+    bounds.weight = mass * std::exp(-std::pow(gap / (2 * kSoft), 2) / 2);
+    bounds_.push_back(bounds);
+  }
+}
+
+double MemoryModel::chance(const Config& config) const {
+  const Load wanted = load(config);
+  double sum = 0;
+  double total = 0;
+  const auto first = load(history_.trials().front().config);
+  const bool is_known = limit_bytes() && has_readings_;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    const Bounds& bounds = bounds_[i];
+    const double peak = log_peak(members_[i], wanted);
+    Prior limit = limit_;
+    if (!is_known) limit.mean = log_peak(members_[i], first) + kUsualRoom;
+    total += bounds.weight;
+    double fits = 0;
+    if (peak <= bounds.low) {
+      fits = kRanBefore;
+    } else if (peak < bounds.high) {
+      const double high = limit_below(limit, bounds.high);
+      const double low = limit_below(limit, bounds.low);
+      fits = (high - limit_below(limit, peak)) / std::max(1e-9, high - low);
+    }
+    // Near to what failed it may fail again.
+    if (bounds.high < HUGE_VAL) fits *= below((bounds.high - peak) / kSoft - 0.5);
+    sum += bounds.weight * fits;
+  }
+  return total > 0 ? std::clamp(sum / total, 0.0, 1.0) : 0;
+}
+
+std::optional<double> MemoryModel::expected_bytes(const Config& config) const {
+  if (!has_readings_) return std::nullopt;
+  const Load wanted = load(config);
+  double sum = 0;
+  for (const auto& member : members_) sum += log_peak(member, wanted);
+  return std::exp(sum / static_cast<double>(members_.size()));
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,79 @@
+#include "tuner/search/memory_model.h"
+
+#include <gtest/gtest.h>
+
+namespace redline::tuner {
+namespace {
+
+constexpr double kGiB = 0x1p30;
+
+class MemoryModelOf : public ::testing::Test {
+ protected:
+  /// m = 1 GiB + b / 32 GiB, half of that a sample with bf16.
+  static double peak(int batch, const std::string& amp) {
+    return kGiB * (1 + batch / (amp == "off" ? 32.0 : 64.0));
+  }
+  void add(int batch, const std::string& amp, Outcome outcome, bool told = true) {
+    TrialResult result;
+    result.outcome = outcome;
+    if (outcome == Outcome::kOk) {
+      result.throughput = Throughput{100, 99, 101};
+      if (told) result.peak_memory_bytes = static_cast<uint64_t>(peak(batch, amp));
+    }
+    history_.add({.id = 1, .config = config(batch, amp), .why = "", .result = result});
+  }
+  [[nodiscard]] double chance(int batch, const std::string& amp) const {
+    return MemoryModel(space_, settings_, history_).chance(config(batch, amp));
+  }
+  static Config config(int batch, const std::string& amp) {
+    return {{"batch_size", std::to_string(batch)}, {"amp", amp}, {"num_workers", "2"}};
+  }
+
+  Space space_ = *make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"}, {"train"},
+                             {.gpu = true, .cores = 8});
+  SearchSettings settings_{.machine = {.gpu = true, .gpus = 1, .cores = 8},
+                           .memory_limit_bytes = static_cast<uint64_t>(20 * kGiB)};
+  History history_{space_};
+};
+
+TEST_F(MemoryModelOf, TwoTrialsShowTheLine) {
+  add(32, "off", Outcome::kOk);
+  EXPECT_LT(chance(576, "off"), 0.9) << "one trial does not show what a sample takes";
+  add(96, "off", Outcome::kOk);
+  EXPECT_GT(chance(568, "off"), 0.9);
+  EXPECT_LT(chance(640, "off"), 0.1);
+  const auto bytes = MemoryModel(space_, settings_, history_).expected_bytes(config(320, "off"));
+  EXPECT_NEAR(*bytes, peak(320, "off"), 0.05 * peak(320, "off"));
+}
+
+TEST_F(MemoryModelOf, AnotherPrecisionKeepsItsWeights) {
+  add(32, "off", Outcome::kOk);
+  add(96, "off", Outcome::kOk);
+  add(96, "bf16", Outcome::kOk);
+  EXPECT_GT(chance(1088, "bf16"), 0.7);
+  EXPECT_LT(chance(1408, "bf16"), 0.1);
+}
+
+TEST_F(MemoryModelOf, WithoutReadingsWhatRanAndWhatDidNotAreTheBounds) {
+  settings_.memory_limit_bytes = {};
+  add(32, "off", Outcome::kOk, false);
+  EXPECT_GT(chance(16, "off"), 0.95);
+  const double before = chance(256, "off");
+  add(256, "off", Outcome::kGpuOom, false);
+  EXPECT_LT(chance(256, "off"), 0.1);
+  EXPECT_LT(chance(200, "off"), before);
+  EXPECT_GT(chance(64, "off"), 0.5);
+  EXPECT_FALSE(MemoryModel(space_, settings_, history_).expected_bytes(config(64, "off")));
+}
+
+TEST_F(MemoryModelOf, AFailureWhereTheLineSawRoomLowersTheLimit) {
+  add(32, "off", Outcome::kOk);
+  add(96, "off", Outcome::kOk);
+  add(256, "off", Outcome::kGpuOom);  // 9 GiB by the line
+  EXPECT_LT(chance(264, "off"), 0.1);
+  EXPECT_LT(chance(640, "bf16"), 0.3) << "11 GiB";
+  EXPECT_GT(chance(160, "off"), 0.5);
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,491 @@
+// The search by a model of the step (step_model.h) and of memory (memory_model.h).
+//
+// Each question is: which trial is expected to gain most over the best so far? Every plausible fit
+// of the model names the configuration that it holds to be the fastest; these, and what lies around
+// them, are the candidates. A trial that only one fit believes in is worth what that fit expects of
+// it, times how plausible it is: so a precision that was dismissed while the loader was slower
+// comes back together with more workers, because nothing in the trials speaks against it.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/format.h"
+#include "tuner/search/frontier.h"
+#include "tuner/search/memory_model.h"
+#include "tuner/search/step_model.h"
+#include "tuner/search/strategy.h"
+#include "tuner/search/surrogate.h"
+#include "tuner/search/walk.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr double kWorthIt = 0.001;      ///< expected gain
+constexpr double kFailureCosts = 0.02;  ///< as a gain
+constexpr int64_t kMostFailures = 3;
+constexpr double kWorthExploring = 0.002;
+constexpr double kLeastSure = 0.6;
+constexpr double kLikelyRuns = 0.55;
+constexpr double kLeastChance = 0.1;
+constexpr int kRounds = 3;         ///< of an ascent, each over all knobs
+constexpr int64_t kEachUpTo = 64;  ///< of a range up to here each is a candidate
+constexpr double kStepUp = 1.06;   ///< from one candidate of a wide range to the next
+constexpr int64_t kEvenBatch = 8;
+constexpr double kFailedValue = 0.3;  ///< chance of a value that only failed so far, each time
+constexpr size_t kNearest = 2;        ///< members' favourites, with all that differs in one knob
+
+/// The values of a knob that a candidate may have.
+std::vector<std::string> candidate_values(const Knob& knob) {
+  if (!knob.is_range()) return knob.values;
+  std::vector<std::string> values;
+  for (int64_t at = knob.low; at <= knob.high;) {
+    values.push_back(std::to_string(at));
+    int64_t next = at + 1;
+    if (at >= knob.low + kEachUpTo || at >= kEachUpTo) {
+      next = std::max<int64_t>(next, std::llround(static_cast<double>(at) * kStepUp));
+      if (knob.name == "batch_size") next = (next + kEvenBatch - 1) / kEvenBatch * kEvenBatch;
+      if (at < knob.high) next = std::min(next, knob.high);
+    }
+    at = next;
+  }
+  return values;
+}
+
+double share_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+
+/// Of a normal variable's part above 0.
+double expected_above(double mean, double deviation) {
+  if (deviation <= 0) return std::max(mean, 0.0);
+  const double z = mean / deviation;
+  return mean * share_below(z) + deviation * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+class ModelAsk {
+ public:
+  ModelAsk(const Space& space, const SearchSettings& settings, const History& history)
+      : space_(space),
+        settings_(settings),
+        history_(history),
+        model_(space, settings, history),
+        memory_(space, settings, history) {
+    for (const Knob& knob : space.knobs) values_.push_back(candidate_values(knob));
+  }
+
+  /// Where nothing is worth the risk, nothing is lost by taking it with trials that are left.
+  std::optional<Proposal> next() {
+    find_best();
+    if (auto proposal = most_worth(kFailureCosts)) return proposal;
+    if (auto proposal = judged_elsewhere()) return proposal;
+    if (history_.out_of_memory_count() < kMostFailures) {
+      if (auto proposal = most_worth(kFailureCosts / 20)) return proposal;
+    }
+    // What the model's parts do not cover, a model without parts may still find.
+    const auto next =
+        most_promising(space_, history_, {kWorthExploring, kLeastSure}, [&](const Config& config) {
+          return look(history_.effective(config)).chance >= kLeastSure;
+        });
+    if (!next) return std::nullopt;
+    const Config all = history_.effective(*next);
+    return Proposal{*next, "explore: " + changes_of(all), expectation(look(all))};
+  }
+
+  /// What nine of ten plausible fits hold for the most that is left to gain.
+  double possible_gain() {
+    find_best();
+    std::vector<double> gains;
+    for (size_t member = 0; member < model_.members(); ++member) {
+      const double own = model_.parts(member, look(best_).place).rate;
+      gains.push_back(model_.parts(member, look(ascend(member)).place).rate / own - 1);
+    }
+    std::sort(gains.begin(), gains.end());
+    return gains[static_cast<size_t>(0.9 * static_cast<double>(gains.size() - 1))];
+  }
+
+  /// Of what was not tried, why not.
+  std::string why_ended() {
+    find_best();
+    for (const Knob& knob : space_.knobs) {
+      if (knob.name != "batch_size" || !knob.is_numeric()) continue;
+      Config all = best_;
+      for (const std::string& value : candidate_values(knob)) {
+        all[knob.name] = value;
+        const Seen& seen = look(all);
+        const auto bytes = memory_.expected_bytes(all);
+        if (seen.is_new && seen.place.batch > affordable()) {
+          return "No other configuration is worth a trial: the steps of batch_size " + value +
+                 " would take longer than a trial may measure.";
+        }
+        if (!seen.is_new || memory_.chance(all) > 0.5) continue;
+        const auto limit = memory_.limit_bytes();
+        if (!bytes || !limit) {
+          return "No other configuration is worth a trial: batch_size " + value +
+                 " would probably run out of memory, as others did.";
+        }
+        return fmt::format(
+            "No other configuration is worth a trial: batch_size {} would take about {} of {} of "
+            "memory, and what fits is expected to gain less than {:.1f} %.",
+            value, format_bytes(static_cast<uint64_t>(*bytes)), format_bytes(*limit),
+            100 * kWorthExploring);
+      }
+    }
+    return fmt::format(
+        "No other configuration is worth a trial: none is expected to gain {:.1f} % or more.",
+        100 * kWorthExploring);
+  }
+
+ private:
+  std::optional<Proposal> most_worth(double failure_costs) {
+    failure_costs_ = failure_costs;
+    candidates_.clear();
+    collect();
+    const Seen* chosen = nullptr;
+    double most = kWorthIt;
+    for (const Config& config : candidates_) {
+      const Seen& seen = look(config);
+      const double gain = worth(seen, expected_gain(seen.place));
+      if (gain <= most) continue;
+      most = gain;
+      chosen = &seen;
+    }
+    if (!chosen) return std::nullopt;
+    return Proposal{chosen->config, reason(*chosen), expectation(*chosen)};
+  }
+
+  struct Seen {
+    Config config;  ///< canonical
+    Place place;
+    double chance = 0;  ///< that it runs
+    bool is_new = true;
+  };
+
+  /// A value that was only tried beside other values than the best's: together they may have done
+  /// what neither does alone, and no model of parts foresees all of that. At the best's batch size,
+  /// or at the next smaller one that fits.
+  std::optional<Proposal> judged_elsewhere() {
+    for (const Knob& knob : space_.knobs) {
+      if (knob.name == "batch_size" || knob.is_range()) continue;
+      for (const std::string& value : knob.values) {
+        Config config = best_;
+        config[knob.name] = value;
+        if (was_tried_at_some_batch(config) || !make_it_fit(config)) continue;
+        const Seen& seen = look(config);
+        return Proposal{seen.config, "beside the best: " + changes_of(config), expectation(seen)};
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool was_tried_at_some_batch(Config config) const {
+    config.erase("batch_size");
+    return std::any_of(history_.trials().begin(), history_.trials().end(), [&](const auto& trial) {
+      Config all = history_.effective(trial.config);
+      all.erase("batch_size");
+      return all == config;
+    });
+  }
+
+  /// False where half the batch would not either.
+  bool make_it_fit(Config& config) {
+    if (look(config).chance >= kLikelyRuns) return true;
+    const auto batch = config.find("batch_size");
+    if (batch == config.end()) return false;
+    const std::vector<std::string> values = space_.find("batch_size")
+                                                ? candidate_values(*space_.find("batch_size"))
+                                                : std::vector<std::string>();
+    const double most = look(config).place.batch;
+    Config smaller = config;
+    for (auto value = values.rbegin(); value != values.rend(); ++value) {
+      smaller["batch_size"] = *value;
+      const Seen& seen = look(smaller);
+      if (seen.place.batch >= most || seen.place.batch < most / 5) continue;
+      if (seen.chance < kLikelyRuns) continue;
+      config = smaller;
+      return true;
+    }
+    return false;
+  }
+
+  const Seen& look(const Config& config) {
+    const auto [entry, is_new] = seen_.try_emplace(config);
+    Seen& seen = entry->second;
+    if (!is_new) return seen;
+    seen.config = history_.canonical(config);
+    seen.place = model_.place(config);
+    seen.is_new = history_.runs_of(seen.config).empty();
+    seen.chance = may_run(seen) ? memory_.chance(config) * chance_of_values(config) : 0;
+    return seen;
+  }
+
+  /// Of the fastest, by what all trials together say of it.
+  void find_best() {
+    double best = -HUGE_VAL;
+    for (const Config& config : history_.configs()) {
+      const auto runs = history_.runs_of(config);
+      if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) {
+        continue;
+      }
+      const double rate = mean_of(model_.log_rates(model_.place(config)));
+      if (rate <= best) continue;
+      best = rate;
+      best_ = history_.effective(config);
+    }
+    best_rates_ = model_.log_rates(model_.place(best_));
+  }
+
+  void collect() {
+    std::set<Config> favourites = {best_};
+    for (size_t member = 0; member < model_.members(); ++member) {
+      favourites.insert(ascend(member));
+    }
+    for (const Config& favourite : favourites) add_candidate(favourite);
+    add_neighbours(best_);
+    std::vector<std::pair<double, Config>> ranked;
+    for (const Config& favourite : favourites) {
+      const Seen& seen = look(favourite);
+      ranked.emplace_back(-worth(seen, expected_gain(seen.place)), favourite);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    for (size_t i = 0; i < std::min(kNearest, ranked.size()); ++i) add_neighbours(ranked[i].second);
+  }
+
+  void add_candidate(const Config& config) {
+    if (look(config).is_new) candidates_.insert(config);
+  }
+
+  void add_neighbours(const Config& config) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      Config changed = config;
+      for (const std::string& value : values_[i]) {
+        changed[space_.knobs[i].name] = value;
+        add_candidate(changed);
+      }
+    }
+  }
+
+  /// The configuration that one fit holds to be worth most.
+  Config ascend(size_t member) {
+    const double own = std::log(model_.parts(member, look(best_).place).rate);
+    const auto worth_of = [&](const Seen& seen) {
+      return worth(seen, std::log(model_.parts(member, seen.place).rate) - own);
+    };
+    Config at = best_;
+    double most = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const double before = most;
+      for (size_t i = 0; i < values_.size(); ++i) {
+        Config changed = at;
+        for (const std::string& value : values_[i]) {
+          changed[space_.knobs[i].name] = value;
+          const double its = worth_of(look(changed));
+          if (its <= most) continue;
+          most = its;
+          at = changed;
+        }
+      }
+      if (most <= before + kWorthIt) break;
+    }
+    return at;
+  }
+
+  /// A trial that runs out of memory costs one, and the more there were the more it would.
+  double worth(const Seen& seen, double gain) const {
+    if (seen.chance < kLeastChance) return -failure_costs_;
+    const auto failures = static_cast<double>(history_.out_of_memory_count());
+    return seen.chance * gain - (1 - seen.chance) * failure_costs_ * (1 + failures);
+  }
+
+  double expected_gain(const Place& place) const {
+    const std::vector<double> rates = model_.log_rates(place);
+    const double unexplained = model_.unexplained(place);
+    double sum = 0;
+    for (size_t i = 0; i < rates.size(); ++i) {
+      sum += expected_above(rates[i] - best_rates_[i], unexplained);
+    }
+    return sum / static_cast<double>(rates.size());
+  }
+
+  /// Values that never ran and failed for another reason than memory.
+  double chance_of_values(const Config& config) const {
+    double chance = 1;
+    for (const Knob& knob : space_.knobs) {
+      const auto own = config.find(knob.name);
+      if (own == config.end() || knob.name == "batch_size") continue;
+      int failures = 0;
+      bool ran = false;
+      for (const FinishedTrial& trial : history_.trials()) {
+        const Config all = history_.effective(trial.config);
+        const auto its = all.find(knob.name);
+        if (its == all.end() || its->second != own->second) continue;
+        ran |= trial.ok();
+        failures += !trial.ok() && !trial.out_of_memory();
+      }
+      if (!ran) chance *= std::pow(kFailedValue, failures);
+    }
+    return chance;
+  }
+
+  bool may_run(const Seen& seen) const {
+    return seen.place.batch <= affordable() && fits_host(seen);
+  }
+
+  /// What a loader keeps ready once filled the host: as much of it would again.
+  bool fits_host(const Seen& seen) const {
+    const auto waiting = batches_in_flight(history_, seen.config);
+    if (!waiting) return true;
+    for (const FinishedTrial& trial : history_.trials()) {
+      if (trial.result.outcome != Outcome::kShmFull && !trial.result.not_started) continue;
+      const auto then = batches_in_flight(history_, trial.config);
+      const double batch = model_.place(trial.config).batch;
+      if (then && *waiting * seen.place.batch >= *then * batch && seen.place.batch >= batch) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// By the fastest trial: a batch whose steps take longer leaves no time for other trials.
+  double affordable() const {
+    // What a command says by --metric need not be samples.
+    const bool knows_samples = history_.rate() == Objective::kSamplesPerSecond;
+    if (settings_.longest_measurement.count() == 0 || !knows_samples) return HUGE_VAL;
+    double fastest = 0;
+    for (const FinishedTrial& trial : history_.trials()) {
+      if (trial.ok()) fastest = std::max(fastest, trial.result.throughput->samples_per_s);
+    }
+    const int ranks = std::max(1, history_.trials().front().result.ranks);
+    return fastest * std::chrono::duration<double>(settings_.longest_measurement).count() /
+           static_cast<double>(settings_.steps_a_trial * ranks);
+  }
+
+  Expectation expectation(const Seen& seen) const {
+    std::vector<double> rates = model_.log_rates(seen.place);
+    std::sort(rates.begin(), rates.end());
+    const auto share = [&](double part) {
+      return rates[static_cast<size_t>(part * static_cast<double>(rates.size() - 1))];
+    };
+    const double around = 1.28 * std::hypot(model_.unexplained(seen.place), model_.noise());
+    Expectation expected{.score = {.samples_per_s = std::exp(share(0.5)),
+                                   .low = std::exp(share(0.1) - around),
+                                   .high = std::exp(share(0.9) + around)}};
+    if (const auto bytes = memory_.expected_bytes(seen.config)) {
+      expected.peak_memory_bytes = static_cast<uint64_t>(*bytes);
+    }
+    return expected;
+  }
+
+  /// "amp bf16, num_workers 8": what differs from the best so far.
+  std::string changes_of(const Config& all) const {
+    std::string changes;
+    for (const Knob& knob : space_.knobs) {
+      const auto own = all.find(knob.name);
+      const auto old = best_.find(knob.name);
+      if (own == all.end() || (old != best_.end() && old->second == own->second)) continue;
+      changes += (changes.empty() ? "" : ", ") + knob.name + " " + own->second;
+    }
+    return changes;
+  }
+
+  /// Which bottleneck the trial tests, and by what.
+  std::string reason(const Seen& seen) const {
+    const StepParts before = model_.parts(model_.place(best_));
+    const Config all = history_.effective(seen.config);
+    std::string hidden;
+    bool workers = false;
+    for (const Knob& knob : space_.knobs) {
+      const auto own = all.find(knob.name);
+      const auto old = best_.find(knob.name);
+      if (own == all.end() || (old != best_.end() && old->second == own->second)) continue;
+      if (knob.name == "num_workers") {
+        workers = true;
+      } else if (hidden.empty() || knob.name == "amp") {
+        hidden = knob.name;
+      }
+    }
+    const bool loader = before.loader < before.compute;
+    const char* const what = !loader          ? "compute limits"
+                             : !workers       ? "is it the loader"
+                             : hidden.empty() ? "loader limits"
+                                              : "loader hides ";
+    return what + (loader && workers ? hidden : "") + ": " + changes_of(all);
+  }
+
+  const Space& space_;
+  const SearchSettings& settings_;
+  const History& history_;
+  StepModel model_;
+  MemoryModel memory_;
+  std::vector<std::vector<std::string>> values_;  ///< by knob
+  std::map<Config, Seen> seen_;
+  std::set<Config> candidates_;
+  double failure_costs_ = kFailureCosts;
+  Config best_;  ///< effective
+  std::vector<double> best_rates_;
+};
+
+class ModelSearch final : public Strategy {
+ public:
+  ModelSearch(const Space& space, const SearchSettings& settings)
+      : space_(space), settings_(settings) {}
+
+  std::optional<Proposal> ask(const History& history) const override {
+    return has_result(history) ? ModelAsk(space_, settings_, history).next()
+                               : something_that_runs(history);
+  }
+
+  std::string why_ended(const History& history) const override {
+    if (!has_result(history)) return "No configuration ran.";
+    return ModelAsk(space_, settings_, history).why_ended();
+  }
+  std::optional<double> possible_gain(const History& history) const override {
+    if (!has_result(history)) return std::nullopt;
+    return ModelAsk(space_, settings_, history).possible_gain();
+  }
+
+  std::string description() const override {
+    return "model: the trial with the highest expected gain, by a model of the step (compute, "
+           "loader, memory) fitted to all trials so far";
+  }
+
+ private:
+  static bool has_result(const History& history) {
+    return std::any_of(history.trials().begin(), history.trials().end(), [](const auto& trial) {
+      return trial.ok() && trial.score().samples_per_s > 0;
+    });
+  }
+
+  /// The defaults may already need too much memory.
+  std::optional<Proposal> something_that_runs(const History& history) const {
+    const Knob* batch = space_.find("batch_size");
+    if (!batch || !batch->is_numeric()) return std::nullopt;
+    Walk walk(space_, history);
+    int64_t smaller = walk.number(*batch, kUsualBatch);
+    for (;;) {
+      const int64_t next = batch->nearest(static_cast<double>(smaller) / 4);
+      if (next >= smaller) return std::nullopt;
+      smaller = next;
+      const Config config = walk.with(batch->name, std::to_string(smaller));
+      if (!walk.measure(config, "smaller batch")) return walk.wanted();
+    }
+  }
+
+  const Space& space_;
+  SearchSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_model(const Space& space, const SearchSettings& settings) {
+  return std::make_unique<ModelSearch>(space, settings);
+}
+
+}  // namespace redline::tuner

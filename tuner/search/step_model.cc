@@ -1,0 +1,324 @@
+#include "tuner/search/step_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <string_view>
+
+#include "tuner/search/estimate.h"
+#include "tuner/search/surrogate.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr size_t kStepMembers = 32;
+constexpr int kStepFitSteps = 12;
+constexpr double kUsualNoise = 0.025;    ///< of a run against the next, before any ran twice
+constexpr double kUsualNoiseWeight = 4;  ///< counted as so many trials
+constexpr double kLeastNoise = 0.006;
+constexpr double kDisturbed = 5;  ///< times the noise
+constexpr double kWaitError = 0.06;
+constexpr double kImplausible = 8;  ///< misfit above the likeliest's: another valley
+constexpr double kMultipleOf = 8;   ///< what matrix units like multiples of
+
+/// What is known of a switch before any trial: the factor by which it makes the samples faster.
+struct Usual {
+  std::string_view knob;
+  Prior factor;
+};
+constexpr std::array<Usual, 8> kUsual = {{{"channels_last", {0.0, 0.12}},
+                                          {"cudnn_benchmark", {0.05, 0.08}},
+                                          {"tf32", {0.1, 0.15}},
+                                          {"compile", {0.1, 0.2}},
+                                          {"pin_memory", {0.02, 0.05}},
+                                          {"persistent_workers", {0.02, 0.04}},
+                                          {"optimizer", {0.01, 0.04}},
+                                          {"zero_grad", {0.0, 0.02}}}};
+constexpr Prior kUnknownFactor = {0.0, 0.15};
+constexpr Prior kReducedOnGpu = {0.35, 0.5};
+constexpr Prior kReducedOnCpu = {0.0, 0.4};
+constexpr Prior kReducedOther = {0.0, 0.2};  ///< of one reduced precision against the next
+constexpr double kAdvised = 0.1;
+
+std::optional<double> number_in(const Config& all, std::string_view knob) {
+  const auto found = all.find(std::string(knob));
+  if (found == all.end()) return std::nullopt;
+  const auto number = parse_integer(found->second);
+  return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
+}
+
+std::string text_in(const Config& all, const std::string& knob) {
+  const auto found = all.find(knob);
+  return found == all.end() ? "" : found->second;
+}
+
+bool is_reduced(const std::string& amp) { return amp == "bf16" || amp == "fp16"; }
+
+double by_size(const Knob& knob, double value) {
+  return std::log2(std::max(value + (knob.low > 0 ? 0 : 1), 0.5));
+}
+
+/// The longer of two times, rounded where they are alike.
+double longer(double a, double b, double softness) {
+  const double high = std::max(a, b);
+  const double low = std::min(a, b);
+  return high * std::exp(std::log1p(std::exp(softness * std::log(low / high))) / softness);
+}
+
+}  // namespace
+
+StepModel::StepModel(const Space& space, const SearchSettings& settings, const History& history)
+    : space_(space), settings_(settings), history_(history) {
+  set_priors();
+  observe();
+  fit();
+}
+
+void StepModel::set_priors() {
+  double fastest = 0;
+  for (const FinishedTrial& trial : history_.trials()) {
+    if (trial.ok()) fastest = std::max(fastest, trial.score().samples_per_s);
+  }
+  assert(fastest > 0);
+  const double peak = std::log(fastest) + 0.4;
+  const int ranks = std::max(1, history_.trials().front().result.ranks);
+  const double cores = std::max(1.0, static_cast<double>(settings_.machine.cores) / ranks);
+  const bool gpu = settings_.machine.gpu;
+  priors_.resize(kFixedCount);
+  priors_[kPeak] = {peak, 1.0};
+  priors_[kHalfBatch] = {std::log(12), 1.5};
+  priors_[kSoftness] = {std::log(2), 0.5};
+  priors_[kReducedLaunch] = {0.08, 0.1};
+  priors_[kDecline] = {std::log(0.012), 1.5};
+  priors_[kDeclineFrom] = {std::log(200), 1.2};
+  priors_[kLoader] = {peak - 0.3, 1.6};
+  priors_[kCores] = {std::log(cores), 0.4};
+  priors_[kCrowd] = {0.02, 0.02};
+  priors_[kOverlap] = {std::log(0.04), 0.6};
+  priors_[kStolen] = gpu ? Prior{0.002, 0.006} : Prior{0.2 / cores, 0.3 / cores};
+  priors_[kOddBatch] = gpu ? Prior{0.12, 0.12} : Prior{0.0, 0.03};
+  priors_[kNoWorker] = {0, 0.1};
+  for (const Knob& knob : space_.knobs) {
+    terms_.emplace_back();
+    if (knob.name == "batch_size" || knob.name == "num_workers") {
+      if (knob.is_numeric()) continue;
+    }
+    if (knob.is_numeric()) {
+      add_number(knob);
+    } else {
+      add_choice(knob);
+    }
+  }
+  if (space_.find("amp") && space_.find("channels_last")) {
+    layout_with_amp_ = priors_.size();
+    priors_.push_back(gpu ? Prior{0.08, 0.12} : Prior{0.0, 0.15});
+  }
+}
+
+void StepModel::add_choice(const Knob& knob) {
+  KnobTerms& terms = terms_.back();
+  Prior prior = kUnknownFactor;
+  for (const Usual& usual : kUsual) {
+    if (usual.knob == knob.name) prior = usual.factor;
+  }
+  if (!settings_.machine.gpu && prior.mean != 0) prior = {prior.mean / 2, prior.deviation};
+  if (knob.name == "amp") {
+    terms.reduced = priors_.size();
+    priors_.push_back(settings_.machine.gpu ? kReducedOnGpu : kReducedOnCpu);
+    prior = kReducedOther;
+  }
+  const auto& advised = space_.advised;
+  if (std::find(advised.begin(), advised.end(), knob.name) != advised.end()) {
+    prior.mean += kAdvised;
+  }
+  terms.first = priors_.size();
+  priors_.insert(priors_.end(), knob.values.size(), prior);
+}
+
+/// A slope and a bend over the orders of magnitude.
+void StepModel::add_number(const Knob& knob) {
+  KnobTerms& terms = terms_.back();
+  const Config all = history_.effective(history_.trials().front().config);
+  const double from = by_size(knob, static_cast<double>(knob.low));
+  const double to = by_size(knob, static_cast<double>(knob.high));
+  terms.span = std::max(to - from, 1.0);
+  terms.reference = by_size(knob, number_in(all, knob.name).value_or(double(knob.low)));
+  terms.first = priors_.size();
+  const double wide = std::clamp(0.12 * terms.span, 0.15, 1.0);
+  priors_.push_back({0.0, wide});
+  priors_.push_back({0.0, wide / 2});
+}
+
+Place StepModel::place(const Config& config) const {
+  const Config all = history_.effective(config);
+  const Config reference = history_.effective(history_.trials().front().config);
+  Place place;
+  place.batch = std::max(1.0, number_in(all, "batch_size").value_or(1));
+  place.workers = number_in(all, "num_workers");
+  place.reduced = is_reduced(text_in(all, "amp"));
+  if (layout_with_amp_ && place.reduced && text_in(all, "channels_last") == "on") {
+    place.factors.emplace_back(*layout_with_amp_, 1);
+  }
+  for (size_t i = 0; i < space_.knobs.size(); ++i) {
+    const Knob& knob = space_.knobs[i];
+    const KnobTerms& terms = terms_[i];
+    if (terms.first == 0) continue;
+    const std::string value = text_in(all, knob.name);
+    if (knob.is_numeric()) {
+      const auto number = number_in(all, knob.name);
+      if (!number) continue;
+      const double away = (by_size(knob, *number) - terms.reference) / terms.span;
+      place.factors.emplace_back(terms.first, away);
+      place.factors.emplace_back(terms.first + 1, away * away);
+      continue;
+    }
+    if (knob.name == "amp" ? !is_reduced(value) : value == text_in(reference, knob.name)) continue;
+    if (terms.reduced != 0) place.factors.emplace_back(terms.reduced, 1);
+    const auto at = std::find(knob.values.begin(), knob.values.end(), value);
+    if (at != knob.values.end()) {
+      place.factors.emplace_back(terms.first + static_cast<size_t>(at - knob.values.begin()), 1);
+    }
+  }
+  place.point = point_of(space_, history_, config);
+  return place;
+}
+
+StepParts StepModel::predict(const std::vector<double>& p, const Place& place) const {
+  double speed = p[kPeak];
+  for (const auto& [parameter, share] : place.factors) speed += share * p[parameter];
+  if (place.reduced && std::fmod(place.batch, kMultipleOf) != 0) {
+    speed -= std::max(0.0, p[kOddBatch]);
+  }
+  const double workers = place.workers.value_or(0);
+  const double launch =
+      std::exp(p[kHalfBatch] - p[kPeak] + (place.reduced ? p[kReducedLaunch] : 0));
+  double compute = longer(launch, place.batch * std::exp(-speed), std::exp(p[kSoftness]));
+  const double beyond = std::log2(place.batch) - p[kDeclineFrom] / std::log(2.0);
+  if (beyond > 0) compute *= 1 + std::exp(p[kDecline]) * beyond;
+  compute *= 1 + std::max(0.0, p[kStolen]) * workers;
+  if (!place.workers) {
+    return {.rate = place.batch / compute, .compute = place.batch / compute, .loader = HUGE_VAL};
+  }
+  const double cores = std::exp(p[kCores]);
+  const double crowd = 1 + std::max(0.0, p[kCrowd]) * std::max(0.0, workers - cores);
+  const double hands =
+      workers == 0 ? std::exp(p[kNoWorker]) : std::min(workers, std::max(1.0, cores));
+  const double loader = place.batch * std::exp(-p[kLoader]) / hands * crowd;
+  const double step =
+      workers == 0 ? compute + loader
+                   : std::max(compute, loader) + std::exp(p[kOverlap]) * std::min(compute, loader);
+  const double waiting = workers == 0 ? loader : std::max(0.0, loader - compute);
+  return {.rate = place.batch / step,
+          .compute = place.batch / compute,
+          .loader = place.batch / loader,
+          .wait_share = waiting / step};
+}
+
+void StepModel::observe() {
+  const RunSpread spread = spread_between_runs(history_);
+  if (spread.degrees_of_freedom > 0) {
+    const double known = spread.degrees_of_freedom;
+    noise_ = std::sqrt((kUsualNoiseWeight * kUsualNoise * kUsualNoise +
+                        known * spread.relative * spread.relative) /
+                       (kUsualNoiseWeight + known));
+  } else {
+    noise_ = kUsualNoise;
+  }
+  for (const FinishedTrial& trial : history_.trials()) {
+    if (!trial.ok() || trial.score().samples_per_s <= 0) continue;
+    const Throughput& score = trial.score();
+    const double steps = (score.high - score.low) / (2 * 1.96 * score.samples_per_s);
+    observations_.push_back(
+        {.place = place(trial.config),
+         .log_rate = std::log(score.samples_per_s),
+         .error = trial.result.disturbance.empty() ? steps : kDisturbed * noise_,
+         .wait_share = trial.result.data_wait_share});
+  }
+}
+
+Fit StepModel::fit_member(uint64_t member, bool shifted) const {
+  std::vector<double> centre;
+  for (size_t i = 0; i < priors_.size(); ++i) {
+    const double draw = shifted || member > 0 ? normal_draw(member, i) : 0;
+    centre.push_back(priors_[i].mean + priors_[i].deviation * draw);
+  }
+  // Half of them look for other valleys, half stay near to the likeliest fit.
+  std::vector<double> start = shifted && member % 2 == 0 ? likeliest_.parameters : centre;
+  if (!shifted) {
+    for (size_t i = 0; i < priors_.size(); ++i) centre[i] = priors_[i].mean;
+  }
+  std::vector<double> shifts;
+  for (size_t i = 0; i < observations_.size(); ++i) {
+    shifts.push_back(shifted ? normal_draw(member, 1000 + i) : 0);
+  }
+  const Residuals residuals = [&](const std::vector<double>& parameters, std::vector<double>& out) {
+    for (size_t i = 0; i < observations_.size(); ++i) {
+      const Observation& seen = observations_[i];
+      const StepParts parts = predict(parameters, seen.place);
+      const double error = std::hypot(seen.error, noise_);
+      out[2 * i] = (std::log(parts.rate) - seen.log_rate) / error + shifts[i];
+      out[2 * i + 1] = seen.wait_share && seen.place.workers
+                           ? (parts.wait_share - *seen.wait_share) / kWaitError
+                           : 0;
+    }
+  };
+  return fit_parameters(priors_, centre, std::move(start), 2 * observations_.size(), residuals,
+                        kStepFitSteps);
+}
+
+void StepModel::fit() {
+  constexpr uint64_t kStarts = 4;
+  for (uint64_t start = 0; start < kStarts; ++start) {
+    Fit fit = fit_member(start, false);
+    if (start == 0 || fit.misfit < likeliest_.misfit) likeliest_ = std::move(fit);
+  }
+  // What the likeliest fit misses is noise, too, as far as it is not explained below.
+  std::vector<double> left;
+  std::vector<Point> points;
+  double squares = 0;
+  for (const Observation& seen : observations_) {
+    left.push_back(std::clamp(
+        seen.log_rate - std::log(predict(likeliest_.parameters, seen.place).rate), -0.5, 0.5));
+    points.push_back(seen.place.point);
+    squares += std::min(left.back() * left.back(), 9 * noise_ * noise_);
+  }
+  const auto count = static_cast<double>(observations_.size());
+  noise_ = std::max(kLeastNoise, std::sqrt((kUsualNoiseWeight * noise_ * noise_ + squares) /
+                                           (kUsualNoiseWeight + count)));
+  for (uint64_t member = 1; member <= kStepMembers; ++member) {
+    members_.push_back(fit_member(member, true));
+  }
+  double best = HUGE_VAL;
+  for (const Fit& member : members_) best = std::min(best, member.misfit);
+  const double slack = kImplausible + count / 2;
+  std::erase_if(members_, [&](const Fit& member) { return member.misfit > best + slack; });
+  if (count >= 4) {
+    const auto shape = GaussianProcess::fit(first_shape(space_), points, left);
+    rest_.emplace(shape, std::move(points), std::move(left));
+  }
+}
+
+StepParts StepModel::parts(size_t member, const Place& place) const {
+  return predict(members_[member].parameters, place);
+}
+
+StepParts StepModel::parts(const Place& place) const {
+  return predict(likeliest_.parameters, place);
+}
+
+std::vector<double> StepModel::log_rates(const Place& place) const {
+  const double correction = rest_ ? rest_->value_at(place.point) : 0;
+  std::vector<double> rates;
+  rates.reserve(members_.size());
+  for (const Fit& member : members_) {
+    rates.push_back(std::log(predict(member.parameters, place).rate) + correction);
+  }
+  return rates;
+}
+
+double StepModel::unexplained(const Place& place) const {
+  return rest_ ? rest_->at(place.point).deviation : 0;
+}
+
+}  // namespace redline::tuner

@@ -1,0 +1,85 @@
+#include "tuner/search/step_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tuner/search/synthetic_machine.h"
+
+namespace redline::tuner {
+namespace {
+
+/// 1,000 samples a second and worker; compute 4,000, with bf16 16,000, and launches of 4 ms.
+double rate_of(double batch, int workers, bool reduced) {
+  const double compute = std::max(0.004, batch / (reduced ? 16000.0 : 4000.0));
+  return batch / std::max(compute, batch / (1000.0 * workers));
+}
+
+class StepModelOf : public ::testing::Test {
+ protected:
+  void add(int batch, int workers, const std::string& amp) {
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    const double rate = rate_of(batch, workers, amp != "off");
+    result.throughput = Throughput{rate, 0.99 * rate, 1.01 * rate};
+    history_.add({.id = 1, .config = config(batch, workers, amp), .why = "", .result = result});
+  }
+  static Config config(int batch, int workers, const std::string& amp) {
+    return {{"batch_size", std::to_string(batch)},
+            {"num_workers", std::to_string(workers)},
+            {"amp", amp}};
+  }
+  [[nodiscard]] StepModel model() const { return {space_, settings_, history_}; }
+  /// Between the slowest and the fastest of all plausible fits.
+  [[nodiscard]] double doubt(const Config& config) const {
+    const StepModel fitted = model();
+    const auto rates = fitted.log_rates(fitted.place(config));
+    const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+    return *high - *low;
+  }
+
+  Space space_ =
+      *make_space({"batch_size=1..1024", "amp=off,bf16", "num_workers=0..16"},
+                  {"train", "{batch_size}{amp}{num_workers}"}, {.gpu = true, .cores = 16});
+  SearchSettings settings_{.machine = {.gpu = true, .gpus = 1, .cores = 16},
+                           .memory_limit_bytes = {}};
+  History history_{space_};
+};
+
+TEST_F(StepModelOf, TellsTheLoaderFromCompute) {
+  for (const int workers : {1, 2, 8}) add(128, workers, "off");
+  add(32, 8, "off");
+  const StepModel fitted = model();
+  const StepParts slow = fitted.parts(fitted.place(config(128, 1, "off")));
+  EXPECT_LT(slow.loader, slow.compute);
+  EXPECT_NEAR(slow.rate, 1000, 100);
+  const StepParts fast = fitted.parts(fitted.place(config(128, 12, "off")));
+  EXPECT_LT(fast.compute, fast.loader);
+  EXPECT_NEAR(fast.rate, 4000, 400);
+}
+
+TEST_F(StepModelOf, WhatALoaderHidStaysInDoubt) {
+  for (const int batch : {64, 256}) {
+    add(batch, 2, "off");
+    add(batch, 2, "bf16");  // no faster: the loader limits
+  }
+  EXPECT_LT(doubt(config(256, 2, "bf16")), 0.2);
+  EXPECT_GT(doubt(config(256, 16, "bf16")), 0.5) << "it may be much faster with more workers";
+}
+
+TEST_F(StepModelOf, TheSearchAsksAgainForWhatALoaderHid) {
+  for (const int batch : {64, 256}) {
+    add(batch, 2, "off");
+    add(batch, 2, "bf16");
+  }
+  add(256, 1, "off");
+  const auto next = make_model(space_, settings_)->ask(history_);
+  ASSERT_TRUE(next);
+  EXPECT_GT(std::stoi(next->config.at("num_workers")), 2);
+  EXPECT_EQ(next->why.substr(0, 6), "loader");
+  ASSERT_TRUE(next->expected);
+  EXPECT_LT(next->expected->score.low, next->expected->score.high);
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -114,11 +114,12 @@ void MemoryModel::fit() {
       batch_of_least = readings.back().load.batch;
     }
   }
-  priors_[kFixed] = {has_readings_ ? std::log(0.4 * least) : 0, 1.0};
+  // Without a GPU the process's libraries count, too.
+  const bool gpu = settings_.machine.gpu;
+  priors_[kFixed] = {has_readings_ ? std::log((gpu ? 0.4 : 0.8) * least) : 0, gpu ? 1.0 : 0.4};
   priors_[kSlope] = {has_readings_ ? std::log(0.08 * least / batch_of_least) : 0,
                      has_readings_ ? 2.3 : 1e-3};
   // What a loader keeps ready is the host's, and the process's own only without a GPU.
-  const bool gpu = settings_.machine.gpu;
   const bool counts = !gpu && has_readings_;
   priors_[kInFlight] = {counts ? std::log(0.001 * least / batch_of_least) : -30,
                         counts ? 1.5 : 0.1};

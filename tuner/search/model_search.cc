@@ -31,6 +31,9 @@ constexpr double kWorthExploring = 0.002;
 constexpr double kLeastSure = 0.6;
 constexpr double kLikelyRuns = 0.55;
 constexpr double kLeastChance = 0.1;
+constexpr double kUnexplainedToo = 0.5;  ///< deviations that may be gained
+constexpr double kLikeBatch = 4;  ///< times
+constexpr double kUnclear = 1;    ///< an interval of that width, relative
 constexpr int kRounds = 3;         ///< of an ascent, each over all knobs
 constexpr int64_t kEachUpTo = 64;  ///< of a range up to here each is a candidate
 constexpr double kStepUp = 1.06;   ///< from one candidate of a wide range to the next
@@ -64,6 +67,10 @@ double expected_above(double mean, double deviation) {
   return mean * share_below(z) + deviation * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
 }
 
+bool is_unclear(const Throughput& rate) {
+  return rate.high - rate.low > kUnclear * rate.samples_per_s;
+}
+
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
@@ -84,7 +91,9 @@ class ModelAsk {
   /// Where nothing is worth the risk, nothing is lost by taking it with trials that are left.
   std::optional<Proposal> next() {
     find_best();
-    if (auto proposal = most_worth(kFailureCosts)) return proposal;
+    // Without readings of memory each step up is a guess.
+    const bool sees_memory = memory_.expected_bytes(best_).has_value();
+    if (auto proposal = most_worth((sees_memory ? 1 : 2) * kFailureCosts)) return proposal;
     if (auto proposal = judged_elsewhere()) return proposal;
     if (history_.out_of_memory_count() < kMostFailures) {
       if (auto proposal = most_worth(kFailureCosts / 20)) return proposal;
@@ -105,7 +114,9 @@ class ModelAsk {
     std::vector<double> gains;
     for (size_t member = 0; member < model_.members(); ++member) {
       const double own = model_.parts(member, look(best_).place).rate;
-      gains.push_back(model_.parts(member, look(ascend(member)).place).rate / own - 1);
+      const Place& place = look(ascend(member)).place;
+      const double unexplained = std::exp(kUnexplainedToo * model_.unexplained(place));
+      gains.push_back(model_.parts(member, place).rate * unexplained / own - 1);
     }
     std::sort(gains.begin(), gains.end());
     return gains[static_cast<size_t>(0.9 * static_cast<double>(gains.size() - 1))];
@@ -172,25 +183,72 @@ class ModelAsk {
   /// what neither does alone, and no model of parts foresees all of that. At the best's batch size,
   /// or at the next smaller one that fits.
   std::optional<Proposal> judged_elsewhere() {
-    for (const Knob& knob : space_.knobs) {
-      if (knob.name == "batch_size" || knob.is_range()) continue;
-      for (const std::string& value : knob.values) {
+    const std::vector<std::pair<std::string, std::string>> others = other_values();
+    for (const auto& [knob, value] : others) {
+      Config config = best_;
+      config[knob] = value;
+      if (auto proposal = unless_judged(config)) return proposal;
+    }
+    // Two that were judged one by one, such as processors that workers took from threads.
+    for (const auto& [knob, value] : others) {
+      for (const auto& [other, its] : others) {
+        if (other <= knob) continue;
         Config config = best_;
-        config[knob.name] = value;
-        if (was_tried_at_some_batch(config) || !make_it_fit(config)) continue;
-        const Seen& seen = look(config);
-        return Proposal{seen.config, "beside the best: " + changes_of(config), expectation(seen)};
+        config[knob] = value;
+        config[other] = its;
+        if (were_together({{knob, value}, {other, its}})) continue;
+        if (auto proposal = unless_judged(config)) return proposal;
       }
     }
     return std::nullopt;
   }
 
-  bool was_tried_at_some_batch(Config config) const {
+  /// Of knobs with few values, all but the best's.
+  std::vector<std::pair<std::string, std::string>> other_values() const {
+    std::vector<std::pair<std::string, std::string>> others;
+    for (const Knob& knob : space_.knobs) {
+      if (knob.name == "batch_size" || knob.is_range()) continue;
+      for (const std::string& value : knob.values) {
+        const auto own = best_.find(knob.name);
+        if (own == best_.end() || own->second != value) others.emplace_back(knob.name, value);
+      }
+    }
+    return others;
+  }
+
+  std::optional<Proposal> unless_judged(Config config) {
+    if (was_judged_at_like_batch(config) || !make_it_fit(config)) return std::nullopt;
+    const Seen& seen = look(config);
+    if (!seen.is_new) return std::nullopt;
+    return Proposal{seen.config, "beside the best: " + changes_of(config), expectation(seen)};
+  }
+
+  /// Whether a trial near to the best's batch size had all of `values`.
+  bool were_together(const Config& values) const {
+    const double batch = model_.place(best_).batch;
+    return std::any_of(history_.trials().begin(), history_.trials().end(), [&](const auto& trial) {
+      const Config all = history_.effective(trial.config);
+      return judges(trial, batch) && std::all_of(values.begin(), values.end(), [&](const auto& one) {
+               const auto own = all.find(one.first);
+               return own != all.end() && own->second == one.second;
+             });
+    });
+  }
+
+  /// At another order of magnitude another bottleneck may have judged it. Memory never does, nor a
+  /// trial whose steps were all over the place.
+  bool judges(const FinishedTrial& trial, double batch) const {
+    if (trial.out_of_memory() || (trial.ok() && is_unclear(trial.score()))) return false;
+    return std::fabs(std::log(model_.place(trial.config).batch / batch)) < std::log(kLikeBatch);
+  }
+
+  bool was_judged_at_like_batch(Config config) const {
+    const double batch = model_.place(config).batch;
     config.erase("batch_size");
     return std::any_of(history_.trials().begin(), history_.trials().end(), [&](const auto& trial) {
       Config all = history_.effective(trial.config);
       all.erase("batch_size");
-      return all == config;
+      return all == config && judges(trial, batch);
     });
   }
 

@@ -42,12 +42,12 @@ std::vector<Ranked> by_first_rate(const History& history) {
   return ranked;
 }
 
-/// How often each finalist runs in all. Between rivals noise decides, so they run again while
-/// trials are left; that one is faster than the defaults is soon clear.
-int runs_of_each(size_t finalists) {
+/// How often each finalist runs at most where the fastest beats the defaults, and in all.
+int usual_runs(size_t finalists) {
   const int confirming = finalists > 2 ? 12 : 8;
   return 1 + std::max(1, confirming / static_cast<int>(finalists));
 }
+constexpr int kMoreRuns = 4;
 
 /// The fastest, the defaults, then what comes close to the fastest.
 std::vector<Config> finalists(const History& history, int trials_for_them) {
@@ -66,18 +66,60 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
   return result;
 }
 
+/// A batch size up to twice its own ran out of memory: it may, too, another time.
+bool is_near_full(const History& history, const Config& config) {
+  const auto batch_of = [&](const Config& any) {
+    const Config all = history.effective(any);
+    const auto found = all.find("batch_size");
+    return found == all.end() ? std::nullopt : parse_integer(found->second);
+  };
+  const auto own = batch_of(config);
+  return own && std::ranges::any_of(history.trials(), [&](const FinishedTrial& trial) {
+           const auto its = batch_of(trial.config);
+           return trial.out_of_memory() && its && *its <= 2 * *own;
+         });
+}
+
+struct Standing {
+  bool is_clear = true;        ///< the fastest beats all others, noise considered, and surely runs
+  bool beats_defaults = true;  ///< or is them
+};
+
+Standing standing_of(const History& history, const std::vector<Config>& group) {
+  const RunSpread spread = spread_between_runs(history);
+  std::vector<std::pair<Config, Estimate>> entries;
+  for (const Config& config : group) {
+    if (const auto entry = estimate(history, config, spread)) entries.emplace_back(config, *entry);
+  }
+  const auto rate = [](const auto& entry) { return entry.second.score.samples_per_s; };
+  const auto fastest = std::ranges::max_element(entries, {}, rate);
+  const Config first = history.canonical(history.trials().front().config);
+  Standing standing{.is_clear = !is_near_full(history, fastest->first)};
+  for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+    if (entry == fastest || ratio(fastest->second, entry->second, spread).low > 1) continue;
+    standing.is_clear = false;
+    if (entry->first == first) standing.beats_defaults = false;
+  }
+  return standing;
+}
+
+/// In rounds. Noise decides between rivals, so they run again while trials are left, and most often
+/// while the interval of the speed-up includes 1; a winner that is clear soon ends it.
 std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
   const auto confirmed = static_cast<int>(
       std::count_if(history.trials().begin(), history.trials().end(),
                     [](const FinishedTrial& trial) { return trial.why == kConfirm; }));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
   if (group.size() < 2) return std::nullopt;
-  const auto least_run =
-      std::min_element(group.begin(), group.end(), [&](const Config& a, const Config& b) {
-        return history.runs_of(a).size() < history.runs_of(b).size();
-      });
-  if (static_cast<int>(history.runs_of(*least_run).size()) >= runs_of_each(group.size())) {
-    return std::nullopt;
+  const auto by_runs = [&](const Config& a, const Config& b) {
+    return history.runs_of(a).size() < history.runs_of(b).size();
+  };
+  const auto [least_run, most_run] = std::minmax_element(group.begin(), group.end(), by_runs);
+  const auto runs = static_cast<int>(history.runs_of(*least_run).size());
+  if (history.runs_of(*most_run).size() == static_cast<size_t>(runs) && runs > 1) {
+    const Standing standing = standing_of(history, group);
+    const int most = usual_runs(group.size()) + (standing.beats_defaults ? 0 : kMoreRuns);
+    if (standing.is_clear || runs >= most) return std::nullopt;
   }
   return Proposal{*least_run, kConfirm};
 }
@@ -170,9 +212,11 @@ std::string Plan::why_ended(const History& history) const {
     text = reached_target(history) ? "The target is reached." : strategy_.why_ended(history);
   }
   const std::optional<double> gain = strategy_.possible_gain(history);
-  if (!gain || (text.empty() && !budget_.target)) return text;
+  const bool is_known = gain && history.trials().size() >= kFewestBeforeTarget;
+  if (!is_known || (text.empty() && !budget_.target)) return text;
   return text + (text.empty() ? "" : " ") +
-         fmt::format("More time could bring at most {:.0f} % more.", std::ceil(100 * *gain));
+         fmt::format("More time could bring at most {:.0f} % more.",
+                     std::max(1.0, std::ceil(100 * *gain)));
 }
 
 std::optional<Proposal> Plan::next(const History& history,

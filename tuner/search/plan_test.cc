@@ -77,12 +77,18 @@ TEST_F(PlanTest, TheFastestAndTheDefaultsAreConfirmed) {
 TEST_F(PlanTest, WhatBeatsTheDefaultsIsSoonClear) {
   ran("1", 100);
   ran("8", 200);
-  EXPECT_EQ(confirm_to_the_end(), 8);
+  EXPECT_EQ(confirm_to_the_end(), 2);
+}
+
+TEST_F(PlanTest, WhatMayBeNoFasterThanTheDefaultsRunsMostOften) {
+  ran("1", 100);
+  ran("8", 100.5);
+  EXPECT_EQ(confirm_to_the_end(), 16);
 }
 
 TEST_F(PlanTest, RivalsRunAgainWhileTrialsAreLeft) {
   ran("1", 100);
-  ran("4", 195);
+  ran("4", 199.5);
   ran("8", 200);
   EXPECT_EQ(confirm_to_the_end(), 12);
 }
@@ -118,7 +124,9 @@ TEST_F(PlanTest, WhatTheFinalistsShowTogetherDecides) {
 
 TEST_F(PlanTest, WhatEndedTheSearchBeforeItsBudgetIsSaid) {
   EXPECT_EQ(why_ended({}), "") << "nothing ran";
-  for (const char* x : {"1", "4", "8"}) ran(x, 100);
+  ran("1", 100);
+  EXPECT_EQ(why_ended({}), "exhausted") << "one trial shows no slope";
+  for (const char* x : {"4", "8"}) ran(x, 100);
   EXPECT_EQ(why_ended({}), "exhausted More time could bring at most 4 % more.");
   EXPECT_EQ(why_ended(0.05), "The target is reached. More time could bring at most 4 % more.");
   EXPECT_EQ(why_ended(0.03), "exhausted More time could bring at most 4 % more.");

@@ -164,8 +164,14 @@ std::string Table::line(const History& history) const {
   text += " " + style_.right(rate, kRateWidth) + "  " +
           style_.right(peak ? format_bytes(*peak) : "-", kMemoryWidth);
   text += "  ";
-  const std::string ended = verdict(history);
+  std::string ended = verdict(history);
   const size_t room = kTerminalColumns - columns(text);
+  if (trial.ok() && trial.result.expected) {
+    const std::string expected =
+        "expected " + format_number(trial.result.expected->score.samples_per_s);
+    const std::string both = ended + (ended.empty() ? "" : ", ") + expected;
+    if (columns(both) <= room) ended = both;
+  }
   text += style_.left(ended, room);
   while (text.ends_with(' ')) text.pop_back();
   return text + "\n";

@@ -91,9 +91,7 @@ class ModelAsk {
   /// Where nothing is worth the risk, nothing is lost by taking it with trials that are left.
   std::optional<Proposal> next() {
     find_best();
-    // Without readings of memory each step up is a guess.
-    const bool sees_memory = memory_.expected_bytes(best_).has_value();
-    if (auto proposal = most_worth((sees_memory ? 1 : 2) * kFailureCosts)) return proposal;
+    if (auto proposal = most_worth(kFailureCosts)) return proposal;
     if (auto proposal = judged_elsewhere()) return proposal;
     if (history_.out_of_memory_count() < kMostFailures) {
       if (auto proposal = most_worth(kFailureCosts / 20)) return proposal;

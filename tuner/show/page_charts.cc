@@ -210,8 +210,9 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
   }
   svg +=
       shape(axes, {.trial = 0, .x = at, .rate = here.rate, .hint = "the best"}, "--communication");
-  return svg + "</svg><p class=legend>" + legend + "</p><p>" +
-         escape(limit_sentence(here, full > 0 && full <= 1.1 * at)) + "</p>";
+  const std::string limit = limit_sentence(here, full > 0 && full <= 1.1 * at);
+  return svg + "</svg><p class=legend>" + legend + "</p>" +
+         (limit.empty() ? "" : "<p>" + escape(limit) + "</p>");
 }
 
 std::string convergence_chart_svg(const History& history) {

@@ -32,11 +32,11 @@ constexpr double kLeastSure = 0.6;
 constexpr double kLikelyRuns = 0.55;
 constexpr double kLeastChance = 0.1;
 constexpr double kUnexplainedToo = 0.5;  ///< deviations that may be gained
-constexpr double kLikeBatch = 4;  ///< times
-constexpr double kUnclear = 1;    ///< an interval of that width, relative
-constexpr int kRounds = 3;         ///< of an ascent, each over all knobs
-constexpr int64_t kEachUpTo = 64;  ///< of a range up to here each is a candidate
-constexpr double kStepUp = 1.06;   ///< from one candidate of a wide range to the next
+constexpr double kLikeBatch = 4;         ///< times
+constexpr double kUnclear = 1;           ///< an interval of that width, relative
+constexpr int kRounds = 3;               ///< of an ascent, each over all knobs
+constexpr int64_t kEachUpTo = 64;        ///< of a range up to here each is a candidate
+constexpr double kStepUp = 1.06;         ///< from one candidate of a wide range to the next
 constexpr int64_t kEvenBatch = 8;
 constexpr double kFailedValue = 0.3;  ///< chance of a value that only failed so far, each time
 constexpr size_t kNearest = 2;        ///< members' favourites, with all that differs in one knob
@@ -226,7 +226,8 @@ class ModelAsk {
     const double batch = model_.place(best_).batch;
     return std::any_of(history_.trials().begin(), history_.trials().end(), [&](const auto& trial) {
       const Config all = history_.effective(trial.config);
-      return judges(trial, batch) && std::all_of(values.begin(), values.end(), [&](const auto& one) {
+      return judges(trial, batch) &&
+             std::all_of(values.begin(), values.end(), [&](const auto& one) {
                const auto own = all.find(one.first);
                return own != all.end() && own->second == one.second;
              });

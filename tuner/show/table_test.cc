@@ -77,6 +77,24 @@ TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
   EXPECT_THAT(tune_json(history_, best, {}, false), HasSubstr("\"tokens_per_s\": 12800.0"));
 }
 
+TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmed) {
+  const auto summary_after = [&](const std::string& why, Config config, double rate) {
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    result.throughput = Throughput{rate, rate - 1, rate + 1};
+    history_.add({.id = std::ssize(history_.trials()) + 1,
+                  .config = std::move(config),
+                  .why = why,
+                  .result = result});
+    return Table(space_, TextStyle{}).summary(history_, find_best(history_), {});
+  };
+  EXPECT_THAT(summary_after("default", {}, 100), Not(HasSubstr("not confirmed")));
+  EXPECT_THAT(summary_after("batch", {{"batch_size", "64"}}, 200),
+              HasSubstr("2.00 x the default (1.97 to 2.03), not confirmed: it ran once\n"));
+  EXPECT_THAT(summary_after(kConfirm, {{"batch_size", "64"}}, 200),
+              Not(HasSubstr("not confirmed")));
+}
+
 TEST_F(TableOf, TheNumberOfATrialIsWhole) {
   for (int trial = 1; trial < 100; ++trial) (void)line_of("batch", 1000);
   EXPECT_THAT(line_of("batch", 1000), StartsWith("100 "));

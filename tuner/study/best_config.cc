@@ -100,7 +100,8 @@ std::string speedup_text(const Best& best) {
       fmt::format("{}{:.2f} x {}", best.proven() ? "" : "not proven faster: ", best.speedup->value,
                   best.default_name());
   if (!best.has_interval()) return text;
-  return text + fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high);
+  text += fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high);
+  return text + (best.is_confirmed() ? "" : ", not confirmed: it ran once");
 }
 
 std::string best_json(const Best& best, const History& history,

@@ -54,6 +54,8 @@ struct Best {
   [[nodiscard]] bool has_interval() const {
     return estimate.runs > 1 || estimate.relative_error > 0;
   }
+  /// The winner of many trials is partly lucky; only a second run shows what it does without luck.
+  [[nodiscard]] bool is_confirmed() const { return is_default || estimate.runs > 1; }
   /// The whole interval of the speed-up lies above 1.
   [[nodiscard]] bool proven() const {
     return speedup && !is_default && speedup->low > 1 && has_interval();
@@ -63,8 +65,9 @@ struct Best {
 /// Nothing where no trial succeeded.
 [[nodiscard]] std::optional<Best> find_best(const History& history);
 
-/// "1.71 x the default (1.55 to 1.88)", where there is a speed-up; "the first trial" where the
-/// command has no default of its own.
+/// For example "1.71 x the default (1.55 to 1.88)". `best` must have a speed-up. The text says "the
+/// first trial" instead of "the default" if the command has no default of its own, and that the
+/// winner is not confirmed if it ran only once.
 [[nodiscard]] std::string speedup_text(const Best& best);
 
 /// best.json as text.

@@ -184,7 +184,8 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
   } else if (best->speedup) {
     tuning.verdict = fmt::format("{}{:.2f} × the default ({:.2f} to {:.2f})",
                                  best->proven() ? "" : "not proven faster: ", best->speedup->value,
-                                 best->speedup->low, best->speedup->high);
+                                 best->speedup->low, best->speedup->high) +
+                     (best->is_confirmed() ? "" : ", not confirmed: it ran once");
   } else {
     tuning.verdict = "the default does not run";
   }

@@ -90,7 +90,7 @@ TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmed) {
   };
   EXPECT_THAT(summary_after("default", {}, 100), Not(HasSubstr("not confirmed")));
   EXPECT_THAT(summary_after("batch", {{"batch_size", "64"}}, 200),
-              HasSubstr("2.00 x the default (1.97 to 2.03), not confirmed: it ran once\n"));
+              HasSubstr("2.00 x the default (1.98 to 2.02), not confirmed: it ran once\n"));
   EXPECT_THAT(summary_after(kConfirm, {{"batch_size", "64"}}, 200),
               Not(HasSubstr("not confirmed")));
 }

@@ -1,5 +1,5 @@
-// Replays searches where no training runs: prints what a strategy would have found after each trial,
-// as JSON lines.
+// Replays searches where no training runs: prints what a strategy would have found after each
+// trial, as JSON lines.
 //
 //   replay_sweeps SWEEP.jsonl STRATEGY SEEDS TRIALS
 //   replay_sweeps GROUP STRATEGY SEEDS TRIALS

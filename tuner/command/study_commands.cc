@@ -25,7 +25,7 @@ StudyTerms terms_of(const StudyContent& study) {
   StudyTerms terms;
   terms.study = study.path;
   terms.why_ended = study.why_ended;
-  terms.machine = detect_machine();  // as a rule it was this one
+  terms.machine = detect_machine();  // usually the search ran on this machine
   terms.command = study.identity.command;
   terms.memory_limit_bytes = study.identity.memory_limit_bytes;
   terms.metric_regex = study.identity.metric_regex;

@@ -1,4 +1,4 @@
-// Coordinate descent from the defaults: one knob after the other, again until a round gains
+// Coordinate descent from the defaults: improves one knob after the other, until a round gains
 // nothing.
 #include "tuner/search/strategy.h"
 #include "tuner/search/walk.h"

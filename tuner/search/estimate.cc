@@ -28,8 +28,9 @@ Throughput scaled(const Throughput& interval, double mean) {
   return {.samples_per_s = mean, .low = by * interval.low, .high = by * interval.high};
 }
 
-/// All runs, or none where one of them failed: a configuration must work every time. Where trials
-/// ran side by side, only those of the confirmation, which ran alone, say how fast it is.
+/// All runs of a configuration, or none if one of them failed, because it must work every time. If
+/// trials ran side by side, only the runs of the confirmation, which ran alone, tell how fast it
+/// is.
 std::vector<const FinishedTrial*> successful_runs(const History& history, const Config& config) {
   std::vector<const FinishedTrial*> runs = history.runs_of(config);
   const bool all_ok = std::all_of(runs.begin(), runs.end(), [](auto* run) { return run->ok(); });
@@ -41,12 +42,13 @@ std::vector<const FinishedTrial*> successful_runs(const History& history, const 
   return runs;
 }
 
-/// Standard error of one run by its own steps.
+/// The standard error of one run, by the noise of its own steps.
 double standard_error(const Throughput& throughput) {
   return (throughput.high - throughput.low) / (2 * kNormalQuantile);
 }
 
-/// Each configuration's runs, less their own mean and less what its round has in common.
+/// Computes the spread of each configuration's runs without their own mean and without what all
+/// runs of a round have in common.
 void add_spread_within_rounds(const History& history, RunSpread& spread) {
   std::vector<std::vector<double>> rows;
   for (const Config& config : history.configs()) {
@@ -58,7 +60,8 @@ void add_spread_within_rounds(const History& history, RunSpread& spread) {
     }
   }
   if (rows.size() < 2) return;
-  // Rounds that every one of them ran: then plain means are the least-squares fit.
+  // Only the rounds that every configuration ran, because plain means are then the least-squares
+  // fit.
   size_t rounds = rows.front().size();
   for (const auto& row : rows) rounds = std::min(rounds, row.size());
   const auto part_of = [](double sum, size_t count) { return sum / static_cast<double>(count); };

@@ -1,9 +1,10 @@
-// What repeated trials say together: a configuration's throughput, and a speed-up, with intervals.
+// What repeated trials tell together: a configuration's throughput and a speed-up, each with an
+// interval.
 //
 // A trial's own interval covers the noise between its steps, but not what differs from one start to
-// the next (memory layout, clocks, neighbours). Where configurations ran more than once, the spread
-// between runs is measured as well, pooled over all configurations, because two or three runs of
-// one say little. The wider of the two intervals decides.
+// the next (memory layout, clocks, neighbours). If configurations ran more than once, the spread
+// between runs is measured as well. It is pooled over all configurations, because two or three runs
+// of one tell little. The wider of the two intervals decides.
 #pragma once
 
 #include <optional>
@@ -12,15 +13,15 @@
 
 namespace redline::tuner {
 
-/// Mean over a configuration's successful runs with its 95 % interval.
+/// The mean over a configuration's successful runs, with its 95 % interval.
 struct Estimate {
-  Throughput score;       ///< of what the search compares
+  Throughput score;       ///< of the figure that the search compares
   Throughput throughput;  ///< samples/s; equal to `score` except in a search for samples per joule
   std::optional<double> joules_per_sample = {};
   int runs = 0;
   double relative_error = 0;  ///< standard error / mean
-  double quantile = 1.96;     ///< of Student's t that made the interval
-  double step_error = 0;      ///< the same from the noise between steps alone
+  double quantile = 1.96;     ///< the quantile of Student's t for the interval
+  double step_error = 0;      ///< relative_error by the noise between steps alone
 };
 
 /// Relative standard deviation between runs of the same configuration.
@@ -36,7 +37,7 @@ struct RunSpread {
 
 [[nodiscard]] RunSpread spread_between_runs(const History& history);
 
-/// Nothing where the configuration has no successful run, or one of its runs ran out of memory.
+/// nullopt if the configuration has no successful run, or if one of its runs failed.
 [[nodiscard]] std::optional<Estimate> estimate(const History& history, const Config& config,
                                                const RunSpread& spread);
 
@@ -45,8 +46,8 @@ struct Ratio {
   double low = 0;
   double high = 0;
 };
-/// numerator / denominator with its 95 % interval, by the delta method on the logarithms. Where
-/// both ran in the same number of rounds, drift from round to round does not widen it.
+/// numerator / denominator with its 95 % interval, by the delta method on the logarithms. If both
+/// ran in the same number of rounds, drift from round to round does not widen the interval.
 [[nodiscard]] Ratio ratio(const Estimate& numerator, const Estimate& denominator,
                           const RunSpread& spread);
 

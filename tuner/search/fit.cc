@@ -5,11 +5,11 @@
 namespace redline::tuner {
 namespace {
 
-constexpr double kDifference = 1e-4;  ///< of a difference
-constexpr double kRobust = 2.5;       ///< deviations beyond which a residual counts less
+constexpr double kDifference = 1e-4;  ///< step of the differences
+constexpr double kRobust = 2.5;       ///< a residual beyond this many deviations counts less
 constexpr double kFirstDamping = 0.1;
 constexpr double kMostDamping = 1e6;
-constexpr double kConverged = 5e-3;  ///< gain of a step
+constexpr double kConverged = 5e-3;  ///< a step that gains less ends the fit
 
 uint64_t mixed(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
@@ -20,7 +20,7 @@ uint64_t mixed(uint64_t x) {
 
 double uniform(uint64_t x) { return (static_cast<double>(mixed(x) >> 11) + 0.5) * 0x1.0p-53; }
 
-/// Of Huber's loss: one wild residual must not bend the fit.
+/// The weight by Huber's loss, so that a single wild residual does not bend the fit.
 double weight_of(double residual) {
   const double size = std::fabs(residual);
   return size <= kRobust ? 1 : kRobust / size;

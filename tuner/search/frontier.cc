@@ -16,7 +16,8 @@ std::optional<int64_t> batch_of(const History& history, const Config& config) {
   return found == all.end() ? std::nullopt : parse_integer(found->second);
 }
 
-/// Full by what the loader keeps ready: fewer batches of the same size may fit.
+/// Whether the loader's waiting batches filled the memory; then fewer batches of the same size may
+/// fit.
 bool by_loader(const FinishedTrial& trial) {
   return trial.result.outcome == Outcome::kShmFull || trial.result.not_started;
 }
@@ -55,7 +56,7 @@ Frontier find_frontier(const History& history, const Config& config) {
 }
 
 std::optional<double> Frontier::middle() const {
-  // A hang at a size that ran another time says nothing about memory.
+  // A hang at a size that ran in another trial tells nothing about memory.
   if (!largest_ok || !smallest_failed || *smallest_failed <= *largest_ok) return std::nullopt;
   return std::sqrt(static_cast<double>(*largest_ok) * static_cast<double>(*smallest_failed));
 }

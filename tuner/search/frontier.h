@@ -1,5 +1,5 @@
-// The batch sizes that fit in memory and those that do not, as far as trials have shown, and what
-// the host's memory holds of a loader.
+// The batch sizes that fit in memory and those that do not, as far as trials have shown, and how
+// much of the host's memory a loader fills.
 //
 // Memory depends on the batch size and on what makes a stratum (precision, layout, anything
 // unknown), not on how data is loaded; so trials with other worker counts count as well.
@@ -16,20 +16,22 @@ struct Frontier {
   std::optional<int64_t> largest_ok;
   std::optional<int64_t> smallest_failed;  ///< out of memory, or no step in time
 
-  /// Halfway, by ratio, between what fits and what does not; nothing before both are known.
+  /// The geometric mean of what fits and what does not; nullopt before both are known.
   [[nodiscard]] std::optional<double> middle() const;
 };
 
 /// The knobs of `config` that change a rank's peak memory, except the batch size.
 [[nodiscard]] Config memory_stratum(const History& history, const Config& config);
 
-/// Of the stratum that `config` lies in.
+/// The frontier of the stratum that `config` lies in.
 [[nodiscard]] Frontier find_frontier(const History& history, const Config& config);
 
-/// Nothing where too little is known, or where as much ran already.
+/// nullopt if too little is known, or if a configuration that needs at least as much has run
+/// already.
 [[nodiscard]] std::optional<HostUse> predict_host_use(const History& history, const Config& config);
 
-/// Workers x prefetch: batches that wait in /dev/shm; nothing where the workers are not known.
+/// How many batches wait in /dev/shm: workers x prefetch; nullopt if the number of workers is not
+/// known.
 [[nodiscard]] std::optional<double> batches_in_flight(const History& history, const Config& config);
 
 }  // namespace redline::tuner

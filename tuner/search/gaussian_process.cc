@@ -14,7 +14,8 @@ constexpr int kFitRounds = 2;
 constexpr double kShareOfSum = 0.25;
 constexpr double kLeastPivot = 1e-9;
 constexpr double kLeastVariance = 1e-6;
-constexpr double kUnknownVariance = 0.1;  ///< one value tells nothing of how far others lie
+/// Of a single value, which tells nothing about how far others lie.
+constexpr double kUnknownVariance = 0.1;
 
 double matern(double distance) {
   const double scaled = std::sqrt(3.0) * distance;
@@ -88,7 +89,7 @@ GaussianProcess::Guess GaussianProcess::at(const Point& point) const {
   return {.value = dot(like, solution_), .deviation = std::sqrt(variance_ * unexplained)};
 }
 
-/// Up to a constant.
+/// The logarithm of the likelihood, up to a constant.
 double GaussianProcess::log_likelihood() const {
   double log_determinant = 0;
   for (size_t i = 0; i < factor_.size(); ++i) log_determinant += 2 * std::log(factor_[i][i]);

@@ -1,9 +1,9 @@
-// A Gaussian process over points of a few coordinates: guesses values between those known, and says
-// how sure it is.
+// A Gaussian process over points of a few coordinates. It guesses values between known ones and
+// tells how sure it is.
 //
-// Its kernel is partly a sum over the coordinates (what helps mostly helps everywhere) and mostly
-// one over all of them together (what helps depends on the rest); both are Matern 3/2. For some
-// tens of values: a library for more would be larger than what uses it.
+// Its kernel is partly a sum over the coordinates (what helps mostly helps everywhere) and mostly a
+// kernel over all coordinates together (what helps depends on the rest); both are Matern 3/2. It is
+// made for some tens of values; a library for more would be larger than the code that uses it.
 #pragma once
 
 #include <vector>
@@ -15,15 +15,16 @@ using Point = std::vector<double>;
 class GaussianProcess {
  public:
   struct Shape {
-    std::vector<bool> ordered;  ///< of each coordinate: else only equal or not counts
+    /// By coordinate: whether distance counts; if not, only equal or different.
+    std::vector<bool> ordered;
     std::vector<double> weights;
-    double noise = 0.05;  ///< variance that differs from value to value, as a share of the rest
+    double noise = 0.05;  ///< variance of each value by itself, as a share of the rest
   };
 
-  /// Values are differences from what is usual: far from every point the guess is 0.
+  /// Values must be differences from the usual value, because far from every point the guess is 0.
   GaussianProcess(Shape shape, std::vector<Point> points, std::vector<double> values);
 
-  /// The weights and the noise that make the values most likely.
+  /// The shape whose weights and noise make the values most likely.
   [[nodiscard]] static Shape fit(Shape shape, const std::vector<Point>& points,
                                  const std::vector<double>& values);
 

@@ -1,4 +1,5 @@
-// Grid search: every combination, ranges thinned to their ends and the powers of two between.
+// Grid search tries every combination. Of a range it takes the ends and the powers of two between
+// them.
 #include <algorithm>
 
 #include "tuner/search/strategy.h"

@@ -13,7 +13,7 @@ bool FinishedTrial::out_of_memory() const {
 
 void learn_from(const FinishedTrial& trial, Space& space) {
   space.learn_ranks(trial.result.ranks);
-  // They joined the space of the search whose study is read here.
+  // DDP's knobs had joined the space of the search whose study is read here.
   const bool has_ddp_knobs = std::ranges::any_of(trial.config, [&space](const auto& entry) {
     const HookKnob* hook = find_hook_knob(entry.first);
     return hook && hook->needs_ranks && !space.find(entry.first);
@@ -25,7 +25,7 @@ void learn_from(const FinishedTrial& trial, Space& space) {
     if (!space.limit(knob, limit.most, limit.why)) unused.emplace(knob, limit.why);
   }
   space.leave_out(unused);
-  // With --global-batch they are its divisors.
+  // With --global-batch the batch sizes are its divisors already.
   if (trial.result.epoch_samples && !space.samples_a_step) {
     const int64_t samples = *trial.result.epoch_samples / std::max(1, trial.result.ranks);
     space.limit("batch_size", std::max<int64_t>(samples, 1), "an epoch has no more");
@@ -36,7 +36,7 @@ void History::add(FinishedTrial trial) {
   trials_.push_back(std::move(trial));
   const FinishedTrial& added = trials_.back();
   const size_t known = defaults_.size();
-  // Of the defaults: a run that failed early told little, and a later one tells the rest.
+  // These are the defaults. A run that failed early told little, and a later run tells the rest.
   if (added.config == trials_.front().config) {
     defaults_.insert(added.result.observed.begin(), added.result.observed.end());
   }
@@ -68,7 +68,7 @@ std::vector<const FinishedTrial*> History::runs_of(const Config& config) const {
     const FinishedTrial& trial = trials_[i];
     if (canonical_[i] != wanted) continue;
     if (!runs.empty() && may_be_chance(*runs.back())) runs.pop_back();
-    // Defaults that have run do run, whatever became of a later loss.
+    // If the defaults ran once, they can run, whatever a later loss was.
     if (!runs.empty() && may_be_chance(trial) && trial.result.outcome == Outcome::kNanLoss)
       continue;
     runs.push_back(&trial);

@@ -1,9 +1,9 @@
-// The trials so far, in the order in which they ended: all that a strategy knows.
+// The trials so far, in the order in which they ended. A strategy knows nothing else.
 //
 // A strategy is a pure function of the history: ask(history) names the next trial. It keeps no
 // state of its own, so a resumed study, a replay of recorded sweeps and a live search take exactly
-// the same path. Strategies that remember what they asked were rejected: their state would have to
-// be saved with the study, and be right after a kill at any point.
+// the same path. Strategies that remember what they asked were rejected, because their state would
+// have to be saved with the study and be right after a kill at any point.
 #pragma once
 
 #include <cassert>
@@ -34,17 +34,18 @@ struct FinishedTrial {
   [[nodiscard]] bool ok() const {
     return result.outcome == Outcome::kOk && result.throughput.has_value();
   }
-  /// What the search compares: samples/s, or samples/J where that is the objective. Only of a trial
-  /// that is ok(), which is asserted.
+  /// The figure that the search compares: samples/s, or samples/J if that is the objective. The
+  /// trial must be ok(), which is asserted.
   [[nodiscard]] const Throughput& score() const {
     assert(ok());
     return result.samples_per_joule ? *result.samples_per_joule : *result.throughput;
   }
-  /// It ran out of something that a smaller batch needs less of.
+  /// Whether it ran out of something of which a smaller batch needs less.
   [[nodiscard]] bool out_of_memory() const;
 };
 
-/// What a trial tells of the space that it ran in, before it is added to the history.
+/// Changes the space by what the trial has shown. Must be called before the trial is added to the
+/// history.
 void learn_from(const FinishedTrial& trial, Space& space);
 
 class History {
@@ -57,7 +58,7 @@ class History {
   [[nodiscard]] bool empty() const { return trials_.empty(); }
   [[nodiscard]] const Space& space() const { return *space_; }
 
-  /// The knob values the script itself uses, as the hook saw them; empty where it saw none.
+  /// The knob values that the script itself uses, as the hook saw them; empty if it saw none.
   [[nodiscard]] const Config& defaults() const { return defaults_; }
   [[nodiscard]] Config canonical(const Config& config) const {
     return space_->canonical(config, defaults());
@@ -65,33 +66,35 @@ class History {
   /// `config` completed with the script's own values.
   [[nodiscard]] Config effective(const Config& config) const;
 
-  /// The trials of one configuration. Of a crash that was tried again only the second run is there.
+  /// The trials of one configuration. If a crash was tried again, only the second run is among
+  /// them.
   [[nodiscard]] std::vector<const FinishedTrial*> runs_of(const Config& config) const;
   /// Each configuration that ran to an end, once, in the order of its first trial.
   [[nodiscard]] std::vector<Config> configs() const;
-  /// A failure that deserves one retry: a crash that may be chance, or a loss of the defaults that
-  /// was NaN; the first of its kind, and not run again yet.
+  /// A failure that deserves one retry and had none yet: the first crash of a configuration that
+  /// may be chance, or a NaN loss of the defaults.
   [[nodiscard]] const FinishedTrial* crash_to_retry() const;
   /// How many trials ran out of memory; those that were not even started do not count.
   [[nodiscard]] int64_t out_of_memory_count() const;
-  /// The time that all trials took. Of N trials that ran side by side each counts a 1/N.
+  /// The time that all trials took. Of N trials that ran side by side, each counts with 1/N of its
+  /// time.
   [[nodiscard]] std::chrono::nanoseconds time_used() const;
   [[nodiscard]] Objective objective() const { return objective_; }
   /// The unit of TrialResult::throughput; a search for samples per joule still has samples/s there.
   [[nodiscard]] Objective rate() const;
-  /// Whether some trials had others beside them; the confirming ones never have.
+  /// Whether some trials ran beside others. Confirming trials never do.
   [[nodiscard]] bool ran_side_by_side() const;
 
  private:
-  /// A failure that another run may not have.
+  /// Whether another run may not have this failure.
   [[nodiscard]] bool may_be_chance(const FinishedTrial& trial) const;
 
   const Space* space_;
   Objective objective_;
   std::vector<FinishedTrial> trials_;
   Config defaults_;
-  std::vector<Config> canonical_;  // of each trial: asked for again and again
-  size_t cuts_ = 0;                // of the space, that canonical_ knows
+  std::vector<Config> canonical_;  // by trial; kept because it is asked for again and again
+  size_t cuts_ = 0;                // how many cuts of the space canonical_ has taken into account
 };
 
 }  // namespace redline::tuner

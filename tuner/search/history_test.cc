@@ -39,7 +39,7 @@ TEST(History, ABatchThatWasTooLargeIsFollowedByASmallerOne) {
   EXPECT_EQ(next->config, (Config{{"batch_size", "16"}}));
 }
 
-/// What a climb from `value` of x tries first.
+/// The value that a climb from `value` of x tries first.
 std::string first_step(const std::string& values, const std::string& value) {
   const Space space = *make_space({"x=" + values}, {"train", "{x}"}, {});
   History history(space);

@@ -10,11 +10,11 @@
 namespace redline::tuner {
 namespace {
 
-constexpr int kUsualPrefetch = 2;  // PyTorch's, where there are workers
+constexpr int kUsualPrefetch = 2;  // PyTorch's default with workers
 constexpr size_t kFewestTrials = 3;
 constexpr int kDescents = 500;
 
-/// What memory grows with: one, workers, batch size.
+/// What memory grows with: a constant, the workers, the batch size.
 using Features = std::array<double, 3>;
 
 struct Load {
@@ -42,7 +42,8 @@ std::optional<Load> load_of(const History& history, const Config& config) {
   return Load{{1, number_of(all, "num_workers").value_or(0), *batch}, *batches * *batch};
 }
 
-/// Trials beside each other see each other's use.
+/// The trials that tell about memory. Those that ran beside others are left out, because they see
+/// each other's use.
 std::vector<Reading> readings_of(const History& history) {
   std::vector<Reading> readings;
   for (const FinishedTrial& trial : history.trials()) {
@@ -58,8 +59,8 @@ bool covers(const Load& ran, const Load& wanted) {
          ran.features[2] >= wanted.features[2];
 }
 
-/// Through the fewest and the most samples in flight: what ranks share there among themselves does
-/// not grow with them. No growth is known from one number of them.
+/// Predicts /dev/shm by a line through the fewest and the most samples in flight; its fixed part is
+/// what ranks share among themselves. With a single number of samples no growth is known.
 double predict_shm(const std::vector<Reading>& readings, double in_flight) {
   const auto [least, most] = std::minmax_element(
       readings.begin(), readings.end(),
@@ -71,7 +72,7 @@ double predict_shm(const std::vector<Reading>& readings, double in_flight) {
   return std::max(0.0, fixed + growth / span * (in_flight - least->load.in_flight));
 }
 
-/// Least squares without negative parts, by coordinate descent.
+/// Fits by least squares without negative parts, by coordinate descent.
 Features fit_memory(const std::vector<Reading>& readings) {
   Features parts = {};
   for (int round = 0; round < kDescents; ++round) {

@@ -19,7 +19,8 @@ class HostPrediction : public ::testing::Test {
             {"prefetch_factor", std::to_string(prefetch)}};
   }
 
-  /// 2 GiB, 300 MiB a worker, 3 MiB a sample, and half a MiB of /dev/shm a sample that waits.
+  /// A trial that used 2 GiB, 300 MiB for each worker, 3 MiB for each sample, and half a MiB of
+  /// /dev/shm for each waiting sample.
   void ran(int batch, int workers, int prefetch, uint64_t fixed_shm = 0) {
     const auto shm = static_cast<uint64_t>(batch * workers * prefetch) * kMiB / 2 + fixed_shm;
     TrialResult result;

@@ -12,24 +12,27 @@ namespace {
 constexpr size_t kMembers = 24;
 constexpr int kSteps = 10;
 constexpr double kReadingError = 0.006;
-constexpr double kRanBefore = 0.95;   ///< once, with as much
-constexpr double kSoft = 0.012;       ///< memory is full at another size each time
-constexpr double kThrashing = 0.968;  ///< of a GPU's: above it the allocator begins to
-constexpr double kFull = 0.986;       ///< of a process's
+/// Chance of a configuration if one with as much memory ran once.
+constexpr double kRanBefore = 0.95;
+constexpr double kSoft = 0.012;  ///< memory is not full at exactly the same size each time
+/// Of a GPU's memory; above this share the allocator begins to thrash.
+constexpr double kThrashing = 0.968;
+constexpr double kFull = 0.986;  ///< of a process's memory
 constexpr Prior kReducedSlope = {-0.3, 0.2};
 constexpr Prior kReducedSlopeOnCpu = {0.0, 0.2};
 constexpr Prior kOtherSlope = {0.0, 0.04};
 constexpr Prior kOtherFixed = {0.0, 0.01};
 constexpr Prior kReducedFixed = {0.0, 0.02};
-constexpr Prior kWorkspace = {0.02, 0.04};  ///< of what chooses among algorithms
-constexpr double kWideLimit = 1.6;          ///< of a limit that nothing told, logarithm
+constexpr Prior kWorkspace = {0.02, 0.04};  ///< of knobs that choose among algorithms
+constexpr double kWideLimit = 1.6;          ///< of the logarithm of an unknown limit
 constexpr double kUsualRoom = 2.0;
 
 enum Parameter : size_t { kFixed, kSlope, kInFlight, kPerWorker, kFixedCount };
 
 double below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
-/// That the limit lies under `x`. Now and then another program, or the allocator, takes a part.
+/// The probability that the limit lies below `x`. Now and then another program, or the allocator,
+/// takes a part of the memory.
 double limit_below(const Prior& limit, double x) {
   return 0.93 * below((x - limit.mean) / limit.deviation) +
          0.07 * below((x - limit.mean) / (limit.deviation + 0.4));
@@ -114,12 +117,13 @@ void MemoryModel::fit() {
       batch_of_least = readings.back().load.batch;
     }
   }
-  // Without a GPU the process's libraries count, too.
+  // Without a GPU the fixed part also has the process's libraries.
   const bool gpu = settings_.machine.gpu;
   priors_[kFixed] = {has_readings_ ? std::log((gpu ? 0.4 : 0.8) * least) : 0, gpu ? 1.0 : 0.4};
   priors_[kSlope] = {has_readings_ ? std::log(0.08 * least / batch_of_least) : 0,
                      has_readings_ ? 2.3 : 1e-3};
-  // What a loader keeps ready is the host's, and the process's own only without a GPU.
+  // The loader's waiting samples are in the host's memory. They only count for the process if there
+  // is no GPU.
   const bool counts = !gpu && has_readings_;
   priors_[kInFlight] = {counts ? std::log(0.001 * least / batch_of_least) : -30,
                         counts ? 1.5 : 0.1};
@@ -165,7 +169,8 @@ void MemoryModel::bound() {
       }
     }
     if (!is_known) limit_ = {first + kUsualRoom, kWideLimit};
-    // A line on which what ran lies above what did not is less likely the wider that gap is.
+    // If a fit puts a trial that ran above one that did not, it is less likely the wider that gap
+    // is.
     const double gap = std::max(0.0, bounds.low - bounds.high);
     const double mass =
         std::max(1e-9, limit_below(limit_, bounds.high) - limit_below(limit_, bounds.low));
@@ -194,7 +199,7 @@ double MemoryModel::chance(const Config& config) const {
       const double low = limit_below(limit, bounds.low);
       fits = (high - limit_below(limit, peak)) / std::max(1e-9, high - low);
     }
-    // Near to what failed it may fail again.
+    // Close to a size that failed, a trial may fail, too.
     if (bounds.high < HUGE_VAL) fits *= below((bounds.high - peak) / kSoft - 0.5);
     sum += bounds.weight * fits;
   }

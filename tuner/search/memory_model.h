@@ -1,9 +1,10 @@
-// Which configurations fit in memory, and how much they take.
+// Predicts which configurations fit in memory, and how much they take.
 //
-// A rank's peak is a line in the batch size: weights and optimizer states, and activations a
-// sample. The slope differs by precision, the fixed part by what else a knob keeps; two trials show
-// both well enough. Without a reading (--metric alone) or without a known limit, what ran and what
-// ran out of memory bound the limit from both sides.
+// A rank's peak is a line in the batch size: its fixed part is weights and optimizer states, its
+// slope the activations of a sample. The slope differs by precision, the fixed part by what else a
+// knob keeps in memory; two trials show both well enough. If trials do not tell their memory
+// (--metric alone), or if the limit is unknown, the trials that ran and those that ran out of
+// memory bound the limit from both sides.
 #pragma once
 
 #include <optional>
@@ -19,9 +20,9 @@ class MemoryModel {
   /// All must outlive the model.
   MemoryModel(const Space& space, const SearchSettings& settings, const History& history);
 
-  /// That a configuration fits, 0..1.
+  /// The probability that a configuration fits, 0..1.
   [[nodiscard]] double chance(const Config& config) const;
-  /// The peak of the largest rank; nothing before a trial has shown one.
+  /// The expected peak of the largest rank; nullopt before a trial has shown one.
   [[nodiscard]] std::optional<double> expected_bytes(const Config& config) const;
   [[nodiscard]] std::optional<uint64_t> limit_bytes() const;
 
@@ -31,7 +32,9 @@ class MemoryModel {
     double workers = 0;
     double in_flight = 0;  ///< samples that a loader keeps ready
     std::vector<size_t>
-        factors;  ///< of parameters that scale the slope; the next one the fixed part
+        /// Indices of parameters that scale the slope; the parameter behind each scales the fixed
+        /// part.
+        factors;
   };
   [[nodiscard]] Load load(const Config& config) const;
   [[nodiscard]] double log_peak(const std::vector<double>& parameters, const Load& load) const;
@@ -42,12 +45,13 @@ class MemoryModel {
   const SearchSettings& settings_;
   const History& history_;
   std::vector<Prior> priors_;
-  std::vector<size_t> terms_;  ///< by knob: the first of its values'; 0: none
+  std::vector<size_t> terms_;  ///< by knob: index of its first value's parameter; 0: none
   bool has_readings_ = false;
   std::vector<std::vector<double>> members_;
-  Prior limit_;  ///< logarithm
+  Prior limit_;  ///< of the logarithm of the limit
   struct Bounds {
-    double low, high;  ///< of the limit's logarithm: what ran, what did not
+    /// Bounds of the limit's logarithm: the largest peak that ran, and the smallest that did not.
+    double low, high;
     double weight;
   };
   std::vector<Bounds> bounds_;  ///< by member

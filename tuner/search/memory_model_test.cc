@@ -9,7 +9,7 @@ constexpr double kGiB = 0x1p30;
 
 class MemoryModelOf : public ::testing::Test {
  protected:
-  /// m = 1 GiB + b / 32 GiB, half of that a sample with bf16.
+  /// m = 1 GiB + b / 32 GiB; with bf16 a sample takes half of that.
   static double peak(int batch, const std::string& amp) {
     return kGiB * (1 + batch / (amp == "off" ? 32.0 : 64.0));
   }
@@ -69,7 +69,7 @@ TEST_F(MemoryModelOf, WithoutReadingsWhatRanAndWhatDidNotAreTheBounds) {
 TEST_F(MemoryModelOf, AFailureWhereTheLineSawRoomLowersTheLimit) {
   add(32, "off", Outcome::kOk);
   add(96, "off", Outcome::kOk);
-  add(256, "off", Outcome::kGpuOom);  // 9 GiB by the line
+  add(256, "off", Outcome::kGpuOom);  // it would take 9 GiB
   EXPECT_LT(chance(264, "off"), 0.1);
   EXPECT_LT(chance(640, "bf16"), 0.3) << "11 GiB";
   EXPECT_GT(chance(160, "off"), 0.5);

@@ -1,10 +1,11 @@
-// The search by a model of the step (step_model.h) and of memory (memory_model.h).
+// Searches by a model of the step (step_model.h) and of memory (memory_model.h).
 //
-// Each question is: which trial is expected to gain most over the best so far? Every plausible fit
-// of the model names the configuration that it holds to be the fastest; these, and what lies around
-// them, are the candidates. A trial that only one fit believes in is worth what that fit expects of
-// it, times how plausible it is: so a precision that was dismissed while the loader was slower
-// comes back together with more workers, because nothing in the trials speaks against it.
+// Each time it asks which trial is expected to gain most over the best so far. Every plausible fit
+// of the model names the configuration that it holds to be the fastest; these configurations, and
+// those around them, are the candidates. If only one fit believes in a trial, the trial is worth
+// the gain that this fit expects, times how plausible the fit is. So a precision that was dismissed
+// while the loader was the bottleneck comes back together with more workers, because no trial
+// speaks against it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,24 +25,26 @@
 namespace redline::tuner {
 namespace {
 
-constexpr double kWorthIt = 0.001;      ///< expected gain
-constexpr double kFailureCosts = 0.02;  ///< as a gain
+constexpr double kWorthIt = 0.001;      ///< least expected gain
+constexpr double kFailureCosts = 0.02;  ///< in terms of a gain
 constexpr int64_t kMostFailures = 3;
 constexpr double kWorthExploring = 0.002;
 constexpr double kLeastSure = 0.6;
 constexpr double kLikelyRuns = 0.55;
 constexpr double kLeastChance = 0.1;
-constexpr double kUnexplainedToo = 0.5;  ///< deviations that may be gained
-constexpr double kLikeBatch = 4;         ///< times
-constexpr double kUnclear = 1;           ///< an interval of that width, relative
-constexpr int kRounds = 3;               ///< of an ascent, each over all knobs
-constexpr int64_t kEachUpTo = 64;        ///< of a range up to here each is a candidate
-constexpr double kStepUp = 1.06;         ///< from one candidate of a wide range to the next
+constexpr double kUnexplainedToo = 0.5;  ///< deviations of the unexplained that may be gained
+constexpr double kLikeBatch = 4;         ///< batch sizes within this factor are alike
+constexpr double kUnclear = 1;           ///< a score whose interval is this wide, relative to it
+constexpr int kRounds = 3;               ///< of an ascent; each goes over all knobs
+constexpr int64_t kEachUpTo = 64;  ///< up to this value, every value of a range is a candidate
+constexpr double kStepUp = 1.06;   ///< factor from one candidate of a wide range to the next
 constexpr int64_t kEvenBatch = 8;
-constexpr double kFailedValue = 0.3;  ///< chance of a value that only failed so far, each time
-constexpr size_t kNearest = 2;        ///< members' favourites, with all that differs in one knob
+/// Chance of a value that only failed so far, for each failure.
+constexpr double kFailedValue = 0.3;
+/// So many of the fits' favourites also bring all that differs from them in one knob.
+constexpr size_t kNearest = 2;
 
-/// The values of a knob that a candidate may have.
+/// The values that a knob may have in candidates.
 std::vector<std::string> candidate_values(const Knob& knob) {
   if (!knob.is_range()) return knob.values;
   std::vector<std::string> values;
@@ -60,7 +63,7 @@ std::vector<std::string> candidate_values(const Knob& knob) {
 
 double share_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
-/// Of a normal variable's part above 0.
+/// The expected value of max(0, x) for a normal variable x.
 double expected_above(double mean, double deviation) {
   if (deviation <= 0) return std::max(mean, 0.0);
   const double z = mean / deviation;
@@ -88,7 +91,8 @@ class ModelAsk {
     for (const Knob& knob : space.knobs) values_.push_back(candidate_values(knob));
   }
 
-  /// Where nothing is worth the risk, nothing is lost by taking it with trials that are left.
+  /// The next trial. If nothing is worth the risk, the remaining trials are used for risky ones,
+  /// because nothing is lost by that.
   std::optional<Proposal> next() {
     find_best();
     if (auto proposal = most_worth(kFailureCosts)) return proposal;
@@ -96,7 +100,7 @@ class ModelAsk {
     if (history_.out_of_memory_count() < kMostFailures) {
       if (auto proposal = most_worth(kFailureCosts / 20)) return proposal;
     }
-    // What the model's parts do not cover, a model without parts may still find.
+    // A model without parts may still find what the model's parts do not cover.
     const auto next =
         most_promising(space_, history_, {kWorthExploring, kLeastSure}, [&](const Config& config) {
           return look(history_.effective(config)).chance >= kLeastSure;
@@ -106,7 +110,7 @@ class ModelAsk {
     return Proposal{*next, "explore: " + changes_of(all), expectation(look(all))};
   }
 
-  /// What nine of ten plausible fits hold for the most that is left to gain.
+  /// The gain that nine of ten plausible fits hold to be the most that is still possible.
   double possible_gain() {
     find_best();
     std::vector<double> gains;
@@ -120,7 +124,7 @@ class ModelAsk {
     return gains[static_cast<size_t>(0.9 * static_cast<double>(gains.size() - 1))];
   }
 
-  /// Of what was not tried, why not.
+  /// Why the untried configurations were not tried.
   std::string why_ended() {
     find_best();
     for (const Knob& knob : space_.knobs) {
@@ -173,13 +177,13 @@ class ModelAsk {
   struct Seen {
     Config config;  ///< canonical
     Place place;
-    double chance = 0;  ///< that it runs
+    double chance = 0;  ///< probability that it runs
     bool is_new = true;
   };
 
-  /// A value that was only tried beside other values than the best's: together they may have done
-  /// what neither does alone, and no model of parts foresees all of that. At the best's batch size,
-  /// or at the next smaller one that fits.
+  /// A trial of a value that was so far only tried together with values other than the best's.
+  /// Together they may have done what neither does alone, and no model of parts foresees all of
+  /// that. It is tried at the best's batch size, or at the next smaller one that fits.
   std::optional<Proposal> judged_elsewhere() {
     const std::vector<std::pair<std::string, std::string>> others = other_values();
     for (const auto& [knob, value] : others) {
@@ -187,7 +191,8 @@ class ModelAsk {
       config[knob] = value;
       if (auto proposal = unless_judged(config)) return proposal;
     }
-    // Two that were judged one by one, such as processors that workers took from threads.
+    // Two values that were only judged one by one, such as workers and threads that compete for
+    // processors.
     for (const auto& [knob, value] : others) {
       for (const auto& [other, its] : others) {
         if (other <= knob) continue;
@@ -201,7 +206,7 @@ class ModelAsk {
     return std::nullopt;
   }
 
-  /// Of knobs with few values, all but the best's.
+  /// All values, except the best's, of knobs that have a list of values.
   std::vector<std::pair<std::string, std::string>> other_values() const {
     std::vector<std::pair<std::string, std::string>> others;
     for (const Knob& knob : space_.knobs) {
@@ -221,7 +226,7 @@ class ModelAsk {
     return Proposal{seen.config, "beside the best: " + changes_of(config), expectation(seen)};
   }
 
-  /// Whether a trial near to the best's batch size had all of `values`.
+  /// Whether a trial with about the best's batch size had all of `values`.
   bool were_together(const Config& values) const {
     const double batch = model_.place(best_).batch;
     return std::any_of(history_.trials().begin(), history_.trials().end(), [&](const auto& trial) {
@@ -234,8 +239,9 @@ class ModelAsk {
     });
   }
 
-  /// At another order of magnitude another bottleneck may have judged it. Memory never does, nor a
-  /// trial whose steps were all over the place.
+  /// Whether a trial tells about configurations of this batch size. At a very different size
+  /// another bottleneck may have decided. A trial that ran out of memory tells nothing, nor does
+  /// one whose steps varied widely.
   bool judges(const FinishedTrial& trial, double batch) const {
     if (trial.out_of_memory() || (trial.ok() && is_unclear(trial.score()))) return false;
     return std::fabs(std::log(model_.place(trial.config).batch / batch)) < std::log(kLikeBatch);
@@ -251,7 +257,8 @@ class ModelAsk {
     });
   }
 
-  /// False where half the batch would not either.
+  /// Halves the batch size if the configuration would probably not fit. False if that would not
+  /// fit, either.
   bool make_it_fit(Config& config) {
     if (look(config).chance >= kLikelyRuns) return true;
     const auto batch = config.find("batch_size");
@@ -283,7 +290,7 @@ class ModelAsk {
     return seen;
   }
 
-  /// Of the fastest, by what all trials together say of it.
+  /// Finds the fastest configuration, by what all trials together tell about each.
   void find_best() {
     double best = -HUGE_VAL;
     for (const Config& config : history_.configs()) {
@@ -329,7 +336,7 @@ class ModelAsk {
     }
   }
 
-  /// The configuration that one fit holds to be worth most.
+  /// The configuration that one fit holds to be the most worthwhile.
   Config ascend(size_t member) {
     const double own = std::log(model_.parts(member, look(best_).place).rate);
     const auto worth_of = [&](const Seen& seen) {
@@ -354,7 +361,8 @@ class ModelAsk {
     return at;
   }
 
-  /// A trial that runs out of memory costs one, and the more there were the more it would.
+  /// The gain less the cost of a failure. A trial that runs out of memory is lost, and each such
+  /// trial so far makes the next one cost more.
   double worth(const Seen& seen, double gain) const {
     if (seen.chance < kLeastChance) return -failure_costs_;
     const auto failures = static_cast<double>(history_.out_of_memory_count());
@@ -371,7 +379,8 @@ class ModelAsk {
     return sum / static_cast<double>(rates.size());
   }
 
-  /// Values that never ran and failed for another reason than memory.
+  /// The probability that its values run; lower for values that never ran and failed for another
+  /// reason than memory.
   double chance_of_values(const Config& config) const {
     double chance = 1;
     for (const Knob& knob : space_.knobs) {
@@ -395,7 +404,7 @@ class ModelAsk {
     return seen.place.batch <= affordable() && fits_host(seen);
   }
 
-  /// What a loader keeps ready once filled the host: as much of it would again.
+  /// False if as many waiting samples of a loader have already filled the host's memory.
   bool fits_host(const Seen& seen) const {
     const auto waiting = batches_in_flight(history_, seen.config);
     if (!waiting) return true;
@@ -410,9 +419,10 @@ class ModelAsk {
     return true;
   }
 
-  /// By the fastest trial: a batch whose steps take longer leaves no time for other trials.
+  /// The largest batch size whose steps do not take too long, by the rate of the fastest trial.
+  /// Longer steps would leave no time for other trials.
   double affordable() const {
-    // What a command says by --metric need not be samples.
+    // A figure from --metric need not be samples.
     const bool knows_samples = history_.rate() == Objective::kSamplesPerSecond;
     if (settings_.longest_measurement.count() == 0 || !knows_samples) return HUGE_VAL;
     double fastest = 0;
@@ -440,7 +450,7 @@ class ModelAsk {
     return expected;
   }
 
-  /// "amp bf16, num_workers 8": what differs from the best so far.
+  /// The knobs that differ from the best so far: "amp bf16, num_workers 8".
   std::string changes_of(const Config& all) const {
     std::string changes;
     for (const Knob& knob : space_.knobs) {
@@ -452,7 +462,7 @@ class ModelAsk {
     return changes;
   }
 
-  /// Which bottleneck the trial tests, and by what.
+  /// Says which bottleneck the trial tests, and by which knobs.
   std::string reason(const Seen& seen) const {
     const StepParts before = model_.parts(model_.place(best_));
     const Config all = history_.effective(seen.config);
@@ -485,7 +495,7 @@ class ModelAsk {
   std::map<Config, Seen> seen_;
   std::set<Config> candidates_;
   double failure_costs_ = kFailureCosts;
-  Config best_;  ///< effective
+  Config best_;  ///< with the script's own values
   std::vector<double> best_rates_;
 };
 
@@ -520,7 +530,7 @@ class ModelSearch final : public Strategy {
     });
   }
 
-  /// The defaults may already need too much memory.
+  /// Looks for a smaller batch size that runs, because even the defaults may need too much memory.
   std::optional<Proposal> something_that_runs(const History& history) const {
     const Knob* batch = space_.find("batch_size");
     if (!batch || !batch->is_numeric()) return std::nullopt;

@@ -8,16 +8,18 @@
 namespace redline::tuner {
 namespace {
 
-constexpr int kMostFinalists = 3;    ///< beside the defaults
-constexpr double kContender = 0.95;  ///< of the fastest: closer than this, noise may decide
-/// Of the fastest: what trials that still run may come to. First that they neither win nor close a
-/// direction; where that leaves nothing to ask, that they win, and the search goes on behind them.
+constexpr int kMostFinalists = 3;  ///< not counting the defaults
+/// Share of the fastest rate; between closer ones noise may decide.
+constexpr double kContender = 0.95;
+/// The rates, as shares of the fastest, that are assumed for trials that still run. First it is
+/// assumed that they neither win nor rule out a direction. If this leaves nothing to ask, it is
+/// assumed that they win, and the search goes on from them.
 constexpr double kExpected[] = {0.98, 1.05};
-constexpr size_t kFewestBeforeTarget = 3;  ///< trials: fewer show no slope
+constexpr size_t kFewestBeforeTarget = 3;  ///< trials; fewer do not show a slope
 constexpr int kTrialsOfShortStudy = 10;
 constexpr int kTrialsOfLongStudy = 30;
 
-/// Trials kept for confirmation out of all that fit.
+/// How many of all trials that fit are kept for confirmation.
 int confirming_trials(int total) {
   if (total < 5) return 0;
   if (total <= kTrialsOfShortStudy) return 2;
@@ -26,14 +28,16 @@ int confirming_trials(int total) {
 
 struct Ranked {
   Config config;
-  double first_rate;  ///< of the exploring run alone: confirming rules out, but does not reorder
+  /// Of the exploring run only; confirmation rules out candidates but does not reorder them.
+  double first_rate;
 };
 
 std::vector<Ranked> by_first_rate(const History& history) {
   std::vector<Ranked> ranked;
   for (const Config& config : history.configs()) {
     const auto runs = history.runs_of(config);
-    // One that ran once and then out of memory is too near to the limit for a long job.
+    // A configuration that ran once and later ran out of memory is too close to the limit for a
+    // long job.
     if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) continue;
     ranked.push_back({config, runs.front()->score().samples_per_s});
   }
@@ -42,14 +46,14 @@ std::vector<Ranked> by_first_rate(const History& history) {
   return ranked;
 }
 
-/// How often each finalist runs at most where the fastest beats the defaults, and in all.
+/// How often each finalist runs at most, if the fastest beats the defaults.
 int usual_runs(size_t finalists) {
   const int confirming = finalists > 2 ? 12 : 8;
   return 1 + std::max(1, confirming / static_cast<int>(finalists));
 }
 constexpr int kMoreRuns = 4;
 
-/// The fastest, the defaults, then what comes close to the fastest.
+/// The fastest configuration, the defaults, and then those that come close to the fastest.
 std::vector<Config> finalists(const History& history, int trials_for_them) {
   const std::vector<Ranked> ranked = by_first_rate(history);
   if (ranked.empty()) return {};
@@ -66,7 +70,8 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
   return result;
 }
 
-/// A batch size up to twice its own ran out of memory: it may, too, another time.
+/// Whether a batch size up to twice its own ran out of memory; then this one may run out of memory
+/// another time.
 bool is_near_full(const History& history, const Config& config) {
   const auto batch_of = [&](const Config& any) {
     const Config all = history.effective(any);
@@ -81,8 +86,8 @@ bool is_near_full(const History& history, const Config& config) {
 }
 
 struct Standing {
-  bool is_clear = true;        ///< the fastest beats all others, noise considered, and surely runs
-  bool beats_defaults = true;  ///< or is them
+  bool is_clear = true;        ///< the fastest beats all others by more than noise, and surely runs
+  bool beats_defaults = true;  ///< the fastest beats the defaults, or is the defaults
 };
 
 Standing standing_of(const History& history, const std::vector<Config>& group) {
@@ -103,8 +108,8 @@ Standing standing_of(const History& history, const std::vector<Config>& group) {
   return standing;
 }
 
-/// In rounds. Noise decides between rivals, so they run again while trials are left, and most often
-/// while the interval of the speed-up includes 1; a winner that is clear soon ends it.
+/// Confirms in rounds. Noise decides between close rivals, so they run again while trials are left,
+/// most often while the interval of the speed-up includes 1. A clear winner ends this soon.
 std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
   const auto confirmed = static_cast<int>(
       std::count_if(history.trials().begin(), history.trials().end(),
@@ -124,7 +129,8 @@ std::optional<Proposal> next_confirmation(const History& history, int trials_lef
   return Proposal{*least_run, kConfirm};
 }
 
-/// `history` as it may be when what runs has ended; nothing where that says too little.
+/// `history` as it may be when the running trials have ended; nullopt if no trial has succeeded
+/// yet.
 std::optional<History> assume(const History& history, const std::vector<Proposal>& running,
                               double expected) {
   const FinishedTrial* best = nullptr;
@@ -179,7 +185,7 @@ std::optional<Proposal> Plan::next(const History& history) const {
     const bool nan = crashed->result.outcome == Outcome::kNanLoss;
     return Proposal{crashed->config, nan ? "once more after NaN" : "once more after a crash"};
   }
-  // The command itself is wrong: no configuration can tell more.
+  // The command itself is wrong, so no configuration can tell more.
   const FinishedTrial& last = history.trials().back();
   const Config first = history.canonical(space_.first);
   if (last.config == first && !last.ok() && !last.out_of_memory()) return std::nullopt;
@@ -189,7 +195,7 @@ std::optional<Proposal> Plan::next(const History& history) const {
                   [](const FinishedTrial& trial) { return trial.why == kConfirm; });
   const int total = left + static_cast<int>(history.trials().size());
   std::optional<Proposal> confirmation = next_confirmation(history, left);
-  // Time is kept for confirmation only while there is something to confirm.
+  // Trials are only kept for confirmation while there is something to confirm.
   const bool exploring = !confirming && (left > confirming_trials(total) || !confirmation);
   if (exploring && !reached_target(history)) {
     if (std::optional<Proposal> proposal = strategy_.ask(history)) return proposal;
@@ -257,7 +263,7 @@ std::optional<Config> best_config(const History& history) {
       confirmed_rate = its_rate;
     }
   }
-  // The defaults alone, run again beside rivals that then failed, have won against nobody.
+  // If only the defaults ran again, because their rivals failed then, they have won against nobody.
   return rival_confirmed ? fastest_confirmed : fastest;
 }
 

@@ -3,8 +3,8 @@
 //
 // A winner picked from many noisy trials looks better than it is, because luck is picked with it.
 // So part of the budget is kept for running the finalists and the defaults again, in turns, and
-// only what these runs show together is reported. To measure each trial longer instead was
-// rejected: the noise between two starts of a job does not become less by a longer run.
+// only what these runs show together is reported. Measuring each trial longer instead was rejected,
+// because a longer run does not reduce the noise between two starts of a job.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,8 @@ namespace redline::tuner {
 struct Budget {
   std::chrono::nanoseconds time = std::chrono::minutes(10);
   int max_trials = 0;  ///< 0: as many as the time allows
-  /// The search ends when the best so far is within this share of what its strategy holds possible.
+  /// The search ends when the best so far is within this share of what its strategy thinks
+  /// possible.
   std::optional<double> target = {};
 };
 
@@ -29,19 +30,21 @@ class Plan {
   Plan(const Space& space, const Strategy& strategy, const Budget& budget)
       : space_(space), strategy_(strategy), budget_(budget) {}
 
-  /// The next trial; nothing when the study is finished. It depends on the history alone: the time
-  /// used is the sum of what the trials took.
+  /// The next trial; nullopt when the study is finished. It depends on the history alone, also for
+  /// the time used, which is the sum of the trials' times.
   [[nodiscard]] std::optional<Proposal> next(const History& history) const;
-  /// The same while others run: never one of those, and nothing also where one of them must end
-  /// first. The first trial, which shows the defaults, and the confirming ones run alone.
+  /// The same while the trials `running` run. It is never one of those, and also nullopt if one of
+  /// them must end first. The first trial, which shows the defaults, and confirming trials run
+  /// alone.
   [[nodiscard]] std::optional<Proposal> next(const History& history,
                                              const std::vector<Proposal>& running) const;
 
-  /// Why the study ended before its budget was used, or at --target, in sentences; empty where the
-  /// budget was used. With a target also what more time could bring.
+  /// Sentences that say why the study ended before its budget was used, or at --target; empty if
+  /// the budget was used. With a target they also say what more time could bring.
   [[nodiscard]] std::string why_ended(const History& history) const;
 
-  /// How many more trials fit in the budget, by what they took so far; nothing before the first.
+  /// How many more trials fit in the budget, by the time that trials took so far; nullopt before
+  /// the first.
   [[nodiscard]] std::optional<int> trials_left(const History& history) const;
 
  private:
@@ -52,8 +55,8 @@ class Plan {
   Budget budget_;
 };
 
-/// The winner so far: the fastest of the configurations that ran more than once, or of all where
-/// only the defaults did. One that ever failed cannot win.
+/// The winner so far: the fastest of the configurations that ran more than once or, if only the
+/// defaults did, of all. A configuration that ever failed cannot win.
 [[nodiscard]] std::optional<Config> best_config(const History& history);
 
 }  // namespace redline::tuner

@@ -8,7 +8,7 @@
 namespace redline::tuner {
 namespace {
 
-/// A strategy with nothing more to ask: what follows is confirmation.
+/// A strategy that has nothing more to ask, so that confirmation follows.
 class Exhausted final : public Strategy {
  public:
   std::optional<Proposal> ask(const History&) const override { return std::nullopt; }
@@ -30,7 +30,8 @@ class PlanTest : public ::testing::Test {
         Plan(space_, strategy_, {.time = std::chrono::seconds(60)}).next(history());
     return proposal ? value(proposal->config) : "nothing";
   }
-  /// Of all confirming trials, each as fast as its first run.
+  /// Runs all confirming trials, each as fast as the configuration's first run, and returns how
+  /// many there were.
   int confirm_to_the_end() {
     for (int count = 0;; ++count) {
       const std::string x = next();

@@ -1,5 +1,5 @@
-// Random search: ranges by the logarithm, choices evenly. The yardstick that every other strategy
-// must beat.
+// Random search draws ranges evenly by their logarithm and choices evenly. Every other strategy
+// must beat it.
 #include <cmath>
 #include <random>
 
@@ -15,7 +15,7 @@ class RandomSearch final : public Strategy {
   RandomSearch(const Space& space, uint64_t seed) : space_(space), seed_(seed) {}
 
   std::optional<Proposal> ask(const History& history) const override {
-    // Drawn again from the start each time, so that the answer depends on nothing but the history.
+    // The draws begin anew each time, so that the answer depends on nothing but the history.
     std::mt19937_64 generator(seed_);
     for (int draw = 0; draw < kDrawsUntilExhausted; ++draw) {
       const Config config = history.canonical(pick(generator));
@@ -39,8 +39,8 @@ class RandomSearch final : public Strategy {
         config[knob.name] = knob.values[generator() % knob.values.size()];
         continue;
       }
-      // +1 keeps ranges that begin at zero finite. std::uniform_real_distribution differs between
-      // standard libraries; this does not.
+      // +1 keeps ranges that begin at zero finite. This does not use
+      // std::uniform_real_distribution, which differs between standard libraries.
       const double unit = static_cast<double>(generator() >> 11) * 0x1.0p-53;
       const double low = std::log(static_cast<double>(knob.low) + 1);
       const double high = std::log(static_cast<double>(knob.high) + 1);

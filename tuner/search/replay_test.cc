@@ -1,5 +1,6 @@
-// Whole searches on synthetic machines: how far from the true best each strategy ends. All seeds
-// are even: the odd ones are for the table in bench/README.md alone.
+// Replays whole searches on synthetic machines and measures how far from the true best each
+// strategy ends. All seeds are even, because the odd ones are only for the table in
+// bench/README.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ Space full_space() {
 
 struct Replay {
   History history;
-  double regret;  ///< of the reported winner, by its true rate
+  double regret;  ///< of the reported winner, measured by its true rate
 };
 
 double true_best(uint64_t seed) {

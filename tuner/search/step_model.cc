@@ -14,15 +14,19 @@ namespace {
 
 constexpr size_t kStepMembers = 32;
 constexpr int kStepFitSteps = 12;
-constexpr double kUsualNoise = 0.025;    ///< of a run against the next, before any ran twice
-constexpr double kUsualNoiseWeight = 4;  ///< counted as so many trials
+/// From one run to the next, as long as no configuration ran twice.
+constexpr double kUsualNoise = 0.025;
+constexpr double kUsualNoiseWeight = 4;  ///< the usual noise counts as so many trials
 constexpr double kLeastNoise = 0.006;
 constexpr double kDisturbed = 5;  ///< times the noise
 constexpr double kWaitError = 0.06;
-constexpr double kImplausible = 8;  ///< misfit above the likeliest's: another valley
-constexpr double kMultipleOf = 8;   ///< what matrix units like multiples of
+/// A fit whose misfit exceeds the best one's by this lies in another valley.
+constexpr double kImplausible = 8;
+/// Matrix units are fast with batch sizes that are multiples of this.
+constexpr double kMultipleOf = 8;
 
-/// What is known of a switch before any trial: the factor by which it makes the samples faster.
+/// What is known about a switch before any trial: the logarithm of the factor by which it makes
+/// samples faster.
 struct Usual {
   std::string_view knob;
   Prior factor;
@@ -38,7 +42,7 @@ constexpr std::array<Usual, 8> kUsual = {{{"channels_last", {0.0, 0.12}},
 constexpr Prior kUnknownFactor = {0.0, 0.15};
 constexpr Prior kReducedOnGpu = {0.35, 0.5};
 constexpr Prior kReducedOnCpu = {0.0, 0.4};
-constexpr Prior kReducedOther = {0.0, 0.2};  ///< of one reduced precision against the next
+constexpr Prior kReducedOther = {0.0, 0.2};  ///< of one reduced precision compared with another
 constexpr double kAdvised = 0.1;
 
 std::optional<double> number_in(const Config& all, std::string_view knob) {
@@ -59,7 +63,7 @@ double by_size(const Knob& knob, double value) {
   return std::log2(std::max(value + (knob.low > 0 ? 0 : 1), 0.5));
 }
 
-/// The longer of two times, rounded where they are alike.
+/// The longer of two times, with a smooth transition where they are alike.
 double longer(double a, double b, double softness) {
   const double high = std::max(a, b);
   const double low = std::min(a, b);
@@ -136,7 +140,7 @@ void StepModel::add_choice(const Knob& knob) {
   priors_.insert(priors_.end(), knob.values.size(), prior);
 }
 
-/// A slope and a bend over the orders of magnitude.
+/// Adds a slope and a bend over the knob's orders of magnitude.
 void StepModel::add_number(const Knob& knob) {
   KnobTerms& terms = terms_.back();
   const Config all = history_.effective(history_.trials().front().config);
@@ -243,7 +247,7 @@ Fit StepModel::fit_member(uint64_t member, bool shifted) const {
     const double draw = shifted || member > 0 ? normal_draw(member, i) : 0;
     centre.push_back(priors_[i].mean + priors_[i].deviation * draw);
   }
-  // Half of them look for other valleys, half stay near to the likeliest fit.
+  // Half of the fits start elsewhere to look for other valleys, half start from the likeliest fit.
   std::vector<double> start = shifted && member % 2 == 0 ? likeliest_.parameters : centre;
   if (!shifted) {
     for (size_t i = 0; i < priors_.size(); ++i) centre[i] = priors_[i].mean;
@@ -273,7 +277,7 @@ void StepModel::fit() {
     Fit fit = fit_member(start, false);
     if (start == 0 || fit.misfit < likeliest_.misfit) likeliest_ = std::move(fit);
   }
-  // What the likeliest fit misses is noise, too, as far as it is not explained below.
+  // What the likeliest fit misses counts as noise, too, as far as it is not explained below.
   std::vector<double> left;
   std::vector<Point> points;
   double squares = 0;

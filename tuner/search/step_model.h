@@ -1,12 +1,14 @@
 // A model of the training step with few, physical parameters, fitted to all trials so far.
 //
-// A step waits for the slower of two pipes. Compute takes its launches or its samples, whichever is
-// longer; each switch and precision makes the samples faster or slower by a factor, the launches
-// stay. The loader gives so many samples a second and worker, up to the cores. So a trial in which
-// the loader was slower says little of precision, and the model knows that it does not know: its
-// sample of fits (see fit.h) differs there. Trees and Gaussian processes alone were rejected: they
-// take what a trial showed under one bottleneck to hold under another. One of them (Gaussian) stays
-// for what the parts leave unexplained, such as knobs that the model does not know.
+// A step waits for the slower of two pipes. Compute takes the time of its launches or of its
+// samples, whichever is longer; each switch and precision changes the time of the samples by a
+// factor, but not that of the launches. The loader gives a number of samples a second for each
+// worker, up to the number of cores. So a trial in which the loader was slower tells little about
+// precision, and the model shows this: its fits (see fit.h) differ there.
+//
+// Trees and Gaussian processes alone were rejected, because they assume that what a trial showed
+// under one bottleneck holds under another. A Gaussian process remains for what the parts leave
+// unexplained, such as knobs that the model does not know.
 #pragma once
 
 #include <optional>
@@ -23,17 +25,18 @@ namespace redline::tuner {
 struct Place {
   double batch = 1;
   std::optional<double> workers;
-  bool reduced = false;                            ///< precision: odd batches are slow then
-  std::vector<std::pair<size_t, double>> factors;  ///< of parameters, and by how much each counts
-  Point point;                                     ///< for what is left unexplained
+  bool reduced = false;  ///< precision is reduced, so that odd batch sizes are slow
+  /// Indices of parameters, and how much each counts.
+  std::vector<std::pair<size_t, double>> factors;
+  Point point;  ///< for what is left unexplained
 };
 
-/// The parts of a step, in samples a second where nothing else held it back.
+/// The parts of a step, as the samples a second that each would reach if nothing else held it back.
 struct StepParts {
   double rate = 0;
   double compute = 0;
-  double loader = 0;      ///< HUGE_VAL where no loader is known
-  double wait_share = 0;  ///< of the step, for the loader
+  double loader = 0;      ///< HUGE_VAL if no loader is known
+  double wait_share = 0;  ///< share of the step in which it waits for the loader
 };
 
 class StepModel {
@@ -43,16 +46,16 @@ class StepModel {
 
   [[nodiscard]] size_t members() const { return members_.size(); }
   [[nodiscard]] Place place(const Config& config) const;
-  /// By one of the plausible fits, without what the parts leave unexplained.
+  /// The parts by one of the plausible fits, without what they leave unexplained.
   [[nodiscard]] StepParts parts(size_t member, const Place& place) const;
-  /// By the likeliest fit.
+  /// The parts by the likeliest fit.
   [[nodiscard]] StepParts parts(const Place& place) const;
 
-  /// Logarithms of the rate by every member, with what was unexplained nearby.
+  /// The logarithm of the rate by each fit, with what was unexplained in trials nearby.
   [[nodiscard]] std::vector<double> log_rates(const Place& place) const;
-  /// Standard deviation of what may be unexplained there.
+  /// The standard deviation of what may be unexplained there.
   [[nodiscard]] double unexplained(const Place& place) const;
-  /// Of one run against the next, relative.
+  /// The relative noise from one run to the next.
   [[nodiscard]] double noise() const { return noise_; }
 
  private:
@@ -62,7 +65,7 @@ class StepModel {
     double error;
     std::optional<double> wait_share;
   };
-  /// What the parameters stand for beside those of knobs' values.
+  /// The parameters that do not belong to values of knobs.
   enum Parameter : size_t {
     kPeak,
     kHalfBatch,
@@ -92,7 +95,7 @@ class StepModel {
   const History& history_;
   std::vector<Prior> priors_;
   struct KnobTerms {
-    size_t first = 0;  ///< parameter of the first value, or of a number's slope
+    size_t first = 0;  ///< index of the parameter of the first value, or of a number's slope
     size_t reduced = 0;
     double reference = 0, span = 1;
   };

@@ -9,7 +9,8 @@
 namespace redline::tuner {
 namespace {
 
-/// 1,000 samples a second and worker; compute 4,000, with bf16 16,000, and launches of 4 ms.
+/// Each worker gives 1,000 samples a second. Compute does 4,000, with bf16 16,000, and launches
+/// take 4 ms.
 double rate_of(double batch, int workers, bool reduced) {
   const double compute = std::max(0.004, batch / (reduced ? 16000.0 : 4000.0));
   return batch / std::max(compute, batch / (1000.0 * workers));
@@ -30,7 +31,7 @@ class StepModelOf : public ::testing::Test {
             {"amp", amp}};
   }
   [[nodiscard]] StepModel model() const { return {space_, settings_, history_}; }
-  /// Between the slowest and the fastest of all plausible fits.
+  /// The difference between the slowest and the fastest of all plausible fits.
   [[nodiscard]] double doubt(const Config& config) const {
     const StepModel fitted = model();
     const auto rates = fitted.log_rates(fitted.place(config));
@@ -61,7 +62,7 @@ TEST_F(StepModelOf, TellsTheLoaderFromCompute) {
 TEST_F(StepModelOf, WhatALoaderHidStaysInDoubt) {
   for (const int batch : {64, 256}) {
     add(batch, 2, "off");
-    add(batch, 2, "bf16");  // no faster: the loader limits
+    add(batch, 2, "bf16");  // no faster, because the loader limits
   }
   EXPECT_LT(doubt(config(256, 2, "bf16")), 0.2);
   EXPECT_GT(doubt(config(256, 16, "bf16")), 0.5) << "it may be much faster with more workers";

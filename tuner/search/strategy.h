@@ -1,7 +1,7 @@
 // A strategy decides what to measure next.
 //
-// Other optimizers have a pair of calls, ask and tell. Here it is one: ask gets the whole history,
-// so a strategy has no state that could get lost or be out of step (see history.h).
+// Other optimizers have a pair of calls, ask and tell. Here there is only ask, which gets the whole
+// history, so a strategy has no state that could get lost or be out of step (see history.h).
 //
 // The first trial (the defaults), the retry after a crash and the confirmation of the finalists are
 // the same for all strategies and belong to Plan; a strategy only explores.
@@ -21,13 +21,13 @@ namespace redline::tuner {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// The next configuration to measure; nothing when the search has seen enough. `history` holds at
+  /// The next configuration to measure; nullopt when the search has seen enough. `history` holds at
   /// least the first trial (Plan runs it before it asks). Equal histories give equal answers.
   [[nodiscard]] virtual std::optional<Proposal> ask(const History& history) const = 0;
-  /// Why ask() has nothing more: a sentence for people.
+  /// A sentence for people that says why ask() has nothing more.
   [[nodiscard]] virtual std::string why_ended(const History& history) const = 0;
-  /// By how much the best that is still possible may be faster than the best so far, as a share;
-  /// nothing where the strategy has no model that says it.
+  /// The share by which the best that is still possible may be faster than the best so far; nullopt
+  /// if the strategy has no model that tells it.
   [[nodiscard]] virtual std::optional<double> possible_gain(const History&) const {
     return std::nullopt;
   }
@@ -38,17 +38,17 @@ class Strategy {
 /// What a strategy may know besides the history.
 struct SearchSettings {
   Machine machine;
-  /// Memory of one process (GPU memory, or the data of a process on the CPU); nothing: unknown.
+  /// Memory of one process (GPU memory, or the data of a process on the CPU); nullopt: unknown.
   std::optional<uint64_t> memory_limit_bytes;
-  /// The longest that a trial measures, and the steps that it needs: a batch size whose steps take
-  /// too long cannot be measured. 0: as long as it takes.
+  /// The longest time that a trial measures (0: no limit), and the steps that it needs. A batch
+  /// size whose steps take too long cannot be measured.
   std::chrono::nanoseconds longest_measurement{0};
   int64_t steps_a_trial = 1;
   uint64_t seed = 0;
 };
 
-/// "model", "coordinate", "random" or "grid"; nothing for another name. `space` must outlive the
-/// strategy.
+/// Makes the strategy "model", "coordinate", "random" or "grid"; null for another name. `space`
+/// must outlive the strategy.
 [[nodiscard]] std::unique_ptr<Strategy> make_strategy(const std::string& name, const Space& space,
                                                       const SearchSettings& settings);
 

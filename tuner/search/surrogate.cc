@@ -40,14 +40,16 @@ GaussianProcess::Shape first_shape(const Space& space) {
 namespace {
 
 constexpr double kUsualChance = 0.8;
-constexpr double kUnsure = 0.3;  ///< noise of failures: memory is full at another size each time
+/// Noise of failures, because memory is not full at exactly the same size each time.
+constexpr double kUnsure = 0.3;
 constexpr double kMoreThanFailed = 0.1;
-constexpr double kMoreThanFailedElsewhere = 0.5;  ///< with other switches
+/// Chance of a configuration that has more of everything than one that failed with other switches.
+constexpr double kMoreThanFailedElsewhere = 0.5;
 constexpr double kLessThanRan = 0.9;
-constexpr size_t kFastest = 3;       ///< configurations whose neighbours are looked at
-constexpr double kFar = 4;           ///< times or parts of a number: no neighbour any more
-constexpr double kStep = 1.25;       ///< from one candidate of a wide range to the next
-constexpr int64_t kEveryValue = 16;  ///< of a range up to this wide
+constexpr size_t kFastest = 3;  ///< configurations whose neighbours are candidates
+constexpr double kFar = 4;      ///< a number that is more than this factor away is no neighbour
+constexpr double kStep = 1.25;  ///< factor from one candidate of a wide range to the next
+constexpr int64_t kEveryValue = 16;  ///< ranges up to this width have every value as a candidate
 
 std::vector<Point> points_of(const Space& space, const History& history, bool failed_too) {
   std::vector<Point> points;
@@ -160,7 +162,7 @@ std::vector<std::string> values_of(const Knob& knob) {
   return values;
 }
 
-/// The knob's values within a few steps of the one in `config`, and of a list the next ones.
+/// The knob's values within a few steps of the one in `config`; for a list, its neighbours.
 std::vector<std::string> near_values(const Knob& knob, const Config& config) {
   std::vector<std::string> values = values_of(knob);
   const auto own = config.find(knob.name);
@@ -196,7 +198,7 @@ std::vector<Config> fastest(const RateModel& model, const History& history) {
   return result;
 }
 
-/// Those that differ from `config` in one knob, or in two.
+/// Adds the configurations that differ from `config` in one or two knobs.
 void add_neighbours(const Space& space, const History& history, const Config& config,
                     std::set<Config>& found) {
   const Config all = history.effective(config);

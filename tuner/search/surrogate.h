@@ -10,12 +10,13 @@
 
 namespace redline::tuner {
 
-/// Numbers by their order of magnitude, choices by their place.
+/// The coordinates of a configuration: numbers by their order of magnitude, choices by their place
+/// in the list.
 [[nodiscard]] Point point_of(const Space& space, const History& history, const Config& config);
 [[nodiscard]] GaussianProcess::Shape first_shape(const Space& space);
 
-/// Whether a configuration would end in a result. More of anything never needs less memory, so a
-/// configuration with no less of anything than one that failed is taken to fail, too.
+/// Whether a configuration would end in a result. More of anything never needs less memory. So a
+/// configuration that has at least as much of everything as one that failed is taken to fail, too.
 class Feasibility {
  public:
   Feasibility(const Space& space, const History& history);
@@ -30,32 +31,32 @@ class Feasibility {
   GaussianProcess process_;
 };
 
-/// How fast it would be.
+/// Predicts how fast a configuration would be.
 class RateModel {
  public:
   /// `history` must hold a trial that succeeded (asserted). Both arguments must outlive the model.
   RateModel(const Space& space, const History& history);
 
   [[nodiscard]] double log_rate(const Config& config) const;
-  /// The expected gain, as a share, over the best measured configuration. That best is taken by the
-  /// model's rate, not by the measured one, which may be a lucky run's.
+  /// The expected gain, as a share, over the best measured configuration. The best is chosen by the
+  /// model's rate, because its measured rate may be that of a lucky run.
   [[nodiscard]] double expected_gain(const Config& config) const;
 
  private:
   const Space& space_;
   const History& history_;
-  double usual_;  ///< mean of the logarithms
+  double usual_;  ///< mean of the logarithms of all rates
   GaussianProcess process_;
   double best_;
 };
 
 struct Worth {
-  double least_gain;    ///< expected gain times the chance that it runs
-  double least_chance;  ///< that it runs
+  double least_gain;    ///< the least expected gain times the chance that it runs
+  double least_chance;  ///< the least chance that it runs
 };
 /// The configuration with the largest expected gain among those that differ from one of the fastest
-/// in at most two knobs; nothing where none is worth a trial. Those that `may_run` refuses are left
-/// out.
+/// in at most two knobs; nullopt if none is worth a trial. Configurations that `may_run` refuses
+/// are left out.
 [[nodiscard]] std::optional<Config> most_promising(
     const Space& space, const History& history, const Worth& worth,
     const std::function<bool(const Config&)>& may_run);

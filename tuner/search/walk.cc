@@ -64,7 +64,7 @@ Config Walk::with(const std::string& knob, const std::string& value) const {
 
 namespace {
 
-/// The listed value next to `value` on one side; `value` where it is the last there.
+/// The listed value next to `value` on one side; `value` itself if it is the last there.
 template <typename Before>
 int64_t neighbour(const Knob& knob, int64_t value, Before before) {
   int64_t found = value;
@@ -80,7 +80,7 @@ int64_t step_up(const Knob& knob, int64_t value) {
   const int64_t next =
       knob.nearest(value <= 0 ? static_cast<double>(value) + 1 : 2.0 * static_cast<double>(value));
   if (next > value || knob.is_range()) return next;
-  return neighbour(knob, value, std::less<>{});  // more than three times as much
+  return neighbour(knob, value, std::less<>{});  // the next value is more than three times as large
 }
 
 int64_t step_down(const Knob& knob, int64_t value) {
@@ -90,7 +90,7 @@ int64_t step_down(const Knob& knob, int64_t value) {
   return neighbour(knob, value, std::greater<>{});
 }
 
-/// Walks in one direction while each step gains; false: stop walking.
+/// Walks in one direction while each step gains. False: stop walking.
 template <typename Step>
 bool climb_one_way(Walk& walk, const Knob& knob, int64_t otherwise, double worth, Step step) {
   for (;;) {

@@ -17,13 +17,13 @@ namespace redline::tuner {
 class Walk {
  public:
   /// Begins at the first trial of `history`, which must not be empty (asserted). Its configuration
-  /// is the incumbent even where it failed. Both arguments must outlive the walk.
+  /// is the incumbent even if it failed. Both arguments must outlive the walk.
   Walk(const Space& space, const History& history);
 
-  /// Samples per second; 0 where the configuration does not run. Nothing: stop walking, its trial
-  /// is wanted first.
+  /// Samples per second; 0 if the configuration does not run. nullopt: stop walking, because its
+  /// trial is wanted first.
   [[nodiscard]] std::optional<double> measure(const Config& config, const std::string& why);
-  /// Measures `config` and makes it the incumbent where it is faster. False: stop walking.
+  /// Measures `config` and makes it the incumbent if it is faster. False: stop walking.
   [[nodiscard]] bool attempt(const Config& config, const std::string& why);
   /// attempt() with one knob of the incumbent changed.
   [[nodiscard]] bool attempt(const std::string& knob, const std::string& value,
@@ -36,9 +36,11 @@ class Walk {
   [[nodiscard]] const Config& best() const { return best_; }
   [[nodiscard]] double best_rate() const { return best_rate_; }
   [[nodiscard]] bool best_works() const { return best_rate_ > 0; }
-  /// The incumbent's value of a knob: set, else the script's own; nothing where that is unknown.
+  /// The incumbent's value of a knob: the one that was set, else the script's own; nullopt if that
+  /// is unknown.
   [[nodiscard]] std::optional<std::string> value(const Knob& knob) const;
-  /// The same as a number (the script's own may lie outside the range); `otherwise` where unknown.
+  /// The same as a number (the script's own may lie outside the range); `otherwise` if it is
+  /// unknown.
   [[nodiscard]] int64_t number(const Knob& knob, int64_t otherwise) const;
   [[nodiscard]] Config with(const std::string& knob, const std::string& value) const;
 
@@ -54,11 +56,11 @@ class Walk {
 };
 
 /// Whether `value` of the knob clearly lost against the incumbent's value in two trials that differ
-/// in this knob alone, whatever the other knobs were. Then it need not be measured again.
+/// in this knob alone, whatever their other knobs were. If so, it need not be measured again.
 [[nodiscard]] bool lost_before(const Walk& walk, const Knob& knob, const std::string& value);
 
-/// Climbs one numeric knob from the incumbent's value: doubling (or +1 from zero) while that gains
-/// at least `worth` (a share), else halving. False: stop walking.
+/// Climbs one numeric knob from the incumbent's value: doubles it (or adds 1 to zero) while that
+/// gains at least `worth` (a share), otherwise halves it. False: stop walking.
 [[nodiscard]] bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth);
 
 }  // namespace redline::tuner

@@ -25,7 +25,7 @@ struct StudyTerms {
   Budget budget;
   std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;
-  Machine machine;                      ///< the machine that the trials ran on
+  Machine machine;                      ///< the machine on which the trials ran
   std::optional<double> cost_per_hour;  ///< price of all machines of the job
   /// Why the search ended before its budget was used; empty if it used it, or if nobody knows.
   std::string why_ended;
@@ -44,9 +44,10 @@ struct StudyTerms {
 /// The throughput of every trial in the order of the search, and the best so far.
 [[nodiscard]] std::string convergence_chart_svg(const History& history);
 
-/// What the model of the step holds of the best configuration at other batch sizes: what compute
-/// and loader alone would reach, what both do, and where memory is full. Then a sentence that says
-/// which of them limits. Empty where too few trials ran or none has a batch size.
+/// A picture of what the model of the step expects of the best configuration at other batch sizes:
+/// what compute and the loader alone would reach, what both reach together, and where memory is
+/// full. A sentence follows that says which of them limits. Empty if too few trials ran or none has
+/// a batch size.
 [[nodiscard]] std::string model_chart_svg(const History& history, const Space& space,
                                           const Best& best, const StudyTerms& terms);
 

@@ -43,7 +43,7 @@ OrderedJson profile_json(const BestProfile& profile) {
   return {{"default", path(profile.default_folder)}, {"best", path(profile.best_folder)}};
 }
 
-/// Of the winner, where the script or the knob compiles.
+/// What compilation cost the winner, if the script or the knob compiles.
 std::optional<Compilation> compilation_of(const History& history, const Best& best,
                                           const RunSpread& spread) {
   Compilation result;

@@ -13,35 +13,36 @@ namespace redline::tuner {
 
 /// What --profile-best recorded; traces.h of command/ makes it.
 struct BestProfile {
-  std::string default_folder;  ///< empty: the defaults do not run, or are the best
+  std::string default_folder;  ///< empty if the defaults do not run or are the best
   std::string best_folder;
-  std::string diff;  ///< as `redline diff` prints it; empty without default_folder
+  std::string diff;  ///< the output of `redline diff`; empty without default_folder
 };
 
 /// What torch.compile cost the best configuration before its first step.
 struct Compilation {
   std::chrono::nanoseconds time{0};
-  /// Against the same without compilation where that was measured, else against the defaults;
-  /// nothing where it gains nothing.
+  /// After how many steps compilation has paid, compared with the same configuration without it, if
+  /// that was measured, else with the defaults. nullopt if it gains nothing.
   std::optional<int64_t> pays_after_steps;
 };
 
 struct Best {
-  Config config;     ///< what was set; empty: the script's own values
-  Config effective;  ///< with the script's own values of the other knobs
+  Config config;     ///< the knobs that were set; empty: the script's own values
+  Config effective;  ///< `config` with the script's own values of the other knobs
   Estimate estimate;
   std::optional<uint64_t> peak_memory_bytes;
   bool is_default = false;
-  /// False where a {NAME} in the command hides what the script would choose: then what is called
-  /// the defaults are the values that the search began with.
+  /// False if a {NAME} in the command hides what the script would choose. The "defaults" are then
+  /// the values with which the search began.
   bool has_own_default = true;
-  std::optional<Estimate> default_estimate;             ///< nothing where the defaults do not run
-  std::optional<Ratio> speedup;                         ///< over the defaults
-  std::optional<int64_t> epoch_samples = std::nullopt;  ///< of all ranks, as the hook saw it
-  std::optional<double> tokens_per_sample = std::nullopt;  ///< where a sample is a sequence
+  std::optional<Estimate> default_estimate;  ///< nullopt if the defaults do not run
+  std::optional<Ratio> speedup;              ///< over the defaults
+  /// Of all ranks together, as the hook saw it.
+  std::optional<int64_t> epoch_samples = std::nullopt;
+  std::optional<double> tokens_per_sample = std::nullopt;  ///< nullopt if samples are not sequences
   std::optional<BestProfile> profile = std::nullopt;
   std::optional<Compilation> compilation = std::nullopt;
-  std::optional<Latency> latency = std::nullopt;  ///< of the last of its runs
+  std::optional<Latency> latency = std::nullopt;  ///< of its last run
 
   [[nodiscard]] std::optional<double> tokens_per_s() const {
     if (!tokens_per_sample) return std::nullopt;
@@ -50,19 +51,19 @@ struct Best {
   [[nodiscard]] const char* default_name() const {
     return has_own_default ? "the default" : "the first trial";
   }
-  /// Not where a --metric told one figure, once.
+  /// False if a single run gave a single figure by --metric.
   [[nodiscard]] bool has_interval() const {
     return estimate.runs > 1 || estimate.relative_error > 0;
   }
   /// The winner of many trials is partly lucky; only a second run shows what it does without luck.
   [[nodiscard]] bool is_confirmed() const { return is_default || estimate.runs > 1; }
-  /// The whole interval of the speed-up lies above 1.
+  /// Whether the whole interval of the speed-up lies above 1.
   [[nodiscard]] bool proven() const {
     return speedup && !is_default && speedup->low > 1 && has_interval();
   }
 };
 
-/// Nothing where no trial succeeded.
+/// nullopt if no trial succeeded.
 [[nodiscard]] std::optional<Best> find_best(const History& history);
 
 /// For example "1.71 x the default (1.55 to 1.88)". `best` must have a speed-up. The text says "the
@@ -74,7 +75,7 @@ struct Best {
 [[nodiscard]] std::string best_json(const Best& best, const History& history,
                                     const std::vector<std::string>& command);
 
-/// write_file(), with what to do about it in the error.
+/// write_file(), whose error also says what to do.
 [[nodiscard]] Result<void> write_atomically(const std::string& path, const std::string& text);
 
 }  // namespace redline::tuner

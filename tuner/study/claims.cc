@@ -12,16 +12,18 @@
 namespace redline::tuner {
 namespace {
 
-/// CLOCK_MONOTONIC: the same for all processes of the machine, which all have the file open.
+/// CLOCK_MONOTONIC, which is the same for all processes of the machine; all that share the file are
+/// on it.
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
-/// Tells process ids of containers apart.
+/// The pid namespace, which tells process ids of different containers apart.
 uint64_t pid_namespace() {
   struct stat status {};
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-/// Certain: of this namespace, and its process id is free or another's.
+/// True only if it is certain: the process is of this namespace, and its id is free or belongs to
+/// another process now.
 bool is_gone(const std::string& claimer) {
   uint64_t space = 0;
   pid_t pid = 0;

@@ -1,11 +1,11 @@
-// Which autotune process runs which trial of a study, so that several can share it.
+// Keeps which autotune process runs which trial, so that several processes can share a study.
 //
-// A claim is a row with a heartbeat. A process that is gone loses its trials at once. One that
-// cannot be seen from here (in another container) or that hangs loses them when its heartbeat is
-// old.
+// A claim is a row with a heartbeat. A process that is gone loses its trials at once. A process
+// that hangs, or that cannot be seen from here because it is in another container, loses them when
+// its heartbeat is old.
 //
-// Locks of the file system were rejected: one lock a trial does not say who holds it, and on NFS it
-// may outlive its holder.
+// Locks of the file system were rejected: a lock does not say who holds it, and on NFS it may
+// outlive its holder.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,19 @@ constexpr const char* kClaimsSchema =
 
 class Claims {
  public:
-  /// How often beat() is to be called, and how old a heartbeat proves its claimer dead.
+  /// How often beat() must be called, and the age at which a heartbeat proves that its process is
+  /// dead.
   static constexpr int64_t kBeatEveryNs = 5'000'000'000;
   static constexpr int64_t kDeadAfterNs = 30'000'000'000;
 
-  /// Of this process.
+  /// The claims of this process.
   Claims();
 
-  /// All of them in the transaction that changes the trial, too.
+  /// Each of these must be called in the transaction that also changes the trial.
   [[nodiscard]] Result<void> add(const Transaction& transaction, int64_t trial) const;
   [[nodiscard]] Result<bool> holds(const Transaction& transaction, int64_t trial) const;
   [[nodiscard]] Result<void> remove(const Transaction& transaction, int64_t trial) const;
-  /// Trials whose claimer is dead.
+  /// The trials whose process is dead.
   [[nodiscard]] Result<std::vector<int64_t>> orphans(const Transaction& transaction) const;
 
   [[nodiscard]] Result<void> beat(const Database& database) const;

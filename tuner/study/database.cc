@@ -5,10 +5,10 @@
 namespace redline::tuner {
 namespace {
 
-/// Somebody may be looking at the study with sqlite3 while a trial ends.
+/// A user may be looking at the study with sqlite3 while a trial ends, so writing waits this long.
 constexpr int kBusyTimeoutMs = 10'000;
 
-/// The characters that would end the path of a URI.
+/// Encodes the characters that would end the path of a URI.
 std::string percent_encoded(const std::string& path) {
   std::string result;
   for (const char c : path) {
@@ -95,8 +95,8 @@ Result<Database> Database::open(const std::string& path) {
 }
 
 Result<Database> Database::open_to_read(const std::string& path) {
-  // Readers in WAL mode make files beside the database, and leave them. Without such a file nobody
-  // has it open for writing, so it may be read as it lies.
+  // Readers in WAL mode make files beside the database and leave them there. If there is no such
+  // file, nobody has the database open for writing, so it can be read as it is.
   if (access((path + "-wal").c_str(), F_OK) == 0) {
     auto database = open_file(path, SQLITE_OPEN_READONLY);
     if (!database || database->execute("SELECT count(*) FROM sqlite_master")) return database;

@@ -1,4 +1,4 @@
-// The little of SQLite that the study needs, with errors as sentences.
+// The few functions of SQLite that the study needs, with errors as sentences.
 #pragma once
 
 #include <sqlite3.h>
@@ -29,9 +29,9 @@ class Statement {
     return value ? bind(index, *value) : *this;  // unbound is NULL
   }
 
-  /// True: a row is there. False: the end. An error says what SQLite says.
+  /// Moves to the next row; false at the end. The error is SQLite's text.
   [[nodiscard]] Result<bool> step();
-  /// step() to the end, for statements that return nothing.
+  /// Calls step() until the end, for statements that return no rows.
   [[nodiscard]] Result<void> run();
 
   [[nodiscard]] bool is_null(int column) const;
@@ -52,12 +52,12 @@ class Statement {
 class Database {
  public:
   [[nodiscard]] static Result<Database> open(const std::string& path);
-  /// Changes nothing, not even in a folder that cannot be written.
+  /// Opens without changing anything; works even in a folder that cannot be written.
   [[nodiscard]] static Result<Database> open_to_read(const std::string& path);
   [[nodiscard]] Statement prepare(const std::string& sql) const {
     return Statement(handle_.get(), sql);
   }
-  /// One or more statements without parameters.
+  /// Runs one or more statements without parameters.
   [[nodiscard]] Result<void> execute(const std::string& sql) const;
   [[nodiscard]] int64_t last_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
 
@@ -70,8 +70,9 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// Holds the database for writing; what was written is undone unless commit() is called. A function
-/// whose writes must appear together with others takes one as its argument, and writes through it.
+/// Holds the database for writing. Everything that was written is undone unless commit() is called.
+/// A function whose writes must appear together with others takes one as its argument, and writes
+/// through it.
 class Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(const Database& database) {
@@ -100,7 +101,7 @@ class Transaction {
 
  private:
   explicit Transaction(const Database& database) : open_(&database) {}
-  const Database* open_;  // null: committed or moved from
+  const Database* open_;  // null after commit() or a move
 };
 
 }  // namespace redline::tuner

@@ -13,9 +13,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookForSignal{50};
-constexpr std::chrono::milliseconds kAskAgain{500};  // while other processes run trials
+// How long to wait while other processes run trials.
+constexpr std::chrono::milliseconds kAskAgain{500};
 
-/// What the first trial that was measured has shown.
+/// Whether the job infers, as the first measured trial has shown.
 std::optional<bool> infers(const History& history) {
   const auto& trials = history.trials();
   const auto measured = std::ranges::find_if(
@@ -24,12 +25,12 @@ std::optional<bool> infers(const History& history) {
   return measured->result.infers;
 }
 
-/// What a trial must reach to be worth its full time. The finalists' runs are compared with each
-/// other and all take theirs.
+/// The rate that a trial must reach to be worth its full time. The finalists' runs have none,
+/// because they are compared with each other over their full time.
 std::optional<double> rate_to_beat(const History& history, const Proposal& proposal,
                                    const TrialSpec& prototype) {
   if (proposal.why == kConfirm) return std::nullopt;
-  // A slower one may take less energy.
+  // A slower configuration may take less energy.
   if (prototype.objective != Objective::kSamplesPerSecond) return std::nullopt;
   const std::optional<Config> best = best_config(history);
   if (!best) return std::nullopt;
@@ -88,7 +89,7 @@ class StudyRun {
   }
 
   Result<void> fill_shares() {
-    // Until a trial ends here or, while others run some, for a while.
+    // Waits until a trial ends here or, while other processes run some, for a while.
     ask_at_ = Clock::time_point::max();
     while (const std::optional<size_t> share = free_share()) {
       Result<Study::Claim> claim = study_.claim(
@@ -141,7 +142,7 @@ class StudyRun {
     return catch_up();
   }
 
-  /// With what this process and others have finished.
+  /// Adds the trials that this process and others have finished.
   Result<void> catch_up() {
     Result<std::vector<FinishedTrial>> news = study_.finished(history_.trials().size());
     if (!news) return tl::unexpected(news.error());

@@ -1,4 +1,5 @@
-// Runs a study to its end: asks the plan, runs the trial, keeps the result, tells who watches.
+// Runs a study to its end: asks the plan for a trial, runs it, keeps the result, and tells the
+// observer.
 #pragma once
 
 #include <atomic>
@@ -15,17 +16,17 @@ class Observer {
   virtual ~Observer() = default;
   virtual void trial_started(int64_t id, const Proposal& proposal) = 0;
   virtual void trial_progress(int64_t id, const TrialProgress& progress) = 0;
-  /// `history` holds the trial as its last.
+  /// The trial is the last in `history`.
   virtual void trial_finished(const History& history) = 0;
 };
 
 enum class StudyEnd { kFinished, kStopped };
 
 /// Goes on from `history` (what the study holds already) until the plan has no more trials or
-/// `stop` is set. An error is the study's: without a record of its result no further trial is run.
-/// `prototype` is the trial without its id, configuration and directory. One trial runs in each of
-/// `shares`; other processes may run more of the same study. `space` is the plan's and history's:
-/// trials tell what to leave out of it.
+/// `stop` is set. An error comes from the study: if a result cannot be recorded, no further trial
+/// runs. `prototype` is the trial without its id, configuration and directory. One trial runs in
+/// each of `shares`; other processes may run more trials of the same study. `space` must be that of
+/// the plan and of the history, because trials show what to leave out of it.
 [[nodiscard]] Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history,
                                          Space& space, const TrialSpec& prototype,
                                          const TrialRunner& run_trial,

@@ -1,4 +1,5 @@
-// The study with its controller: every trial kept, none twice, whatever ends the process.
+// Tests the study with its controller: every trial is kept and none runs twice, whatever ends the
+// process.
 #include "tuner/study/run_study.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,7 @@ class Silent final : public Observer {
   void trial_finished(const History&) override {}
 };
 
-/// The rate rises with x up to 64; above it does not fit.
+/// The rate rises with x up to 64; larger values do not fit into memory.
 TrialResult answer(const TrialSpec& spec) {
   const double x = std::stod(spec.config.at("x"));
   TrialResult result;
@@ -59,7 +60,7 @@ class StudyRuns : public ::testing::Test {
             .memory_metric_regex = ""};
   }
 
-  /// Opens, resumes and runs to the end or until `stop`.
+  /// Opens or resumes the study and runs it to its end or until `stop`.
   Result<StudyEnd> run(const TrialRunner& runner, std::vector<FinishedTrial>* trials = nullptr) {
     Result<Study> study = Study::open(path(), identity(), true);
     if (!study) return tl::unexpected(study.error());
@@ -144,7 +145,7 @@ TEST_F(StudyRuns, KilledAnywhereItTakesTheSamePath) {
   ASSERT_TRUE(run(counting(runs), &whole));
   std::filesystem::remove(path());
 
-  // A child that SIGKILLs itself in its nth trial, after n - 1 finished ones; again and again.
+  // Again and again a child kills itself by SIGKILL in its nth trial, after n - 1 finished ones.
   for (size_t kills = 0; kills < 2 * whole.size(); ++kills) {
     const pid_t child = fork();
     if (child == 0) {
@@ -195,7 +196,7 @@ TEST_F(StudyRuns, ACrashIsTriedOnceMore) {
   EXPECT_EQ(trials.size(), 2) << "the defaults crash twice: the command is wrong";
 }
 
-/// What a forked child returns from `body`.
+/// Runs `body` in a forked child and returns its result.
 template <typename Body>
 bool in_another_process(Body body) {
   const pid_t child = fork();
@@ -221,7 +222,7 @@ TEST_F(StudyRuns, AnotherProcessIsLetInOnlyToShare) {
   }));
 }
 
-/// Starts `config` in `study`: the trial's number.
+/// Starts a trial in `study` and returns its number.
 int64_t start_in(Study& study, const std::string& x) {
   const auto claim = study.claim(
       0, [](const FinishedTrial&) {},

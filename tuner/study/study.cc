@@ -9,7 +9,7 @@
 namespace redline::tuner {
 namespace {
 
-/// Where the study at `path` keeps the output of its trials.
+/// The folder in which the study at `path` keeps the output of its trials.
 std::string trials_directory(const std::string& path) {
   const std::filesystem::path file(path);
   const std::filesystem::path stem = file.extension() == ".db" ? file.stem() : file.filename();

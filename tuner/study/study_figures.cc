@@ -20,7 +20,8 @@ bool varies(const History& history, const std::string& knob, const std::string& 
                      });
 }
 
-/// What a legend needs to tell the strata apart: the knobs that have several values.
+/// The name of a stratum in the legend: only the knobs that have several values, which tell strata
+/// apart.
 std::string stratum_name(const History& history, const Config& stratum) {
   std::string name;
   for (const auto& [knob, value] : stratum) {
@@ -59,7 +60,7 @@ void finish(BatchSeries& series) {
   }
 }
 
-// Of each configuration, the mean of its runs; 0 where none ran to its end.
+// For each configuration the mean rate of its runs; 0 if none ran to its end.
 std::map<Config, double> mean_rates(const History& history) {
   std::map<Config, std::vector<double>> runs;
   for (const FinishedTrial& trial : history.trials()) {
@@ -86,7 +87,7 @@ int64_t how_many_ran(const RateByValue& rates) {
   return std::ranges::count_if(rates, [](const auto& of_one) { return of_one.second > 0; });
 }
 
-// Configurations that differ in this knob alone: the set of KnobEffect.
+// The set of configurations that differ in this knob alone, as KnobEffect describes it.
 RateByValue changed_alone(const std::map<Config, double>& rates, const std::string& knob) {
   std::map<Config, RateByValue> sets;  // by the other knobs
   for (const auto& [config, rate] : rates) {

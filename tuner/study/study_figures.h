@@ -1,4 +1,4 @@
-// What the charts of a study show, as values: its HTML page and the viewer draw the same.
+// What the charts of a study show, as values, so that its HTML page and the viewer draw the same.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,13 @@ namespace redline::tuner {
 struct TrialMark {
   int64_t trial = 0;
   double x = 0;                ///< batch size, or place in the search
-  std::optional<double> rate;  ///< samples a second; nothing: it failed
-  bool is_best = false;        ///< of its batch size, or of all trials so far
+  std::optional<double> rate;  ///< samples a second; nullopt: it failed
+  bool is_best = false;        ///< the best of its batch size, or of all trials so far
   std::string hint;            ///< "batch size 64, trial 3: 1,204 samples/s"
 };
 
-/// The trials of one stratum: of the knobs that move a rank's memory (precision, layout).
+/// The trials of one stratum, in which the knobs that change a rank's memory (precision, layout)
+/// are equal.
 struct BatchSeries {
   std::string name;              ///< "amp bf16, channels_last on"
   std::vector<TrialMark> marks;  ///< by batch size; failed ones ran out of memory
@@ -27,19 +28,19 @@ struct BatchSeries {
   double best_rate = 0;
 };
 
-/// The fastest stratum first. Empty where no trial has a batch size.
+/// The fastest stratum first. Empty if no trial has a batch size.
 [[nodiscard]] std::vector<BatchSeries> batch_series(const History& history);
 
 /// Every trial in the order of the search.
 [[nodiscard]] std::vector<TrialMark> convergence(const History& history);
 
-/// How much a knob mattered by itself, in configurations that differ in nothing else: of several
-/// such sets, that in which most values ran, then the fastest.
+/// How much a knob mattered by itself, in configurations that differ in nothing else. Of several
+/// such sets it is the one in which most values ran, then the fastest.
 struct KnobEffect {
   std::string knob;
   std::vector<std::pair<std::string, double>> rate_by_value;  ///< mean of its runs, best first
 
-  /// What the worst value that runs lacks to the best, 0..1.
+  /// By what share (0..1) the worst value that runs is slower than the best.
   [[nodiscard]] double at_stake() const;
 };
 /// The most important first; knobs that were never changed alone are left out.

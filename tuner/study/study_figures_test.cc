@@ -33,7 +33,7 @@ TEST_F(StudyFigures, AStratumIsALineOfBatchSizesWithItsFrontier) {
   add(512, "bf16", 0, std::nullopt);
   add(128, "bf16", 0, 300);
   add(64, "bf16", 0, 200);
-  add(128, "bf16", 4, 350);  // workers make no stratum: both are on one line
+  add(128, "bf16", 4, 350);  // the number of workers makes no stratum, so both are in one series
   const auto series = batch_series(history_);
   ASSERT_EQ(series.size(), 2U);
   EXPECT_EQ(series[0].name, "amp bf16") << "the fastest first";
@@ -83,7 +83,7 @@ TEST_F(StudyFigures, ConvergenceMarksEachNewBest) {
 TEST_F(StudyFigures, AKnobMattersAsMuchAsItsWorstValueLacksWhereNothingElseDiffers) {
   add(32, "off", 0, 100);
   add(32, "bf16", 0, 350);
-  add(32, "bf16", 0, 450);  // again: their mean counts
+  add(32, "bf16", 0, 450);  // the second run, so that the mean of both counts
   add(32, "bf16", 2, 500);
   const auto effects = knob_effects(history_, space_);
   ASSERT_EQ(effects.size(), 2U) << "only one batch size ran";

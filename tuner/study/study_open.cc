@@ -1,4 +1,4 @@
-// How a study's file is opened: who may, whether it is one, and whose it is.
+// Opens a study's file: checks who may open it, whether it is a study, and of which search.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -78,7 +78,8 @@ Result<Study> Study::open(const std::string& path, const StudyIdentity& identity
   return study;
 }
 
-/// Between the exclusive lock and the shared one somebody else may have been alone for a moment.
+/// Changes the exclusive lock into a shared one. In between somebody else may have had the file
+/// alone for a moment, so the identity is checked again.
 Result<void> Study::share(const StudyIdentity& identity) {
   if (!lock_.share()) return tl::unexpected(std::string(std::strerror(errno)));
   bool empty = false;
@@ -142,7 +143,7 @@ Result<void> Study::check_version(bool& empty) const {
     return tl::unexpected(fmt::format("a study of version {}, this program reads version {}",
                                       version.integer(0), kVersion));
   }
-  // A file that was cut off opens, and lacks its last trials without a word.
+  // A file that was cut off still opens and lacks its last trials, so it is checked.
   Statement check = database_.prepare("PRAGMA quick_check(1)");
   if (const auto row = check.step(); !row) return tl::unexpected(row.error());
   if (check.text(0) != "ok") return tl::unexpected("the file is damaged: " + check.text(0));
@@ -155,7 +156,7 @@ Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
     return tl::unexpected(known.error() + ". Give --study another file");
   }
   if (empty) {
-    // One transaction: killed in the middle of it, the file is empty again.
+    // All in one transaction, so that the file is empty again if autotune is killed in the middle.
     std::string sql = "BEGIN IMMEDIATE;";
     sql += kSchema;
     sql += fmt::format("PRAGMA user_version={}; PRAGMA application_id={}; COMMIT", kVersion,

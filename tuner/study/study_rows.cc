@@ -56,7 +56,8 @@ Json expected_json(const std::optional<Expectation>& expected) {
           {"peak_memory_bytes", optional_json(expected->peak_memory_bytes)}};
 }
 
-/// What has no column of its own: read back by finished(), of little use in a query.
+/// The values that have no column of their own, because they are of little use in a query.
+/// finished() reads them back.
 Json result_json(const TrialResult& result) {
   return {{"memory_capacity_bytes", optional_json(result.memory_capacity_bytes)},
           {"fullest_gpu", result.fullest_gpu},

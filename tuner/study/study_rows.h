@@ -1,4 +1,4 @@
-// The rows of a study's file: what makes its results comparable, and its trials.
+// The rows of a study's file: its identity, which makes results comparable, and its trials.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct StudyIdentity {
   std::string metric_regex;
   std::string memory_metric_regex;
   std::string objective = {};  ///< "energy" or empty
-  std::string share = {};      ///< what a trial has of the machine; empty: all of it
+  std::string share = {};      ///< the part of the machine that a trial gets; empty: all of it
 
   [[nodiscard]] Objective searched_for() const;
 };
 
-/// A row of the study's table, and what users call it.
+/// A row of the study's table of its identity, and the name that users know.
 struct IdentityPart {
   const char* key;
   const char* name;
@@ -33,21 +33,21 @@ struct IdentityPart {
 };
 [[nodiscard]] std::vector<IdentityPart> parts_of(const StudyIdentity& identity);
 
-/// The reverse, by key.
+/// The reverse of parts_of(), by key.
 [[nodiscard]] Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values);
 
-/// In the order in which read_trial() takes them.
+/// The columns in the order in which read_trial() takes them.
 constexpr const char* kTrialColumns =
     "id, config, why, outcome, samples_per_s, samples_per_s_low, samples_per_s_high, "
     "peak_memory_bytes, wall_ns, steps, message, result";
 
-/// A row of these columns; the error says that the file is damaged.
+/// Reads a row of these columns. The error says that the file is damaged.
 [[nodiscard]] Result<FinishedTrial> read_trial(Statement& row);
-/// Parameters ?2 to ?10: outcome to result.
+/// Binds the parameters ?2 to ?10, from outcome to result.
 void bind_result(Statement& update, const TrialResult& result);
 
 [[nodiscard]] std::string config_column(const Config& config);
-/// Nothing for what is no configuration.
+/// nullopt if the text is no configuration.
 [[nodiscard]] std::optional<Config> read_config_column(const std::string& text);
 
 }  // namespace redline::tuner

@@ -109,8 +109,12 @@ std::string last_lines(const std::string& text, size_t count) {
 std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
   std::vector<std::string> errors;
   std::error_code ignored;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(folder, ignored)) {
-    if (file.path().filename() == "error.json") errors.push_back(tail_of(file.path(), kErrorBytes));
+  // A folder may go while we look; the increment of a range-based for would throw then.
+  std::filesystem::recursive_directory_iterator file(folder, ignored), end;
+  for (; file != end; file.increment(ignored)) {
+    if (file->path().filename() == "error.json") {
+      errors.push_back(tail_of(file->path(), kErrorBytes));
+    }
   }
   return errors;
 }

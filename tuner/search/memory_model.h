@@ -1,10 +1,10 @@
-// Predicts which configurations fit in memory, and how much they take.
+// Predicts which configurations fit in memory, and how much memory they take.
 //
-// A rank's peak is a line in the batch size: its fixed part is weights and optimizer states, its
-// slope the activations of a sample. The slope differs by precision, the fixed part by what else a
-// knob keeps in memory; two trials show both well enough. If trials do not tell their memory
-// (--metric alone), or if the limit is unknown, the trials that ran and those that ran out of
-// memory bound the limit from both sides.
+// The peak memory of a rank is a straight line over the batch size: a fixed part (weights,
+// optimizer states) and a slope (activations per sample). The slope depends on the precision; the
+// fixed part depends on other knobs, such as cudnn_benchmark with its workspaces. Two trials show
+// both well enough. If trials report no memory (--metric alone) or the limit is unknown, the trials
+// that ran and those that ran out of memory bound the limit from both sides.
 #pragma once
 
 #include <optional>
@@ -17,24 +17,23 @@ namespace redline::tuner {
 
 class MemoryModel {
  public:
-  /// All must outlive the model.
+  /// All arguments must outlive the model.
   MemoryModel(const Space& space, const SearchSettings& settings, const History& history);
 
   /// The probability that a configuration fits, 0..1.
   [[nodiscard]] double chance(const Config& config) const;
-  /// The expected peak of the largest rank; nullopt before a trial has shown one.
+  /// The peak memory of the largest rank; nullopt before a trial has reported one.
   [[nodiscard]] std::optional<double> expected_bytes(const Config& config) const;
+  /// The user's limit, else the memory that the first trial saw; nullopt if neither is known.
   [[nodiscard]] std::optional<uint64_t> limit_bytes() const;
 
  private:
   struct Load {
     double batch = 1;
     double workers = 0;
-    double in_flight = 0;  ///< samples that a loader keeps ready
-    std::vector<size_t>
-        /// Indices of parameters that scale the slope; the parameter behind each scales the fixed
-        /// part.
-        factors;
+    double in_flight = 0;  ///< samples that the loader keeps ready
+    /// Parameters that scale the slope. The parameter after each of them scales the fixed part.
+    std::vector<size_t> factors;
   };
   [[nodiscard]] Load load(const Config& config) const;
   [[nodiscard]] double log_peak(const std::vector<double>& parameters, const Load& load) const;
@@ -45,16 +44,16 @@ class MemoryModel {
   const SearchSettings& settings_;
   const History& history_;
   std::vector<Prior> priors_;
-  std::vector<size_t> terms_;  ///< by knob: index of its first value's parameter; 0: none
-  bool has_readings_ = false;
-  std::vector<std::vector<double>> members_;
-  Prior limit_;  ///< of the logarithm of the limit
+  std::vector<size_t> terms_;  ///< for each knob the parameter of its first value; 0: none
+  bool has_readings_ = false;  ///< a trial has reported its memory
+  std::vector<std::vector<double>> members_;  ///< parameters of each plausible fit
+  Prior limit_;                               ///< logarithm of the limit
+  /// Between which logarithms the limit lies if one of the plausible fits is right.
   struct Bounds {
-    /// Bounds of the limit's logarithm: the largest peak that ran, and the smallest that did not.
-    double low, high;
-    double weight;
+    double low, high;  ///< the largest peak that ran, and the smallest that did not
+    double weight;     ///< how plausible the fit is, given what ran and what did not
   };
-  std::vector<Bounds> bounds_;  ///< by member
+  std::vector<Bounds> bounds_;  ///< one for each of members_
 };
 
 }  // namespace redline::tuner

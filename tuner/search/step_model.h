@@ -1,14 +1,15 @@
 // A model of the training step with few, physical parameters, fitted to all trials so far.
 //
-// A step waits for the slower of two pipes. Compute takes the time of its launches or of its
-// samples, whichever is longer; each switch and precision changes the time of the samples by a
-// factor, but not that of the launches. The loader gives a number of samples a second for each
-// worker, up to the number of cores. So a trial in which the loader was slower tells little about
-// precision, and the model shows this: its fits (see fit.h) differ there.
+// A step takes as long as the slower of two parts. Compute takes the time of its kernel launches,
+// which is the same for every batch, or the time of its samples, whichever is longer. Each switch
+// and each precision changes the time of a sample by a factor. The loader delivers a number of
+// samples per second and worker, up to the number of cores.
 //
-// Trees and Gaussian processes alone were rejected, because they assume that what a trial showed
-// under one bottleneck holds under another. A Gaussian process remains for what the parts leave
-// unexplained, such as knobs that the model does not know.
+// So a trial in which the loader was slower says little about precision. The model shows this: its
+// plausible fits (see fit.h) differ there. Decision trees and Gaussian processes alone were
+// rejected, because they assume that what a trial showed under one bottleneck holds under another.
+// A Gaussian process covers only what the parts leave unexplained, such as the effect of knobs that
+// the model does not know.
 #pragma once
 
 #include <optional>
@@ -24,38 +25,40 @@ namespace redline::tuner {
 /// A configuration as the model sees it.
 struct Place {
   double batch = 1;
-  std::optional<double> workers;
-  bool reduced = false;  ///< precision is reduced, so that odd batch sizes are slow
-  /// Indices of parameters, and how much each counts.
+  std::optional<double> workers;  ///< nullopt if nobody knows of a loader
+  bool reduced = false;           ///< bf16 or fp16, which are slow with odd batch sizes
+  /// The parameters that change the speed of this configuration, and by how much each counts.
   std::vector<std::pair<size_t, double>> factors;
-  Point point;  ///< for what is left unexplained
+  Point point;  ///< the same configuration for the Gaussian process
 };
 
-/// The parts of a step, as the samples a second that each would reach if nothing else held it back.
+/// What the parts of a step allow, in samples per second.
 struct StepParts {
-  double rate = 0;
-  double compute = 0;
-  double loader = 0;      ///< HUGE_VAL if no loader is known
-  double wait_share = 0;  ///< share of the step in which it waits for the loader
+  double rate = 0;        ///< of the whole step
+  double compute = 0;     ///< if the loader took no time
+  double loader = 0;      ///< if compute took no time; HUGE_VAL if no loader is known
+  double wait_share = 0;  ///< share of the step that compute waits for the loader, 0..1
 };
 
 class StepModel {
  public:
-  /// `history` must hold a trial that is ok (asserted). All must outlive the model.
+  /// `history` must hold a trial that is ok (asserted). All arguments must outlive the model.
   StepModel(const Space& space, const SearchSettings& settings, const History& history);
 
+  /// How many plausible fits there are.
   [[nodiscard]] size_t members() const { return members_.size(); }
   [[nodiscard]] Place place(const Config& config) const;
-  /// The parts by one of the plausible fits, without what they leave unexplained.
+  /// What one of the plausible fits predicts, without what the parts leave unexplained.
   [[nodiscard]] StepParts parts(size_t member, const Place& place) const;
-  /// The parts by the likeliest fit.
+  /// What the likeliest fit predicts.
   [[nodiscard]] StepParts parts(const Place& place) const;
 
-  /// The logarithm of the rate by each fit, with what was unexplained in trials nearby.
+  /// The logarithm of the rate that each plausible fit predicts, corrected by what trials nearby
+  /// showed beyond the parts.
   [[nodiscard]] std::vector<double> log_rates(const Place& place) const;
-  /// The standard deviation of what may be unexplained there.
+  /// Standard deviation of the logarithm of the rate that the parts leave unexplained there.
   [[nodiscard]] double unexplained(const Place& place) const;
-  /// The relative noise from one run to the next.
+  /// Relative standard deviation between runs of the same configuration.
   [[nodiscard]] double noise() const { return noise_; }
 
  private:
@@ -65,7 +68,7 @@ class StepModel {
     double error;
     std::optional<double> wait_share;
   };
-  /// The parameters that do not belong to values of knobs.
+  /// The parameters that every model has. Those of the knobs follow them.
   enum Parameter : size_t {
     kPeak,
     kHalfBatch,
@@ -95,17 +98,17 @@ class StepModel {
   const History& history_;
   std::vector<Prior> priors_;
   struct KnobTerms {
-    size_t first = 0;  ///< index of the parameter of the first value, or of a number's slope
-    size_t reduced = 0;
-    double reference = 0, span = 1;
+    size_t first = 0;    ///< parameter of the first value, or of a number's slope; 0: none
+    size_t reduced = 0;  ///< parameter that bf16 and fp16 share; 0: the knob is not amp
+    double reference = 0, span = 1;  ///< a number's default and range, as orders of magnitude
   };
-  std::vector<KnobTerms> terms_;  ///< by knob
-  std::optional<size_t> layout_with_amp_;
+  std::vector<KnobTerms> terms_;           ///< one for each knob of the space
+  std::optional<size_t> layout_with_amp_;  ///< parameter of channels_last together with amp
   std::vector<Observation> observations_;
   double noise_ = 0.02;
   Fit likeliest_;
   std::vector<Fit> members_;
-  std::optional<GaussianProcess> rest_;
+  std::optional<GaussianProcess> rest_;  ///< what the likeliest fit leaves unexplained
 };
 
 }  // namespace redline::tuner

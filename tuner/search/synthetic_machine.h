@@ -1,10 +1,11 @@
-// For tests and bench/replay: a machine that answers at once, made from a seed, to search on.
+// A machine made from a seed that answers a trial at once, so that tests and bench/replay can run
+// thousands of searches.
 //
-// A family of them stands for what real ones do to a search: loaders that hide what the compute
-// gains, few and many cores, memory lines that differ by precision, batches whose odd sizes are
-// slow, switches that help, harm or do nothing, plateaus, a cache that large batches overflow,
-// ranks of which one is slow, runs that differ, and a machine that slowly gets slower. Even seeds
-// are for looking at and for choosing constants, odd ones only for the table in bench/README.md.
+// The machines do to a search what real ones do: loaders hide what compute gains, there are few or
+// many cores, memory depends on precision, odd batch sizes are slow, switches help, harm or do
+// nothing, rates have plateaus, large batches overflow a cache, one of several ranks is slow, runs
+// differ, and the machine slowly gets slower. Even seeds are for looking at and for choosing
+// constants; odd seeds are only for the table in bench/README.md.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 namespace redline::tuner {
 
-/// What a trial tells: all that the start-up hook sees, or only the figure of --metric.
+/// What a trial reports: all that the start-up hook sees, or only the figure of --metric.
 enum class Telling : uint8_t { kHook, kMetric };
 
 class SyntheticMachine {
@@ -38,7 +39,7 @@ class SyntheticMachine {
                  {"amp", "off"},
                  {"cudnn_benchmark", "off"},
                  {"channels_last", "off"}};
-    // Most scripts run as they are.
+    // Most scripts run with their defaults, so most defaults must fit in memory.
     while (batch_of(defaults_) > 4 && rate(defaults_) == 0 && chance(0.8)) {
       defaults_["batch_size"] = std::to_string(batch_of(defaults_) / 2);
     }
@@ -54,7 +55,7 @@ class SyntheticMachine {
   [[nodiscard]] uint64_t limit_bytes() const { return static_cast<uint64_t>(limit_bytes_); }
   [[nodiscard]] const Config& defaults() const { return defaults_; }
 
-  /// A configuration as numbers, for sweeps of millions.
+  /// A configuration as numbers, so that best_rate() can try all of them in time.
   struct Point {
     double batch = 1;
     int workers = 0;
@@ -77,7 +78,7 @@ class SyntheticMachine {
            sample_bytes_ * (at.amp == 0 ? 1.0 : amp_memory_) * at.batch;
   }
 
-  /// Of all ranks, without noise; 0 where memory does not suffice.
+  /// Samples per second of all ranks, without noise; 0 if the configuration does not fit in memory.
   [[nodiscard]] double rate(const Point& at) const {
     const double step = step_of(at).total;
     return step > 0 ? ranks_ * at.batch / step : 0;
@@ -116,7 +117,7 @@ class SyntheticMachine {
     return result;
   }
 
-  /// Of all configurations of knobs().
+  /// The highest rate() of all configurations of knobs().
   [[nodiscard]] double best_rate() const {
     double best = 0;
     for (int batch = 1; batch <= kMostBatch; ++batch) {
@@ -136,7 +137,7 @@ class SyntheticMachine {
  private:
   struct Step {
     double total = 0;    ///< seconds; 0: out of memory
-    double waiting = 0;  ///< for the loader
+    double waiting = 0;  ///< seconds that compute waits for the loader
   };
 
   void draw_compute() {

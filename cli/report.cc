@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "trace/analysis/run_folder.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 
@@ -54,12 +55,25 @@ int report(const ReportOptions& options) {
   if (is_an_input(options.output, options.paths)) {
     return fail(options.output + ": is one of the traces to report. Choose another file with -o");
   }
+  const std::vector<std::string> logs = trace::step_logs_of(options.paths);
+  const auto run = trace::read_run(logs);
+  if (!run) return fail(run.error().message);
+  const auto paths = trace::trace_paths_of(options.paths);
+  if (paths.empty() && !*run) {
+    return fail(options.paths.front() + ": no training step in its step logs yet, and no traces");
+  }
   const auto begin = std::chrono::steady_clock::now();
-  const auto traces = trace::read_traces(options.paths);
-  if (!traces) return fail(traces.error().message);
-  const auto loaded = std::chrono::steady_clock::now();
-  trace::Report result = trace::make_report(*traces);
-  result.load_seconds = seconds_between(begin, loaded);
+  trace::Report result;
+  auto loaded = begin;
+  if (!paths.empty()) {
+    const auto traces = trace::read_traces(paths);
+    if (!traces) return fail(traces.error().message);
+    loaded = std::chrono::steady_clock::now();
+    result = trace::make_report(*traces);
+    result.load_seconds = seconds_between(begin, loaded);
+  }
+  result.run = *run;
+  result.path = options.paths.front();
   if (options.timings) {
     print_timings(result, seconds_between(loaded, std::chrono::steady_clock::now()));
   }
@@ -71,7 +85,8 @@ int report(const ReportOptions& options) {
 void add_report(CLI::App& app, int& status) {
   const auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand("report", "Say what holds a training run back");
-  command->add_option("PATH", options->paths, "Trace files, or folders of ranks")->required();
+  command->add_option("PATH", options->paths, "Trace files, or folders of ranks or of step logs")
+      ->required();
   command->add_option("--format", options->format, "text, json or html")
       ->check(CLI::IsMember({"text", "json", "html"}))
       ->capture_default_str();
@@ -83,6 +98,7 @@ void add_report(CLI::App& app, int& status) {
   command->add_flag("--timings", options->timings,
                     "Say on stderr what loading and each analysis took");
   command->footer(
+      "Of a folder with step logs it reports on the whole run, also while it runs.\n"
       "Examples:\n"
       "  redline report traces\n"
       "  redline report --format html -o report.html traces\n"

@@ -33,10 +33,17 @@ std::vector<const Analysis*> last_of_each_rank(const std::vector<Analysis>& trac
 }  // namespace
 
 std::string title_of(const Report& report) {
+  std::error_code ignored;
+  const auto absolute = [&](const std::filesystem::path& path) {
+    return std::filesystem::absolute(path, ignored).lexically_normal();
+  };
+  if (report.traces.empty()) {
+    const auto path = absolute(std::filesystem::path(report.path) / "");
+    return path.parent_path().filename().string() + "/";
+  }
   const std::filesystem::path path(report.traces.front().trace->path());
   if (report.traces.size() == 1) return path.filename().string();
-  std::error_code ignored;
-  const auto folder = std::filesystem::absolute(path, ignored).lexically_normal().parent_path();
+  const auto folder = absolute(path).parent_path();
   return folder.filename().string() + "/";
 }
 

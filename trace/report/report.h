@@ -13,11 +13,15 @@
 #include "trace/advice/advice.h"
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/ranks.h"
+#include "trace/analysis/run_verdict.h"
 
 namespace redline::trace {
 
 struct Report {
-  std::vector<Analysis> traces;  ///< at least one, in the order of read_traces
+  /// In the order of read_traces(). At least one, unless `run` has a value.
+  std::vector<Analysis> traces;
+  std::optional<RunVerdict> run;  ///< of the whole job, if there are step logs
+  std::string path;               ///< of the step logs; the title if there are no traces
   int64_t rank_count = 1;
   std::optional<RankComparison> comparison;  ///< of the last trace of each rank
   std::vector<Finding> findings;             ///< of the run
@@ -31,7 +35,7 @@ struct Report {
 [[nodiscard]] Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
                                  const std::atomic<bool>* cancel = nullptr);
 
-/// The name of the file, or "traces/" for a folder of ranks.
+/// The name of the file, or "traces/" for a folder of ranks or of step logs.
 [[nodiscard]] std::string title_of(const Report& report);
 
 /// How much of each table the text report shows.

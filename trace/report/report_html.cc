@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/report_html.h"
+#include "trace/report/run_report.h"
 
 namespace redline::trace {
 
@@ -33,25 +34,30 @@ std::string subtitle_of(const Report& report) {
   return text;
 }
 
+std::string traces_html(const Report& report) {
+  const PageTimeline timeline = page_timeline(report);
+  std::string page = "<div class=columns><div>" + steps_html(report) + phases_html(report) +
+                     memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
+  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + paths_html(report) +
+          tables_html(report) + files_html(report);
+  return page + "<script type=application/json id=data>" + timeline_json(report, timeline) +
+         "</script>\n<script>" + page_script() + "</script>\n";
+}
+
 }  // namespace
 
 std::string report_html(const Report& report) {
-  const PageTimeline timeline = page_timeline(report);
   const std::string title = html::escape(title_of(report));
+  const std::string subtitle = report.traces.empty() ? "" : html::escape(subtitle_of(report));
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
       "<meta http-equiv=Content-Security-Policy content=\"{}\">"
       "<meta name=viewport content=\"width=device-width,initial-scale=1\">"
       "<title>{} · Redline</title>\n<style>{}</style></head><body><main>\n"
       "<div class=top><h1>{}</h1><span class=dim>{}</span></div>\n",
-      kPolicy, title, page_style(), title, html::escape(subtitle_of(report)));
-  page += "<div class=columns><div>" + steps_html(report) + phases_html(report) +
-          memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
-  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + paths_html(report) +
-          tables_html(report) + files_html(report);
-  page += "</main>\n<script type=application/json id=data>" + timeline_json(report, timeline) +
-          "</script>\n<script>" + page_script() + "</script></body></html>\n";
-  return page;
+      kPolicy, title, page_style(), title, subtitle);
+  if (report.run) page += run_html(*report.run);
+  return page + (report.traces.empty() ? "" : traces_html(report)) + "</main></body></html>\n";
 }
 
 }  // namespace redline::trace

@@ -3,6 +3,7 @@
 
 #include "trace/report/report.h"
 #include "trace/report/report_json_parts.h"
+#include "trace/report/run_report.h"
 
 namespace redline::trace {
 namespace {
@@ -314,6 +315,7 @@ std::string report_json(const Report& report) {
   }
   object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
   object["advice"] = advice_json(report.findings);
+  object["run"] = report.run ? run_json(*report.run) : json();
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

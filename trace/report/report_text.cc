@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "trace/report/report_text_page.h"
+#include "trace/report/run_report.h"
 
 namespace redline::trace {
 namespace {
@@ -61,7 +62,10 @@ void TextPage::write_row(std::string_view name, int64_t count, int64_t total_ns,
 
 std::string report_text(const Report& report, const TextStyle& style, const TextScope& scope) {
   TextPage page{report, scope, TextCanvas(style)};
-  for (const auto write_section : kSections) write_section(page);
+  const std::string run = report.run ? run_text(*report.run, style, scope) : "";
+  if (!report.traces.empty()) {
+    for (const auto write_section : kSections) write_section(page);
+  }
   const char* lead = "more: ";
   const auto say = [&](const char* command) {
     page.canvas.left(lead, 0, Hue::kDim).left(command, 0, Hue::kDim).end_line();
@@ -69,8 +73,8 @@ std::string report_text(const Report& report, const TextStyle& style, const Text
   };
   if (scope.top != TextScope::kAll) say("redline report --all PATH  (or --top N)");
   say("redline report --format html -o report.html PATH");
-  say("redline view PATH");
-  return page.canvas.take();
+  if (!report.traces.empty()) say("redline view PATH");
+  return run + page.canvas.take();
 }
 
 }  // namespace redline::trace

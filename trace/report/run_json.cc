@@ -1,0 +1,102 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "trace/report/run_report.h"
+#include "trace/report/run_words.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+template <typename Value>
+json value_or_null(const std::optional<Value>& value) {
+  return value ? json(*value) : json();
+}
+
+json part_json(const std::optional<LogPart>& part) {
+  return part ? json(log_part_key(*part)) : json();
+}
+
+json run_finding_json(const RunFinding& finding) {
+  const auto unless_zero = [](auto value) { return value == 0 ? json() : json(value); };
+  return {{"cause", run_cause_key(finding.cause)},
+          {"message", headline_of(finding)},
+          {"detail", detail_of(finding)},
+          {"part", part_json(finding.part)},
+          {"ranks", finding.ranks},
+          {"host", finding.host.empty() ? json() : json(finding.host)},
+          {"from_step", finding.from_step},
+          {"to_step", value_or_null(finding.to_step)},
+          {"change", unless_zero(finding.change)},
+          {"lost_share", unless_zero(finding.lost_share)},
+          {"count", unless_zero(finding.count)},
+          {"period_steps", unless_zero(finding.period)},
+          {"typical_ns", unless_zero(std::llround(finding.typical_ns))},
+          {"bytes_per_hour", unless_zero(std::llround(finding.bytes_per_hour))}};
+}
+
+json rank_row_json(const RankRow& row) {
+  return {{"rank", row.rank},
+          {"host", row.host},
+          {"steps", row.steps},
+          {"step_ns", std::llround(row.step_ns)},
+          {"own_ns", row.own_ns ? json(std::llround(*row.own_ns)) : json()},
+          {"data_wait_share", value_or_null(row.wait_share)},
+          {"age_ns", row.age_ns},
+          {"memory_bytes", value_or_null(row.memory_bytes)}};
+}
+
+template <typename Row, typename Write>
+json rows_of(const std::vector<Row>& rows, Write write) {
+  json list = json::array();
+  for (const Row& row : rows) list.push_back(write(row));
+  return list;
+}
+
+}  // namespace
+
+json run_json(const RunVerdict& verdict) {
+  json parts = json::object();
+  for (size_t part = 0; part < kLogParts; ++part) {
+    parts[std::string(log_part_key(static_cast<LogPart>(part)))] =
+        value_or_null(verdict.part_share[part]);
+  }
+  parts["other"] = verdict.other_share;
+  json object;
+  object["running"] = verdict.is_running;
+  object["begin_ns"] = verdict.begin_ns;
+  object["end_ns"] = verdict.end_ns;
+  object["steps"] = verdict.steps;
+  object["lost_steps"] = verdict.lost_steps;
+  object["steps_per_s"] = verdict.steps_per_s;
+  object["samples_per_s"] = value_or_null(verdict.samples_per_s);
+  object["tokens_per_s"] = value_or_null(verdict.tokens_per_s);
+  object["part_shares"] = parts;
+  object["warm_up"] = {{"steps", verdict.warm_up_steps},
+                       {"lost_share", verdict.warm_up_lost_share}};
+  object["findings"] = rows_of(verdict.findings, run_finding_json);
+  object["levels"] = rows_of(verdict.segments, [](const RunSegment& segment) {
+    return json{{"first_step", segment.first_step},
+                {"end_step", segment.end_step},
+                {"step_ns", std::llround(segment.step_ns)}};
+  });
+  object["slow_steps"] = rows_of(verdict.slow, [](const SlowStep& slow) {
+    return json{{"step", slow.step},
+                {"begin_ns", slow.begin_ns},
+                {"length_ns", slow.length_ns},
+                {"excess_ns", slow.excess_ns},
+                {"part", part_json(slow.part)},
+                {"rank", slow.rank}};
+  });
+  object["rates"] = rows_of(verdict.points, [](const RunPoint& point) {
+    return json{{"step", point.step},
+                {"time_ns", point.time_ns},
+                {"steps_per_s", point.steps_per_s},
+                {"samples_per_s", value_or_null(point.samples_per_s)}};
+  });
+  object["ranks"] = rows_of(verdict.ranks, rank_row_json);
+  return object;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,23 @@
+// The part of a report that speaks of a whole run, by its step logs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "base/terminal.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+
+/// What `redline run --log` prints at the end, and the first part of `redline report`: at most 80
+/// columns.
+[[nodiscard]] std::string run_text(const RunVerdict& verdict, const TextStyle& style,
+                                   const TextScope& scope = {});
+
+/// The value of the key "run" in the report's JSON.
+[[nodiscard]] nlohmann::ordered_json run_json(const RunVerdict& verdict);
+
+/// A chart over the whole job, and the findings.
+[[nodiscard]] std::string run_html(const RunVerdict& verdict);
+
+}  // namespace redline::trace

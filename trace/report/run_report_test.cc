@@ -1,0 +1,109 @@
+#include "trace/report/run_report.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "trace/report/run_words.h"
+
+namespace redline::trace {
+namespace {
+
+RunVerdict some_verdict() {
+  RunVerdict verdict;
+  verdict.ranks.resize(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    RankRow& row = verdict.ranks[static_cast<size_t>(rank)];
+    row.rank = rank;
+    row.host = rank == 0 ? "node0" : "<b>";
+    row.steps = 9000;
+    row.step_ns = 4e7;
+    row.own_ns = 3e7;
+  }
+  verdict.begin_ns = 1'700'000'000'000'000'000;
+  verdict.end_ns = verdict.begin_ns + 400'000'000'000;
+  verdict.steps = 9000;
+  verdict.steps_per_s = 22.5;
+  verdict.samples_per_s = 1440;
+  verdict.part_share[static_cast<size_t>(LogPart::kForward)] = 0.75;
+  verdict.other_share = 0.25;
+  for (int64_t i = 0; i < 90; ++i) {
+    verdict.points.push_back(
+        {verdict.begin_ns + i * 4'444'000'000, i * 100, i < 50 ? 24.0 : 20.0, std::nullopt});
+  }
+  verdict.slow.resize(1);
+  verdict.slow[0].step = 777;
+  verdict.slow[0].begin_ns = verdict.begin_ns + 9;
+  verdict.slow[0].length_ns = 2'000'000'000;
+  RunFinding slower;
+  slower.cause = RunCause::kSlower;
+  slower.part = LogPart::kDataWait;
+  slower.from_step = 5000;
+  slower.change = 0.2;
+  slower.ranks = {1};
+  slower.host = "<b>";
+  slower.lost_share = 0.08;
+  RunFinding died;
+  died.cause = RunCause::kDied;
+  died.ranks = {0};
+  died.from_step = 9000;
+  verdict.findings = {died, slower};
+  return verdict;
+}
+
+TEST(RunReport, TextHasEightyColumnsAndNamesWhatWasFound) {
+  const std::string text = run_text(some_verdict(), {.colour = false, .utf8 = true});
+  size_t begin = 0;
+  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    EXPECT_LE(columns(std::string_view(text).substr(begin, end - begin)), kTerminalColumns)
+        << text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  EXPECT_NE(text.find("Rank 0 died after step 9,000"), std::string::npos) << text;
+  EXPECT_NE(text.find("From step 5,000 on 20 % slower: waiting for data"), std::string::npos);
+  EXPECT_NE(text.find("4.8 min of each hour"), std::string::npos);
+  EXPECT_EQ(text.find("backward"), std::string::npos) << "nothing of a part that nobody saw";
+}
+
+TEST(RunReport, JsonSaysNullOfWhatIsUnknown) {
+  Report report;
+  report.run = some_verdict();
+  report.path = "some/logs";
+  const auto json = nlohmann::json::parse(report_json(report));
+  EXPECT_EQ(json["schema"], "redline.report/1");
+  EXPECT_TRUE(json["traces"].empty());
+  const auto& run = json["run"];
+  EXPECT_EQ(run["part_shares"]["forward"], 0.75);
+  EXPECT_TRUE(run["part_shares"]["backward"].is_null());
+  EXPECT_EQ(run["findings"][0]["cause"], "died");
+  EXPECT_TRUE(run["findings"][0]["lost_share"].is_null());
+  EXPECT_EQ(run["findings"][1]["part"], "data_wait");
+  EXPECT_EQ(run["findings"][1]["ranks"][0], 1);
+  EXPECT_EQ(run["slow_steps"][0]["step"], 777);
+}
+
+TEST(RunReport, PageOfLogsAloneHasTheChartAndNoMarkupFromNames) {
+  Report report;
+  report.run = some_verdict();
+  report.path = "some/logs/";
+  const std::string page = report_html(report);
+  EXPECT_NE(page.find("<title>logs/ · Redline</title>"), std::string::npos);
+  EXPECT_NE(page.find("Rate over the whole run"), std::string::npos);
+  EXPECT_NE(page.find("(&lt;b&gt;)"), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos) << "without traces there is no timeline";
+}
+
+TEST(RunReport, EachCauseHasASentence) {
+  for (int cause = 0; cause <= static_cast<int>(RunCause::kOutOfMemory); ++cause) {
+    RunFinding finding;
+    finding.cause = static_cast<RunCause>(cause);
+    finding.part = LogPart::kDataWait;
+    finding.ranks = {3};
+    finding.count = 2;
+    EXPECT_FALSE(headline_of(finding).empty()) << cause;
+    EXPECT_FALSE(run_cause_key(finding.cause).empty()) << cause;
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

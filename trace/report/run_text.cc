@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "base/format.h"
+#include "trace/report/run_report.h"
+#include "trace/report/run_words.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kRunIndent = 5;
+
+Hue hue_of_part(size_t part) {
+  constexpr std::array<Hue, kLogParts> kHues = {Hue::kRed,    Hue::kBlue,   Hue::kBlue,
+                                                Hue::kBlue,   Hue::kOrange, Hue::kViolet,
+                                                Hue::kViolet, Hue::kViolet, Hue::kYellow};
+  return kHues[part];
+}
+
+class RunPage {
+ public:
+  RunPage(const RunVerdict& verdict, const TextStyle& style, const TextScope& scope)
+      : verdict_(verdict), style_(style), scope_(scope), canvas_(style) {}
+
+  std::string write() {
+    write_head();
+    write_findings();
+    write_hour();
+    write_slow();
+    write_ranks();
+    return canvas_.take();
+  }
+
+ private:
+  void line(const std::string& text, Hue hue = Hue::kNone) {
+    canvas_.left("  ").left(elide(text, kTerminalColumns - 2), 0, hue).end_line();
+  }
+
+  void write_head() {
+    canvas_.left("RUN  ", 0, Hue::kBold).left(run_subtitle(verdict_), 0, Hue::kBold).end_line();
+    line(run_rate_text(verdict_));
+    if (verdict_.low_steps_per_s > 0) {
+      line(fmt::format("a tenth of the run was slower than {} steps/s, a tenth faster than {}",
+                       format_number(verdict_.low_steps_per_s),
+                       format_number(verdict_.high_steps_per_s)),
+           Hue::kDim);
+    }
+    if (style_.utf8) write_curve();
+    if (verdict_.lost_steps > 0) {
+      line(format_plural(verdict_.lost_steps, "step") + " could not be written to the log",
+           Hue::kYellow);
+    }
+    if (verdict_.damaged_bytes > 0) {
+      line(format_bytes(verdict_.damaged_bytes) + " of the logs are damaged and were left out",
+           Hue::kYellow);
+    }
+    if (verdict_.earlier_logs > 0) {
+      line(format_plural(verdict_.earlier_logs, "log") +
+               " of earlier runs in the same place: left out",
+           Hue::kDim);
+    }
+    canvas_.end_line();
+  }
+
+  // The rate over the steps, from nothing to the fastest.
+  void write_curve() {
+    constexpr size_t kColumns = 60;
+    constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const auto& points = verdict_.points;
+    if (points.size() < 8) return;
+    double most = 0;
+    for (const RunPoint& point : points) most = std::max(most, point.steps_per_s);
+    const size_t width = std::min(kColumns, points.size());
+    std::string curve;
+    for (size_t i = 0; i < width; ++i) {
+      const size_t from = points.size() * i / width, to = points.size() * (i + 1) / width;
+      double sum = 0;
+      for (size_t at = from; at < to; ++at) sum += points[at].steps_per_s;
+      const double height = sum / static_cast<double>(to - from) / most * 7.999;
+      curve += kHeights[static_cast<size_t>(std::clamp(height, 0.0, 7.0))];
+    }
+    canvas_.left("  ").left(curve, kColumns, Hue::kBlue).left("  steps/s", 0, Hue::kDim).end_line();
+  }
+
+  void write_findings() {
+    canvas_.left("WHAT HELD IT BACK", 58, Hue::kBold);
+    if (verdict_.findings.empty()) {
+      canvas_.end_line();
+      line("nothing that the step log shows", Hue::kDim);
+      canvas_.end_line();
+      return;
+    }
+    canvas_.right("at most", 22, Hue::kDim).end_line();
+    int number = 0;
+    for (const RunFinding& finding : verdict_.findings) {
+      const std::string cost = cost_of(finding);
+      const size_t width = kTerminalColumns - kRunIndent - (cost.empty() ? 0 : columns(cost) + 2);
+      bool is_first = true;
+      for (const std::string& text : wrapped(headline_of(finding), width)) {
+        canvas_.right(is_first ? std::to_string(++number) : "", 3, Hue::kRed)
+            .left("  ")
+            .left(elide(text, width), width, Hue::kBold);
+        if (is_first && !cost.empty()) canvas_.left("  ").left(cost);
+        canvas_.end_line();
+        is_first = false;
+      }
+      for (const std::string& text : wrapped(detail_of(finding), kTerminalColumns - kRunIndent)) {
+        canvas_.left("", kRunIndent).left(elide(text, kTerminalColumns - kRunIndent)).end_line();
+      }
+    }
+    canvas_.end_line();
+  }
+
+  void write_row(std::string_view name, double share, Hue hue) {
+    constexpr double kLeastShown = 0.0005;
+    if (share < kLeastShown) return;
+    canvas_.left("  ")
+        .left(name, 26)
+        .right(fmt::format("{:.1f} min", 60 * share), 9)
+        .left("  ")
+        .bar(share, 40, hue)
+        .end_line();
+  }
+
+  void write_hour() {
+    canvas_.left("WHERE AN HOUR OF IT GOES", 0, Hue::kBold)
+        .left(verdict_.ranks.size() > 1 ? "  mean of the ranks" : "", 0, Hue::kDim)
+        .end_line();
+    for (size_t part = 0; part < kLogParts; ++part) {
+      if (!verdict_.part_share[part]) continue;
+      write_row(log_part_name(static_cast<LogPart>(part)), *verdict_.part_share[part],
+                hue_of_part(part));
+    }
+    write_row("outside of these parts", verdict_.other_share, Hue::kDim);
+    canvas_.end_line();
+  }
+
+  void write_slow() {
+    if (verdict_.slow.empty()) return;
+    const size_t count = std::min(scope_.top, verdict_.slow.size());
+    canvas_.left(fmt::format("SLOWEST STEPS ({})", count), 26, Hue::kBold)
+        .right("took", 11, Hue::kDim)
+        .right("longer by", 12, Hue::kDim)
+        .left("  in", 0, Hue::kDim)
+        .end_line();
+    for (size_t i = 0; i < count; ++i) {
+      const SlowStep& slow = verdict_.slow[i];
+      const std::string rank = verdict_.ranks.size() > 1 ? fmt::format(", rank {}", slow.rank) : "";
+      canvas_.left("  ")
+          .left("step " + format_count(slow.step), 24)
+          .right(format_ns(slow.length_ns), 11)
+          .right(format_ns(slow.excess_ns), 12)
+          .left("  ")
+          .left(slow.part ? std::string(log_part_name(*slow.part)) + rank : "no part that is seen",
+                29)
+          .end_line();
+    }
+    canvas_.end_line();
+  }
+
+  void write_ranks() {
+    const auto& ranks = verdict_.ranks;
+    if (ranks.size() < 2) return;
+    std::vector<size_t> order(ranks.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto own = [&](size_t i) { return ranks[i].own_ns.value_or(ranks[i].step_ns); };
+    if (ranks.size() > scope_.top) {  // then those that the others wait for
+      std::stable_sort(order.begin(), order.end(),
+                       [&](size_t left, size_t right) { return own(left) > own(right); });
+      order.resize(scope_.top);
+    }
+    canvas_.left(fmt::format("RANKS ({} of {})", order.size(), ranks.size()), 26, Hue::kBold)
+        .right("step", 11, Hue::kDim)
+        .right("own work", 12, Hue::kDim)
+        .right("data wait", 12, Hue::kDim)
+        .right("memory", 12, Hue::kDim)
+        .end_line();
+    for (const size_t i : order) {
+      const RankRow& row = ranks[i];
+      canvas_.left("  ")
+          .left(fmt::format("rank {}  {}", row.rank, row.host), 24)
+          .right(format_ns(std::llround(row.step_ns)), 11)
+          .right(row.own_ns ? format_ns(std::llround(*row.own_ns)) : "-", 12)
+          .right(row.wait_share ? format_percent(*row.wait_share) : "-", 12)
+          .right(row.memory_bytes ? format_bytes(*row.memory_bytes) : "-", 12)
+          .end_line();
+    }
+    canvas_.end_line();
+  }
+
+  const RunVerdict& verdict_;
+  const TextStyle& style_;
+  const TextScope& scope_;
+  TextCanvas canvas_;
+};
+
+}  // namespace
+
+std::string run_text(const RunVerdict& verdict, const TextStyle& style, const TextScope& scope) {
+  return RunPage(verdict, style, scope).write();
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,221 @@
+#include "trace/report/run_words.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/terminal.h"
+
+namespace redline::trace {
+namespace {
+
+struct PartWords {
+  std::string_view key;
+  std::string_view name;
+  std::string_view advice;
+};
+
+constexpr std::array<PartWords, kLogParts> kPartWords = {{
+    {"data_wait", "waiting for data",
+     "More workers (autotune --knob num_workers=0..8), less work a sample, or a faster disk."},
+    {"forward", "forward", ""},
+    {"backward", "backward", ""},
+    {"optimizer", "the optimizer", ""},
+    {"communication_wait", "waiting for other ranks",
+     "No rank is behind by its own work: look at the network, and at what is sent."},
+    {"evaluation", "evaluation", "Evaluate less often, on fewer batches, or in larger ones."},
+    {"checkpoint", "saving checkpoints",
+     "Save less often, to a faster disk, or in the background (torch.distributed.checkpoint)."},
+    {"garbage_collection", "garbage collection",
+     "gc.freeze() after the start, or gc.disable() and gc.collect() every some hundred steps."},
+    {"compile", "compiling again",
+     "Inputs of few shapes, or torch.compile(dynamic=True); TORCH_LOGS=recompiles says why."},
+}};
+
+constexpr std::array kCauseKeys = {
+    "died",         "failed",          "part",     "slower",        "uneven_rank",
+    "slow_steps",   "varying_lengths", "unsteady", "memory_growth", "warm_up",
+    "out_of_memory"};
+
+std::string percent(double share) {
+  return share < 0.1 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string ns_text(double ns) { return format_ns(std::llround(ns)); }
+
+/// "rank 3 (node1)", "ranks 3, 4 and 6 more".
+std::string ranks_text(const RunFinding& finding) {
+  constexpr size_t kMost = 4;
+  if (finding.ranks.empty()) return "";
+  std::string text = finding.ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < std::min(kMost, finding.ranks.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", finding.ranks[i]);
+  }
+  if (finding.ranks.size() > kMost) {
+    text += fmt::format(" and {} more", finding.ranks.size() - kMost);
+  }
+  return finding.host.empty() ? text : text + " (" + finding.host + ")";
+}
+
+std::string part_text(const RunFinding& finding) {
+  return finding.part ? std::string(log_part_name(*finding.part)) : std::string();
+}
+
+std::string on_ranks(const RunFinding& finding) {
+  const std::string ranks = ranks_text(finding);
+  return ranks.empty() ? "" : " on " + ranks;
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+std::string slower_headline(const RunFinding& finding) {
+  const std::string when = finding.to_step
+                               ? fmt::format("From step {} to {}", format_count(finding.from_step),
+                                             format_count(*finding.to_step))
+                               : fmt::format("From step {} on", format_count(finding.from_step));
+  const std::string what = finding.is_whole_step ? ": all parts of the step alike"
+                           : finding.part        ? ": " + part_text(finding)
+                                                 : "";
+  return fmt::format("{} {} slower{}{}", when, percent(finding.change), what, on_ranks(finding));
+}
+
+std::string stalls_text(const RunFinding& finding) {
+  if (finding.count == 0) return "";
+  const std::string regular =
+      finding.period > 0 ? fmt::format(", one each {} steps", format_count(finding.period)) : "";
+  return fmt::format("{} took {} longer on average{}", format_plural(finding.count, "step"),
+                     ns_text(finding.typical_ns), regular);
+}
+
+std::string sentences(const std::string& first, std::string_view second) {
+  if (first.empty()) return std::string(second);
+  return first + ". " + std::string(second);
+}
+
+std::string part_detail(const RunFinding& finding) {
+  const auto& words = kPartWords[static_cast<size_t>(*finding.part)];
+  if (finding.part == LogPart::kCompile) {
+    return sentences(finding.count > 0 ? "Compiled " + format_plural(finding.count, "time") : "",
+                     words.advice);
+  }
+  return sentences(stalls_text(finding), words.advice);
+}
+
+std::string slower_detail(const RunFinding& finding) {
+  if (finding.is_whole_step) {
+    return "Forward, backward and optimizer grew by the same share: other work on the processors, "
+           "or lower clocks.";
+  }
+  if (finding.part == LogPart::kCommunicationWait) {
+    return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
+  }
+  if (!finding.part) return "No part of the step that the log sees grew by as much.";
+  return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
+}
+
+}  // namespace
+
+std::string_view log_part_key(LogPart part) { return kPartWords[static_cast<size_t>(part)].key; }
+std::string_view log_part_name(LogPart part) { return kPartWords[static_cast<size_t>(part)].name; }
+std::string_view run_cause_key(RunCause cause) { return kCauseKeys[static_cast<size_t>(cause)]; }
+
+std::string headline_of(const RunFinding& finding) {
+  switch (finding.cause) {
+    case RunCause::kDied:
+      return fmt::format("{} died after step {}{}", capitalised(ranks_text(finding)),
+                         format_count(finding.from_step),
+                         finding.part ? ", in " + part_text(finding) : "");
+    case RunCause::kFailed:
+      return fmt::format("{} ended with status {} after step {}", capitalised(ranks_text(finding)),
+                         finding.exit_status.value_or(1), format_count(finding.from_step));
+    case RunCause::kPart:
+      return fmt::format("{} takes {} of the time{}", capitalised(part_text(finding)),
+                         percent(finding.share), on_ranks(finding));
+    case RunCause::kSlower:
+      return slower_headline(finding);
+    case RunCause::kUnevenRank:
+      return fmt::format("{} works {} longer than the others{}", capitalised(ranks_text(finding)),
+                         percent(finding.change), finding.part ? ", in " + part_text(finding) : "");
+    case RunCause::kSlowSteps:
+      return fmt::format("{} are slow{}{}", format_plural(finding.count, "step"),
+                         finding.part ? ", in " + part_text(finding) : "", on_ranks(finding));
+    case RunCause::kVaryingLengths:
+      return "Steps vary with the lengths of their sequences";
+    case RunCause::kUnsteady:
+      return fmt::format("Steps vary without a reason that the log sees{}{}",
+                         finding.part ? ", in " + part_text(finding) : "", on_ranks(finding));
+    case RunCause::kMemoryGrowth:
+      return fmt::format("{} memory grows by {} an hour{}",
+                         finding.on_device ? "The GPU's" : "The process's",
+                         format_bytes(std::llround(finding.bytes_per_hour)), on_ranks(finding));
+    case RunCause::kWarmUp:
+      return fmt::format("The first {} took {} longer than later ones",
+                         format_plural(finding.count, "step"), ns_text(finding.typical_ns));
+    case RunCause::kOutOfMemory:
+      return fmt::format("Out of memory {}{}; the program went on",
+                         format_plural(finding.count, "time"), on_ranks(finding));
+  }
+  return "";
+}
+
+std::string detail_of(const RunFinding& finding) {
+  switch (finding.cause) {
+    case RunCause::kDied:
+      return "It gave no sign of life any more and had not ended: killed, or its machine is gone.";
+    case RunCause::kFailed:
+      return finding.text;
+    case RunCause::kPart:
+      return part_detail(finding);
+    case RunCause::kSlower:
+      return slower_detail(finding);
+    case RunCause::kUnevenRank:
+      return fmt::format("It takes {} a step longer, and the others wait for it.",
+                         ns_text(finding.typical_ns));
+    case RunCause::kSlowSteps:
+      return sentences(stalls_text(finding),
+                       finding.part ? "" : "No part of the step that the log sees explains it.");
+    case RunCause::kVaryingLengths:
+      return fmt::format(
+          "{} of their spread is that of tokens. Batches of sequences of like lengths pad less, "
+          "and ranks wait less for each other.",
+          percent(finding.share));
+    case RunCause::kUnsteady:
+      return "Other work on the processors, or more threads than cores, does so.";
+    case RunCause::kMemoryGrowth:
+      return "It still grew at the end: something keeps what it no longer needs.";
+    case RunCause::kWarmUp:
+      return "Compilation, cuDNN's benchmarks and loaders that start belong to it.";
+    case RunCause::kOutOfMemory:
+      return "What torch could not allocate, the program tried again or left out.";
+  }
+  return "";
+}
+
+std::string cost_of(const RunFinding& finding) {
+  if (finding.lost_share <= 0) return "";
+  return fmt::format("{:.1f} min of each hour", 60 * finding.lost_share);
+}
+
+std::string run_rate_text(const RunVerdict& verdict) {
+  const std::string steps = format_number(verdict.steps_per_s) + " steps/s";
+  if (!verdict.samples_per_s) return steps;
+  std::string text = format_number(*verdict.samples_per_s) + " samples/s";
+  if (verdict.tokens_per_s) text += ", " + format_number(*verdict.tokens_per_s) + " tokens/s";
+  return text + " (" + steps + ")";
+}
+
+std::string run_subtitle(const RunVerdict& verdict) {
+  std::string text =
+      fmt::format("{} · {} · {}", format_plural(verdict.ranks.size(), "rank"),
+                  format_plural(verdict.steps, "step"),
+                  format_wait(std::chrono::nanoseconds(verdict.end_ns - verdict.begin_ns)));
+  return verdict.is_running ? text + " · still running" : text;
+}
+
+}  // namespace redline::trace

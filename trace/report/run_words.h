@@ -1,0 +1,30 @@
+// The sentences that say what judge_run() found, for all forms of the report.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trace/analysis/run_verdict.h"
+
+namespace redline::trace {
+
+/// The key of a part in JSON: "data_wait".
+[[nodiscard]] std::string_view log_part_key(LogPart part);
+/// The part as people read it: "waiting for data".
+[[nodiscard]] std::string_view log_part_name(LogPart part);
+/// The key of a cause in JSON: "uneven_rank".
+[[nodiscard]] std::string_view run_cause_key(RunCause cause);
+
+/// One line: what was found, where and since when.
+[[nodiscard]] std::string headline_of(const RunFinding& finding);
+/// Figures behind the headline, and what can be done. May be empty.
+[[nodiscard]] std::string detail_of(const RunFinding& finding);
+/// "3.1 min of each hour", or "" where the cost is not known.
+[[nodiscard]] std::string cost_of(const RunFinding& finding);
+
+/// The rate of the whole run: "1,204 samples/s (18.8 steps/s)".
+[[nodiscard]] std::string run_rate_text(const RunVerdict& verdict);
+/// "4 ranks · 12,400 steps · 2 h 5 min · still running".
+[[nodiscard]] std::string run_subtitle(const RunVerdict& verdict);
+
+}  // namespace redline::trace

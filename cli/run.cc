@@ -1,12 +1,17 @@
-// redline run --config best.json -- CMD…: runs a job with the knobs that autotune found.
+// redline run [--config best.json] [--log DIR] -- CMD…: runs a job with the knobs that autotune
+// found, and logs its steps.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <set>
 
 #include "cli/command.h"
 #include "machine/launch/command.h"
+#include "profiler/request/record_request.h"
+#include "profiler/request/step_log_request.h"
+#include "trace/read/step_log_reader.h"
 #include "tuner/space/config.h"
 #include "tuner/space/hook_knobs.h"
 
@@ -16,6 +21,7 @@ namespace {
 
 struct RunOptions {
   std::string config;
+  std::string log;
   std::vector<std::string> command;
 };
 
@@ -28,58 +34,111 @@ std::string summary(const tuner::Config& config) {
   return text.empty() ? "no knob to set: the command's own values are the best" : text;
 }
 
-int run(const RunOptions& options) {
-  const auto config = tuner::read_config(options.config);
+int fail_setup(const std::string& what) {
+  return fail(what + ". Build or install Redline whole: ./scripts/setup");
+}
+
+/// Fills the placeholders of the command and of its environment, and gives the other knobs to the
+/// start-up hook. Not 0: the exit status of an error.
+int set_knobs(const std::string& file, std::vector<std::string>& command,
+              launch::Environment& environment) {
+  const auto config = tuner::read_config(file);
   if (!config) {
     return fail(config.error() + ". autotune writes such a file: autotune -o best.json -- CMD");
   }
   std::set<std::string> filled;
-  std::vector<std::string> command;
-  for (const std::string& word : options.command) {
-    command.push_back(tuner::fill_placeholders(word, *config, &filled));
-  }
-  launch::Environment environment;
+  for (std::string& word : command) word = tuner::fill_placeholders(word, *config, &filled);
   for (const auto& [name, value] : launch::Environment::current()) {
     environment.set(name, tuner::fill_placeholders(value, *config, &filled));
   }
   for (const auto& [name, value] : *config) {
     if (filled.contains(name)) continue;
     if (const auto known = tuner::check_hook_knob(name, value); !known) {
-      return fail(options.config + ": " + known.error() + ". Give the command that was tuned");
+      return fail(file + ": " + known.error() + ". Give the command that was tuned");
     }
   }
-  if (!environment.add_python_startup()) {
-    return fail("its Python files are missing. Build or install Redline whole: ./scripts/setup");
-  }
+  if (!environment.add_python_startup()) return fail_setup("its Python files are missing");
   environment.set("REDLINE_KNOBS", tuner::knobs_json(*config, filled));
-  std::fprintf(stderr, "redline: %s (%s)\n", summary(*config).c_str(), options.config.c_str());
+  std::fprintf(stderr, "redline: %s (%s)\n", summary(*config).c_str(), file.c_str());
+  return 0;
+}
+
+void tell_of_logs(const std::string& folder, const std::vector<std::string>& before) {
+  const auto now = trace::find_step_logs(folder);
+  const auto is_new = [&](const std::string& path) {
+    return std::find(before.begin(), before.end(), path) == before.end();
+  };
+  const auto count = std::count_if(now.begin(), now.end(), is_new);
+  if (count == 0) {
+    std::fprintf(stderr, "redline: no step log: no process of the command made a training step\n");
+  } else {
+    std::fprintf(stderr, "redline: step log of %s in %s\n",
+                 count == 1 ? "1 rank" : (std::to_string(count) + " ranks").c_str(),
+                 folder.c_str());
+  }
+}
+
+int run(const RunOptions& options) {
+  std::vector<std::string> command = options.command;
+  auto environment = launch::Environment::current();
+  if (!options.config.empty()) {
+    if (const int status = set_knobs(options.config, command, environment); status != 0) {
+      return status;
+    }
+  }
+  std::vector<std::string> logs;
+  if (!options.log.empty()) {
+    if (const auto ready = launch::prepare_directory(options.log); !ready) {
+      return fail(options.log + ": " + ready.error() + ". Choose another folder with --log DIR");
+    }
+    logs = trace::find_step_logs(options.log);
+    if (const auto added = launch::add_step_log(options.log, environment); !added) {
+      return fail_setup(added.error());
+    }
+  }
   const auto status = launch::run_command(command, environment);
-  if (!status)
+  if (!status) {
     return fail(command.front() + ": " + status.error() + ". The command stands after --");
+  }
+  if (!options.log.empty()) tell_of_logs(options.log, logs);
   return *status;
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, int& status) {
-  auto* command = app.add_subcommand("run", "Start a training command with the tuned knobs");
+  auto* command = app.add_subcommand(
+      "run", "Start a training command with the tuned knobs, with a log of its steps, or both");
   auto options = std::make_shared<RunOptions>();
   command->add_option("--config", options->config, "What autotune wrote: best.json")
-      ->required()
       ->option_text("FILE");
+  command
+      ->add_option("--log", options->log,
+                   "Folder for a step log of each rank: what each step took, for the whole job")
+      ->option_text("DIR");
   command->add_option("CMD", options->command, "The command and its arguments, after --")
       ->required()
       ->option_text("CMD...");
   command->positionals_at_end();  // what follows the command's name is the command's
   command->footer(
-      "{NAME} in the command or in an environment variable becomes that knob's value; the other\n"
-      "knobs are set from outside, in each Python process that trains.\n"
+      "Give --config, --log or both.\n"
+      "With --config, {NAME} in the command or in an environment variable becomes that knob's\n"
+      "value; the other knobs are set from outside, in each Python process that trains.\n"
+      "With --log, no operator is recorded: a step costs microseconds, an hour less than 1 MB.\n"
       "The command's exit status is passed on.\n"
       "Examples:\n"
       "  redline run --config best.json -- torchrun --nproc_per_node 2 train.py\n"
-      "  redline run --config best.json -- ./train --batch {batch_size}\n"
+      "  redline run --log logs -- torchrun --nproc_per_node 2 train.py\n"
+      "  redline run --config best.json --log logs -- ./train --batch {batch_size}\n"
       "  redline record -o after -- redline run --config best.json -- python train.py");
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, &status] {
+    if (options->config.empty() && options->log.empty()) {
+      std::fprintf(stderr, "redline: run needs --config FILE, --log DIR or both\n");
+      status = kUsage;
+    } else {
+      status = run(*options);
+    }
+  });
 }
 
 }  // namespace redline::cli

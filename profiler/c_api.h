@@ -125,6 +125,32 @@ typedef struct redline_request {
  * `redline record` asks nothing of this process. */
 REDLINE_API int redline_take_request(redline_request* request);
 
+/* The step log (docs/run-log.md): what the training thread does, for each step of the whole job.
+ * The parts are trace::LogPart, in its order: 0 data wait, 1 forward, 2 backward, 3 optimizer, 4
+ * communication wait, 5 evaluation, 6 checkpoint, 7 garbage collection, 8 compile. They nest, and
+ * time counts for the innermost. Calls from a thread that ends no steps do nothing. */
+REDLINE_API void redline_log_enter(int part);
+REDLINE_API void redline_log_leave(int part);
+/* Hooks see this part: where it does not occur, the log says 0. */
+REDLINE_API void redline_log_know(int part);
+/* All that was loaded and computed since the last backward pass or step was an evaluation. */
+REDLINE_API void redline_log_evaluated(void);
+/* A step has ended; -1 where samples or tokens are not known. Forgotten while no log is open. 1,
+ * every ten seconds: it is time for redline_log_device_memory(); else 0. */
+REDLINE_API int redline_log_step(int64_t samples, int64_t tokens);
+/* Begins "rank{rank}.steps.redline" in `directory`, which is made where missing; written by a
+ * thread, each second. `run` is the same for all ranks. A forked child has no open log. */
+REDLINE_API int redline_log_open(const char* directory, const char* run, int rank, int world_size);
+/* Something that ends now, of trace::LogMarkKind: 0 epoch, 1 window, 2 out of memory, 3 compile, 4
+ * evaluation, 5 checkpoint, 6 exception, 7 note. */
+REDLINE_API void redline_log_mark(int kind, int64_t length_ns, const char* text);
+REDLINE_API void redline_log_device_memory(int64_t bytes);
+/* The process is about to end with this status, by something else than exit(). */
+REDLINE_API void redline_log_close(int status);
+/* For a program without the start-up hook of Python: ends a step where REDLINE_LOG asks for a log,
+ * and opens that. */
+REDLINE_API void redline_log_program_step(int64_t samples);
+
 /* What torch.profiler.schedule(...) returns for `step`: 0 none, 1 warmup, 2 record, 3
  * record_and_save. */
 REDLINE_API int redline_schedule_action(int64_t skip_first, int64_t wait, int64_t warmup,

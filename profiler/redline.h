@@ -183,6 +183,7 @@ inline void Profiler::obey_command_line() {
 }
 
 inline void Profiler::step() {
+  redline_log_program_step(-1);
   if (has_steps()) redline_end_step();
   const Action before = std::exchange(action_, action_of(++step_));
   change(before, action_);

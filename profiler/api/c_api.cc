@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "profiler/log/per_thread.h"
 #include "profiler/nvtx/nvtx_module.h"
@@ -11,6 +12,7 @@
 #include "profiler/session/control.h"
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
+#include "profiler/session/step_log.h"
 
 namespace redline::profiler {
 namespace {
@@ -37,9 +39,9 @@ void copy_path(const std::string& path, char* out, uint64_t out_size) {
 
 /// Lets no exception cross the C boundary. Only a lack of memory can throw one.
 template <typename Body>
-int guarded(Body body) noexcept {
+int guarded_with(Body body) noexcept {
   try {
-    const auto result = body(Recorder::instance());
+    const auto result = body();
     return result ? 0 : failure(result.error());
   } catch (const std::exception& exception) {
     return failure(exception.what());
@@ -48,6 +50,19 @@ int guarded(Body body) noexcept {
   }
 }
 
+template <typename Body>
+int guarded(Body body) noexcept {
+  return guarded_with([&] { return body(Recorder::instance()); });
+}
+
+/// The log needs no recorder.
+template <typename Body>
+int guarded_log(Body body) noexcept {
+  return guarded_with([&] { return body(StepLog::instance()); });
+}
+
+bool is_log_part(int part) { return part >= 0 && part < static_cast<int>(trace::kLogParts); }
+
 }  // namespace
 
 }  // namespace redline::profiler
@@ -55,8 +70,13 @@ int guarded(Body body) noexcept {
 using redline::profiler::copy_path;
 using redline::profiler::failure;
 using redline::profiler::guarded;
+using redline::profiler::guarded_log;
+using redline::profiler::is_log_part;
 using redline::profiler::Recorder;
 using redline::profiler::Result;
+using redline::profiler::StepLog;
+using redline::trace::LogMarkKind;
+using redline::trace::LogPart;
 
 const char* redline_version(void) { return REDLINE_VERSION; }
 
@@ -194,6 +214,59 @@ int redline_get_stats(redline_stats* stats) {
 
 int redline_attach_torch(void) {
   return guarded([](Recorder&) { return redline::profiler::attach_torch(); });
+}
+
+void redline_log_enter(int part) {
+  if (is_log_part(part)) StepLog::instance().enter(static_cast<LogPart>(part));
+}
+
+void redline_log_leave(int part) {
+  if (is_log_part(part)) StepLog::instance().leave(static_cast<LogPart>(part));
+}
+
+void redline_log_know(int part) {
+  if (is_log_part(part)) StepLog::instance().know(static_cast<LogPart>(part));
+}
+
+void redline_log_evaluated(void) { StepLog::instance().evaluated(); }
+
+int redline_log_step(int64_t samples, int64_t tokens) {
+  bool wants_memory = false;
+  guarded_log([&](StepLog& log) -> Result {
+    wants_memory = log.end_step(samples, tokens);
+    return {};
+  });
+  return wants_memory ? 1 : 0;
+}
+
+int redline_log_open(const char* directory, const char* run, int rank, int world_size) {
+  if (directory == nullptr) return failure("log: no directory");
+  return guarded_log([&](StepLog& log) {
+    redline::trace::LogOwner owner;
+    owner.run = run != nullptr ? run : "";
+    owner.rank = rank;
+    owner.world_size = world_size;
+    return log.open(directory, std::move(owner));
+  });
+}
+
+void redline_log_mark(int kind, int64_t length_ns, const char* text) {
+  if (kind < 0 || kind > static_cast<int>(LogMarkKind::kNote)) return;
+  guarded_log([&](StepLog& log) -> Result {
+    log.mark(static_cast<LogMarkKind>(kind), length_ns, text != nullptr ? text : "");
+    return {};
+  });
+}
+
+void redline_log_device_memory(int64_t bytes) { StepLog::instance().set_device_memory(bytes); }
+
+void redline_log_close(int status) { StepLog::instance().close(status); }
+
+void redline_log_program_step(int64_t samples) {
+  guarded_log([&](StepLog&) -> Result {
+    redline::profiler::log_step_of_program(samples);
+    return {};
+  });
 }
 
 int redline_take_request(redline_request* request) {

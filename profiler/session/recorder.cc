@@ -13,6 +13,7 @@
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/log/quiet_thread.h"
+#include "profiler/source/run_metadata.h"
 
 namespace redline::profiler {
 namespace {
@@ -38,12 +39,6 @@ std::string random_trace_id() {
     id += kHex[byte % 16];
   }
   return id;
-}
-
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name[0] != '\0' ? name : "localhost";
 }
 
 /// The folder in which the trace grows while it is recorded.

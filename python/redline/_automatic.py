@@ -25,6 +25,7 @@ from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
+from redline._step_log import WINDOW, step_log
 from redline._torch_settings import note_autocast
 from redline._training_signs import TrainingSigns
 
@@ -327,6 +328,8 @@ class AutomaticRecording:
     def _export(self):
         self._written.append(self._recorder.export_to_directory(self._directory))
         self.notes.add("trace", self._written[-1])
+        if (log := step_log()) is not None:
+            log.mark(WINDOW, self._written[-1])
 
     def _wait_for_export(self):
         if self._exporter is not None:

@@ -185,6 +185,11 @@ def libraries():
     return core, _load(adapter)
 
 
+def core_path():
+    """Of libredline.so alone, which knows nothing of torch; raises RecorderError."""
+    return os.fspath(_path_of("libredline.so", "REDLINE_LIBRARY"))
+
+
 def _path_of(name, variable):
     path = os.environ.get(variable) or _search(name)
     if path is None:

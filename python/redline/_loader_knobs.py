@@ -225,7 +225,7 @@ class LoaderKnobs:
         @functools.wraps(original_init)
         def init(iterator, loader):
             begin = time.monotonic_ns()
-            iterator._redline_counter = _BatchCounter(loader)
+            iterator._redline_counter = BatchCounter(loader)
             original_init(iterator, loader)
             iterator._redline_loader = loader
             training = getattr(loader, "_redline_training", False)
@@ -273,7 +273,7 @@ class LoaderKnobs:
             _BaseDataLoaderIter._next_index = next_index
 
 
-class _BatchCounter:
+class BatchCounter:
     """Tells how many samples each batch of an iterator holds, which is how many its sampler asked for."""
 
     def __init__(self, loader):

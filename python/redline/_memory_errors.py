@@ -40,23 +40,28 @@ def outcome_of(error):
 
 
 class MemoryErrors:
-    """Calls failed(kind, error) for the first exception of that kind."""
+    """Calls failed(kind, error) for the first exception of that kind, or for each."""
 
-    def __init__(self, failed):
+    def __init__(self, failed, only_first=True):
         self._failed = failed
+        self._only_first = only_first
         self._is_over = False
 
     def install(self):
+        self.watch_torch()
+        self._watch_what_allocates()
+
+    def watch_torch(self):
+        """What torch itself raises, which costs a step nothing."""
         with contextlib.suppress(RecorderError, AttributeError):
             self._on_error = _SEEN(self._raised_by_torch)  # an attribute, because the library holds only its address
             _, adapter = libraries()
             adapter.redline_torch_watch_errors(self._on_error)
-        self._watch_what_allocates()
 
     def see(self, error):
         kind = None if self._is_over else outcome_of(error)
         if kind is not None:
-            self._is_over = True
+            self._is_over = self._only_first
             self._failed(kind, error)
 
     def _raised_by_torch(self, error_type, text):

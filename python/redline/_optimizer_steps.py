@@ -30,8 +30,9 @@ class LeadingOptimizer:
         return True
 
 
-def watch_optimizers(step_ended):
-    """Calls `step_ended()` each time a step of the job has ended.
+def watch_optimizers(step_ended, enter=None, leave=None):
+    """Calls `step_ended()` each time a step of the job has ended, and `enter()` and `leave()` around each call of an
+    optimizer.
 
     torch's step hooks run inside torch's `Optimizer.step#…` range. A step that ended in such a hook would end before
     that range does. So we wrap the function that adds the hooks and the range. An optimizer that calls another one
@@ -52,10 +53,14 @@ def watch_optimizers(step_ended):
             if torch.compiler.is_compiling():
                 return hooked(*args, **kwargs)
             depth += 1
+            if enter is not None:
+                enter()
             try:
                 result = hooked(*args, **kwargs)
             finally:
                 depth -= 1
+                if leave is not None:
+                    leave()
             if depth == 0 and leading.ends_step(args[0]):
                 step_ended()
             return result

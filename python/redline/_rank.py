@@ -24,6 +24,15 @@ def launched_rank():
     return None
 
 
+def rank_and_world_size():
+    """The process's place in the job, from torch.distributed if that is initialized, else from the launcher."""
+    from torch import distributed  # here, because the start-up hook asks for the rest before torch is imported
+
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return launched_rank() or (0, 1)
+
+
 def is_excluded(ranks):
     """Whether `redline record --ranks` leaves this process out. If the launcher tells no rank, this is False: the
     process group will tell the rank later."""

@@ -14,3 +14,7 @@ def after_torch_import():
         from redline import _knobs
 
         _knobs.install()
+    if os.environ.get("REDLINE_LOG"):
+        from redline import _step_log
+
+        _step_log.install()

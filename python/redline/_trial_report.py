@@ -19,7 +19,8 @@ import torch
 
 from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
-from redline._rank import launched_rank
+from redline._rank import launched_rank, rank_and_world_size
+from redline._step_log import OUT_OF_MEMORY, UNKNOWN, step_log
 from redline._training_code import may_train
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
@@ -35,13 +36,6 @@ NAN_CHECKS = 2  # so many NaN losses in a row are a failure; a single one may co
 THRASHING_CHECKS = 2
 EMPTY_STEPS = 3  # the first marked steps may be empty, because the script warms something up
 STACKS_SIGNAL = signal.SIGRTMIN + 13  # the runner sends it: kAskedBy in tuner/trial/trial_files.cc
-
-
-def rank_and_world_size():
-    """This process's place in the job: from torch.distributed if that is initialized, otherwise from the launcher."""
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return launched_rank() or (0, 1)
 
 
 def show_stacks_when_asked(folder):
@@ -338,6 +332,8 @@ class TrialReporter:
         self.times_at_step = (self.data_wait_ns, self.evaluation.total_ns + self.compilation_ns)
         if self.steps == 0:
             self.first_step_ended()
+        if (log := step_log()) is not None:
+            log.end_step(self.new_samples, UNKNOWN if self.tokens is None else self.new_tokens or UNKNOWN)
         self.steps += steps
         self.samples += self.new_samples
         self.new_samples = 0
@@ -434,6 +430,8 @@ class TrialReporter:
             self.loss = loss.detach()
 
     def fail(self, kind, error, message, **fields):
+        if kind in ("gpu_oom", "host_oom") and (log := step_log()) is not None:
+            log.mark(OUT_OF_MEMORY, message)
         self.channel.send(
             "failure", patience=1.0, kind=kind, error=error, message=message, **fields
         )

@@ -1,5 +1,6 @@
 #include "tuner/client/trial.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -51,6 +52,14 @@ std::pair<int64_t, int64_t> launched_rank() {
     if (rank && size) return {*rank, *size};
   }
   return {0, 1};
+}
+
+/// Of libredline.so, where `redline run --log` or a trial has put that into this process.
+void log_step(int64_t samples) {
+  using LogStep = void (*)(int64_t);
+  static const auto log =
+      reinterpret_cast<LogStep>(dlsym(RTLD_DEFAULT, "redline_log_program_step"));
+  if (log != nullptr) log(samples);
 }
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
@@ -126,6 +135,7 @@ std::string Trial::knob(std::string_view name, const char* otherwise) {
 }
 
 void Trial::step(int64_t samples) {
+  log_step(samples);
   ++steps_;
   samples_ += samples;
   last_step_ns_ = now_ns();

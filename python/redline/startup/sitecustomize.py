@@ -66,6 +66,6 @@ def _after_torch_import():
         print(f"redline: the start-up hook failed, nothing is recorded or tuned: {error!r}", file=sys.stderr)
 
 
-if any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS")):
+if any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS", "REDLINE_LOG")):
     sys.meta_path[:0] = [_TorchWatcher(), _OwnPackage()]
 _run_the_users_sitecustomize()

@@ -1,0 +1,121 @@
+#include "profiler/log/step_clock.h"
+
+#include <gtest/gtest.h>
+
+namespace redline::profiler {
+namespace {
+
+using trace::LogPart;
+
+TEST(StepClock, TimeWithinAPartThatIsAPartItselfCountsThereAlone) {
+  StepClock clock;
+  clock.enter(LogPart::kDataWait, 100);
+  clock.leave(LogPart::kDataWait, 130);
+  clock.enter(LogPart::kBackward, 150);
+  clock.enter(LogPart::kCommunicationWait, 160);
+  clock.leave(LogPart::kCommunicationWait, 190);
+  clock.leave(LogPart::kBackward, 200);
+  const auto step = clock.end_step(210);
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->step, 0);
+  EXPECT_EQ(step->begin_ns, 100);
+  EXPECT_EQ(step->length_ns, 110);
+  EXPECT_EQ(step->part(LogPart::kDataWait), 30);
+  EXPECT_EQ(step->part(LogPart::kBackward), 20);
+  EXPECT_EQ(step->part(LogPart::kCommunicationWait), 30);
+  EXPECT_EQ(step->part(LogPart::kForward), trace::kUnseen);
+}
+
+TEST(StepClock, AStepBeginsWhereTheOneBeforeEnded) {
+  StepClock clock;
+  EXPECT_FALSE(clock.end_step(100).has_value());
+  const auto step = clock.end_step(150);
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->step, 1);
+  EXPECT_EQ(step->begin_ns, 100);
+  EXPECT_EQ(step->length_ns, 50);
+}
+
+TEST(StepClock, APartThatAHookSeesIsZeroWhereItDoesNotOccur) {
+  StepClock clock;
+  clock.know(LogPart::kCheckpoint);
+  clock.enter(LogPart::kForward, 1);
+  clock.leave(LogPart::kForward, 2);
+  static_cast<void>(clock.end_step(3));
+  const auto step = clock.end_step(4);
+  EXPECT_EQ(step->part(LogPart::kCheckpoint), 0);
+  EXPECT_EQ(step->part(LogPart::kForward), 0);
+  EXPECT_EQ(step->part(LogPart::kOptimizer), trace::kUnseen);
+}
+
+TEST(StepClock, AnEvaluationIsAllButWhatIsAPartOfItsOwn) {
+  StepClock clock;
+  clock.enter(LogPart::kBackward, 10);
+  clock.leave(LogPart::kBackward, 20);
+  static_cast<void>(clock.end_step(100));
+  clock.enter(LogPart::kDataWait, 110);
+  clock.leave(LogPart::kDataWait, 120);
+  clock.enter(LogPart::kForward, 130);
+  clock.leave(LogPart::kForward, 150);
+  clock.enter(LogPart::kCheckpoint, 160);
+  clock.leave(LogPart::kCheckpoint, 190);
+  clock.evaluated(200);
+  clock.enter(LogPart::kDataWait, 200);
+  clock.leave(LogPart::kDataWait, 205);
+  const auto step = clock.end_step(300);
+  EXPECT_EQ(step->part(LogPart::kEvaluation), 70);
+  EXPECT_EQ(step->part(LogPart::kCheckpoint), 30);
+  EXPECT_EQ(step->part(LogPart::kForward), 0);
+  EXPECT_EQ(step->part(LogPart::kDataWait), 5);
+}
+
+TEST(StepClock, TrainingBeforeAnEvaluationOfTheSameStepStays) {
+  StepClock clock;
+  clock.enter(LogPart::kForward, 10);
+  clock.leave(LogPart::kForward, 20);
+  clock.enter(LogPart::kBackward, 20);
+  clock.leave(LogPart::kBackward, 40);
+  clock.enter(LogPart::kForward, 50);
+  clock.leave(LogPart::kForward, 60);
+  clock.evaluated(70);
+  const auto step = clock.end_step(100);
+  EXPECT_EQ(step->part(LogPart::kForward), 10);
+  EXPECT_EQ(step->part(LogPart::kBackward), 20);
+  EXPECT_EQ(step->part(LogPart::kEvaluation), 30);
+}
+
+TEST(StepClock, GarbageCollectionBeforeAllElseBeginsNoStep) {
+  StepClock clock;
+  clock.enter(LogPart::kGarbageCollection, 10);
+  clock.leave(LogPart::kGarbageCollection, 20);
+  clock.enter(LogPart::kForward, 100);
+  clock.leave(LogPart::kForward, 110);
+  const auto step = clock.end_step(120);
+  EXPECT_EQ(step->begin_ns, 100);
+  EXPECT_EQ(step->length_ns, 20);
+}
+
+TEST(StepClock, WhatIsNeverLeftEndsWithWhatItIsIn) {
+  StepClock clock;
+  clock.enter(LogPart::kForward, 10);
+  clock.enter(LogPart::kCompile, 20);
+  EXPECT_EQ(clock.state()->part, LogPart::kCompile);
+  EXPECT_EQ(clock.state()->since_ns, 20);
+  clock.leave(LogPart::kForward, 50);
+  EXPECT_FALSE(clock.state().has_value());
+  clock.leave(LogPart::kOptimizer, 60);
+  const auto step = clock.end_step(70);
+  EXPECT_EQ(step->part(LogPart::kForward), 10);
+  EXPECT_EQ(step->part(LogPart::kCompile), 30);
+}
+
+TEST(StepClock, PartsNestAsDeepAsTheyLike) {
+  StepClock clock;
+  for (int64_t i = 0; i < 40; ++i) clock.enter(LogPart::kForward, i);
+  for (int64_t i = 40; i < 80; ++i) clock.leave(LogPart::kForward, i);
+  EXPECT_FALSE(clock.state().has_value());
+  EXPECT_EQ(clock.end_step(100)->part(LogPart::kForward), 79);
+}
+
+}  // namespace
+}  // namespace redline::profiler

@@ -1,0 +1,24 @@
+#include "profiler/request/step_log_request.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+namespace redline::launch {
+
+tl::expected<void, std::string> add_step_log(const std::string& folder, Environment& environment) {
+  const auto core = library_path("libredline.so");
+  if (!core) return tl::unexpected(std::string("libredline.so is not in ../lib"));
+  if (!environment.add_python_startup()) {
+    return tl::unexpected(std::string("the Python package of Redline is not there"));
+  }
+  environment.prepend("LD_PRELOAD", *core);
+  std::error_code error;
+  environment.set("REDLINE_LOG", std::filesystem::absolute(folder, error).string());
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  environment.set("REDLINE_LOG_RUN", std::to_string(now) + "." + std::to_string(getpid()));
+  return {};
+}
+
+}  // namespace redline::launch

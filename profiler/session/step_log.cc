@@ -1,0 +1,259 @@
+#include "profiler/session/step_log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "machine/host_reading.h"
+#include "profiler/log/quiet_thread.h"
+#include "profiler/request/options.h"
+#include "profiler/source/run_metadata.h"
+
+namespace redline::profiler {
+namespace {
+
+constexpr size_t kMostWaiting = 1 << 16;  // entries while the disk takes none
+constexpr size_t kStepsOfBlock = 512;
+constexpr size_t kMarksOfBlock = 16;
+constexpr size_t kLongestText = 4096;
+constexpr int64_t kBetweenMemory_ns = 10'000'000'000;
+
+/// Replaced in a forked child: the parent's may be locked for ever, and its thread is not there.
+StepLog* g_log = nullptr;
+
+/// One address a thread.
+const void* this_thread() {
+  static thread_local char thread;
+  return &thread;
+}
+
+std::string command_of_process() {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char letter : read_file("/proc/self/cmdline")) {
+    if (letter != '\0') {
+      word += letter;
+    } else {
+      words.push_back(std::exchange(word, ""));
+    }
+  }
+  std::string command;
+  for (const std::string& shown : without_secrets(std::move(words))) {
+    command += (command.empty() ? "" : " ") + shown;
+  }
+  return command.substr(0, kLongestText);
+}
+
+template <typename Entry>
+void copy_first(const std::vector<Entry>& from, std::vector<Entry>& to, size_t most) {
+  to.assign(from.begin(), from.begin() + static_cast<ptrdiff_t>(std::min(most, from.size())));
+}
+
+template <typename Entry>
+void drop_first(std::vector<Entry>& entries, size_t count) {
+  entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(count));
+}
+
+}  // namespace
+
+StepLog& StepLog::instance() {
+  static const bool registered = [] {
+    g_log = new StepLog;  // for ever: threads and exit handlers may come late
+    pthread_atfork(nullptr, nullptr, [] { g_log = new StepLog; });
+    ::on_exit([](int status, void*) { instance().close(status); }, nullptr);
+    return true;
+  }();
+  static_cast<void>(registered);
+  return *g_log;
+}
+
+bool StepLog::is_training_thread() {
+  if (thread_ == nullptr) thread_ = this_thread();
+  return thread_ == this_thread();
+}
+
+void StepLog::know(trace::LogPart part) { clock_.know(part); }
+
+void StepLog::enter(trace::LogPart part) {
+  if (is_training_thread()) clock_.enter(part, monotonic_ns());
+}
+
+void StepLog::leave(trace::LogPart part) {
+  if (is_training_thread()) clock_.leave(part, monotonic_ns());
+}
+
+void StepLog::evaluated() {
+  if (is_training_thread()) clock_.evaluated(monotonic_ns());
+}
+
+bool StepLog::end_step(int64_t samples, int64_t tokens) {
+  thread_ = this_thread();
+  const int64_t now_ns = monotonic_ns();
+  auto step = clock_.end_step(now_ns);
+  if (!step) return false;
+  step->samples = samples;
+  step->tokens = tokens;
+  const std::lock_guard lock(mutex_);
+  if (writer_ == nullptr || is_ending_) return false;
+  step->begin_ns += offset_ns_;
+  if (steps_.size() < kMostWaiting) {
+    steps_.push_back(*step);
+  } else {
+    ++lost_steps_;
+  }
+  if (now_ns - memory_asked_ns_ < kBetweenMemory_ns) return false;
+  memory_asked_ns_ = now_ns;
+  return true;
+}
+
+tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::LogOwner owner) {
+  const std::lock_guard lock(mutex_);
+  if (writer_ != nullptr) return {};
+  const ClockPair clocks = read_clocks();
+  offset_ns_ = clocks.offset_ns();
+  owner.host = host_name();
+  owner.process = getpid();
+  owner.begin_ns = clocks.realtime_ns;
+  owner.clock_offset_ns = offset_ns_;
+  if (owner.command.empty()) owner.command = command_of_process();
+  auto writer = trace::StepLogWriter::create(folder, std::move(owner));
+  if (!writer) return tl::unexpected(writer.error());
+  writer_ = std::move(*writer);
+  auto thread = start_quiet_thread([this] { write_each_second(); });
+  if (!thread) {
+    writer_.reset();
+    return tl::unexpected(std::string("the system has no thread left"));
+  }
+  thread->detach();
+  return {};
+}
+
+bool StepLog::is_open() {
+  const std::lock_guard lock(mutex_);
+  return writer_ != nullptr;
+}
+
+void StepLog::mark(trace::LogMarkKind kind, int64_t length_ns, std::string text) {
+  text.resize(std::min(text.size(), kLongestText));
+  const std::lock_guard lock(mutex_);
+  const int64_t now_ns =
+      monotonic_ns() + (writer_ != nullptr ? offset_ns_ : read_clocks().offset_ns());
+  if (marks_.size() < kMostWaiting) {
+    marks_.push_back({now_ns - length_ns, length_ns, kind, std::move(text)});
+  } else {
+    ++lost_marks_;
+  }
+}
+
+void StepLog::set_device_memory(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  device_bytes_ = bytes;
+}
+
+void StepLog::close(std::optional<int> exit_status) {
+  std::unique_lock lock(mutex_);
+  if (writer_ == nullptr || is_ending_) return;
+  is_ending_ = true;
+  exit_status_ = exit_status;
+  changed_.notify_all();
+  changed_.wait_for(lock, std::chrono::seconds(2), [&] { return has_ended_; });
+}
+
+void StepLog::write_each_second() {
+  std::unique_lock lock(mutex_);
+  bool is_last = false;
+  while (!is_last) {  // once in any case: a short job may end before this thread begins
+    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return is_ending_; });
+    is_last = is_ending_;
+    note_host_memory();
+    write(lock);
+  }
+  has_ended_ = true;
+  changed_.notify_all();
+}
+
+void StepLog::note_host_memory() {
+  const int64_t now_ns = monotonic_ns();
+  if (memory_noted_ns_ != 0 && now_ns - memory_noted_ns_ < kBetweenMemory_ns) return;
+  memory_noted_ns_ = now_ns;
+  const auto resident = machine::HostReader().read().resident_bytes;
+  if (memory_.size() < kMostWaiting) {
+    memory_.push_back({now_ns + offset_ns_, resident.value_or(trace::kUnseen), device_bytes_});
+  }
+}
+
+/// All that waits. What cannot be written waits on.
+void StepLog::write(std::unique_lock<std::mutex>& lock) {
+  bool is_done = false;
+  while (!is_done) {
+    const trace::LogBlock block = next_block();
+    is_done = block.steps.size() == steps_.size() && block.marks.size() == marks_.size();
+    lock.unlock();
+    const bool is_written = writer_->append(block);
+    lock.lock();
+    if (!is_written) {
+      if (!std::exchange(has_told_error_, true)) {
+        std::fprintf(stderr, "redline: the step log cannot be written, training goes on: %s\n",
+                     writer_->error().c_str());
+      }
+      return;
+    }
+    take_written(block);
+  }
+}
+
+trace::LogBlock StepLog::next_block() {
+  trace::LogBlock block;
+  copy_first(steps_, block.steps, kStepsOfBlock);
+  copy_first(memory_, block.memory, kStepsOfBlock);
+  copy_first(marks_, block.marks, kMarksOfBlock);
+  block.sign_ns = monotonic_ns() + offset_ns_;
+  if (const auto state = clock_.state()) {
+    block.part = state->part;
+    block.part_since_ns = state->since_ns + offset_ns_;
+  }
+  block.lost_steps = lost_steps_;
+  block.lost_marks = lost_marks_;
+  const bool is_last = block.steps.size() == steps_.size() && block.marks.size() == marks_.size();
+  block.ended = is_ending_ && is_last;
+  if (block.ended) block.exit_status = exit_status_;
+  return block;
+}
+
+void StepLog::take_written(const trace::LogBlock& block) {
+  drop_first(steps_, block.steps.size());
+  drop_first(memory_, block.memory.size());
+  drop_first(marks_, block.marks.size());
+}
+
+void log_step_of_program(int64_t samples) {
+  static const char* const folder = std::getenv("REDLINE_LOG");
+  if (folder == nullptr || *folder == '\0') return;
+  // A program may have a redline::Profiler and a redline::Trial: the one that is first counts.
+  static const bool knows_samples = samples != trace::kUnseen;
+  if (knows_samples != (samples != trace::kUnseen)) return;
+  StepLog& log = StepLog::instance();
+  if (!log.is_open()) {
+    const char* run = std::getenv("REDLINE_LOG_RUN");
+    const auto rank = job_rank().value_or(JobRank{0, 1});
+    trace::LogOwner owner;
+    owner.run = run != nullptr ? run : "";
+    owner.rank = static_cast<int>(rank.rank);
+    owner.world_size = static_cast<int>(rank.world_size);
+    static bool has_told = false;
+    if (auto opened = log.open(folder, std::move(owner));
+        !opened && !std::exchange(has_told, true)) {
+      std::fprintf(stderr, "redline: no step log, training goes on: %s\n", opened.error().c_str());
+    }
+  }
+  log.end_step(samples, trace::kUnseen);
+}
+
+}  // namespace redline::profiler

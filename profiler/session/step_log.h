@@ -1,0 +1,77 @@
+// The step log of this process (trace/model/step_log.h): what hooks tell of the training thread,
+// and a thread that writes it down each second.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "profiler/log/step_clock.h"
+#include "trace/emit/step_log_writer.h"
+
+namespace redline::profiler {
+
+class StepLog {
+ public:
+  /// A forked child has one of its own, which is not open.
+  static StepLog& instance();
+
+  // Of the training thread; on others, which are those that never end a step, nothing counts.
+  void know(trace::LogPart part);
+  void enter(trace::LogPart part);
+  void leave(trace::LogPart part);
+  void evaluated();
+  /// Without a log that is open, the step is forgotten. True every ten seconds: the memory of
+  /// devices is to be told.
+  bool end_step(int64_t samples, int64_t tokens);
+
+  // Of any thread.
+  [[nodiscard]] tl::expected<void, std::string> open(const std::string& folder,
+                                                     trace::LogOwner owner);
+  [[nodiscard]] bool is_open();
+  /// Something that ends now.
+  void mark(trace::LogMarkKind kind, int64_t length_ns, std::string text);
+  void set_device_memory(int64_t bytes);
+  /// The process ends by itself. Waits until that is written, but no longer than two seconds.
+  void close(std::optional<int> exit_status);
+
+ private:
+  bool is_training_thread();
+  void write_each_second();
+  void write(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] trace::LogBlock next_block();
+  void take_written(const trace::LogBlock& block);
+  void note_host_memory();
+
+  StepClock clock_;
+  const void* thread_ = nullptr;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<trace::StepLogWriter> writer_;
+  int64_t offset_ns_ = 0;                 // from the monotonic clock to the log's
+  std::vector<trace::LoggedStep> steps_;  // that wait to be written, as the others
+  std::vector<trace::LoggedMemory> memory_;
+  std::vector<trace::LogMark> marks_;
+  int64_t lost_steps_ = 0;
+  int64_t lost_marks_ = 0;
+  int64_t device_bytes_ = trace::kUnseen;
+  int64_t memory_noted_ns_ = 0;
+  int64_t memory_asked_ns_ = 0;
+  bool has_told_error_ = false;
+  bool is_ending_ = false;
+  bool has_ended_ = false;
+  std::optional<int> exit_status_;
+};
+
+/// What `redline run --log`, `redline record` and trials ask of this process: REDLINE_LOG. Opens
+/// the log of a C++ job at its first step.
+void log_step_of_program(int64_t samples);
+
+}  // namespace redline::profiler

@@ -1,0 +1,143 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "profiler/c_api.h"
+#include "trace/read/step_log_reader.h"
+
+namespace redline::profiler {
+namespace {
+
+using trace::LogPart;
+
+std::string new_folder() {
+  std::string name = ::testing::TempDir() + "step_log_XXXXXX";
+  return mkdtemp(name.data());
+}
+
+/// A process of its own has a log of its own: runs `body` in a forked child, which ends by exit().
+template <typename Body>
+int run_in_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) std::exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+constexpr int kWait = static_cast<int>(LogPart::kDataWait);
+constexpr int kForward = static_cast<int>(LogPart::kForward);
+constexpr int kNone = -1;
+
+TEST(StepLogOfProcess, StepsMarksAndTheExitStatusAreWritten) {
+  const std::string folder = new_folder();
+  EXPECT_EQ(run_in_child([&] {
+              redline_log_enter(kWait);
+              redline_log_leave(kWait);
+              if (redline_log_open(folder.c_str(), "run", 2, 4) != 0) return 1;
+              redline_log_step(8, kNone);
+              redline_log_enter(kForward);
+              redline_log_leave(kForward);
+              redline_log_step(9, 100);
+              redline_log_mark(static_cast<int>(trace::LogMarkKind::kNote), 0, "a note");
+              return 3;
+            }),
+            3);
+  const auto log = trace::read_step_log(folder + "/rank2.steps.redline");
+  ASSERT_TRUE(log.has_value());
+  EXPECT_EQ(log->run, "run");
+  EXPECT_EQ(log->world_size, 4);
+  ASSERT_EQ(log->steps.size(), 2U);
+  EXPECT_EQ(log->steps[0].samples, 8);
+  EXPECT_EQ(log->steps[0].end_ns(), log->steps[1].begin_ns);
+  EXPECT_GE(log->steps[1].part(LogPart::kDataWait), 0);
+  EXPECT_EQ(log->steps[1].part(LogPart::kBackward), trace::kUnseen);
+  EXPECT_EQ(log->steps[1].tokens, 100);
+  ASSERT_EQ(log->marks.size(), 1U);
+  EXPECT_EQ(log->marks[0].text, "a note");
+  ASSERT_EQ(log->memory.size(), 1U);
+  EXPECT_GT(log->memory[0].host_bytes, 0);
+  EXPECT_TRUE(log->ended);
+  EXPECT_EQ(log->exit_status, 3);
+}
+
+TEST(StepLogOfProcess, AForkedChildLeavesTheLogOfItsParentAlone) {
+  const std::string folder = new_folder();
+  run_in_child([&] {
+    static_cast<void>(redline_log_open(folder.c_str(), "", 0, 1));
+    redline_log_enter(kForward);
+    const int status = run_in_child([&] {
+      redline_log_leave(kForward);
+      redline_log_step(1, 1);  // forgotten: no log is open here
+      redline_log_enter(kForward);
+      if (redline_log_open(folder.c_str(), "", 0, 1) != 0) return 1;
+      redline_log_step(7, kNone);
+      return 0;
+    });
+    redline_log_leave(kForward);
+    redline_log_step(5, kNone);
+    return status;
+  });
+  const auto log = trace::read_step_log(folder + "/rank0.steps.redline");
+  const auto of_child = trace::read_step_log(folder + "/rank0.2.steps.redline");
+  ASSERT_TRUE(log.has_value() && of_child.has_value());
+  ASSERT_EQ(log->steps.size(), 1U);
+  EXPECT_EQ(log->steps[0].samples, 5);
+  EXPECT_EQ(of_child->steps.back().samples, 7);
+}
+
+TEST(StepLogOfProcess, OtherThreadsDoNotCount) {
+  const std::string folder = new_folder();
+  run_in_child([&] {
+    static_cast<void>(redline_log_open(folder.c_str(), "", 0, 1));
+    redline_log_enter(kForward);
+    std::thread([] { redline_log_enter(kWait); }).join();
+    redline_log_leave(kForward);
+    redline_log_step(kNone, kNone);
+    return 0;
+  });
+  const auto log = trace::read_step_log(folder + "/rank0.steps.redline");
+  ASSERT_TRUE(log.has_value());
+  EXPECT_EQ(log->steps.at(0).part(LogPart::kDataWait), trace::kUnseen);
+}
+
+TEST(StepLogOfProcess, AProgramOfItsOwnIsLoggedWhereTheEnvironmentAsksForIt) {
+  const std::string folder = new_folder();
+  run_in_child([&] {
+    setenv("REDLINE_LOG", folder.c_str(), 1);
+    setenv("RANK", "1", 1);
+    setenv("WORLD_SIZE", "2", 1);
+    for (int step = 0; step < 5; ++step) {
+      redline_log_program_step(16);
+      redline_log_program_step(kNone);  // a redline::Profiler beside the redline::Trial
+    }
+    return 0;
+  });
+  const auto log = trace::read_step_log(folder + "/rank1.steps.redline");
+  ASSERT_TRUE(log.has_value());
+  // Nobody knows where the first step began.
+  ASSERT_EQ(log->steps.size(), 4U);
+  EXPECT_EQ(log->steps[0].step, 1);
+  EXPECT_EQ(log->steps[0].samples, 16);
+}
+
+TEST(StepLogOfProcess, WithoutTheEnvironmentAProgramWritesNothing) {
+  EXPECT_EQ(run_in_child([] {
+              unsetenv("REDLINE_LOG");
+              for (int step = 0; step < 3; ++step) redline_log_program_step(1);
+              return 0;
+            }),
+            0);
+}
+
+TEST(StepLogOfProcess, AFolderThatCannotBeMadeIsAnError) {
+  EXPECT_EQ(redline_log_open("/proc/none/logs", "", 0, 1), -1);
+  EXPECT_NE(std::string(redline_last_error()).find("No such file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace redline::profiler

@@ -1,0 +1,167 @@
+"""`redline run --log DIR -- CMD`: every step of the whole job, whatever becomes of it."""
+
+import pathlib
+import resource
+import signal
+import time
+
+import pytest
+import step_logs
+
+SCRIPTS = pathlib.Path(__file__).with_name("scripts")
+JOB = SCRIPTS / "logged_job.py"
+
+
+@pytest.fixture
+def logged(run, program, python, tmp_path):
+    """logged(*arguments): the process of that job under `redline run --log`, and its log."""
+
+    def run_job(*arguments, **options):
+        done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", python, JOB, *arguments], **options)
+        return done, step_logs.read(tmp_path / "logs" / "rank0.steps.redline")
+
+    return run_job
+
+
+def test_a_plain_training_is_logged_step_by_step(logged, run, python, tmp_path):
+    done, log = logged("workers")
+    alone = run([python, JOB, "workers"])
+    assert done.returncode == 0
+    assert done.stdout == alone.stdout  # with the bits of the loss
+    assert done.stderr == f"redline: step log of 1 rank in {tmp_path}/logs\n"
+    assert (log.rank, log.world_size, log.damaged, log.lost_steps) == (0, 1, 0, 0)
+    assert log.ended and log.status == 0
+    assert str(JOB) in log.command
+    assert [step["step"] for step in log.steps] == list(range(12))
+    assert [step["samples"] for step in log.steps] == [8] * 12
+    assert all(step["tokens"] is None for step in log.steps)
+    for before, step in zip(log.steps, log.steps[1:]):
+        assert step["begin"] == before["begin"] + before["length"]
+    for step in log.steps:
+        parts = [step[part] for part in step_logs.PARTS if step[part] is not None]
+        assert sum(parts) <= step["length"] + len(parts)
+        assert min(step["data_wait"], step["forward"], step["backward"], step["optimizer"]) > 0
+        assert step["communication_wait"] is None  # nobody waited for any
+        assert step["checkpoint"] == step["compile"] == 0
+    assert [mark for mark in log.marks if mark[0] == "epoch"] == [("epoch", "1"), ("epoch", "2"), ("epoch", "3")]
+    assert log.memory[0][0] > 1 << 20
+
+
+def test_a_slow_loader_shows_in_the_wait(logged):
+    _, log = logged("--delay", "0.01")
+    for step in log.steps:
+        assert step["data_wait"] >= 80_000
+        assert step["data_wait"] > step["length"] / 2
+
+
+def test_evaluation_and_checkpoints_stand_in_the_step_that_follows(logged):
+    _, log = logged("evaluate", "save")
+    assert len(log.steps) == 12
+    for step in log.steps:
+        follows = step["step"] in (4, 8)
+        assert bool(step["evaluation"]) == follows
+        assert bool(step["checkpoint"]) == follows
+    files = [pathlib.Path(text).name for kind, text in log.marks if kind == "checkpoint"]
+    assert files == [f"epoch{n}.pt" for n in range(3)]
+
+
+def test_a_closure_of_the_optimizer_has_its_own_parts(logged):
+    _, log = logged("closure")
+    assert len(log.steps) == 12
+    for step in log.steps:
+        assert min(step["forward"], step["backward"], step["optimizer"]) > 0
+
+
+def test_garbage_collection_and_caught_out_of_memory_are_told(logged):
+    done, log = logged("collect", "oom")
+    assert done.returncode == 0
+    assert all(step["garbage_collection"] > 0 for step in log.steps[1:])
+    [text] = [text for kind, text in log.marks if kind == "out_of_memory"]
+    assert "memory" in text
+
+
+@pytest.mark.parametrize(("how", "status"), [("raise", 1), ("exit", 7), ("hard", 5)])
+def test_the_log_has_the_exit_status(logged, how, status):
+    done, log = logged(how)
+    assert done.returncode == status
+    assert log.ended and log.status == status
+    assert len(log.steps) == 12
+    assert (("exception", "KeyError: 'three'") in log.marks) == (how == "raise")
+
+
+@pytest.mark.parametrize("how", ["no_grad", "eval"])
+def test_inference_counts_batches(run, program, python, tmp_path, how):
+    run([program("redline"), "run", "--log", tmp_path, "--", python, SCRIPTS / "infers.py", how])
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert [step["samples"] for step in log.steps] == [10] * 10
+    assert all(step["forward"] > 0 and step["backward"] is None for step in log.steps)
+
+
+def test_what_trains_nothing_has_no_log(run, program, tmp_path):
+    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", "true"])
+    assert done.returncode == 0
+    assert done.stderr == "redline: no step log: no process of the command made a training step\n"
+    assert list((tmp_path / "logs").iterdir()) == []
+
+
+def test_two_ranks_have_a_log_each(run, program, torchrun, tmp_path):
+    command = [*torchrun, "--nproc_per_node", "2", SCRIPTS / "two_ranks.py", "6", "8"]
+    done = run([program("redline"), "run", "--log", tmp_path, "--", *command])
+    assert done.returncode == 0, done.stderr
+    logs = [step_logs.read(tmp_path / f"rank{rank}.steps.redline") for rank in range(2)]
+    assert [(log.rank, log.world_size, log.ended) for log in logs] == [(0, 2, True), (1, 2, True)]
+    assert logs[0].run == logs[1].run != ""
+    for log in logs:
+        assert [step["samples"] for step in log.steps] == [8] * 6
+        assert all(step["communication_wait"] > 0 for step in log.steps[1:])
+
+
+def test_killed_the_log_is_there_to_the_last_second(start, program, python, tmp_path):
+    job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
+    command = [program("redline"), "run", "--log", tmp_path, "--", *job]
+    path = tmp_path / "rank0.steps.redline"
+    with start(command) as process:
+        while not path.exists() or len(step_logs.read(path).steps) < 50:
+            assert process.poll() is None
+            time.sleep(0.05)
+        log = step_logs.read(path)  # while it is written
+        age = time.time() - log.last_sign / 1e6
+        assert not log.ended
+        process.send_signal(signal.SIGSTOP)
+    assert age < 30  # a second, and what a busy machine takes
+    log = step_logs.read(path)
+    assert not log.ended and log.status is None and log.damaged == 0
+    assert [step["step"] for step in log.steps] == list(range(len(log.steps)))
+
+
+def test_a_rank_that_kills_itself_leaves_a_log_without_an_end(logged):
+    done, log = logged("--epochs", "40", "--delay", "0.002", "kill")
+    assert done.returncode == 128 + signal.SIGKILL
+    assert not log.ended
+    assert 0 < len(log.steps) <= 160
+
+
+def test_a_full_disk_stops_the_log_and_not_the_training(run, program, python, tmp_path):
+    def limit_file_size():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    command = [program("redline"), "run", "--log", tmp_path, "--", python, JOB]
+    done = run(command, preexec_fn=limit_file_size)
+    alone = run([python, JOB])
+    assert (done.returncode, done.stdout) == (0, alone.stdout)
+    assert "redline: the step log cannot be written, training goes on" in done.stderr
+    assert "File too large" in done.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_job_starts(run, program, tmp_path):
+    (tmp_path / "file").touch()
+    done = run([program("redline"), "run", "--log", tmp_path / "file" / "logs", "--", "echo", "started"])
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Choose another folder with --log DIR" in done.stderr
+
+
+def test_run_needs_something_to_do(run, program):
+    done = run([program("redline"), "run", "--", "true"])
+    assert done.returncode == 2
+    assert done.stderr == "redline: run needs --config FILE, --log DIR or both\n"

@@ -35,14 +35,10 @@ std::string place(const DiffSide& side) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// "12", "0.5", "12→14". A count above 0 is never written as "0".
+// "12", "0.5", "12→14"
 std::string calls_text(const DiffRow& row) {
-  const auto one = [](double count) -> std::string {
-    if (count > 0 && count < 0.05) return "<0.1";
-    return std::abs(count - std::round(count)) < 0.05 ? format_count(std::llround(count))
-                                                      : fmt::format("{:.1f}", count);
-  };
-  const std::string before = one(row.before_count), after = one(row.after_count);
+  const std::string before = mean_count_text(row.before_count);
+  const std::string after = mean_count_text(row.after_count);
   return before == after ? before : before + "→" + after;
 }
 
@@ -236,6 +232,12 @@ class TextDiff {
 };
 
 }  // namespace
+
+std::string mean_count_text(double count) {
+  if (count > 0 && count < 0.05) return "<0.1";
+  return std::abs(count - std::round(count)) < 0.05 ? format_count(std::llround(count))
+                                                    : fmt::format("{:.1f}", count);
+}
 
 std::string diff_text(const Diff& diff, const TextStyle& style, const TextScope& scope) {
   return TextDiff(diff, style, scope).write();

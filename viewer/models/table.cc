@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "trace/report/diff.h"
 #include "viewer/models/chart.h"
 #include "viewer/models/format.h"
 
@@ -35,7 +36,7 @@ std::string number_text(double value, Unit unit) {
     case Unit::kText:
       break;
   }
-  return format_count(std::llround(value));
+  return trace::mean_count_text(value);
 }
 
 const char* unit_key(Unit unit) {

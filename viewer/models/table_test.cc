@@ -21,6 +21,7 @@ TEST(TableText, HasUnits) {
   EXPECT_EQ(value_text(int64_t{1'500}, Unit::kDuration), "1.50 µs");
   EXPECT_EQ(value_text(int64_t{12'345}, Unit::kCount), "12,345");
   EXPECT_EQ(value_text(int64_t{-3}, Unit::kCount), "-3");
+  EXPECT_EQ(value_text(0.4, Unit::kCount), "0.4");
   EXPECT_EQ(value_text(0.125, Unit::kShare), "12.5 %");
   EXPECT_EQ(value_text(2.5e9, Unit::kBytesPerSecond), "2.5 GB/s");
   EXPECT_EQ(value_text(int64_t{2048}, Unit::kBytes), "2.0 KiB");

@@ -52,10 +52,13 @@ double seconds_between(std::chrono::steady_clock::time_point begin,
 }
 
 int report(const ReportOptions& options) {
+  const std::vector<std::string> logs = trace::step_logs_of(options.paths);
   if (is_an_input(options.output, options.paths)) {
     return fail(options.output + ": is one of the traces to report. Choose another file with -o");
   }
-  const std::vector<std::string> logs = trace::step_logs_of(options.paths);
+  if (is_an_input(options.output, logs)) {
+    return fail(options.output + ": is one of the step logs. Choose another file with -o");
+  }
   const auto run = trace::read_run(logs);
   if (!run) return fail(run.error().message);
   const auto paths = trace::trace_paths_of(options.paths);

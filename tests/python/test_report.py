@@ -405,6 +405,14 @@ def test_a_report_takes_the_place_of_no_trace(program, run, tmp_path):
     assert path.read_bytes() == before
 
 
+def test_a_report_takes_the_place_of_no_step_log(program, run, tmp_path):
+    log = tmp_path / "rank0.steps.redline"
+    log.write_bytes(b"steps")
+    done = run([program("redline"), "report", tmp_path, "-o", log])
+    assert done.returncode == 1 and "is one of the step logs" in done.stderr
+    assert log.read_bytes() == b"steps"
+
+
 def test_a_report_is_written_whole_or_not_at_all(program, run, tmp_path):
     path, target = tmp_path / "a.json", tmp_path / "report.html"
     path.write_text('[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]')

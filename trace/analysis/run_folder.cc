@@ -32,30 +32,29 @@ std::vector<std::string> trace_paths_of(std::vector<std::string> paths) {
   return paths;
 }
 
-tl::expected<std::vector<RankRun>, ReadError> read_rank_runs(const std::vector<std::string>& logs) {
-  std::vector<RankRun> ranks(logs.size());
-  std::vector<std::optional<ReadError>> errors(logs.size());
+tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs) {
+  std::vector<std::optional<RankRun>> read(logs.size());
+  std::vector<std::string> errors(logs.size());
   for_each_index(thread_count(0), logs.size(), [&](size_t index, unsigned) {
     const auto log = read_step_log(logs[index]);
     if (log) {
-      ranks[index] = summarise(*log);
+      read[index] = summarise(*log);
     } else {
-      errors[index] = log.error();
+      errors[index] = log.error().message;
     }
   });
-  for (const auto& error : errors) {
-    if (error) return tl::unexpected(*error);
+  std::vector<RankRun> ranks;
+  for (auto& rank : read) {
+    if (rank) ranks.push_back(std::move(*rank));
   }
-  return ranks;
-}
-
-tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs) {
-  auto ranks = read_rank_runs(logs);
-  if (!ranks) return tl::unexpected(ranks.error());
+  std::erase(errors, "");
+  if (ranks.empty() && !errors.empty()) return tl::unexpected(ReadError{errors.front()});
   const int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                              std::chrono::system_clock::now().time_since_epoch())
                              .count();
-  return judge_run(std::move(*ranks), now_ns);
+  auto verdict = judge_run(std::move(ranks), now_ns);
+  if (verdict) verdict->unreadable_logs = std::move(errors);
+  return verdict;
 }
 
 }  // namespace redline::trace

@@ -1,4 +1,4 @@
-// The step logs of a run, read and judged.
+// Finds the step logs of a run, reads them and judges the run.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,16 @@
 namespace redline::trace {
 
 /// The step logs that `paths` stand for: the paths that end in kStepLogSuffix, and those in the
-/// paths that are folders. Empty where there is none.
+/// paths that are folders. Empty if there are none.
 [[nodiscard]] std::vector<std::string> step_logs_of(const std::vector<std::string>& paths);
 
-/// Those of `paths` that traces are to be read of. A folder with step logs may have no traces, but
-/// other JSON files; so there only *.pt.trace.json files count.
+/// Those of `paths` that hold traces. A folder with step logs need not have traces, and may have
+/// other JSON files, so only *.pt.trace.json files count as traces in such a folder.
 [[nodiscard]] std::vector<std::string> trace_paths_of(std::vector<std::string> paths);
 
-/// What each of these logs comes to; several threads read them. Fails where one cannot be read.
-[[nodiscard]] tl::expected<std::vector<RankRun>, ReadError> read_rank_runs(
-    const std::vector<std::string>& logs);
-
-/// The verdict on these logs, as of now. nullopt if none of them has a step.
+/// The verdict on these logs, as of now. Logs that cannot be read are left out and named in
+/// RunVerdict::unreadable_logs. nullopt if none of the others has a step. Fails if there are logs
+/// and none of them can be read.
 [[nodiscard]] tl::expected<std::optional<RunVerdict>, ReadError> read_run(
     const std::vector<std::string>& logs);
 

@@ -79,17 +79,20 @@ struct RankRow {
 struct RunVerdict {
   std::string run;
   std::vector<RankRow> ranks;  ///< at least one
-  int world_size = 1;
+  int world_size = 1;          ///< how many ranks the job has, also those without a log
   /// Logs of earlier runs or starts in the same folder, which are left out.
   int64_t earlier_logs = 0;
+  /// For each log that could not be read, and was left out: its path and why.
+  std::vector<std::string> unreadable_logs;
   bool is_running = false;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   int64_t steps = 0;
   int64_t lost_steps = 0;
   int64_t damaged_bytes = 0;
-  double steps_per_s = 0;               ///< from the first step's begin to the last one's end
-  std::optional<double> samples_per_s;  ///< of all ranks
+  double steps_per_s = 0;  ///< from the first step's begin to the last one's end
+  /// Of all `ranks`, which may be fewer than world_size.
+  std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;
   double low_steps_per_s = 0;  ///< a tenth of the blocks were slower
   double high_steps_per_s = 0;

@@ -68,7 +68,7 @@ class RunChart {
     return after == verdict_.points.end() ? verdict_.end_ns : after->time_ns;
   }
 
-  // What began or ended at a step: a line with the finding's number.
+  // A line with the finding's number at the step from which each finding holds.
   [[nodiscard]] std::string finding_marks() const {
     std::string marks;
     for (size_t i = 0; i < verdict_.findings.size(); ++i) {
@@ -165,13 +165,21 @@ std::string hour_html(const RunVerdict& verdict) {
   return "<h2 class=ruled>Where an hour of it goes</h2><table><tbody>" + rows + "</tbody></table>";
 }
 
+std::string left_out_html(const RunVerdict& verdict) {
+  std::string out;
+  for (const std::string& log : verdict.unreadable_logs) {
+    out += "<p class=dim>Left out: " + html::escape(log) + "</p>";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string run_html(const RunVerdict& verdict) {
   return fmt::format(
       "<section class=card id=run><div class=head><h2>The whole run <span class=dim>{}</span></h2>"
-      "<b>{}</b></div>{}{}{}</section>\n",
-      html::escape(run_subtitle(verdict)), run_rate_text(verdict),
+      "<b>{}</b></div>{}{}{}{}</section>\n",
+      html::escape(run_subtitle(verdict)), run_rate_text(verdict), left_out_html(verdict),
       verdict.points.empty() ? "" : RunChart(verdict).svg(), run_findings_html(verdict),
       hour_html(verdict));
 }

@@ -65,6 +65,8 @@ json run_json(const RunVerdict& verdict) {
   parts["other"] = verdict.other_share;
   json object;
   object["running"] = verdict.is_running;
+  object["world_size"] = verdict.world_size;
+  object["unreadable_logs"] = verdict.unreadable_logs;
   object["begin_ns"] = verdict.begin_ns;
   object["end_ns"] = verdict.end_ns;
   object["steps"] = verdict.steps;

@@ -57,6 +57,11 @@ class RunPage {
       line(format_bytes(verdict_.damaged_bytes) + " of the logs are damaged and were left out",
            Hue::kYellow);
     }
+    if (!verdict_.unreadable_logs.empty()) {
+      line(format_plural(verdict_.unreadable_logs.size(), "log") +
+               " left out: " + verdict_.unreadable_logs.front(),
+           Hue::kYellow);
+    }
     if (verdict_.earlier_logs > 0) {
       line(format_plural(verdict_.earlier_logs, "log") +
                " of earlier runs in the same place: left out",

@@ -211,9 +211,12 @@ std::string run_rate_text(const RunVerdict& verdict) {
 }
 
 std::string run_subtitle(const RunVerdict& verdict) {
+  const std::string ranks =
+      verdict.ranks.size() < static_cast<size_t>(verdict.world_size)
+          ? fmt::format("{} of {} ranks", verdict.ranks.size(), verdict.world_size)
+          : format_plural(verdict.ranks.size(), "rank");
   std::string text =
-      fmt::format("{} · {} · {}", format_plural(verdict.ranks.size(), "rank"),
-                  format_plural(verdict.steps, "step"),
+      fmt::format("{} · {} · {}", ranks, format_plural(verdict.steps, "step"),
                   format_wait(std::chrono::nanoseconds(verdict.end_ns - verdict.begin_ns)));
   return verdict.is_running ? text + " · still running" : text;
 }

@@ -24,7 +24,7 @@ namespace redline::trace {
 
 /// The rate of the whole run: "1,204 samples/s (18.8 steps/s)".
 [[nodiscard]] std::string run_rate_text(const RunVerdict& verdict);
-/// "4 ranks · 12,400 steps · 2 h 5 min · still running".
+/// "4 ranks · 12,400 steps · 2 h 5 min · still running", or "3 of 4 ranks · …" if logs are missing.
 [[nodiscard]] std::string run_subtitle(const RunVerdict& verdict);
 
 }  // namespace redline::trace

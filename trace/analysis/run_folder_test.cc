@@ -1,0 +1,88 @@
+#include "trace/analysis/run_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "trace/emit/step_log_writer.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kRunBegin = 1'700'000'000'000'000'000;
+
+class RunFolder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "run_folder_XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write_log(int rank, int64_t steps) const {
+    LogOwner owner;
+    owner.run = "run";
+    owner.rank = rank;
+    owner.world_size = 4;
+    owner.begin_ns = kRunBegin;
+    const auto writer = StepLogWriter::create(folder_, owner);
+    ASSERT_TRUE(writer);
+    LogBlock block;
+    block.sign_ns = kRunBegin;
+    for (int64_t i = 0; i < steps; ++i) {
+      LoggedStep step;
+      step.step = i;
+      step.begin_ns = kRunBegin + i * 10'000'000;
+      step.length_ns = step.shortest_ns = step.longest_ns = 10'000'000;
+      step.samples = 8;
+      block.steps.push_back(step);
+      block.sign_ns = step.end_ns();
+    }
+    ASSERT_TRUE((*writer)->append(block)) << (*writer)->error();
+  }
+  void write_file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/" + name) << text;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(RunFolder, OneUnreadableLogHidesNoOtherRank) {
+  write_log(0, 500);
+  write_log(1, 500);
+  write_file("rank2.steps.redline", "");
+  const auto run = read_run(step_logs_of({folder_}));
+  ASSERT_TRUE(run && *run) << (run ? "no steps" : run.error().message);
+  EXPECT_EQ((*run)->ranks.size(), 2u);
+  EXPECT_EQ((*run)->world_size, 4);
+  ASSERT_EQ((*run)->unreadable_logs.size(), 1u);
+  EXPECT_NE((*run)->unreadable_logs[0].find("rank2.steps.redline"), std::string::npos);
+}
+
+TEST_F(RunFolder, FailsIfNoLogCanBeRead) {
+  write_file("rank0.steps.redline", "no log");
+  const auto run = read_run(step_logs_of({folder_}));
+  ASSERT_FALSE(run);
+  EXPECT_NE(run.error().message.find("is no step log of Redline"), std::string::npos);
+}
+
+TEST_F(RunFolder, LogsWithoutAStepHaveNoVerdict) {
+  write_log(0, 0);
+  const auto run = read_run(step_logs_of({folder_}));
+  ASSERT_TRUE(run);
+  EXPECT_FALSE(*run);
+}
+
+TEST_F(RunFolder, OnlyTracesOfAFolderWithLogsAreRead) {
+  write_file("summary.json", "{}");
+  EXPECT_EQ(trace_paths_of({folder_}).size(), 1u) << "without logs, any JSON file may be a trace";
+  write_log(0, 1);
+  EXPECT_TRUE(trace_paths_of({folder_}).empty());
+  write_file("rank0.pt.trace.json", "{}");
+  EXPECT_EQ(trace_paths_of({folder_}).size(), 1u);
+  EXPECT_TRUE(trace_paths_of({folder_ + "/rank0.steps.redline"}).empty());
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -124,7 +124,7 @@ void add_run(CLI::App& app, int& status) {
       "Give --config, --log or both.\n"
       "With --config, {NAME} in the command or in an environment variable becomes that knob's\n"
       "value; the other knobs are set from outside, in each Python process that trains.\n"
-      "With --log, no operator is recorded: a step costs microseconds, an hour less than 1 MB.\n"
+      "With --log, no operator is recorded: an hour of ten steps a second takes less than 1 MB.\n"
       "The command's exit status is passed on.\n"
       "Examples:\n"
       "  redline run --config best.json -- torchrun --nproc_per_node 2 train.py\n"

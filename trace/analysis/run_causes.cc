@@ -36,7 +36,7 @@ int64_t period_of(const std::vector<int64_t>& steps) {
   std::nth_element(gaps.begin(), middle, gaps.end());
   const int64_t period = *middle;
   const auto alike = std::count_if(gaps.begin(), gaps.end(), [&](int64_t gap) {
-    return std::abs(gap - period) <= std::max<int64_t>(1, period / 50);
+    return std::abs(gap - period) <= std::max<int64_t>(period >= 10 ? 1 : 0, period / 50);
   });
   return static_cast<size_t>(alike) * 10 >= gaps.size() * 7 && period > 1 ? period : 0;
 }

@@ -20,7 +20,7 @@ struct PartWords {
 
 constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"data_wait", "waiting for data",
-     "More workers (autotune --knob num_workers=0..8), less work a sample, or a faster disk."},
+     "More workers (autotune finds how many), less work a sample, or a faster disk."},
     {"forward", "forward", ""},
     {"backward", "backward", ""},
     {"optimizer", "the optimizer", ""},

@@ -109,7 +109,9 @@ def shape(line):
     # How a trial ended, and the words among its values, differ from search to search.
     how = "default|best so far|confirming|stopped early|disturbed|out of (?:host )?memory.*"
     line = re.sub(rf"(?:,? ?\b(?:{how}))+$", "", line)
-    # It is also chance whether a difference is clear.
+    # It is also chance whether a difference is clear ("~": it is not) and how many calls equal work takes.
+    line = re.sub(r"~(?=[+-]?\d)", "", line)
+    line = re.sub(r"(?<=\s)<?[\d,.]+→<?[\d,.]+(?=\s)", "1", line)
     line = re.sub(r"no clear difference$|as fast as before$|[\d.]+ x (?:faster|slower)$", "VERDICT", line)
     line = re.sub(r"(?<=\s)(?:off|on|bf16|fp16)(?=\s)", "1", line)
     line = re.sub(r"(?:(?<=\s)|^|(?<=\())[+-]?\d[\d,.]*(?: (?:ns|us|ms|s|min|GiB|MiB|KiB|%|x))?(?=[\s),]|$)", "#", line)

@@ -150,6 +150,14 @@ def test_trials_of_another_search_have_the_same_shape():
     assert shape(rows[0]) != shape("recording the default: batch_size 32")
 
 
+def test_an_operator_of_another_comparison_has_the_same_shape():
+    rows = ("  aten::div                                62→3.5    5.0 ms  162.1 us    -4.8 ms",
+            "  aten::div                                    62    5.0 ms    6.1 ms   ~+1.1 ms",
+            "  aten::div                              <0.1→312    5.0 ms    6.1 ms    +1.1 ms")
+    assert len({shape(row) for row in rows}) == 1
+    assert shape(rows[0]) != shape(rows[0].replace("div", "mul"))
+
+
 def help_of(program):
     """{subcommand: help} of a program; the program's own help is under ""."""
 

@@ -25,7 +25,7 @@ std::vector<double> noise(size_t count, double deviation, double memory, uint32_
 TEST(ChangePoints, NoiseHasNone) {
   int alarms = 0, series = 0;
   for (const double memory : {0.0, 0.3, 0.6, 0.8}) {
-    for (const size_t count : {64, 128, 256}) {
+    for (const size_t count : {size_t{64}, size_t{128}, size_t{256}}) {
       for (uint32_t seed = 0; seed < 100; ++seed, ++series) {
         alarms += segments_of(noise(count, 0.03, memory, seed), 5, 0.03).size() > 1 ? 1 : 0;
       }

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "base/root_of_squares.h"
 #include "tuner/search/frontier.h"
 #include "tuner/search/memory_model.h"
 #include "tuner/search/step_model.h"
@@ -440,7 +441,7 @@ class ModelAsk {
     const auto share = [&](double part) {
       return rates[static_cast<size_t>(part * static_cast<double>(rates.size() - 1))];
     };
-    const double around = 1.28 * std::hypot(model_.unexplained(seen.place), model_.noise());
+    const double around = 1.28 * root_of_squares(model_.unexplained(seen.place), model_.noise());
     Expectation expected{.score = {.samples_per_s = std::exp(share(0.5)),
                                    .low = std::exp(share(0.1) - around),
                                    .high = std::exp(share(0.9) + around)}};

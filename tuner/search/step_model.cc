@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/root_of_squares.h"
 #include "tuner/search/estimate.h"
 #include "tuner/search/surrogate.h"
 
@@ -260,7 +261,7 @@ Fit StepModel::fit_member(uint64_t member, bool shifted) const {
     for (size_t i = 0; i < observations_.size(); ++i) {
       const Observation& seen = observations_[i];
       const StepParts parts = predict(parameters, seen.place);
-      const double error = std::hypot(seen.error, noise_);
+      const double error = root_of_squares(seen.error, noise_);
       out[2 * i] = (std::log(parts.rate) - seen.log_rate) / error + shifts[i];
       out[2 * i + 1] = seen.wait_share && seen.place.workers
                            ? (parts.wait_share - *seen.wait_share) / kWaitError

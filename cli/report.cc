@@ -9,9 +9,9 @@
 
 #include "base/format.h"
 #include "cli/command.h"
-#include "trace/analysis/run_folder.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
+#include "trace/run/folder.h"
 
 namespace redline::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "trace/advice/advice.h"
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/ranks.h"
-#include "trace/analysis/run_verdict.h"
+#include "trace/run/verdict.h"
 
 namespace redline::trace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/analysis/run_verdict.h"
+#include "trace/run/verdict.h"
 
 namespace redline::trace {
 

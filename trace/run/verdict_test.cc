@@ -1,6 +1,6 @@
 // Makes jobs whose causes are known, and checks what judge_run() must find and where it must be
 // silent.
-#include "trace/analysis/run_verdict.h"
+#include "trace/run/verdict.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "trace/analysis/run_verdict.h"
 #include "trace/read/reader.h"
+#include "trace/run/verdict.h"
 
 namespace redline::trace {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/analysis/rank_run.h"
+#include "trace/run/rank_run.h"
 
 namespace redline::trace {
 

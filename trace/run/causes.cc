@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "trace/analysis/run_parts.h"
+#include "trace/run/parts.h"
 
 namespace redline::trace {
 namespace {

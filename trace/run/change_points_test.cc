@@ -1,4 +1,4 @@
-#include "trace/analysis/change_points.h"
+#include "trace/run/change_points.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "trace/analysis/run_verdict.h"
+#include "trace/run/verdict.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "trace/analysis/run_parts.h"
+#include "trace/run/parts.h"
 
 namespace redline::trace {
 namespace {

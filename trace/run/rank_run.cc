@@ -1,4 +1,4 @@
-#include "trace/analysis/rank_run.h"
+#include "trace/run/rank_run.h"
 
 #include <algorithm>
 #include <cmath>

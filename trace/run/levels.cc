@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "trace/analysis/change_points.h"
-#include "trace/analysis/run_parts.h"
+#include "trace/run/change_points.h"
+#include "trace/run/parts.h"
 
 namespace redline::trace {
 namespace {

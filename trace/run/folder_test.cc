@@ -1,4 +1,4 @@
-#include "trace/analysis/run_folder.h"
+#include "trace/run/folder.h"
 
 #include <gtest/gtest.h>
 

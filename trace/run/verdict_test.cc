@@ -12,7 +12,7 @@
 namespace redline::trace {
 namespace {
 
-constexpr int64_t kBegin = 1'700'000'000'000'000'000;
+constexpr int64_t kFirstStepBegin = 1'700'000'000'000'000'000;
 
 /// Milliseconds that the parts of one rank's step take by themselves.
 struct Own {
@@ -54,11 +54,11 @@ std::vector<StepLog> logs_of(const Job& job) {
     log.rank = rank;
     log.world_size = job.ranks;
     log.host = "node" + std::to_string(rank / 8);
-    log.begin_ns = kBegin;
+    log.begin_ns = kFirstStepBegin;
     log.ended = true;
   }
   double drift = 0;
-  int64_t time_ns = kBegin;
+  int64_t time_ns = kFirstStepBegin;
   for (int64_t number = 0; number < job.steps; ++number) {
     drift = job.memory * drift + std::sqrt(1 - job.memory * job.memory) * normal(random);
     std::vector<Own> own;
@@ -236,7 +236,8 @@ TEST(RunVerdict, CompilingAgainAndAgain) {
   };
   std::vector<StepLog> logs = logs_of(job);
   for (int i = 0; i < 16; ++i) {
-    logs[0].marks.push_back({.time_ns = kBegin, .kind = LogMarkKind::kCompile, .text = ""});
+    logs[0].marks.push_back(
+        {.time_ns = kFirstStepBegin, .kind = LogMarkKind::kCompile, .text = ""});
   }
   const RunFinding finding = only(judge(logs));
   EXPECT_EQ(finding.part, LogPart::kCompile);
@@ -262,7 +263,8 @@ TEST(RunVerdict, MemoryThatFills) {
       const int64_t base = 2'000'000'000;
       // A cache that fills up is no leak.
       const int64_t more = fills ? i * 1'000'000 : std::min<int64_t>(i, 80) * 10'000'000;
-      logs[0].memory.push_back({kBegin + i * 5'000'000'000, base + more + i % 3 * 100'000});
+      logs[0].memory.push_back(
+          {kFirstStepBegin + i * 5'000'000'000, base + more + i % 3 * 100'000});
     }
     const RunVerdict verdict = judge(logs);
     if (!fills) {

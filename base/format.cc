@@ -179,4 +179,11 @@ tl::expected<uint64_t, std::string> parse_size(const std::string& text) {
   return tl::unexpected("'" + text + "' is no size. Example: 1500MB, 1.5GiB");
 }
 
+tl::expected<double, std::string> parse_percent(const std::string& text) {
+  if (text == "0%") return 0;
+  const auto parts = number_and_unit(text);
+  if (parts && parts->second == "%") return parts->first / 100;
+  return tl::unexpected("'" + text + "' is no share. Example: 5%, 0.5%");
+}
+
 }  // namespace redline

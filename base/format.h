@@ -55,5 +55,7 @@ class WholeNumber {
 /// Reads "1500MB" (decimal), "1.5GiB", and "2G" (binary, as in ulimit and Slurm). Without a unit
 /// the number counts bytes.
 [[nodiscard]] tl::expected<uint64_t, std::string> parse_size(const std::string& text);
+/// Reads "5%" or "0.5 %" as 0.05 or 0.005.
+[[nodiscard]] tl::expected<double, std::string> parse_percent(const std::string& text);
 
 }  // namespace redline

@@ -60,5 +60,14 @@ TEST(Format, TakesAnyIntegerAndStopsAtTheLimitOfInt64) {
   EXPECT_EQ(format_plural(size_t{1}, "rank"), "1 rank");
 }
 
+TEST(Format, ReadsPercent) {
+  EXPECT_DOUBLE_EQ(*parse_percent("5%"), 0.05);
+  EXPECT_DOUBLE_EQ(*parse_percent("0.5%"), 0.005);
+  EXPECT_DOUBLE_EQ(*parse_percent("0%"), 0);
+  for (const char* text : {"5", "-5%", "%", "", "five%", "5%%", "nan%"}) {
+    EXPECT_FALSE(parse_percent(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace redline

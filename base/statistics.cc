@@ -192,16 +192,6 @@ double incomplete_beta(double a, double b, double x) {
   return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-// The t beyond which 5 % of the distribution lie, found by bisection.
-double student_t95(double degrees) {
-  double low = 0, high = 1e4;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (student_p(middle, degrees) > 0.05 ? low : high) = middle;
-  }
-  return high;
-}
-
 struct Moments {
   double mean = 0;
   double square_error = 0;  // square of the mean's standard error
@@ -225,6 +215,17 @@ double student_p(double t, double degrees) {
   return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
 }
 
+double student_t(double degrees, double tail) {
+  if (degrees < 1) return std::numeric_limits<double>::infinity();
+  double low = 0, high = 1;
+  while (student_p(high, degrees) > tail) high *= 2;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (student_p(middle, degrees) > tail ? low : high) = middle;
+  }
+  return high;
+}
+
 std::optional<MeanDifference> welch_test(std::span<const double> earlier,
                                          std::span<const double> later) {
   if (earlier.size() < 2 || later.size() < 2) return std::nullopt;
@@ -242,7 +243,7 @@ std::optional<MeanDifference> welch_test(std::span<const double> earlier,
                           after.square_error * after.square_error / after.degrees);
   const double error = std::sqrt(square_error);
   result.p = student_p(result.difference / error, degrees);
-  const double half = student_t95(degrees) * error;
+  const double half = student_t(degrees) * error;
   result.low -= half;
   result.high += half;
   return result;

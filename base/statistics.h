@@ -60,6 +60,9 @@ struct MeanDifference {
 
 /// Two-sided tail of Student's distribution beyond `t`.
 [[nodiscard]] double student_p(double t, double degrees);
+/// The t beyond which `tail` of Student's distribution lies, on both sides together; infinity for
+/// less than one degree of freedom. With 0.05 it is the factor of a 95 % interval.
+[[nodiscard]] double student_t(double degrees, double tail = 0.05);
 
 /// Adds times or sizes from a file, which may hold anything: a sum that would overflow becomes the
 /// limit.

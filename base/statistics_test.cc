@@ -72,6 +72,14 @@ TEST(Welch, StudentsTailsAreThoseOfTheTables) {
   EXPECT_DOUBLE_EQ(student_p(0, 5), 1);
 }
 
+TEST(Welch, StudentsFactorsAreThoseOfTheTables) {
+  EXPECT_NEAR(student_t(1), 12.706, 1e-3);
+  EXPECT_NEAR(student_t(8), 2.306, 1e-3);
+  EXPECT_NEAR(student_t(1000), 1.962, 1e-3);
+  EXPECT_NEAR(student_t(4, 0.01), 4.604, 1e-3);
+  EXPECT_EQ(student_t(0), std::numeric_limits<double>::infinity());
+}
+
 // Numerical integration of the density gave p = 0.021378 for t = 2.4554 and 24.9885 degrees of
 // freedom; 5 % lie beyond t = 2.0596.
 TEST(Welch, EqualsWhatOthersCompute) {

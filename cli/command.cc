@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/format.h"
 #include "trace/read/reader.h"
 
 namespace redline::cli {
@@ -43,6 +44,36 @@ bool is_an_input(const std::string& output, const std::vector<std::string>& path
     }
   }
   return false;
+}
+
+void add_gate_options(CLI::App& command, GateOptions& options) {
+  const auto add = [&](const char* name, std::optional<double>& limit, const char* help) {
+    command
+        .add_option_function<std::string>(
+            name, [&limit](const std::string& text) { limit = *parse_percent(text); }, help)
+        ->check([](const std::string& text) {
+          const auto share = parse_percent(text);
+          return share ? "" : share.error();
+        })
+        ->option_text("PERCENT");
+  };
+  add("--fail-slower", options.limits.slower,
+      "Exit with 3 if the same work surely takes longer by more than this, such as 5%, and with 4 "
+      "if it is too early to tell");
+  add("--fail-memory", options.limits.memory, "The same for the memory that a run held at most");
+  command.add_flag("--lenient", options.lenient, "Exit with 0 if it is too early to tell");
+}
+
+int status_of(trace::GateOutcome outcome, const GateOptions& options) {
+  switch (outcome) {
+    case trace::GateOutcome::kNoWorse:
+      return kDone;
+    case trace::GateOutcome::kSurelyBeyond:
+      return kBeyond;
+    case trace::GateOutcome::kCannotTell:
+      return options.lenient ? kDone : kCannotTell;
+  }
+  return kFailed;
 }
 
 const std::atomic<bool>& interrupt_flag() {

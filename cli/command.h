@@ -11,15 +11,22 @@
 #include <string>
 #include <vector>
 
+#include "trace/run/gate.h"
+
 namespace redline::cli {
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
+/// Of `diff` and `compare`: a change is surely beyond a limit, or it is too early to tell.
+constexpr int kBeyond = 3;
+constexpr int kCannotTell = 4;
+
 /// Adds one subcommand to `app`; its callback writes the exit status of the program to `status`.
 using AddCommand = void (*)(CLI::App& app, int& status);
 
+void add_compare(CLI::App& app, int& status);
 void add_monitor(CLI::App& app, int& status);
 void add_record(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
@@ -58,6 +65,15 @@ class ProgressBar {
   bool is_terminal_;
   int percent_ = -1;
 };
+
+/// What `diff` and `compare` do about a change.
+struct GateOptions {
+  trace::GateLimits limits;
+  bool lenient = false;
+};
+void add_gate_options(CLI::App& command, GateOptions& options);
+/// The exit status that a verdict means.
+[[nodiscard]] int status_of(trace::GateOutcome outcome, const GateOptions& options);
 
 /// Whether writing the file `output` would overwrite a trace that `paths` name.
 [[nodiscard]] bool is_an_input(const std::string& output, const std::vector<std::string>& paths);

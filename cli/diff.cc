@@ -6,7 +6,8 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "trace/read/reader.h"
-#include "trace/report/diff.h"
+#include "trace/report/run_diff.h"
+#include "trace/run/folder.h"
 
 namespace redline::cli {
 namespace {
@@ -15,19 +16,99 @@ struct DiffOptions {
   std::string before;
   std::string after;
   std::string format = "text";
+  std::string output;
   size_t top = 8;
   bool all = false;
+  GateOptions gate;
 };
 
-int diff(const DiffOptions& options) {
+struct DiffResult {
+  std::optional<trace::Diff> windows;
+  std::optional<trace::RunDiff> runs;
+  bool has_logs = false;  ///< `runs` is by step logs
+};
+
+template <typename Value>
+using Result = tl::expected<Value, std::string>;
+
+Result<trace::RunDiff> diff_of_logs(const DiffOptions& options,
+                                    const std::vector<std::string>& before,
+                                    const std::vector<std::string>& after) {
+  const auto earlier = trace::read_run_figures(before);
+  if (!earlier) return tl::unexpected(earlier.error().message);
+  const auto later = trace::read_run_figures(after);
+  if (!later) return tl::unexpected(later.error().message);
+  return trace::make_run_diff(options.before, options.after,
+                              trace::change_between(*earlier, *later), options.gate.limits);
+}
+
+Result<DiffResult> diff_of(const DiffOptions& options) {
+  DiffResult result;
+  const auto logs_before = trace::step_logs_of({options.before});
+  const auto logs_after = trace::step_logs_of({options.after});
+  const bool has_logs = !logs_before.empty() && !logs_after.empty();
+  if (has_logs) {
+    const bool has_traces = !trace::trace_paths_of({options.before}).empty() &&
+                            !trace::trace_paths_of({options.after}).empty();
+    auto runs = diff_of_logs(options, logs_before, logs_after);
+    // The log of a short recording may have too few steps.
+    if (!runs && !has_traces) return tl::unexpected(runs.error());
+    if (runs) result.runs = std::move(*runs);
+    if (!has_traces) return result;
+  }
   const auto before = trace::read_traces({options.before});
-  if (!before) return fail(before.error().message);
+  if (!before) return tl::unexpected(before.error().message);
   const auto after = trace::read_traces({options.after});
-  if (!after) return fail(after.error().message);
-  const trace::Diff result = trace::compare_runs(*before, *after);
-  if (options.format == "json") return write_output(trace::diff_json(result), "");
+  if (!after) return tl::unexpected(after.error().message);
+  const trace::Report earlier = trace::make_report(*before), later = trace::make_report(*after);
+  result.windows = trace::compare_runs(earlier, later);
+  if (result.runs) {
+    result.has_logs = true;
+    result.runs->windows = result.windows;
+    return result;
+  }
+  auto was = trace::run_figures(earlier), is = trace::run_figures(later);
+  if (was && is) {
+    result.runs = trace::make_run_diff(options.before, options.after,
+                                       trace::change_between({*was}, {*is}), options.gate.limits);
+    result.runs->windows = result.windows;
+  }
+  return result;
+}
+
+std::string text_of(const DiffResult& result, const DiffOptions& options) {
+  TextStyle style = style_of(STDOUT_FILENO);
+  if (!options.output.empty()) style.colour = false;
   const trace::TextScope scope{options.all ? trace::TextScope::kAll : options.top};
-  return write_output(trace::diff_text(result, style_of(STDOUT_FILENO), scope), "");
+  if (!result.windows) return trace::run_diff_text(*result.runs, style);
+  const std::string windows = trace::diff_text(*result.windows, style, scope);
+  if (!result.has_logs) {
+    return windows + (result.runs ? trace::gate_text(*result.runs, style) : "");
+  }
+  return trace::run_diff_text(*result.runs, style) + "\n" + windows;
+}
+
+int diff(const DiffOptions& options) {
+  const auto result = diff_of(options);
+  if (!result) return fail(result.error());
+  if (!result->runs && (options.gate.limits.any() || options.format == "markdown" ||
+                        options.format == "benchmark-action")) {
+    return fail(options.before + ", " + options.after +
+                ": a trace with one step does not show how much steps differ. Record more steps");
+  }
+  std::string text;
+  if (options.format == "json") {
+    text = trace::diff_json(result->windows ? &*result->windows : nullptr,
+                            result->runs ? &*result->runs : nullptr);
+  } else if (options.format == "markdown") {
+    text = trace::run_diff_markdown(*result->runs);
+  } else if (options.format == "benchmark-action") {
+    text = trace::run_diff_benchmark(*result->runs);
+  } else {
+    text = text_of(*result, options);
+  }
+  if (const int status = write_output(text, options.output); status != kDone) return status;
+  return result->runs ? status_of(result->runs->gate.outcome(), options.gate) : kDone;
 }
 
 }  // namespace
@@ -35,20 +116,28 @@ int diff(const DiffOptions& options) {
 void add_diff(CLI::App& app, int& status) {
   const auto options = std::make_shared<DiffOptions>();
   CLI::App* command = app.add_subcommand("diff", "Say what became faster or slower");
-  command->add_option("BEFORE", options->before, "A trace file, or a folder of ranks")->required();
+  command
+      ->add_option("BEFORE", options->before, "A trace file, or a folder of ranks or of step logs")
+      ->required();
   command->add_option("AFTER", options->after, "The same of the later run")->required();
-  command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+  command->add_option("--format", options->format, "text, json, markdown or benchmark-action")
+      ->check(CLI::IsMember({"text", "json", "markdown", "benchmark-action"}))
       ->capture_default_str();
+  command->add_option("-o,--output", options->output, "File to write instead of standard output");
   command->add_option("--top", options->top, "Rows of each table")
       ->check(above_zero)
       ->capture_default_str();
   command->add_flag("--all", options->all, "All rows of each table");
+  add_gate_options(*command, options->gate);
   command->footer(
+      "Of folders with step logs it compares whole runs; each may hold several runs. Of one run a\n"
+      "side nobody knows how much equal runs differ, so the interval is wide: redline compare.\n"
       "Where the traces say how many samples a step takes (redline record counts them), runs\n"
       "with different batch sizes are compared for the same number of samples.\n"
       "Examples:\n"
       "  redline diff before after\n"
+      "  redline diff --fail-slower 5% --fail-memory 5% logs/base logs/new\n"
+      "  redline diff --format markdown logs/base logs/new >> $GITHUB_STEP_SUMMARY\n"
       "  redline diff --format json before/a.pt.trace.json.gz after/a.pt.trace.json.gz");
   command->callback([options, &status] { status = diff(*options); });
 }

@@ -13,7 +13,7 @@ int fail(const std::string& message) {
 namespace {
 
 constexpr AddCommand kCommands[] = {
-    add_record, add_trigger, add_run,    add_report,  add_diff,
+    add_record, add_trigger, add_run,    add_report,  add_diff,   add_compare,
     add_view,   add_merge,   add_export, add_monitor, add_doctor,
 };
 

@@ -181,7 +181,8 @@ void StepLog::write_each_second() {
 
 void StepLog::note_host_memory() {
   const int64_t now_ns = monotonic_ns();
-  if (memory_noted_ns_ != 0 && now_ns - memory_noted_ns_ < kBetweenMemory_ns) return;
+  const bool is_due = memory_noted_ns_ == 0 || now_ns - memory_noted_ns_ >= kBetweenMemory_ns;
+  if (!is_due && !is_ending_) return;
   memory_noted_ns_ = now_ns;
   const auto resident = machine::HostReader().read().resident_bytes;
   if (memory_.size() < kMostWaiting) {

@@ -77,7 +77,4 @@ using Traces = std::vector<std::shared_ptr<const Trace>>;
 /// A count for the basis: "12", "0.5", "<0.1". What is above 0 is never written as "0".
 [[nodiscard]] std::string mean_count_text(double count);
 
-/// Schema "redline.diff/1".
-[[nodiscard]] std::string diff_json(const Diff& diff);
-
 }  // namespace redline::trace

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/report/diff.h"
+#include "trace/report/run_diff.h"
 
 namespace redline::trace {
 namespace {
@@ -50,23 +51,25 @@ json rows_json(const std::vector<DiffRow>& rows) {
 
 }  // namespace
 
-std::string diff_json(const Diff& diff) {
+std::string diff_json(const Diff* diff, const RunDiff* run) {
   json object;
   object["schema"] = "redline.diff/1";
-  object["before"] = side_json(diff.before);
-  object["after"] = side_json(diff.after);
-  object["speedup"] = or_null(diff.speedup());
-  object["basis_samples"] = or_null(diff.basis_samples);
-  object["step"] = step_json(diff.step);
+  object["run"] = run == nullptr ? json() : run_diff_json(*run);
+  if (diff == nullptr) return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  object["before"] = side_json(diff->before);
+  object["after"] = side_json(diff->after);
+  object["speedup"] = or_null(diff->speedup());
+  object["basis_samples"] = or_null(diff->basis_samples);
+  object["step"] = step_json(diff->step);
   json& parts = object["step_breakdown_ns"] = json::object();
-  for (const DiffRow& row : diff.breakdown) {
+  for (const DiffRow& row : diff->breakdown) {
     parts[row.name] = {
         {"before", row.before_ns}, {"after", row.after_ns}, {"delta", row.delta_ns()}};
   }
-  object["operators"] = rows_json(diff.operators);
-  object["kernels"] = rows_json(diff.kernels);
-  object["collectives"] = rows_json(diff.collectives);
-  object["copies"] = rows_json(diff.copies);
+  object["operators"] = rows_json(diff->operators);
+  object["kernels"] = rows_json(diff->kernels);
+  object["collectives"] = rows_json(diff->collectives);
+  object["copies"] = rows_json(diff->copies);
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "base/terminal.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
+#include "trace/report/run_diff.h"
 
 namespace redline::trace {
 namespace {
@@ -167,8 +168,9 @@ TEST(Diff, WhereSamplesAreUnknownItSaysWhatThatMeans) {
 }
 
 TEST(Diff, JsonHasItsFields) {
-  const auto json = nlohmann::json::parse(
-      diff_json(diff_of({{100 * kMs, 101 * kMs}, {{"k", {kMs, kMs}}}}, {{80 * kMs, 81 * kMs}})));
+  const Diff diff = diff_of({{100 * kMs, 101 * kMs}, {{"k", {kMs, kMs}}}}, {{80 * kMs, 81 * kMs}});
+  const auto json = nlohmann::json::parse(diff_json(&diff, nullptr));
+  EXPECT_TRUE(json["run"].is_null());
   EXPECT_EQ(json["schema"], "redline.diff/1");
   EXPECT_EQ(json["step"]["delta_ns"], -20 * kMs);
   EXPECT_EQ(json["step"]["verdict"], "faster");

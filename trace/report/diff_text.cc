@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "trace/report/diff.h"
+#include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
 
 namespace redline::trace {
@@ -14,19 +15,11 @@ namespace {
 constexpr size_t kDiffNameColumns = 35;
 constexpr double kLeastShown = 0.005;  // a smaller change would print as "1.00 x"
 
-std::string verdict_text(double speedup) {
-  if (std::abs(speedup - 1) < kLeastShown) return "as fast as before";
-  return speedup > 1 ? fmt::format("{:.2f} x faster", speedup)
-                     : fmt::format("{:.2f} x slower", 1 / speedup);
-}
-
 Hue hue_of(Verdict verdict, int64_t delta_ns) {
   if (verdict == Verdict::kUnclear) return Hue::kDim;
   if (delta_ns == 0) return Hue::kDim;
   return delta_ns < 0 ? Hue::kGreen : Hue::kRed;
 }
-
-std::string signed_ns(int64_t ns) { return (ns > 0 ? "+" : "") + format_ns(ns); }
 
 std::string place(const DiffSide& side) {
   const std::string& path = side.paths.front();
@@ -102,7 +95,7 @@ class TextDiff {
     const auto speedup = diff_.speedup();
     const bool clear = diff_.step && diff_.step->is_clear();
     const bool by_samples = diff_.basis_samples && speedup;
-    std::string verdict = speedup ? verdict_text(*speedup) : "";
+    std::string verdict = speedup ? speed_words(*speedup) : "";
     Hue hue = speedup && *speedup > 1 ? Hue::kGreen : Hue::kRed;
     if (speedup && std::abs(*speedup - 1) < kLeastShown) hue = Hue::kDim;
     if (diff_.step && !clear) {

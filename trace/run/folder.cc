@@ -1,5 +1,6 @@
 #include "trace/run/folder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string_view>
@@ -32,28 +33,88 @@ std::vector<std::string> trace_paths_of(std::vector<std::string> paths) {
   return paths;
 }
 
-tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs) {
+namespace {
+
+struct ReadLogs {
+  std::vector<RankRun> ranks;
+  std::vector<std::string> errors;
+};
+
+ReadLogs read_logs(const std::vector<std::string>& logs) {
   std::vector<std::optional<RankRun>> read(logs.size());
-  std::vector<std::string> errors(logs.size());
+  ReadLogs result;
+  result.errors.resize(logs.size());
   for_each_index(thread_count(0), logs.size(), [&](size_t index, unsigned) {
     const auto log = read_step_log(logs[index]);
     if (log) {
       read[index] = summarise(*log);
     } else {
-      errors[index] = log.error().message;
+      result.errors[index] = log.error().message;
     }
   });
-  std::vector<RankRun> ranks;
   for (auto& rank : read) {
-    if (rank) ranks.push_back(std::move(*rank));
+    if (rank) result.ranks.push_back(std::move(*rank));
   }
-  std::erase(errors, "");
-  if (ranks.empty() && !errors.empty()) return tl::unexpected(ReadError{errors.front()});
+  std::erase(result.errors, "");
+  return result;
+}
+
+}  // namespace
+
+tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
+    const std::vector<std::string>& logs) {
+  ReadLogs read = read_logs(logs);
+  if (!read.errors.empty()) return tl::unexpected(ReadError{read.errors.front()});
+  std::sort(read.ranks.begin(), read.ranks.end(), [](const RankRun& left, const RankRun& right) {
+    return left.begin_ns < right.begin_ns;
+  });
+  std::vector<std::vector<RankRun>> runs;
+  for (RankRun& rank : read.ranks) {
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& ranks) {
+      return ranks.front().run == rank.run && !rank.run.empty();
+    });
+    if (run == runs.end()) {
+      runs.push_back({std::move(rank)});
+      continue;
+    }
+    const auto earlier = std::find_if(
+        run->begin(), run->end(), [&](const RankRun& other) { return other.rank == rank.rank; });
+    if (earlier == run->end()) {
+      run->push_back(std::move(rank));
+    } else {
+      *earlier = std::move(rank);
+    }
+  }
+  return runs;
+}
+
+tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
+    const std::vector<std::string>& logs) {
+  auto runs = read_runs(logs);
+  if (!runs) return tl::unexpected(runs.error());
+  std::vector<RunFigures> figures;
+  for (std::vector<RankRun>& ranks : *runs) {
+    const std::string path = ranks.front().path;
+    auto run = run_figures(std::move(ranks));
+    if (!run) {
+      return tl::unexpected(ReadError{path + ": fewer than " + std::to_string(kFewestRunSteps) +
+                                      " training steps after the warm-up. Run it for longer"});
+    }
+    figures.push_back(std::move(*run));
+  }
+  return figures;
+}
+
+tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs) {
+  ReadLogs read = read_logs(logs);
+  if (read.ranks.empty() && !read.errors.empty()) {
+    return tl::unexpected(ReadError{read.errors.front()});
+  }
   const int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                              std::chrono::system_clock::now().time_since_epoch())
                              .count();
-  auto verdict = judge_run(std::move(ranks), now_ns);
-  if (verdict) verdict->unreadable_logs = std::move(errors);
+  auto verdict = judge_run(std::move(read.ranks), now_ns);
+  if (verdict) verdict->unreadable_logs = std::move(read.errors);
   return verdict;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trace/read/reader.h"
+#include "trace/run/compare.h"
 #include "trace/run/verdict.h"
 
 namespace redline::trace {
@@ -18,6 +19,15 @@ namespace redline::trace {
 /// Those of `paths` that hold traces. A folder with step logs need not have traces, and may have
 /// other JSON files, so only *.pt.trace.json files count as traces in such a folder.
 [[nodiscard]] std::vector<std::string> trace_paths_of(std::vector<std::string> paths);
+
+/// The ranks of each run that has a log in `logs`, the earliest run first. Of a rank that was
+/// started again in the same run, the last log counts. Fails if a log cannot be read.
+[[nodiscard]] tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
+    const std::vector<std::string>& logs);
+
+/// The figures of these runs. Fails also if a run has too few steps.
+[[nodiscard]] tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
+    const std::vector<std::string>& logs);
 
 /// The verdict on these logs, as of now. Logs that cannot be read are left out and named in
 /// RunVerdict::unreadable_logs. nullopt if none of the others has a step. Fails if there are logs

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/root_of_squares.h"
+#include "base/statistics.h"
 #include "tuner/trial/measurement.h"
 
 namespace redline::tuner {
@@ -119,7 +120,7 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
 
   Estimate result;
   result.runs = static_cast<int>(runs.size());
-  const double between_quantile = student_t95(spread.degrees_of_freedom);
+  const double between_quantile = student_t(spread.degrees_of_freedom);
   const bool wider_between =
       spread.degrees_of_freedom > 0 && between * between_quantile > within * kNormalQuantile;
   result.step_error = within;
@@ -147,7 +148,7 @@ Ratio ratio(const Estimate& numerator, const Estimate& denominator, const RunSpr
   if (numerator.runs == denominator.runs && spread.within_round_degrees > 0) {
     const double steps =
         kNormalQuantile * root_of_squares(numerator.step_error, denominator.step_error);
-    const double rounds = student_t95(spread.within_round_degrees) * spread.within_round *
+    const double rounds = student_t(spread.within_round_degrees) * spread.within_round *
                           std::sqrt(2.0 / numerator.runs);
     half = std::max(steps, rounds);
   }

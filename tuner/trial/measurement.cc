@@ -42,16 +42,6 @@ std::vector<size_t> block_edges(size_t first, size_t last, size_t blocks) {
 
 }  // namespace
 
-double student_t95(int64_t degrees) {
-  constexpr double kTable[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-                               2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-                               2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
-                               2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
-  if (degrees < 1) return std::numeric_limits<double>::infinity();
-  if (degrees <= std::ssize(kTable)) return kTable[degrees - 1];
-  return 1.96 + 2.5 / static_cast<double>(degrees);  // within 0.1 % of the table
-}
-
 /// The measurement without its warm-up.
 struct Measurement::Steady {
   int64_t steps = 0;
@@ -259,7 +249,7 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   result.steps = all[last].steps - all[first].steps;
   result.time_ns = training_ns(first, last);
   result.window = trained(all, first);
-  result.half_width = student_t95(static_cast<int64_t>(blocks) - 1) * error / mean;
+  result.half_width = student_t(count - 1) * error / mean;
   result.blocks = values;
   const double rate = 1 / seconds_per_sample(first, last);
   result.throughput = {rate, rate / (1 + result.half_width),
@@ -313,8 +303,7 @@ double Measurement::drift() const {
   const double error = std::sqrt(
       variance * (1 / static_cast<double>(early.size()) + 1 / static_cast<double>(late.size())));
   const double change = before / after - 1;
-  const bool chance =
-      std::abs(after - before) <= student_t95(static_cast<int64_t>(degrees)) * error;
+  const bool chance = std::abs(after - before) <= student_t(degrees) * error;
   return chance || std::abs(change) < kNoticedDrift ? 0 : change;
 }
 

@@ -135,7 +135,4 @@ class Measurement {
   bool is_undecided_ = false;  // the inference may be an evaluation before a training
 };
 
-/// The factor of a two-sided 95 % interval with `degrees` degrees of freedom (Student's t).
-[[nodiscard]] double student_t95(int64_t degrees);
-
 }  // namespace redline::tuner

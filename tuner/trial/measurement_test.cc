@@ -242,15 +242,6 @@ TEST(Measurement, ReportsThatRunBackwardsAreLeftOut) {
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
 }
 
-TEST(StudentT, FallsTowardsTheNormalDistribution) {
-  EXPECT_NEAR(student_t95(1), 12.706, 1e-3);
-  EXPECT_NEAR(student_t95(30), 2.042, 0.005);
-  EXPECT_NEAR(student_t95(1000), 1.962, 0.005);
-  for (int64_t degrees = 1; degrees < 100; ++degrees) {
-    EXPECT_GT(student_t95(degrees), student_t95(degrees + 1)) << degrees;
-  }
-}
-
 /// Reports batches of 1 ms, of which every tenth takes 2 ms.
 void infer(Measurement& measurement, int64_t batches, bool may_train = false) {
   int64_t now = 1;

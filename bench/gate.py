@@ -1,0 +1,121 @@
+"""Measures whether `redline compare` alarms by chance, and whether it catches and names a planted change of 5 %.
+
+A small training is compared with itself, and with itself made 5 % slower in one of three ways: an operator called
+twice, a delay in the loader, a synchronisation with a late rank. A process beside it keeps a core busy now and then.
+The limit is --fail-slower 1%, between nothing and the 5 % that are planted.
+
+    .venv/bin/python bench/gate.py --pairs 20
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import pathlib
+import random
+import shlex
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+REDLINE = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build/release")) / "bin/redline"
+TRAINING = ROOT / "bench/gate_training.py"
+PLANTED = 0.05
+# The parts of the step that may be named first; an operator of the forward pass can be seen in no other.
+PARTS = {"operator": ("forward",), "loader": ("data_wait",), "synchronisation": ("communication_wait",)}
+BEYOND, CANNOT_TELL = 3, 4
+
+
+def be_busy(seed):
+    """Other work on the machine: busy for up to 4 s, then idle for up to 4 s."""
+    chance = random.Random(seed)
+    while True:
+        end = time.monotonic() + chance.uniform(0, 4)
+        while time.monotonic() < end:
+            pass
+        time.sleep(chance.uniform(0, 4))
+
+
+def training(*words):
+    return shlex.join([sys.executable, str(TRAINING), *map(str, words)])
+
+
+def calibrated():
+    """Words that make the planted changes 5 % of a step, or the operator that is doubled as long as that."""
+    said = json.loads(subprocess.check_output(shlex.split(training("--measure")), text=True))
+    sums = max(1, round(PLANTED * said["step_ms"] / said["sum_ms"]))
+    return ["--sums", sums, "--planted-ms", round(PLANTED * (said["step_ms"] + sums * said["sum_ms"]), 3)]
+
+
+def compare(change, sizes, arguments):
+    base = training(*sizes, "--steps", arguments.steps)
+    new = training(*sizes, "--steps", arguments.steps, "--change", change)
+    command = [REDLINE, "compare", "-n", str(arguments.runs), "--fail-slower", arguments.limit, "--format", "json",
+               "--base", base, "--new", new]
+    begin = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, BEYOND, CANNOT_TELL):
+        sys.exit(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stderr}")
+    run = json.loads(done.stdout)["run"]
+    first = run["parts"][0]["part"] if run["parts"] else None
+    operator = (run["operator"] or {}).get("name")
+    named = first in PARTS.get(change, ()) and (change != "operator" or operator == "aten::cumsum")
+    return {"change": change, "status": done.returncode, "ratio": run["ratio"], "spread": run["spread"],
+            "runs": len(run["after"]), "first": first, "operator": operator, "named": named,
+            "minutes": (time.monotonic() - begin) / 60}
+
+
+def share(rows, test):
+    return f"{sum(map(test, rows))} of {len(rows)}"
+
+
+def show(rows):
+    equal = [row for row in rows if row["change"] == "none"]
+    planted = [row for row in rows if row["change"] != "none"]
+    print(f"alarms where nothing changed   {share(equal, lambda row: row['status'] == BEYOND)}")
+    for kind in PARTS:
+        own = [row for row in planted if row["change"] == kind]
+        caught = [row for row in own if row["status"] == BEYOND]
+        print(f"{kind + ' caught':<30} {share(own, lambda row: row['status'] == BEYOND)}, "
+              f"named first {share(caught, lambda row: row['named'])}, "
+              f"cannot tell {share(own, lambda row: row['status'] == CANNOT_TELL)}")
+    minutes = sorted(row["minutes"] for row in rows)
+    print(f"minutes a pair                 {minutes[len(minutes) // 2]:.2f} (median), {minutes[-1]:.2f} (longest)")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pairs", type=int, default=200, help="comparisons without a change, and as many with one")
+    parser.add_argument("--runs", type=int, default=8, help="runs of each side, at most")
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--limit", default="1%")
+    parser.add_argument("--minutes", type=float, default=0, help="begins no further pair after this time")
+    parser.add_argument("--alone", action="store_true", help="without other work beside it")
+    parser.add_argument("--json", type=pathlib.Path, help="appends a line for each comparison")
+    arguments = parser.parse_args()
+    beside = multiprocessing.Process(target=be_busy, args=(1,), daemon=True)
+    if not arguments.alone:
+        beside.start()
+    sizes = calibrated()
+    print("sizes", *sizes, flush=True)
+    rows, begin = [], time.monotonic()
+    for number in range(arguments.pairs):
+        for change in ("none", list(PARTS)[number % len(PARTS)]):
+            if arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes:
+                continue
+            rows.append(compare(change, sizes, arguments))
+            if arguments.json:
+                with arguments.json.open("a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+            row = rows[-1]
+            print(f"{change:<16} {row['ratio']['value']:.3f} ({row['ratio']['low']:.3f} to {row['ratio']['high']:.3f})"
+                  f" {row['runs']} runs, exit {row['status']}, {row['first']}, {row['operator']},"
+                  f" {row['minutes']:.1f} min", flush=True)
+    if not arguments.alone:
+        beside.terminate()
+    show(rows)
+
+
+if __name__ == "__main__":
+    main()

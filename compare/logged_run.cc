@@ -1,0 +1,119 @@
+#include "compare/logged_run.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "base/file.h"
+#include "profiler/request/record_request.h"
+#include "profiler/request/step_log_request.h"
+#include "trace/read/step_log_reader.h"
+#include "tuner/trial/process_tree.h"
+#include "tuner/trial/trial_start.h"
+
+namespace redline::compare {
+namespace {
+
+constexpr std::chrono::seconds kGrace{5};
+constexpr int kLook_ms = 100;  // how often `stop` is looked at
+// Enough steps for figures of operators, after those in which things start.
+constexpr Schedule kWindow{.skip_first = 8, .wait = 0, .warmup = 2, .active = 8, .repeat = 1};
+
+std::vector<std::string> files_of(const CommandRun& run) {
+  return run.kind == RunKind::kLogged ? trace::find_step_logs(run.folder)
+                                      : launch::list_traces(run.folder).whole;
+}
+
+tl::expected<void, std::string> ask_for_files(const CommandRun& run,
+                                              launch::Environment& environment) {
+  if (run.kind == RunKind::kLogged) return launch::add_step_log(run.folder, environment);
+  profiler::RecordRequest request;
+  request.options.directory = run.folder;
+  request.schedule = kWindow;
+  return launch::add_record_request(request, environment);
+}
+
+/// Waits until the process has ended, which its descriptor tells, or `stop` is set. Looking through
+/// /proc in turns would take time from the command that is measured.
+void wait_for_end(pid_t process, const std::atomic<bool>& stop) {
+  const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+  while (!stop) {
+    pollfd waiting{ended.get(), POLLIN, 0};
+    if (ended.get() >= 0) {
+      if (poll(&waiting, 1, kLook_ms) > 0) return;
+    } else {  // a kernel before 5.3
+      siginfo_t info{};
+      if (waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          info.si_pid == process) {
+        return;
+      }
+      poll(nullptr, 0, kLook_ms);
+    }
+  }
+}
+
+int exit_status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+}  // namespace
+
+tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::atomic<bool>& stop) {
+  auto environment = launch::Environment::current();
+  if (const auto asked = ask_for_files(run, environment); !asked) {
+    return tl::unexpected(asked.error() + ". Build or install Redline whole: ./scripts/setup");
+  }
+  std::optional<launch::RecordNotes> notes;
+  if (run.kind == RunKind::kRecorded) {
+    notes.emplace(run.folder);
+    environment.set("REDLINE_NOTES", notes->path());
+  }
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const std::string mark = "compare-" + std::to_string(getpid()) + "-" + std::to_string(now);
+  environment.set(tuner::kTrialIdVariable, mark);
+  const std::vector<std::string> before = files_of(run);
+  // Makes orphans of the command children of this process, so that they are found and reaped.
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  tuner::StartOptions options;
+  options.argv = run.command;
+  options.environment = environment.strings();
+  options.stdout_path = options.stderr_path = run.output;
+  options.mark = mark;
+  const auto root = tuner::start_trial(options);
+  if (!root) return tl::unexpected(root.error());
+  tuner::ProcessTree tree(*root, mark);
+  const tuner::TrialGuard guard(*root, mark, [] {});
+  wait_for_end(*root, stop);
+  tree.scan();
+  RunEnd end;
+  end.is_stopped = !tree.root_status().has_value();
+  // Also after a command that ended by itself: its loader's workers may be left.
+  if (const auto left = tree.stop(kGrace); !left.empty()) {
+    return tl::unexpected(std::to_string(left.size()) + " of its processes could not be ended");
+  }
+  end.status = tree.root_status() ? exit_status_of(*tree.root_status()) : 0;
+  for (const std::string& file : files_of(run)) {
+    if (std::find(before.begin(), before.end(), file) == before.end()) end.files.push_back(file);
+  }
+  return end;
+}
+
+std::string last_lines(const std::string& path, size_t count) {
+  std::string text = read_file(path);
+  while (text.ends_with('\n')) text.pop_back();
+  size_t from = text.size();
+  for (size_t i = 0; i < count && from != std::string::npos && from > 0; ++i) {
+    from = text.rfind('\n', from - 1);
+  }
+  return from == std::string::npos || from == 0 ? text : text.substr(from + 1);
+}
+
+}  // namespace redline::compare

@@ -1,0 +1,162 @@
+#include "compare/turns.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "compare/logged_run.h"
+#include "profiler/request/record_request.h"
+#include "trace/read/reader.h"
+#include "trace/read/step_log_reader.h"
+#include "trace/run/folder.h"
+
+namespace redline::compare {
+namespace {
+
+constexpr size_t kShownLines = 10;
+
+template <typename Value>
+using Expected = tl::expected<Value, std::string>;
+
+class Turns {
+ public:
+  Turns(const Plan& plan, const std::atomic<bool>& stop,
+        const std::function<void(const Progress&)>& on_progress)
+      : plan_(plan), stop_(stop), on_progress_(on_progress) {}
+
+  Expected<Answer> run() {
+    for (Side& side : sides_) {
+      if (const auto ready = prepare(side); !ready) return tl::unexpected(ready.error());
+    }
+    bool is_sure = false;
+    while (pairs_done() < plan_.pairs && !is_sure) {
+      const bool base_first = pairs_done() % 2 == 0;
+      for (const bool is_next : {!base_first, base_first}) {
+        const auto done = measure(is_next);
+        if (!done) return tl::unexpected(done.error());
+        if (!*done) return interrupted();
+      }
+      is_sure = trace::is_look(pairs_done(), plan_.pairs) &&
+                trace::is_answered(comparison(), plan_.limits);
+    }
+    answer_.diff = trace::make_run_diff(plan_.base, plan_.next, comparison(), plan_.limits);
+    if (answer_.diff->runs.is_clear()) record_windows();
+    return std::move(answer_);
+  }
+
+ private:
+  struct Side {
+    std::string name;
+    const std::string& command;
+    std::string folder;
+    std::vector<trace::RunFigures> runs;
+  };
+
+  [[nodiscard]] int64_t pairs_done() const {
+    return std::min(std::ssize(sides_[0].runs), std::ssize(sides_[1].runs));
+  }
+
+  [[nodiscard]] Expected<void> prepare(Side& side) const {
+    side.folder = std::filesystem::absolute(plan_.folder) / side.name;
+    if (const auto ready = launch::prepare_directory(side.folder); !ready) {
+      return tl::unexpected(side.folder + ": " + ready.error() + ". Choose another folder with -o");
+    }
+    if (trace::find_step_logs(side.folder).empty()) return {};
+    return tl::unexpected(side.folder +
+                          ": has the step logs of an earlier comparison. Choose another folder "
+                          "with -o");
+  }
+
+  [[nodiscard]] Expected<RunEnd> start(const Side& side, RunKind kind) const {
+    const std::string number =
+        kind == RunKind::kRecorded ? "recorded" : std::to_string(side.runs.size() + 1);
+    const CommandRun run{.command = {"/bin/sh", "-c", side.command},
+                         .folder = side.folder,
+                         .output = side.folder + "/" + number + ".log",
+                         .kind = kind};
+    const auto end = run_once(run, stop_);
+    if (!end) return tl::unexpected("--" + side.name + ": " + end.error());
+    if (end->is_stopped || end->status == 0) return *end;
+    std::string lines = last_lines(run.output, kShownLines);
+    return tl::unexpected(fmt::format("--{}: {}: exit status {} in run {}{}{}", side.name,
+                                      side.command, end->status, number,
+                                      lines.empty() ? "" : ". It said last:\n", lines));
+  }
+
+  /// False if it was interrupted.
+  [[nodiscard]] Expected<bool> measure(bool is_next) {
+    Side& side = sides_[is_next ? 1 : 0];
+    on_progress_({.is_next = is_next,
+                  .runs_done = std::ssize(sides_[0].runs) + std::ssize(sides_[1].runs),
+                  .runs_planned = 2 * plan_.pairs});
+    const auto end = start(side, RunKind::kLogged);
+    if (!end) return tl::unexpected(end.error());
+    if (end->is_stopped) return false;
+    if (end->files.empty()) {
+      return tl::unexpected(
+          fmt::format("--{}: {}: no process of the command made a training step, so there is "
+                      "nothing to compare",
+                      side.name, side.command));
+    }
+    const auto runs = trace::read_run_figures(end->files);
+    if (!runs) return tl::unexpected(runs.error().message);
+    side.runs.push_back(runs->front());
+    return true;
+  }
+
+  [[nodiscard]] trace::RunComparison comparison() const {
+    std::array<std::vector<trace::RunFigures>, 2> runs = {sides_[0].runs, sides_[1].runs};
+    const auto pairs = static_cast<size_t>(pairs_done());
+    for (auto& side : runs) side.resize(pairs);
+    return trace::change_between(runs[0], runs[1], trace::tail_of_look(pairs_done(), plan_.pairs));
+  }
+
+  [[nodiscard]] Answer interrupted() {
+    answer_.is_interrupted = true;
+    if (pairs_done() > 0) {
+      answer_.diff = trace::make_run_diff(plan_.base, plan_.next, comparison(), plan_.limits);
+    }
+    return std::move(answer_);
+  }
+
+  void record_windows() {
+    std::array<std::optional<trace::Report>, 2> reports;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const Side& side = sides_[i];
+      on_progress_({.is_next = i == 1,
+                    .runs_done = std::ssize(sides_[0].runs) + std::ssize(sides_[1].runs),
+                    .runs_planned = 2 * plan_.pairs,
+                    .is_recorded = true});
+      const auto end = start(side, RunKind::kRecorded);
+      if (!end || end->is_stopped || end->files.empty()) {
+        answer_.no_windows = !end              ? end.error()
+                             : end->is_stopped ? "interrupted"
+                                               : "--" + side.name + ": no trace was recorded";
+        return;
+      }
+      const auto traces = trace::read_traces(end->files);
+      if (!traces) {
+        answer_.no_windows = traces.error().message;
+        return;
+      }
+      reports[i] = trace::make_report(*traces);
+    }
+    answer_.diff->windows = trace::compare_runs(*reports[0], *reports[1]);
+  }
+
+  const Plan& plan_;
+  const std::atomic<bool>& stop_;
+  const std::function<void(const Progress&)>& on_progress_;
+  std::array<Side, 2> sides_ = {Side{"base", plan_.base, "", {}}, Side{"new", plan_.next, "", {}}};
+  Answer answer_;
+};
+
+}  // namespace
+
+Expected<Answer> compare_in_turns(const Plan& plan, const std::atomic<bool>& stop,
+                                  const std::function<void(const Progress&)>& on_progress) {
+  return Turns(plan, stop, on_progress).run();
+}
+
+}  // namespace redline::compare

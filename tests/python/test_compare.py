@@ -1,0 +1,162 @@
+"""`redline compare` runs two commands in turns, and `redline diff` compares the step logs of runs."""
+
+import json
+import pathlib
+import shlex
+import signal
+import time
+
+import pytest
+
+SCRIPT = pathlib.Path(__file__).with_name("scripts") / "logs_steps.py"
+BEYOND, CANNOT_TELL, INTERRUPTED = 3, 4, 130
+
+
+@pytest.fixture
+def steps(python, library):
+    """steps("--wait-ms", 20): a command that logs steps of a millisecond, and so long a wait for data."""
+    path = library("libredline.so")
+    return lambda *words: shlex.join([str(python), str(SCRIPT), str(path), *map(str, words)])
+
+
+@pytest.fixture
+def compare(program):
+    def words(base, new, *options):
+        return [program("redline"), "compare", *options, "--base", base, "--new", new]
+
+    return words
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_slower_command_is_caught_and_the_part_is_named(run, program, compare, steps, tmp_path, no_process_left):
+    runs = tmp_path / "runs"
+    done = run(compare(steps(), steps("--wait-ms", 30), "--fail-slower", "5%", "-o", runs))
+    assert done.returncode == BEYOND, done.stderr
+    assert "x slower" in done.stdout
+    assert "Surely more than 5 % slower." in done.stdout
+    assert "Most of it in waiting for data" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert done.stderr.startswith("redline: which operator changed is not known: --base: no trace was recorded")
+    logs = [len(list((runs / side).glob("*.steps.redline"))) for side in ("base", "new")]
+    assert logs[0] == logs[1] >= 3
+    assert "what the command says" in (runs / "new" / "1.log").read_text()
+
+    again = run(compare(steps(), steps(), "-o", runs))
+    assert again.returncode == 1
+    assert "has the step logs of an earlier comparison" in again.stderr
+
+    redline = [program("redline"), "diff"]
+    there = run([*redline, "--format", "json", "--fail-slower", "5%", runs / "base", runs / "new"])
+    back = run([*redline, "--format", "json", "--fail-slower", "5%", runs / "new", runs / "base"])
+    assert (there.returncode, back.returncode) == (BEYOND, 0)
+    forth, inverse = (json.loads(each.stdout)["run"] for each in (there, back))
+    assert forth["ratio"]["value"] * inverse["ratio"]["value"] == pytest.approx(1)
+    assert forth["gate"]["time"] == "surely_beyond"
+    assert forth["parts"][0]["part"] == "data_wait"
+    assert forth["paired"]
+
+    table = run([*redline, "--format", "markdown", runs / "base", runs / "new"]).stdout
+    assert "| **step** |" in table and "| waiting for data |" in table
+    summary = tmp_path / "benchmark.json"
+    assert run([*redline, "--format", "benchmark-action", "-o", summary, runs / "base", runs / "new"]).returncode == 0
+    assert json.loads(summary.read_text())[0].keys() >= {"name", "unit", "value", "range"}
+    text = run([*redline, runs / "base", runs / "new"])
+    assert text.returncode == 0
+    assert "x slower" in text.stdout
+
+
+def test_equal_commands_are_no_alarm(run, compare, steps):
+    done = run(compare(steps(), steps(), "-n", 3, "--fail-slower", "900%", "--fail-memory", "900%"))
+    assert done.returncode == 0, done.stderr
+    assert "Surely not more than 900 % slower." in done.stdout
+    assert done.stderr == ""
+
+
+def test_one_run_of_each_proves_little(run, compare, steps):
+    question = compare(steps(), steps(), "-n", 1, "--fail-slower", "0%", "--format", "json")
+    done = run(question)
+    # Unless the machine happened to be much busier in one of the two runs.
+    assert done.returncode in (0, BEYOND, CANNOT_TELL)
+    said = json.loads(done.stdout)["run"]
+    assert said["spread_assumed"]
+    assert said["ratio"]["high"] / said["ratio"]["low"] > 1.25
+    assert run([*question, "--lenient"]).returncode in (0, BEYOND)
+
+
+def test_a_failing_command_ends_the_comparison(run, compare, steps, no_process_left):
+    done = run(compare(steps(), steps("--status", 7)))
+    assert done.returncode == 1
+    assert "--new: " in done.stderr and "exit status 7" in done.stderr
+    assert done.stderr.endswith("what the command says\n")
+    assert done.stdout == ""
+    killed = run(compare("kill -9 $$", steps()))
+    assert (killed.returncode, "exit status 137" in killed.stderr) == (1, True)
+
+
+def test_a_command_without_steps_cannot_be_compared(run, compare, steps):
+    done = run(compare("true", steps()))
+    assert done.returncode == 1
+    assert "no process of the command made a training step" in done.stderr
+    few = run(compare(steps("--steps", 3), steps()))
+    assert few.returncode == 1
+    assert "fewer than 8 training steps after the warm-up" in few.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_the_command_and_shows_what_it_has(start, compare, steps, tmp_path, no_process_left, number):
+    # The third run of the base hangs.
+    count = tmp_path / "count"
+    hangs = f"echo >> {count}; [ $(wc -l < {count}) -lt 2 ] || exec sleep 600; {steps()}"
+    runs = tmp_path / "runs"
+    with start(compare(hangs, steps("--wait-ms", 30), "-o", runs)) as process:
+        wait_until(lambda: count.exists() and len(count.read_text()) == 2)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert "1 run · " in stdout
+    assert stderr == "redline: interrupted: these are the runs so far\n"
+
+
+def test_killed_it_leaves_no_process(start, compare, steps, tmp_path, no_process_left):
+    hangs = f"echo > {tmp_path / 'begun'}; exec sleep 600"
+    with start(compare(hangs, steps())) as process:
+        wait_until(lambda: (tmp_path / "begun").exists())
+        process.kill()
+        process.wait(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--fail-slower", "5"], "'5' is no share. Example: 5%"),
+        (["-n", "0"], "--runs: Value 0 not in range"),
+        (["--format", "yaml"], "--format"),
+    ],
+)
+def test_wrong_options_are_one_line(run, compare, options, words):
+    done = run(compare("true", "true", *options))
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_both_commands_must_be_given(run, program):
+    assert run([program("redline"), "compare", "--base", "true"]).returncode == 2
+
+
+def test_traces_can_be_gated_too(run, program, shared):
+    traces = shared / "traces"
+    trace = next(path for path in sorted(traces.rglob("*workers0*")) if path.is_file())
+    redline = [program("redline"), "diff", trace, trace]
+    done = run([*redline, "--fail-slower", "100%"])
+    assert done.returncode == 0, done.stderr
+    assert "Surely not more than 100 % slower." in done.stdout
+    assert run([*redline, "--fail-slower", "0%"]).returncode == CANNOT_TELL
+    assert run([*redline, "--fail-slower", "0%", "--lenient"]).returncode == 0
+    assert run(redline).stdout.count("Surely") == 0

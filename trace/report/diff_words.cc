@@ -1,0 +1,65 @@
+#include "trace/report/diff_words.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "base/format.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kLeastShown = 0.005;  // a smaller change would print as "1.00 x"
+
+}  // namespace
+
+std::string speed_words(double speedup) {
+  if (std::abs(speedup - 1) < kLeastShown) return "as fast as before";
+  return speedup > 1 ? fmt::format("{:.2f} x faster", speedup)
+                     : fmt::format("{:.2f} x slower", 1 / speedup);
+}
+
+std::string signed_ns(int64_t ns) { return (ns > 0 ? "+" : "") + format_ns(ns); }
+
+std::string change_words(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
+
+std::string limit_words(double limit) { return fmt::format("{:g} %", 100 * limit); }
+
+std::string more_runs_words(const GateVerdict& gate) {
+  return gate.more_runs
+             ? fmt::format("about {} a side would tell", format_plural(*gate.more_runs, "more run"))
+             : fmt::format("more than {} runs a side would be needed", kMostMoreRuns);
+}
+
+const char* gate_outcome_key(GateOutcome outcome) {
+  constexpr std::array kKeys = {"no_worse", "surely_beyond", "cannot_tell"};
+  return kKeys[static_cast<size_t>(outcome)];
+}
+
+std::string time_gate_words(const GateVerdict& gate, double limit) {
+  switch (*gate.time) {
+    case GateOutcome::kSurelyBeyond:
+      return fmt::format("surely more than {} slower", limit_words(limit));
+    case GateOutcome::kNoWorse:
+      return fmt::format("surely not more than {} slower", limit_words(limit));
+    case GateOutcome::kCannotTell:
+      return fmt::format("cannot tell yet if more than {} slower: {}", limit_words(limit),
+                         more_runs_words(gate));
+  }
+  return "";
+}
+
+std::string memory_gate_words(GateOutcome outcome, double limit) {
+  switch (outcome) {
+    case GateOutcome::kSurelyBeyond:
+      return fmt::format("surely more than {} more memory", limit_words(limit));
+    case GateOutcome::kNoWorse:
+      return fmt::format("surely not more than {} more memory", limit_words(limit));
+    case GateOutcome::kCannotTell:
+      return fmt::format("cannot tell yet if more than {} more memory", limit_words(limit));
+  }
+  return "";
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,27 @@
+// Words for changes, the same in all forms of a diff.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trace/run/gate.h"
+
+namespace redline::trace {
+
+/// "1.05 x faster", "as fast as before"; `speedup` is above 1 if it became faster.
+[[nodiscard]] std::string speed_words(double speedup);
+/// "+3.1 ms", "-12.0 us"
+[[nodiscard]] std::string signed_ns(int64_t ns);
+/// Of a ratio: 1.052 -> "+5.2 %"
+[[nodiscard]] std::string change_words(double ratio);
+/// Of a limit: 0.05 -> "5 %"
+[[nodiscard]] std::string limit_words(double limit);
+/// "about 6 more runs a side would tell", or that there are too many.
+[[nodiscard]] std::string more_runs_words(const GateVerdict& gate);
+/// The key of an outcome in JSON: "surely_beyond".
+[[nodiscard]] const char* gate_outcome_key(GateOutcome outcome);
+/// "surely more than 5 % slower", "cannot tell yet whether it is more than 5 % slower: …"
+[[nodiscard]] std::string time_gate_words(const GateVerdict& gate, double limit);
+[[nodiscard]] std::string memory_gate_words(GateOutcome outcome, double limit);
+
+}  // namespace redline::trace

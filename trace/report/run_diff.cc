@@ -1,0 +1,100 @@
+#include "trace/report/run_diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/statistics.h"
+#include "trace/analysis/analysis.h"
+#include "trace/analysis/run_tables.h"
+#include "trace/report/diff_words.h"
+#include "trace/report/run_words.h"
+
+namespace redline::trace {
+namespace {
+
+std::string basis_sentence(const RunDiff& diff) {
+  const RunComparison& runs = diff.runs;
+  if (runs.is_spread_assumed) {
+    return fmt::format(
+        "Too few runs to know how much equal runs differ: taken to be {:.1f} %. More runs make "
+        "the interval narrower.",
+        100 * runs.spread);
+  }
+  return fmt::format("Equal runs differ by {:.1f} %{}.", 100 * runs.spread,
+                     runs.is_paired ? ", compared in pairs because they took turns" : "");
+}
+
+std::string operator_sentence(const RunDiff& diff) {
+  const DiffRow* row = changed_operator(diff);
+  if (row == nullptr) return "";
+  return fmt::format(
+      "Most in the operator {}: {} a step{}.", row->name, signed_ns(row->delta_ns()),
+      row->before_count == row->after_count
+          ? ""
+          : fmt::format(", {} calls instead of {}", mean_count_text(row->after_count),
+                        mean_count_text(row->before_count)));
+}
+
+std::string part_sentence(const RunDiff& diff) {
+  if (!diff.runs.is_clear() || diff.runs.parts.empty()) return "";
+  const PartChange& most = diff.runs.parts.front();
+  const double whole = diff.runs.after_ns - diff.runs.before_ns;
+  if (!most.is_clear() || most.delta_ns.value * whole <= 0) return "";
+  return fmt::format("Most of it in {}: {} a step.",
+                     most.part ? log_part_name(*most.part) : "time outside of the parts",
+                     signed_ns(std::llround(most.delta_ns.value)));
+}
+
+}  // namespace
+
+RunDiff make_run_diff(std::string before, std::string after, RunComparison runs,
+                      const GateLimits& limits) {
+  const GateVerdict gate = judge_change(runs, limits);
+  return {std::move(before), std::move(after), std::move(runs), limits, gate, std::nullopt};
+}
+
+std::optional<RunFigures> run_figures(const Report& report) {
+  const RunSamples samples = sample_steps(report.traces);
+  const Distribution steps = distribution_of(samples.step_ns);
+  if (steps.count < 2 || steps.mean <= 0) return std::nullopt;
+  RunFigures run;
+  run.path = report.traces.front().trace->path();
+  run.ranks = report.rank_count;
+  run.steps = steps.count;
+  run.step = {steps.mean, steps.deviation / std::sqrt(static_cast<double>(steps.count))};
+  run.samples = samples_per_step(*report.traces.front().trace);
+  return run;
+}
+
+const DiffRow* changed_operator(const RunDiff& diff) {
+  if (!diff.windows || !diff.runs.is_clear()) return nullptr;
+  const bool is_slower = diff.runs.ratio.value > 1;
+  for (const DiffRow& row : diff.windows->operators) {  // the largest change first
+    if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
+    if (row.verdict != Verdict::kUnclear && row.verdict != Verdict::kUnknown) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
+  std::vector<std::string> sentences;
+  const auto capital = [](std::string text) {
+    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text + ".";
+  };
+  if (diff.gate.time) {
+    sentences.push_back(capital(time_gate_words(diff.gate, *diff.limits.slower)));
+  }
+  if (diff.gate.memory) {
+    sentences.push_back(capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory)));
+  }
+  for (const std::string& text :
+       {part_sentence(diff), operator_sentence(diff), basis_sentence(diff)}) {
+    if (!text.empty()) sentences.push_back(text);
+  }
+  return sentences;
+}
+
+}  // namespace redline::trace

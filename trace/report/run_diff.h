@@ -1,0 +1,51 @@
+// A comparison of whole runs as text, JSON, Markdown and for github-action-benchmark.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "base/terminal.h"
+#include "trace/report/diff.h"
+#include "trace/run/gate.h"
+
+namespace redline::trace {
+
+struct RunDiff {
+  std::string before;  ///< how the user called the sides: paths or commands
+  std::string after;
+  RunComparison runs;
+  GateLimits limits;
+  GateVerdict gate;
+  /// The operators of a recorded window of each side, if there is one.
+  std::optional<Diff> windows;
+};
+
+[[nodiscard]] RunDiff make_run_diff(std::string before, std::string after, RunComparison runs,
+                                    const GateLimits& limits);
+
+/// One run of the traces' steps, to be compared like the runs of step logs; nullopt if it has fewer
+/// than two steps.
+[[nodiscard]] std::optional<RunFigures> run_figures(const Report& report);
+
+/// The operator whose own time changed most, in the direction in which the step's time did; nullptr
+/// if none did beyond noise.
+[[nodiscard]] const DiffRow* changed_operator(const RunDiff& diff);
+
+[[nodiscard]] std::string run_diff_text(const RunDiff& diff, const TextStyle& style);
+/// Only what the limits say; empty without limits.
+[[nodiscard]] std::string gate_text(const RunDiff& diff, const TextStyle& style);
+/// A heading, a table and sentences, for $GITHUB_STEP_SUMMARY.
+[[nodiscard]] std::string run_diff_markdown(const RunDiff& diff);
+/// The later side's figures in the form customSmallerIsBetter of github-action-benchmark.
+[[nodiscard]] std::string run_diff_benchmark(const RunDiff& diff);
+/// Schema "redline.diff/1". Without `diff` it has only the key "run", which is null without `run`.
+[[nodiscard]] std::string diff_json(const Diff* diff, const RunDiff* run);
+/// The value of the key "run".
+[[nodiscard]] nlohmann::ordered_json run_diff_json(const RunDiff& diff);
+
+/// The sentences under the figures: what the limits say, the part and the operator that changed
+/// most, and what the interval rests on.
+[[nodiscard]] std::vector<std::string> run_diff_sentences(const RunDiff& diff);
+
+}  // namespace redline::trace

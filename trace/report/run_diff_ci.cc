@@ -1,0 +1,101 @@
+// A comparison of whole runs in the forms that CI systems show.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "trace/report/diff_words.h"
+#include "trace/report/run_diff.h"
+#include "trace/report/run_words.h"
+
+namespace redline::trace {
+namespace {
+
+std::string part_name(const PartChange& part) {
+  return part.part ? std::string(log_part_name(*part.part)) : "outside of these parts";
+}
+
+// Names of paths and operators may hold what has a meaning in a table.
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char letter : text) {
+    if (letter == '|' || letter == '`' || letter == '<' || letter == '*' || letter == '\\') {
+      out += '\\';
+    }
+    out += letter == '\n' ? ' ' : letter;
+  }
+  return out;
+}
+
+// As code, which knows no escapes.
+std::string code(std::string text) {
+  std::replace(text.begin(), text.end(), '`', '\'');
+  return "`" + text + "`";
+}
+
+std::string percent_range(const ChangeInterval& ratio) {
+  return change_words(ratio.low) + " to " + change_words(ratio.high);
+}
+
+}  // namespace
+
+std::string run_diff_markdown(const RunDiff& diff) {
+  const RunComparison& runs = diff.runs;
+  std::string out =
+      fmt::format("### {}\n\n{} of {} against {} of {}\n\n",
+                  runs.is_clear() ? fmt::format("{} ({})", speed_words(1 / runs.ratio.value),
+                                                change_words(runs.ratio.value))
+                                  : "No clear difference in speed",
+                  format_plural(runs.after.size(), "run"), code(diff.after),
+                  format_plural(runs.before.size(), "run"), code(diff.before));
+  out += "| | before | after | change | 95 % interval |\n|:--|--:|--:|--:|--:|\n";
+  const auto ns = [](double value) { return format_ns(std::llround(value)); };
+  out += fmt::format("| **step** | {} | {} | {} | {} |\n", ns(runs.before_ns), ns(runs.after_ns),
+                     change_words(runs.ratio.value), percent_range(runs.ratio));
+  for (const PartChange& part : runs.parts) {
+    const auto delta = [](double value) { return signed_ns(std::llround(value)); };
+    out += fmt::format("| {} | {} | {} | {} | {} to {} |\n", part_name(part), ns(part.before_ns),
+                       ns(part.after_ns), delta(part.delta_ns.value), delta(part.delta_ns.low),
+                       delta(part.delta_ns.high));
+  }
+  const auto memory = [&](const char* name, const std::optional<MemoryChange>& change) {
+    if (!change) return;
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", name,
+                       format_bytes(std::llround(change->before_bytes)),
+                       format_bytes(std::llround(change->after_bytes)),
+                       change_words(change->ratio.value), percent_range(change->ratio));
+  };
+  memory("memory of the GPUs", runs.device_memory);
+  memory("memory of a process", runs.host_memory);
+  out += "\n";
+  for (const std::string& sentence : run_diff_sentences(diff)) out += "- " + cell(sentence) + "\n";
+  return out;
+}
+
+std::string run_diff_benchmark(const RunDiff& diff) {
+  const RunComparison& runs = diff.runs;
+  constexpr double kMs = 1e-6, kMiB = 1.0 / (1 << 20);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  list.push_back({{"name", "step"},
+                  {"unit", "ms"},
+                  {"value", runs.after_ns * kMs},
+                  {"range", percent_range(runs.ratio)},
+                  {"extra", fmt::format("before: {}\n{}", format_ns(std::llround(runs.before_ns)),
+                                        joined(run_diff_sentences(diff), "\n"))}});
+  for (const PartChange& part : runs.parts) {
+    list.push_back(
+        {{"name", "step: " + part_name(part)}, {"unit", "ms"}, {"value", part.after_ns * kMs}});
+  }
+  const auto memory = [&](const char* name, const std::optional<MemoryChange>& change) {
+    if (change) {
+      list.push_back({{"name", name}, {"unit", "MiB"}, {"value", change->after_bytes * kMiB}});
+    }
+  };
+  memory("memory of the GPUs", runs.device_memory);
+  memory("memory of a process", runs.host_memory);
+  return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace redline::trace

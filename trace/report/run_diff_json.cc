@@ -1,0 +1,85 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "trace/report/diff_words.h"
+#include "trace/report/run_diff.h"
+#include "trace/report/run_words.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json interval_json(const ChangeInterval& interval) {
+  return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
+}
+
+json run_side_json(const std::vector<RunFigures>& runs) {
+  json list = json::array();
+  for (const RunFigures& run : runs) {
+    list.push_back({{"path", run.path},
+                    {"ranks", run.ranks},
+                    {"steps", run.steps},
+                    {"step_ns", std::llround(run.step.ns)},
+                    {"error_ns", std::llround(run.step.error_ns)},
+                    {"samples_per_step", run.samples ? json(*run.samples) : json()}});
+  }
+  return list;
+}
+
+json memory_change_json(const std::optional<MemoryChange>& memory) {
+  if (!memory) return nullptr;
+  return {{"before_bytes", std::llround(memory->before_bytes)},
+          {"after_bytes", std::llround(memory->after_bytes)},
+          {"ratio", interval_json(memory->ratio)}};
+}
+
+json outcome_json(const std::optional<GateOutcome>& outcome) {
+  return outcome ? json(gate_outcome_key(*outcome)) : json();
+}
+
+std::string part_key(const PartChange& part) {
+  return part.part ? std::string(log_part_key(*part.part)) : "other";
+}
+
+}  // namespace
+
+json run_diff_json(const RunDiff& diff) {
+  const RunComparison& runs = diff.runs;
+  json parts = json::array();
+  for (const PartChange& part : runs.parts) {
+    parts.push_back({{"part", part_key(part)},
+                     {"before_ns", std::llround(part.before_ns)},
+                     {"after_ns", std::llround(part.after_ns)},
+                     {"delta_ns", interval_json(part.delta_ns)},
+                     {"clear", part.is_clear()}});
+  }
+  const DiffRow* row = changed_operator(diff);
+  const auto limit = [](const std::optional<double>& value) {
+    return value ? json(*value) : json();
+  };
+  return {{"before", run_side_json(runs.before)},
+          {"after", run_side_json(runs.after)},
+          {"basis_samples", runs.basis_samples ? json(*runs.basis_samples) : json()},
+          {"before_ns", std::llround(runs.before_ns)},
+          {"after_ns", std::llround(runs.after_ns)},
+          {"ratio", interval_json(runs.ratio)},
+          {"spread", runs.spread},
+          {"spread_assumed", runs.is_spread_assumed},
+          {"paired", runs.is_paired},
+          {"parts", parts},
+          {"host_memory", memory_change_json(runs.host_memory)},
+          {"device_memory", memory_change_json(runs.device_memory)},
+          {"operator", row == nullptr ? json()
+                                      : json{{"name", row->name},
+                                             {"before_ns", row->before_ns},
+                                             {"after_ns", row->after_ns}}},
+          {"gate",
+           {{"fail_slower", limit(diff.limits.slower)},
+            {"fail_memory", limit(diff.limits.memory)},
+            {"time", outcome_json(diff.gate.time)},
+            {"memory", outcome_json(diff.gate.memory)},
+            {"more_runs", diff.gate.more_runs ? json(*diff.gate.more_runs) : json()}}}};
+}
+
+}  // namespace redline::trace

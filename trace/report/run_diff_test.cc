@@ -1,0 +1,124 @@
+#include "trace/report/run_diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace redline::trace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<RunFigures> side_of(const std::vector<double>& steps_ms, double data_wait_ms,
+                                double bytes) {
+  std::vector<RunFigures> runs;
+  for (const double ms : steps_ms) {
+    RunFigures run;
+    run.path = "base/rank0.steps.redline";
+    run.ranks = 1;
+    run.steps = 100;
+    run.begin_ns = std::ssize(runs);
+    run.step = {ms * 1e6, 1e4};
+    run.samples = 32;
+    run.parts[static_cast<size_t>(LogPart::kDataWait)] = StepTime{data_wait_ms * 1e6, 1e3};
+    run.parts[kLogParts] = StepTime{(ms - data_wait_ms) * 1e6, 1e3};
+    run.host_bytes = bytes;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+RunDiff slower(const GateLimits& limits) {
+  auto after = side_of({22, 22.1, 21.9}, 3, 1e9);
+  for (RunFigures& run : after) run.begin_ns += 100;
+  return make_run_diff("logs/base", "logs/new",
+                       change_between(side_of({20, 20.1, 19.9}, 1, 1e9), after), limits);
+}
+
+void expect_at_most_80_columns(const std::string& text) {
+  for (size_t begin = 0, end = text.find('\n'); end != std::string::npos;
+       begin = end + 1, end = text.find('\n', begin)) {
+    EXPECT_LE(columns(std::string_view(text).substr(begin, end - begin)), kTerminalColumns)
+        << text.substr(begin, end - begin);
+  }
+}
+
+TEST(RunDiffText, SaysHowMuchSlowerAndWhereAndWhatTheLimitsSay) {
+  const std::string text =
+      run_diff_text(slower({.slower = 0.05, .memory = 0.05}), {.colour = false, .utf8 = true});
+  expect_at_most_80_columns(text);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("1.10 x slower"), HasSubstr("change +10.0 %, with 95 %"),
+                    HasSubstr("3 runs · 300 steps"), HasSubstr("Surely more than 5 % slower."),
+                    HasSubstr("Most of it in waiting for data: +2.0 ms a step."),
+                    HasSubstr("Surely not more than 5 % more memory."),
+                    HasSubstr("Equal runs differ by 0.5 %.")));
+}
+
+TEST(RunDiffText, OneRunASideIsNoProof) {
+  const RunDiff diff =
+      make_run_diff("a", "b", change_between(side_of({20}, 1, 1e9), side_of({21}, 1, 1e9)),
+                    {.slower = 0.05, .memory = std::nullopt});
+  const std::string text = run_diff_text(diff, {});
+  expect_at_most_80_columns(text);
+  EXPECT_THAT(text, AllOf(HasSubstr("no clear difference"), HasSubstr("Too few runs to know"),
+                          HasSubstr("Cannot tell yet if more than 5 % slower"),
+                          Not(HasSubstr("Most of it"))));
+}
+
+TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
+  RunDiff diff = slower({});
+  Diff windows;
+  DiffRow noise;
+  noise.name = "aten::noise";
+  noise.after_ns = 9'000'000;
+  noise.verdict = Verdict::kUnclear;
+  DiffRow planted;
+  planted.name = "aten::mm";
+  planted.before_count = 1;
+  planted.after_count = 2;
+  planted.before_ns = 2'000'000;
+  planted.after_ns = 4'000'000;
+  planted.verdict = Verdict::kSlower;
+  windows.operators = {noise, planted};
+  diff.windows = windows;
+  EXPECT_THAT(run_diff_text(diff, {}),
+              HasSubstr("Most in the operator aten::mm: +2.0 ms a step, 2 calls instead of 1."));
+}
+
+TEST(RunDiffJson, HasTheFiguresAndTheVerdict) {
+  const RunDiff diff = slower({.slower = 0.05, .memory = std::nullopt});
+  const auto json = nlohmann::json::parse(diff_json(nullptr, &diff));
+  EXPECT_EQ(json["schema"], "redline.diff/1");
+  const auto& run = json["run"];
+  EXPECT_NEAR(run["ratio"]["value"].get<double>(), 1.1, 1e-3);
+  EXPECT_EQ(run["parts"][0]["part"], "data_wait");
+  EXPECT_EQ(run["gate"]["time"], "surely_beyond");
+  EXPECT_TRUE(run["gate"]["memory"].is_null());
+  EXPECT_EQ(run["before"].size(), 3u);
+}
+
+TEST(RunDiffMarkdown, IsATableThatNamesCannotBreak) {
+  RunDiff diff = slower({.slower = 0.05, .memory = std::nullopt});
+  diff.after = "train.py `x` | y";
+  const std::string text = run_diff_markdown(diff);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("### 1.10 x slower (+10.0 %)\n"),
+                    HasSubstr("| **step** | 20.0 ms | 22.0 ms | +10.0 % |"),
+                    HasSubstr("`train.py 'x' | y`"), HasSubstr("- Surely more than 5 % slower.")));
+}
+
+TEST(RunDiffBenchmark, IsAListOfWhatIsBetterSmaller) {
+  const auto json = nlohmann::json::parse(run_diff_benchmark(slower({})));
+  ASSERT_TRUE(json.is_array());
+  EXPECT_EQ(json[0]["name"], "step");
+  EXPECT_EQ(json[0]["unit"], "ms");
+  EXPECT_NEAR(json[0]["value"].get<double>(), 22, 0.01);
+  EXPECT_EQ(json[1]["name"], "step: waiting for data");
+}
+
+}  // namespace
+}  // namespace redline::trace

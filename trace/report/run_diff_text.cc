@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "trace/report/diff_words.h"
+#include "trace/report/kernel_name.h"
+#include "trace/report/run_diff.h"
+#include "trace/report/run_words.h"
+
+namespace redline::trace {
+namespace {
+
+class RunDiffPage {
+ public:
+  RunDiffPage(const RunDiff& diff, const TextStyle& style) : diff_(diff), canvas_(style) {}
+
+  std::string write() {
+    write_side("before", diff_.before, diff_.runs.before);
+    write_side("after", diff_.after, diff_.runs.after);
+    canvas_.end_line();
+    write_speed();
+    write_parts();
+    write_memory("MEMORY of the GPUs", diff_.runs.device_memory);
+    write_memory("MEMORY of a process", diff_.runs.host_memory);
+    return write_sentences();
+  }
+
+  std::string write_sentences() {
+    for (const std::string& sentence : run_diff_sentences(diff_)) {
+      for (const std::string& line : wrapped(sentence, kTerminalColumns)) {
+        canvas_.left(line, 0, sentence_hue(sentence)).end_line();
+      }
+    }
+    return canvas_.take();
+  }
+
+ private:
+  [[nodiscard]] Hue sentence_hue(const std::string& sentence) const {
+    if (!sentence.starts_with("Surely") && !sentence.starts_with("Cannot")) return Hue::kNone;
+    if (sentence.starts_with("Cannot")) return Hue::kYellow;
+    return sentence.starts_with("Surely not") ? Hue::kGreen : Hue::kRed;
+  }
+
+  void write_side(const char* title, const std::string& name, const std::vector<RunFigures>& runs) {
+    int64_t steps = 0;
+    for (const RunFigures& run : runs) steps += run.steps;
+    const std::string counts =
+        fmt::format("{} · {}", format_plural(runs.size(), "run"), format_plural(steps, "step"));
+    canvas_.left(title, 8, Hue::kDim)
+        .left(elide_middle(name, 70 - columns(counts)), 72 - columns(counts), Hue::kBold)
+        .left(counts)
+        .end_line();
+  }
+
+  void write_line(const std::string& title, const std::string& before, const std::string& after,
+                  const std::string& verdict, Hue hue) {
+    canvas_.left(title, 20, Hue::kBold)
+        .right(before, 14)
+        .left("  →")
+        .right(after, 14)
+        .left("     ")
+        .left(verdict, 0, hue)
+        .end_line();
+  }
+
+  [[nodiscard]] Hue hue(const ChangeInterval& ratio) const {
+    if (ratio.low <= 1 && ratio.high >= 1) return Hue::kDim;
+    return ratio.value < 1 ? Hue::kGreen : Hue::kRed;
+  }
+
+  void write_speed() {
+    const RunComparison& runs = diff_.runs;
+    const auto ns = [](double value) { return format_ns(std::llround(value)); };
+    write_line("STEP", ns(runs.before_ns), ns(runs.after_ns),
+               runs.is_clear() ? speed_words(1 / runs.ratio.value) : "no clear difference",
+               hue(runs.ratio));
+    canvas_
+        .left(fmt::format("  change {}, with 95 % certainty between {} and {}",
+                          change_words(runs.ratio.value), change_words(runs.ratio.low),
+                          change_words(runs.ratio.high)),
+              0, Hue::kDim)
+        .end_line();
+    if (runs.basis_samples) {
+      canvas_
+          .left(fmt::format("  for the work of {} samples", format_number(*runs.basis_samples)), 0,
+                Hue::kDim)
+          .end_line();
+    } else {
+      canvas_
+          .left("  samples a step unknown: if the batch changed, steps do not compare", 0,
+                Hue::kYellow)
+          .end_line();
+    }
+    canvas_.end_line();
+  }
+
+  void write_parts() {
+    if (diff_.runs.parts.empty()) return;
+    const double whole = diff_.runs.after_ns - diff_.runs.before_ns;
+    canvas_.left("PARTS OF THE STEP", 31, Hue::kBold)
+        .right("before", 11, Hue::kDim)
+        .right("after", 11, Hue::kDim)
+        .right("change", 12, Hue::kDim)
+        .right("of the change", 15, Hue::kDim)
+        .end_line();
+    bool any_unclear = false;
+    for (const PartChange& part : diff_.runs.parts) {
+      const bool is_clear = part.is_clear();
+      any_unclear = any_unclear || !is_clear;
+      const double share = part.delta_ns.value / whole;
+      canvas_.left("  ")
+          .left(part.part ? log_part_name(*part.part) : "outside of these parts", 29)
+          .right(format_ns(std::llround(part.before_ns)), 11)
+          .right(format_ns(std::llround(part.after_ns)), 11)
+          .right((is_clear ? "" : "~") + signed_ns(std::llround(part.delta_ns.value)), 12,
+                 !is_clear                 ? Hue::kDim
+                 : part.delta_ns.value < 0 ? Hue::kGreen
+                                           : Hue::kRed)
+          .right(diff_.runs.is_clear() && is_clear ? fmt::format("{:.0f} %", 100 * share) : "", 15)
+          .end_line();
+    }
+    if (any_unclear) {
+      canvas_.left("  ~ no clear difference: equal runs differ as much", 0, Hue::kDim).end_line();
+    }
+    canvas_.end_line();
+  }
+
+  void write_memory(const char* title, const std::optional<MemoryChange>& memory) {
+    if (!memory) return;
+    const auto bytes = [](double value) { return format_bytes(std::llround(value)); };
+    const bool is_clear = memory->ratio.low > 1 || memory->ratio.high < 1;
+    write_line(title, bytes(memory->before_bytes), bytes(memory->after_bytes),
+               is_clear ? change_words(memory->ratio.value) : "no clear difference",
+               hue(memory->ratio));
+    canvas_.end_line();
+  }
+
+  const RunDiff& diff_;
+  TextCanvas canvas_;
+};
+
+}  // namespace
+
+std::string run_diff_text(const RunDiff& diff, const TextStyle& style) {
+  return RunDiffPage(diff, style).write();
+}
+
+std::string gate_text(const RunDiff& diff, const TextStyle& style) {
+  return diff.limits.any() ? "\n" + RunDiffPage(diff, style).write_sentences() : "";
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,273 @@
+// Compares made-up runs whose difference is known.
+#include "trace/run/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "trace/run/gate.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kRunSecond = 1'000'000'000;
+
+RunFigures run_of(double step_ms, int64_t begin_s = 0, double error = 0) {
+  RunFigures run;
+  run.begin_ns = begin_s * kRunSecond;
+  run.ranks = 1;
+  run.steps = 100;
+  run.step = {step_ms * 1e6, error * step_ms * 1e6};
+  return run;
+}
+
+std::vector<RunFigures> runs_of(const std::vector<double>& steps_ms, int64_t begin_s = 0,
+                                int64_t every_s = 1) {
+  std::vector<RunFigures> runs;
+  for (const double ms : steps_ms) {
+    runs.push_back(run_of(ms, begin_s));
+    begin_s += every_s;
+  }
+  return runs;
+}
+
+struct Work {
+  double step_ms = 20;
+  double noise = 0.05;
+  double forward = 0.3;  // share of a step
+  int64_t samples = 32;
+  int64_t steps = 200;
+  double stall_ms = 0;  // in the part below, every tenth step
+  LogPart stall_part = LogPart::kCheckpoint;
+  double scale = 1;
+  uint32_t seed = 1;
+};
+
+StepLog work_log(const Work& work, int rank = 0) {
+  std::mt19937 random(work.seed);
+  std::normal_distribution<double> normal;
+  StepLog log;
+  log.run = std::to_string(work.seed);
+  log.rank = rank;
+  int64_t at = kRunSecond;
+  for (int64_t i = 0; i < work.steps; ++i) {
+    LoggedStep step;
+    const double usual_ns = work.step_ms * 1e6 * work.scale * (1 + work.noise * normal(random));
+    const double stall_ns = i % 10 == 9 ? work.stall_ms * 1e6 * work.scale : 0;
+    step.step = i;
+    step.begin_ns = at;
+    step.length_ns = step.shortest_ns = step.longest_ns = std::llround(usual_ns + stall_ns);
+    step.samples = work.samples;
+    step.part_ns[static_cast<size_t>(LogPart::kForward)] = std::llround(usual_ns * work.forward);
+    step.part_ns[static_cast<size_t>(work.stall_part)] = std::llround(stall_ns);
+    at = step.end_ns();
+    log.steps.push_back(step);
+  }
+  log.memory = {{at, int64_t{1} << 30, kUnseen}, {at, int64_t{3} << 30, kUnseen}};
+  return log;
+}
+
+RunFigures figures_of(const Work& work) { return *run_figures({summarise(work_log(work))}); }
+
+TEST(RunFigures, AreThoseOfTheSteps) {
+  const RunFigures run = figures_of({.noise = 0, .stall_ms = 50});
+  // 20 ms, and 20 checkpoints of 50 ms in the 198 steps after the two of the warm-up.
+  EXPECT_NEAR(run.step.ns, 25'050'505, 1);
+  EXPECT_NEAR(run.step.error_ns, 0, 1);
+  EXPECT_EQ(run.steps, 198);
+  EXPECT_DOUBLE_EQ(*run.samples, 32);
+  EXPECT_NEAR(run.parts[static_cast<size_t>(LogPart::kForward)]->ns, 6e6, 1);
+  EXPECT_NEAR(run.parts[static_cast<size_t>(LogPart::kCheckpoint)]->ns, 5e6, 1e5);
+  EXPECT_NEAR(run.parts[kLogParts]->ns, 14e6, 1);
+  EXPECT_FALSE(run.parts[static_cast<size_t>(LogPart::kBackward)]);
+  EXPECT_DOUBLE_EQ(*run.host_bytes, 0x3p30);
+  EXPECT_FALSE(run.device_bytes);
+}
+
+TEST(RunFigures, StallsOfEveryKindCount) {
+  const double plain = figures_of({.noise = 0}).step.ns;
+  for (size_t part = 0; part < kLogParts; ++part) {
+    const RunFigures run =
+        figures_of({.noise = 0, .stall_ms = 40, .stall_part = static_cast<LogPart>(part)});
+    EXPECT_NEAR(run.step.ns - plain, 4e6, 2e5) << part;
+  }
+}
+
+TEST(RunFigures, ABusyMinuteDoesNotDecide) {
+  StepLog log = work_log({});
+  const double before = run_figures({summarise(log)})->step.ns;
+  int64_t shift = 0;
+  for (size_t i = 60; i < log.steps.size(); ++i) {
+    LoggedStep& step = log.steps[i];
+    step.begin_ns += shift;
+    if (i >= 90) continue;
+    shift += step.length_ns;
+    step.length_ns *= 2;
+  }
+  EXPECT_NEAR(run_figures({summarise(log)})->step.ns / before, 1, 0.02);
+}
+
+TEST(RunFigures, OfWhatOneRankSavesTheOthersWait) {
+  StepLog first = work_log({.noise = 0, .stall_ms = 50}), second = work_log({.noise = 0}, 1);
+  for (size_t i = 0; i < first.steps.size(); ++i) {
+    second.steps[i].length_ns = first.steps[i].length_ns;
+    second.steps[i].begin_ns = first.steps[i].begin_ns;
+    second.steps[i].part_ns[static_cast<size_t>(LogPart::kCheckpoint)] = kUnseen;
+  }
+  const RunFigures run = *run_figures({summarise(first), summarise(second)});
+  EXPECT_EQ(run.ranks, 2);
+  EXPECT_NEAR(run.step.ns, 25'050'505, 1);
+  EXPECT_DOUBLE_EQ(*run.samples, 64);
+}
+
+TEST(RunFigures, FewStepsAreNoRun) {
+  EXPECT_FALSE(run_figures({summarise(work_log({.steps = 6}))}));
+  EXPECT_TRUE(run_figures({summarise(work_log({.steps = 12}))}));
+  EXPECT_FALSE(run_figures({summarise(StepLog())}));
+  EXPECT_FALSE(run_figures(std::vector<RankRun>()));
+}
+
+// Means of the logarithms: ln 1.05 apart; pooled variance 2 * ln(1.01)^2 / 2 on each side, 4
+// degrees of freedom: t = 2.776.
+TEST(Change, IsComputedByHand) {
+  const std::vector<double> before = {100 / 1.01, 100, 101}, after = {105 / 1.01, 105, 106.05};
+  const RunComparison runs = change_between(runs_of(before), runs_of(after, 100));
+  EXPECT_FALSE(runs.is_paired);
+  EXPECT_FALSE(runs.is_spread_assumed);
+  const double s = std::log(1.01), half = 2.7764 * s * std::sqrt(2.0 / 3);
+  EXPECT_NEAR(runs.spread, s, 1e-9);
+  EXPECT_NEAR(runs.ratio.value, 1.05, 1e-9);
+  EXPECT_NEAR(std::log(runs.ratio.low), std::log(1.05) - half, 1e-5);
+  EXPECT_NEAR(std::log(runs.ratio.high), std::log(1.05) + half, 1e-5);
+  EXPECT_NEAR(runs.before_ns, 100e6, 1);
+}
+
+// The load drifts by 40 %, but each pair differs by 5 %.
+TEST(Change, RunsThatTookTurnsAreComparedInPairs) {
+  const std::vector<double> load = {100, 110, 121, 133, 140};
+  std::vector<double> slower;
+  for (size_t i = 0; i < load.size(); ++i) slower.push_back(load[i] * (1.05 + (i % 2 ? 1e-3 : 0)));
+  const RunComparison runs = change_between(runs_of(load, 0, 10), runs_of(slower, 5, 10));
+  EXPECT_TRUE(runs.is_paired);
+  EXPECT_GT(runs.ratio.low, 1.04);
+  EXPECT_LT(runs.ratio.high, 1.06);
+  const RunComparison apart = change_between(runs_of(load), runs_of(slower, 100));
+  EXPECT_FALSE(apart.is_paired);
+  EXPECT_FALSE(apart.is_clear());
+}
+
+// Without a second run the spread is taken to be 3 %, as if three runs had shown it: t = 4.303.
+TEST(Change, OneRunASideHasAWideInterval) {
+  const RunComparison runs = change_between({run_of(100)}, {run_of(110, 5)});
+  EXPECT_TRUE(runs.is_spread_assumed);
+  EXPECT_NEAR(std::log(runs.ratio.high / runs.ratio.value), 4.3027 * 0.03 * std::sqrt(2), 1e-4);
+  const RunComparison noisy = change_between({run_of(100, 0, 0.04)}, {run_of(110, 5, 0.04)});
+  EXPECT_NEAR(std::log(noisy.ratio.high / noisy.ratio.value), 4.3027 * 0.05 * std::sqrt(2), 1e-4);
+}
+
+TEST(Change, OfEqualRunsIsNothing) {
+  const auto runs = runs_of({100, 103, 99, 101});
+  const RunComparison same = change_between(runs, runs);
+  EXPECT_DOUBLE_EQ(same.ratio.value, 1);
+  EXPECT_FALSE(same.is_clear());
+  const GateVerdict gate = judge_change(same, {.slower = 0.05, .memory = std::nullopt});
+  EXPECT_EQ(gate.outcome(), GateOutcome::kNoWorse);
+}
+
+TEST(Change, BackwardsIsItsInverse) {
+  std::vector<RunFigures> before, after;
+  for (uint32_t seed = 1; seed <= 3; ++seed) {
+    before.push_back(figures_of({.seed = seed}));
+    after.push_back(figures_of({.step_ms = 23, .samples = 40, .seed = 10 + seed}));
+  }
+  const RunComparison there = change_between(before, after), back = change_between(after, before);
+  EXPECT_NEAR(there.ratio.value * back.ratio.value, 1, 1e-12);
+  EXPECT_NEAR(there.ratio.low * back.ratio.high, 1, 1e-12);
+  EXPECT_NEAR(there.host_memory->ratio.high * back.host_memory->ratio.low, 1, 1e-12);
+}
+
+TEST(Change, DoesNotDependOnTheUnitOfTime) {
+  std::vector<RunFigures> sides[2][2];
+  for (const size_t unit : {0U, 1U}) {
+    for (uint32_t seed = 1; seed <= 3; ++seed) {
+      const double scale = unit == 0 ? 1 : 1000;
+      sides[unit][0].push_back(figures_of({.scale = scale, .seed = seed}));
+      sides[unit][1].push_back(figures_of({.step_ms = 22, .scale = scale, .seed = seed + 7}));
+    }
+  }
+  const RunComparison one = change_between(sides[0][0], sides[0][1]);
+  const RunComparison other = change_between(sides[1][0], sides[1][1]);
+  EXPECT_NEAR(one.ratio.value, other.ratio.value, 1e-6);
+  EXPECT_NEAR(one.ratio.low, other.ratio.low, 1e-6);
+  EXPECT_NEAR(other.after_ns / one.after_ns, 1000, 1e-2);
+}
+
+TEST(Change, IsForEqualWork) {
+  // Twice the samples in twice the time are as fast.
+  const RunComparison runs =
+      change_between({figures_of({.samples = 32})}, {figures_of({.step_ms = 40, .samples = 64})});
+  EXPECT_NEAR(runs.ratio.value, 1, 1e-6);
+  EXPECT_DOUBLE_EQ(*runs.basis_samples, 32);
+  RunFigures unknown = figures_of({.step_ms = 40});
+  unknown.samples.reset();
+  EXPECT_NEAR(change_between({figures_of({})}, {unknown}).ratio.value, 2, 1e-6);
+}
+
+TEST(Change, NamesThePartThatGrew) {
+  std::vector<RunFigures> before, after;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    before.push_back(figures_of({.noise = 0.01, .stall_part = LogPart::kDataWait, .seed = seed}));
+    after.push_back(figures_of(
+        {.noise = 0.01, .stall_ms = 20, .stall_part = LogPart::kDataWait, .seed = seed + 9}));
+  }
+  const RunComparison runs = change_between(before, after);
+  ASSERT_FALSE(runs.parts.empty());
+  EXPECT_EQ(runs.parts.front().part, LogPart::kDataWait);
+  EXPECT_TRUE(runs.parts.front().is_clear());
+  EXPECT_NEAR(runs.parts.front().delta_ns.value, 2e6, 1e5);
+}
+
+TEST(Gate, IsBeyondOnlyIfTheWholeIntervalIs) {
+  EXPECT_EQ(outcome_of({1.08, 1.06, 1.10}, 0.05), GateOutcome::kSurelyBeyond);
+  EXPECT_EQ(outcome_of({1.08, 1.04, 1.12}, 0.05), GateOutcome::kCannotTell);
+  EXPECT_EQ(outcome_of({1.02, 1.00, 1.04}, 0.05), GateOutcome::kNoWorse);
+  EXPECT_EQ(outcome_of({0.80, 0.50, 1.30}, 0.05), GateOutcome::kCannotTell);
+}
+
+TEST(Gate, SaysHowManyRunsAreMissing) {
+  const auto before = runs_of({99, 100, 101}), after = runs_of({102, 104, 106}, 100);
+  const RunComparison runs = change_between(before, after);
+  const GateVerdict gate = judge_change(runs, {.slower = 0.02, .memory = std::nullopt});
+  ASSERT_EQ(gate.time, GateOutcome::kCannotTell);
+  ASSERT_TRUE(gate.more_runs);
+  // With n runs a side of this spread: t(2n - 2) * spread * sqrt(2 / n) < ln(1.04 / 1.02).
+  EXPECT_EQ(*gate.more_runs, 4);
+  EXPECT_EQ(judge_change(runs, {.slower = 0.04, .memory = std::nullopt}).more_runs, std::nullopt);
+}
+
+TEST(Gate, TheWorstOfTimeAndMemoryCounts) {
+  std::vector<RunFigures> before = runs_of({100, 101, 99}), after = runs_of({100, 101, 99}, 50);
+  EXPECT_EQ(judge_change(change_between(before, after), {.slower = 0.05, .memory = 0.05}).outcome(),
+            GateOutcome::kCannotTell);  // nobody knows the memory
+  for (RunFigures& run : before) run.host_bytes = 1e9;
+  for (RunFigures& run : after) run.host_bytes = 1.2e9;
+  const GateVerdict gate =
+      judge_change(change_between(before, after), {.slower = 0.05, .memory = 0.05});
+  EXPECT_EQ(gate.time, GateOutcome::kNoWorse);
+  EXPECT_EQ(gate.memory, GateOutcome::kSurelyBeyond);
+  EXPECT_EQ(gate.outcome(), GateOutcome::kSurelyBeyond);
+}
+
+TEST(Looks, ShareTheErrorOfFivePercent) {
+  for (const int64_t planned : {1, 2, 3, 4, 5, 10, 30}) {
+    double sum = 0;
+    for (int64_t pairs = 1; pairs <= planned; ++pairs) {
+      if (is_look(pairs, planned)) sum += tail_of_look(pairs, planned);
+    }
+    EXPECT_NEAR(sum, 0.05, 1e-12) << planned;
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,82 @@
+#include "trace/run/gate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/statistics.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kFirstLook = 3;  // pairs
+constexpr double kTail = 0.05;
+constexpr double kEarlyTail = 0.02;  // of all looks but the last
+
+// How far the ratio is from the limit decides how narrow the interval must become.
+std::optional<int64_t> more_runs_for(const RunComparison& runs, double limit) {
+  const auto now = static_cast<int64_t>(std::min(runs.before.size(), runs.after.size()));
+  const double distance = std::abs(std::log(runs.ratio.value) - std::log1p(limit));
+  for (int64_t more = 1; more <= kMostMoreRuns; ++more) {
+    const auto count = static_cast<double>(now + more);
+    const double degrees = runs.is_paired ? count - 1 : 2 * count - 2;
+    if (student_t(degrees) * runs.spread * std::sqrt(2 / count) < distance) return more;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+GateOutcome outcome_of(const ChangeInterval& ratio, double limit) {
+  if (ratio.low > 1 + limit) return GateOutcome::kSurelyBeyond;
+  return ratio.high <= 1 + limit ? GateOutcome::kNoWorse : GateOutcome::kCannotTell;
+}
+
+GateOutcome GateVerdict::outcome() const {
+  GateOutcome worst = GateOutcome::kNoWorse;
+  for (const std::optional<GateOutcome>& each : {time, memory}) {
+    if (each == GateOutcome::kSurelyBeyond) return *each;
+    if (each == GateOutcome::kCannotTell) worst = *each;
+  }
+  return worst;
+}
+
+const std::optional<MemoryChange>& gated_memory(const RunComparison& runs) {
+  return runs.device_memory ? runs.device_memory : runs.host_memory;
+}
+
+namespace {
+
+GateVerdict outcomes_of(const RunComparison& runs, const GateLimits& limits) {
+  GateVerdict verdict;
+  if (limits.slower) verdict.time = outcome_of(runs.ratio, *limits.slower);
+  if (limits.memory) {
+    const std::optional<MemoryChange>& memory = gated_memory(runs);
+    verdict.memory = memory ? outcome_of(memory->ratio, *limits.memory) : GateOutcome::kCannotTell;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+GateVerdict judge_change(const RunComparison& runs, const GateLimits& limits) {
+  GateVerdict verdict = outcomes_of(runs, limits);
+  if (verdict.time == GateOutcome::kCannotTell) {
+    verdict.more_runs = more_runs_for(runs, *limits.slower);
+  }
+  return verdict;
+}
+
+bool is_look(int64_t pairs, int64_t planned) { return pairs >= kFirstLook || pairs == planned; }
+
+double tail_of_look(int64_t pairs, int64_t planned) {
+  if (planned <= kFirstLook) return kTail;
+  if (pairs >= planned) return kTail - kEarlyTail;
+  return kEarlyTail / static_cast<double>(planned - kFirstLook);
+}
+
+bool is_answered(const RunComparison& runs, const GateLimits& limits) {
+  return limits.any() ? outcomes_of(runs, limits).outcome() != GateOutcome::kCannotTell
+                      : runs.is_clear();
+}
+
+}  // namespace redline::trace

@@ -2,7 +2,7 @@
 // trial, as JSON lines.
 //
 //   replay_sweeps SWEEP.jsonl STRATEGY SEEDS TRIALS
-//   replay_sweeps GROUP STRATEGY SEEDS TRIALS
+//   replay_sweeps GROUP STRATEGY SEEDS TRIALS|SECONDSs
 //   replay_sweeps GROUP ask SEED TRIALS
 //
 // In a recorded sweep a trial's result is one of the recorded runs of its configuration, drawn by
@@ -164,11 +164,18 @@ Ground ground_of(const std::string& group, uint64_t number) {
   return ground;
 }
 
-void replay(Ground ground, const char* name, int most_trials) {
+/// "25": trials; "600s": seconds.
+Budget budget_of(const std::string& text) {
+  if (text.ends_with("s")) return {.time = std::chrono::seconds(std::stoll(text))};
+  return {.time = std::chrono::hours(1000), .max_trials = std::stoi(text)};
+}
+
+void replay(Ground ground, const char* name, const Budget& budget) {
+  ground.settings.time = budget.time;
+  ground.settings.most_trials = budget.max_trials;
   const auto strategy = make_strategy(name, ground.space, ground.settings);
   if (!strategy) throw std::runtime_error(fmt::format("no strategy is called {}", name));
-  const Plan plan(ground.space, *strategy,
-                  {.time = std::chrono::hours(1000), .max_trials = most_trials});
+  const Plan plan(ground.space, *strategy, budget);
   History history(ground.space);
   double seconds = 0;
   Json trials = Json::array();
@@ -225,7 +232,7 @@ int main(int argc, char** argv) {
       if (std::string(argv[2]) == "ask") {
         answer(std::move(ground));
       } else {
-        replay(std::move(ground), argv[2], std::stoi(argv[4]));
+        replay(std::move(ground), argv[2], budget_of(argv[4]));
       }
     }
   } catch (const std::exception& error) {

@@ -21,7 +21,6 @@ struct Options : StudyTerms {
   std::vector<std::string> knobs;
   std::string strategy = "model";
   std::string from_trace;
-  std::string memory_metric_regex;
   std::chrono::nanoseconds trial_timeout{0};
   std::chrono::nanoseconds start_timeout{0};  ///< see TrialSpec
   uint64_t seed = 0;

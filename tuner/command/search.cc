@@ -264,8 +264,11 @@ int run_search_command(const Options& given) {
   const auto strategy = make_strategy(options.strategy, *space,
                                       {.machine = machine,
                                        .memory_limit_bytes = options.memory_limit_bytes,
+                                       .has_memory_metric = !options.memory_metric_regex.empty(),
                                        .longest_measurement = options.longest_measurement(),
                                        .steps_a_trial = options.steps_a_trial(),
+                                       .time = options.budget.time,
+                                       .most_trials = options.budget.max_trials,
                                        .seed = options.seed});
   if (options.dry_run) {
     fmt::print("{}", dry_run_text(options, *space, *strategy, machine, *shares));

@@ -29,6 +29,7 @@ StudyTerms terms_of(const StudyContent& study) {
   terms.command = study.identity.command;
   terms.memory_limit_bytes = study.identity.memory_limit_bytes;
   terms.metric_regex = study.identity.metric_regex;
+  terms.memory_metric_regex = study.identity.memory_metric_regex;
   terms.objective = study.identity.searched_for();
   return terms;
 }

@@ -8,7 +8,7 @@
 namespace redline::tuner {
 namespace {
 
-constexpr double kWeights[] = {0.1, 0.3, 1.0};
+constexpr double kWeights[] = {0.1, 0.3, 1.0, 4.0};
 constexpr double kNoises[] = {0.01, 0.05, 0.2};
 constexpr int kFitRounds = 2;
 constexpr double kShareOfSum = 0.25;

@@ -24,6 +24,8 @@ struct Proposal {
 };
 
 constexpr const char* kConfirm = "confirm";  ///< the `why` of confirming trials
+/// The `why` of a second run where the first was slower than its model thought possible.
+constexpr const char* kOnceMore = "once more: slower than expected";
 
 struct FinishedTrial {
   int64_t id = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tuner/search/frontier.h"
+#include "tuner/search/normal_distribution.h"
 #include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
@@ -29,13 +30,11 @@ constexpr double kUsualRoom = 2.0;
 
 enum Parameter : size_t { kFixed, kSlope, kInFlight, kPerWorker, kFixedCount };
 
-double below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
-
 /// The probability that the limit lies below `x`. Now and then another program, or the allocator,
 /// takes a part of the memory.
 double limit_below(const Prior& limit, double x) {
-  return 0.93 * below((x - limit.mean) / limit.deviation) +
-         0.07 * below((x - limit.mean) / (limit.deviation + 0.4));
+  return 0.93 * normal_below((x - limit.mean) / limit.deviation) +
+         0.07 * normal_below((x - limit.mean) / (limit.deviation + 0.4));
 }
 
 }  // namespace
@@ -70,6 +69,12 @@ MemoryModel::Load MemoryModel::load(const Config& config) const {
   return load;
 }
 
+bool MemoryModel::has_reading(const FinishedTrial& trial) const {
+  const bool counts =
+      trial.result.ranks > 0 || settings_.memory_limit_bytes || settings_.has_memory_metric;
+  return trial.ok() && trial.result.peak_memory_bytes && counts;
+}
+
 double MemoryModel::log_peak(const std::vector<double>& p, const Load& load) const {
   double slope = p[kSlope], fixed = p[kFixed];
   for (const size_t factor : load.factors) {
@@ -84,10 +89,8 @@ double MemoryModel::log_peak(const std::vector<double>& p, const Load& load) con
 void MemoryModel::fit() {
   double least = HUGE_VAL;
   double batch_of_least = 1;
-  for (const FinishedTrial& trial : history_.trials()) {
-    if (!trial.ok() || !trial.result.peak_memory_bytes) continue;
-    has_readings_ = true;
-  }
+  has_readings_ = std::ranges::any_of(
+      history_.trials(), [this](const FinishedTrial& trial) { return has_reading(trial); });
   priors_.resize(kFixedCount);
   for (const Knob& knob : space_.knobs) {
     const HookKnob* hook = find_hook_knob(knob.name);
@@ -109,7 +112,7 @@ void MemoryModel::fit() {
   };
   std::vector<Reading> readings;
   for (const FinishedTrial& trial : history_.trials()) {
-    if (!trial.ok() || !trial.result.peak_memory_bytes) continue;
+    if (!has_reading(trial)) continue;
     const double peak = static_cast<double>(*trial.result.peak_memory_bytes);
     readings.push_back({load(trial.config), std::log(peak)});
     if (peak < least) {
@@ -200,7 +203,7 @@ double MemoryModel::chance(const Config& config) const {
       fits = (high - limit_below(limit, peak)) / std::max(1e-9, high - low);
     }
     // Close to a size that failed, a trial may fail, too.
-    if (bounds.high < HUGE_VAL) fits *= below((bounds.high - peak) / kSoft - 0.5);
+    if (bounds.high < HUGE_VAL) fits *= normal_below((bounds.high - peak) / kSoft - 0.5);
     sum += bounds.weight * fits;
   }
   return total > 0 ? std::clamp(sum / total, 0.0, 1.0) : 0;

@@ -37,6 +37,9 @@ class MemoryModel {
   };
   [[nodiscard]] Load load(const Config& config) const;
   [[nodiscard]] double log_peak(const std::vector<double>& parameters, const Load& load) const;
+  /// Whether the trial tells how much memory the training took. If no rank reported, that of the
+  /// processes tells nothing about a GPU's, and little if nothing limits it.
+  [[nodiscard]] bool has_reading(const FinishedTrial& trial) const;
   void fit();
   void bound();
 

@@ -66,6 +66,15 @@ TEST_F(MemoryModelOf, WithoutReadingsWhatRanAndWhatDidNotAreTheBounds) {
   EXPECT_FALSE(MemoryModel(space_, settings_, history_).expected_bytes(config(64, "off")));
 }
 
+TEST_F(MemoryModelOf, MemoryOfProcessesThatReportNothingIsNotExpected) {
+  settings_.memory_limit_bytes = {};
+  add(32, "off", Outcome::kOk);
+  add(96, "off", Outcome::kOk);
+  EXPECT_FALSE(MemoryModel(space_, settings_, history_).expected_bytes(config(64, "off")));
+  settings_.has_memory_metric = true;
+  EXPECT_TRUE(MemoryModel(space_, settings_, history_).expected_bytes(config(64, "off")));
+}
+
 TEST_F(MemoryModelOf, AFailureWhereTheLineSawRoomLowersTheLimit) {
   add(32, "off", Outcome::kOk);
   add(96, "off", Outcome::kOk);

@@ -18,15 +18,18 @@
 #include "base/root_of_squares.h"
 #include "tuner/search/frontier.h"
 #include "tuner/search/memory_model.h"
+#include "tuner/search/normal_distribution.h"
 #include "tuner/search/step_model.h"
 #include "tuner/search/strategy.h"
 #include "tuner/search/surrogate.h"
+#include "tuner/search/trial_time.h"
 #include "tuner/search/walk.h"
 
 namespace redline::tuner {
 namespace {
 
 constexpr double kWorthIt = 0.001;      ///< least expected gain
+constexpr double kClearlyWorthIt = 0.003;
 constexpr double kFailureCosts = 0.02;  ///< in terms of a gain
 constexpr int64_t kMostFailures = 3;
 constexpr double kWorthExploring = 0.002;
@@ -36,6 +39,12 @@ constexpr double kLeastChance = 0.1;
 constexpr double kUnexplainedToo = 0.5;  ///< deviations of the unexplained that may be gained
 constexpr double kLikeBatch = 4;         ///< batch sizes within this factor are alike
 constexpr double kUnclear = 1;           ///< a score whose interval is this wide, relative to it
+constexpr double kAboutBest = 0.98;      ///< share of the best's rate
+/// A trial is surprising if it is so many times further below what was expected than the lower end
+/// of the middle 80 %, which is 1.28 deviations away.
+constexpr double kSurprise = 2.5;
+/// By so much two values together may be faster than a model of parts expects.
+constexpr double kUnforeseen = 1.1;
 constexpr int kRounds = 3;               ///< of an ascent; each goes over all knobs
 constexpr int64_t kEachUpTo = 64;  ///< up to this value, every value of a range is a candidate
 constexpr double kStepUp = 1.06;   ///< factor from one candidate of a wide range to the next
@@ -62,15 +71,6 @@ std::vector<std::string> candidate_values(const Knob& knob) {
   return values;
 }
 
-double share_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
-
-/// The expected value of max(0, x) for a normal variable x.
-double expected_above(double mean, double deviation) {
-  if (deviation <= 0) return std::max(mean, 0.0);
-  const double z = mean / deviation;
-  return mean * share_below(z) + deviation * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-}
-
 bool is_unclear(const Throughput& rate) {
   return rate.high - rate.low > kUnclear * rate.samples_per_s;
 }
@@ -88,7 +88,9 @@ class ModelAsk {
         settings_(settings),
         history_(history),
         model_(space, settings, history),
-        memory_(space, settings, history) {
+        memory_(space, settings, history),
+        time_(space, history),
+        time_counts_(time_ends_the_search()) {
     for (const Knob& knob : space.knobs) values_.push_back(candidate_values(knob));
   }
 
@@ -96,11 +98,13 @@ class ModelAsk {
   /// because nothing is lost by that.
   std::optional<Proposal> next() {
     find_best();
-    if (auto proposal = most_worth(kFailureCosts)) return proposal;
+    if (auto proposal = once_more()) return proposal;
+    if (auto proposal = most_worth(kClearlyWorthIt, kFailureCosts)) return proposal;
     if (auto proposal = judged_elsewhere()) return proposal;
     if (history_.out_of_memory_count() < kMostFailures) {
-      if (auto proposal = most_worth(kFailureCosts / 20)) return proposal;
+      if (auto proposal = most_worth(kClearlyWorthIt, kFailureCosts / 20)) return proposal;
     }
+    if (auto proposal = most_worth(kWorthIt, kFailureCosts)) return proposal;
     // A model without parts may still find what the model's parts do not cover.
     const auto next =
         most_promising(space_, history_, {kWorthExploring, kLeastSure}, [&](const Config& config) {
@@ -158,21 +162,41 @@ class ModelAsk {
   }
 
  private:
-  std::optional<Proposal> most_worth(double failure_costs) {
+  std::optional<Proposal> most_worth(double least, double failure_costs) {
     failure_costs_ = failure_costs;
     candidates_.clear();
     collect();
     const Seen* chosen = nullptr;
-    double most = kWorthIt;
+    double most = 0;
     for (const Config& config : candidates_) {
       const Seen& seen = look(config);
       const double gain = worth(seen, expected_gain(seen.place));
-      if (gain <= most) continue;
-      most = gain;
+      if (gain <= least) continue;
+      const double gain_for_its_time = gain / relative_time(config, seen);
+      if (gain_for_its_time <= most) continue;
+      most = gain_for_its_time;
       chosen = &seen;
     }
     if (!chosen) return std::nullopt;
     return Proposal{chosen->config, reason(*chosen), expectation(*chosen)};
+  }
+
+  /// A trial that was much slower than the model thought possible, and would else have been about
+  /// the best. Before its values are dismissed it runs again, because chance makes single trials
+  /// slow, by a multiple where threads and workers compete for processors.
+  std::optional<Proposal> once_more() {
+    const double best = std::exp(mean_of(best_rates_));
+    for (const FinishedTrial& trial : history_.trials()) {
+      const auto& expected = trial.result.expected;
+      if (!trial.ok() || !expected || expected->score.samples_per_s < kAboutBest * best) continue;
+      const double least = expected->score.samples_per_s *
+                           std::pow(expected->score.low / expected->score.samples_per_s, kSurprise);
+      if (trial.score().samples_per_s > least) continue;
+      const Config config = history_.canonical(trial.config);
+      if (history_.runs_of(config).size() > 1) continue;
+      return Proposal{config, kOnceMore, expectation(look(history_.effective(config)))};
+    }
+    return std::nullopt;
   }
 
   struct Seen {
@@ -224,6 +248,8 @@ class ModelAsk {
     if (was_judged_at_like_batch(config) || !make_it_fit(config)) return std::nullopt;
     const Seen& seen = look(config);
     if (!seen.is_new) return std::nullopt;
+    const double best = std::exp(mean_of(best_rates_));
+    if (kUnforeseen * expectation(seen).score.high < best) return std::nullopt;
     return Proposal{seen.config, "beside the best: " + changes_of(config), expectation(seen)};
   }
 
@@ -370,12 +396,26 @@ class ModelAsk {
     return seen.chance * gain - (1 - seen.chance) * failure_costs_ * (1 + failures);
   }
 
+  /// Whether the time will end the search, and not the number of trials.
+  bool time_ends_the_search() const {
+    if (settings_.time.count() == 0) return false;
+    if (settings_.most_trials == 0) return true;
+    const auto left = settings_.most_trials - std::ssize(history_.trials());
+    return history_.time_used() + left * time_.usual() > settings_.time;
+  }
+
+  /// How long a trial would take, relative to the usual trial. Where trials are counted, all are
+  /// alike.
+  double relative_time(const Config& all, const Seen& seen) const {
+    return time_counts_ ? time_.relative(all, std::exp(mean_of(model_.log_rates(seen.place)))) : 1;
+  }
+
   double expected_gain(const Place& place) const {
     const std::vector<double> rates = model_.log_rates(place);
     const double unexplained = model_.unexplained(place);
     double sum = 0;
     for (size_t i = 0; i < rates.size(); ++i) {
-      sum += expected_above(rates[i] - best_rates_[i], unexplained);
+      sum += expected_above_zero(rates[i] - best_rates_[i], unexplained);
     }
     return sum / static_cast<double>(rates.size());
   }
@@ -492,6 +532,8 @@ class ModelAsk {
   const History& history_;
   StepModel model_;
   MemoryModel memory_;
+  TrialTime time_;
+  bool time_counts_;
   std::vector<std::vector<std::string>> values_;  ///< by knob
   std::map<Config, Seen> seen_;
   std::set<Config> candidates_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tuner/search/normal_distribution.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -52,6 +54,10 @@ int usual_runs(size_t finalists) {
   return 1 + std::max(1, confirming / static_cast<int>(finalists));
 }
 constexpr int kMoreRuns = 4;
+/// Rivals are as good as each other if taking the wrong one is expected to cost no more than this.
+constexpr double kAsGood = 0.01;
+/// How often the winner runs if its memory is nearly full.
+constexpr int kRunsNearFull = 4;
 
 /// The fastest configuration, the defaults, and then those that come close to the fastest.
 std::vector<Config> finalists(const History& history, int trials_for_them) {
@@ -85,10 +91,20 @@ bool is_near_full(const History& history, const Config& config) {
          });
 }
 
+/// What the finalists' runs so far show together.
 struct Standing {
-  bool is_clear = true;        ///< the fastest beats all others by more than noise, and surely runs
-  bool beats_defaults = true;  ///< the fastest beats the defaults, or is the defaults
+  Config fastest;
+  bool beats_defaults = true;  ///< the fastest beats the defaults by more than noise, or is them
+  bool beats_rivals = true;    ///< it beats the others by more than noise, or is as good as they
 };
+
+/// The share of the rate that is expected to be lost if the faster of two configurations is taken,
+/// although the other one may be faster.
+double expected_loss(const Ratio& faster_to_other) {
+  constexpr double kDeviations = 2 * 1.96;  ///< the width of a 95 % interval
+  const double deviation = std::log(faster_to_other.high / faster_to_other.low) / kDeviations;
+  return expected_above_zero(-std::log(faster_to_other.value), deviation);
+}
 
 Standing standing_of(const History& history, const std::vector<Config>& group) {
   const RunSpread spread = spread_between_runs(history);
@@ -99,34 +115,44 @@ Standing standing_of(const History& history, const std::vector<Config>& group) {
   const auto rate = [](const auto& entry) { return entry.second.score.samples_per_s; };
   const auto fastest = std::ranges::max_element(entries, {}, rate);
   const Config first = history.canonical(history.trials().front().config);
-  Standing standing{.is_clear = !is_near_full(history, fastest->first)};
+  Standing standing{.fastest = fastest->first};
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
-    if (entry == fastest || ratio(fastest->second, entry->second, spread).low > 1) continue;
-    standing.is_clear = false;
+    const Ratio lead = ratio(fastest->second, entry->second, spread);
+    if (entry == fastest || lead.low > 1) continue;
     if (entry->first == first) standing.beats_defaults = false;
+    if (expected_loss(lead) > kAsGood) standing.beats_rivals = false;
   }
   return standing;
 }
 
-/// Confirms in rounds. Noise decides between close rivals, so they run again while trials are left,
-/// most often while the interval of the speed-up includes 1. A clear winner ends this soon.
+/// Confirms in rounds. Rivals run again while taking the wrong one may cost something, most often
+/// while the interval of the speed-up includes 1. A clear winner ends this soon; it alone runs
+/// again where its memory is nearly full.
 std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
   const auto confirmed = static_cast<int>(
       std::count_if(history.trials().begin(), history.trials().end(),
                     [](const FinishedTrial& trial) { return trial.why == kConfirm; }));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
   if (group.size() < 2) return std::nullopt;
-  const auto by_runs = [&](const Config& a, const Config& b) {
-    return history.runs_of(a).size() < history.runs_of(b).size();
+  const auto runs_of = [&](const Config& config) {
+    return static_cast<int>(history.runs_of(config).size());
   };
-  const auto [least_run, most_run] = std::minmax_element(group.begin(), group.end(), by_runs);
-  const auto runs = static_cast<int>(history.runs_of(*least_run).size());
-  if (history.runs_of(*most_run).size() == static_cast<size_t>(runs) && runs > 1) {
-    const Standing standing = standing_of(history, group);
-    const int most = usual_runs(group.size()) + (standing.beats_defaults ? 0 : kMoreRuns);
-    if (standing.is_clear || runs >= most) return std::nullopt;
+  const Config& least_run = *std::ranges::min_element(group, {}, runs_of);
+  const int runs = runs_of(least_run);
+  if (runs == 1) return Proposal{least_run, kConfirm};
+  const Standing standing = standing_of(history, group);
+  const bool round_is_whole = std::ranges::all_of(group, [&](const Config& config) {
+    return config == standing.fastest || runs_of(config) == runs;
+  });
+  if (!round_is_whole) return Proposal{least_run, kConfirm};
+  if (standing.beats_defaults && standing.beats_rivals) {
+    if (runs_of(standing.fastest) >= kRunsNearFull || !is_near_full(history, standing.fastest)) {
+      return std::nullopt;
+    }
+    return Proposal{standing.fastest, kConfirm};
   }
-  return Proposal{*least_run, kConfirm};
+  const int most = usual_runs(group.size()) + (standing.beats_defaults ? 0 : kMoreRuns);
+  return runs < most ? std::optional(Proposal{least_run, kConfirm}) : std::nullopt;
 }
 
 /// `history` as it may be when the running trials have ended; nullopt if no trial has succeeded
@@ -248,6 +274,7 @@ std::optional<Config> best_config(const History& history) {
   std::optional<Config> fastest, fastest_confirmed;
   double rate = 0, confirmed_rate = 0;
   bool rival_confirmed = false;
+  const auto confirms = [](const FinishedTrial* run) { return run->why == kConfirm; };
   for (const Config& config : history.configs()) {
     const std::optional<Estimate> entry = estimate(history, config, spread);
     if (!entry) continue;
@@ -256,7 +283,8 @@ std::optional<Config> best_config(const History& history) {
       fastest = config;
       rate = its_rate;
     }
-    if (history.runs_of(config).size() < 2) continue;
+    const auto runs = history.runs_of(config);
+    if (runs.size() < 2 || std::ranges::none_of(runs, confirms)) continue;
     rival_confirmed |= config != first;
     if (its_rate > confirmed_rate) {
       fastest_confirmed = config;

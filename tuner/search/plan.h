@@ -55,8 +55,8 @@ class Plan {
   Budget budget_;
 };
 
-/// The winner so far: the fastest of the configurations that ran more than once or, if only the
-/// defaults did, of all. A configuration that ever failed cannot win.
+/// The winner so far: the fastest of the configurations that ran once more to be confirmed or, if
+/// only the defaults did, of all. A configuration that ever failed cannot win.
 [[nodiscard]] std::optional<Config> best_config(const History& history);
 
 }  // namespace redline::tuner

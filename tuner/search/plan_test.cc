@@ -30,13 +30,15 @@ class PlanTest : public ::testing::Test {
         Plan(space_, strategy_, {.time = std::chrono::seconds(60)}).next(history());
     return proposal ? value(proposal->config) : "nothing";
   }
-  /// Runs all confirming trials, each as fast as the configuration's first run, and returns how
-  /// many there were.
-  int confirm_to_the_end() {
+  /// Runs all confirming trials, and returns how many there were. Their rates are those of the
+  /// configurations' first runs, in turn that share faster and slower.
+  int confirm_to_the_end(double noise = 0) {
+    const std::map<std::string, double> first = rates_;
     for (int count = 0;; ++count) {
       const std::string x = next();
       if (x == "nothing") return count;
-      ran(x, rates_.at(x), kConfirm);
+      const bool faster = (count / 2) % 2 == 0;
+      ran(x, first.at(x) * (1 + (faster ? noise : -noise)), kConfirm);
     }
   }
   [[nodiscard]] std::string why_ended(std::optional<double> target) const {
@@ -48,7 +50,7 @@ class PlanTest : public ::testing::Test {
  private:
   TrialResult& add(const std::string& x, const std::string& why, Outcome outcome) {
     trials_.push_back(
-        {.id = std::ssize(trials_) + 1, .config = {{"x", x}}, .why = why, .result = {}});
+        {.id = std::ssize(trials_) + 1, .config = {{"batch_size", x}}, .why = why, .result = {}});
     TrialResult& result = trials_.back().result;
     result.outcome = outcome;
     result.wall = std::chrono::seconds(1);
@@ -59,9 +61,9 @@ class PlanTest : public ::testing::Test {
     for (const FinishedTrial& trial : trials_) history.add(trial);
     return history;
   }
-  static std::string value(const Config& config) { return config.at("x"); }
+  static std::string value(const Config& config) { return config.at("batch_size"); }
 
-  Space space_ = *make_space({"x=1..4096"}, {"train", "{x}"}, {});
+  Space space_ = *make_space({"batch_size=1..4096"}, {"train", "{batch_size}"}, {});
   Exhausted strategy_;
   std::vector<FinishedTrial> trials_;
   std::map<std::string, double> rates_;
@@ -87,11 +89,26 @@ TEST_F(PlanTest, WhatMayBeNoFasterThanTheDefaultsRunsMostOften) {
   EXPECT_EQ(confirm_to_the_end(), 16);
 }
 
-TEST_F(PlanTest, RivalsRunAgainWhileTrialsAreLeft) {
+TEST_F(PlanTest, RivalsRunAgainWhileNoiseDecidesBetweenThem) {
   ran("1", 100);
   ran("4", 199.5);
   ran("8", 200);
-  EXPECT_EQ(confirm_to_the_end(), 12);
+  EXPECT_EQ(confirm_to_the_end(0.08), 12);
+}
+
+TEST_F(PlanTest, RivalsThatAreAsGoodAsEachOtherEndIt) {
+  ran("1", 100);
+  ran("4", 199.5);
+  ran("8", 200);
+  EXPECT_EQ(confirm_to_the_end(), 3);
+}
+
+TEST_F(PlanTest, AClearWinnerWhoseMemoryIsNearlyFullRunsAgainAlone) {
+  ran("1", 100);
+  ran("8", 200);
+  ran_out_of_memory("16");
+  EXPECT_EQ(confirm_to_the_end(), 4);
+  EXPECT_EQ(next(), "nothing");
 }
 
 TEST_F(PlanTest, OneThatRunsOutOfMemoryWhenConfirmedMakesWayForTheNext) {

@@ -4,10 +4,10 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
 #include "base/root_of_squares.h"
-#include "tuner/search/estimate.h"
 #include "tuner/search/surrogate.h"
 
 namespace redline::tuner {
@@ -19,6 +19,9 @@ constexpr int kStepFitSteps = 12;
 constexpr double kUsualNoise = 0.025;
 constexpr double kUsualNoiseWeight = 4;  ///< the usual noise counts as so many trials
 constexpr double kLeastNoise = 0.006;
+/// A run that differs more than this from the others of its configuration is no usual noise.
+constexpr double kWildNoise = 0.125;
+constexpr double kSlowedDown = 0.7;  ///< share of the fastest run of the same configuration
 constexpr double kDisturbed = 5;  ///< times the noise
 constexpr double kWaitError = 0.06;
 /// A fit whose misfit exceeds the best one's by this lies in another valley.
@@ -62,6 +65,15 @@ bool is_reduced(const std::string& amp) { return amp == "bf16" || amp == "fp16";
 
 double by_size(const Knob& knob, double value) {
   return std::log2(std::max(value + (knob.low > 0 ? 0 : 1), 0.5));
+}
+
+/// The rates of those runs that gave one.
+std::vector<double> rates_of(const std::vector<const FinishedTrial*>& runs) {
+  std::vector<double> rates;
+  for (const FinishedTrial* run : runs) {
+    if (run->ok() && run->score().samples_per_s > 0) rates.push_back(run->score().samples_per_s);
+  }
+  return rates;
 }
 
 /// The longer of two times, with a smooth transition where they are alike.
@@ -220,19 +232,29 @@ StepParts StepModel::predict(const std::vector<double>& p, const Place& place) c
           .wait_share = waiting / step};
 }
 
-void StepModel::observe() {
-  const RunSpread spread = spread_between_runs(history_);
-  if (spread.degrees_of_freedom > 0) {
-    const double known = spread.degrees_of_freedom;
-    noise_ = std::sqrt((kUsualNoiseWeight * kUsualNoise * kUsualNoise +
-                        known * spread.relative * spread.relative) /
-                       (kUsualNoiseWeight + known));
-  } else {
-    noise_ = kUsualNoise;
+void StepModel::measure_noise() {
+  double squares = kUsualNoiseWeight * kUsualNoise * kUsualNoise;
+  double weight = kUsualNoiseWeight;
+  for (const Config& config : history_.configs()) {
+    const std::vector<double> rates = rates_of(history_.runs_of(config));
+    const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / double(rates.size());
+    for (const double rate : rates) {
+      if (rates.size() < 2) continue;
+      squares += std::min(std::pow(rate / mean - 1, 2), kWildNoise * kWildNoise);
+      weight += 1 - 1 / static_cast<double>(rates.size());
+    }
   }
+  noise_ = std::sqrt(squares / weight);
+}
+
+void StepModel::observe() {
+  measure_noise();
   for (const FinishedTrial& trial : history_.trials()) {
     if (!trial.ok() || trial.score().samples_per_s <= 0) continue;
     const Throughput& score = trial.score();
+    const std::vector<double> rates = rates_of(history_.runs_of(trial.config));
+    // Something slowed this run by a multiple, as another run of the same configuration shows.
+    if (!rates.empty() && score.samples_per_s < kSlowedDown * std::ranges::max(rates)) continue;
     const double steps = (score.high - score.low) / (2 * 1.96 * score.samples_per_s);
     observations_.push_back(
         {.place = place(trial.config),

@@ -88,6 +88,7 @@ class StepModel {
   void set_priors();
   void add_choice(const Knob& knob);
   void add_number(const Knob& knob);
+  void measure_noise();
   void observe();
   void fit();
   [[nodiscard]] StepParts predict(const std::vector<double>& parameters, const Place& place) const;

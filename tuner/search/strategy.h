@@ -40,10 +40,15 @@ struct SearchSettings {
   Machine machine;
   /// Memory of one process (GPU memory, or the data of a process on the CPU); nullopt: unknown.
   std::optional<uint64_t> memory_limit_bytes;
+  bool has_memory_metric = false;  ///< --memory-metric tells each trial's memory
   /// The longest time that a trial measures (0: no limit), and the steps that it needs. A batch
   /// size whose steps take too long cannot be measured.
   std::chrono::nanoseconds longest_measurement{0};
   int64_t steps_a_trial = 1;
+  /// The time of the whole search (0: no limit) and the number of its trials (0: no limit). Where
+  /// time ends the search, an expensive trial must be worth its time.
+  std::chrono::nanoseconds time{0};
+  int most_trials = 0;
   uint64_t seed = 0;
 };
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "tuner/search/normal_distribution.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -140,11 +142,7 @@ double RateModel::log_rate(const Config& config) const {
 double RateModel::expected_gain(const Config& config) const {
   const auto guess = process_.at(point_of(space_, history_, config));
   const double lead = guess.value - best_;
-  if (guess.deviation <= 0) return std::max(lead, 0.0);
-  const double z = lead / guess.deviation;
-  const double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-  const double share_below = 0.5 * std::erfc(-z / std::sqrt(2.0));
-  return lead * share_below + guess.deviation * density;
+  return expected_above_zero(lead, guess.deviation);
 }
 
 namespace {

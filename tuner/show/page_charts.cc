@@ -162,7 +162,8 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
   const auto size = own == best.effective.end() ? std::nullopt : parse_integer(own->second);
   if (!size || *size <= 0 || ok < static_cast<int64_t>(kFewestForModel)) return "";
   const SearchSettings settings{.machine = terms.machine,
-                                .memory_limit_bytes = terms.memory_limit_bytes};
+                                .memory_limit_bytes = terms.memory_limit_bytes,
+                                .has_memory_metric = !terms.memory_metric_regex.empty()};
   const StepModel model(space, settings, history);
   const MemoryModel memory(space, settings, history);
   const auto at = static_cast<double>(*size);

@@ -20,8 +20,9 @@ namespace redline::tuner {
 struct StudyTerms {
   std::vector<std::string> command;
   Objective objective = Objective::kSamplesPerSecond;
-  std::string metric_regex;  ///< --metric; empty: the hook reports
-  std::string step_marker;   ///< --step-marker
+  std::string metric_regex;         ///< --metric; empty: the hook reports
+  std::string memory_metric_regex;  ///< --memory-metric
+  std::string step_marker;          ///< --step-marker
   Budget budget;
   std::optional<int64_t> global_batch;
   std::optional<uint64_t> memory_limit_bytes;

@@ -34,6 +34,23 @@ TEST_F(TableOf, ATrialsLineSaysWhatItWasFor) {
   EXPECT_THAT(line_of(kConfirm, 2500), EndsWith("  confirming\n"));
 }
 
+TEST_F(TableOf, AReasonNamesTheKnobsThatATrialTests) {
+  EXPECT_THAT(line_of("default", 1000), EndsWith("  default\n"));
+  const auto tested = [&](const std::string& why) {
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    result.throughput = Throughput{900, 890, 910};
+    result.expected = Expectation{.score = {950, 900, 1000}};
+    history_.add({.id = 2, .config = {{"batch_size", "64"}}, .why = why, .result = result});
+    return Table(space_, TextStyle{}).line(history_);
+  };
+  EXPECT_THAT(tested("compute limits: batch_size 64"),
+              EndsWith("  compute limits: batch, expected 950\n"));
+  EXPECT_THAT(tested("loader hides amp: amp bf16, num_workers 8"),
+              HasSubstr("  loader hides amp: amp, work"));
+  EXPECT_THAT(tested(kOnceMore), HasSubstr("  once more"));
+}
+
 TEST_F(TableOf, KnobsThatJoinTheSpaceGetColumns) {
   const Table table(space_, TextStyle{});
   EXPECT_THAT(table.column_names(), Not(HasSubstr("bucket")));

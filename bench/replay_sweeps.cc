@@ -180,10 +180,12 @@ void replay(Ground ground, const char* name, const Budget& budget) {
   double seconds = 0;
   Json trials = Json::array();
   while (const auto proposal = plan.next(history)) {
+    TrialResult result = ground.run(history.effective(proposal->config));
+    result.expected = proposal->expected;
     history.add({.id = std::ssize(history.trials()) + 1,
                  .config = proposal->config,
                  .why = proposal->why,
-                 .result = ground.run(history.effective(proposal->config))});
+                 .result = std::move(result)});
     seconds += std::chrono::duration<double>(history.trials().back().result.wall).count();
     const auto found = best_config(history);
     const double rate = found ? ground.true_rate(history.effective(*found)) : 0;

@@ -28,7 +28,7 @@
 namespace redline::tuner {
 namespace {
 
-constexpr double kWorthIt = 0.001;      ///< least expected gain
+constexpr double kWorthIt = 0.001;  ///< least expected gain
 constexpr double kClearlyWorthIt = 0.003;
 constexpr double kFailureCosts = 0.02;  ///< in terms of a gain
 constexpr int64_t kMostFailures = 3;
@@ -39,13 +39,13 @@ constexpr double kLeastChance = 0.1;
 constexpr double kUnexplainedToo = 0.5;  ///< deviations of the unexplained that may be gained
 constexpr double kLikeBatch = 4;         ///< batch sizes within this factor are alike
 constexpr double kUnclear = 1;           ///< a score whose interval is this wide, relative to it
-constexpr double kAboutBest = 0.98;      ///< share of the best's rate
+constexpr double kNearBest = 0.7;        ///< share of the best's rate
 /// A trial is surprising if it is so many times further below what was expected than the lower end
 /// of the middle 80 %, which is 1.28 deviations away.
-constexpr double kSurprise = 2.5;
+constexpr double kSurprise = 3;
 /// By so much two values together may be faster than a model of parts expects.
 constexpr double kUnforeseen = 1.1;
-constexpr int kRounds = 3;               ///< of an ascent; each goes over all knobs
+constexpr int kRounds = 3;         ///< of an ascent; each goes over all knobs
 constexpr int64_t kEachUpTo = 64;  ///< up to this value, every value of a range is a candidate
 constexpr double kStepUp = 1.06;   ///< factor from one candidate of a wide range to the next
 constexpr int64_t kEvenBatch = 8;
@@ -181,14 +181,14 @@ class ModelAsk {
     return Proposal{chosen->config, reason(*chosen), expectation(*chosen)};
   }
 
-  /// A trial that was much slower than the model thought possible, and would else have been about
-  /// the best. Before its values are dismissed it runs again, because chance makes single trials
-  /// slow, by a multiple where threads and workers compete for processors.
+  /// A trial that was much slower than the model thought possible. Before its values are dismissed
+  /// it runs again, because chance makes single trials slow, by a multiple where threads and
+  /// workers compete for processors.
   std::optional<Proposal> once_more() {
     const double best = std::exp(mean_of(best_rates_));
     for (const FinishedTrial& trial : history_.trials()) {
       const auto& expected = trial.result.expected;
-      if (!trial.ok() || !expected || expected->score.samples_per_s < kAboutBest * best) continue;
+      if (!trial.ok() || !expected || expected->score.samples_per_s < kNearBest * best) continue;
       const double least = expected->score.samples_per_s *
                            std::pow(expected->score.low / expected->score.samples_per_s, kSurprise);
       if (trial.score().samples_per_s > least) continue;

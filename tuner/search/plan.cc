@@ -141,14 +141,13 @@ std::optional<Proposal> next_confirmation(const History& history, int trials_lef
   const int runs = runs_of(least_run);
   if (runs == 1) return Proposal{least_run, kConfirm};
   const Standing standing = standing_of(history, group);
+  const bool near_full = is_near_full(history, standing.fastest);
   const bool round_is_whole = std::ranges::all_of(group, [&](const Config& config) {
-    return config == standing.fastest || runs_of(config) == runs;
+    return runs_of(config) == runs || (near_full && config == standing.fastest);
   });
   if (!round_is_whole) return Proposal{least_run, kConfirm};
   if (standing.beats_defaults && standing.beats_rivals) {
-    if (runs_of(standing.fastest) >= kRunsNearFull || !is_near_full(history, standing.fastest)) {
-      return std::nullopt;
-    }
+    if (!near_full || runs_of(standing.fastest) >= kRunsNearFull) return std::nullopt;
     return Proposal{standing.fastest, kConfirm};
   }
   const int most = usual_runs(group.size()) + (standing.beats_defaults ? 0 : kMoreRuns);

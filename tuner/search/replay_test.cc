@@ -39,10 +39,12 @@ Replay replay(const std::string& name, const Space& space, uint64_t seed, int tr
   const Plan plan(space, *strategy, {.time = std::chrono::hours(10), .max_trials = trials});
   History history(space);
   while (const auto proposal = plan.next(history)) {
+    TrialResult result = machine.run(proposal->config);
+    result.expected = proposal->expected;
     history.add({.id = std::ssize(history.trials()) + 1,
                  .config = proposal->config,
                  .why = proposal->why,
-                 .result = machine.run(proposal->config)});
+                 .result = std::move(result)});
   }
   const double best = true_best(seed);
   const double found = machine.rate(history.effective(*best_config(history)));

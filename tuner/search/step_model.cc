@@ -22,7 +22,7 @@ constexpr double kLeastNoise = 0.006;
 /// A run that differs more than this from the others of its configuration is no usual noise.
 constexpr double kWildNoise = 0.125;
 constexpr double kSlowedDown = 0.7;  ///< share of the fastest run of the same configuration
-constexpr double kDisturbed = 5;  ///< times the noise
+constexpr double kDisturbed = 5;     ///< times the noise
 constexpr double kWaitError = 0.06;
 /// A fit whose misfit exceeds the best one's by this lies in another valley.
 constexpr double kImplausible = 8;

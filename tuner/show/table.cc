@@ -51,19 +51,19 @@ std::string compiled_text(std::chrono::nanoseconds time) {
   return fmt::format("compiled {} s", std::chrono::round<std::chrono::seconds>(time).count());
 }
 
-/// "compute limits: amp, batch" of a reason such as "compute limits: amp bf16, batch_size 64". The
-/// values are in the columns.
-std::string reason_with_knobs(const std::string& why) {
+/// "amp, batch: compute limits" of a reason such as "compute limits: amp bf16, batch_size 64". The
+/// values are in the columns, and a narrow table cuts the end of a line.
+std::string knobs_and_reason(const std::string& why) {
   const size_t colon = why.find(": ");
   if (colon == std::string::npos) return why;
-  std::string text = why.substr(0, colon);
-  std::string separator = ": ";
-  for (size_t at = colon + 2; at < why.size(); at = why.find(", ", at) + 2) {
-    text += separator + short_title(why.substr(at, why.find(' ', at) - at));
-    separator = ", ";
-    if (why.find(", ", at) == std::string::npos) break;
+  std::string knobs;
+  for (size_t at = colon + 2;;) {
+    knobs += (knobs.empty() ? "" : ", ") + short_title(why.substr(at, why.find(' ', at) - at));
+    at = why.find(", ", at);
+    if (at == std::string::npos) break;
+    at += 2;
   }
-  return text;
+  return knobs + ": " + why.substr(0, colon);
 }
 
 /// Names only the last disturbance, because others mostly use the machine for a while.
@@ -146,7 +146,7 @@ std::string Table::verdict(const History& history) const {
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
   if (text.empty() && trial.why == kOnceMore) text = "once more";
-  if (text.empty() && trial.result.expected) text = reason_with_knobs(trial.why);
+  if (text.empty() && trial.result.expected) text = knobs_and_reason(trial.why);
   if (const auto& latency = trial.result.latency; latency && latency->p99_ns) {
     text += (text.empty() ? "p99 " : ", p99 ") + format_ns(*latency->p99_ns);
   }

@@ -45,9 +45,9 @@ TEST_F(TableOf, AReasonNamesTheKnobsThatATrialTests) {
     return Table(space_, TextStyle{}).line(history_);
   };
   EXPECT_THAT(tested("compute limits: batch_size 64"),
-              EndsWith("  compute limits: batch, expected 950\n"));
+              EndsWith("  batch: compute limits, expected 950\n"));
   EXPECT_THAT(tested("loader hides amp: amp bf16, num_workers 8"),
-              HasSubstr("  loader hides amp: amp, work"));
+              HasSubstr("  amp, work: loader hides amp"));
   EXPECT_THAT(tested(kOnceMore), HasSubstr("  once more"));
 }
 

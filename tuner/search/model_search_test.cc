@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "tuner/search/strategy.h"
+
+namespace redline::tuner {
+namespace {
+
+class ModelSearchOf : public ::testing::Test {
+ protected:
+  void add(const Config& config, double rate, double expected, const std::string& why) {
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    result.throughput = Throughput{rate, 0.99 * rate, 1.01 * rate};
+    if (expected > 0) {
+      result.expected = Expectation{.score = {expected, 0.85 * expected, 1.15 * expected}};
+    }
+    history_.add({.id = 1, .config = config, .why = why, .result = result});
+  }
+  [[nodiscard]] std::string why_next() const {
+    const auto next = make_model(space_, {.machine = {.cores = 2}})->ask(history_);
+    return next ? next->why : "";
+  }
+  static Config config(const std::string& batch, const std::string& threads) {
+    return {{"batch_size", batch}, {"num_threads", threads}};
+  }
+
+  Space space_ = *make_space({"batch_size=8,16,32,64", "num_threads=1,2"},
+                             {"train", "{batch_size}{num_threads}"}, {.gpu = false, .cores = 2});
+  History history_{space_};
+};
+
+TEST_F(ModelSearchOf, ATrialMuchSlowerThanExpectedRunsOnceMoreBeforeItsValuesAreDismissed) {
+  add(config("16", "1"), 2750, 0, "default");
+  add(config("16", "2"), 380, 2300, "compute limits: num_threads 2");
+  EXPECT_EQ(why_next(), kOnceMore);
+  add(config("16", "2"), 2330, 1400, kOnceMore);
+  EXPECT_NE(why_next(), kOnceMore) << "it ran twice";
+}
+
+TEST_F(ModelSearchOf, ATrialWithinNoiseOfWhatWasExpectedDoesNotRunAgain) {
+  add(config("16", "1"), 2750, 0, "default");
+  add(config("16", "2"), 2000, 2300, "compute limits: num_threads 2");
+  EXPECT_NE(why_next(), kOnceMore);
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -17,7 +17,8 @@ class ModelSearchOf : public ::testing::Test {
     history_.add({.id = 1, .config = config, .why = why, .result = result});
   }
   [[nodiscard]] std::string why_next() const {
-    const auto next = make_model(space_, {.machine = {.cores = 2}})->ask(history_);
+    const auto next =
+        make_model(space_, {.machine = {.cores = 2}, .memory_limit_bytes = {}})->ask(history_);
     return next ? next->why : "";
   }
   static Config config(const std::string& batch, const std::string& threads) {

@@ -25,6 +25,7 @@ constexpr const char* kStyle = R"(
 .chart .grid { stroke: var(--line); }
 .chart polyline { fill: none; stroke-width: 1.8; }
 .chart .frontier { stroke-dasharray: 3 4; opacity: 0.7; }
+.chart .roof { stroke-dasharray: 6 4; }
 .chart .failed { fill: none; stroke: var(--dataloader); stroke-width: 2; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; }
 .key { display: flex; gap: 6px; align-items: center; }
@@ -179,7 +180,7 @@ std::string study_page(const History& history, const Space& space, const std::op
         card("Search: each trial, and the best so far", convergence_chart_svg(history)) +
         "</div></div>\n";
     if (best) {
-      page += card("Why: what compute, loader and memory allow the best configuration",
+      page += card("Why it wins: what compute, loader and memory allow at other batch sizes",
                    model_chart_svg(history, space, *best, terms));
     }
     page += card("What mattered", effect_rows(knob_effects(history, space)));

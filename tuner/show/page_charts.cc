@@ -180,7 +180,8 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
     if (full == 0 && memory.chance(config) < 0.5) full = batch;
   }
   const StepParts here = model.parts(model.place(best.effective));
-  axes.high_y = 2 * here.rate;
+  const double measured = best.estimate.score.samples_per_s;
+  axes.high_y = 2 * std::max(here.rate, measured);
   for (const auto& [batch, parts] : curve) {
     const auto add = [&, x = axes.x(batch)](std::string& line, double rate) {
       if (rate <= axes.high_y) line += fmt::format("{:.1f},{:.1f} ", x, axes.y(rate));
@@ -194,14 +195,20 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
     if (tick_at >= axes.low_x) svg += tick(axes, tick_at, fmt::format("{:.0f}", tick_at));
   }
   std::string legend;
-  const auto draw = [&](const std::string& line, const char* colour, const char* text) {
+  const auto draw = [&](const std::string& line, const char* colour, const char* look,
+                        const std::string& text) {
     if (line.empty()) return;
-    svg += fmt::format("<polyline points=\"{}\" style=\"stroke:var({})\" />", line, colour);
+    svg += fmt::format("<polyline points=\"{}\" class=\"{}\" style=\"stroke:var({})\" />", line,
+                       look, colour);
     legend += legend_key(colour, text);
   };
-  draw(compute, "--kernel", "compute alone");
-  draw(loader, "--dataloader", "loader alone");
-  draw(both, "--communication", "both");
+  draw(both, "--communication", "", "both together");
+  draw(compute, "--kernel", "roof", "compute alone");
+  draw(loader, "--dataloader", "roof", "loader alone");
+  if (loader.empty() && here.loader < HUGE_VAL) {
+    legend += legend_key("--dataloader", fmt::format("loader alone: {}, above the picture",
+                                                     format_number(here.loader)));
+  }
   if (full > 0) {
     svg += fmt::format(
         "<line class=frontier x1={0:.1f} x2={0:.1f} y1={1} y2={2} style=\"stroke:var(--memcpy)\" "
@@ -209,8 +216,9 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
         axes.x(full), kTop, kChartHeight - kBottom);
     legend += legend_key("--memcpy", "memory is full");
   }
-  svg +=
-      shape(axes, {.trial = 0, .x = at, .rate = here.rate, .hint = "the best"}, "--communication");
+  svg += shape(axes, {.trial = 0, .x = at, .rate = measured, .hint = "the best, as measured"},
+               "--overlap");
+  legend += legend_key("--overlap", "the best, as measured");
   const std::string limit = limit_sentence(here, full > 0 && full <= 1.1 * at);
   return svg + "</svg><p class=legend>" + legend + "</p>" +
          (limit.empty() ? "" : "<p>" + escape(limit) + "</p>");

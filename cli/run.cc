@@ -1,17 +1,22 @@
 // redline run [--config best.json] [--log DIR] -- CMD…: runs a job with the knobs that autotune
 // found, and logs its steps.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <set>
 
+#include "base/format.h"
+#include "base/terminal.h"
 #include "cli/command.h"
 #include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/step_log_request.h"
 #include "trace/read/step_log_reader.h"
+#include "trace/report/run_report.h"
+#include "trace/run/folder.h"
 #include "tuner/space/config.h"
 #include "tuner/space/hook_knobs.h"
 
@@ -63,19 +68,22 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
   return 0;
 }
 
+/// Says on stderr where the logs are, and what held the run back.
 void tell_of_logs(const std::string& folder, const std::vector<std::string>& before) {
-  const auto now = trace::find_step_logs(folder);
-  const auto is_new = [&](const std::string& path) {
-    return std::find(before.begin(), before.end(), path) == before.end();
-  };
-  const auto count = std::count_if(now.begin(), now.end(), is_new);
-  if (count == 0) {
+  auto logs = trace::find_step_logs(folder);
+  std::erase_if(logs, [&](const std::string& path) {
+    return std::find(before.begin(), before.end(), path) != before.end();
+  });
+  if (logs.empty()) {
     std::fprintf(stderr, "redline: no step log: no process of the command made a training step\n");
-  } else {
-    std::fprintf(stderr, "redline: step log of %s in %s\n",
-                 count == 1 ? "1 rank" : (std::to_string(count) + " ranks").c_str(),
-                 folder.c_str());
+    return;
   }
+  if (const auto run = trace::read_run(logs, /*has_ended=*/true); run && *run) {
+    const TextStyle style = style_of(STDERR_FILENO);
+    std::fputs(trace::run_summary(**run, style).c_str(), stderr);
+  }
+  std::fprintf(stderr, "redline: step log of %s: redline report %s says more\n",
+               format_plural(logs.size(), "rank").c_str(), folder.c_str());
 }
 
 int run(const RunOptions& options) {

@@ -61,20 +61,26 @@ void TextPage::write_row(std::string_view name, int64_t count, int64_t total_ns,
 }
 
 std::string report_text(const Report& report, const TextStyle& style, const TextScope& scope) {
-  TextPage page{report, scope, TextCanvas(style)};
-  const std::string run = report.run ? run_text(*report.run, style, scope) : "";
+  std::string text;
   if (!report.traces.empty()) {
+    TextPage page{report, scope, TextCanvas(style)};
     for (const auto write_section : kSections) write_section(page);
+    text = page.canvas.take();
   }
+  if (report.run) {
+    text += report.traces.empty() ? run_text(*report.run, style, scope)
+                                  : run_summary(*report.run, style) + "\n";
+  }
+  TextCanvas more(style);
   const char* lead = "more: ";
   const auto say = [&](const char* command) {
-    page.canvas.left(lead, 0, Hue::kDim).left(command, 0, Hue::kDim).end_line();
+    more.left(lead, 0, Hue::kDim).left(command, 0, Hue::kDim).end_line();
     lead = "      ";
   };
   if (scope.top != TextScope::kAll) say("redline report --all PATH  (or --top N)");
   say("redline report --format html -o report.html PATH");
   if (!report.traces.empty()) say("redline view PATH");
-  return run + page.canvas.take();
+  return text + more.take();
 }
 
 }  // namespace redline::trace

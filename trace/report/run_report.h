@@ -9,10 +9,12 @@
 
 namespace redline::trace {
 
-/// What `redline run --log` prints at the end, and the first part of `redline report`: at most 80
-/// columns.
+/// The first part of `redline report`: at most 80 columns.
 [[nodiscard]] std::string run_text(const RunVerdict& verdict, const TextStyle& style,
                                    const TextScope& scope = {});
+
+/// What `redline run --log` prints at the end: the rate and the first findings.
+[[nodiscard]] std::string run_summary(const RunVerdict& verdict, const TextStyle& style);
 
 /// The value of the key "run" in the report's JSON.
 [[nodiscard]] nlohmann::ordered_json run_json(const RunVerdict& verdict);

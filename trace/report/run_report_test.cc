@@ -65,6 +65,18 @@ TEST(RunReport, TextHasEightyColumnsAndNamesWhatWasFound) {
   EXPECT_EQ(text.find("backward"), std::string::npos) << "nothing of a part that nobody saw";
 }
 
+TEST(RunReport, SummaryHasTheRateAndThreeFindings) {
+  RunVerdict verdict = some_verdict();
+  verdict.findings.resize(5, verdict.findings.back());
+  const std::string text = run_summary(verdict, {.colour = false, .utf8 = true});
+  EXPECT_TRUE(text.starts_with("RUN  2 ranks · 9,000 steps")) << text;
+  EXPECT_NE(text.find("Rank 0 died after step 9,000"), std::string::npos);
+  EXPECT_NE(text.find("\n  3  "), std::string::npos);
+  EXPECT_EQ(text.find("\n  4  "), std::string::npos);
+  EXPECT_EQ(text.find("WHERE AN HOUR"), std::string::npos);
+  EXPECT_TRUE(text.ends_with("\n") && !text.ends_with("\n\n"));
+}
+
 TEST(RunReport, JsonSaysNullOfWhatIsUnknown) {
   Report report;
   report.run = some_verdict();

@@ -12,6 +12,7 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kRunIndent = 5;
+constexpr size_t kFindingsOfSummary = 3;
 
 Hue hue_of_part(size_t part) {
   constexpr std::array<Hue, kLogParts> kHues = {Hue::kRed,    Hue::kBlue,   Hue::kBlue,
@@ -25,9 +26,17 @@ class RunPage {
   RunPage(const RunVerdict& verdict, const TextStyle& style, const TextScope& scope)
       : verdict_(verdict), style_(style), scope_(scope), canvas_(style) {}
 
+  std::string write_summary() {
+    write_head();
+    write_findings(kFindingsOfSummary);
+    return canvas_.take();
+  }
+
   std::string write() {
     write_head();
-    write_findings();
+    canvas_.end_line();
+    write_findings(verdict_.findings.size());
+    canvas_.end_line();
     write_hour();
     write_slow();
     write_ranks();
@@ -67,7 +76,6 @@ class RunPage {
                " of earlier runs in the same place: left out",
            Hue::kDim);
     }
-    canvas_.end_line();
   }
 
   // The rate over the steps, from nothing to the fastest.
@@ -90,22 +98,20 @@ class RunPage {
     canvas_.left("  ").left(curve, kColumns, Hue::kBlue).left("  steps/s", 0, Hue::kDim).end_line();
   }
 
-  void write_findings() {
+  void write_findings(size_t most) {
     canvas_.left("WHAT HELD IT BACK", 58, Hue::kBold);
     if (verdict_.findings.empty()) {
       canvas_.end_line();
-      line("nothing that the step log shows", Hue::kDim);
-      canvas_.end_line();
-      return;
+      return line("nothing that the step log shows", Hue::kDim);
     }
     canvas_.right("at most", 22, Hue::kDim).end_line();
-    int number = 0;
-    for (const RunFinding& finding : verdict_.findings) {
+    for (size_t i = 0; i < std::min(most, verdict_.findings.size()); ++i) {
+      const RunFinding& finding = verdict_.findings[i];
       const std::string cost = cost_of(finding);
       const size_t width = kTerminalColumns - kRunIndent - (cost.empty() ? 0 : columns(cost) + 2);
       bool is_first = true;
       for (const std::string& text : wrapped(headline_of(finding), width)) {
-        canvas_.right(is_first ? std::to_string(++number) : "", 3, Hue::kRed)
+        canvas_.right(is_first ? std::to_string(i + 1) : "", 3, Hue::kRed)
             .left("  ")
             .left(elide(text, width), width, Hue::kBold);
         if (is_first && !cost.empty()) canvas_.left("  ").left(cost);
@@ -116,7 +122,6 @@ class RunPage {
         canvas_.left("", kRunIndent).left(elide(text, kTerminalColumns - kRunIndent)).end_line();
       }
     }
-    canvas_.end_line();
   }
 
   void write_row(std::string_view name, double share, Hue hue) {
@@ -206,6 +211,10 @@ class RunPage {
 
 std::string run_text(const RunVerdict& verdict, const TextStyle& style, const TextScope& scope) {
   return RunPage(verdict, style, scope).write();
+}
+
+std::string run_summary(const RunVerdict& verdict, const TextStyle& style) {
+  return RunPage(verdict, style, {}).write_summary();
 }
 
 }  // namespace redline::trace

@@ -105,14 +105,16 @@ tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
   return figures;
 }
 
-tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs) {
+tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs,
+                                                            bool has_ended) {
   ReadLogs read = read_logs(logs);
   if (read.ranks.empty() && !read.errors.empty()) {
     return tl::unexpected(ReadError{read.errors.front()});
   }
-  const int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                             std::chrono::system_clock::now().time_since_epoch())
-                             .count();
+  auto now = std::chrono::system_clock::now();
+  if (has_ended) now += std::chrono::hours(1);  // nothing will be heard of them until then
+  const int64_t now_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
   auto verdict = judge_run(std::move(read.ranks), now_ns);
   if (verdict) verdict->unreadable_logs = std::move(read.errors);
   return verdict;

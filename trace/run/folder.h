@@ -31,8 +31,9 @@ namespace redline::trace {
 
 /// The verdict on these logs, as of now. Logs that cannot be read are left out and named in
 /// RunVerdict::unreadable_logs. nullopt if none of the others has a step. Fails if there are logs
-/// and none of them can be read.
+/// and none of them can be read. `has_ended`: the command is over, so that a rank whose log has no
+/// end has died, however short ago.
 [[nodiscard]] tl::expected<std::optional<RunVerdict>, ReadError> read_run(
-    const std::vector<std::string>& logs);
+    const std::vector<std::string>& logs, bool has_ended = false);
 
 }  // namespace redline::trace

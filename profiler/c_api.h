@@ -86,6 +86,10 @@ REDLINE_API int redline_listen(const char* options_json, int64_t steps);
  * capture with stacks. 0: no such capture is recorded now; 1: one is; 2: one is, and it ends with
  * the present step. */
 REDLINE_API int redline_capture_of_stacks(void);
+/* redline_end_step() and redline_begin_step(number) in one call, for steps that are hardly ever
+ * captured. 1: done, and nothing is captured; 2: done, and a capture may have begun with the new
+ * step; 0: nothing was done, because a capture is under way. */
+REDLINE_API int redline_next_step(int64_t number);
 
 /* Begin and end a user scope, which is recorded as user_annotation on the calling thread. Scopes
  * may nest. `name` is copied. If NVTX_INJECTION64_PATH names another tool, such as Nsight Systems,

@@ -166,6 +166,18 @@ void redline_end_step(void) {
   });
 }
 
+int redline_next_step(int64_t number) {
+  int result = 0;
+  guarded([&](Recorder& recorder) -> Result {
+    if (recorder.capture().is_busy()) return {};
+    recorder.steps().end();
+    recorder.steps().begin(number, false);
+    result = recorder.capture().is_busy() ? 2 : 1;
+    return {};
+  });
+  return result;
+}
+
 int redline_watch_marker(const char* name, void (*step_begins)(void)) {
   return guarded([&](Recorder&) -> Result {
     redline::profiler::step_marker().watch(name != nullptr ? name : "", step_begins);

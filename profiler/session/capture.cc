@@ -76,7 +76,7 @@ void Capture::count_step() {
 }
 
 Capture::Stacks Capture::stacks() {
-  if (!is_busy_.load(std::memory_order_acquire)) return Stacks::kNone;
+  if (!is_busy()) return Stacks::kNone;
   const std::lock_guard lock(mutex_);
   if (progress_.phase != Phase::kRecording || !with_stack_) return Stacks::kNone;
   return progress_.done + 1 == progress_.steps ? Stacks::kEndWithStep : Stacks::kWanted;

@@ -43,11 +43,14 @@ class Capture {
 
   // For the training thread, when a step begins and when it has ended.
   void step_begins() {
-    if (is_busy_.load(std::memory_order_acquire)) start();
+    if (is_busy()) start();
   }
   void step_ended() {
-    if (is_busy_.load(std::memory_order_acquire)) count_step();
+    if (is_busy()) count_step();
   }
+
+  /// Whether a capture is under way: it waits for a step, records, or has yet to be written.
+  [[nodiscard]] bool is_busy() const { return is_busy_.load(std::memory_order_acquire); }
 
   /// Whether a capture with stacks is being recorded, and whether it ends with the present step.
   enum class Stacks { kNone, kWanted, kEndWithStep };

@@ -175,6 +175,10 @@ void StepLog::write_each_second() {
     note_host_memory();
     write(lock);
   }
+  if (!steps_.empty()) {  // the file cannot say so
+    std::fprintf(stderr, "redline: the step log lacks the last %zu steps: %s\n", steps_.size(),
+                 writer_->error().c_str());
+  }
   has_ended_ = true;
   changed_.notify_all();
 }

@@ -9,6 +9,7 @@ Nothing here may harm the job: a failure is told once, the recording ends, and t
 
 import contextlib
 import functools
+import math
 import os
 import threading
 import time
@@ -19,7 +20,7 @@ from torch.profiler import ProfilerAction
 from redline._batch_samples import ids_in, reads_sequences
 from redline._cycle import operations, records
 from redline._job_metadata import describe_job, distributed_info, world_size
-from redline._library import RecorderError, recorder
+from redline._library import MAY_BE_CAPTURED, RecorderError, recorder
 from redline._model_calls import ModelCalls
 from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
@@ -49,7 +50,7 @@ def never_harm(method):
 
     @functools.wraps(method)
     def guarded(self, *arguments):
-        if self.over or os.getpid() != self.process:
+        if self.over or self.is_forked:
             return
         try:
             method(self, *arguments)
@@ -69,7 +70,8 @@ class AutomaticRecording:
     """Raises RecorderError if the recorder cannot be loaded. Later calls raise nothing."""
 
     def __init__(self, request, notes):
-        self.process = os.getpid()
+        self.is_forked = False  # this is a child of the process that is recorded
+        os.register_at_fork(after_in_child=self._forked)
         self.over = False
         self.notes = notes
         self._recorder = recorder()
@@ -78,7 +80,7 @@ class AutomaticRecording:
         self._ranks = request.get("ranks")
         self._marker = request.get("step_marker")
         self._cycles = request["schedule"] or _UNSCHEDULED
-        self._action_of = action_rule(**self._cycles)
+        self._follow(self._cycles)
         self._step = 0
         self._action = self._action_of(0)
         self._script_marks_steps = False
@@ -99,6 +101,16 @@ class AutomaticRecording:
         self._ending = False
         self._samples = SampleCount()
         self._reads_sequences = False
+
+    def _forked(self):
+        self.is_forked = True
+
+    def _follow(self, cycles):
+        """From now on this schedule holds."""
+        self._action_of = action_rule(**cycles)
+        a_cycle = cycles["wait"] + cycles["warmup"] + cycles["active"]
+        is_endless = cycles["repeat"] == 0
+        self._end_of_schedule = math.inf if is_endless else cycles["skip_first"] + cycles["repeat"] * a_cycle
 
     @never_harm
     def watch(self, is_spawned):
@@ -141,6 +153,8 @@ class AutomaticRecording:
     @never_harm
     def batch_asked(self):
         """The script asks a DataLoader for a batch, so it has done with the batch before."""
+        if self._trains and self._step > 0:
+            return
         if self._has_inferred and not self._trains and not self._marker:
             self._infers = True
             self._step_seen()
@@ -180,10 +194,10 @@ class AutomaticRecording:
             return
         self._forget_inference()
         if records(self._action_of(0)):
-            self._action_of = action_rule(**{**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
+            self._follow({**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
 
     def optimizer_stepped(self):
-        if os.getpid() == self.process:
+        if not self.is_forked:
             self._optimizer_stepped()
         elif not self._told_of_fork:
             self._told_of_fork = True
@@ -252,6 +266,14 @@ class AutomaticRecording:
         self.notes.add("gave_up", why)
 
     def _next_step(self):
+        if self._step >= self._end_of_schedule and not self._script_marks_steps:
+            # The rest of the job, of which only `redline trigger` records anything.
+            if began := self._recorder.next_step(self._step + 1):
+                self._step += 1
+                self._samples.end_step(recorded=False)
+                if began == MAY_BE_CAPTURED:
+                    self._tell_samples_to_a_capture()
+                return
         self._close_step()
         previous = self._action
         self._samples.end_step(records(previous) or self._whole_run)
@@ -276,7 +298,7 @@ class AutomaticRecording:
         """Records as many batches as fit into three seconds, so that percentiles of latency mean something."""
         of_time = _SECONDS_OF_BATCHES / max(time.monotonic() - self._step_began, 1e-9)
         active = int(min(max(of_time, self._cycles["active"]), _MOST_BATCHES))
-        self._action_of = action_rule(**{**self._cycles, "active": active})
+        self._follow({**self._cycles, "active": active})
 
     def _forget_inference(self):
         self._close_step()
@@ -290,7 +312,7 @@ class AutomaticRecording:
         self._samples = SampleCount()
         self._infers = self._whole_run = self._first_step_is_open = False
         self._step = 0
-        self._action_of = action_rule(**self._cycles)
+        self._follow(self._cycles)
         self._action = ProfilerAction.NONE
 
     # The operations on a window; _cycle.operations() gives their names.

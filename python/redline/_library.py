@@ -10,6 +10,8 @@ import json
 import os
 import pathlib
 
+from redline._python_library import step_functions
+
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 # The libraries are in lib inside a wheel, in build/PRESET/lib of a source tree, or, if Redline is installed, in lib
 # beside share/redline/python.
@@ -22,6 +24,7 @@ _LIBRARY_FOLDERS = (
 _PATH_BYTES = 4096
 _NOT_LOADED = ()
 _ENDS_WITH_STEP = 2  # redline_capture_of_stacks() gives it during the last step of a capture
+MAY_BE_CAPTURED = 2  # redline_next_step() gives it of the new step
 _MARKER = ctypes.CFUNCTYPE(None)
 
 
@@ -59,6 +62,7 @@ class Recorder:
         ]
         self.version = library.redline_version().decode()
         self.schedule_action = library.redline_schedule_action
+        *_, self._next_step = step_functions(library._name)
         self._with_stack = False
         self._frames = _NOT_LOADED
         self._at_marker = []
@@ -110,6 +114,14 @@ class Recorder:
         if self._library.redline_capture_of_stacks():
             self._load_frames()
             self._start_frames()
+
+    def next_step(self, number):
+        """Ends a step and begins another, outside of windows. 0, and nothing is done, while steps are captured."""
+        began = self._next_step(number)
+        if began == MAY_BE_CAPTURED and self._library.redline_capture_of_stacks():
+            self._load_frames()
+            self._start_frames()
+        return began
 
     def end_step(self):
         if self._library.redline_capture_of_stacks() == _ENDS_WITH_STEP:

@@ -9,24 +9,24 @@ optimizer, or the generator of a GAN may step first but seldom.
 import functools
 
 import torch
+from torch.compiler import is_compiling
 
 
 class LeadingOptimizer:
     """Tells which optimizer steps end a step of the job."""
 
     def __init__(self):
-        self._leader = None
-        self._others = set()
+        self.leader = None  # an id: optimizers may define equality, and keeping them alive would change the job
+        self.others = set()
 
-    def ends_step(self, optimizer):
-        # Compared by id: optimizers may define equality, and keeping them alive would change the job.
-        stepped = id(optimizer)
-        if self._leader is None or stepped in self._others:
-            self._leader = stepped
-        if stepped != self._leader:
-            self._others.add(stepped)
+    def ends_step(self, stepped):
+        """`stepped` is the id of an optimizer."""
+        if self.leader is None or stepped in self.others:
+            self.leader = stepped
+        if stepped != self.leader:
+            self.others.add(stepped)
             return False
-        self._others.clear()
+        self.others.clear()
         return True
 
 
@@ -50,7 +50,7 @@ def watch_optimizers(step_ended, enter=None, leave=None):
         def watched(*args, **kwargs):
             nonlocal depth
             # A compiler that traces this must see nothing but the optimizer.
-            if torch.compiler.is_compiling():
+            if is_compiling():
                 return hooked(*args, **kwargs)
             depth += 1
             if enter is not None:
@@ -61,8 +61,10 @@ def watch_optimizers(step_ended, enter=None, leave=None):
                 depth -= 1
                 if leave is not None:
                     leave()
-            if depth == 0 and leading.ends_step(args[0]):
-                step_ended()
+            if depth == 0:
+                stepped = id(args[0])
+                if (stepped == leading.leader and not leading.others) or leading.ends_step(stepped):
+                    step_ended()
             return result
 
         return watched

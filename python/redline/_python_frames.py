@@ -1,14 +1,10 @@
-"""Records Python calls (with_stack) with libredline_python.so, through ctypes.
-
-The library's functions need the interpreter lock (hence PyDLL), because they walk the frames of all threads and set
-their profile functions. A profile function that the user had set is still called, and is restored at the end.
+"""Records Python calls (with_stack) with libredline_python.so, which walks the frames of all threads and sets their
+profile functions. A profile function that the user had set is still called, and is restored at the end.
 """
 
 import contextlib
-import ctypes
 import inspect
 import os
-import pathlib
 import site
 import sys
 import threading
@@ -17,21 +13,14 @@ import weakref
 
 import torch
 
-NAME = "libredline_python.so"
+from redline._python_library import python_library
 
 
 class PythonFrames:
-    """Records Python calls during the window of a Recorder. Raises OSError if the adapter cannot be loaded, because it
-    is built for one version of Python."""
+    """Records Python calls during the window of a Recorder. Raises OSError if the library cannot be loaded."""
 
     def __init__(self, core_path):
-        self._library = ctypes.PyDLL(str(pathlib.Path(core_path).with_name(NAME)))
-        self._library.redline_python_version.restype = ctypes.c_char_p
-        self._library.redline_python_start.restype = ctypes.py_object
-        self._library.redline_python_start.argtypes = [ctypes.py_object] * 3
-        built_for = self._library.redline_python_version().decode()
-        if built_for != f"{sys.version_info.major}.{sys.version_info.minor}":
-            raise OSError(f"{NAME} was built for Python {built_for}")
+        self._library = python_library(core_path)
         self._users_hook = None
         self._own_hook = None
         _forget_after_fork(self)

@@ -13,8 +13,9 @@ _TYPICAL_OF = 16  # typical() is the median of so many steps
 class _Pass:
     """One pass over a DataLoader, and how much it read in this step."""
 
-    def __init__(self, sampler):
-        self.sampler = sampler  # the same in all passes over one loader
+    def __init__(self, iterator, ended):
+        self.iterator = weakref.ref(iterator, ended)
+        self.sampler = iterator._index_sampler  # the same in all passes over one loader
         self.samples = 0
         self.tokens = 0
         self.is_new = True  # it began in this step
@@ -29,24 +30,26 @@ class SampleCount:
     """
 
     def __init__(self):
-        self._passes = weakref.WeakKeyDictionary()  # by iterator
+        self._passes = {}  # by id of the iterator, which may be dropped before its end
         self._ended = []
         self._steps = []
         self._step_tokens = []
         self._latest = collections.deque(maxlen=_TYPICAL_OF)
 
     def add(self, iterator, samples, tokens=0):
-        if iterator not in self._passes:
-            self._passes[iterator] = _Pass(iterator._index_sampler)
-        self._passes[iterator].samples += samples
-        self._passes[iterator].tokens += tokens
+        number = id(iterator)
+        one = self._passes.get(number)
+        if one is None:
+            one = self._passes[number] = _Pass(iterator, lambda _: self._passes.pop(number, None))
+        one.samples += samples
+        one.tokens += tokens
 
     def pass_ended(self, iterator):
-        if iterator in self._passes:
-            self._ended.append(self._passes.pop(iterator))
+        if (one := self._passes.pop(id(iterator), None)) is not None:
+            self._ended.append(one)
 
     def end_step(self, recorded):
-        training = self._training()
+        training = self._training() if self._ended else self._passes.values()
         samples = sum(one.samples for one in training)
         self._latest.append(samples)
         if recorded:

@@ -4,8 +4,14 @@ import os
 
 
 def after_torch_import():
-    """REDLINE_RECORD (set by `redline record`) records this process; REDLINE_KNOBS (set by `autotune` and
-    `redline run`) sets the knobs and, in a trial, reports steps and samples."""
+    """REDLINE_LOG (set by `redline run --log`, `redline record` and `autotune`) logs the steps of this process,
+    REDLINE_RECORD (set by `redline record`) records it; REDLINE_KNOBS (set by `autotune` and `redline run`) sets the
+    knobs and, in a trial, reports steps and samples. Who comes first is closest to torch: a recording takes its hooks
+    away when they have done their work, and knobs decide what reaches torch at all."""
+    if os.environ.get("REDLINE_LOG"):
+        from redline import _step_log
+
+        _step_log.install()
     if os.environ.get("REDLINE_RECORD"):
         from redline import _record
 
@@ -14,7 +20,3 @@ def after_torch_import():
         from redline import _knobs
 
         _knobs.install()
-    if os.environ.get("REDLINE_LOG"):
-        from redline import _step_log
-
-        _step_log.install()

@@ -9,14 +9,18 @@ import contextlib
 import ctypes
 import functools
 import gc
+import json
 import os
 import sys
 import time
+import weakref
 
 import torch
+from torch import is_grad_enabled
 from torch.utils.data import BatchSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from redline._after_import import after_import
 from redline._batch_samples import ids_in, reads_sequences
 from redline._compilation_time import CompilationTime
 from redline._hidden_code import hide_from_compiler
@@ -26,7 +30,8 @@ from redline._memory_errors import MemoryErrors
 from redline._model_calls import replace
 from redline._optimizer_steps import watch_optimizers
 from redline._outermost import watch_models
-from redline._rank import is_launcher, rank_and_world_size
+from redline._python_library import step_functions
+from redline._rank import is_excluded, is_launcher, rank_and_world_size
 
 # trace/emit/step_log_terms.h has the same.
 (DATA_WAIT, FORWARD, BACKWARD, OPTIMIZER, COMMUNICATION_WAIT, EVALUATION, CHECKPOINT, GARBAGE_COLLECTION,
@@ -47,10 +52,15 @@ def step_log():
 def install():
     """Called by the start-up hook after `import torch` where REDLINE_LOG is set."""
     global _log
-    if is_launcher(sys.orig_argv):
+    recorded = json.loads(os.environ.get("REDLINE_RECORD") or "{}")
+    if is_launcher(sys.orig_argv) or is_excluded(recorded.get("ranks")):
+        return
+    try:
+        _log = StepLog(os.environ["REDLINE_LOG"], os.environ.get("REDLINE_LOG_RUN", ""))
+    except Exception as error:  # whatever else is asked of this process can still be done
+        print(f"redline: no step log, training goes on: {error}", file=sys.stderr)
         return
     # In a trial, what is reported to the runner is what is logged (_trial_report.py).
-    _log = StepLog(os.environ["REDLINE_LOG"], os.environ.get("REDLINE_LOG_RUN", ""))
     _log.install(finds_steps="REDLINE_TRIAL" not in os.environ)
 
 
@@ -58,13 +68,10 @@ class StepLog:
     """The hooks of one process. install() once."""
 
     def __init__(self, directory, run):
-        # PyDLL keeps the interpreter lock: the calls take some ten nanoseconds.
-        library = ctypes.PyDLL(core_path())
-        self._enter = _function(library.redline_log_enter, None)
-        self._leave = _function(library.redline_log_leave, None)
+        library = ctypes.PyDLL(core_path())  # keeps the interpreter lock: these take some ten nanoseconds
+        self._enter, self._leave, self._step, _ = step_functions(core_path())
         self._know = _function(library.redline_log_know, None)
         self._evaluated = _function(library.redline_log_evaluated, None)
-        self._step = _function(library.redline_log_step, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
         self._mark = _function(library.redline_log_mark, None, ctypes.c_int, ctypes.c_int64, ctypes.c_char_p)
         self._device_memory = _function(library.redline_log_device_memory, None, ctypes.c_int64)
         waiting = ctypes.CDLL(core_path())  # without the lock: these wait for a disk
@@ -83,8 +90,9 @@ class StepLog:
         self._backwards = 0
         self._inferred = self._trained = False  # on the latest batch
         self._batch = None  # how many samples, while nothing was computed with it
-        self._pass = None  # the iterator that began with this batch
+        self._begins_pass = False  # with this batch
         self._epochs = 0
+        self._is_saving = False
         self._since = {}  # by part, for marks
 
     def install(self, finds_steps):
@@ -98,7 +106,9 @@ class StepLog:
         watch_optimizers(self._optimizer_stepped, functools.partial(self._enter, OPTIMIZER),
                          functools.partial(self._leave, OPTIMIZER))
         replace(torch.optim.Optimizer, "__init__", self._make_optimizer)
-        replace(torch, "save", self._save)
+        self._watch_saving(torch, "save")
+        after_import("torch.distributed.checkpoint.state_dict_saver", self._watch_distributed_saving)
+        after_import("safetensors.torch", lambda module: self._watch_saving(module, "save_file"))
         if torch.distributed.is_available():
             replace(torch.distributed.Work, "wait", self._wait_for_collective)
         gc.callbacks.append(self._collect_garbage)
@@ -113,7 +123,7 @@ class StepLog:
 
     def end_step(self, samples, tokens):
         """UNKNOWN where nobody can tell."""
-        if (self._is_open or self._open_file()) and self._step(samples, tokens):
+        if (self._is_open or self._open_file()) and self._step(samples, tokens):  # True every ten seconds
             self._look_at_device_memory()
 
     def _open_file(self):
@@ -144,12 +154,7 @@ class StepLog:
         if self._finds_steps:
             self.end_step(samples, tokens)
 
-    def _backward_ended(self):
-        self._trained = True  # also where the model was in evaluation mode
-        if self._batch is not None:
-            self._take_batch()
-        if self._stepped:
-            return
+    def _backward_without_step(self):
         self._backwards += 1
         if self._backwards >= BACKWARDS_WITHOUT_STEP:  # parameters are updated by hand
             self._end_own_step()
@@ -162,16 +167,16 @@ class StepLog:
         if self._made_optimizer or self._backwards:
             self._evaluated()
         else:
-            self._take_batch()
+            if self._batch is not None:
+                self._take_batch()
             self._end_own_step()
 
     def _take_batch(self):
         """The latest one is for what is computed now."""
-        if self._batch is not None:
-            self._samples = max(self._samples, 0) + self._batch
-            self._batch = None
-        if self._pass is not None:
-            self._pass = None
+        self._samples = max(self._samples, 0) + self._batch
+        self._batch = None
+        if self._begins_pass:
+            self._begins_pass = False
             self._epochs += 1
             self.mark(EPOCH, str(self._epochs))
 
@@ -180,20 +185,14 @@ class StepLog:
     def _watch_loaders(self):
         enter, leave = self._enter, self._leave
         fetch, make = _BaseDataLoaderIter.__next__, _BaseDataLoaderIter.__init__
-        next_index = _BaseDataLoaderIter._next_index
 
         @functools.wraps(make)
         def begin_pass(iterator, loader):
-            iterator._redline_batches = None if _batches_of(loader) else BatchCounter(loader)
-            make(iterator, loader)
             iterator._redline_sizes = _batches_of(loader)
-
-        @functools.wraps(next_index)
-        def ask_sampler(iterator):
-            index = next_index(iterator)
-            if iterator._redline_batches is not None:
-                iterator._redline_batches.asked(iterator._sampler_iter, index)
-            return index
+            if iterator._redline_sizes is None:
+                iterator._redline_batches = BatchCounter(loader)
+                iterator._next_index = _ask_and_count(iterator)
+            make(iterator, loader)
 
         @functools.wraps(fetch)
         def next_batch(iterator):
@@ -207,22 +206,22 @@ class StepLog:
             self._trained = False
             number = iterator._num_yielded
             if number == 1:
-                self._pass = iterator
-            if iterator._redline_sizes is None:
+                self._begins_pass = True
+            if (sizes := iterator._redline_sizes) is None:
                 self._batch = iterator._redline_batches.samples_in(batch)
             else:
-                size, samples = iterator._redline_sizes
+                size, samples = sizes
                 self._batch = size if number * size <= samples else samples - (number - 1) * size
             return batch
 
         _BaseDataLoaderIter.__init__ = begin_pass
-        _BaseDataLoaderIter._next_index = ask_sampler
         _BaseDataLoaderIter.__next__ = next_batch
 
     def _enter_model(self, module, args, kwargs):
-        if module.training and torch.is_grad_enabled():
+        if module.training and is_grad_enabled():
             self._trained = True
-            self._take_batch()
+            if self._batch is not None:
+                self._take_batch()
             if self._reads_sequences is not False:
                 self._count_tokens(module, args, kwargs)
         else:
@@ -251,7 +250,11 @@ class StepLog:
                 backward(*arguments, **named)
             finally:
                 leave(BACKWARD)
-            self._backward_ended()
+            self._trained = True  # also where the model was in evaluation mode
+            if self._batch is not None:
+                self._take_batch()
+            if not self._stepped:
+                self._backward_without_step()
 
         torch.autograd.backward = hide_from_compiler(timed_backward)
 
@@ -259,9 +262,23 @@ class StepLog:
         make(*arguments, **named)
         self._made_optimizer = True
 
+    def _watch_saving(self, module, name):
+        if hasattr(module, name):
+            replace(module, name, self._save)
+
     def _save(self, save, *arguments, **named):
-        with self._marked(CHECKPOINT, CHECKPOINTED, _file_name(arguments, named)):
+        if self._is_saving:  # a distributed checkpoint consists of many files
             return save(*arguments, **named)
+        self._is_saving = True
+        try:
+            with self._marked(CHECKPOINT, CHECKPOINTED, _file_name(arguments, named)):
+                return save(*arguments, **named)
+        finally:
+            self._is_saving = False
+
+    def _watch_distributed_saving(self, module):
+        for name in ("save", "async_save"):  # the latter until the training may go on
+            self._watch_saving(module, name)
 
     def _wait_for_collective(self, wait, *arguments, **named):
         self._enter(COMMUNICATION_WAIT)
@@ -328,7 +345,22 @@ def _batches_of(loader):
     return None
 
 
+def _ask_and_count(iterator):
+    """In place of iterator._next_index, which asks the sampler. It does not keep the iterator alive, because that ends
+    its workers when it goes."""
+    alive, batches = weakref.ref(iterator), iterator._redline_batches
+
+    def next_index():
+        iterator = alive()
+        index = type(iterator)._next_index(iterator)
+        batches.asked(iterator._sampler_iter, index)
+        return index
+
+    return next_index
+
+
 def _file_name(arguments, named):
-    """Of torch.save(object, f); it may be an open file."""
-    target = arguments[1] if len(arguments) > 1 else named.get("f")
+    """Where something is saved: a path, or the name of an open file. The argument after what is saved has it."""
+    names = [named[name] for name in ("f", "filename", "checkpoint_id") if name in named]
+    target = next(iter([*arguments[1:], *names]), "")
     return os.fspath(target) if isinstance(target, (str, os.PathLike)) else str(getattr(target, "name", ""))

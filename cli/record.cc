@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
+#include "profiler/request/step_log_request.h"
 
 namespace redline::cli {
 
@@ -43,6 +44,9 @@ int record(RecordOptions& options) {
   if (request.options.ring_seconds == 0) request.schedule = *schedule;
   auto environment = launch::Environment::current();
   if (const auto added = launch::add_record_request(request, environment); !added) {
+    return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
+  }
+  if (const auto added = launch::add_step_log(directory, environment); !added) {
     return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
   }
   if (const auto tool = launch::other_nvtx_tool(environment)) {

@@ -1,6 +1,7 @@
 """`redline run --log DIR -- CMD`: every step of the whole job, whatever becomes of it."""
 
 import pathlib
+import re
 import resource
 import signal
 import time
@@ -28,7 +29,7 @@ def test_a_plain_training_is_logged_step_by_step(logged, run, python, tmp_path):
     alone = run([python, JOB, "workers"])
     assert done.returncode == 0
     assert done.stdout == alone.stdout  # with the bits of the loss
-    assert done.stderr == f"redline: step log of 1 rank in {tmp_path}/logs\n"
+    assert done.stderr.endswith(f"\nredline: step log of 1 rank: redline report {tmp_path}/logs says more\n")
     assert (log.rank, log.world_size, log.damaged, log.lost_steps) == (0, 1, 0, 0)
     assert log.ended and log.status == 0
     assert str(JOB) in log.command
@@ -151,6 +152,7 @@ def test_a_full_disk_stops_the_log_and_not_the_training(run, program, python, tm
     assert (done.returncode, done.stdout) == (0, alone.stdout)
     assert "redline: the step log cannot be written, training goes on" in done.stderr
     assert "File too large" in done.stderr
+    assert "redline: the step log lacks the last 12 steps: " in done.stderr
 
 
 def test_a_folder_that_cannot_be_made_is_said_before_the_job_starts(run, program, tmp_path):
@@ -165,3 +167,119 @@ def test_run_needs_something_to_do(run, program):
     done = run([program("redline"), "run", "--", "true"])
     assert done.returncode == 2
     assert done.stderr == "redline: run needs --config FILE, --log DIR or both\n"
+
+
+def test_the_end_says_what_held_the_run_back(logged, tmp_path):
+    done, _ = logged("--delay", "0.01")
+    head, *lines = done.stderr.splitlines()
+    assert head.startswith("RUN  1 rank · 12 steps · ")
+    assert any(line.startswith("  1  Waiting for data takes ") for line in lines)
+    assert max(map(len, lines)) <= 80 + len(str(tmp_path))
+    assert "\x1b" not in done.stderr  # colours are for terminals
+    assert done.stdout.startswith("loss bits ")
+
+
+def test_the_end_names_a_job_that_failed_and_a_rank_that_was_killed(logged):
+    raised, _ = logged("raise")
+    assert "Rank 0 ended with status 1" in raised.stderr
+    assert "KeyError: 'three'" in raised.stderr
+    killed, _ = logged("--epochs", "40", "--delay", "0.002", "kill")
+    assert killed.returncode == 128 + signal.SIGKILL
+    assert re.search(r"^  1  Rank 0 .*died after step 1\d\d", killed.stderr, re.MULTILINE)
+
+
+def test_a_recording_has_a_log_of_the_whole_job_beside_the_traces(run, program, python, tmp_path):
+    done = run([program("redline"), "record", "-o", tmp_path, "--", python, JOB, "--epochs", "10"])
+    assert done.returncode == 0, done.stderr
+    [trace] = tmp_path.glob("*.pt.trace.json.gz")
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert len(log.steps) == 40 and log.ended
+    assert ("window", str(trace)) in log.marks
+    report = run([program("redline"), "report", tmp_path]).stdout
+    assert report.index("WHAT HOLDS IT BACK") < report.index("RUN  1 rank · 40 steps")
+    assert "WHERE AN HOUR OF IT GOES" not in report  # the trace says that of the step
+
+
+def test_ranks_that_are_not_recorded_have_no_log(run, program, torchrun, tmp_path):
+    command = [*torchrun, "--nproc_per_node", "2", SCRIPTS / "two_ranks.py", "8", "8"]
+    run([program("redline"), "record", "--ranks", "1", "-o", tmp_path, "--", *command])
+    assert [path.name for path in tmp_path.glob("*.steps.redline")] == ["rank1.steps.redline"]
+
+
+HOOKED_CALLS = """
+import inspect, pickle, sys, torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
+
+    def forward(self, inputs):
+        return nn.Module.__call__(self.layers, inputs)
+
+hook, seen = nn.Module.__call__.__code__, []
+
+def see(frame, event, argument):
+    if event == "call" and frame.f_code is hook:
+        seen.append(type(frame.f_locals["module"]).__name__)
+
+model, inputs = Model(), torch.ones(1, 2)
+sys.setprofile(see)
+outputs = model(inputs)
+sys.setprofile(None)
+assert torch.equal(pickle.loads(pickle.dumps(model))(inputs), outputs)
+print(seen, nn.Module.__call__.__name__, inspect.signature(nn.Module.__call__))
+compiled = torch.compile(model, backend="eager", fullgraph=True)  # it traces through the hook
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    compiled(inputs).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_calls_within_a_model_pass_the_hook_by(run, program, python, tmp_path):
+    command = [program("redline"), "run", "--log", tmp_path, "--", python, "-c", HOOKED_CALLS]
+    done = run(command)
+    assert done.returncode == 0, done.stderr
+    # The script's own call of nn.Module.__call__ is one that the interpreter hands to the hook's Python.
+    assert done.stdout == "['Model', 'Sequential'] _wrapped_call_impl (self, *args, **kwargs)\n"
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert len(log.steps) == 3
+    assert all(step["forward"] > 0 for step in log.steps)
+
+
+def test_a_distributed_checkpoint_is_one_checkpoint(run, program, python, tmp_path):
+    script = """
+import sys, torch, torch.distributed.checkpoint as dcp
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(2):
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    dcp.save(model.state_dict(), checkpoint_id=f"{sys.argv[1]}/step{step}")
+"""
+    run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", script, tmp_path])
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert [text for kind, text in log.marks if kind == "checkpoint"] == [f"{tmp_path}/step0", f"{tmp_path}/step1"]
+    assert log.steps[1]["checkpoint"] > 0
+
+
+def test_safetensors_are_checkpoints_whoever_imports_them(run, program, python, tmp_path):
+    (tmp_path / "safetensors").mkdir()  # in place of the library, whose own file formats do not matter here
+    (tmp_path / "safetensors" / "__init__.py").touch()
+    (tmp_path / "safetensors" / "torch.py").write_text("def save_file(tensors, filename): return filename\n")
+    script = """
+import torch
+from safetensors.torch import save_file
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+print(save_file(model.state_dict(), "model.safetensors"), save_file.__module__)
+"""
+    command = [program("redline"), "run", "--log", tmp_path, "--", python, "-c", script]
+    done = run(command, environment={"PYTHONPATH": str(tmp_path)})
+    assert done.stdout == "model.safetensors safetensors.torch\n"
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert ("checkpoint", "model.safetensors") in log.marks

@@ -12,6 +12,7 @@ import time
 
 import one_node_slurm
 import pytest
+import step_logs
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -73,6 +74,9 @@ def test_torchrun_on_two_nodes(tuned, python, tmp_path):
     both = f"{agent} --node_rank 0 train.py & {agent} --node_rank 1 train.py & wait"
     (trial,) = tuned("sh", "-c", both)
     assert_two_ranks_ran(trial, "16")
+    logs = [step_logs.read(path) for path in tmp_path.glob("autotune.study.trials/*/*.steps.redline")]
+    assert sorted((log.rank, log.world_size) for log in logs) == [(0, 2), (1, 2)]
+    assert all(step["samples"] == 16 for log in logs for step in log.steps)
 
 
 def test_a_rank_on_another_machine_reports_into_a_file(run, python, repo_root, tmp_path):

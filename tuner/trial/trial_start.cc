@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <functional>
 
+#include "profiler/request/step_log_request.h"
 #include "profiler/request/trigger.h"
 #include "tuner/space/config.h"
 #include "tuner/space/machine.h"
@@ -64,7 +65,7 @@ launch::Environment trial_environment(TrialEnvironment trial) {
     result.set(name, fill_placeholders(value, trial.config, &trial.used));
   }
   // If it fails, no rank reports, and the trial's message says so.
-  (void)result.add_python_startup();
+  (void)launch::add_step_log(trial.directory, result);
   result.set("REDLINE_KNOBS", knobs_json(trial.config, trial.used));
   result.set("REDLINE_TRIAL", trial.reports);
   // Tells the trial the value of {batch_size}, because without a DataLoader nothing else tells the

@@ -5,16 +5,29 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/fuzz/check_step_log.h"
 #include "tests/fuzz/check_trace.h"
+#include "trace/read/step_log_reader.h"
 
 namespace redline::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
 
+bool is_of_step_logs(const fs::path& path) { return path.parent_path().filename() == "step_log"; }
+
 std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(FuzzReplay, TheSeedOfStepLogsIsOne) {
+  const std::string seed =
+      content_of(fs::path(REDLINE_SOURCE_DIR) / "tests/fuzz/corpus/step_log/three_blocks");
+  const auto log = trace::parse_step_log("seed", seed);
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_EQ(log->step_count(), 21);
+  EXPECT_EQ(log->damaged_bytes, 0);
 }
 
 TEST(FuzzReplay, FilesOfAllFindingsKeepTheReadersPromises) {
@@ -24,6 +37,12 @@ TEST(FuzzReplay, FilesOfAllFindingsKeepTheReadersPromises) {
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
       if (!entry.is_regular_file()) continue;
       ++files;
+      if (is_of_step_logs(entry.path())) {
+        const std::string bytes = content_of(entry.path());
+        EXPECT_EQ(broken_step_log(bytes), "") << entry.path();
+        EXPECT_EQ(broken_step_log(in_sound_blocks(bytes)), "") << entry.path();
+        continue;
+      }
       const auto trace = read_bytes(content_of(entry.path()));
       if (!trace) continue;
       EXPECT_EQ(broken_promise(*trace), "") << entry.path();

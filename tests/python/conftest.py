@@ -7,6 +7,7 @@ when the time is up. `no_process_left` fails a test that leaves processes behind
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -32,6 +33,17 @@ def need(path, cure):
     if not path.exists():
         pytest.skip(f"{path} is absent: {cure}")
     return path
+
+
+DAEMONS_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"  # a user's PATH may lack the folders of daemons
+
+
+def need_programs(*names):
+    """Skips the test if a program of scripts/test-packages.txt is not installed. In CI, where all of them must be,
+    the test fails."""
+    if absent := [name for name in names if shutil.which(name, path=DAEMONS_PATH) is None]:
+        complain = pytest.fail if os.environ.get("CI") else pytest.skip
+        complain(f"no {', '.join(absent)}: ./scripts/setup --tests installs what tests need")
 
 
 @pytest.fixture(scope="session")

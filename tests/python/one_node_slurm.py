@@ -3,13 +3,14 @@ files in one folder."""
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import time
 
+import pytest
+from conftest import DAEMONS_PATH, need_programs
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
-_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 
 _CONFIGURATION = """
 ClusterName=test
@@ -31,10 +32,11 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 """
 
 
-def missing():
-    """What a cluster needs and this machine lacks: programs, and "root", without which they do not start."""
-    absent = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
-    return absent + ([] if os.geteuid() == 0 else ["root"])
+def need():
+    """Skips the test where a cluster cannot run: its programs are missing, or this user may not start them."""
+    need_programs(*PROGRAMS)
+    if os.geteuid() != 0:
+        pytest.skip("only root can start Slurm's daemons")
 
 
 @contextlib.contextmanager
@@ -61,7 +63,7 @@ def running(folder, nodes=1):
             nodes="\n".join(lines),
         )
     )
-    environment = {**os.environ, "PATH": _PATH, "SLURM_CONF": str(configuration)}
+    environment = {**os.environ, "PATH": DAEMONS_PATH, "SLURM_CONF": str(configuration)}
     munged = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.sock",
               f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log",
               f"--seed-file={folder}/munge.seed"]

@@ -1,10 +1,10 @@
 """redline record with the launchers that people use: each rank leaves a trace that has its rank."""
 
 import os
-import shutil
 
 import one_node_slurm
 import pytest
+from conftest import need_programs
 from recording import step_numbers, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
@@ -48,16 +48,14 @@ def test_torchrun(places, torchrun):
 
 
 def test_mpirun(places, python):
-    if shutil.which("mpirun") is None:
-        pytest.skip("mpirun is not installed: Debian package openmpi-bin")
+    need_programs("mpirun")
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = ["mpirun", "--oversubscribe", "-np", "2", python, "training_job.py"]
     assert places(*command, environment=allowed) == [(0, 2), (1, 2)]
 
 
 def test_srun(places, python, tmp_path):
-    if missing := one_node_slurm.missing():
-        pytest.skip(f"no {', '.join(missing)}: Debian packages slurmctld, slurmd, slurm-client, munge")
+    one_node_slurm.need()
     with one_node_slurm.running(tmp_path / "slurm") as environment:
         ranks = places("srun", "-n", min(2, os.cpu_count()), python, "training_job.py", environment=environment)
     assert ranks == [(0, 2), (1, 2)]

@@ -1,6 +1,7 @@
 """Our traces load in the tools that people have: HolisticTraceAnalysis and TensorBoard's plugin."""
 
 import json
+import os
 
 import pytest
 from recording import names, traces
@@ -35,7 +36,7 @@ def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, 
     recorded = run([*record, "--", *command])
     assert recorded.returncode == 0, recorded.stderr
     checked = run([repo_root / "scripts/check-peers", folder], timeout=280)
-    if "cannot be installed" in checked.stderr:
+    if "cannot be installed" in checked.stderr and not os.environ.get("CI"):
         pytest.skip("scripts/check-peers needs a network the first time")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     found = json.loads(checked.stdout)

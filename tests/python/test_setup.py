@@ -86,13 +86,24 @@ def test_without_sudo_names_the_missing_package(machine):
     assert "no sudo" in line and "apt-get install ninja-build" in line
 
 
+@pytest.mark.parametrize("options", [(), ("--tests",)])
+def test_what_only_tests_need_is_installed_where_it_is_asked_for(machine, options):
+    venv_with_torch(machine, machine.clone / ".venv")
+    machine.tool("dpkg-query", '[ "$4" = openmpi-bin ] && echo missing || echo installed')
+    machine.tool("apt-get", 'echo "$@" >>"$HOME/apt"; exit 0')
+    done = machine.setup(*options, HOME=str(machine.tools))
+    assert done.returncode == 0, done.stderr
+    assert (machine.tools / "apt").exists() == bool(options)
+    assert not options or "--no-install-recommends openmpi-bin" in (machine.tools / "apt").read_text()
+
+
 @pytest.mark.parametrize("package, is_wanted", [("clang-tidy-14", False), ("ccache", True)])
-def test_a_debian_without_the_tools_for_checks_is_fine(machine, package, is_wanted):
+def test_a_debian_without_what_only_tests_need_is_fine(machine, package, is_wanted):
     venv_with_torch(machine, machine.clone / ".venv")
     machine.tool("dpkg-query", f'[ "$4" = {package} ] && echo missing || echo installed')
     machine.tool("apt-cache", f'[ "$2" != {package} ]')
     machine.tool("apt-get", 'echo "$@" >>"$HOME/apt"; exit 0')
-    done = machine.setup(HOME=str(machine.tools))
+    done = machine.setup("--tests", HOME=str(machine.tools))
     assert done.returncode == 0, done.stderr
     asked = (machine.tools / "apt").read_text() if (machine.tools / "apt").exists() else ""
     assert (f"install -y --no-install-recommends {package}" in asked) == is_wanted, asked

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +12,7 @@ import time
 import one_node_slurm
 import pytest
 import step_logs
+from conftest import need_programs
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -60,8 +60,7 @@ def assert_two_ranks_ran(trial, batch_size):
 
 
 def test_mpirun(tuned, python):
-    if shutil.which("mpirun") is None:
-        pytest.skip("mpirun is not installed: Debian package openmpi-bin")
+    need_programs("mpirun")
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = ["mpirun", "--oversubscribe", "-np", "2", python, "train.py"]
     (trial,) = tuned(*command, environment=allowed)
@@ -119,8 +118,7 @@ class Slurm:
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    if missing := one_node_slurm.missing():
-        pytest.skip(f"no {', '.join(missing)}: Debian packages slurmctld, slurmd, slurm-client, munge")
+    one_node_slurm.need()
     with one_node_slurm.running(tmp_path_factory.mktemp("slurm"), nodes=2) as environment:
         yield Slurm(environment)
 

@@ -2,19 +2,17 @@
 
 import json
 import os
-import shutil
 import struct
 import subprocess
 import time
 import zlib
 
 import pytest
+from conftest import need_programs
 
 WIDTH, HEIGHT = 900, 600
 EVERY = 7  # rows that are compared: Python is slow
 LIMIT_S = 60
-TOOLS = ("Xvfb", "xdotool")
-missing = [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
 def trace_text():
@@ -42,8 +40,7 @@ def wait_for(what, sentence):
 
 @pytest.fixture
 def display(tmp_path):
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    need_programs("Xvfb", "xdotool")
     read_end, write_end = os.pipe()
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", str(write_end), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-fbdir", str(tmp_path),

@@ -87,15 +87,16 @@ class Trainer:
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
         return json.loads(done.stdout), done.stderr
 
-    def own_rates(self):
-        """By trial, the samples a second that the program itself counted over the second half of its steps, because
-        autotune leaves out the steps in which a job warms up."""
+    def own_rates(self, trials):
+        """By trial, the samples a second that the program itself counted over its last steps, as many as autotune
+        measured after the warm-up. On a busy machine the rate of other steps may differ."""
         rates = {}
-        for path in (self.folder / "outcomes").glob("*.json"):
-            outcome = json.loads(path.read_text())
-            half = len(outcome["ends_s"]) // 2
-            seconds = outcome["ends_s"][-1] - outcome["ends_s"][half]
-            rates[int(path.name.partition(".")[0])] = sum(outcome["samples"][half + 1:]) / seconds
+        for trial in trials:
+            for path in (self.folder / "outcomes").glob(f"{trial['id']}.*.json"):
+                outcome = json.loads(path.read_text())
+                first = max(0, len(outcome["ends_s"]) - 1 - trial["steps"])
+                seconds = outcome["ends_s"][-1] - outcome["ends_s"][first]
+                rates[trial["id"]] = sum(outcome["samples"][first + 1:]) / seconds
         return rates
 
     def trial(self, words, knobs):

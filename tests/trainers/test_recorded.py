@@ -58,7 +58,7 @@ def test_recording_changes_nothing_and_counts_what_the_program_counts(trainer, n
             assert trace["tokens_per_step"] is None
         assert trace["dropped"] == 0
     check_rate(recorded, traces[0])
-    check_advice(name, report["advice"])
+    check_advice(name, report["advice"], traces[0])
 
 
 def check_rate(outcome, trace):
@@ -71,14 +71,17 @@ def check_rate(outcome, trace):
         assert 7 * trace["samples_per_step"] == sum(outcome["samples"][3:10])
 
 
-def check_advice(name, findings):
+def check_advice(name, findings, trace):
     by_rule = {finding["rule"]: finding for finding in findings}
     words = " ".join(finding["message"] for finding in findings)
     if name != "fsdp2":
         assert "prefetch the next shard" not in words
     if name in ("closure", "lightning_fit"):
-        speedup = by_rule.get("optimizer_per_parameter", {}).get("estimated_speedup") or 1
-        assert speedup < 3, "forward and backward in the closure are no update"
+        # Forward and backward in the closure are no update, so without updates they would still be there.
+        host_ns = {phase: times["host_ns"] for phase, times in trace["phases"].items()}
+        assert host_ns["forward"] > 0 and host_ns["backward"] > 0
+        at_most = sum(host_ns.values()) / (sum(host_ns.values()) - host_ns["optimizer"])
+        assert (by_rule.get("optimizer_per_parameter", {}).get("estimated_speedup") or 1) <= at_most
     for finding in findings:
         assert finding["knob"] != "num_workers=0..16"
 
@@ -105,9 +108,10 @@ def test_of_a_model_in_inference_a_batch_is_a_step(trainer, arguments):
     assert trace["samples_per_step"] == 16
     assert trace["latency_ns"]["p50"] <= trace["latency_ns"]["p90"] <= max(durations_ns)
     # Within the first pass, which has 64 batches; batch 2 is the first recorded one.
-    last = min(1 + len(durations_ns), 62)
-    seconds = recorded["ends_s"][last] - recorded["ends_s"][2]
-    assert sum(durations_ns[1:last - 1]) * 1e-9 == pytest.approx(seconds, rel=0.05)
+    own_s = [after - before for before, after in itertools.pairwise(recorded["ends_s"][2:63])]
+    ratios = [ns * 1e-9 / own for ns, own in zip(durations_ns[1:], own_s, strict=False)]
+    # The median, because others may use the processor between our end of a step and the program's.
+    assert statistics.median(ratios) == pytest.approx(1, rel=0.05)
 
 
 @pytest.mark.fast

@@ -52,7 +52,7 @@ def test_every_trial_is_measured_and_the_best_knobs_take_effect(trainer, name, a
             assert trial["tokens_per_s"] is None
     if name == "hf_trainer":
         assert said.count("train_samples_per_second of transformers counts") == 1
-    own_rates = {} if name in WITHOUT_OWN_CLOCK else trainer.own_rates()
+    own_rates = {} if name in WITHOUT_OWN_CLOCK else trainer.own_rates(tuned["trials"])
     assert own_rates or name in WITHOUT_OWN_CLOCK, "no trial could say its own rate"
     for trial in tuned["trials"]:
         assert (trial["latency_ns"] is not None) == (name == "inference")

@@ -1,6 +1,7 @@
 """What the tests on real trainers share: running a program plainly, recorded, tuned, and with the best knobs."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -88,15 +89,18 @@ class Trainer:
         return json.loads(done.stdout), done.stderr
 
     def own_rates(self, trials):
-        """By trial, the samples a second that the program itself counted over its last steps, as many as autotune
-        measured after the warm-up. On a busy machine the rate of other steps may differ."""
+        """By trial, the lowest and the highest samples a second that the program itself counted over as many steps in
+        a row as autotune measured. On a quiet machine they are nearly the same; which steps were measured is not
+        known."""
         rates = {}
         for trial in trials:
             for path in (self.folder / "outcomes").glob(f"{trial['id']}.*.json"):
                 outcome = json.loads(path.read_text())
-                first = max(0, len(outcome["ends_s"]) - 1 - trial["steps"])
-                seconds = outcome["ends_s"][-1] - outcome["ends_s"][first]
-                rates[trial["id"]] = sum(outcome["samples"][first + 1:]) / seconds
+                ends_s, samples = outcome["ends_s"], [0, *itertools.accumulate(outcome["samples"][1:])]
+                span = min(trial["steps"], len(ends_s) - 1)
+                runs = [(samples[i + span] - samples[i]) / (ends_s[i + span] - ends_s[i])
+                        for i in range(len(ends_s) - span)]
+                rates[trial["id"]] = (min(runs), max(runs))
         return rates
 
     def trial(self, words, knobs):

@@ -44,7 +44,6 @@ std::vector<size_t> block_edges(size_t first, size_t last, size_t blocks) {
 
 /// The measurement without its warm-up.
 struct Measurement::Steady {
-  int64_t steps = 0;
   int64_t time_ns = 0;
   Window window;
   Throughput throughput;
@@ -246,9 +245,9 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   const double count = static_cast<double>(blocks);
   const double error = std::sqrt(squares_about_mean(values, 0) / (count - 1) / count);
   Steady result;
-  result.steps = all[last].steps - all[first].steps;
   result.time_ns = training_ns(first, last);
   result.window = trained(all, first);
+  result.window.steps = all[last].steps - all[first].steps;
   result.half_width = student_t(count - 1) * error / mean;
   result.blocks = values;
   const double rate = 1 / seconds_per_sample(first, last);

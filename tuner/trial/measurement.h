@@ -89,6 +89,7 @@ class Measurement {
     };
     std::vector<Span> spans;  ///< in order, apart from each other
     double samples = 0;
+    int64_t steps = 0;
 
     [[nodiscard]] double seconds() const;
   };

@@ -42,6 +42,10 @@ TEST(Measurement, ASteadyTrainingIsExact) {
   EXPECT_NEAR(estimate->samples_per_s, 3200, 1e-6);
   EXPECT_NEAR(estimate->low, 3200, 1e-6);
   EXPECT_NEAR(estimate->high, 3200, 1e-6);
+  const auto window = measurement.window(10);
+  ASSERT_TRUE(window);
+  EXPECT_LT(window->steps, measurement.steps()) << "the first steps do not count";
+  EXPECT_NEAR(window->samples, 32.0 * static_cast<double>(window->steps), 1e-6);
   EXPECT_EQ(measurement.median_step_ns(), 10 * kMillisecond);
 }
 

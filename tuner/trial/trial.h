@@ -147,7 +147,7 @@ struct TrialResult {
   std::chrono::nanoseconds compile_time{0};  ///< time of torch.compile in the slowest rank
   int64_t step_samples = 0;                  ///< samples of all ranks in a step; 0: unknown
   bool is_certain = false;  ///< the failure comes again whenever the configuration runs
-  int64_t steps = 0;
+  int64_t steps = 0;        ///< those that the rate covers; all of them if there is no rate
   std::chrono::nanoseconds wall{0};      ///< from the start until all its processes are gone
   std::chrono::nanoseconds start_up{0};  ///< from the start to the first step
   std::optional<Expectation> expected;   ///< nullopt if no model chose the trial

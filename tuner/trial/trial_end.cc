@@ -158,11 +158,14 @@ TrialResult result_of(const EndedTrial& trial) {
   result.failed_rank = found.rank;
   result.message = found.message;
   result.is_certain = found.is_certain;
+  result.steps = measurement.steps();
   if (found.outcome == Outcome::kOk) {
     result.throughput = throughput;
     result.infers = measurement.infers();
     result.latency = measurement.latency(kFewestStepsAtEnd);
-    trial.resources.add_energy(measurement.window(kFewestStepsAtEnd), trial.spec.objective, result);
+    const auto window = measurement.window(kFewestStepsAtEnd);
+    if (window) result.steps = window->steps;
+    trial.resources.add_energy(window, trial.spec.objective, result);
     result.disturbance = trial.disturbance;
     if (trial.end == TrialEnd::kBehind) result.message = "stopped early: slower than the best";
   } else {
@@ -177,7 +180,6 @@ TrialResult result_of(const EndedTrial& trial) {
   if (trial.spec.metric_regex.empty()) {
     result.tokens_per_sample = measurement.tokens_per_sample();
   }
-  result.steps = measurement.steps();
   result.ranks = measurement.latest_ns() == 0 ? 0 : measurement.world_size();
   result.observed = trial.reports.observed();
   result.unused = trial.reports.unused();

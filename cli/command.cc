@@ -35,6 +35,11 @@ int write_output(const std::string& content, const std::string& path) {
   return fail(std::string("standard output: ") + std::strerror(errno) + kRemedy);
 }
 
+void say_left_out(const std::vector<std::string>& paths,
+                  const std::vector<std::shared_ptr<const trace::Trace>>& traces) {
+  for (const std::string& note : trace::notes_on_left_out(paths, traces)) say(note);
+}
+
 bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const auto files = trace::find_traces(path);

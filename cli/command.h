@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/read/recordings.h"
 #include "trace/run/gate.h"
 
 namespace redline::cli {
@@ -38,8 +39,15 @@ void add_report(CLI::App& app, int& status);
 void add_trigger(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
 
+/// Writes "redline: LINE" to stderr.
+void say(const std::string& line);
+
 /// Writes "redline: MESSAGE" to stderr and gives kFailed, for `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
+
+/// Says which recordings in the folders of `paths` are older than `traces` (notes_on_left_out).
+void say_left_out(const std::vector<std::string>& paths,
+                  const std::vector<std::shared_ptr<const trace::Trace>>& traces);
 
 /// Writes to the file `path`, which appears complete or not at all, or to standard output if `path`
 /// is empty. Gives the exit status. One line on stderr tells of a full disk or a closed pipe.

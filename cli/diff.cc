@@ -60,6 +60,8 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
   if (!before) return tl::unexpected(before.error().message);
   const auto after = trace::read_traces({options.after});
   if (!after) return tl::unexpected(after.error().message);
+  say_left_out({options.before}, *before);
+  say_left_out({options.after}, *after);
   const trace::Report earlier = trace::make_report(*before), later = trace::make_report(*after);
   result.windows = trace::compare_runs(earlier, later);
   if (result.runs) {

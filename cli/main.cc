@@ -5,8 +5,10 @@
 
 namespace redline::cli {
 
+void say(const std::string& line) { std::fprintf(stderr, "redline: %s\n", line.c_str()); }
+
 int fail(const std::string& message) {
-  std::fprintf(stderr, "redline: %s\n", message.c_str());
+  say(message);
   return kFailed;
 }
 

@@ -21,8 +21,6 @@ struct RecordOptions {
   std::vector<std::string> command;
 };
 
-void say(const std::string& line) { std::fprintf(stderr, "redline: %s\n", line.c_str()); }
-
 int usage(const std::string& message) {
   say(message);
   return kUsage;
@@ -61,7 +59,8 @@ int record(RecordOptions& options) {
                 ". The command to record stands after --");
   }
   const auto traces = launch::new_traces(before, launch::list_traces(directory));
-  for (const auto& line : launch::summarise_recording(options.folder, traces, notes.read())) {
+  for (const auto& line :
+       launch::summarise_recording(options.folder, traces, notes.read(), *status)) {
     say(line);
   }
   return *status;

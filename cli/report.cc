@@ -71,6 +71,7 @@ int report(const ReportOptions& options) {
   if (!paths.empty()) {
     const auto traces = trace::read_traces(paths);
     if (!traces) return fail(traces.error().message);
+    say_left_out(paths, *traces);
     loaded = std::chrono::steady_clock::now();
     result = trace::make_report(*traces);
     result.load_seconds = seconds_between(begin, loaded);

@@ -17,7 +17,8 @@ CALLS = ("unexpected", "fail", "failure", "misuse", "refuse", "cannot_read", "Re
 STREAMS = (r"std::fprintf\(stderr,", r"fmt::print\(stderr,")
 ASSIGNED = r"(?:\.|\b)(?:message|failure|why|reason|problem)\s*\+?=\s*(?=\"|fmt::format\()"
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-HOLE = re.compile(r"\{[^{}]*\}|%[-0-9.]*(?:l|ll|z)?[sdufgxc]|%%")
+TAGS = ("progress", "error")  # say(client, "progress", "…")
+HOLE = re.compile(r"\{\{|\}\}|\{[^{}]*\}|%[-0-9.]*(?:l|ll|z)?[sdufgxc]|%%")
 # In these files a function may return a reason, which its caller prints.
 RETURNED = ("tuner/trial/", "tuner/space/", "tuner/command/", "profiler/request/", "profiler/cupti/cupti_source.cc",
             "cli/run.cc")
@@ -63,26 +64,50 @@ def _closing(text, at):
     return at
 
 
+def _depths(text):
+    """The bracket depth at each position. Brackets in strings do not count."""
+    depths, depth, end = [], 0, 0
+    for literal in LITERAL.finditer(text + '""'):
+        for char in text[end : literal.start()]:
+            depth += (char in "([{") - (char in ")]}")
+            depths.append(depth)
+        depths += [depth] * (literal.end() - literal.start())
+        end = literal.end()
+    return depths
+
+
 def _joined(argument):
-    """The literals of an expression, joined, with … for the code between them."""
-    text, end = "", None
+    """The literals of an expression, joined, with … for the code between them. Of `c ? "a" : "b"` it takes "a". The
+    arguments behind a format's text are no part of it."""
+    depths = _depths(argument)
+    text, end, last, depth, skip_until = "", None, 0, 0, 0
     for literal in LITERAL.finditer(argument):
+        if literal.start() < skip_until:
+            continue
         between = argument[end : literal.start()].strip() if end is not None else argument[: literal.start()].strip()
         if end is None:
-            text = "…" if re.search(r"\w\s*\+\s*$", between) else ""
+            text = "…" if re.search(r"[\w)\]]\s*\+\s*$", between) else ""
+        elif between == "," and text in TAGS:
+            text = ""
+        elif between.startswith(","):
+            # The rest of this call: up to the bracket that closes it.
+            skip_until = next((at for at in range(end, len(argument)) if depths[at] < depth), len(argument))
+            end = skip_until
+            continue
+        elif between == ":" and argument[:last].rstrip().endswith("?"):
+            end = literal.end()
+            continue
         elif between:
             text += "…"
         text += literal[1]
-        end = literal.end()
+        end, last, depth = literal.end(), literal.start(), depths[literal.start()]
     if end is not None and re.match(r"\s*\)*\s*\+", argument[end:]):
         text += "…"
     return text
 
 
 def _plain(text):
-    text = text.replace("{{", "\0").replace("}}", "\1")
-    text = HOLE.sub(lambda hole: "%" if hole[0] == "%%" else "…", text).replace("\0", "{").replace("\1", "}")
-    text = re.sub(r"^(?:progress|error)…", "", text)
+    text = HOLE.sub(lambda hole: {"%%": "%", "{{": "{", "}}": "}"}.get(hole[0], "…"), text)
     text = text.replace('\\"', '"').replace("\\n", " ").replace("\\r", " ").replace("\\x1b[K", "").replace("\\\\", "\\")
     return re.sub(r"(?:…\s*){2,}", "… ", re.sub(r"\s+", " ", text)).strip()
 

@@ -100,6 +100,20 @@ void quiet_qt() {
   QLoggingCategory::setFilterRules(QStringLiteral("default.warning=false\nqt.*.warning=false"));
 }
 
+// Without a display Qt gives advice for packagers and aborts.
+void end_without_display(QtMsgType type, const QMessageLogContext& context,
+                         const QString& message) {
+  const QString text = qFormatLogMessage(type, context, message);
+  if (type != QtFatalMsg) {
+    if (QByteArrayView(context.category) != "qt.qpa.plugin")
+      std::cerr << text.toStdString() << "\n";
+    return;
+  }
+  std::_Exit(
+      fail("no window can be opened here: is there a display? A picture needs none: "
+           "redline-viewer --screenshot out.png PATH"));
+}
+
 // The theme that was chosen in the window only holds for the window, so that a script's picture
 // looks the same for everyone.
 ThemeChoice theme_choice(const Options& options) {
@@ -178,7 +192,9 @@ int main(int argc, char** argv) {
     quiet_qt();
   }
   int qt_argc = 1;
+  const auto before = qInstallMessageHandler(end_without_display);
   QApplication qt(qt_argc, argv);
+  qInstallMessageHandler(before);
   QApplication::setApplicationName(QStringLiteral("redline-viewer"));
   QApplication::setStyle(QStringLiteral("Fusion"));
   QApplication::setFont(ui_font(12));

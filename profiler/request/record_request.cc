@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "profiler/request/run_name.h"
 
 namespace redline::launch {
 
@@ -57,7 +58,7 @@ const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
 }
 
 /// Says why the command left no trace, by the notes of its processes.
-std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
+std::string why_nothing(const std::vector<RecordNotes::Note>& notes, int exit_status) {
   if (find_note(notes, "gone")) return "what was in the folder was removed while the command ran";
   for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
@@ -68,6 +69,10 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes) {
   if (count("watching") > count("finished")) return "the command was killed before its trace began";
   if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
+  if (exit_status != 0) {
+    return "the command failed (exit status " + std::to_string(exit_status) +
+           ") before Redline saw it load torch";
+  }
   return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
          "hide it, and so do an emptied environment and a statically linked LibTorch)";
 }
@@ -115,6 +120,9 @@ tl::expected<void, std::string> add_record_request(const profiler::RecordRequest
   add_nvtx_tool(environment);
   if (request.options.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
   environment.set("REDLINE_RECORD", profiler::to_json(request));
+  // If a launcher started this very process as a rank, other ranks have recorders of their own, and
+  // nothing tells which of them belong together.
+  if (!profiler::job_rank()) environment.set("REDLINE_RECORDING", new_run_name());
   return {};
 }
 
@@ -172,9 +180,10 @@ TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now) {
 }
 
 std::vector<std::string> summarise_recording(const std::string& folder, const TraceFiles& traces,
-                                             const std::vector<RecordNotes::Note>& notes) {
+                                             const std::vector<RecordNotes::Note>& notes,
+                                             int exit_status) {
   if (traces.whole.empty() && traces.partial.empty()) {
-    return {"no trace in " + folder + ": " + why_nothing(notes)};
+    return {"no trace in " + folder + ": " + why_nothing(notes, exit_status)};
   }
   std::vector<std::string> lines;
   if (!traces.whole.empty()) {

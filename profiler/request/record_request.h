@@ -71,6 +71,6 @@ struct TraceFiles {
 /// directory as the user wrote it.
 [[nodiscard]] std::vector<std::string> summarise_recording(
     const std::string& folder, const TraceFiles& traces,
-    const std::vector<RecordNotes::Note>& notes);
+    const std::vector<RecordNotes::Note>& notes, int exit_status);
 
 }  // namespace redline::launch

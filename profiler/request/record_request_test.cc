@@ -115,21 +115,23 @@ TEST_F(Folder, NotesThatTheCommandRemovedAreMissed) {
 }
 
 TEST(Summary, CountsTheTracesAndNamesTheNextCommand) {
-  EXPECT_THAT(summarise_recording("t", {{"t/a"}, {}}, {}),
+  EXPECT_THAT(summarise_recording("t", {{"t/a"}, {}}, {}, 0),
               ElementsAre("1 trace in t", "next: redline report t"));
-  EXPECT_THAT(summarise_recording("t", {{"t/a", "t/b"}, {}}, {{"cut", "early"}, {"cut", "early"}}),
-              ElementsAre("2 traces in t", "early", "next: redline report t"));
-  EXPECT_THAT(summarise_recording("t", {{}, {"t/a"}}, {}),
+  EXPECT_THAT(
+      summarise_recording("t", {{"t/a", "t/b"}, {}}, {{"cut", "early"}, {"cut", "early"}}, 0),
+      ElementsAre("2 traces in t", "early", "next: redline report t"));
+  EXPECT_THAT(summarise_recording("t", {{}, {"t/a"}}, {}, 0),
               ElementsAre(HasSubstr("1 unfinished trace (.partial) in t: what had"),
                           "next: redline report t"));
 }
 
 TEST(Summary, SaysWhyThereIsNone) {
-  const auto why = [](const std::vector<RecordNotes::Note>& notes) {
-    const auto lines = summarise_recording("t", {}, notes);
+  const auto why = [](const std::vector<RecordNotes::Note>& notes, int exit_status = 0) {
+    const auto lines = summarise_recording("t", {}, notes, exit_status);
     return lines.size() == 1 ? lines[0] : "";
   };
   EXPECT_THAT(why({}), HasSubstr("no trace in t: no process of the command loaded torch"));
+  EXPECT_THAT(why({}, 2), HasSubstr("the command failed (exit status 2) before"));
   EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
   EXPECT_THAT(why({{"gone", ""}}), HasSubstr("was removed while the command ran"));
   EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("was killed before"));

@@ -1,9 +1,8 @@
 #include "profiler/request/step_log_request.h"
 
-#include <unistd.h>
-
-#include <chrono>
 #include <filesystem>
+
+#include "profiler/request/run_name.h"
 
 namespace redline::launch {
 
@@ -16,8 +15,7 @@ tl::expected<void, std::string> add_step_log(const std::string& folder, Environm
   environment.prepend("LD_PRELOAD", *core);
   std::error_code error;
   environment.set("REDLINE_LOG", std::filesystem::absolute(folder, error).string());
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  environment.set("REDLINE_LOG_RUN", std::to_string(now) + "." + std::to_string(getpid()));
+  environment.set("REDLINE_LOG_RUN", new_run_name());
   return {};
 }
 

@@ -124,9 +124,12 @@ std::vector<std::string> without_secrets(std::vector<std::string> words) {
 std::string run_metadata(const std::string& root, const char* const* environment) {
   OrderedJson shown = OrderedJson::object();
   size_t others = 0;
+  std::string_view recording;
   for (; *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
     const std::string_view name = entry.substr(0, entry.find('='));
+    if (name == "REDLINE_RECORDING")
+      recording = entry.substr(std::min(name.size() + 1, entry.size()));
     if (std::ranges::find(machine::kShownEnvironment, name) ==
         std::end(machine::kShownEnvironment)) {
       ++others;
@@ -134,10 +137,11 @@ std::string run_metadata(const std::string& root, const char* const* environment
       shown[std::string(name)] = entry.substr(std::min(name.size() + 1, entry.size()));
     }
   }
-  const OrderedJson run{{"argv", without_secrets(command_line(root))},
-                        {"environment", shown},
-                        {"environment_not_shown", others},
-                        {"machine", machine_json(root)}};
+  OrderedJson run{{"argv", without_secrets(command_line(root))},
+                  {"environment", shown},
+                  {"environment_not_shown", others},
+                  {"machine", machine_json(root)}};
+  if (!recording.empty()) run["recording"] = recording;
   return run.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

@@ -46,6 +46,11 @@ TEST_F(RunMetadata, ShowsListedVariablesAndCountsTheOthers) {
   EXPECT_THAT(found.dump(), Not(HasSubstr("hidden")));
 }
 
+TEST_F(RunMetadata, NamesTheRecording) {
+  EXPECT_EQ(run({"REDLINE_RECORDING=17.4"})["recording"], "17.4");
+  EXPECT_FALSE(run({"REDLINE_RECORDING="}).contains("recording"));
+}
+
 TEST_F(RunMetadata, TheListIsTheOneOfTheDocumentation) {
   std::ifstream file(REDLINE_SOURCE_DIR "/docs/environment.md");
   std::ostringstream text;

@@ -201,6 +201,19 @@ argparse.ArgumentParser().parse_args()
     assert "next:" not in recorded.stderr
 
 
+def test_a_folder_with_two_recordings_stands_for_the_latest(record, run, program, python, script, tmp_path):
+    for schedule in ("wait=1,warmup=1,active=3", "wait=1,warmup=1,active=2"):
+        recorded, found = record([python, script(TRAIN), "8", "return"], "--schedule", schedule)
+        assert recorded.returncode == 0, recorded.stderr
+    assert len(found) == 2
+    assert len({trace["run"]["recording"] for trace in found}) == 2
+    report = run([program("redline"), "report", tmp_path / "traces"])
+    assert "1 rank · 2 steps" in report.stdout
+    assert report.stderr.endswith("traces: the latest recording; 1 trace of earlier ones left out\n")
+    diff = run([program("redline"), "diff", tmp_path / "traces", tmp_path / "traces"])
+    assert diff.stdout.count("1 rank · 2 steps") == 2 and diff.stderr.count("left out") == 2
+
+
 def test_a_job_without_optimizer_is_recorded_whole(record, python, script):
     text = """
 import torch
@@ -522,7 +535,7 @@ print(len(graphs))
 
 @pytest.mark.parametrize("command, why", [
     (["true"], "no process of the command loaded torch"),
-    (["sh", "-c", "exit 7"], "no process of the command loaded torch"),
+    (["sh", "-c", "exit 7"], "the command failed (exit status 7) before Redline saw it load torch"),
 ])
 def test_a_command_without_torch_is_passed_through(record, command, why):
     recorded, none = record(command)

@@ -110,6 +110,17 @@ def equal_share(left, right):
     return sum(a == b for a, b in pairs) / len(pairs)
 
 
+def test_without_a_display_a_picture_is_proposed(program, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("QT_")}
+    environment["DISPLAY"] = f"{tmp_path}:1"
+    environment["WAYLAND_DISPLAY"] = ""
+    for command in ([program("redline-viewer")], [program("redline"), "view"]):
+        end = subprocess.run([*command, tmp_path], env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+        assert end.returncode == 1, end.stderr
+        assert end.stderr.splitlines()[-1].endswith("redline-viewer --screenshot out.png PATH")
+        assert "reinstall" not in end.stderr.lower()
+
+
 def test_a_real_window_follows_keys_and_clicks(program, tmp_path, display):
     trace = tmp_path / "rank0.pt.trace.json"
     trace.write_text(trace_text())

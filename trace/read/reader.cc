@@ -14,6 +14,7 @@
 #include "trace/read/builder.h"
 #include "trace/read/cache.h"
 #include "trace/read/document.h"
+#include "trace/read/recordings.h"
 #include "trace/read/text.h"
 
 namespace redline::trace {
@@ -188,14 +189,17 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
   for (const std::string& path : paths) {
     const auto files = find_traces(path);
     if (!files) return tl::unexpected(files.error());
+    std::vector<std::shared_ptr<const Trace>> found;
     for (const std::string& file : *files) {
       std::error_code error;
       const fs::path real = fs::canonical(file, error);
       if (!error && !known.insert(real).second) continue;  // the same file given twice is read once
       auto trace = read_trace(file, options);
       if (!trace) return tl::unexpected(trace.error());
-      traces.push_back(std::move(*trace));
+      found.push_back(std::move(*trace));
     }
+    keep_latest_recording(found);
+    traces.insert(traces.end(), found.begin(), found.end());
   }
   const auto order = [](const std::shared_ptr<const Trace>& trace) {
     return std::tuple(trace->metadata().rank.value_or(INT32_MAX), std::string_view(trace->path()));

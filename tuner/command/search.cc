@@ -294,9 +294,8 @@ int run_search_command(const Options& given) {
                options.study);
   }
   if (options.slurm && !study->joined()) end_steps_left(options, *study);
-  if (const int64_t dropped = study->dropped_failures()) {
-    fmt::print(stderr, "autotune: {}: none of its {} succeeded; started over\n", options.study,
-               format_plural(dropped, "trial"));
+  if (study->dropped_failures() > 0) {
+    fmt::print(stderr, "autotune: {}: no trial in it succeeded; started over\n", options.study);
   }
   History history(*space, options.objective);
   Result<std::vector<FinishedTrial>> finished = study->finished();

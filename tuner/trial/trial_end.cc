@@ -140,8 +140,9 @@ std::vector<std::string> notes_of(const EndedTrial& trial) {
   }
   if (!trial.record_notes) return notes;
   const std::string& folder = trial.spec.record_to;
+  constexpr int kNoFailure = 0;  // the outcome of the trial tells of one
   for (auto& line : launch::summarise_recording(folder, launch::list_traces(folder),
-                                                trial.record_notes->read())) {
+                                                trial.record_notes->read(), kNoFailure)) {
     notes.push_back(std::move(line));
   }
   return notes;

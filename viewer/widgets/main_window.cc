@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "trace/read/recordings.h"
 #include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
 #include "viewer/widgets/controls.h"
@@ -75,6 +76,11 @@ QString MainWindow::status_of(const LoadedSession& loaded_session) const {
   if (lost > 0) parts << tr("%1 skipped").arg(text(format_count(lost)));
   if (repaired > 0) parts << tr("%1 repaired").arg(text(format_count(repaired)));
   if (lost + repaired == 0) parts << tr("nothing skipped");
+  std::vector<std::shared_ptr<const trace::Trace>> traces;
+  for (const auto& each : session.traces()) traces.push_back(each.trace);
+  for (const auto& paths : {paths_, before_}) {
+    for (const std::string& note : trace::notes_on_left_out(paths, traces)) parts << text(note);
+  }
   if (session.aligned_at_start()) parts << tr("recorded at different times: aligned at the start");
   return parts.join(QStringLiteral(" · "));
 }

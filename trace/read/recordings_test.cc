@@ -1,0 +1,100 @@
+#include "trace/read/recordings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/parsed_trace.h"
+
+namespace redline::trace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct Recorded {
+  std::string name;  ///< of the recording; "": the trace says none
+  int rank = -1;     ///< -1: the trace says none
+  int world_size = 2;
+};
+
+// What is kept, as "name rank", in the order of the traces.
+std::vector<std::string> kept(const std::vector<Recorded>& all) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const Recorded& each : all) {
+    redline::testing::TraceText text;
+    text.cpu_op("aten::mm", 0, 100);
+    if (!each.name.empty()) text.top(R"("run": {"recording": ")" + each.name + R"("})");
+    if (each.rank >= 0) text.rank(each.rank, each.world_size);
+    traces.push_back(redline::testing::parsed(text.str()));
+  }
+  const auto before = traces;
+  const auto left_out = keep_latest_recording(traces);
+  EXPECT_EQ(left_out, static_cast<int64_t>(before.size() - traces.size()));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (std::ranges::find(traces, before[i]) == traces.end()) continue;
+    names.push_back(all[i].name + " " + std::to_string(all[i].rank));
+  }
+  return names;
+}
+
+TEST(Recordings, ACommandThatWasRecordedTwiceCountsOnce) {
+  EXPECT_THAT(kept({{"11.1"}, {"12.1"}}), ElementsAre("12.1 -1"));
+  EXPECT_THAT(kept({{"12.1", 0}, {"11.1", 0}, {"11.1", 1}, {"12.1", 1}}),
+              ElementsAre("12.1 0", "12.1 1"));
+}
+
+TEST(Recordings, AllWindowsAndProcessesOfOneRecordingStay) {
+  EXPECT_THAT(kept({{"11.1"}, {"11.1"}}), ElementsAre("11.1 -1", "11.1 -1"));
+  EXPECT_THAT(kept({{"11.1", 0}, {"11.1", 1}, {"11.1", 0}}),
+              ElementsAre("11.1 0", "11.1 1", "11.1 0"));
+}
+
+TEST(Recordings, OfAnEarlierJobWithOtherRanksNothingStays) {
+  EXPECT_THAT(kept({{"11.1", 0}, {"11.1", 1}, {"12.1"}}), ElementsAre("12.1 -1"));
+  EXPECT_THAT(kept({{"11.1", 3, 4}, {"12.1", 0, 2}}), ElementsAre("12.1 0"));
+}
+
+TEST(Recordings, CommandsOnTwoNodesRecordOneJob) {
+  EXPECT_THAT(kept({{"11.1", 0}, {"12.1", 1}}), ElementsAre("11.1 0", "12.1 1"));
+  // The job was recorded twice; the second time, the other node began first.
+  EXPECT_THAT(kept({{"11.1", 0}, {"12.1", 1}, {"13.1", 1}, {"14.1", 0}}),
+              ElementsAre("13.1 1", "14.1 0"));
+}
+
+TEST(Recordings, TracesThatNameNoneStay) {
+  EXPECT_THAT(kept({{"", 0}, {"", 0}, {"12.1", 0}}), ElementsAre(" 0", " 0", "12.1 0"));
+  EXPECT_THAT(kept({}), IsEmpty());
+}
+
+TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
+  const std::string folder = ::testing::TempDir() + "recordings_test." + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  for (const std::string name : {"11.1", "12.1"}) {
+    redline::testing::TraceText text;
+    text.cpu_op("aten::mm", 0, 100).top(R"("run": {"recording": ")" + name + R"("})");
+    std::ofstream(folder + "/" + name + ".pt.trace.json") << text.str();
+  }
+  const auto traces = read_traces({folder});
+  const auto both = read_traces({folder + "/11.1.pt.trace.json", folder});
+  std::vector<std::string> notes;
+  if (traces) notes = notes_on_left_out({folder}, *traces);
+  const auto more_notes = both ? notes_on_left_out({folder}, *both) : notes;
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(traces);
+  ASSERT_EQ(traces->size(), 1U);
+  EXPECT_THAT(traces->front()->path(), ::testing::HasSubstr("12.1"));
+  EXPECT_THAT(notes,
+              ElementsAre(folder + ": the latest recording; 1 trace of earlier ones left out"));
+  ASSERT_EQ(both->size(), 2U);  // somebody who names a file wants it
+  EXPECT_THAT(more_notes, IsEmpty());
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -13,7 +13,6 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kDiffNameColumns = 35;
-constexpr double kLeastShown = 0.005;  // a smaller change would print as "1.00 x"
 
 Hue hue_of(Verdict verdict, int64_t delta_ns) {
   if (verdict == Verdict::kUnclear) return Hue::kDim;
@@ -97,7 +96,7 @@ class TextDiff {
     const bool by_samples = diff_.basis_samples && speedup;
     std::string verdict = speedup ? speed_words(*speedup) : "";
     Hue hue = speedup && *speedup > 1 ? Hue::kGreen : Hue::kRed;
-    if (speedup && std::abs(*speedup - 1) < kLeastShown) hue = Hue::kDim;
+    if (speedup && std::abs(*speedup - 1) < kLeastSpeedup) hue = Hue::kDim;
     if (diff_.step && !clear) {
       verdict = "no clear difference";
       hue = Hue::kDim;

@@ -8,14 +8,9 @@
 #include "base/format.h"
 
 namespace redline::trace {
-namespace {
-
-constexpr double kLeastShown = 0.005;  // a smaller change would print as "1.00 x"
-
-}  // namespace
 
 std::string speed_words(double speedup) {
-  if (std::abs(speedup - 1) < kLeastShown) return "as fast as before";
+  if (std::abs(speedup - 1) < kLeastSpeedup) return "as fast as before";
   return speedup > 1 ? fmt::format("{:.2f} x faster", speedup)
                      : fmt::format("{:.2f} x slower", 1 / speedup);
 }

@@ -8,6 +8,9 @@
 
 namespace redline::trace {
 
+/// A speed-up that is closer to 1 would print as "1.00 x".
+constexpr double kLeastSpeedup = 0.005;
+
 /// "1.05 x faster", "as fast as before"; `speedup` is above 1 if it became faster.
 [[nodiscard]] std::string speed_words(double speedup);
 /// "+3.1 ms", "-12.0 us"

@@ -32,6 +32,14 @@ void append(LoggedStep& minute, const LoggedStep& step) {
 
 }  // namespace
 
+void append_in_order(std::vector<LoggedStep>& steps, const std::vector<LoggedStep>& more) {
+  for (const LoggedStep& step : more) {
+    const bool follows = steps.empty() || (step.begin_ns >= steps.back().end_ns() &&
+                                           step.step >= steps.back().step + steps.back().steps);
+    if (follows) steps.push_back(step);
+  }
+}
+
 void thin_out(std::vector<LoggedStep>& steps, int64_t before_ns, int64_t span_ns) {
   size_t kept = 0;
   for (const LoggedStep& step : steps) {

@@ -85,6 +85,10 @@ struct LogMark {
 /// The end of every log's name. It follows "rank0", or "rank0.2" if "rank0" existed already.
 inline constexpr const char* kStepLogSuffix = ".steps.redline";
 
+/// Adds those of `more` that follow the steps before them. No writer makes others, but a damaged or
+/// foreign file may hold some.
+void append_in_order(std::vector<LoggedStep>& steps, const std::vector<LoggedStep>& more);
+
 /// Joins steps that begin before `before_ns` and in the same `span_ns` of time into one entry. A
 /// quantity that one of them does not know is unknown in the entry.
 void thin_out(std::vector<LoggedStep>& steps, int64_t before_ns, int64_t span_ns);

@@ -52,7 +52,7 @@ LogBlock whole_log(std::string_view log) {
     std::vector<LoggedStep> steps = std::move(whole.steps);
     std::vector<LoggedMemory> memory = std::move(whole.memory);
     std::vector<LogMark> marks = std::move(whole.marks);
-    steps.insert(steps.end(), block->steps.begin(), block->steps.end());
+    append_in_order(steps, block->steps);
     memory.insert(memory.end(), block->memory.begin(), block->memory.end());
     marks.insert(marks.end(), block->marks.begin(), block->marks.end());
     if (!block->owner) block->owner = std::move(whole.owner);

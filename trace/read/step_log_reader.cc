@@ -25,19 +25,9 @@ void take_owner(StepLog& log, LogOwner owner) {
   log.clock_offset_ns = owner.clock_offset_ns;
 }
 
-/// Takes only steps that follow those before. No writer makes others, whatever their checksum says.
-void take_steps(StepLog& log, const std::vector<LoggedStep>& steps) {
-  for (const LoggedStep& step : steps) {
-    const bool follows =
-        log.steps.empty() || (step.begin_ns >= log.steps.back().end_ns() &&
-                              step.step >= log.steps.back().step + log.steps.back().steps);
-    if (follows) log.steps.push_back(step);
-  }
-}
-
 void take_block(StepLog& log, LogBlock block) {
   if (block.owner) take_owner(log, std::move(*block.owner));
-  take_steps(log, block.steps);
+  append_in_order(log.steps, block.steps);
   log.memory.insert(log.memory.end(), block.memory.begin(), block.memory.end());
   std::move(block.marks.begin(), block.marks.end(), std::back_inserter(log.marks));
   log.thinned_before_ns = std::max(log.thinned_before_ns, block.thinned_before_ns);

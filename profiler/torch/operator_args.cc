@@ -63,11 +63,12 @@ void add_tensor(const at::Tensor& tensor, InputLists& lists) {
 }
 
 void add_tensor_list(const c10::IValue& value, InputLists& lists) {
-  const auto tensors = value.toTensorList();
+  const auto tensors = value.toListRef();
   if (tensors.size() > kLongestList) return lists.add("", "TensorList");
   std::string strides = "[", sizes = "[";
   bool first = true;
-  for (const at::Tensor& tensor : tensors) {
+  for (const c10::IValue& each : tensors) {
+    const at::Tensor& tensor = each.toTensor();
     const char* comma = first ? "" : ", ";
     first = false;
     strides.append(comma).append(strides_of(tensor));

@@ -54,7 +54,7 @@ def test_records_with_its_own_files(installed, tmp_path):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    (path,) = (tmp_path / "traces").iterdir()
+    (path,) = (tmp_path / "traces").glob("*.pt.trace.json*")
     names = {event.get("name") for event in json.load(gzip.open(path))["traceEvents"]}
     assert {"aten::linear", "ProfilerStep#2"} <= names
     report = subprocess.run(
@@ -73,7 +73,7 @@ def test_the_sample_project_is_built_with_the_package(installed, tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "slope 3.00 offset -1.00\n"
-    (path,) = (tmp_path / "traces").iterdir()
+    (path,) = (tmp_path / "traces").glob("*.pt.trace.json*")
     events = json.load(gzip.open(path))["traceEvents"]
     ranges = [event["name"] for event in events if event.get("cat") == "user_annotation"]
     assert sorted(set(ranges)) == ["ProfilerStep#2", "ProfilerStep#3", "gradient", "make batch"]

@@ -113,6 +113,7 @@ def shape(line):
     line = re.sub(r"~(?=[+-]?\d)", "", line)
     line = re.sub(r"(?<=\s)<?[\d,.]+→<?[\d,.]+(?=\s)", "1", line)
     line = re.sub(r"no clear difference$|as fast as before$|[\d.]+ x (?:faster|slower)$", "VERDICT", line)
+    line = re.sub(r"^(MEMORY .*)[+-][\d.]+ %$", r"\1VERDICT", line)
     line = re.sub(r"(?<=\s)(?:off|on|bf16|fp16)(?=\s)", "1", line)
     line = re.sub(r"(?:(?<=\s)|^|(?<=\())[+-]?\d[\d,.]*(?: (?:ns|us|ms|s|min|GiB|MiB|KiB|%|x))?(?=[\s),]|$)", "#", line)
     line = re.sub(r"\d+", "#", line)

@@ -11,8 +11,8 @@ constexpr double kTimeError = 0.1;  ///< of a trial's time, relative to the usua
 constexpr double kLeastTime = 0.1;
 /// What is known of the parts of a trial's time before any trial, relative to the usual time.
 constexpr Prior kConstant = {0.8, 0.4};
-constexpr Prior kSteps = {0.1, 0.2};
-constexpr Prior kSamples = {0.0, 0.2};
+constexpr Prior kPerStep = {0.1, 0.2};
+constexpr Prior kPerSample = {0.0, 0.2};
 constexpr Prior kValue = {0.0, 0.2};  ///< of one value of a knob
 
 double middle_of(std::vector<double> values) {
@@ -56,7 +56,7 @@ TrialTime::TrialTime(const Space& space, const History& history) : space_(space)
   for (const FinishedTrial* trial : whole) {
     rows.push_back(features(history.effective(trial->config), trial->score().samples_per_s));
   }
-  std::vector<Prior> priors = {kConstant, kSteps, kSamples};
+  std::vector<Prior> priors = {kConstant, kPerStep, kPerSample};
   priors.resize(rows.front().size(), kValue);
   std::vector<double> means;
   for (const Prior& prior : priors) means.push_back(prior.mean);

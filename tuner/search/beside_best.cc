@@ -1,0 +1,134 @@
+#include "tuner/search/beside_best.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tuner/search/candidates.h"
+#include "tuner/search/search_words.h"
+
+namespace redline::tuner {
+namespace {
+
+constexpr double kLikelyRuns = 0.55;
+constexpr double kLikeBatch = 4;  ///< batch sizes within this factor are alike
+constexpr double kUnclear = 1;    ///< a score whose interval is this wide, relative to it
+/// By so much two values together may be faster than a model of parts expects.
+constexpr double kUnforeseen = 1.1;
+constexpr double kMostSmaller = 5;  ///< a batch size smaller by a larger factor tells little
+
+bool is_unclear(const Throughput& rate) {
+  return rate.high - rate.low > kUnclear * rate.samples_per_s;
+}
+
+class BesideBest {
+ public:
+  explicit BesideBest(Outlook& outlook) : outlook_(outlook), best_(outlook.best()) {}
+
+  std::optional<Proposal> next() {
+    const std::vector<std::pair<std::string, std::string>> others = other_values();
+    for (const auto& [knob, value] : others) {
+      Config config = best_;
+      config[knob] = value;
+      if (auto proposal = unless_judged(config)) return proposal;
+    }
+    // Two values that were only judged one by one, such as workers and threads that compete for
+    // processors.
+    for (const auto& [knob, value] : others) {
+      for (const auto& [other, its] : others) {
+        if (other <= knob) continue;
+        Config config = best_;
+        config[knob] = value;
+        config[other] = its;
+        if (were_together({{knob, value}, {other, its}})) continue;
+        if (auto proposal = unless_judged(config)) return proposal;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  /// All values, except the best's, of knobs that have a list of values.
+  std::vector<std::pair<std::string, std::string>> other_values() const {
+    std::vector<std::pair<std::string, std::string>> others;
+    for (const Knob& knob : outlook_.space().knobs) {
+      if (knob.name == "batch_size" || knob.is_range()) continue;
+      for (const std::string& value : knob.values) {
+        const auto own = best_.find(knob.name);
+        if (own == best_.end() || own->second != value) others.emplace_back(knob.name, value);
+      }
+    }
+    return others;
+  }
+
+  std::optional<Proposal> unless_judged(Config config) {
+    if (was_judged_at_like_batch(config) || !make_it_fit(config)) return std::nullopt;
+    const Outlook::View& view = outlook_.look(config);
+    if (!view.is_new) return std::nullopt;
+    const Expectation expected = outlook_.expectation(view);
+    if (kUnforeseen * expected.score.high < outlook_.best_rate()) return std::nullopt;
+    return Proposal{view.config, "beside the best: " + changes_of(outlook_, config), expected};
+  }
+
+  /// Whether a trial with about the best's batch size had all of `values`.
+  bool were_together(const Config& values) const {
+    const double batch = outlook_.model().place(best_).batch;
+    const auto& trials = outlook_.history().trials();
+    return std::any_of(trials.begin(), trials.end(), [&](const auto& trial) {
+      const Config all = outlook_.history().effective(trial.config);
+      return judges(trial, batch) &&
+             std::all_of(values.begin(), values.end(), [&](const auto& one) {
+               const auto own = all.find(one.first);
+               return own != all.end() && own->second == one.second;
+             });
+    });
+  }
+
+  /// Whether a trial tells about configurations of this batch size. At a very different size
+  /// another bottleneck may have decided. A trial that ran out of memory tells nothing, nor does
+  /// one whose steps varied widely.
+  bool judges(const FinishedTrial& trial, double batch) const {
+    if (trial.out_of_memory() || (trial.ok() && is_unclear(trial.score()))) return false;
+    const double its_batch = outlook_.model().place(trial.config).batch;
+    return std::fabs(std::log(its_batch / batch)) < std::log(kLikeBatch);
+  }
+
+  bool was_judged_at_like_batch(Config config) const {
+    const double batch = outlook_.model().place(config).batch;
+    config.erase("batch_size");
+    const auto& trials = outlook_.history().trials();
+    return std::any_of(trials.begin(), trials.end(), [&](const auto& trial) {
+      Config all = outlook_.history().effective(trial.config);
+      all.erase("batch_size");
+      return all == config && judges(trial, batch);
+    });
+  }
+
+  /// Reduces the batch size if the configuration would probably not fit. False if that would not
+  /// fit, either.
+  bool make_it_fit(Config& config) {
+    if (outlook_.look(config).chance >= kLikelyRuns) return true;
+    if (!config.contains("batch_size")) return false;
+    const Knob* knob = outlook_.space().find("batch_size");
+    const auto values = knob ? candidate_values(*knob) : std::vector<std::string>();
+    const double most = outlook_.look(config).place.batch;
+    Config smaller = config;
+    for (auto value = values.rbegin(); value != values.rend(); ++value) {
+      smaller["batch_size"] = *value;
+      const Outlook::View& view = outlook_.look(smaller);
+      if (view.place.batch >= most || view.place.batch < most / kMostSmaller) continue;
+      if (view.chance < kLikelyRuns) continue;
+      config = smaller;
+      return true;
+    }
+    return false;
+  }
+
+  Outlook& outlook_;
+  const Config& best_;
+};
+
+}  // namespace
+
+std::optional<Proposal> beside_best(Outlook& outlook) { return BesideBest(outlook).next(); }
+
+}  // namespace redline::tuner

@@ -1,0 +1,89 @@
+#include "tuner/search/outlook.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/root_of_squares.h"
+#include "tuner/search/normal_distribution.h"
+
+namespace redline::tuner {
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+Outlook::Outlook(const Space& space, const SearchSettings& settings, const History& history)
+    : space_(space),
+      history_(history),
+      model_(space, settings, history),
+      memory_(space, settings, history),
+      runnable_(space, settings, history) {
+  find_best();
+}
+
+void Outlook::find_best() {
+  double best = -HUGE_VAL;
+  for (const Config& config : history_.configs()) {
+    const auto runs = history_.runs_of(config);
+    if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) {
+      continue;
+    }
+    const double rate = mean_of(model_.log_rates(model_.place(config)));
+    if (rate <= best) continue;
+    best = rate;
+    best_ = history_.effective(config);
+  }
+  best_rates_ = model_.log_rates(model_.place(best_));
+}
+
+const Outlook::View& Outlook::look(const Config& config) {
+  const auto [entry, is_new] = seen_.try_emplace(config);
+  View& view = entry->second;
+  if (!is_new) return view;
+  view.config = history_.canonical(config);
+  view.place = model_.place(config);
+  view.is_new = history_.runs_of(view.config).empty();
+  const bool may_run = view.place.batch <= runnable_.affordable_batch() &&
+                       runnable_.fits_host(view.config, view.place.batch);
+  view.chance = may_run ? memory_.chance(config) * runnable_.chance_of_values(config) : 0;
+  return view;
+}
+
+double Outlook::best_rate() const { return std::exp(mean_of(best_rates_)); }
+
+double Outlook::rate(const Place& place) const {
+  return std::exp(mean_of(model_.log_rates(place)));
+}
+
+double Outlook::expected_gain(const Place& place) const {
+  const std::vector<double> rates = model_.log_rates(place);
+  const double unexplained = model_.unexplained(place);
+  double sum = 0;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    sum += expected_above_zero(rates[i] - best_rates_[i], unexplained);
+  }
+  return sum / static_cast<double>(rates.size());
+}
+
+Expectation Outlook::expectation(const View& view) const {
+  std::vector<double> rates = model_.log_rates(view.place);
+  std::sort(rates.begin(), rates.end());
+  const auto share = [&](double part) {
+    return rates[static_cast<size_t>(part * static_cast<double>(rates.size() - 1))];
+  };
+  const double around = 1.28 * root_of_squares(model_.unexplained(view.place), model_.noise());
+  Expectation expected{.score = {.samples_per_s = std::exp(share(0.5)),
+                                 .low = std::exp(share(0.1) - around),
+                                 .high = std::exp(share(0.9) + around)}};
+  if (const auto bytes = memory_.expected_bytes(view.config)) {
+    expected.peak_memory_bytes = static_cast<uint64_t>(*bytes);
+  }
+  return expected;
+}
+
+}  // namespace redline::tuner

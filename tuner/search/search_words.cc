@@ -1,0 +1,87 @@
+#include "tuner/search/search_words.h"
+
+#include <fmt/format.h>
+
+#include "base/format.h"
+#include "tuner/search/candidates.h"
+
+namespace redline::tuner {
+namespace {
+
+/// The knobs whose values differ from the best's.
+std::vector<std::string> changed_knobs(const Outlook& outlook, const Config& effective) {
+  std::vector<std::string> changed;
+  for (const Knob& knob : outlook.space().knobs) {
+    const auto own = effective.find(knob.name);
+    const auto old = outlook.best().find(knob.name);
+    if (own == effective.end()) continue;
+    if (old == outlook.best().end() || old->second != own->second) changed.push_back(knob.name);
+  }
+  return changed;
+}
+
+std::string too_much_memory(const Outlook& outlook, const Config& all, double least_gain) {
+  const std::string& batch = all.at("batch_size");
+  const auto bytes = outlook.memory().expected_bytes(all);
+  const auto limit = outlook.memory().limit_bytes();
+  if (!bytes || !limit) {
+    return "No other configuration is worth a trial: batch_size " + batch +
+           " would probably run out of memory, as others did.";
+  }
+  return fmt::format(
+      "No other configuration is worth a trial: batch_size {} would take about {} of {} of "
+      "memory, and what fits is expected to gain less than {:.1f} %.",
+      batch, format_bytes(static_cast<uint64_t>(*bytes)), format_bytes(*limit), 100 * least_gain);
+}
+
+}  // namespace
+
+std::string changes_of(const Outlook& outlook, const Config& effective) {
+  std::string changes;
+  for (const std::string& knob : changed_knobs(outlook, effective)) {
+    changes += (changes.empty() ? "" : ", ") + knob + " " + effective.at(knob);
+  }
+  return changes;
+}
+
+std::string bottleneck_tested(const Outlook& outlook, const Config& config) {
+  const StepParts before = outlook.model().parts(outlook.model().place(outlook.best()));
+  const Config all = outlook.history().effective(config);
+  std::string hidden;
+  bool workers = false;
+  for (const std::string& knob : changed_knobs(outlook, all)) {
+    if (knob == "num_workers") {
+      workers = true;
+    } else if (hidden.empty() || knob == "amp") {
+      hidden = knob;
+    }
+  }
+  const bool loader = before.loader < before.compute;
+  const char* const what = !loader          ? "compute limits"
+                           : !workers       ? "is it the loader"
+                           : hidden.empty() ? "loader limits"
+                                            : "loader hides ";
+  return what + (loader && workers ? hidden : "") + ": " + changes_of(outlook, all);
+}
+
+std::string why_nothing_is_worth_a_trial(Outlook& outlook, double least_gain) {
+  for (const Knob& knob : outlook.space().knobs) {
+    if (knob.name != "batch_size" || !knob.is_numeric()) continue;
+    Config all = outlook.best();
+    for (const std::string& value : candidate_values(knob)) {
+      all[knob.name] = value;
+      const Outlook::View& view = outlook.look(all);
+      if (view.is_new && view.place.batch > outlook.runnable().affordable_batch()) {
+        return "No other configuration is worth a trial: the steps of batch_size " + value +
+               " would take longer than a trial may measure.";
+      }
+      if (!view.is_new || outlook.memory().chance(all) > 0.5) continue;
+      return too_much_memory(outlook, all, least_gain);
+    }
+  }
+  return fmt::format(
+      "No other configuration is worth a trial: none is expected to gain {:.1f} % or more.",
+      100 * least_gain);
+}
+
+}  // namespace redline::tuner

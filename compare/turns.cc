@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/secrets.h"
 #include "compare/logged_run.h"
 #include "profiler/request/record_request.h"
 #include "trace/read/reader.h"
@@ -80,7 +81,7 @@ class Turns {
     if (end->is_stopped || end->status == 0) return *end;
     std::string lines = last_lines(run.output, kShownLines);
     return tl::unexpected(fmt::format("--{}: {}: exit status {} in run {}{}{}", side.name,
-                                      side.command, end->status, number,
+                                      without_secrets(side.command), end->status, number,
                                       lines.empty() ? "" : ". It said last:\n", lines));
   }
 
@@ -97,7 +98,7 @@ class Turns {
       return tl::unexpected(
           fmt::format("--{}: {}: no process of the command made a training step, so there is "
                       "nothing to compare",
-                      side.name, side.command));
+                      side.name, without_secrets(side.command)));
     }
     const auto runs = trace::read_run_figures(end->files);
     if (!runs) return tl::unexpected(runs.error().message);

@@ -1,5 +1,5 @@
-// The environment variables whose values traces and bug reports show. Any other variable may hold a
-// secret, so traces and reports say only how many others are set.
+// The environment variables whose values traces and bug reports show, without_secrets(). Any other
+// variable may be a secret, so traces and reports say only how many others are set.
 #pragma once
 
 namespace redline::machine {

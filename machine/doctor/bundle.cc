@@ -33,7 +33,7 @@ constexpr const char* kReadme =
 std::string environment_text(const Sources& sources) {
   std::string text;
   for (const char* name : machine::kShownEnvironment) {
-    if (const auto value = sources.environment(name)) text += name + ("=" + *value) + "\n";
+    if (const auto value = sources.shown(name)) text += name + ("=" + *value) + "\n";
   }
   return text.empty() ? "none of the variables that traces show is set\n" : text;
 }

@@ -1,7 +1,7 @@
 // The files that a bug report needs from a machine, for one ZIP file.
 //
 // The ZIP goes to strangers. So it holds no environment variables but those that
-// machine/shown_environment.h lists, and no command line of any process.
+// machine/shown_environment.h lists, these without_secrets(), and no command line of any process.
 #pragma once
 
 #include <string>

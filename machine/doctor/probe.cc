@@ -16,7 +16,7 @@ Facts probe(const Sources& sources) {
   Facts facts;
   facts.driver = probe_driver(sources);
   facts.cuda = probe_cuda(sources);
-  facts.cuda_visible_devices = sources.environment("CUDA_VISIBLE_DEVICES");
+  facts.cuda_visible_devices = sources.shown("CUDA_VISIBLE_DEVICES");
   facts.toolkit = probe_toolkit(sources);
   facts.python = probe_python(sources);
   facts.cupti = probe_cupti(sources, facts.python, facts.toolkit);

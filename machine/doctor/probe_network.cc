@@ -55,8 +55,8 @@ Network probe_network(const Sources& sources) {
       network.infiniband.push_back(read_port(sources, device, port));
     }
   }
-  network.nccl_interfaces = sources.environment("NCCL_SOCKET_IFNAME");
-  network.gloo_interfaces = sources.environment("GLOO_SOCKET_IFNAME");
+  network.nccl_interfaces = sources.shown("NCCL_SOCKET_IFNAME");
+  network.gloo_interfaces = sources.shown("GLOO_SOCKET_IFNAME");
   network.infiniband_disabled = sources.environment("NCCL_IB_DISABLE") == "1";
   return network;
 }

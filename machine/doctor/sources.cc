@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/secrets.h"
+
 namespace redline::doctor {
 
 Sources Sources::real() {
@@ -13,6 +15,11 @@ Sources Sources::real() {
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   };
   return sources;
+}
+
+std::optional<std::string> Sources::shown(const std::string& name) const {
+  const auto value = environment(name);
+  return value ? std::optional(without_secrets(*value)) : std::nullopt;
 }
 
 std::optional<std::string> Sources::text(const std::filesystem::path& file) const {

@@ -19,6 +19,9 @@ struct Sources {
   /// This machine, with this process's environment.
   [[nodiscard]] static Sources real();
 
+  /// The value of a variable without secrets in it, for facts that are shown.
+  [[nodiscard]] std::optional<std::string> shown(const std::string& name) const;
+
   /// The text of a file below `root`, without newlines at its end; nullopt if it cannot be read.
   [[nodiscard]] std::optional<std::string> text(const std::filesystem::path& file) const;
 };

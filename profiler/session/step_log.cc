@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/secrets.h"
 #include "machine/host_reading.h"
 #include "profiler/log/quiet_thread.h"
 #include "profiler/request/options.h"

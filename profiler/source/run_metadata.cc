@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/secrets.h"
 #include "machine/resources.h"
 #include "machine/shown_environment.h"
 
@@ -20,35 +20,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::string_view kSecretWords[] = {"key", "token",      "secret", "passw",
-                                             "pwd", "credential", "auth"};
-constexpr const char* kHidden = "***";
 constexpr size_t kMostWords = 256;
 constexpr size_t kMostWordBytes = 4096;  ///< longer words are cut
-
-bool is_secret_name(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char letter) { return std::tolower(letter); });
-  for (const std::string_view harmless : {"tokeniz", "tokens"}) {
-    if (const size_t at = lower.find(harmless); at != std::string::npos) {
-      lower.erase(at, harmless.size());
-    }
-  }
-  return std::ranges::any_of(
-      kSecretWords, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
-}
-
-/// Hides what is before the host in an address such as https://user:password@host.
-void hide_password_of_address(std::string& word) {
-  const size_t scheme = word.find("://");
-  if (scheme == std::string::npos) return;
-  const size_t begin = scheme + 3;
-  const size_t end = word.find('@', begin);
-  if (end != std::string::npos && end < word.find('/', begin)) {
-    word.replace(begin, end - begin, kHidden);
-  }
-}
 
 std::vector<std::string> command_line(const std::string& root) {
   std::vector<std::string> words;
@@ -103,24 +76,6 @@ std::string json_of(const ClockPair& pair) {
 
 std::span<const char* const> shown_variables() { return machine::kShownEnvironment; }
 
-std::vector<std::string> without_secrets(std::vector<std::string> words) {
-  bool is_next_secret = false;
-  for (std::string& word : words) {
-    const bool is_option = word.starts_with("-");
-    const size_t equals = word.find('=');
-    const bool is_named_secret = is_secret_name(word.substr(0, equals));
-    if (equals != std::string::npos && is_named_secret) {
-      word.replace(equals + 1, std::string::npos, kHidden);
-    } else if (is_next_secret && !is_option) {
-      word = kHidden;
-    } else {
-      hide_password_of_address(word);
-    }
-    is_next_secret = is_option && equals == std::string::npos && is_named_secret;
-  }
-  return words;
-}
-
 std::string run_metadata(const std::string& root, const char* const* environment) {
   OrderedJson shown = OrderedJson::object();
   size_t others = 0;
@@ -134,7 +89,8 @@ std::string run_metadata(const std::string& root, const char* const* environment
         std::end(machine::kShownEnvironment)) {
       ++others;
     } else {
-      shown[std::string(name)] = entry.substr(std::min(name.size() + 1, entry.size()));
+      shown[std::string(name)] =
+          without_secrets(entry.substr(std::min(name.size() + 1, entry.size())));
     }
   }
   OrderedJson run{{"argv", without_secrets(command_line(root))},

@@ -2,8 +2,8 @@
 // the clocks, so that traces of several machines and tools can be compared.
 //
 // A trace is shown to others, and an environment holds secrets. So the trace has only the values of
-// shown_variables(); of all other variables it has the count. In the command line, the value of an
-// option such as "--api-key" is hidden.
+// shown_variables(); of all other variables it has the count. These values and the command line are
+// written without_secrets().
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,6 @@ namespace redline::profiler {
 
 /// docs/environment.md has the same list.
 [[nodiscard]] std::span<const char* const> shown_variables();
-
-/// `words` with secrets replaced by "***".
-[[nodiscard]] std::vector<std::string> without_secrets(std::vector<std::string> words);
 
 /// {"argv": […], "environment": {…}, "environment_not_shown": N, "machine": {…}}. `root` is where
 /// proc and sys are. `environment` ends with nullptr, like environ.

@@ -310,6 +310,21 @@ class PageParser(html.parser.HTMLParser):
         self.outside += [value for name, value in attrs if name in ("src", "href")]
 
 
+def test_secrets_of_the_command_are_not_shown(run, tune, program, tmp_path):
+    """Only the study has them, for --resume and for `autotune apply`, which prints a command that starts."""
+    study, secret = "autotune.study.db", ("0", "--api-key", "planted")
+    outputs = [run([*tune("--max-trials", "2"), *secret], cwd=tmp_path)]
+    assert outputs[0].returncode == 0 and "--api-key '***'" in outputs[0].stdout
+    for words in (["show", study], *(["export", study, "--format", name] for name in ("html", "json", "csv"))):
+        outputs.append(run([program("autotune"), *words], cwd=tmp_path))
+    outputs.append(run([*tune("--dry-run"), *secret], cwd=tmp_path))
+    outputs.append(run([*tune("--resume", "--study", study, seconds="1"), *secret], cwd=tmp_path))
+    assert "another command" in outputs[-1].stderr
+    files = [(tmp_path / name).read_text() for name in ("best.json", "autotune.study.html")]
+    assert "planted" not in "".join(files + [done.stdout + done.stderr for done in outputs])
+    assert run([program("autotune"), "apply", study], cwd=tmp_path).stdout.endswith(" --api-key planted\n")
+
+
 def test_what_is_no_study_is_said_in_one_line(run, program, tmp_path):
     (tmp_path / "text").write_text("no database, but long enough to be looked at" * 30)
     (tmp_path / "empty").touch()

@@ -95,6 +95,8 @@ def test_a_failing_command_ends_the_comparison(run, compare, steps, no_process_l
     assert "--new: " in done.stderr and "exit status 7" in done.stderr
     assert done.stderr.endswith("what the command says\n")
     assert done.stdout == ""
+    secret = run(compare("TOKEN=planted false", steps()))
+    assert "--base: TOKEN=***: exit status 1" in secret.stderr and "planted" not in secret.stderr
     killed = run(compare("kill -9 $$", steps()))
     assert (killed.returncode, "exit status 137" in killed.stderr) == (1, True)
 

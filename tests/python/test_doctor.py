@@ -107,6 +107,14 @@ def test_wrong_format_is_a_usage_error(doctor):
     assert "xml" in completed.stderr
 
 
+# Of these the values are shown, without the secrets in them.
+SHOWN = {
+    "CUDA_VISIBLE_DEVICES": "0,password=planted",
+    "GLOO_SOCKET_IFNAME": "me:planted@eth0",
+    "MASTER_ADDR": "tcp://me:planted@node0:29500",
+    "NCCL_SOCKET_IFNAME": "eth0,token=planted",
+    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True,api_key:planted",
+}
 SECRETS = {
     "AWS_SECRET_ACCESS_KEY": "planted-aws",
     "HF_TOKEN": "planted-token",
@@ -117,7 +125,7 @@ SECRETS = {
 
 def test_the_bundle_has_everything_but_the_environments_secrets(doctor, tmp_path):
     target = tmp_path / "report.zip"
-    completed = doctor("--bundle", target, OMP_NUM_THREADS="3", **SECRETS)
+    completed = doctor("--bundle", target, OMP_NUM_THREADS="3", **SHOWN, **SECRETS)
     assert completed.returncode == 0 and str(target) in completed.stderr
     with zipfile.ZipFile(target) as bundle:
         assert bundle.testzip() is None
@@ -126,6 +134,7 @@ def test_the_bundle_has_everything_but_the_environments_secrets(doctor, tmp_path
     assert files["doctor.txt"] == completed.stdout
     assert json.loads(files["doctor.json"])["schema"] == "redline.doctor/1"
     assert "OMP_NUM_THREADS=3\n" in files["environment.txt"]
+    assert "MASTER_ADDR=tcp://***@node0:29500\n" in files["environment.txt"]
     assert "\ntorch 2." in files["packages.txt"]
     assert "Linux version" in files["system.txt"] and "redline 0." in files["system.txt"]
     assert "planted" not in "".join(files.values())

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "base/secrets.h"
 #include "base/terminal.h"
 #include "tuner/command/command_line.h"
 #include "tuner/command/traces.h"
@@ -21,7 +22,7 @@ std::string first_command(const Options& options, const Space& space) {
   for (const std::string& word : options.command) {
     words.push_back(fill_placeholders(word, space.first));
   }
-  return format_command(words);
+  return format_command(without_secrets(std::move(words)));
 }
 
 }  // namespace

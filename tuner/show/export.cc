@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/secrets.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -73,7 +75,7 @@ std::string tune_json(const History& history, const std::optional<Best>& best,
                       const StudyTerms& terms, bool stopped) {
   OrderedJson json;
   json["schema"] = "redline.tune/1";
-  json["command"] = terms.command;
+  json["command"] = without_secrets(terms.command);
   json["study"] = terms.study;
   json["stopped"] = stopped;
   json["why_ended"] = terms.why_ended.empty() ? OrderedJson() : OrderedJson(terms.why_ended);

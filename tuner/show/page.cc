@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/secrets.h"
 #include "trace/report/html.h"
 #include "tuner/study/study_figures.h"
 
@@ -61,8 +62,9 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
     if (!line.empty()) text += "<p>" + line + "</p>";
   }
   text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
-  text += fmt::format("<pre>redline run --config {} -- {}</pre>",
-                      escape(format_command({config_path})), escape(format_command(command)));
+  text +=
+      fmt::format("<pre>redline run --config {} -- {}</pre>", escape(format_command({config_path})),
+                  escape(format_command(without_secrets(command))));
   return card("Best", text);
 }
 

@@ -7,6 +7,7 @@
 #include "tuner/space/hook_knobs.h"
 
 #include "base/format.h"
+#include "base/secrets.h"
 
 namespace redline::tuner {
 namespace {
@@ -228,7 +229,7 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   text += energy_text(best, "      ");
   text += epoch_cost_text(best, terms.cost_per_hour, "      ");
   return text + fmt::format("run it:  redline run --config {} -- {}\n", terms.output,
-                            format_command(terms.command));
+                            format_command(without_secrets(terms.command)));
 }
 
 std::string Table::profile_lines(const BestProfile& profile) const {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/secrets.h"
 #include "tuner/search/plan.h"
 #include "tuner/space/knob.h"
 
@@ -134,7 +135,7 @@ std::string best_json(const Best& best, const History& history,
   }
   json["trials"] = history.trials().size();
   json["oom_trials"] = history.out_of_memory_count();
-  json["command"] = command;
+  json["command"] = without_secrets(command);
   if (best.profile) json["profile"] = profile_json(*best.profile);
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -71,7 +71,7 @@ struct Best {
 /// winner is not confirmed if it ran only once.
 [[nodiscard]] std::string speedup_text(const Best& best);
 
-/// best.json as text.
+/// best.json as text, without the secrets of the command.
 [[nodiscard]] std::string best_json(const Best& best, const History& history,
                                     const std::vector<std::string>& command);
 

@@ -205,7 +205,7 @@ Result<void> Study::check_identity(const StudyIdentity& identity) const {
     return tl::unexpected(
         fmt::format("its trials had another {} ({}), so they say nothing about this one. Give the "
                     "same again, or --study another file",
-                    part.name, *row ? stored.text(0) : "none"));
+                    part.name, *row ? shown_value(part, stored.text(0)) : "none"));
   }
   return {};
 }

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/format.h"
+#include "base/secrets.h"
 
 namespace redline::tuner {
 namespace {
@@ -132,6 +136,14 @@ void read_result_json(const Json& json, TrialResult& result) {
   result.notes = json.value("notes", std::vector<std::string>());
 }
 
+std::vector<std::string> words_of(const Json& command) {
+  std::vector<std::string> words;
+  for (const Json& word : command) {
+    words.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+  }
+  return words;
+}
+
 }  // namespace
 
 using Json = nlohmann::json;
@@ -153,20 +165,22 @@ std::vector<IdentityPart> parts_of(const StudyIdentity& identity) {
           {"objective", "--objective", identity.objective}};
 }
 
+std::string shown_value(const IdentityPart& part, const std::string& stored) {
+  if (std::string_view(part.key) != "command") return stored;
+  return format_command(without_secrets(words_of(Json::parse(stored, nullptr, false))));
+}
+
 Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values) {
   const Json command = Json::parse(values["command"], nullptr, false);
   const Json limit = Json::parse(values["memory_limit_bytes"], nullptr, false);
   if (!command.is_array()) return tl::unexpected(std::string("its command cannot be read"));
-  StudyIdentity identity{.command = {},
+  StudyIdentity identity{.command = words_of(command),
                          .space = values["space"],
                          .memory_limit_bytes = {},
                          .metric_regex = values["metric"],
                          .memory_metric_regex = values["memory_metric"],
                          .objective = values["objective"],
                          .share = values["share"]};
-  for (const Json& word : command) {
-    identity.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
-  }
   if (limit.is_number_unsigned()) identity.memory_limit_bytes = limit.get<uint64_t>();
   return identity;
 }

@@ -33,6 +33,9 @@ struct IdentityPart {
 };
 [[nodiscard]] std::vector<IdentityPart> parts_of(const StudyIdentity& identity);
 
+/// The stored value of a part, as messages show it.
+[[nodiscard]] std::string shown_value(const IdentityPart& part, const std::string& stored);
+
 /// The reverse of parts_of(), by key.
 [[nodiscard]] Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/secrets.h"
 #include "tuner/show/study_texts.h"
 #include "tuner/study/best_config.h"
 #include "tuner/study/study.h"
@@ -190,7 +191,8 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
     tuning.verdict = "the default does not run";
   }
   tuning.knobs = tuner::config_text(best->effective, " · ");
-  tuning.command = "redline run --config best.json -- " + format_command(study.identity.command);
+  tuning.command = "redline run --config best.json -- " +
+                   format_command(without_secrets(study.identity.command));
   tuning.best_trial = history.runs_of(best->config).front()->id;
 }
 

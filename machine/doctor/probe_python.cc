@@ -89,11 +89,14 @@ std::optional<Python> probe_python(const Sources& sources) {
   const auto version = launch::command_output({python.executable, "-c", "print()"}, kImportLimit);
   if (!version) return std::nullopt;
   const auto output = launch::command_output({python.executable, "-c", kQuestions}, kImportLimit);
+  if (!output) {
+    python.failure = "import torch: Python " + output.error();
+    return python;
+  }
   // Torch may print something while it is imported, so the answer is the last JSON object.
-  const auto line =
-      output ? output->rfind('{', output->rfind("\"executable\"")) : std::string::npos;
+  const auto line = output->rfind('{', output->rfind("\"executable\""));
   if (line == std::string::npos) {
-    python.failure = "Python dies or hangs on import torch";
+    python.failure = "import torch: Python ended without an error, but before its answer";
     return python;
   }
   auto answer = nlohmann::json::parse(output->substr(line), nullptr, false);

@@ -192,7 +192,13 @@ TEST_F(Probe, SaysWhyTorchIsNotThere) {
       R"(echo '{"executable": "/p", "version": "3.12.1", "failure": "OSError: x", "missing": false}')");
   EXPECT_EQ(probe_python(sources_)->failure, "OSError: x");
   environment_["REDLINE_PYTHON"] = interpreter(R"(case "$2" in *torch*) kill -SEGV $$;; esac)");
-  EXPECT_EQ(probe_python(sources_)->failure, "Python dies or hangs on import torch");
+  EXPECT_EQ(probe_python(sources_)->failure,
+            "import torch: Python was ended by signal 11 (Segmentation fault)");
+  environment_["REDLINE_PYTHON"] = interpreter(R"(case "$2" in *torch*) exit 3;; esac)");
+  EXPECT_EQ(probe_python(sources_)->failure, "import torch: Python ended with status 3");
+  environment_["REDLINE_PYTHON"] = interpreter("");
+  EXPECT_EQ(probe_python(sources_)->failure,
+            "import torch: Python ended without an error, but before its answer");
   environment_["REDLINE_PYTHON"] = sources_.root / "nothing";
   EXPECT_FALSE(probe_python(sources_));
 }

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include "base/file.h"
+#include "base/format.h"
 
 namespace redline::launch {
 
@@ -84,6 +86,14 @@ class HeldSignals {
   sigset_t before_{};
   struct sigaction child_action_ {};
 };
+
+std::string how_it_ended(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) {
+    return "ended with status " + std::to_string(WEXITSTATUS(wait_status));
+  }
+  const int signal = WTERMSIG(wait_status);
+  return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+}
 
 int exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
@@ -162,21 +172,23 @@ tl::expected<int, std::string> run_command(const std::vector<std::string>& comma
   return wait_passing_on(*child, signals);
 }
 
-std::optional<std::string> command_output(const std::vector<std::string>& command,
-                                          std::chrono::milliseconds time_limit) {
+tl::expected<std::string, std::string> command_output(const std::vector<std::string>& command,
+                                                      std::chrono::milliseconds time_limit) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  if (pipe2(ends, O_CLOEXEC) != 0) return reason(errno);
   const FileDescriptor pipe(ends[0]);
   const auto child = start_command(command, Environment::current().strings(), [&] {
     return redirect("/dev/null", O_RDONLY, STDIN_FILENO) && dup2(ends[1], STDOUT_FILENO) >= 0 &&
            redirect("/dev/null", O_WRONLY, STDERR_FILENO);
   });
   close(ends[1]);
-  if (!child) return std::nullopt;
+  if (!child) return tl::unexpected("did not start: " + child.error());
   auto text = read_until(pipe.get(), Clock::now() + time_limit);
   if (!text) kill(*child, SIGKILL);
   const int status = wait_for(*child);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : std::nullopt;
+  if (!text) return tl::unexpected("did not end in " + format_wait(time_limit));
+  if (status != 0) return tl::unexpected(how_it_ended(status));
+  return *std::move(text);
 }
 
 }  // namespace redline::launch

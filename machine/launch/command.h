@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -40,9 +39,11 @@ namespace redline::launch {
 [[nodiscard]] tl::expected<int, std::string> run_command(const std::vector<std::string>& command,
                                                          const Environment& environment);
 
-/// The stdout of a command; nullopt if its status is not 0 or it takes longer than `time_limit`,
-/// after which it is killed. Its stderr is thrown away.
-[[nodiscard]] std::optional<std::string> command_output(const std::vector<std::string>& command,
-                                                        std::chrono::milliseconds time_limit);
+/// The stdout of a command; its stderr is thrown away. The error continues a sentence that begins
+/// with the command's name: "did not start: …", "ended with status 1", "was ended by signal 11
+/// (Segmentation fault)". A command that takes longer than `time_limit` is killed, and the error is
+/// "did not end in 3 min".
+[[nodiscard]] tl::expected<std::string, std::string> command_output(
+    const std::vector<std::string>& command, std::chrono::milliseconds time_limit);
 
 }  // namespace redline::launch

@@ -25,9 +25,19 @@ TEST(RunCommand, ASignalIsOneHundredTwentyEightAndItsNumber) {
 TEST(CommandOutput, IsThatOfACommandThatSucceedsInTime) {
   using std::chrono::minutes;
   EXPECT_EQ(command_output({"sh", "-c", "echo words; echo noise >&2"}, minutes(1)), "words\n");
-  EXPECT_EQ(command_output({"sh", "-c", "echo words; exit 3"}, minutes(1)), std::nullopt);
-  EXPECT_EQ(command_output({"/no/such/program"}, minutes(1)), std::nullopt);
-  EXPECT_EQ(command_output({"sleep", "1000"}, std::chrono::milliseconds(1)), std::nullopt);
+}
+
+TEST(CommandOutput, SaysWhyThereIsNone) {
+  const auto error = [](const std::vector<std::string>& command, std::chrono::milliseconds limit) {
+    const auto output = command_output(command, limit);
+    return output ? "no error: " + *output : output.error();
+  };
+  using std::chrono::minutes;
+  EXPECT_EQ(error({"sh", "-c", "echo words; exit 3"}, minutes(1)), "ended with status 3");
+  EXPECT_EQ(error({"sh", "-c", "kill -SEGV $$"}, minutes(1)),
+            "was ended by signal 11 (Segmentation fault)");
+  EXPECT_EQ(error({"/no/such/program"}, minutes(1)), "did not start: No such file or directory");
+  EXPECT_EQ(error({"sleep", "1000"}, std::chrono::milliseconds(100)), "did not end in 0.1 s");
 }
 
 TEST(RunCommand, SaysWhyACommandCannotStart) {

@@ -267,7 +267,7 @@ class AutomaticRecording:
 
     def _next_step(self):
         if self._step >= self._end_of_schedule and not self._script_marks_steps:
-            # The rest of the job, of which only `redline trigger` records anything.
+            # The schedule's windows are over. From here on only `redline trigger` asks for recordings.
             if began := self._recorder.next_step(self._step + 1):
                 self._step += 1
                 self._samples.end_step(recorded=False)

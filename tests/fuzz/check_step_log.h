@@ -7,7 +7,8 @@
 namespace redline::fuzz {
 
 /// Reads `bytes` as a step log, judges the run and writes its reports. Returns the first promise of
-/// trace/model/step_log.h that is broken; "" if none is, or if the reader refuses the bytes.
+/// trace/model/step_log.h that this breaks. Returns "" if it breaks none. Returns "" also if the
+/// reader refuses the bytes, because then there is no log that could break a promise.
 [[nodiscard]] std::string broken_step_log(std::string_view bytes);
 
 /// A log with sound blocks: their payloads are pieces of `bytes`, each after two bytes with its

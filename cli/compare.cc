@@ -103,7 +103,7 @@ void add_compare(CLI::App& app, int& status) {
       ->option_text("DIR");
   command->footer(
       "Each command is one string for the shell, /bin/sh, and runs as under redline run --log.\n"
-      "The order is base, new, new, base, and so on. Runs end early, from three of each on, when\n"
+      "The order is base, new, new, base, and so on. After three runs of each it ends as soon as\n"
       "the answer is sure. If the speed changed, one more run of each is recorded to name the\n"
       "operator. What the commands print goes to files; a failing command ends the comparison.\n"
       "Exit status: 0 no change beyond a limit, 3 surely beyond one, 4 cannot tell yet.\n"

@@ -132,8 +132,9 @@ void add_diff(CLI::App& app, int& status) {
   command->add_flag("--all", options->all, "All rows of each table");
   add_gate_options(*command, options->gate);
   command->footer(
-      "Of folders with step logs it compares whole runs; each may hold several runs. Of one run a\n"
-      "side nobody knows how much equal runs differ, so the interval is wide: redline compare.\n"
+      "Where both folders have step logs, it compares whole runs; a folder may hold several runs.\n"
+      "With one run in each nobody knows how much equal runs differ, so the interval is wide;\n"
+      "redline compare makes several.\n"
       "Where the traces say how many samples a step takes (redline record counts them), runs\n"
       "with different batch sizes are compared for the same number of samples.\n"
       "Examples:\n"

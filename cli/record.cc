@@ -127,7 +127,7 @@ void add_selection(CLI::App& command, profiler::RecordRequest& request) {
 
 void add_record(CLI::App& app, int& status) {
   auto* command = app.add_subcommand(
-      "record", "Run any Python or LibTorch training command and write one trace a rank");
+      "record", "Run any Python or LibTorch training command and write one trace of each rank");
   auto options = std::make_shared<RecordOptions>();
   command
       ->add_option(

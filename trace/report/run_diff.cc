@@ -26,15 +26,28 @@ std::string basis_sentence(const RunDiff& diff) {
                      runs.is_paired ? ", compared in pairs because they took turns" : "");
 }
 
+/// Whether the few recorded steps changed against the direction in which all steps did.
+bool do_windows_disagree(const RunDiff& diff) {
+  if (!diff.windows || !diff.runs.is_clear()) return false;
+  const int64_t delta_ns = diff.windows->step_delta_ns();
+  return delta_ns != 0 && (delta_ns > 0) != (diff.runs.ratio.value > 1);
+}
+
+std::string windows_sentence(const RunDiff& diff) {
+  if (!do_windows_disagree(diff)) return "";
+  return fmt::format(
+      "The recorded steps say otherwise: {} for the same work. The machine was not equally "
+      "busy, or they are unlike the other steps.",
+      signed_ns(diff.windows->step_delta_ns()));
+}
+
 std::string operator_sentence(const RunDiff& diff) {
   const DiffRow* row = changed_operator(diff);
   if (row == nullptr) return "";
-  return fmt::format(
-      "Most in the operator {}: {} a step{}.", row->name, signed_ns(row->delta_ns()),
-      row->before_count == row->after_count
-          ? ""
-          : fmt::format(", {} calls instead of {}", mean_count_text(row->after_count),
-                        mean_count_text(row->before_count)));
+  const std::string before = mean_count_text(row->before_count);
+  const std::string after = mean_count_text(row->after_count);
+  return fmt::format("Most in the operator {}: {} a step{}.", row->name, signed_ns(row->delta_ns()),
+                     before == after ? "" : fmt::format(", {} calls instead of {}", after, before));
 }
 
 std::string part_sentence(const RunDiff& diff) {
@@ -69,7 +82,7 @@ std::optional<RunFigures> run_figures(const Report& report) {
 }
 
 const DiffRow* changed_operator(const RunDiff& diff) {
-  if (!diff.windows || !diff.runs.is_clear()) return nullptr;
+  if (!diff.windows || !diff.runs.is_clear() || do_windows_disagree(diff)) return nullptr;
   const bool is_slower = diff.runs.ratio.value > 1;
   for (const DiffRow& row : diff.windows->operators) {  // the largest change first
     if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
@@ -90,8 +103,8 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
   if (diff.gate.memory) {
     sentences.push_back(capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory)));
   }
-  for (const std::string& text :
-       {part_sentence(diff), operator_sentence(diff), basis_sentence(diff)}) {
+  for (const std::string& text : {part_sentence(diff), operator_sentence(diff),
+                                  windows_sentence(diff), basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }
   return sentences;

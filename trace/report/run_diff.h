@@ -29,7 +29,7 @@ struct RunDiff {
 [[nodiscard]] std::optional<RunFigures> run_figures(const Report& report);
 
 /// The operator whose own time changed most, in the direction in which the step's time did; nullptr
-/// if none did beyond noise.
+/// if none did beyond noise, or if the recorded steps as a whole changed the other way.
 [[nodiscard]] const DiffRow* changed_operator(const RunDiff& diff);
 
 [[nodiscard]] std::string run_diff_text(const RunDiff& diff, const TextStyle& style);

@@ -87,6 +87,15 @@ TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
   diff.windows = windows;
   EXPECT_THAT(run_diff_text(diff, {}),
               HasSubstr("Most in the operator aten::mm: +2.0 ms a step, 2 calls instead of 1."));
+  diff.windows->operators[1].after_count = 1.04;
+  EXPECT_THAT(run_diff_text(diff, {}), HasSubstr("aten::mm: +2.0 ms a step."));
+  DiffRow whole;
+  whole.before_ns = 30'000'000;
+  whole.after_ns = 20'000'000;
+  diff.windows->breakdown = {whole};
+  EXPECT_THAT(
+      run_diff_text(diff, {}),
+      AllOf(HasSubstr("The recorded steps say otherwise: -10.0 ms "), Not(HasSubstr("aten::mm"))));
 }
 
 TEST(RunDiffJson, HasTheFiguresAndTheVerdict) {

@@ -136,11 +136,10 @@ std::string run_findings_html(const RunVerdict& verdict) {
                          : finding.lost_share >= 0.05 ? "medium"
                                                       : "low";
     if (finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed) weight = "high";
-    const std::string cost =
-        finding.lost_share <= 0
-            ? ""
-            : fmt::format("<div class=gain>{:.1f} min<small>of each hour</small></div>",
-                          60 * finding.lost_share);
+    const auto known = cost_of(finding);
+    const std::string cost = known ? fmt::format("<div class=gain>{}<small>{}</small></div>",
+                                                 known->time, known->how_often)
+                                   : "";
     out += fmt::format(
         "<div class=\"finding {}\"><div><h3>{} · {}</h3><p class=dim>{}</p></div>{}</div>\n",
         weight, i + 1, html::escape(headline_of(finding)), html::escape(detail_of(finding)), cost);

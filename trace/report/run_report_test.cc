@@ -65,6 +65,25 @@ TEST(RunReport, TextHasEightyColumnsAndNamesWhatWasFound) {
   EXPECT_EQ(text.find("backward"), std::string::npos) << "nothing of a part that nobody saw";
 }
 
+TEST(RunReport, AWarmUpCostsItsTimeOnceAndIsNoPartOfTheUsualRates) {
+  RunVerdict verdict = some_verdict();
+  verdict.warm_up_steps = 8;
+  verdict.low_steps_per_s = 16.2;
+  verdict.high_steps_per_s = 20.5;
+  RunFinding warm_up;
+  warm_up.cause = RunCause::kWarmUp;
+  warm_up.count = 8;
+  warm_up.typical_ns = 7.5e9;
+  warm_up.lost_share = 0.8;
+  verdict.findings = {warm_up};
+  const std::string text = run_text(verdict, {.colour = false, .utf8 = true});
+  EXPECT_NE(text.find("without the first 8 steps: a tenth below 16.2 steps/s, a tenth above 20.5"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(" 7.5 s once\n"), std::string::npos);
+  EXPECT_EQ(text.find("of each hour"), std::string::npos);
+}
+
 TEST(RunReport, SummaryHasTheRateAndThreeFindings) {
   RunVerdict verdict = some_verdict();
   verdict.findings.resize(5, verdict.findings.back());

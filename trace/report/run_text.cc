@@ -51,11 +51,8 @@ class RunPage {
   void write_head() {
     canvas_.left("RUN  ", 0, Hue::kBold).left(run_subtitle(verdict_), 0, Hue::kBold).end_line();
     line(run_rate_text(verdict_));
-    if (verdict_.low_steps_per_s > 0) {
-      line(fmt::format("a tenth of the run was slower than {} steps/s, a tenth faster than {}",
-                       format_number(verdict_.low_steps_per_s),
-                       format_number(verdict_.high_steps_per_s)),
-           Hue::kDim);
+    if (const std::string rates = usual_rates_text(verdict_); !rates.empty()) {
+      line(rates, Hue::kDim);
     }
     if (style_.utf8) write_curve();
     if (verdict_.lost_steps > 0) {
@@ -107,7 +104,8 @@ class RunPage {
     canvas_.right("at most", 22, Hue::kDim).end_line();
     for (size_t i = 0; i < std::min(most, verdict_.findings.size()); ++i) {
       const RunFinding& finding = verdict_.findings[i];
-      const std::string cost = cost_of(finding);
+      const auto known = cost_of(finding);
+      const std::string cost = known ? known->time + " " + known->how_often : "";
       const size_t width = kTerminalColumns - kRunIndent - (cost.empty() ? 0 : columns(cost) + 2);
       bool is_first = true;
       for (const std::string& text : wrapped(headline_of(finding), width)) {

@@ -143,7 +143,8 @@ std::string headline_of(const RunFinding& finding) {
       return fmt::format("{} works {} longer than the others{}", capitalised(ranks_text(finding)),
                          percent(finding.change), finding.part ? ", in " + part_text(finding) : "");
     case RunCause::kSlowSteps:
-      return fmt::format("{} are slow{}{}", format_plural(finding.count, "step"),
+      return fmt::format("{} {} slow{}{}", format_plural(finding.count, "step"),
+                         finding.count == 1 ? "is" : "are",
                          finding.part ? ", in " + part_text(finding) : "", on_ranks(finding));
     case RunCause::kVaryingLengths:
       return "Steps vary with the lengths of their sequences";
@@ -190,16 +191,29 @@ std::string detail_of(const RunFinding& finding) {
     case RunCause::kMemoryGrowth:
       return "It still grew at the end: something keeps what it no longer needs.";
     case RunCause::kWarmUp:
-      return "Compilation, cuDNN's benchmarks and loaders that start belong to it.";
+      return "Models compile then, cuDNN tries its algorithms, and loaders start.";
     case RunCause::kOutOfMemory:
       return "What torch could not allocate, the program tried again or left out.";
   }
   return "";
 }
 
-std::string cost_of(const RunFinding& finding) {
-  if (finding.lost_share <= 0) return "";
-  return fmt::format("{:.1f} min of each hour", 60 * finding.lost_share);
+std::optional<RunCost> cost_of(const RunFinding& finding) {
+  if (finding.lost_share <= 0) return std::nullopt;
+  if (finding.cause == RunCause::kWarmUp) return RunCost{ns_text(finding.typical_ns), "once"};
+  return RunCost{fmt::format("{:.1f} min", 60 * finding.lost_share), "of each hour"};
+}
+
+std::string usual_rates_text(const RunVerdict& verdict) {
+  if (verdict.low_steps_per_s <= 0) return "";
+  const std::string low = format_number(verdict.low_steps_per_s);
+  const std::string high = format_number(verdict.high_steps_per_s);
+  if (verdict.warm_up_steps == 0) {
+    return fmt::format("a tenth of the run was slower than {} steps/s, a tenth faster than {}", low,
+                       high);
+  }
+  return fmt::format("without the first {}: a tenth below {} steps/s, a tenth above {}",
+                     format_plural(verdict.warm_up_steps, "step"), low, high);
 }
 
 std::string run_rate_text(const RunVerdict& verdict) {

@@ -1,6 +1,7 @@
 // The sentences that say what judge_run() found, for all forms of the report.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,11 +20,18 @@ namespace redline::trace {
 [[nodiscard]] std::string headline_of(const RunFinding& finding);
 /// Figures behind the headline, and what can be done. May be empty.
 [[nodiscard]] std::string detail_of(const RunFinding& finding);
-/// "3.1 min of each hour", or "" where the cost is not known.
-[[nodiscard]] std::string cost_of(const RunFinding& finding);
+/// "3.1 min" "of each hour", or "7.5 s" "once"; nullopt where the cost is not known.
+struct RunCost {
+  std::string time;
+  const char* how_often;
+};
+[[nodiscard]] std::optional<RunCost> cost_of(const RunFinding& finding);
 
 /// The rate of the whole run: "1,204 samples/s (18.8 steps/s)".
 [[nodiscard]] std::string run_rate_text(const RunVerdict& verdict);
+/// Between which rates all but a tenth on each side of the run went, without its warm-up; "" where
+/// the run is too short.
+[[nodiscard]] std::string usual_rates_text(const RunVerdict& verdict);
 /// "4 ranks · 12,400 steps · 2 h 5 min · still running", or "3 of 4 ranks · …" if logs are missing.
 [[nodiscard]] std::string run_subtitle(const RunVerdict& verdict);
 

@@ -138,7 +138,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   format_help(app);
   app.set_version_flag("--version", "autotune " REDLINE_VERSION);
   app.add_option("--knob", options.knobs,
-                 "NAME=LOW..HIGH or NAME=A,B,C; default: what suits Python")
+                 "What to try: NAME=LOW..HIGH or NAME=A,B,C, as often as you like; default: the "
+                 "usual knobs of Python scripts")
       ->allow_extra_args(false)
       ->check(checked(parse_knob));
   app.add_option("--budget", budget, "Time for all trials together")
@@ -147,7 +148,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--max-trials", options.budget.max_trials, "The most trials to run")
       ->check(above_zero);
   app.add_option("--target", target,
-                 "Enough, e.g. 5%: the search ends when no more than that is left to gain")
+                 "End the search when no more than this is left to gain, e.g. 5%")
       ->check(checked(parse_share));
   app.add_option("--strategy", options.strategy, "model, coordinate, random or grid")
       ->capture_default_str()
@@ -155,7 +156,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_option("--global-batch", options.global_batch,
                  "Samples of a step over all ranks; accumulation makes up the rest")
       ->check(above_zero);
-  app.add_option("--memory-limit", memory_limit, "Memory a process may use, e.g. 2GiB")
+  app.add_option("--memory-limit", memory_limit, "Memory that each process may use, e.g. 2GiB")
       ->check(checked(parse_size));
   app.add_option("--parallel", options.parallel,
                  "How many trials run at a time, each with a part of the GPUs or cores")
@@ -174,7 +175,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->capture_default_str()
       ->check(CLI::IsMember({"throughput", "energy"}));
   app.add_option("--metric", options.metric_regex,
-                 "Objective: last match on stdout of a regular expression with one group")
+                 "Measure by what the command prints: a regular expression with one group, whose "
+                 "last match on stdout is the rate")
       ->check(check_regex);
   app.add_option("--step-marker", options.step_marker,
                  "A step begins at each range or mark of this name (record_function, NVTX), "
@@ -197,8 +199,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       });
   app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
   app.add_flag("--profile-best", options.profile_best,
-               "At the end record the default and the best, print what differs");
-  app.add_flag("--dry-run", options.dry_run, "Print space, plan and first command; run nothing");
+               "At the end record the default and the best, and print what differs");
+  app.add_flag("--dry-run", options.dry_run,
+               "Print what would be tried and the first command; run nothing");
   app.add_option("--format", format, "table or json (to stdout)")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "json"}));

@@ -242,6 +242,10 @@ std::string Plan::why_ended(const History& history) const {
   if (*trials_left(history) > 0) {
     text = reached_target(history) ? "The target is reached." : strategy_.why_ended(history);
   }
+  if (text.empty() && history.trials().size() == 1 && budget_.max_trials != 1) {
+    return "The first trial used the budget up, so nothing is compared with it. Give a longer "
+           "--budget.";
+  }
   const std::optional<double> gain = strategy_.possible_gain(history);
   const bool is_known = gain && history.trials().size() >= kFewestBeforeTarget;
   if (!is_known || (text.empty() && !budget_.target)) return text;

@@ -41,9 +41,9 @@ class PlanTest : public ::testing::Test {
       ran(x, first.at(x) * (1 + (faster ? noise : -noise)), kConfirm);
     }
   }
-  [[nodiscard]] std::string why_ended(std::optional<double> target) const {
-    return Plan(space_, strategy_, {.time = std::chrono::seconds(60), .target = target})
-        .why_ended(history());
+  [[nodiscard]] std::string why_ended(
+      std::optional<double> target, std::chrono::seconds budget = std::chrono::seconds(60)) const {
+    return Plan(space_, strategy_, {.time = budget, .target = target}).why_ended(history());
   }
   [[nodiscard]] std::string best() const { return value(*best_config(history())); }
 
@@ -138,6 +138,14 @@ TEST_F(PlanTest, WhatTheFinalistsShowTogetherDecides) {
   ran("4", 180, kConfirm);
   ran("8", 150, kConfirm);
   EXPECT_EQ(best(), "4");
+}
+
+TEST_F(PlanTest, ABudgetForTheFirstTrialAloneIsSaid) {
+  ran("1", 100);
+  EXPECT_THAT(why_ended({}, std::chrono::seconds(1)),
+              ::testing::HasSubstr("Give a longer --budget."));
+  ran("4", 100);
+  EXPECT_EQ(why_ended({}, std::chrono::seconds(1)), "");
 }
 
 TEST_F(PlanTest, WhatEndedTheSearchBeforeItsBudgetIsSaid) {

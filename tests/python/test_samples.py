@@ -110,3 +110,35 @@ def test_every_sample_is_in_the_table():
     for pattern in ("python/*.py", "cpp/*.cc", "slurm/*", "kubernetes/*", "Containerfile"):
         for path in (ROOT / "samples").glob(pattern):
             assert f"({path.relative_to(ROOT / 'samples')})" in table, path
+
+
+def packages_of(stage):
+    (words,) = re.findall(r"--no-install-recommends((?:.*\\\n)*?.*?)\s*\\?\n\s*&&", stage)
+    return set(words.replace("\\", " ").split())
+
+
+def test_the_container_is_built_of_the_packages_and_the_torch_of_the_set_up():
+    file = (ROOT / "samples" / "Containerfile").read_text()
+    build = packages_of(file.split("\nFROM ")[1])
+    listed = (ROOT / "scripts" / "packages.txt").read_text().splitlines()
+    why = dict(line.split(maxsplit=1) for line in listed if not line.startswith("#"))
+    not_in_a_wheel = {"ccache", "qt6-base-dev", "libgl-dev", "fonts-inter", "fonts-dejavu-core"}
+    assert build == {name for name in why if "tests" not in why[name]} - not_in_a_wheel
+    (torch,) = re.findall(r"^readonly torch_version=(\S+)", (ROOT / "scripts" / "setup").read_text(), re.MULTILINE)
+    assert f"torch=={torch} " in file
+
+
+def test_the_container_has_the_libraries_of_its_programs(run, program):
+    """Debian names the package of libfmt.so.9 libfmt9. Other systems have the same library in another version."""
+    runs = packages_of((ROOT / "samples" / "Containerfile").read_text().split("\nFROM ")[2])
+    of_the_compiler = ("libc", "libm", "libstdc++", "libgcc_s", "libpthread", "libdl", "linux-vdso", "ld-linux-x86-64")
+    linked = set()
+    for name in ("redline", "autotune"):
+        loaded = run(["ldd", program(name)]).stdout
+        linked |= set(re.findall(r"^\t(?:\S*/)?(\S+?)\.so", loaded, re.MULTILINE)) - set(of_the_compiler)
+    assert "libz" in linked
+    for library in linked:
+        package = "zlib1g" if library == "libz" else re.escape(library) + r"-?\d+"
+        assert any(re.fullmatch(package, name) for name in runs), library
+    (offline,) = re.findall(r"`(libsimdjson\S+ [^`]+)` \(of Debian 12\)", (ROOT / "docs" / "install.md").read_text())
+    assert set(offline.split()) == {name for name in runs if name.startswith("lib")}

@@ -40,31 +40,55 @@ def compiler_of_the_build():
     return line.partition("=")[2]
 
 
-@pytest.fixture(scope="module")
-def user(tmp_path_factory):
-    """The folder of a virtual environment with torch and Redline's wheel, and without anything of the source tree."""
+def environment_with_torch(folder):
+    """A virtual environment that has the torch of PYTHON and nothing of the source tree."""
     if subprocess.run([PYTHON, "-c", "import scikit_build_core"], capture_output=True).returncode:
         pytest.skip(f"{PYTHON} has no scikit-build-core: run ./scripts/setup")
-    folder = tmp_path_factory.mktemp("user") / "venv"
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", folder], check=True)
     where = "import site, sys; print(*[p for p in sys.path if p.endswith('site-packages')], sep='\\n')"
     packages = subprocess.run([PYTHON, "-c", where], capture_output=True, text=True, check=True)
     (site,) = folder.glob("lib/python3*/site-packages")
     (site / "torch.pth").write_text(packages.stdout)
-    wheels = folder.parent / "wheels"
-    pip = [PYTHON, "-m", "pip", "--python", folder / "bin/python", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-index"]
-    build = [*pip, "wheel", "--no-build-isolation", *offline, "--wheel-dir", wheels, ROOT]
-    install = [*pip, "install", *offline, "--find-links", wheels, "redline"]
-    for command in (build, install):
-        done = subprocess.run(
-            command,
-            env={**os.environ, "CXX": compiler_of_the_build(), "CMAKE_BUILD_PARALLEL_LEVEL": "2"},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return folder
+
+
+def pip(folder, command, *words):
+    """Runs pip in the environment of `folder`, without the network."""
+    done = subprocess.run(
+        [PYTHON, "-m", "pip", "--python", folder / "bin/python", "--disable-pip-version-check", command, "--no-deps",
+         "--no-index", *words],
+        env={**os.environ, "CXX": compiler_of_the_build(), "CMAKE_BUILD_PARALLEL_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory):
+    """The folder of an environment with Redline's wheel."""
+    folder = environment_with_torch(tmp_path_factory.mktemp("user") / "venv")
+    wheels = folder.parent / "wheels"
+    pip(folder, "wheel", "--no-build-isolation", "--wheel-dir", wheels, ROOT)
+    pip(folder, "install", "--find-links", wheels, "redline")
+    return folder
+
+
+def installed_files(folder):
+    """The files that pip lists as Redline's, apart from the ones of pip itself."""
+    (record,) = folder.glob("lib/python3*/site-packages/redline-*.dist-info/RECORD")
+    return {line.split(",")[0] for line in record.read_text().splitlines()} - {
+        f"{record.parent.name}/direct_url.json", f"{record.parent.name}/REQUESTED"}
+
+
+def test_pip_install_of_the_source_gives_the_same_as_the_wheel(user, run_as_user, tmp_path):
+    """The wheel's build folder is there already, so this compiles nothing twice."""
+    folder = environment_with_torch(tmp_path / "venv")
+    pip(folder, "install", "--no-build-isolation", ROOT)
+    assert installed_files(folder) == installed_files(user)
+    (tmp_path / "train.py").write_text(TRAINING)
+    done = run_as_user([folder / "bin/redline", "record", "--", folder / "bin/python", "train.py"])
+    assert done.returncode == 0 and len(traces(tmp_path / "traces")) == 1, done.stderr
 
 
 @pytest.fixture

@@ -119,6 +119,16 @@ def test_ctrl_c_keeps_all_and_leaves_no_process(start, tune, tmp_path, no_proces
     assert json.loads((tmp_path / "best.json").read_text())["trials"] == 2
 
 
+def test_ctrl_c_in_the_first_trial_leaves_nothing_to_show(start, tune, tmp_path, no_process_left):
+    with start(tune(seconds="60"), cwd=tmp_path) as autotune:
+        wait_for_trial(tmp_path, 1)
+        autotune.send_signal(signal.SIGINT)
+        stdout, stderr = autotune.communicate(timeout=30)
+    assert autotune.returncode == 1
+    assert stderr == "autotune: stopped before the first trial had ended, so there is nothing to show\n"
+    assert "trials" not in stdout and not (tmp_path / "autotune.study.html").exists()
+
+
 def test_a_study_is_not_mixed_with_another(run, tune, tmp_path):
     assert run(tune("--max-trials", "2"), cwd=tmp_path).returncode == 0
     again = run(tune("--max-trials", "2"), cwd=tmp_path)

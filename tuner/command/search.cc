@@ -117,7 +117,10 @@ class Screen final : public Observer {
   std::string write_error_;
 };
 
-std::string why_nothing_worked(const History& history) {
+std::string why_nothing_worked(const History& history, bool is_stopped) {
+  if (history.empty() && is_stopped) {
+    return "stopped before the first trial had ended, so there is nothing to show";
+  }
   if (history.empty()) return "no trial ran. Give it a larger --budget";
   const FinishedTrial& first = history.trials().front();
   std::string text = fmt::format(
@@ -153,10 +156,13 @@ int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const
   std::optional<Best> best = find_best(history);
   const std::string profile_error =
       stopped ? "" : add_profile(best, history, options, share, screen);
-  if (stopped) fmt::print(stderr, "stopped; the same command with --resume goes on\n");
-  screen.say(table.summary(history, best, options));
-  const Result<void> page = write_page(history, space, best, options);
-  if (page) screen.say("see why: " + options.page_path() + "\n");
+  Result<void> page;
+  if (!history.empty()) {
+    if (stopped) fmt::print(stderr, "stopped; the same command with --resume goes on\n");
+    screen.say(table.summary(history, best, options));
+    page = write_page(history, space, best, options);
+    if (page) screen.say("see why: " + options.page_path() + "\n");
+  }
   if (options.json) fmt::print("{}", tune_json(history, best, options, stopped));
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     return fail("stdout: the output could not be written; the study and best.json are complete");
@@ -164,7 +170,7 @@ int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const
   if (!screen.write_error().empty()) return fail(screen.write_error());
   if (!page) return fail(page.error());
   if (!profile_error.empty()) return fail(profile_error);
-  return best ? kDone : fail(why_nothing_worked(history));
+  return best ? kDone : fail(why_nothing_worked(history, stopped));
 }
 
 /// What all shares have in common, for the study's identity.

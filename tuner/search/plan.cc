@@ -243,7 +243,7 @@ std::string Plan::why_ended(const History& history) const {
     text = reached_target(history) ? "The target is reached." : strategy_.why_ended(history);
   }
   if (text.empty() && history.trials().size() == 1 && budget_.max_trials != 1) {
-    return "The first trial used the budget up, so nothing is compared with it. Give a longer "
+    return "The budget has no time for a second trial, so nothing is compared. Give a longer "
            "--budget.";
   }
   const std::optional<double> gain = strategy_.possible_gain(history);

@@ -141,7 +141,7 @@ bool may_be_chance(const std::string& text) {
 Verdict of_exception(const FailureReport& failure, bool stepped) {
   const std::string text = failure.error + ": " + last_line(failure.message);
   if (const auto known = judge_text(failure.error + ": " + failure.message)) {
-    return verdict(known->outcome, failure.rank);
+    return verdict(known->outcome, failure.rank, known->outcome == Outcome::kInvalid ? text : "");
   }
   const bool usage = is_usage_error(failure.error);
   Verdict found =

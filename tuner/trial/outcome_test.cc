@@ -121,6 +121,16 @@ TEST(Outcome, AnyRanksOutOfMemoryIsTheTrials) {
   EXPECT_EQ(found.message, "out of memory (rank 1)");
 }
 
+TEST(Outcome, SaysWhatIsWrongWithTheScript) {
+  Evidence evidence;
+  evidence.failures = {
+      {0, "exception", "ModuleNotFoundError", "No module named 'transformers'"},
+  };
+  const Verdict found = judge(evidence);
+  EXPECT_EQ(name(found.outcome), "invalid");
+  EXPECT_EQ(found.message, "ModuleNotFoundError: No module named 'transformers' (rank 0)");
+}
+
 TEST(Outcome, ARanksCpuOutOfMemoryIsKnownByItsText) {
   Evidence evidence;
   evidence.failures = {

@@ -1,7 +1,6 @@
 #include "compare/logged_run.h"
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,11 +12,11 @@
 #include <optional>
 
 #include "base/file.h"
+#include "machine/launch/process_tree.h"
+#include "machine/launch/tracked_command.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/step_log_request.h"
 #include "trace/read/step_log_reader.h"
-#include "tuner/trial/process_tree.h"
-#include "tuner/trial/trial_start.h"
 
 namespace redline::compare {
 namespace {
@@ -78,19 +77,17 @@ tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::ato
   }
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   const std::string mark = "compare-" + std::to_string(getpid()) + "-" + std::to_string(now);
-  environment.set(tuner::kTrialIdVariable, mark);
+  environment.set(launch::kMarkVariable, mark);
   const std::vector<std::string> before = files_of(run);
-  // Makes orphans of the command children of this process, so that they are found and reaped.
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  tuner::StartOptions options;
+  launch::TrackedOptions options;
   options.argv = run.command;
   options.environment = environment.strings();
   options.stdout_path = options.stderr_path = run.output;
   options.mark = mark;
-  const auto root = tuner::start_trial(options);
+  const auto root = launch::start_tracked(options);
   if (!root) return tl::unexpected(root.error());
-  tuner::ProcessTree tree(*root, mark);
-  const tuner::TrialGuard guard(*root, mark, [] {});
+  launch::ProcessTree tree(*root, mark);
+  const launch::EndGuard guard(*root, mark);
   wait_for_end(*root, stop);
   tree.scan();
   RunEnd end;
@@ -104,16 +101,6 @@ tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::ato
     if (std::find(before.begin(), before.end(), file) == before.end()) end.files.push_back(file);
   }
   return end;
-}
-
-std::string last_lines(const std::string& path, size_t count) {
-  std::string text = read_file(path);
-  while (text.ends_with('\n')) text.pop_back();
-  size_t from = text.size();
-  for (size_t i = 0; i < count && from != std::string::npos && from > 0; ++i) {
-    from = text.rfind('\n', from - 1);
-  }
-  return from == std::string::npos || from == 0 ? text : text.substr(from + 1);
 }
 
 }  // namespace redline::compare

@@ -30,7 +30,4 @@ struct RunEnd {
 [[nodiscard]] tl::expected<RunEnd, std::string> run_once(const CommandRun& run,
                                                          const std::atomic<bool>& stop);
 
-/// The last lines of a command's output, for an error message.
-[[nodiscard]] std::string last_lines(const std::string& path, size_t count);
-
 }  // namespace redline::compare

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 namespace redline::compare {
 namespace {
@@ -16,22 +15,8 @@ class LoggedRun : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  [[nodiscard]] std::string file(const std::string& text) const {
-    std::ofstream(folder_ + "/output") << text;
-    return folder_ + "/output";
-  }
-
   std::string folder_;
 };
-
-TEST_F(LoggedRun, ShowsTheLastLines) {
-  EXPECT_EQ(last_lines(file("one\ntwo\nthree\n"), 2), "two\nthree");
-  EXPECT_EQ(last_lines(file("one\ntwo"), 2), "one\ntwo");
-  EXPECT_EQ(last_lines(file("one\ntwo\n\n"), 9), "one\ntwo");
-  EXPECT_EQ(last_lines(file("\n\n"), 2), "");
-  EXPECT_EQ(last_lines(file(""), 2), "");
-  EXPECT_EQ(last_lines(folder_ + "/absent", 2), "");
-}
 
 TEST_F(LoggedRun, AProgramThatIsMissingIsAnError) {
   const std::atomic<bool> stop = false;

@@ -7,6 +7,7 @@
 
 #include "base/secrets.h"
 #include "compare/logged_run.h"
+#include "machine/launch/output_tail.h"
 #include "profiler/request/record_request.h"
 #include "trace/read/reader.h"
 #include "trace/read/step_log_reader.h"
@@ -16,6 +17,7 @@ namespace redline::compare {
 namespace {
 
 constexpr size_t kShownLines = 10;
+constexpr size_t kShownBytes = 16 * 1024;
 
 template <typename Value>
 using Expected = tl::expected<Value, std::string>;
@@ -79,7 +81,7 @@ class Turns {
     const auto end = run_once(run, stop_);
     if (!end) return tl::unexpected("--" + side.name + ": " + end.error());
     if (end->is_stopped || end->status == 0) return *end;
-    std::string lines = last_lines(run.output, kShownLines);
+    std::string lines = launch::last_lines(launch::tail_of(run.output, kShownBytes), kShownLines);
     return tl::unexpected(fmt::format("--{}: {}: exit status {} in run {}{}{}", side.name,
                                       without_secrets(side.command), end->status, number,
                                       lines.empty() ? "" : ". It said last:\n", lines));

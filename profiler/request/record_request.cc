@@ -58,7 +58,8 @@ const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
 }
 
 /// Says why the command left no trace, by the notes of its processes.
-std::string why_nothing(const std::vector<RecordNotes::Note>& notes, int exit_status) {
+std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
+                        std::optional<int> exit_status) {
   if (find_note(notes, "gone")) return "what was in the folder was removed while the command ran";
   for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
@@ -69,8 +70,8 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes, int exit_st
   if (count("watching") > count("finished")) return "the command was killed before its trace began";
   if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
-  if (exit_status != 0) {
-    return "the command failed (exit status " + std::to_string(exit_status) +
+  if (exit_status.value_or(0) != 0) {
+    return "the command failed (exit status " + std::to_string(*exit_status) +
            ") before Redline saw it load torch";
   }
   return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
@@ -181,7 +182,7 @@ TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now) {
 
 std::vector<std::string> summarise_recording(const std::string& folder, const TraceFiles& traces,
                                              const std::vector<RecordNotes::Note>& notes,
-                                             int exit_status) {
+                                             std::optional<int> exit_status) {
   if (traces.whole.empty() && traces.partial.empty()) {
     return {"no trace in " + folder + ": " + why_nothing(notes, exit_status)};
   }

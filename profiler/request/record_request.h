@@ -68,9 +68,10 @@ struct TraceFiles {
 [[nodiscard]] TraceFiles new_traces(const TraceFiles& before, const TraceFiles& now);
 
 /// The lines for stderr after the command has ended. `traces` are the new ones; `folder` is the
-/// directory as the user wrote it.
+/// directory as the user wrote it; `exit_status` is nullopt if other words tell how the command
+/// ended.
 [[nodiscard]] std::vector<std::string> summarise_recording(
     const std::string& folder, const TraceFiles& traces,
-    const std::vector<RecordNotes::Note>& notes, int exit_status);
+    const std::vector<RecordNotes::Note>& notes, std::optional<int> exit_status);
 
 }  // namespace redline::launch

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "base/format.h"
+#include "trace/model/recorded_jobs.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
@@ -29,37 +28,24 @@ std::string recording_of(const Trace& trace) {
   return name.is_string() ? name.get<std::string>() : "";
 }
 
-struct Recording {
-  std::set<std::optional<int>> ranks;
-  std::set<std::optional<int>> world_sizes;
-};
-
-bool is_of_the_same_job(const Recording& left, const Recording& right) {
-  const auto in_right = [&right](const auto& rank) { return right.ranks.contains(rank); };
-  return left.world_sizes == right.world_sizes && std::ranges::none_of(left.ranks, in_right);
-}
-
 }  // namespace
 
 int64_t keep_latest_recording(Traces& traces) {
-  std::map<const Trace*, std::string> names;
-  std::map<std::string, Recording, std::greater<>> recordings;  // the latest first
+  Traces named;
+  std::vector<RecordingMember> members;
   for (const auto& trace : traces) {
-    const std::string& name = names[trace.get()] = recording_of(*trace);
+    std::string name = recording_of(*trace);
     if (name.empty()) continue;
-    recordings[name].ranks.insert(trace->metadata().rank);
-    recordings[name].world_sizes.insert(trace->metadata().world_size);
+    members.push_back({std::move(name), trace->metadata().rank, trace->metadata().world_size});
+    named.push_back(trace);
   }
-  Recording job;
-  std::set<std::string> kept = {""};
-  for (const auto& [name, recording] : recordings) {
-    if (kept.size() > 1 && !is_of_the_same_job(recording, job)) continue;
-    kept.insert(name);
-    job.ranks.insert(recording.ranks.begin(), recording.ranks.end());
-    job.world_sizes = recording.world_sizes;
+  std::set<std::shared_ptr<const Trace>> earlier;
+  const std::vector<size_t> jobs = jobs_of(members);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i] > 0) earlier.insert(named[i]);
   }
   return static_cast<int64_t>(
-      std::erase_if(traces, [&](const auto& trace) { return !kept.contains(names[trace.get()]); }));
+      std::erase_if(traces, [&](const auto& trace) { return earlier.contains(trace); }));
 }
 
 std::vector<std::string> notes_on_left_out(const std::vector<std::string>& paths,

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "trace/report/diff.h"
+#include "trace/report/diff_text_rows.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
 
@@ -70,23 +71,9 @@ class TextDiff {
   static std::string known(const std::string& gpu) { return gpu.empty() ? "unknown" : gpu; }
 
   void write_side(const char* title, const DiffSide& side) {
-    const std::string counts = fmt::format("{} · {}", format_plural(side.rank_count, "rank"),
-                                           format_plural(side.step_count, "step"));
-    canvas_.left(title, 8, Hue::kDim)
-        .left(elide_middle(place(side), 70 - columns(counts)), 72 - columns(counts), Hue::kBold)
-        .left(counts)
-        .end_line();
-  }
-
-  void write_line(const char* title, const std::string& before, const std::string& after,
-                  const std::string& verdict, Hue hue) {
-    canvas_.left(title, 20, Hue::kBold)
-        .right(before, 14)
-        .left("  →")
-        .right(after, 14)
-        .left("     ")
-        .left(verdict, 0, hue)
-        .end_line();
+    write_diff_side(canvas_, title, place(side),
+                    fmt::format("{} · {}", format_plural(side.rank_count, "rank"),
+                                format_plural(side.step_count, "step")));
   }
 
   void write_speed() {
@@ -102,22 +89,21 @@ class TextDiff {
       hue = Hue::kDim;
     }
     // Steps of different sizes cannot be compared; samples a second can.
-    write_line("STEP", format_ns(before.step_ns), format_ns(after.step_ns),
-               by_samples ? "" : verdict, hue);
+    write_diff_line(canvas_, "STEP", format_ns(before.step_ns), format_ns(after.step_ns),
+                    by_samples ? "" : verdict, hue);
     if (by_samples) {
-      write_line("SAMPLES a step", format_count(std::llround(*before.samples_per_step)),
-                 format_count(std::llround(*after.samples_per_step)), "", Hue::kNone);
+      write_diff_line(canvas_, "SAMPLES a step",
+                      format_count(std::llround(*before.samples_per_step)),
+                      format_count(std::llround(*after.samples_per_step)), "", Hue::kNone);
     }
     if (before.samples_per_second && after.samples_per_second) {
-      write_line("SAMPLES a second", format_count(std::llround(*before.samples_per_second)),
-                 format_count(std::llround(*after.samples_per_second)), verdict, hue);
+      write_diff_line(canvas_, "SAMPLES a second",
+                      format_count(std::llround(*before.samples_per_second)),
+                      format_count(std::llround(*after.samples_per_second)), verdict, hue);
     }
     write_interval();
     if (!before.samples_per_step || !after.samples_per_step) {
-      canvas_
-          .left("  samples a step unknown: if the batch changed, steps do not compare", 0,
-                Hue::kYellow)
-          .end_line();
+      write_unknown_samples(canvas_);
     }
     canvas_.end_line();
   }
@@ -147,12 +133,7 @@ class TextDiff {
 
   void write_breakdown() {
     const int64_t step_ns = diff_.step_delta_ns();
-    canvas_.left(basis_text(), 31, Hue::kBold)
-        .right("before", 11, Hue::kDim)
-        .right("after", 11, Hue::kDim)
-        .right("change", 12, Hue::kDim)
-        .right("of the change", 15, Hue::kDim)
-        .end_line();
+    write_diff_part_titles(canvas_, basis_text());
     for (const DiffRow& row : diff_.breakdown) {
       if (row.before_ns == 0 && row.after_ns == 0) continue;
       canvas_.left("  ")

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "trace/report/diff_text_rows.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
 #include "trace/report/run_diff.h"
@@ -46,23 +47,9 @@ class RunDiffPage {
   void write_side(const char* title, const std::string& name, const std::vector<RunFigures>& runs) {
     int64_t steps = 0;
     for (const RunFigures& run : runs) steps += run.steps;
-    const std::string counts =
-        fmt::format("{} · {}", format_plural(runs.size(), "run"), format_plural(steps, "step"));
-    canvas_.left(title, 8, Hue::kDim)
-        .left(elide_middle(name, 70 - columns(counts)), 72 - columns(counts), Hue::kBold)
-        .left(counts)
-        .end_line();
-  }
-
-  void write_line(const std::string& title, const std::string& before, const std::string& after,
-                  const std::string& verdict, Hue hue) {
-    canvas_.left(title, 20, Hue::kBold)
-        .right(before, 14)
-        .left("  →")
-        .right(after, 14)
-        .left("     ")
-        .left(verdict, 0, hue)
-        .end_line();
+    write_diff_side(
+        canvas_, title, name,
+        fmt::format("{} · {}", format_plural(runs.size(), "run"), format_plural(steps, "step")));
   }
 
   [[nodiscard]] Hue hue(const ChangeInterval& ratio) const {
@@ -73,9 +60,9 @@ class RunDiffPage {
   void write_speed() {
     const RunComparison& runs = diff_.runs;
     const auto ns = [](double value) { return format_ns(std::llround(value)); };
-    write_line("STEP", ns(runs.before_ns), ns(runs.after_ns),
-               runs.is_clear() ? speed_words(1 / runs.ratio.value) : "no clear difference",
-               hue(runs.ratio));
+    write_diff_line(canvas_, "STEP", ns(runs.before_ns), ns(runs.after_ns),
+                    runs.is_clear() ? speed_words(1 / runs.ratio.value) : "no clear difference",
+                    hue(runs.ratio));
     canvas_
         .left(fmt::format("  change {}, with 95 % certainty between {} and {}",
                           change_words(runs.ratio.value), change_words(runs.ratio.low),
@@ -88,10 +75,7 @@ class RunDiffPage {
                 Hue::kDim)
           .end_line();
     } else {
-      canvas_
-          .left("  samples a step unknown: if the batch changed, steps do not compare", 0,
-                Hue::kYellow)
-          .end_line();
+      write_unknown_samples(canvas_);
     }
     canvas_.end_line();
   }
@@ -99,12 +83,7 @@ class RunDiffPage {
   void write_parts() {
     if (diff_.runs.parts.empty()) return;
     const double whole = diff_.runs.after_ns - diff_.runs.before_ns;
-    canvas_.left("PARTS OF THE STEP", 31, Hue::kBold)
-        .right("before", 11, Hue::kDim)
-        .right("after", 11, Hue::kDim)
-        .right("change", 12, Hue::kDim)
-        .right("of the change", 15, Hue::kDim)
-        .end_line();
+    write_diff_part_titles(canvas_, "PARTS OF THE STEP");
     bool any_unclear = false;
     for (const PartChange& part : diff_.runs.parts) {
       const bool is_clear = part.is_clear();
@@ -131,9 +110,9 @@ class RunDiffPage {
     if (!memory) return;
     const auto bytes = [](double value) { return format_bytes(std::llround(value)); };
     const bool is_clear = memory->ratio.low > 1 || memory->ratio.high < 1;
-    write_line(title, bytes(memory->before_bytes), bytes(memory->after_bytes),
-               is_clear ? change_words(memory->ratio.value) : "no clear difference",
-               hue(memory->ratio));
+    write_diff_line(canvas_, title, bytes(memory->before_bytes), bytes(memory->after_bytes),
+                    is_clear ? change_words(memory->ratio.value) : "no clear difference",
+                    hue(memory->ratio));
     canvas_.end_line();
   }
 

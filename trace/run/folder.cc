@@ -65,27 +65,7 @@ tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
     const std::vector<std::string>& logs) {
   ReadLogs read = read_logs(logs);
   if (!read.errors.empty()) return tl::unexpected(ReadError{read.errors.front()});
-  std::sort(read.ranks.begin(), read.ranks.end(), [](const RankRun& left, const RankRun& right) {
-    return left.begin_ns < right.begin_ns;
-  });
-  std::vector<std::vector<RankRun>> runs;
-  for (RankRun& rank : read.ranks) {
-    const auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& ranks) {
-      return ranks.front().run == rank.run && !rank.run.empty();
-    });
-    if (run == runs.end()) {
-      runs.push_back({std::move(rank)});
-      continue;
-    }
-    const auto earlier = std::find_if(
-        run->begin(), run->end(), [&](const RankRun& other) { return other.rank == rank.rank; });
-    if (earlier == run->end()) {
-      run->push_back(std::move(rank));
-    } else {
-      *earlier = std::move(rank);
-    }
-  }
-  return runs;
+  return runs_of(std::move(read.ranks));
 }
 
 tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
+#include <utility>
 
 #include "base/warm_up.h"
+#include "trace/model/recorded_jobs.h"
 
 namespace redline::trace {
 namespace {
@@ -327,6 +330,26 @@ RankRun summarise(const StepLog& log) {
   run.end_ns = log.steps.back().end_ns();
   LogSummary(log, run).write();
   return run;
+}
+
+std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks) {
+  std::vector<RecordingMember> members;
+  for (const RankRun& rank : ranks) {
+    // A log without a name is a run of its own.
+    const std::string name =
+        rank.run.empty() ? std::to_string(rank.begin_ns) + rank.path : rank.run;
+    members.push_back({name, rank.rank, rank.world_size});
+  }
+  const std::vector<size_t> jobs = jobs_of(members);
+  std::map<std::pair<size_t, int>, RankRun> latest;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const auto [place, is_new] = latest.try_emplace({jobs[i], ranks[i].rank});
+    if (is_new || ranks[i].begin_ns > place->second.begin_ns) place->second = std::move(ranks[i]);
+  }
+  const size_t count = jobs.empty() ? 0 : *std::ranges::max_element(jobs) + 1;
+  std::vector<std::vector<RankRun>> runs(count);
+  for (auto& [key, rank] : latest) runs[count - 1 - key.first].push_back(std::move(rank));
+  return runs;
 }
 
 }  // namespace redline::trace

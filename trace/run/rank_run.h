@@ -103,4 +103,8 @@ struct RankRun {
 
 [[nodiscard]] RankRun summarise(const StepLog& log);
 
+/// The ranks of each run, by number; the latest run comes last. Commands on two nodes may log one
+/// run (trace/model/recorded_jobs.h). Of a rank that was started again, the last log counts.
+[[nodiscard]] std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks);
+
 }  // namespace redline::trace

@@ -13,22 +13,11 @@ constexpr size_t kWorstSlow = 16;
 constexpr double kLeastWarmUp = 0.1;      // of the run's time
 constexpr double kLeastCompiling = 0.02;  // of the run's time, after the warm-up
 
-// A folder may have the logs of several runs. Keeps only those of the latest run, and the last log
-// of a rank that was started again. Returns how many it left out.
+// A folder may have the logs of several runs. Keeps only those of the latest run. Returns how many
+// it left out.
 int64_t keep_latest(RankRuns& ranks) {
   const size_t all = ranks.size();
-  const auto latest = std::max_element(
-      ranks.begin(), ranks.end(),
-      [](const RankRun& left, const RankRun& right) { return left.begin_ns < right.begin_ns; });
-  const std::string run = latest->run;
-  std::erase_if(ranks, [&](const RankRun& rank) { return rank.run != run; });
-  std::sort(ranks.begin(), ranks.end(), [](const RankRun& left, const RankRun& right) {
-    return std::pair(left.rank, -left.begin_ns) < std::pair(right.rank, -right.begin_ns);
-  });
-  const auto same = [](const RankRun& left, const RankRun& right) {
-    return left.rank == right.rank;
-  };
-  ranks.erase(std::unique(ranks.begin(), ranks.end(), same), ranks.end());
+  ranks = std::move(runs_of(std::move(ranks)).back());
   return static_cast<int64_t>(all - ranks.size());
 }
 

@@ -413,6 +413,20 @@ TEST(RunVerdict, LogsOfEarlierRunsAreLeftOut) {
   EXPECT_EQ(verdict.earlier_logs, 1);
 }
 
+TEST(RunVerdict, CommandsOnTwoNodesLogOneRun) {
+  std::vector<StepLog> logs = logs_of({.ranks = 4, .steps = 200});
+  for (StepLog& log : logs) log.run = log.rank < 2 ? "11.1" : "12.1";
+  std::vector<StepLog> earlier = logs;
+  for (StepLog& log : earlier) {
+    log.run = log.rank < 2 ? "10.1" : "09.1";
+    log.begin_ns -= 1'000'000'000'000;
+  }
+  logs.insert(logs.end(), earlier.begin(), earlier.end());
+  const RunVerdict verdict = judge(logs);
+  EXPECT_EQ(verdict.ranks.size(), 4U);
+  EXPECT_EQ(verdict.earlier_logs, 4);
+}
+
 TEST(RunVerdict, NothingIsSaidOfNoSteps) {
   EXPECT_FALSE(judge_run({}, 0));
   StepLog log;

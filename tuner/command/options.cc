@@ -38,9 +38,8 @@ auto checked(Parse parse) {
 
 /// "5%": a share of the whole.
 tl::expected<double, std::string> parse_share(const std::string& text) {
-  const std::string digits = text.ends_with('%') ? text.substr(0, text.size() - 1) : "";
-  const double percent = digits.empty() ? -1 : number_in(digits);
-  if (percent > 0 && percent < 100) return percent / 100;
+  const auto share = parse_percent(text);
+  if (share && *share > 0 && *share < 1) return share;
   return tl::unexpected(fmt::format("'{}' is no share. Example: 5%", text));
 }
 

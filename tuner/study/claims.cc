@@ -7,7 +7,7 @@
 #include <chrono>
 #include <sstream>
 
-#include "tuner/trial/process_tree.h"
+#include "machine/launch/process_tree.h"
 
 namespace redline::tuner {
 namespace {
@@ -30,14 +30,14 @@ bool is_gone(const std::string& claimer) {
   uint64_t start = 0;
   if (!(std::istringstream(claimer) >> space >> pid >> start)) return false;
   if (space == 0 || space != pid_namespace()) return false;
-  const auto process = read_process(pid);
+  const auto process = launch::read_process(pid);
   return !process || process->dead() || process->start != start;
 }
 
 }  // namespace
 
 Claims::Claims() {
-  const auto self = read_process(getpid());
+  const auto self = launch::read_process(getpid());
   claimer_ = fmt::format("{} {} {}", pid_namespace(), getpid(), self ? self->start : 0);
 }
 

@@ -1,7 +1,6 @@
 #include "tuner/trial/trial.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +8,9 @@
 #include <fstream>
 #include <thread>
 
+#include "machine/launch/process_tree.h"
+#include "machine/launch/tracked_command.h"
 #include "profiler/request/record_request.h"
-#include "tuner/trial/process_tree.h"
 #include "tuner/trial/trial_end.h"
 #include "tuner/trial/trial_files.h"
 
@@ -102,9 +102,9 @@ class TrialRun {
   Clock::time_point last_shown_;
   int64_t oom_kills_before_ = oom_kills();
   std::optional<ReportChannel> channel_;
-  std::optional<ProcessTree> tree_;
+  std::optional<launch::ProcessTree> tree_;
   std::optional<SlurmStep> step_;
-  std::optional<TrialGuard> guard_;
+  std::optional<launch::EndGuard> guard_;
   std::optional<uint64_t> data_limit_;
   std::optional<TrialResources> resources_;
   nanoseconds silence_{0};
@@ -149,9 +149,7 @@ std::optional<std::string> TrialRun::start() {
   // Before the first step, because energy is the difference of two readings.
   resources_->sample_slowly();
 
-  // Makes orphans of the trial children of this process, so that the tree finds and reaps them.
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  const auto root = start_trial(start->options);
+  const auto root = launch::start_tracked(start->options);
   if (!root) return root.error();
   tree_.emplace(*root, mark_);
   guard_.emplace(*root, mark_, [step = step_] {

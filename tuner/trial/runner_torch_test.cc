@@ -108,7 +108,7 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
       "  print('ready', flush=True)\n"
       "  threading.Event().wait()\n"
       "waits_for_a_peer()\n";
-  StartOptions options;
+  launch::TrackedOptions options;
   options.argv = from_venv("python", {"-c", body});
   options.environment =
       trial_environment({{}, {}, folder + "/reports", folder + "/tmp", folder, "stuck", {}})
@@ -117,7 +117,7 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
   options.environment.emplace_back("WORLD_SIZE=2");
   options.stdout_path = folder + "/stdout";
   options.stderr_path = folder + "/stderr";
-  const auto pid = start_trial(options);
+  const auto pid = launch::start_tracked(options);
   ASSERT_TRUE(pid) << pid.error();
   while (fs::file_size(options.stdout_path) == 0 && waitpid(*pid, nullptr, WNOHANG) == 0) {
     std::this_thread::yield();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "machine/launch/output_tail.h"
 #include "tuner/trial/trial_files.h"
 
 namespace redline::tuner {
@@ -19,7 +20,8 @@ constexpr size_t kShownTailLines = 20;
 
 std::optional<Throughput> throughput_of(const EndedTrial& trial) {
   if (!trial.spec.metric_regex.empty()) {
-    const auto value = last_match(tail_of(trial.paths.output(), SIZE_MAX), trial.spec.metric_regex);
+    const auto value =
+        last_match(launch::tail_of(trial.paths.output(), SIZE_MAX), trial.spec.metric_regex);
     if (!value) return std::nullopt;
     return Throughput{*value, *value, *value};
   }
@@ -33,7 +35,7 @@ Evidence evidence_of(const EndedTrial& trial) {
   return {.failures = trial.reports.failures(),
           .error_files = elastic_errors(trial.paths.temporary()),
           .wait_status = trial.wait_status,
-          .stderr_text = tail_of(trial.paths.errors(), kTailBytes),
+          .stderr_text = launch::tail_of(trial.paths.errors(), kTailBytes),
           .oom_killer_ran = trial.oom_killer_ran,
           .stepped = trial.reports.measurement().latest_ns() != 0};
 }
@@ -115,7 +117,7 @@ Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& thr
 
 std::optional<uint64_t> peak_memory_of(const EndedTrial& trial) {
   if (const std::string& regex = trial.spec.memory_metric_regex; !regex.empty()) {
-    const auto value = last_match(tail_of(trial.paths.output(), SIZE_MAX), regex);
+    const auto value = last_match(launch::tail_of(trial.paths.output(), SIZE_MAX), regex);
     if (value && *value >= 0) return static_cast<uint64_t>(*value);
   }
   if (trial.reports.device_memory() > 0) return trial.reports.device_memory();
@@ -127,7 +129,8 @@ std::optional<uint64_t> peak_memory_of(const EndedTrial& trial) {
 }
 
 std::string last_words(const EndedTrial& trial) {
-  std::string text = last_lines(tail_of(trial.paths.errors(), kTailBytes), kShownTailLines);
+  std::string text =
+      launch::last_lines(launch::tail_of(trial.paths.errors(), kTailBytes), kShownTailLines);
   if (!text.empty() && !trial.stacks.empty()) text += "\n";
   return text + trial.stacks;
 }
@@ -140,9 +143,9 @@ std::vector<std::string> notes_of(const EndedTrial& trial) {
   }
   if (!trial.record_notes) return notes;
   const std::string& folder = trial.spec.record_to;
-  constexpr int kNoFailure = 0;  // the outcome of the trial tells of one
+  // The outcome of the trial tells how its command ended.
   for (auto& line : launch::summarise_recording(folder, launch::list_traces(folder),
-                                                trial.record_notes->read(), kNoFailure)) {
+                                                trial.record_notes->read(), std::nullopt)) {
     notes.push_back(std::move(line));
   }
   return notes;

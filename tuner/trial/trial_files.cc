@@ -7,13 +7,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <sstream>
 #include <string_view>
 #include <thread>
 
 #include "base/file.h"
+#include "machine/launch/output_tail.h"
 
 namespace redline::tuner {
 namespace {
@@ -88,24 +88,6 @@ std::string innermost_frames(const std::string& text) {
 
 }  // namespace
 
-std::string tail_of(const std::string& path, size_t bytes) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  const auto size = static_cast<size_t>(file.tellg());
-  file.seekg(static_cast<std::streamoff>(size > bytes ? size - bytes : 0));
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string last_lines(const std::string& text, size_t count) {
-  size_t begin = text.size();
-  while (begin > 0 && text[begin - 1] == '\n') --begin;
-  const size_t end = begin;
-  while (begin > 0 && (text[begin - 1] != '\n' || --count > 0)) --begin;
-  return text.substr(begin, end - begin);
-}
-
 std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
   std::vector<std::string> errors;
   std::error_code ignored;
@@ -113,7 +95,7 @@ std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
   std::filesystem::recursive_directory_iterator file(folder, ignored), end;
   for (; file != end; file.increment(ignored)) {
     if (file->path().filename() == "error.json") {
-      errors.push_back(tail_of(file->path(), kErrorBytes));
+      errors.push_back(launch::tail_of(file->path(), kErrorBytes));
     }
   }
   return errors;

@@ -1,5 +1,5 @@
-// Reads what a trial's processes leave in files: the end of their output, the figure that --metric
-// looks for, torchelastic's error files, and the Python stacks of a trial that hangs.
+// Reads what a trial's processes leave in files: the figure that --metric looks for, torchelastic's
+// error files, and the Python stacks of a trial that hangs.
 //
 // Files, not pipes: a trial that dies, or whose reader is slow, loses nothing of what it wrote.
 #pragma once
@@ -12,11 +12,6 @@
 #include <vector>
 
 namespace redline::tuner {
-
-/// The last `bytes` of a file; empty if there is no such file.
-[[nodiscard]] std::string tail_of(const std::string& path, size_t bytes);
-/// The last `count` lines, without the line end after them.
-[[nodiscard]] std::string last_lines(const std::string& text, size_t count);
 
 /// The error files that torchelastic left somewhere below `folder`.
 [[nodiscard]] std::vector<std::string> elastic_errors(const std::filesystem::path& folder);

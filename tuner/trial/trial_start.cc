@@ -8,11 +8,11 @@
 #include <netinet/in.h>
 #include <functional>
 
+#include "machine/launch/process_tree.h"
 #include "profiler/request/step_log_request.h"
 #include "profiler/request/trigger.h"
 #include "tuner/space/config.h"
 #include "tuner/space/machine.h"
-#include "tuner/trial/process_tree.h"
 
 namespace redline::tuner {
 namespace {
@@ -74,7 +74,7 @@ launch::Environment trial_environment(TrialEnvironment trial) {
       batch != trial.config.end() && trial.used.contains("batch_size")) {
     result.set("REDLINE_BATCH_SIZE", batch->second);
   }
-  result.set(kTrialIdVariable, trial.mark);
+  result.set(launch::kMarkVariable, trial.mark);
   if (trial.memory_limit_bytes) {
     result.set("REDLINE_MEMORY_LIMIT", std::to_string(*trial.memory_limit_bytes));
   }
@@ -127,7 +127,7 @@ tl::expected<TrialStart, std::string> prepare_start(
     const TrialSpec& spec, const TrialPaths& paths, const std::string& mark,
     const std::optional<SlurmStep>& step, const std::optional<launch::RecordNotes>& notes) {
   std::set<std::string> used;
-  StartOptions options;
+  launch::TrackedOptions options;
   for (const std::string& word : spec.command) {
     options.argv.push_back(fill_placeholders(word, spec.config, &used));
   }

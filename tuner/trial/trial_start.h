@@ -1,8 +1,4 @@
-// How a trial is started: its folder, the words and the environment of its command, its limits, the
-// process itself, and the guard beside it that ends it if autotune is killed.
-//
-// A trial gets a session of its own, so that Ctrl-C reaches autotune alone and the trial ends in
-// order.
+// How a trial is started: its folder, and the words, the environment and the limits of its command.
 #pragma once
 
 #include <sys/types.h>
@@ -17,43 +13,12 @@
 #include <vector>
 
 #include "machine/launch/environment.h"
+#include "machine/launch/tracked_command.h"
 #include "profiler/request/record_request.h"
 #include "tuner/trial/slurm.h"
 #include "tuner/trial/trial.h"
 
 namespace redline::tuner {
-
-struct StartOptions {
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;  ///< "NAME=VALUE"
-  std::string stdout_path;
-  std::string stderr_path;
-  std::vector<int> cores;                    ///< cores to run on; empty: those of this process
-  std::optional<uint64_t> data_limit_bytes;  ///< RLIMIT_DATA of every process of the trial
-  std::string mark;  ///< the mark by which ProcessTree knows the trial; empty: none
-};
-
-/// Starts the command as the leader of a new session and returns its pid. The error says why it
-/// could not be started.
-[[nodiscard]] tl::expected<pid_t, std::string> start_trial(const StartOptions& options);
-
-/// A forked process that ends the trial if this process dies without an orderly end (SIGKILL),
-/// because nobody else would. The destructor dismisses it.
-class TrialGuard {
- public:
-  /// The guard calls `first` before it ends the processes. `first` must not use stdin, stdout or
-  /// stderr.
-  TrialGuard(pid_t root, const std::string& mark, const std::function<void()>& first);
-  ~TrialGuard();
-  TrialGuard(const TrialGuard&) = delete;
-  TrialGuard& operator=(const TrialGuard&) = delete;
-  TrialGuard(TrialGuard&&) = delete;
-  TrialGuard& operator=(TrialGuard&&) = delete;
-
- private:
-  pid_t pid_ = -1;
-  int dismissal_ = -1;
-};
 
 struct TrialEnvironment {
   const Config& config;
@@ -94,7 +59,7 @@ struct TrialPaths {
 };
 
 struct TrialStart {
-  StartOptions options;
+  launch::TrackedOptions options;
   launch::Environment variables;
 };
 /// `mark` is the one by which ProcessTree knows the trial; `notes` is set if the trial is to be

@@ -1,13 +1,14 @@
-// Finds all processes of a trial, however they were started, and ends them.
+// Finds all processes of a command, however they were started, and ends them.
 //
 // torchrun puts each rank into a session of its own, and DataLoader workers outlive killed ranks,
 // so no process group holds them all. A cgroup would, but most users may not make one. So a process
-// belongs to the trial if one of these holds:
+// belongs to the command if one of these holds:
 //   1. its parent does (by the parent ids in /proc);
 //   2. it did in an earlier look. Its parent may have died since, and then this process adopted it,
 //      because it is the subreaper of all;
-//   3. its environment has the trial's mark, which a double fork inherits;
-//   4. a resource limit has the trial's mark: for a process that was orphaned between two looks and
+//   3. its environment has the command's mark, which a double fork inherits;
+//   4. a resource limit has the command's mark: for a process that was orphaned between two looks
+//   and
 //      cleared its environment.
 // Never by its name: the user may run the same program beside it.
 #pragma once
@@ -21,10 +22,10 @@
 #include <string>
 #include <vector>
 
-namespace redline::tuner {
+namespace redline::launch {
 
-/// The environment variable that marks a trial's processes; its value is unique among trials.
-constexpr const char* kTrialIdVariable = "REDLINE_TRIAL_ID";
+/// The environment variable that marks a command's processes; its value is unique among commands.
+constexpr const char* kMarkVariable = "REDLINE_TRIAL_ID";
 
 /// Sets the soft limit of bytes in POSIX message queues, which hardly any program uses, to
 /// `number`. Children inherit it, whatever they do to their environment. Async-signal-safe: it is
@@ -78,4 +79,4 @@ class ProcessTree {
   std::optional<int> root_status_;
 };
 
-}  // namespace redline::tuner
+}  // namespace redline::launch

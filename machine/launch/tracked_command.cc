@@ -1,19 +1,21 @@
-#include "tuner/trial/trial_start.h"
+#include "machine/launch/tracked_command.h"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 
 #include "machine/launch/command.h"
-#include "tuner/trial/process_tree.h"
+#include "machine/launch/process_tree.h"
 
-namespace redline::tuner {
+namespace redline::launch {
 
 namespace {
 
@@ -44,17 +46,18 @@ bool pin_to(const std::vector<int>& cores) {
 
 }  // namespace
 
-tl::expected<pid_t, std::string> start_trial(const StartOptions& options) {
+tl::expected<pid_t, std::string> start_tracked(const TrackedOptions& options) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const uint64_t limit_mark = options.mark.empty() ? 0 : limit_of(options.mark);
-  const auto pid = launch::start_command(options.argv, options.environment, [&] {
+  const auto pid = start_command(options.argv, options.environment, [&] {
     setsid();
     mark_by_limit(limit_mark);
     reset_signals();
     constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
-    return launch::redirect("/dev/null", O_RDONLY, STDIN_FILENO) &&
-           launch::redirect(options.stdout_path.c_str(), kCreate, STDOUT_FILENO) &&
-           launch::redirect(options.stderr_path.c_str(), kCreate, STDERR_FILENO) &&
-           pin_to(options.cores) && limit_data(options.data_limit_bytes);
+    return redirect("/dev/null", O_RDONLY, STDIN_FILENO) &&
+           redirect(options.stdout_path.c_str(), kCreate, STDOUT_FILENO) &&
+           redirect(options.stderr_path.c_str(), kCreate, STDERR_FILENO) && pin_to(options.cores) &&
+           limit_data(options.data_limit_bytes);
   });
   if (pid) return *pid;
   return tl::unexpected(options.argv[0] + ": " + pid.error());
@@ -80,7 +83,7 @@ constexpr std::chrono::milliseconds kGuardGrace{500};
     count = read(dismissal, &byte, 1);
   } while (count < 0 && errno == EINTR);
   if (count == 0) {
-    first();
+    if (first) first();
     ProcessTree(root, mark).stop(kGuardGrace);
   }
   _exit(0);
@@ -88,7 +91,7 @@ constexpr std::chrono::milliseconds kGuardGrace{500};
 
 }  // namespace
 
-TrialGuard::TrialGuard(pid_t root, const std::string& mark, const std::function<void()>& first) {
+EndGuard::EndGuard(pid_t root, const std::string& mark, const std::function<void()>& first) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   pid_ = fork();
@@ -100,11 +103,11 @@ TrialGuard::TrialGuard(pid_t root, const std::string& mark, const std::function<
   dismissal_ = ends[1];
 }
 
-TrialGuard::~TrialGuard() {
+EndGuard::~EndGuard() {
   if (dismissal_ < 0) return;
   (void)send(dismissal_, "q", 1, MSG_NOSIGNAL);
   close(dismissal_);
   if (pid_ > 0) waitpid(pid_, nullptr, 0);
 }
 
-}  // namespace redline::tuner
+}  // namespace redline::launch

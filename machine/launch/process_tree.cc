@@ -1,4 +1,4 @@
-#include "tuner/trial/process_tree.h"
+#include "machine/launch/process_tree.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 
-namespace redline::tuner {
+namespace redline::launch {
 
 namespace {
 
@@ -53,7 +53,7 @@ bool carries_mark(pid_t pid, const std::string& mark) {
   const uint64_t limit = limit_of(mark);
   if (limit > 0 && queue_limit(pid) == limit) return true;
   const std::string environment = '\0' + read_file("/proc/" + std::to_string(pid) + "/environ");
-  const std::string wanted = '\0' + (kTrialIdVariable + ("=" + mark)) + '\0';
+  const std::string wanted = '\0' + (kMarkVariable + ("=" + mark)) + '\0';
   return environment.find(wanted) != std::string::npos;
 }
 
@@ -160,4 +160,4 @@ std::vector<pid_t> ProcessTree::stop(std::chrono::nanoseconds grace) {
   }
 }
 
-}  // namespace redline::tuner
+}  // namespace redline::launch

@@ -1,0 +1,47 @@
+#include "trace/model/recorded_jobs.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace redline::trace {
+namespace {
+
+struct Ranks {
+  std::set<std::optional<int>> ranks;
+  std::set<std::optional<int>> world_sizes;
+
+  [[nodiscard]] bool may_join(const Ranks& job) const {
+    return world_sizes == job.world_sizes &&
+           std::ranges::none_of(ranks, [&](const auto& rank) { return job.ranks.contains(rank); });
+  }
+};
+
+}  // namespace
+
+std::vector<size_t> jobs_of(const std::vector<RecordingMember>& members) {
+  // A name begins with the time of the command, so the last in the alphabet is the latest.
+  std::map<std::string, Ranks, std::greater<>> recordings;
+  for (const RecordingMember& member : members) {
+    recordings[member.recording].ranks.insert(member.rank);
+    recordings[member.recording].world_sizes.insert(member.world_size);
+  }
+  std::vector<Ranks> jobs;
+  std::map<std::string, size_t> job_of;
+  for (const auto& [name, ranks] : recordings) {
+    const auto job =
+        std::ranges::find_if(jobs, [&](const Ranks& other) { return ranks.may_join(other); });
+    job_of[name] = static_cast<size_t>(job - jobs.begin());
+    if (job == jobs.end()) {
+      jobs.push_back(ranks);
+    } else {
+      job->ranks.insert(ranks.ranks.begin(), ranks.ranks.end());
+    }
+  }
+  std::vector<size_t> numbers;
+  for (const RecordingMember& member : members) numbers.push_back(job_of[member.recording]);
+  return numbers;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,24 @@
+// Which recordings are of one job. On two nodes, two commands (`redline record` or
+// `redline run --log`) record the ranks of one job into one folder; and a job that runs twice
+// leaves two sets of files there.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redline::trace {
+
+/// What a trace or a step log says of itself.
+struct RecordingMember {
+  std::string recording;  ///< the name that one command gives to all its files (new_run_name)
+  std::optional<int> rank;
+  std::optional<int> world_size;
+};
+
+/// The number of each member's job; job 0 is the latest. Recordings are of one job if they have the
+/// same world size and no rank in common. Members of one recording always are.
+[[nodiscard]] std::vector<size_t> jobs_of(const std::vector<RecordingMember>& members);
+
+}  // namespace redline::trace

@@ -1,4 +1,4 @@
-// redline monitor: shows what the machine and its GPUs do right now.
+// redline monitor: shows what the machine, its GPUs and the jobs on it do right now.
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -9,9 +9,13 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "machine/monitor/snapshot.h"
+#include "profiler/request/logged_jobs.h"
+#include "trace/read/step_log_reader.h"
+#include "trace/report/jobs.h"
 
 namespace redline::cli {
 namespace {
@@ -23,6 +27,7 @@ struct MonitorOptions {
   bool once = false;
   std::string format = "text";
   double interval_s = 1;
+  std::string prometheus;
 };
 
 constexpr nanoseconds kOnceInterval = std::chrono::milliseconds(200);
@@ -69,26 +74,72 @@ class Screen {
   size_t lines_ = 0;
 };
 
+/// The running jobs of this user. Reading the logs of many ranks takes long; then it is done less
+/// often, so that the monitor takes at most a twentieth of a core for it.
+class JobWatcher {
+ public:
+  [[nodiscard]] const std::vector<trace::RunningJob>& look() {
+    const auto begin = Clock::now();
+    if (begin < next_) return jobs_;
+    jobs_.clear();
+    for (const launch::LoggedJob& job : launch::running_logged_jobs()) {
+      jobs_.push_back(read(job));
+    }
+    constexpr int kShare = 20;
+    const auto end = Clock::now();
+    next_ = end + (kShare - 1) * (end - begin);
+    return jobs_;
+  }
+
+ private:
+  static trace::RunningJob read(const launch::LoggedJob& job) {
+    trace::RunningJob result{.folder = job.folder, .run = job.run};
+    std::vector<trace::StepLog> logs;
+    for (const std::string& path : trace::find_step_logs(job.folder)) {
+      auto log = trace::read_step_log(path);
+      if (!log) {
+        result.unreadable_logs.push_back(log.error().message);
+      } else if (log->run == job.run) {
+        logs.push_back(std::move(*log));
+      }
+    }
+    result.recent = trace::recent_run(logs);
+    return result;
+  }
+
+  std::vector<trace::RunningJob> jobs_;
+  Clock::time_point next_;
+};
+
+std::string looked_at(const monitor::Snapshot& machine, const std::vector<trace::RunningJob>& jobs,
+                      const std::string& format, const TextStyle& style) {
+  if (format == "json") return monitor::as_json(machine, trace::jobs_json(jobs));
+  return monitor::as_text(machine, style) + trace::jobs_text(jobs, style, machine.time_ns);
+}
+
 int monitor(const MonitorOptions& options) {
   const auto& interrupted = interrupt_flag();
   const TextStyle style = style_of(STDOUT_FILENO);
   const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
+  std::string gap;  // a line between two tables
   const auto interval =
       std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(options.interval_s));
   monitor::Watcher watcher;
+  JobWatcher job_watcher;
   Screen screen;
   auto next = Clock::now() + (options.once ? std::min(interval, kOnceInterval) : interval);
-  for (bool is_first = true; wait_until(next, interrupted); is_first = false) {
+  while (wait_until(next, interrupted)) {
     next = std::max(next + interval, Clock::now());
-    const monitor::Snapshot snapshot = watcher.look();
-    std::string text;
-    if (options.format == "json") {
-      text = monitor::as_json(snapshot);
+    const std::vector<trace::RunningJob>& jobs = job_watcher.look();
+    int status = kDone;
+    if (!options.prometheus.empty()) {
+      status = write_output(trace::jobs_prometheus(jobs), options.prometheus);
     } else {
-      const std::string table = monitor::as_text(snapshot, style);
-      text = redraws ? screen.draw(table) : (is_first ? "" : "\n") + table;
+      const std::string look = looked_at(watcher.look(), jobs, options.format, style);
+      status = write_output(redraws ? screen.draw(look) : gap + look, "");
+      if (options.format == "text") gap = "\n";
     }
-    if (const int status = write_output(text, ""); status != kDone || options.once) return status;
+    if (status != kDone || options.once) return status;
   }
   return kDone;
 }
@@ -97,7 +148,7 @@ int monitor(const MonitorOptions& options) {
 
 void add_monitor(CLI::App& app, int& status) {
   auto* command = app.add_subcommand(
-      "monitor", "Show the load, memory, power and clocks of each GPU and of the host, live");
+      "monitor", "Show the load of each GPU and of the host, and the running jobs, live");
   const auto options = std::make_shared<MonitorOptions>();
   command->add_flag("--once", options->once, "Print once and end");
   command
@@ -109,13 +160,21 @@ void add_monitor(CLI::App& app, int& status) {
       ->check(CLI::Range(0.1, 3600.0))
       ->option_text("SECONDS")
       ->capture_default_str();
+  command
+      ->add_option("--prom", options->prometheus,
+                   "Write the jobs' figures to FILE at each look, for Prometheus' textfile "
+                   "collector (its name ends in .prom), and print nothing")
+      ->option_text("FILE");
   command->footer(
-      "Ctrl-C ends it. Without an NVIDIA driver it shows the host alone. n/a: this GPU does not\n"
-      "report the figure. Traces have the same figures, as counters.\n"
+      "Jobs are those of this user that log their steps (redline run --log, redline record,\n"
+      "autotune); their figures are those of the last minute.\n"
+      "Ctrl-C ends it. Without an NVIDIA driver it shows no GPU. n/a: this GPU or job does not\n"
+      "report the figure. Traces have the same figures of the machine, as counters.\n"
       "Examples:\n"
       "  redline monitor\n"
       "  redline monitor --interval 5 >> monitor.log\n"
-      "  redline monitor --once --format json | jq '.gpus[].busy'");
+      "  redline monitor --once --format json | jq '.gpus[].busy'\n"
+      "  redline monitor --interval 15 --prom /var/lib/node_exporter/redline.prom");
   command->callback([options, &status] { status = monitor(*options); });
 }
 

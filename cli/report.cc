@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
+#include "trace/report/run_report.h"
 #include "trace/run/folder.h"
 
 namespace redline::cli {
@@ -39,6 +40,7 @@ void print_timings(const trace::Report& report, double analyses_seconds) {
 }
 
 std::string render(const trace::Report& report, const ReportOptions& options) {
+  if (options.format == "summary") return trace::run_figures_json(*report.run);
   if (options.format == "json") return trace::report_json(report);
   if (options.format == "html") return trace::report_html(report);
   TextStyle style = style_of(STDOUT_FILENO);
@@ -61,7 +63,13 @@ int report(const ReportOptions& options) {
   }
   const auto run = trace::read_run(logs);
   if (!run) return fail(run.error().message);
-  const auto paths = trace::trace_paths_of(options.paths);
+  if (options.format == "summary" && !*run) {
+    return fail(options.paths.front() +
+                ": no step log with a step, of which a summary would be. Make one: redline run "
+                "--log DIR -- CMD");
+  }
+  const auto paths = options.format == "summary" ? std::vector<std::string>()
+                                                 : trace::trace_paths_of(options.paths);
   if (paths.empty() && !*run) {
     return fail(options.paths.front() + ": no training step in its step logs yet, and no traces");
   }
@@ -91,8 +99,11 @@ void add_report(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("report", "Say what holds a training run back");
   command->add_option("PATH", options->paths, "Trace files, or folders of ranks or of step logs")
       ->required();
-  command->add_option("--format", options->format, "text, json or html")
-      ->check(CLI::IsMember({"text", "json", "html"}))
+  command
+      ->add_option("--format", options->format,
+                   "text, json, html, or summary: the figures of a whole run by its step logs, as "
+                   "flat JSON")
+      ->check(CLI::IsMember({"text", "json", "html", "summary"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "File to write instead of standard output");
   command->add_option("--top", options->top, "Rows of each table in the text report")
@@ -106,7 +117,8 @@ void add_report(CLI::App& app, int& status) {
       "Examples:\n"
       "  redline report traces\n"
       "  redline report --format html -o report.html traces\n"
-      "  redline report --format json traces | jq .advice");
+      "  redline report --format json traces | jq .advice\n"
+      "  redline report --format summary -o summary.json logs");
   command->callback([options, &status] { status = report(*options); });
 }
 

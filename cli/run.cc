@@ -4,14 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "base/format.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "machine/launch/command.h"
+#include "profiler/request/periodic_windows.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/step_log_request.h"
 #include "trace/read/step_log_reader.h"
@@ -24,9 +28,12 @@ namespace redline::cli {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 struct RunOptions {
   std::string config;
   std::string log;
+  std::string every;
   std::vector<std::string> command;
 };
 
@@ -86,6 +93,19 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
                format_plural(logs.size(), "rank").c_str(), folder.c_str());
 }
 
+/// Lets the ranks wait for requests of windows. `notes` takes what they say of their recording,
+/// which is that nobody asked for any. Not 0: the exit status of an error.
+int add_windows(const std::string& folder, const launch::RecordNotes& notes,
+                launch::Environment& environment) {
+  environment.set("REDLINE_NOTES", notes.path());
+  profiler::RecordRequest request;
+  request.options.directory = folder;
+  // Only what PeriodicWindows asks for is recorded.
+  request.schedule = Schedule{.skip_first = Schedule::kMost, .active = 1};
+  const auto added = launch::add_record_request(request, environment);
+  return added ? 0 : fail_setup(added.error());
+}
+
 int run(const RunOptions& options) {
   std::vector<std::string> command = options.command;
   auto environment = launch::Environment::current();
@@ -104,11 +124,26 @@ int run(const RunOptions& options) {
       return fail_setup(added.error());
     }
   }
+  std::optional<launch::PeriodicWindows> windows;
+  std::optional<launch::RecordNotes> notes;
+  if (!options.every.empty()) {
+    const std::string window_folder = fs::absolute(options.log).string() + "/windows";
+    notes.emplace(fs::path(window_folder).parent_path());
+    if (const int status = add_windows(window_folder, *notes, environment); status != 0) {
+      return status;
+    }
+    windows.emplace(window_folder, *parse_duration(options.every));
+  }
   const auto status = launch::run_command(command, environment);
+  const int64_t window_count = windows ? windows->stop() : 0;
   if (!status) {
     return fail(command.front() + ": " + status.error() + ". The command stands after --");
   }
   if (!options.log.empty()) tell_of_logs(options.log, logs);
+  if (window_count > 0) {
+    std::fprintf(stderr, "redline: %s with operators in %s/windows\n",
+                 format_plural(window_count, "window").c_str(), options.log.c_str());
+  }
   return *status;
 }
 
@@ -124,6 +159,16 @@ void add_run(CLI::App& app, int& status) {
       ->add_option("--log", options->log,
                    "Folder for a step log of each rank: what each step took, for the whole job")
       ->option_text("DIR");
+  command
+      ->add_option("--every", options->every,
+                   "With --log: record two steps with their operators each time this long has "
+                   "passed, such as 10m, into DIR/windows")
+      ->option_text("TIME")
+      ->check([](const std::string& text) {
+        const auto time = parse_duration(text);
+        if (!time) return time.error();
+        return *time < std::chrono::seconds(1) ? "at least 1s" : std::string();
+      });
   command->add_option("CMD", options->command, "The command and its arguments, after --")
       ->required()
       ->option_text("CMD...");
@@ -133,14 +178,20 @@ void add_run(CLI::App& app, int& status) {
       "With --config, {NAME} in the command or in an environment variable becomes that knob's\n"
       "value; the other knobs are set from outside, in each Python process that trains.\n"
       "With --log, no operator is recorded: an hour of ten steps a second takes less than 1 MB.\n"
+      "With --every, a window costs the job at most 0.1 % of its time: if windows take long, they\n"
+      "come less often. Those of the last hour stay, and one of each hour before.\n"
       "The command's exit status is passed on.\n"
       "Examples:\n"
       "  redline run --config best.json -- torchrun --nproc_per_node 2 train.py\n"
       "  redline run --log logs -- torchrun --nproc_per_node 2 train.py\n"
+      "  redline run --log logs --every 10m -- torchrun --nproc_per_node 2 train.py\n"
       "  redline run --config best.json --log logs -- ./train --batch {batch_size}\n"
       "  redline record -o after -- redline run --config best.json -- python train.py");
   command->callback([options, &status] {
-    if (options->config.empty() && options->log.empty()) {
+    if (!options->every.empty() && options->log.empty()) {
+      std::fprintf(stderr, "redline: --every needs --log DIR, where its windows go\n");
+      status = kUsage;
+    } else if (options->config.empty() && options->log.empty()) {
       std::fprintf(stderr, "redline: run needs --config FILE, --log DIR or both\n");
       status = kUsage;
     } else {

@@ -62,7 +62,7 @@ Json describe(const GpuState& gpu) {
 
 }  // namespace
 
-std::string as_json(const Snapshot& snapshot) {
+std::string as_json(const Snapshot& snapshot, const Json& jobs) {
   Json gpus = Json::array();
   for (const GpuState& gpu : snapshot.gpus) gpus.push_back(describe(gpu));
   const Json json = {{"schema", "redline.monitor/1"},
@@ -71,7 +71,8 @@ std::string as_json(const Snapshot& snapshot) {
                      {"host", describe(snapshot.host)},
                      {"driver", text_or_null(snapshot.driver)},
                      {"driver_error", text_or_null(snapshot.driver_error)},
-                     {"gpus", gpus}};
+                     {"gpus", gpus},
+                     {"jobs", jobs}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -94,7 +94,7 @@ TEST(MonitorText, WithoutAGpuIsOfTheHost) {
 }
 
 TEST(MonitorJson, SaysNullWhereNothingIsTold) {
-  const std::string text = as_json(busy_machine());
+  const std::string text = as_json(busy_machine(), json::array({1}));
   EXPECT_EQ(text.find("{\"schema\":\"redline.monitor/1\""), 0U);
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   const json whole = json::parse(text);
@@ -106,6 +106,7 @@ TEST(MonitorJson, SaysNullWhereNothingIsTold) {
   EXPECT_EQ(whole["gpus"][1]["busy"], json());
   EXPECT_EQ(whole["gpus"][1]["throttled"], json());
   EXPECT_EQ(whole["gpus"][2]["lost"], true);
+  EXPECT_EQ(whole["jobs"], json({1}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,7 +69,7 @@ class Watcher {
 /// A text of at most 80 columns: the host, then two or three lines for each GPU.
 [[nodiscard]] std::string as_text(const Snapshot& snapshot, const TextStyle& style);
 
-/// One line of schema redline.monitor/1, with its newline.
-[[nodiscard]] std::string as_json(const Snapshot& snapshot);
+/// One line of schema redline.monitor/1, with its newline. `jobs` is the value of its key "jobs".
+[[nodiscard]] std::string as_json(const Snapshot& snapshot, const nlohmann::ordered_json& jobs);
 
 }  // namespace redline::monitor

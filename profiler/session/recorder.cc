@@ -13,6 +13,7 @@
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/log/quiet_thread.h"
+#include "profiler/session/step_log.h"
 #include "profiler/source/run_metadata.h"
 
 namespace redline::profiler {
@@ -313,6 +314,7 @@ Result Recorder::write_window(Session& session, const std::string& path) {
     return misuse("export: the system has no thread left");
   }
   session.saved = session.saved || result.has_value();
+  if (result) StepLog::instance().mark(trace::LogMarkKind::kWindow, 0, path);
   return result;
 }
 

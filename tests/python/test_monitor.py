@@ -3,11 +3,16 @@
 import contextlib
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
+import subprocess
+import time
 
 import pytest
+import step_logs
+from conftest import need_programs
 
 
 @pytest.fixture
@@ -41,6 +46,49 @@ def test_this_machine_in_json(once):
     assert host["disk_read_bytes_per_s"] >= 0
     if look["driver"] is None and look["driver_error"] is None:
         assert look["gpus"] == []
+
+
+@pytest.fixture
+def logged_job(start, program, python, tmp_path):
+    """The folder of the step log of a job that trains as long as the test takes."""
+    job = pathlib.Path(__file__).with_name("scripts") / "logged_job.py"
+    folder = tmp_path / "logs of one\"job"
+    command = [program("redline"), "run", "--log", folder, "--", python, job, "--epochs", "100000", "--delay", "0.001"]
+    with start(command) as process:
+        log = folder / "rank0.steps.redline"
+        while not log.exists() or len(step_logs.read(log).steps) < 20:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        yield folder
+
+
+def test_a_job_that_logs_its_steps_is_shown_while_it_runs(once, logged_job):
+    jobs = json.loads(once("--format", "json").stdout)["jobs"]
+    (job,) = [job for job in jobs if job["folder"] == str(logged_job)]
+    assert job["world_size"] == 1 and job["steps"] >= 20
+    assert job["samples_per_s"] == pytest.approx(8 * job["steps_per_s"], rel=0.01)
+    assert 0 < job["data_wait_share"] < 1
+    assert job["ranks"][0]["last_step_ns"] <= time.time_ns() and not job["ranks"][0]["ended"]
+    text = once(LC_ALL="C.UTF-8").stdout
+    assert "\nJOB " in text and "  1 rank\n" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_figures_of_jobs_for_prometheus(once, logged_job, tmp_path):
+    need_programs("promtool")
+    file = tmp_path / "redline.prom"
+    done = once("--prom", file)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    text = file.read_text()
+    assert 'log="' + str(logged_job).replace('"', '\\"') + '"} ' in text
+    check = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+    assert (check.returncode, check.stdout, check.stderr) == (0, "", "")
+
+
+def test_a_file_for_prometheus_that_cannot_be_written_is_an_error(once, tmp_path):
+    done = once("--prom", tmp_path / "no" / "folder.prom")
+    assert done.returncode == 1
+    assert "No such file or directory" in done.stderr
 
 
 def test_gpus_in_json(once, stubs):
@@ -95,11 +143,11 @@ def test_a_line_of_json_an_interval_until_interrupted(start, program):
 
 def test_tables_in_a_pipe_are_apart(start, program):
     with start([program("redline"), "monitor", "--interval", "0.1"]) as monitor:
-        first = []
-        while line := monitor.stdout.readline().strip():
-            first.append(line)
+        first = [monitor.stdout.readline(), monitor.stdout.readline()]
         assert first[1].startswith("CPU ")
-        assert monitor.stdout.readline().strip() == first[0]
+        while (line := monitor.stdout.readline()) != first[0]:
+            first.append(line)
+        assert first[-1] == "\n"
         monitor.send_signal(signal.SIGTERM)
         assert monitor.wait(10) == 0
 

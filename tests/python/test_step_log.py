@@ -1,5 +1,6 @@
 """`redline run --log DIR -- CMD`: every step of the whole job, whatever becomes of it."""
 
+import json
 import pathlib
 import re
 import resource
@@ -161,6 +162,33 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_job_starts(run, program
     assert done.returncode == 1
     assert done.stdout == ""
     assert "Choose another folder with --log DIR" in done.stderr
+
+
+def test_windows_with_operators_are_recorded_now_and_then(start, run, program, python, tmp_path):
+    job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
+    command = [program("redline"), "run", "--log", tmp_path, "--every", "1s", "--", *job]
+    with start(command) as process:
+        log = tmp_path / "rank0.steps.redline"
+        while not log.exists() or not (marks := [text for kind, text in step_logs.read(log).marks if kind == "window"]):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+        said = process.stderr.read()
+    assert "nothing was recorded" not in said
+    assert re.search(rf"redline: \d+ windows? with operators in {tmp_path}/windows\n", said)
+    (window, *_) = tmp_path.glob("windows/*Z")
+    report = json.loads(run([program("redline"), "report", window, "--format", "json"]).stdout)
+    (trace,) = report["traces"]
+    assert len(trace["steps"]["durations_ns"]) == 2
+    assert not list(tmp_path.glob("**/.redline*"))
+    assert marks[0].startswith(f"{tmp_path}/windows/")
+
+
+def test_windows_need_a_log_to_stand_beside(run, program):
+    for words, why in [(("--every", "10m"), "--every needs --log DIR"), (("--log", "x", "--every", "0.1s"), "at least 1s")]:
+        done = run([program("redline"), "run", *words, "--", "true"])
+        assert done.returncode == 2 and why in done.stderr
 
 
 def test_run_needs_something_to_do(run, program):

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -99,6 +100,31 @@ json run_json(const RunVerdict& verdict) {
   });
   object["ranks"] = rows_of(verdict.ranks, rank_row_json);
   return object;
+}
+
+std::string run_figures_json(const RunVerdict& verdict) {
+  json figures;
+  const auto put = [&](const std::string& name, const auto& value) {
+    if (value) figures["redline/" + name] = *value;
+  };
+  figures["redline/world_size"] = verdict.world_size;
+  figures["redline/steps"] = verdict.steps;
+  figures["redline/seconds"] = static_cast<double>(verdict.end_ns - verdict.begin_ns) * 1e-9;
+  figures["redline/steps_per_s"] = verdict.steps_per_s;
+  put("samples_per_s", verdict.samples_per_s);
+  put("tokens_per_s", verdict.tokens_per_s);
+  for (size_t part = 0; part < kLogParts; ++part) {
+    put("share_" + std::string(log_part_key(static_cast<LogPart>(part))), verdict.part_share[part]);
+  }
+  figures["redline/share_other"] = verdict.other_share;
+  figures["redline/warm_up_lost_share"] = verdict.warm_up_lost_share;
+  int64_t memory = 0;
+  for (const RankRow& rank : verdict.ranks) {
+    memory = std::max(memory, rank.memory_bytes.value_or(0));
+  }
+  if (memory > 0) figures["redline/memory_bytes"] = memory;
+  figures["redline/findings"] = verdict.findings.size();
+  return figures.dump(2) + "\n";
 }
 
 }  // namespace redline::trace

@@ -19,6 +19,10 @@ namespace redline::trace {
 /// The value of the key "run" in the report's JSON.
 [[nodiscard]] nlohmann::ordered_json run_json(const RunVerdict& verdict);
 
+/// The figures of a run as one flat JSON object of numbers, which trackers of experiments take as
+/// it is. A figure that is unknown is absent.
+[[nodiscard]] std::string run_figures_json(const RunVerdict& verdict);
+
 /// A chart over the whole job, and the findings.
 [[nodiscard]] std::string run_html(const RunVerdict& verdict);
 

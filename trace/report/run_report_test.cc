@@ -96,6 +96,17 @@ TEST(RunReport, SummaryHasTheRateAndThreeFindings) {
   EXPECT_TRUE(text.ends_with("\n") && !text.ends_with("\n\n"));
 }
 
+TEST(RunReport, FiguresForTrackersAreFlatNumbers) {
+  RunVerdict verdict = some_verdict();
+  verdict.tokens_per_s = std::nullopt;
+  const auto figures = nlohmann::json::parse(run_figures_json(verdict));
+  EXPECT_EQ(figures["redline/steps"], 9000);
+  EXPECT_FALSE(figures.contains("redline/tokens_per_s"));
+  for (const auto& [name, value] : figures.items()) {
+    EXPECT_TRUE(name.starts_with("redline/") && value.is_number()) << name;
+  }
+}
+
 TEST(RunReport, JsonSaysNullOfWhatIsUnknown) {
   Report report;
   report.run = some_verdict();

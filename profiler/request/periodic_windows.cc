@@ -1,0 +1,110 @@
+#include "profiler/request/periodic_windows.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+#include "profiler/request/record_request.h"
+#include "profiler/request/trigger.h"
+
+namespace redline::launch {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::nanoseconds;
+
+constexpr int64_t kSteps = 2;
+
+std::string name_of_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[sizeof "2026-11-23T07-10-00Z"];
+  (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H-%M-%SZ", &parts);
+  return text;
+}
+
+/// A thread that takes none of the signals that are meant for the program.
+std::thread quiet_thread(const std::function<void()>& work) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(work);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+nanoseconds pause_after(nanoseconds took, nanoseconds every) {
+  constexpr int kTimesAsLong = 250;
+  return std::max(every, kTimesAsLong * took);
+}
+
+std::vector<size_t> superfluous_windows(const std::vector<nanoseconds>& begins, nanoseconds now) {
+  std::vector<size_t> superfluous;
+  std::set<int64_t> kept;
+  for (size_t i = 0; i < begins.size() && begins[i] < now - hours(1); ++i) {
+    if (!kept.insert(begins[i] / hours(1)).second) superfluous.push_back(i);
+  }
+  return superfluous;
+}
+
+PeriodicWindows::PeriodicWindows(std::string directory, nanoseconds every)
+    : directory_(std::move(directory)), every_(every), thread_(quiet_thread([this] { run(); })) {}
+
+int64_t PeriodicWindows::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  stop_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  return count_;
+}
+
+void PeriodicWindows::run() {
+  auto next = start_ + every_;
+  std::unique_lock lock(mutex_);
+  while (!stop_.wait_until(lock, next, [this] { return stopped_.load(); })) {
+    lock.unlock();
+    const auto begin = Clock::now();
+    record();
+    remove_old(begin - start_);
+    next = begin + pause_after(Clock::now() - begin, every_);
+    lock.lock();
+  }
+}
+
+void PeriodicWindows::record() {
+  // None yet: the job still starts, or trains nothing.
+  const auto processes = recorded_processes(getpid());
+  if (!processes) return;
+  const nanoseconds begin = Clock::now() - start_;
+  const std::string folder = directory_ + "/" + name_of_now();
+  const TriggerRequest request{.steps = kSteps, .directory = folder};
+  trigger(
+      *processes, request, [](const TriggerReport&) {}, stopped_);
+  if (list_traces(folder).whole.empty()) return;
+  windows_.push_back({folder, begin});
+  ++count_;
+}
+
+void PeriodicWindows::remove_old(nanoseconds now) {
+  std::vector<nanoseconds> begins;
+  for (const Window& window : windows_) begins.push_back(window.begin);
+  auto superfluous = superfluous_windows(begins, now);
+  std::ranges::reverse(superfluous);
+  for (const size_t index : superfluous) {
+    std::error_code ignored;
+    std::filesystem::remove_all(windows_[index].folder, ignored);
+    windows_.erase(windows_.begin() + static_cast<ptrdiff_t>(index));
+  }
+}
+
+}  // namespace redline::launch

@@ -1,0 +1,34 @@
+// Jobs that run right now, as `redline monitor` shows them.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/terminal.h"
+#include "trace/run/recent.h"
+
+namespace redline::trace {
+
+struct RunningJob {
+  std::string folder;                             ///< of its step logs
+  std::string run;                                ///< the name in its step logs
+  std::optional<RecentRun> recent = {};           ///< nullopt: no rank has done a step yet
+  std::vector<std::string> unreadable_logs = {};  ///< the path and why, of each
+};
+
+/// A table of at most 80 columns; "" if there are no jobs. `now_ns` is unix time.
+[[nodiscard]] std::string jobs_text(const std::vector<RunningJob>& jobs, const TextStyle& style,
+                                    int64_t now_ns);
+
+/// The value of the key "jobs" in redline.monitor/1.
+[[nodiscard]] nlohmann::ordered_json jobs_json(const std::vector<RunningJob>& jobs);
+
+/// A file for the textfile collector of Prometheus' node exporter (text exposition format 0.0.4).
+/// Names follow https://prometheus.io/docs/practices/naming: base units, and a moment instead of an
+/// age. A figure that is unknown has no line.
+[[nodiscard]] std::string jobs_prometheus(const std::vector<RunningJob>& jobs);
+
+}  // namespace redline::trace

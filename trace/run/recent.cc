@@ -1,0 +1,116 @@
+#include "trace/run/recent.h"
+
+#include <algorithm>
+#include <map>
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kMinute_ns = 60'000'000'000;
+constexpr double kLeastAboveMedian = 0.05;
+
+// Sums over the steps of the last minute. A quantity that one of them did not see is kUnseen.
+LoggedStep last_minute(const StepLog& log) {
+  LoggedStep sum;
+  sum.steps = 0;
+  sum.samples = sum.tokens = 0;
+  sum.part_ns.fill(0);
+  const auto add = [](int64_t& to, int64_t value) {
+    to = to == kUnseen || value == kUnseen ? kUnseen : to + value;
+  };
+  const int64_t end_ns = log.steps.back().end_ns();
+  for (auto step = log.steps.rbegin(); step != log.steps.rend(); ++step) {
+    if (sum.steps > 0 && step->begin_ns < end_ns - kMinute_ns) break;
+    sum.steps += step->steps;
+    sum.length_ns += step->length_ns;
+    add(sum.samples, step->samples);
+    add(sum.tokens, step->tokens);
+    for (size_t part = 0; part < kLogParts; ++part) add(sum.part_ns[part], step->part_ns[part]);
+  }
+  return sum;
+}
+
+RecentRank rank_of(const StepLog& log, const LoggedStep& sum) {
+  RecentRank rank;
+  rank.rank = log.rank;
+  rank.host = log.host;
+  rank.ended = log.ended;
+  rank.last_step_ns = log.steps.back().end_ns();
+  rank.step_ns = sum.mean_ns();
+  const auto steps = static_cast<double>(sum.steps);
+  if (const int64_t waited = sum.part(LogPart::kCommunicationWait); waited != kUnseen) {
+    rank.own_ns = rank.step_ns - static_cast<double>(waited) / steps;
+  }
+  if (const int64_t waited = sum.part(LogPart::kDataWait); waited != kUnseen && sum.length_ns > 0) {
+    rank.data_wait_share = static_cast<double>(waited) / static_cast<double>(sum.length_ns);
+  }
+  if (!log.memory.empty()) {
+    const LoggedMemory& last = log.memory.back();
+    const int64_t bytes = last.device_bytes != kUnseen ? last.device_bytes : last.host_bytes;
+    if (bytes != kUnseen) rank.memory_bytes = bytes;
+  }
+  return rank;
+}
+
+// Adds what a rank does each second; unknown of one rank is unknown of the job.
+void add_rate(std::optional<double>& rate, int64_t amount, double seconds) {
+  if (amount == kUnseen || seconds <= 0) rate.reset();
+  if (rate) *rate += static_cast<double>(amount) / seconds;
+}
+
+void find_slowest(RecentRun& run) {
+  std::vector<double> own;
+  for (const RecentRank& rank : run.ranks) {
+    if (!rank.own_ns) return;
+    own.push_back(*rank.own_ns);
+  }
+  const auto most = static_cast<size_t>(std::ranges::max_element(own) - own.begin());
+  const double longest = own[most];
+  const auto middle = own.begin() + static_cast<ptrdiff_t>((own.size() - 1) / 2);
+  std::ranges::nth_element(own, middle);
+  if (*middle <= 0 || longest < (1 + kLeastAboveMedian) * *middle) return;
+  run.slowest = most;
+  run.slowest_excess = longest / *middle - 1;
+}
+
+void find_most_silent(RecentRun& run) {
+  for (size_t i = 0; i < run.ranks.size(); ++i) {
+    if (run.ranks[i].ended) continue;
+    if (!run.most_silent || run.ranks[i].last_step_ns < run.ranks[*run.most_silent].last_step_ns) {
+      run.most_silent = i;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<RecentRun> recent_run(const std::vector<StepLog>& logs) {
+  std::map<int, const StepLog*> latest;
+  for (const StepLog& log : logs) {
+    if (log.steps.empty()) continue;
+    const StepLog*& place = latest[log.rank];
+    if (place == nullptr || place->begin_ns < log.begin_ns) place = &log;
+  }
+  if (latest.empty()) return std::nullopt;
+  RecentRun run;
+  run.samples_per_s = run.tokens_per_s = run.data_wait_share = 0;
+  for (const auto& [number, log] : latest) {
+    const LoggedStep sum = last_minute(*log);
+    const double seconds = static_cast<double>(sum.length_ns) * 1e-9;
+    run.ranks.push_back(rank_of(*log, sum));
+    run.world_size = std::max(run.world_size, log->world_size);
+    run.steps = std::max(run.steps, log->steps.back().step + log->steps.back().steps);
+    if (number == latest.begin()->first && seconds > 0) {
+      run.steps_per_s = static_cast<double>(sum.steps) / seconds;
+    }
+    add_rate(run.samples_per_s, sum.samples, seconds);
+    add_rate(run.tokens_per_s, sum.tokens, seconds);
+    add_rate(run.data_wait_share, sum.part(LogPart::kDataWait),
+             static_cast<double>(sum.length_ns * std::ssize(latest)));
+  }
+  find_slowest(run);
+  find_most_silent(run);
+  return run;
+}
+
+}  // namespace redline::trace

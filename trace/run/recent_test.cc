@@ -1,0 +1,92 @@
+#include "trace/run/recent.h"
+
+#include <gtest/gtest.h>
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+struct RankWork {
+  int rank = 0;
+  int64_t steps = 1000;
+  int64_t step_ms = 100;
+  int64_t wait_ms = kUnseen;  ///< for data
+  int64_t collective_ms = kUnseen;
+  int64_t begin_ms = 0;
+};
+
+StepLog log_of(const RankWork& work) {
+  StepLog log;
+  log.rank = work.rank;
+  log.world_size = 2;
+  log.host = "node" + std::to_string(work.rank);
+  log.begin_ns = work.begin_ms * kMs;
+  const auto part = [](int64_t ms) { return ms == kUnseen ? kUnseen : ms * kMs; };
+  for (int64_t i = 0; i < work.steps; ++i) {
+    LoggedStep step;
+    step.step = i;
+    step.begin_ns = log.begin_ns + i * work.step_ms * kMs;
+    step.length_ns = work.step_ms * kMs;
+    step.samples = 8;
+    step.part_ns[static_cast<size_t>(LogPart::kDataWait)] = part(work.wait_ms);
+    step.part_ns[static_cast<size_t>(LogPart::kCommunicationWait)] = part(work.collective_ms);
+    log.steps.push_back(step);
+  }
+  return log;
+}
+
+TEST(RecentRun, TellsOfTheLastMinuteAlone) {
+  StepLog log = log_of({.steps = 2000, .wait_ms = 10});
+  for (size_t i = 0; i < 1400; ++i) {  // before its last minute it was slower, and waited longer
+    log.steps[i].samples = 2;
+    log.steps[i].part_ns[static_cast<size_t>(LogPart::kDataWait)] = 90 * kMs;
+  }
+  const auto run = recent_run({log});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->steps, 2000);
+  EXPECT_NEAR(run->steps_per_s, 10, 1e-9);
+  EXPECT_NEAR(run->samples_per_s.value_or(0), 80, 1e-9);
+  EXPECT_EQ(run->tokens_per_s, std::nullopt);
+  EXPECT_NEAR(run->data_wait_share.value_or(0), 0.1, 1e-9);
+  EXPECT_EQ(run->ranks[0].last_step_ns, 200'000 * kMs);
+}
+
+TEST(RecentRun, NamesTheRankWithTheMostWorkOfItsOwn) {
+  const auto even = recent_run(
+      {log_of({.rank = 0, .collective_ms = 20}), log_of({.rank = 1, .collective_ms = 18})});
+  EXPECT_EQ(even->slowest, std::nullopt);
+  const auto uneven = recent_run(
+      {log_of({.rank = 1, .collective_ms = 0}), log_of({.rank = 0, .collective_ms = 50})});
+  ASSERT_TRUE(uneven->slowest);
+  EXPECT_EQ(uneven->ranks[*uneven->slowest].rank, 1);
+  EXPECT_NEAR(uneven->slowest_excess, 1, 1e-9);
+  EXPECT_NEAR(uneven->samples_per_s.value_or(0), 160, 1e-9);
+  // Nobody sees whether rank 0 waits for the other or works.
+  EXPECT_EQ(recent_run({log_of({.rank = 0}), log_of({.rank = 1, .collective_ms = 50})})->slowest,
+            std::nullopt);
+}
+
+TEST(RecentRun, TheMostSilentRankIsAmongThoseThatStillRun) {
+  std::vector<StepLog> logs = {log_of({.rank = 0, .steps = 50}), log_of({.rank = 1}),
+                               log_of({.rank = 2, .steps = 10})};
+  logs[2].ended = true;
+  const auto run = recent_run(logs);
+  ASSERT_TRUE(run->most_silent);
+  EXPECT_EQ(run->ranks[*run->most_silent].rank, 0);
+  EXPECT_EQ(run->steps, 1000);
+}
+
+TEST(RecentRun, OfARankThatWasStartedAgainTheLastLogCounts) {
+  const auto run = recent_run({log_of({.steps = 7, .begin_ms = 500'000}), log_of({.steps = 900})});
+  EXPECT_EQ(run->ranks.size(), 1U);
+  EXPECT_EQ(run->steps, 7);
+}
+
+TEST(RecentRun, NothingIsSaidOfNoSteps) {
+  EXPECT_FALSE(recent_run({}));
+  EXPECT_FALSE(recent_run({StepLog()}));
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -78,3 +78,12 @@ def test_a_gain_follows_from_its_rates(guide):
             product *= after / before
         assert product ** (1 / figures["pairs"]) == pytest.approx(figures["gain"], abs=1e-3)
         assert figures["low"] < figures["gain"] < figures["high"]
+
+
+def test_the_packages_of_the_trainers_are_those_that_are_tested():
+    page = (GUIDE / "trainers.md").read_text()
+    tested = (ROOT / "scripts" / "test-trainers").read_text()
+    asked = re.search(r"pip install (.+)", page)[1].split()
+    assert asked and all(f"{package} " in tested or f"({package} " in tested for package in asked)
+    for name, version in re.findall(r"(transformers|accelerate|lightning) (\d+\.\d+)", page):
+        assert f"{name}=={version}." in tested

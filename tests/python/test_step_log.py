@@ -5,6 +5,7 @@ import pathlib
 import re
 import resource
 import signal
+import subprocess
 import time
 
 import pytest
@@ -162,6 +163,52 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_job_starts(run, program
     assert done.returncode == 1
     assert done.stdout == ""
     assert "Choose another folder with --log DIR" in done.stderr
+
+
+JUMPING_JOB = """
+import pathlib, time, torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+before = time.time()
+for step in range(40):
+    if step == 20:
+        pathlib.Path("{jump}").touch()
+        assert time.time() < before - 3000
+        print("the clock went back")
+    model(torch.ones(8, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_clock_that_is_set_back_moves_no_step(start, program, python, tmp_path):
+    """The wall clock of the job goes back by an hour as soon as the file `jump` exists."""
+    source, library, jump = tmp_path / "clock.c", tmp_path / "clock.so", tmp_path / "jump"
+    source.write_text(
+        """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <time.h>
+        #include <unistd.h>
+        int clock_gettime(clockid_t clock, struct timespec* time) {
+          static int (*real)(clockid_t, struct timespec*);
+          if (!real) real = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
+          int status = real(clock, time);
+          if (clock == CLOCK_REALTIME && access(JUMP, F_OK) == 0) time->tv_sec -= 3600;
+          return status;
+        }
+        """
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", f'-DJUMP="{jump}"', source, "-o", library, "-ldl"], check=True)
+    job = ["env", f"LD_PRELOAD={library}", python, "-c", JUMPING_JOB.format(jump=jump)]
+    log = tmp_path / "rank0.steps.redline"
+    with start([program("redline"), "run", "--log", tmp_path, "--", *job]) as process:
+        assert process.wait(120) == 0
+        assert process.stdout.read().strip() == "the clock went back"
+    steps = step_logs.read(log).steps
+    assert len(steps) == 40
+    for before, step in zip(steps, steps[1:]):
+        assert step["begin"] == before["begin"] + before["length"]
+        assert 0 < step["length"] < 600e6
 
 
 def test_windows_with_operators_are_recorded_now_and_then(start, run, program, python, tmp_path):

@@ -233,7 +233,8 @@ def test_windows_with_operators_are_recorded_now_and_then(start, run, program, p
 
 
 def test_windows_need_a_log_to_stand_beside(run, program):
-    for words, why in [(("--every", "10m"), "--every needs --log DIR"), (("--log", "x", "--every", "0.1s"), "at least 1s")]:
+    needs_log, too_short = ("--every", "10m"), ("--log", "x", "--every", "0.1s")
+    for words, why in [(needs_log, "--every needs --log DIR"), (too_short, "at least 1s")]:
         done = run([program("redline"), "run", *words, "--", "true"])
         assert done.returncode == 2 and why in done.stderr
 

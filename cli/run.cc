@@ -93,15 +93,11 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
                format_plural(logs.size(), "rank").c_str(), folder.c_str());
 }
 
-/// Lets the ranks wait for requests of windows. `notes` takes what they say of their recording,
-/// which is that nobody asked for any. Not 0: the exit status of an error.
-int add_windows(const std::string& folder, const launch::RecordNotes& notes,
-                launch::Environment& environment) {
-  environment.set("REDLINE_NOTES", notes.path());
+/// Lets the ranks wait for requests of windows. Not 0: the exit status of an error.
+int add_windows(const std::string& folder, launch::Environment& environment) {
   profiler::RecordRequest request;
   request.options.directory = folder;
-  // Only what PeriodicWindows asks for is recorded.
-  request.schedule = Schedule{.skip_first = Schedule::kMost, .active = 1};
+  request.only_on_request = true;
   const auto added = launch::add_record_request(request, environment);
   return added ? 0 : fail_setup(added.error());
 }
@@ -125,13 +121,9 @@ int run(const RunOptions& options) {
     }
   }
   std::optional<launch::PeriodicWindows> windows;
-  std::optional<launch::RecordNotes> notes;
   if (!options.every.empty()) {
     const std::string window_folder = fs::absolute(options.log).string() + "/windows";
-    notes.emplace(fs::path(window_folder).parent_path());
-    if (const int status = add_windows(window_folder, *notes, environment); status != 0) {
-      return status;
-    }
+    if (const int status = add_windows(window_folder, environment); status != 0) return status;
     windows.emplace(window_folder, *parse_duration(options.every));
   }
   const auto status = launch::run_command(command, environment);

@@ -25,9 +25,9 @@ REDLINE_API const char* redline_last_error(void);
 /* `options_json` is a JSON object such as {"record_shapes": true}. profiler/recorder_options.h has
  * the keys with their meanings and defaults. One more key, "directory", is where the .partial file
  * is written (default: TMPDIR). The value of REDLINE_RECORD may be given, too: its "schedule",
- * "ranks" and "step_marker" are ignored here, because the caller has to obey them. Any other key is
- * an error. NULL means defaults. A second call before redline_start() does nothing if the
- * options are the same, and fails otherwise. */
+ * "ranks", "step_marker" and "only_on_request" are ignored here, because the caller has to obey
+ * them. Any other key is an error. NULL means defaults. A second call before redline_start() does
+ * nothing if the options are the same, and fails otherwise. */
 REDLINE_API int redline_prepare(const char* options_json);
 REDLINE_API int redline_start(void);
 /* Ends the window. A thread then completes the trace in the background; redline_export() waits for

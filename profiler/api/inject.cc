@@ -87,6 +87,7 @@ Result record_process() {
     return {};
   }
   static_cast<void>(listen_for_captures({.options = request->options}));
+  if (request->only_on_request) return {};
   return record_whole_run(request->options);
 }
 

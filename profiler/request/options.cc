@@ -61,6 +61,8 @@ Error read_request(const std::string& key, const Json& json, RecordRequest& requ
   if (key == "ranks") return read_ranks(json, request.ranks);
   if (key == "step_marker" && json.is_string()) {
     request.step_marker = json.get<std::string>();
+  } else if (key == "only_on_request" && json.is_boolean()) {
+    request.only_on_request = json.get<bool>();
   } else if (key == "directory" && json.is_string()) {
     request.options.directory = json.get<std::string>();
   } else {
@@ -97,6 +99,7 @@ std::string to_json(const RecordRequest& request) {
   }
   if (!request.ranks.empty()) json["ranks"] = request.ranks;
   if (!request.step_marker.empty()) json["step_marker"] = request.step_marker;
+  if (request.only_on_request) json["only_on_request"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -27,8 +27,9 @@ struct Options : RecorderOptions {
 struct RecordRequest {
   Options options;
   std::optional<Schedule> schedule;
-  std::vector<int64_t> ranks;  ///< only these record; empty: all
-  std::string step_marker;     ///< ranges or marks of this name begin a step; "": no marker
+  std::vector<int64_t> ranks;    ///< only these record; empty: all
+  std::string step_marker;       ///< ranges or marks of this name begin a step; "": no marker
+  bool only_on_request = false;  ///< records nothing but what `redline trigger` asks for
 };
 
 inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] = {
@@ -39,8 +40,8 @@ inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] =
     {"repeat", &Schedule::repeat}};
 
 /// Reads an object with the options' keys, "directory", "schedule" ({"skip_first": …}), "ranks"
-/// ([…]) and "step_marker". An unknown key or a wrong type is an error. A key with null counts as
-/// missing.
+/// ([…]), "step_marker" and "only_on_request". An unknown key or a wrong type is an error. A key
+/// with null counts as missing.
 [[nodiscard]] tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json);
 [[nodiscard]] std::string to_json(const RecordRequest& request);
 

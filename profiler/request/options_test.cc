@@ -40,6 +40,7 @@ TEST(Options, AreWhatTheyWereAfterTheWayThroughJson) {
   asked.schedule = {.skip_first = 1, .wait = 2, .warmup = 3, .active = 4, .repeat = 5};
   asked.ranks = {0, 3};
   asked.step_marker = "step";
+  asked.only_on_request = true;
   const auto read = parse_record_request(to_json(asked));
   ASSERT_TRUE(read) << read.error();
   EXPECT_EQ(read->options, asked.options);

@@ -26,7 +26,6 @@ from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
-from redline._step_log import WINDOW, step_log
 from redline._torch_settings import note_autocast
 from redline._training_signs import TrainingSigns
 
@@ -79,6 +78,7 @@ class AutomaticRecording:
         self._options = request  # the recorder ignores the fields that are not its options
         self._ranks = request.get("ranks")
         self._marker = request.get("step_marker")
+        self._only_on_request = request.get("only_on_request", False)
         self._cycles = request["schedule"] or _UNSCHEDULED
         self._follow(self._cycles)
         self._step = 0
@@ -107,6 +107,10 @@ class AutomaticRecording:
 
     def _follow(self, cycles):
         """From now on this schedule holds."""
+        if self._only_on_request:
+            self._action_of = lambda step: ProfilerAction.NONE
+            self._end_of_schedule = 1  # listening begins with step 1
+            return
         self._action_of = action_rule(**cycles)
         a_cycle = cycles["wait"] + cycles["warmup"] + cycles["active"]
         is_endless = cycles["repeat"] == 0
@@ -350,8 +354,6 @@ class AutomaticRecording:
     def _export(self):
         self._written.append(self._recorder.export_to_directory(self._directory))
         self.notes.add("trace", self._written[-1])
-        if (log := step_log()) is not None:
-            log.mark(WINDOW, self._written[-1])
 
     def _wait_for_export(self):
         if self._exporter is not None:
@@ -361,6 +363,8 @@ class AutomaticRecording:
     # The window of the whole run: the process may turn out not to train.
 
     def _begin_whole_run(self):
+        if self._only_on_request:
+            return
         self._prepare()
         self._start()
         self._whole_run = True
@@ -418,7 +422,7 @@ class AutomaticRecording:
     def _finish_between_windows(self):
         if self._action is ProfilerAction.WARMUP:
             self._recorder.discard()
-        if not self._written and self._step > 0:
+        if not self._written and self._step > 0 and not self._only_on_request:
             what = "batches of inference" if self._infers else "optimizer steps"
             self.notes.tell(
                 "nothing",

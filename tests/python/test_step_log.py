@@ -232,6 +232,14 @@ def test_windows_with_operators_are_recorded_now_and_then(start, run, program, p
     assert marks[0].startswith(f"{tmp_path}/windows/")
 
 
+def test_what_trains_nothing_is_not_recorded_though_windows_are_asked_for(run, program, python, tmp_path):
+    code = "import torch\nfor _ in range(100): torch.ones(3).sum()"
+    done = run([program("redline"), "run", "--log", tmp_path, "--every", "1h", "--", python, "-c", code])
+    assert done.returncode == 0
+    assert done.stderr == "redline: no step log: no process of the command made a training step\n"
+    assert not list(tmp_path.glob("windows/*"))
+
+
 def test_windows_need_a_log_to_stand_beside(run, program):
     needs_log, too_short = ("--every", "10m"), ("--log", "x", "--every", "0.1s")
     for words, why in [(needs_log, "--every needs --log DIR"), (too_short, "at least 1s")]:

@@ -289,8 +289,16 @@ Table diff_rows(const trace::Diff& diff) {
 std::string diff_headline(const trace::Diff& diff) {
   std::string change = change_text(diff.step_delta_ns());
   if (diff.basis_samples) change += fmt::format(" for {:g} samples", *diff.basis_samples);
-  std::string text = fmt::format("{} → {} a step ({})", format_duration(diff.before.step_ns),
-                                 format_duration(diff.after.step_ns), change);
+  const auto& before = diff.before.samples_per_second;
+  const auto& after = diff.after.samples_per_second;
+  // Steps of different batch sizes say nothing beside each other.
+  const std::string rates =
+      diff.basis_samples && before && after
+          ? fmt::format("{} → {} samples/s", redline::format_number(*before),
+                        redline::format_number(*after))
+          : fmt::format("{} → {} a step", format_duration(diff.before.step_ns),
+                        format_duration(diff.after.step_ns));
+  const std::string text = fmt::format("{} ({})", rates, change);
   const auto speedup = diff.speedup();
   if (!speedup || !std::isfinite(*speedup) || *speedup <= 0) return text;
   return *speedup >= 1 ? fmt::format("{:.2f} × faster: {}", *speedup, text)

@@ -183,6 +183,11 @@ TEST_F(Comparison, RowsSayWhatChanged) {
     trace::Diff larger_batch = *analysed.diff;
     larger_batch.basis_samples = 32;
     EXPECT_NE(diff_headline(larger_batch).find(" for 32 samples)"), std::string::npos);
+    larger_batch.before.samples_per_second = 385;
+    larger_batch.after.samples_per_second = 1629;
+    EXPECT_NE(diff_headline(larger_batch).find(" faster: 385 → 1,629 samples/s ("),
+              std::string::npos)
+        << diff_headline(larger_batch);
     return;
   }
   FAIL() << "no row of the kernel";

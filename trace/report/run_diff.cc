@@ -18,8 +18,8 @@ std::string basis_sentence(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
   if (runs.is_spread_assumed) {
     return fmt::format(
-        "Too few runs to know how much equal runs differ: taken to be {:.1f} %. More runs make "
-        "the interval narrower.",
+        "Too few runs to know how much equal runs differ: taken to be {:.1f} %. With other work on "
+        "the machine they differ by more. redline compare makes several runs in turns.",
         100 * runs.spread);
   }
   return fmt::format("Equal runs differ by {:.1f} %{}.", 100 * runs.spread,

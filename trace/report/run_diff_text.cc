@@ -63,10 +63,15 @@ class RunDiffPage {
     write_diff_line(canvas_, "STEP", ns(runs.before_ns), ns(runs.after_ns),
                     runs.is_clear() ? speed_words(1 / runs.ratio.value) : "no clear difference",
                     hue(runs.ratio));
+    // Of runs that nobody has repeated, no certainty is known.
+    const std::string interval = fmt::format("between {} and {}", change_words(runs.ratio.low),
+                                             change_words(runs.ratio.high));
     canvas_
-        .left(fmt::format("  change {}, with 95 % certainty between {} and {}",
-                          change_words(runs.ratio.value), change_words(runs.ratio.low),
-                          change_words(runs.ratio.high)),
+        .left(runs.is_spread_assumed
+                  ? fmt::format("  change {}, {} if equal runs differ by {:.1f} %",
+                                change_words(runs.ratio.value), interval, 100 * runs.spread)
+                  : fmt::format("  change {}, with 95 % certainty {}",
+                                change_words(runs.ratio.value), interval),
               0, Hue::kDim)
         .end_line();
     if (runs.basis_samples) {

@@ -29,14 +29,15 @@ std::vector<size_t> jobs_of(const std::vector<RecordingMember>& members) {
   }
   std::vector<Ranks> jobs;
   std::map<std::string, size_t> job_of;
-  for (const auto& [name, ranks] : recordings) {
+  for (const auto& recording : recordings) {
+    const Ranks& own = recording.second;
     const auto job =
-        std::ranges::find_if(jobs, [&](const Ranks& other) { return ranks.may_join(other); });
-    job_of[name] = static_cast<size_t>(job - jobs.begin());
+        std::ranges::find_if(jobs, [&](const Ranks& other) { return own.may_join(other); });
+    job_of[recording.first] = static_cast<size_t>(job - jobs.begin());
     if (job == jobs.end()) {
-      jobs.push_back(ranks);
+      jobs.push_back(own);
     } else {
-      job->ranks.insert(ranks.ranks.begin(), ranks.ranks.end());
+      job->ranks.insert(own.ranks.begin(), own.ranks.end());
     }
   }
   std::vector<size_t> numbers;

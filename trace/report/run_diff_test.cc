@@ -65,7 +65,7 @@ TEST(RunDiffText, OneRunASideIsNoProof) {
   const std::string text = run_diff_text(diff, {});
   expect_at_most_80_columns(text);
   EXPECT_THAT(text, AllOf(HasSubstr("no clear difference"), HasSubstr("Too few runs to know"),
-                          HasSubstr("% if equal runs differ by "), Not(HasSubstr("certainty")),
+                          HasSubstr("%; too few runs to be certain"), Not(HasSubstr("certainty")),
                           HasSubstr("Cannot tell yet if more than 5 % slower"),
                           Not(HasSubstr("Most of it"))));
 }

@@ -63,15 +63,12 @@ class RunDiffPage {
     write_diff_line(canvas_, "STEP", ns(runs.before_ns), ns(runs.after_ns),
                     runs.is_clear() ? speed_words(1 / runs.ratio.value) : "no clear difference",
                     hue(runs.ratio));
-    // Of runs that nobody has repeated, no certainty is known.
     const std::string interval = fmt::format("between {} and {}", change_words(runs.ratio.low),
                                              change_words(runs.ratio.high));
     canvas_
-        .left(runs.is_spread_assumed
-                  ? fmt::format("  change {}, {} if equal runs differ by {:.1f} %",
-                                change_words(runs.ratio.value), interval, 100 * runs.spread)
-                  : fmt::format("  change {}, with 95 % certainty {}",
-                                change_words(runs.ratio.value), interval),
+        .left("  change " + change_words(runs.ratio.value) +
+                  (runs.is_spread_assumed ? ", " + interval + "; too few runs to be certain"
+                                          : ", with 95 % certainty " + interval),
               0, Hue::kDim)
         .end_line();
     if (runs.basis_samples) {

@@ -10,12 +10,13 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "machine/monitor/snapshot.h"
 #include "profiler/request/logged_jobs.h"
-#include "trace/read/step_log_reader.h"
 #include "trace/report/jobs.h"
+#include "trace/run/folder.h"
 
 namespace redline::cli {
 namespace {
@@ -83,7 +84,7 @@ class JobWatcher {
     if (begin < next_) return jobs_;
     jobs_.clear();
     for (const launch::LoggedJob& job : launch::running_logged_jobs()) {
-      jobs_.push_back(read(job));
+      jobs_.push_back(trace::read_running_job(job.folder, job.run));
     }
     constexpr int kShare = 20;
     const auto end = Clock::now();
@@ -92,29 +93,21 @@ class JobWatcher {
   }
 
  private:
-  static trace::RunningJob read(const launch::LoggedJob& job) {
-    trace::RunningJob result{.folder = job.folder, .run = job.run};
-    std::vector<trace::StepLog> logs;
-    for (const std::string& path : trace::find_step_logs(job.folder)) {
-      auto log = trace::read_step_log(path);
-      if (!log) {
-        result.unreadable_logs.push_back(log.error().message);
-      } else if (log->run == job.run) {
-        logs.push_back(std::move(*log));
-      }
-    }
-    result.recent = trace::recent_run(logs);
-    return result;
-  }
-
   std::vector<trace::RunningJob> jobs_;
   Clock::time_point next_;
 };
 
-std::string looked_at(const monitor::Snapshot& machine, const std::vector<trace::RunningJob>& jobs,
-                      const std::string& format, const TextStyle& style) {
+std::string shown(const monitor::Snapshot& machine, const std::vector<trace::RunningJob>& jobs,
+                  const std::string& format, const TextStyle& style) {
   if (format == "json") return monitor::as_json(machine, trace::jobs_json(jobs));
   return monitor::as_text(machine, style) + trace::jobs_text(jobs, style, machine.time_ns);
+}
+
+/// What is wrong with a value of --interval; "" if nothing is.
+std::string seconds_between_looks(const std::string& text) {
+  double seconds = 0;
+  const bool is_number = CLI::detail::lexical_cast(text, seconds);
+  return is_number && seconds >= 0.1 && seconds <= 3600 ? "" : text + " is not 0.1 to 3600 seconds";
 }
 
 int monitor(const MonitorOptions& options) {
@@ -124,7 +117,8 @@ int monitor(const MonitorOptions& options) {
   std::string gap;  // a line between two tables
   const auto interval =
       std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(options.interval_s));
-  monitor::Watcher watcher;
+  std::optional<monitor::Watcher> machine;  // Prometheus' own exporters watch machines
+  if (options.prometheus.empty()) machine.emplace();
   JobWatcher job_watcher;
   Screen screen;
   auto next = Clock::now() + (options.once ? std::min(interval, kOnceInterval) : interval);
@@ -132,12 +126,12 @@ int monitor(const MonitorOptions& options) {
     next = std::max(next + interval, Clock::now());
     const std::vector<trace::RunningJob>& jobs = job_watcher.look();
     int status = kDone;
-    if (!options.prometheus.empty()) {
-      status = write_output(trace::jobs_prometheus(jobs), options.prometheus);
-    } else {
-      const std::string look = looked_at(watcher.look(), jobs, options.format, style);
+    if (machine) {
+      const std::string look = shown(machine->look(), jobs, options.format, style);
       status = write_output(redraws ? screen.draw(look) : gap + look, "");
       if (options.format == "text") gap = "\n";
+    } else {
+      status = write_output(trace::jobs_prometheus(jobs), options.prometheus);
     }
     if (status != kDone || options.once) return status;
   }
@@ -151,20 +145,21 @@ void add_monitor(CLI::App& app, int& status) {
       "monitor", "Show the load of each GPU and of the host, and the running jobs, live");
   const auto options = std::make_shared<MonitorOptions>();
   command->add_flag("--once", options->once, "Print once and end");
-  command
-      ->add_option("--format", options->format,
-                   "text, or json: an object a line (schema redline.monitor/1)")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  auto* format = command
+                     ->add_option("--format", options->format,
+                                  "text, or json: an object a line (schema redline.monitor/1)")
+                     ->check(CLI::IsMember({"text", "json"}))
+                     ->capture_default_str();
   command->add_option("--interval", options->interval_s, "Seconds between two looks, 0.1 to 3600")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(seconds_between_looks)
       ->option_text("SECONDS")
       ->capture_default_str();
   command
       ->add_option("--prom", options->prometheus,
                    "Write the jobs' figures to FILE at each look, for Prometheus' textfile "
                    "collector (its name ends in .prom), and print nothing")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->excludes(format);
   command->footer(
       "Jobs are those of this user that log their steps (redline run --log, redline record,\n"
       "autotune); their figures are those of the last minute.\n"

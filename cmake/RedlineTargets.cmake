@@ -16,6 +16,7 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN")
 # Most of a file's compile time is spent on its headers. So many files are compiled as one, which takes a third
 # of the time. A name in an anonymous namespace must therefore be unique in its whole folder.
 option(REDLINE_UNITY "Compile many files as one" ON)
+set(REDLINE_TEST_TIMEOUT 300 CACHE STRING "Seconds that a C++ test may take")
 set(CMAKE_UNITY_BUILD ${REDLINE_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
@@ -73,5 +74,5 @@ function(redline_tests name)
     REDLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REDLINE_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"
     REDLINE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT 300 ENVIRONMENT "${arg_ENVIRONMENT}")
+    PROPERTIES TIMEOUT ${REDLINE_TEST_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "machine/doctor/judge.h"
 
 namespace redline::doctor {
@@ -10,16 +11,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <typename Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
+using redline::or_null;
 
 Json or_null(const std::optional<CudaVersion>& version) {
   return version ? Json(text_of(*version)) : Json(nullptr);
 }
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 /// The object that `describe` makes of a value, or null.
 template <typename Value, typename Describe>

@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <sstream>
+
+#include "base/file.h"
 
 extern char** environ;
 
@@ -12,12 +15,21 @@ namespace fs = std::filesystem;
 
 Environment Environment::current() {
   Environment result;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    const size_t equals = text.find('=');
-    if (equals != std::string::npos) result.set(text.substr(0, equals), text.substr(equals + 1));
-  }
+  for (char** entry = environ; *entry != nullptr; ++entry) result.add(*entry);
   return result;
+}
+
+Environment Environment::of_process(pid_t pid) {
+  Environment result;
+  // "NAME=VALUE" strings, each with a zero behind it (proc 5).
+  std::istringstream entries(read_file("/proc/" + std::to_string(pid) + "/environ"));
+  for (std::string entry; std::getline(entries, entry, '\0');) result.add(entry);
+  return result;
+}
+
+void Environment::add(const std::string& entry) {
+  const size_t equals = entry.find('=');
+  if (equals != std::string::npos) set(entry.substr(0, equals), entry.substr(equals + 1));
 }
 
 std::optional<std::string> Environment::get(const std::string& name) const {

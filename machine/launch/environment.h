@@ -6,6 +6,8 @@
 // and LD_PRELOAD loads libredline.so into LibTorch programs.
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +19,8 @@ class Environment {
  public:
   /// A copy of this process's environment.
   [[nodiscard]] static Environment current();
+  /// The one that the running process `pid` began with; empty if this user may not read it.
+  [[nodiscard]] static Environment of_process(pid_t pid);
 
   void set(const std::string& name, const std::string& value) { values_[name] = value; }
   void unset(const std::string& name) { values_.erase(name); }
@@ -36,6 +40,8 @@ class Environment {
   [[nodiscard]] std::vector<std::string> strings() const;
 
  private:
+  void add(const std::string& entry);
+
   std::map<std::string, std::string> values_;
 };
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "machine/launch/environment.h"
 
 namespace redline::launch {
 
@@ -52,9 +53,7 @@ uint64_t queue_limit(pid_t pid) {
 bool carries_mark(pid_t pid, const std::string& mark) {
   const uint64_t limit = limit_of(mark);
   if (limit > 0 && queue_limit(pid) == limit) return true;
-  const std::string environment = '\0' + read_file("/proc/" + std::to_string(pid) + "/environ");
-  const std::string wanted = '\0' + (kMarkVariable + ("=" + mark)) + '\0';
-  return environment.find(wanted) != std::string::npos;
+  return Environment::of_process(pid).get(kMarkVariable) == mark;
 }
 
 }  // namespace

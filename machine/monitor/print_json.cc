@@ -1,18 +1,12 @@
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "machine/monitor/snapshot.h"
 
 namespace redline::monitor {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <typename Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json rate_or_null(const std::optional<double>& bytes_per_second) {
   return bytes_per_second ? Json(static_cast<int64_t>(*bytes_per_second)) : Json(nullptr);

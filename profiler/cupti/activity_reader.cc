@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "profiler/cupti/record_spool.h"
-#include "profiler/log/quiet_thread.h"
 
 namespace redline::cupti {
 namespace {
@@ -19,7 +19,7 @@ constexpr size_t kLittleRoom = BufferPool::kMostBuffers / 2;
 
 bool ActivityReader::start() {
   activities_.see_clocks(read_clocks(library_));
-  thread_ = profiler::start_quiet_thread([this] { run(); });
+  thread_ = start_quiet_thread([this] { run(); });
   return thread_.has_value();
 }
 

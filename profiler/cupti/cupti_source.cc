@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "machine/nvml/nvml_library.h"
 #include "profiler/cupti/activity_text.h"
 #include "profiler/cupti/stream_names.h"
-#include "profiler/log/quiet_thread.h"
 #include "profiler/source/gpu_work.h"
 #include "trace/emit/text_buffer.h"
 
@@ -116,7 +116,7 @@ void CuptiSource::enable(const RecorderOptions& options) noexcept {
   off_before_.clear();
   const bool is_on = uses_cuda() && try_to_begin(options);
   try {
-    thread_ = profiler::start_quiet_thread([this, options, is_on] { run(options, is_on); });
+    thread_ = start_quiet_thread([this, options, is_on] { run(options, is_on); });
   } catch (const std::exception&) {
   }
   if (thread_) return;
@@ -373,7 +373,7 @@ void CuptiSource::end() {
   disable_kinds();
   // On a quiet thread, because collect_rest() may write to disk, where a limit raises SIGXFSZ.
   const auto rest = [this] { collect_rest(); };
-  if (!profiler::run_quietly(rest)) rest();
+  if (!run_quietly(rest)) rest();
   reader_->finish();
   stream_names().deliver_all();
   add_entries();

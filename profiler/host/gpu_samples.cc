@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "machine/nvml/xid_watch.h"
-#include "profiler/log/quiet_thread.h"
 #include "profiler/source/counters.h"
 #include "profiler/source/gpu_work.h"
 #include "trace/emit/text_buffer.h"

@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-#include "profiler/log/quiet_thread.h"
+#include "base/quiet_thread.h"
 #include "profiler/log/record.h"
 
 namespace redline::profiler {

@@ -1,14 +1,13 @@
 #include "profiler/request/periodic_windows.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <functional>
 #include <set>
 
+#include "base/quiet_thread.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/trigger.h"
 
@@ -29,16 +28,6 @@ std::string name_of_now() {
   return text;
 }
 
-/// A thread that takes none of the signals that are meant for the program.
-std::thread quiet_thread(const std::function<void()>& work) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(work);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 }  // namespace
 
 nanoseconds pause_after(nanoseconds took, nanoseconds every) {
@@ -56,7 +45,9 @@ std::vector<size_t> superfluous_windows(const std::vector<nanoseconds>& begins, 
 }
 
 PeriodicWindows::PeriodicWindows(std::string directory, nanoseconds every)
-    : directory_(std::move(directory)), every_(every), thread_(quiet_thread([this] { run(); })) {}
+    : directory_(std::move(directory)),
+      every_(every),
+      thread_(start_quiet_thread([this] { run(); })) {}
 
 int64_t PeriodicWindows::stop() {
   {
@@ -64,7 +55,7 @@ int64_t PeriodicWindows::stop() {
     stopped_ = true;
   }
   stop_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  if (thread_ && thread_->joinable()) thread_->join();
   return count_;
 }
 

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +21,8 @@ namespace redline::launch {
 /// disk does not fill up: all windows of the last hour stay, and the first of each hour before.
 class PeriodicWindows {
  public:
-  /// `directory` is absolute. Nothing happens before the first interval is over.
+  /// `directory` is absolute. Nothing happens before the first interval is over, nor if the system
+  /// has no thread left.
   PeriodicWindows(std::string directory, std::chrono::nanoseconds every);
   ~PeriodicWindows() { stop(); }
   PeriodicWindows(const PeriodicWindows&) = delete;
@@ -49,7 +51,7 @@ class PeriodicWindows {
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
   std::condition_variable stop_;
-  std::thread thread_;
+  std::optional<std::thread> thread_;
 };
 
 /// When to begin the next window, after the begin of one that took `took`. Recording slows steps by

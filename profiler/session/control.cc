@@ -18,7 +18,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "profiler/log/quiet_thread.h"
+#include "base/quiet_thread.h"
 #include "profiler/request/trigger.h"
 #include "profiler/session/capture.h"
 #include "profiler/session/recorder.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "profiler/log/quiet_thread.h"
+#include "base/quiet_thread.h"
 #include "profiler/write/assembler.h"
 
 namespace redline::profiler {

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/quiet_thread.h"
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/log/per_thread.h"
-#include "profiler/log/quiet_thread.h"
 #include "profiler/session/step_log.h"
 #include "profiler/source/run_metadata.h"
 
@@ -313,9 +313,13 @@ Result Recorder::write_window(Session& session, const std::string& path) {
   if (!run_quietly([&] { result = session.window->save(path); })) {
     return misuse("export: the system has no thread left");
   }
-  session.saved = session.saved || result.has_value();
-  if (result) StepLog::instance().mark(trace::LogMarkKind::kWindow, 0, path);
+  if (result) note_saved(session, path);
   return result;
+}
+
+void Recorder::note_saved(Session& session, const std::string& path) {
+  session.saved = true;
+  StepLog::instance().mark(trace::LogMarkKind::kWindow, 0, path);
 }
 
 tl::expected<std::string, std::string> Recorder::save_in(const std::string& directory,

@@ -150,6 +150,8 @@ class Recorder {
   void write_slow_step_of(Session& own);
   void discard_window(const RecorderLock& lock, Session& session);
   [[nodiscard]] Result write_window(Session& session, const std::string& path);
+  /// The trace at `path` is whole: the step log, if there is one, leads to it.
+  static void note_saved(Session& session, const std::string& path);
   void enable_sources(const RecorderLock&, const RecorderOptions& options);
   void disable_sources(const RecorderLock&);
   [[nodiscard]] bool lock_unless_gpus_hang();

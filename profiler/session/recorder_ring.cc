@@ -1,7 +1,7 @@
 // The recorder as a flight recorder: options.ring_seconds > 0.
 #include <exception>
 
-#include "profiler/log/quiet_thread.h"
+#include "base/quiet_thread.h"
 #include "profiler/session/control.h"
 #include "profiler/session/recorder.h"
 
@@ -73,7 +73,7 @@ Result Recorder::write_ring_to(Session& session, const std::string& path) {
     }
   });
   if (!ran) return tl::unexpected(std::string("export: the system has no thread left"));
-  session.saved = session.saved || result.has_value();
+  if (result) note_saved(session, path);
   return result;
 }
 

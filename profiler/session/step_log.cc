@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/quiet_thread.h"
 #include "base/secrets.h"
 #include "machine/host_reading.h"
-#include "profiler/log/quiet_thread.h"
 #include "profiler/request/options.h"
 #include "profiler/source/run_metadata.h"
 
@@ -25,6 +25,8 @@ constexpr size_t kStepsOfBlock = 512;
 constexpr size_t kMarksOfBlock = 16;
 constexpr size_t kLongestText = 4096;
 constexpr int64_t kBetweenMemory_ns = 10'000'000'000;
+constexpr int64_t kSecond_ns = 1'000'000'000;
+constexpr int64_t kNotedEachSecond_ns = 120 * kSecond_ns;  // so that short runs have a trend, too
 
 /// Replaced in a forked child: the parent's may be locked for ever, and its thread is not there.
 StepLog* g_log = nullptr;
@@ -127,6 +129,7 @@ tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::
   auto writer = trace::StepLogWriter::create(folder, std::move(owner));
   if (!writer) return tl::unexpected(writer.error());
   writer_ = std::move(*writer);
+  opened_ns_ = monotonic_ns();
   auto thread = start_quiet_thread([this] { write_each_second(); });
   if (!thread) {
     writer_.reset();
@@ -151,6 +154,11 @@ void StepLog::mark(trace::LogMarkKind kind, int64_t length_ns, std::string text)
   } else {
     ++lost_marks_;
   }
+  // When one rank fails, its launcher kills the others. Only their logs say who was first.
+  if (kind == trace::LogMarkKind::kException) {
+    is_urgent_ = true;
+    changed_.notify_all();
+  }
 }
 
 void StepLog::set_device_memory(int64_t bytes) {
@@ -171,9 +179,10 @@ void StepLog::write_each_second() {
   std::unique_lock lock(mutex_);
   bool is_last = false;
   while (!is_last) {  // once in any case: a short job may end before this thread begins
-    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return is_ending_; });
+    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return is_ending_ || is_urgent_; });
     is_last = is_ending_;
-    note_host_memory();
+    const bool is_urgent = std::exchange(is_urgent_, false);
+    if (!is_urgent || is_last) note_machine(lock);
     write(lock);
   }
   if (!steps_.empty()) {  // the file cannot say so
@@ -184,15 +193,22 @@ void StepLog::write_each_second() {
   changed_.notify_all();
 }
 
-void StepLog::note_host_memory() {
+/// Memory and cores. Reads them without the lock, for which a step would wait.
+void StepLog::note_machine(std::unique_lock<std::mutex>& lock) {
   const int64_t now_ns = monotonic_ns();
-  const bool is_due = memory_noted_ns_ == 0 || now_ns - memory_noted_ns_ >= kBetweenMemory_ns;
+  const bool is_due = machine_noted_ns_ == 0 || now_ns - opened_ns_ < kNotedEachSecond_ns ||
+                      now_ns - machine_noted_ns_ >= kBetweenMemory_ns;
   if (!is_due && !is_ending_) return;
-  memory_noted_ns_ = now_ns;
+  machine_noted_ns_ = now_ns;
+  lock.unlock();
   const auto resident = machine::HostReader().read().resident_bytes;
-  if (memory_.size() < kMostWaiting) {
-    memory_.push_back({now_ns + offset_ns_, resident.value_or(trace::kUnseen), device_bytes_});
-  }
+  const machine::CoreUse use = core_use_.read();
+  lock.lock();
+  if (memory_.size() >= kMostWaiting || cores_.size() >= kMostWaiting) return;
+  const int64_t time_ns = now_ns + offset_ns_;
+  memory_.push_back({time_ns, resident.value_or(trace::kUnseen), device_bytes_});
+  cores_.push_back({time_ns, use.cores, use.busy_ns.value_or(trace::kUnseen), use.used_ns,
+                    use.waited_ns.value_or(trace::kUnseen)});
 }
 
 /// All that waits. What cannot be written waits on.
@@ -219,6 +235,7 @@ trace::LogBlock StepLog::next_block() {
   trace::LogBlock block;
   copy_first(steps_, block.steps, kStepsOfBlock);
   copy_first(memory_, block.memory, kStepsOfBlock);
+  copy_first(cores_, block.cores, kStepsOfBlock);
   copy_first(marks_, block.marks, kMarksOfBlock);
   block.sign_ns = monotonic_ns() + offset_ns_;
   if (const auto state = clock_.state()) {
@@ -236,6 +253,7 @@ trace::LogBlock StepLog::next_block() {
 void StepLog::take_written(const trace::LogBlock& block) {
   drop_first(steps_, block.steps.size());
   drop_first(memory_, block.memory.size());
+  drop_first(cores_, block.cores.size());
   drop_first(marks_, block.marks.size());
 }
 

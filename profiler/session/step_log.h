@@ -12,6 +12,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "machine/core_use.h"
 #include "profiler/log/step_clock.h"
 #include "trace/emit/step_log_writer.h"
 
@@ -47,7 +48,7 @@ class StepLog {
   void write(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] trace::LogBlock next_block();
   void take_written(const trace::LogBlock& block);
-  void note_host_memory();
+  void note_machine(std::unique_lock<std::mutex>& lock);
 
   StepClock clock_;
   const void* thread_ = nullptr;
@@ -58,13 +59,17 @@ class StepLog {
   int64_t offset_ns_ = 0;                 // from the monotonic clock to the log's
   std::vector<trace::LoggedStep> steps_;  // that wait to be written, as the others
   std::vector<trace::LoggedMemory> memory_;
+  std::vector<trace::LoggedCores> cores_;
   std::vector<trace::LogMark> marks_;
   int64_t lost_steps_ = 0;
   int64_t lost_marks_ = 0;
   int64_t device_bytes_ = trace::kUnseen;
-  int64_t memory_noted_ns_ = 0;
+  machine::CoreUseReader core_use_;  // of the thread that writes
+  int64_t opened_ns_ = 0;
+  int64_t machine_noted_ns_ = 0;
   int64_t memory_asked_ns_ = 0;
   bool has_told_error_ = false;
+  bool is_urgent_ = false;  // what waits is to be written at once
   bool is_ending_ = false;
   bool has_ended_ = false;
   std::optional<int> exit_status_;

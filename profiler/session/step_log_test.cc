@@ -59,8 +59,11 @@ TEST(StepLogOfProcess, StepsMarksAndTheExitStatusAreWritten) {
   EXPECT_EQ(log->steps[1].tokens, 100);
   ASSERT_EQ(log->marks.size(), 1U);
   EXPECT_EQ(log->marks[0].text, "a note");
-  ASSERT_FALSE(log->memory.empty());  // one at the end, and one each ten seconds
+  ASSERT_FALSE(log->memory.empty());  // one at the end, and one each second
   EXPECT_GT(log->memory[0].host_bytes, 0);
+  ASSERT_FALSE(log->cores.empty());
+  EXPECT_GE(log->cores[0].cores, 1);
+  EXPECT_GT(log->cores[0].used_ns, 0);
   EXPECT_TRUE(log->ended);
   EXPECT_EQ(log->exit_status, 3);
 }

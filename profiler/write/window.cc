@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "profiler/log/quiet_thread.h"
+#include "base/quiet_thread.h"
 
 namespace redline::profiler {
 namespace {

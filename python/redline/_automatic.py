@@ -20,7 +20,7 @@ from torch.profiler import ProfilerAction
 from redline._batch_samples import ids_in, reads_sequences
 from redline._cycle import operations, records
 from redline._job_metadata import describe_job, distributed_info, world_size
-from redline._library import MAY_BE_CAPTURED, RecorderError, recorder
+from redline._library import MAY_BE_CAPTURED, NOT_CAPTURED, RecorderError, recorder
 from redline._model_calls import ModelCalls
 from redline._optimizer_steps import watch_optimizers
 from redline._sample_count import SampleCount, watch_data_loaders
@@ -72,6 +72,8 @@ class AutomaticRecording:
         self.is_forked = False  # this is a child of the process that is recorded
         os.register_at_fork(after_in_child=self._forked)
         self.over = False
+        # No step will be recorded unless `redline trigger` asks for it: steps are numbered, and nothing else is done.
+        self.is_idle = False
         self.notes = notes
         self._recorder = recorder()
         self._directory = request["directory"]
@@ -104,6 +106,7 @@ class AutomaticRecording:
 
     def _forked(self):
         self.is_forked = True
+        self.is_idle = False
 
     def _follow(self, cycles):
         """From now on this schedule holds."""
@@ -128,7 +131,7 @@ class AutomaticRecording:
             watch_script_profiler(
                 self.profiler_started, self.profiler_stepped, self.profiler_stopped
             )
-        watch_data_loaders(self.batch_asked, self.batch_fetched, self.pass_ended)
+        watch_data_loaders(self)
         self._signs = TrainingSigns(self.optimizer_made, self.training_seen)
         self._model_calls = ModelCalls(self.model_called)
         self._model_calls.await_next()
@@ -201,6 +204,8 @@ class AutomaticRecording:
             self._follow({**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
 
     def optimizer_stepped(self):
+        if self.is_idle and self._begin_unrecorded_step():
+            return
         if not self.is_forked:
             self._optimizer_stepped()
         elif not self._told_of_fork:
@@ -232,6 +237,8 @@ class AutomaticRecording:
         """The script's own profiler starts. Its step() marks the steps from now on, unless the optimizer steps twice
         without a call of it."""
         self._close_step()
+        if self.is_idle:
+            self._be_idle(False)
         self._unmarked_steps = 0
 
     @never_harm
@@ -270,17 +277,14 @@ class AutomaticRecording:
         self.notes.add("gave_up", why)
 
     def _next_step(self):
-        if self._step >= self._end_of_schedule and not self._script_marks_steps:
-            # The schedule's windows are over. From here on only `redline trigger` asks for recordings.
-            if began := self._recorder.next_step(self._step + 1):
-                self._step += 1
-                self._samples.end_step(recorded=False)
-                if began == MAY_BE_CAPTURED:
-                    self._tell_samples_to_a_capture()
-                return
-        self._close_step()
+        # When the schedule's windows are over, only `redline trigger` asks for recordings.
+        is_over = self._step >= self._end_of_schedule and not self._script_marks_steps
+        if is_over and self._begin_unrecorded_step():
+            return
         previous = self._action
         self._samples.end_step(records(previous) or self._whole_run)
+        self._tell_samples_to_a_capture()
+        self._close_step()
         self._step += 1
         if self._infers and self._step == self._first_recorded_step() and self._cycles == _DEFAULT_SCHEDULE:
             self._record_more_batches()
@@ -297,6 +301,24 @@ class AutomaticRecording:
         for operation in operations(previous, self._action):
             getattr(self, f"_{operation}")()
         self._open_step()
+
+    def _begin_unrecorded_step(self):
+        """False, and nothing is done, while steps are captured."""
+        began = self._recorder.next_step(self._step + 1)
+        if began > 0:
+            self._step += 1
+        is_idle = began == NOT_CAPTURED and not self._infers  # in inference the batches are the steps
+        if is_idle != self.is_idle:
+            self._be_idle(is_idle)
+        elif began > 0 and not is_idle:
+            self._samples.end_step(recorded=False)
+        if began == MAY_BE_CAPTURED:
+            self._recorder.start_captured_frames()
+        return began > 0
+
+    def _be_idle(self, is_idle):
+        self.is_idle = is_idle
+        self._samples = SampleCount()  # of the steps from here on, if they are captured
 
     def _record_more_batches(self):
         """Records as many batches as fit into three seconds, so that percentiles of latency mean something."""
@@ -436,10 +458,9 @@ class AutomaticRecording:
     def _open_step(self):
         self._step_began = time.monotonic()
         self._recorder.begin_step(self._step, has_own_slice=self._script_marks_steps)
-        self._tell_samples_to_a_capture()
 
     def _tell_samples_to_a_capture(self):
-        """Nobody tells us whether `redline trigger` records right now, so each step tells the figures."""
+        """Nobody tells us whether `redline trigger` records right now, so each step tells the figures at its end."""
         if not records(self._action):
             with contextlib.suppress(RecorderError):
                 self._describe_steps(self._samples.typical())

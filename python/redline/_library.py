@@ -24,7 +24,9 @@ _LIBRARY_FOLDERS = (
 _PATH_BYTES = 4096
 _NOT_LOADED = ()
 _ENDS_WITH_STEP = 2  # redline_capture_of_stacks() gives it during the last step of a capture
-MAY_BE_CAPTURED = 2  # redline_next_step() gives it of the new step
+# What next_step() says of the new step.
+NOT_CAPTURED = 1
+MAY_BE_CAPTURED = 2
 _MARKER = ctypes.CFUNCTYPE(None)
 
 
@@ -62,7 +64,9 @@ class Recorder:
         ]
         self.version = library.redline_version().decode()
         self.schedule_action = library.redline_schedule_action
-        *_, self._next_step = step_functions(library._name)
+        # next_step(number) ends a step and begins another, outside of windows; 0, and nothing is done, while steps are
+        # captured.
+        *_, self.next_step = step_functions(library._name)
         self._with_stack = False
         self._frames = _NOT_LOADED
         self._at_marker = []
@@ -111,17 +115,13 @@ class Recorder:
         """A step of the training loop begins. `has_own_slice`: the script records the ProfilerStep#n itself."""
         begin = self._library.redline_begin_drawn_step if has_own_slice else self._library.redline_begin_step
         begin(number)
+        self.start_captured_frames()
+
+    def start_captured_frames(self):
+        """If steps are captured with stacks, from this step on."""
         if self._library.redline_capture_of_stacks():
             self._load_frames()
             self._start_frames()
-
-    def next_step(self, number):
-        """Ends a step and begins another, outside of windows. 0, and nothing is done, while steps are captured."""
-        began = self._next_step(number)
-        if began == MAY_BE_CAPTURED and self._library.redline_capture_of_stacks():
-            self._load_frames()
-            self._start_frames()
-        return began
 
     def end_step(self):
         if self._library.redline_capture_of_stacks() == _ENDS_WITH_STEP:

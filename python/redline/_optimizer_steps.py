@@ -9,7 +9,7 @@ optimizer, or the generator of a GAN may step first but seldom.
 import functools
 
 import torch
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 
 class LeadingOptimizer:
@@ -30,15 +30,24 @@ class LeadingOptimizer:
         return True
 
 
+_entered, _left, _step_ended = [], [], []  # what to call, of all watchers
+
+
 def watch_optimizers(step_ended, enter=None, leave=None):
     """Calls `step_ended()` each time a step of the job has ended, and `enter()` and `leave()` around each call of an
-    optimizer.
+    optimizer."""
+    if not _step_ended:
+        _watch_class(torch.optim.Optimizer)
+    _step_ended.append(step_ended)
+    if enter is not None:
+        _entered.append(enter)
+        _left.append(leave)
 
-    torch's step hooks run inside torch's `Optimizer.step#…` range. A step that ended in such a hook would end before
+
+def _watch_class(optimizer_class):
+    """torch's step hooks run inside torch's `Optimizer.step#…` range. A step that ended in such a hook would end before
     that range does. So we wrap the function that adds the hooks and the range. An optimizer that calls another one
-    (ZeroRedundancyOptimizer) counts once, as the outer one.
-    """
-    optimizer_class = torch.optim.Optimizer
+    (ZeroRedundancyOptimizer) counts once, as the outer one."""
     add_hooks = optimizer_class.profile_hook_step
     leading = LeadingOptimizer()
     depth = 0
@@ -50,21 +59,22 @@ def watch_optimizers(step_ended, enter=None, leave=None):
         def watched(*args, **kwargs):
             nonlocal depth
             # A compiler that traces this must see nothing but the optimizer.
-            if is_compiling():
+            if is_dynamo_compiling():
                 return hooked(*args, **kwargs)
             depth += 1
-            if enter is not None:
+            for enter in _entered:
                 enter()
             try:
                 result = hooked(*args, **kwargs)
             finally:
                 depth -= 1
-                if leave is not None:
+                for leave in _left:
                     leave()
             if depth == 0:
                 stepped = id(args[0])
                 if (stepped == leading.leader and not leading.others) or leading.ends_step(stepped):
-                    step_ended()
+                    for ended in _step_ended:
+                        ended()
             return result
 
         return watched

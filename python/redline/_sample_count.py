@@ -51,7 +51,8 @@ class SampleCount:
     def end_step(self, recorded):
         training = self._training() if self._ended else self._passes.values()
         samples = sum(one.samples for one in training)
-        self._latest.append(samples)
+        if self._passes or self._ended:
+            self._latest.append(samples)
         if recorded:
             self._steps.append(samples)
             self._step_tokens.append(sum(one.tokens for one in training))
@@ -83,20 +84,23 @@ class SampleCount:
         return statistics.median_low(self._latest) if self._latest else 0
 
 
-def watch_data_loaders(asked, fetched, ended):
-    """Calls `asked()` before each batch, `fetched(iterator, samples, batch)` after it, and `ended(iterator)` if none is
-    left. Patches the iterator's class, because every DataLoader and each subclass of it fetches through this class."""
+def watch_data_loaders(watcher):
+    """Calls `watcher.batch_asked()` before each batch, `watcher.batch_fetched(iterator, samples, batch)` after it, and
+    `watcher.pass_ended(iterator)` if none is left, but nothing while `watcher.is_idle`. Patches the iterator's class,
+    because every DataLoader and each subclass of it fetches through this class."""
     fetch = _BaseDataLoaderIter.__next__
 
     @functools.wraps(fetch)
     def watched(iterator):
-        asked()
+        if watcher.is_idle:
+            return fetch(iterator)
+        watcher.batch_asked()
         try:
             batch = fetch(iterator)
         except StopIteration:
-            ended(iterator)
+            watcher.pass_ended(iterator)
             raise
-        fetched(iterator, _batch_size(iterator), batch)
+        watcher.batch_fetched(iterator, _batch_size(iterator), batch)
         return batch
 
     _BaseDataLoaderIter.__next__ = watched

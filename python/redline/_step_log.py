@@ -93,6 +93,7 @@ class StepLog:
         self._begins_pass = False  # with this batch
         self._epochs = 0
         self._is_saving = False
+        self._reduces = False  # gradients, in backward passes
         self._since = {}  # by part, for marks
 
     def install(self, finds_steps):
@@ -111,6 +112,7 @@ class StepLog:
         after_import("safetensors.torch", lambda module: self._watch_saving(module, "save_file"))
         if torch.distributed.is_available():
             replace(torch.distributed.Work, "wait", self._wait_for_collective)
+            replace(torch.nn.parallel.DistributedDataParallel, "__init__", self._make_data_parallel)
         gc.callbacks.append(self._collect_garbage)
         CompilationTime(self._compile).install()
         if finds_steps:  # a trial tells of its errors itself
@@ -246,10 +248,13 @@ class StepLog:
         @functools.wraps(backward)
         def timed_backward(*arguments, **named):
             enter(BACKWARD)
+            watch = self._watch_reducer(arguments, named) if self._reduces and not _compiles_backward() else None
             try:
                 backward(*arguments, **named)
             finally:
-                leave(BACKWARD)
+                leave(BACKWARD)  # and the wait for the reducer
+                if watch is not None:
+                    watch.remove()
             self._trained = True  # also where the model was in evaluation mode
             if self._batch is not None:
                 self._take_batch()
@@ -257,6 +262,26 @@ class StepLog:
                 self._backward_without_step()
 
         torch.autograd.backward = hide_from_compiler(timed_backward)
+
+    def _watch_reducer(self, arguments, named):
+        """DistributedDataParallel waits for its collectives when all gradients of the rank are there, in a callback that
+        autograd runs at its end. Ours stands in the queue before it. On a GPU it is another thread, which does not
+        count, that runs both, and the wait is the stream's."""
+        outputs = arguments[0] if arguments else named.get("tensors")
+        first = outputs if isinstance(outputs, torch.Tensor) else next(iter(outputs or ()), None)
+        if first is None or not first.requires_grad:
+            return None
+        return first.register_hook(self._queue_reducer_wait)
+
+    def _queue_reducer_wait(self, gradient):
+        torch.autograd.Variable._execution_engine.queue_callback(self._begin_reducer_wait)
+
+    def _begin_reducer_wait(self):
+        self._enter(COMMUNICATION_WAIT)
+
+    def _make_data_parallel(self, make, *arguments, **named):
+        make(*arguments, **named)
+        self._reduces = torch.distributed.get_world_size() > 1
 
     def _make_optimizer(self, make, *arguments, **named):
         make(*arguments, **named)
@@ -326,6 +351,11 @@ class StepLog:
         if self._is_open:
             self._close(status)
         leave(status)
+
+
+def _compiles_backward():
+    compiled_autograd = sys.modules.get("torch._dynamo.compiled_autograd")
+    return getattr(compiled_autograd, "compiled_autograd_enabled", False)
 
 
 def _function(function, result, *arguments):

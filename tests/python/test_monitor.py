@@ -126,7 +126,7 @@ def test_the_table_is_plain_in_a_pipe_and_80_columns_wide(once, stubs):
     assert once(**{**stubs, "LC_ALL": "C"}).stdout.isascii()
 
 
-@pytest.mark.parametrize("flags", [("--format", "yaml"), ("--interval", "0"), ("--twice",), ("now",)])
+@pytest.mark.parametrize("flags", [("--format", "yaml"), ("--interval", "0"), ("--twice",), ("now",), ("--prom", "/dev/stdout", "--format", "json")])
 def test_wrong_options_are_usage(once, flags):
     assert once(*flags).returncode == 2
 

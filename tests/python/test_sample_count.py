@@ -1,5 +1,7 @@
 """How many samples a recorded step trains on, whatever else fetches batches."""
 
+import types
+
 import pytest
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
@@ -12,7 +14,9 @@ def count(repo_root, monkeypatch):
     from redline._sample_count import SampleCount, watch_data_loaders
 
     count = SampleCount()
-    watch_data_loaders(lambda: None, lambda iterator, samples, _: count.add(iterator, samples), count.pass_ended)
+    watch_data_loaders(
+        types.SimpleNamespace(is_idle=False, batch_asked=lambda: None, pass_ended=count.pass_ended,
+                              batch_fetched=lambda iterator, samples, _: count.add(iterator, samples)))
     return count
 
 

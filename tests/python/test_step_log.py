@@ -211,6 +211,29 @@ def test_a_clock_that_is_set_back_moves_no_step(start, program, python, tmp_path
         assert 0 < step["length"] < 600e6
 
 
+def log_until(process, path, is_enough):
+    """Waits until the log has steps of which `is_enough` is true."""
+    while not path.exists() or not is_enough(step_logs.read(path).steps):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+
+
+def test_traces_of_the_flight_recorder_are_marked_too(start, run, program, python, tmp_path):
+    job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
+    with start([program("redline"), "record", "--ring", "30s", "-o", tmp_path, "--", *job]) as process:
+        log = tmp_path / "rank0.steps.redline"
+        log_until(process, log, lambda steps: steps)
+        done = run([program("redline"), "trigger", str(process.pid)])
+        written_us = time.time_ns() // 1000
+        # What a block holds came before the steps of the next one.
+        log_until(process, log, lambda steps: steps[-1]["begin"] > written_us)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert done.returncode == 0, done.stderr
+    marks = [text for kind, text in step_logs.read(log).marks if kind == "window"]
+    assert done.stdout.strip() in marks
+
+
 def test_windows_with_operators_are_recorded_now_and_then(start, run, program, python, tmp_path):
     job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
     command = [program("redline"), "run", "--log", tmp_path, "--every", "1s", "--", *job]

@@ -335,16 +335,18 @@ while True:
 """
 
 
-def test_a_capture_knows_the_samples_of_a_step(start, trigger, program, python, tmp_path):
+@pytest.mark.parametrize("schedule", ["skip_first=1000000000", "wait=0,warmup=0,active=1,repeat=1"],
+                         ids=["before its window", "after its window"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_capture_knows_the_samples_of_a_step(start, trigger, program, python, tmp_path, schedule, steps):
     (tmp_path / "train.py").write_text(TRAINING)
-    schedule = ["--schedule", "skip_first=1000000000"]
-    command = [program("redline"), "record", *schedule, "--", python, "train.py"]
+    command = [program("redline"), "record", "--schedule", schedule, "--", python, "train.py"]
     with start(command, cwd=tmp_path, stdin=-1) as process:
         assert process.stdout.readline() == "ready\n"
-        done = trigger(str(process.pid), "--steps", "3")
+        done = trigger(str(process.pid), "--steps", str(steps))
         process.stdin.close()
         process.wait(timeout=30)
     assert done.returncode == 0, done.stderr
     trace = load(tmp_path / done.stdout.strip())
-    assert len(step_numbers(trace)) == 3
+    assert len(step_numbers(trace)) == steps
     assert trace["redline"]["samples_per_step"] == 8

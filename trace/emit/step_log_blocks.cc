@@ -25,6 +25,7 @@ enum class Section : uint64_t {
   kLosses = 5,
   kThinned = 6,
   kEnd = 7,
+  kCores = 8,
 };
 
 int64_t microseconds(int64_t ns) { return ns < 0 ? ns : ns / 1000; }
@@ -285,6 +286,15 @@ void put_sections(VarintWriter& out, const LogBlock& block, BlockTime time) {
       to.put_signed(memory.device_bytes);
     });
   }
+  for (const LoggedCores& cores : block.cores) {
+    put(Section::kCores, [&](VarintWriter& to) {
+      to.put_signed(time.distance(cores.time_ns));
+      to.put_signed(cores.cores);
+      for (const int64_t ns : {cores.busy_ns, cores.used_ns, cores.waited_ns}) {
+        to.put_signed(microseconds(ns));
+      }
+    });
+  }
   for (const LogMark& mark : block.marks) {
     put(Section::kMark, [&](VarintWriter& to) {
       to.put_signed(time.distance(mark.time_ns));
@@ -317,6 +327,19 @@ bool take_memory(VarintReader in, LogBlock& block, BlockTime time) {
   memory.device_bytes = in.take_signed();
   if (!in.ok() || memory.host_bytes < kUnseen || memory.device_bytes < kUnseen) return false;
   block.memory.push_back(memory);
+  return true;
+}
+
+bool take_cores(VarintReader in, LogBlock& block, BlockTime time) {
+  LoggedCores cores;
+  cores.time_ns = time.take(in);
+  cores.cores = in.take_signed();
+  for (int64_t* const ns : {&cores.busy_ns, &cores.used_ns, &cores.waited_ns}) {
+    *ns = nanoseconds(in.take_signed());
+    if (*ns < kUnseen) return false;
+  }
+  if (!in.ok() || cores.cores < kUnseen) return false;
+  block.cores.push_back(cores);
   return true;
 }
 
@@ -366,6 +389,8 @@ bool take_section(uint64_t tag, VarintReader in, LogBlock& block, BlockTime time
       return in.ok();
     case Section::kEnd:
       return take_end(in, block);
+    case Section::kCores:
+      return take_cores(in, block, time);
   }
   return true;  // of a later version
 }

@@ -39,6 +39,7 @@ struct LogBlock {
   std::optional<LogOwner> owner;
   std::vector<LoggedStep> steps;
   std::vector<LoggedMemory> memory;
+  std::vector<LoggedCores> cores;
   std::vector<LogMark> marks;
   int64_t lost_steps = 0;  ///< since the log began, like lost_marks
   int64_t lost_marks = 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,12 +67,30 @@ struct LoggedStep {
   bool operator==(const LoggedStep&) const = default;
 };
 
-/// The memory that was held at a moment. It is measured every few seconds.
+/// The memory that was held at a moment. It is measured each second at first, later every ten
+/// seconds.
 struct LoggedMemory {
   int64_t time_ns = 0;
   int64_t host_bytes = kUnseen;    ///< resident set of the process
   int64_t device_bytes = kUnseen;  ///< reserved by torch's allocator on all GPUs of the process
   bool operator==(const LoggedMemory&) const = default;
+
+  /// That of the GPUs or, of a process without any, that of the host.
+  [[nodiscard]] std::optional<int64_t> used_bytes() const {
+    if (device_bytes != kUnseen) return device_bytes;
+    return host_bytes != kUnseen ? std::optional(host_bytes) : std::nullopt;
+  }
+};
+
+/// Who had the cores that the process may use. All but `cores` are counters that only grow, so two
+/// readings say what happened between them. They are taken as often as the memory.
+struct LoggedCores {
+  int64_t time_ns = 0;
+  int64_t cores = kUnseen;      ///< how many the process may use
+  int64_t busy_ns = kUnseen;    ///< in which these cores worked for any process
+  int64_t used_ns = kUnseen;    ///< by this process and its loaders' workers
+  int64_t waited_ns = kUnseen;  ///< in which its threads were ready to run but had no core
+  bool operator==(const LoggedCores&) const = default;
 };
 
 struct LogMark {

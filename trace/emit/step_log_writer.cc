@@ -44,6 +44,14 @@ void thin_out_memory(std::vector<LoggedMemory>& all, int64_t before_ns) {
   all.resize(kept);
 }
 
+/// Keeps the first reading of each minute before `before_ns`.
+void thin_out_cores(std::vector<LoggedCores>& all, int64_t before_ns) {
+  const auto repeats = [&](const LoggedCores& last, const LoggedCores& cores) {
+    return cores.time_ns < before_ns && last.time_ns / kMinute == cores.time_ns / kMinute;
+  };
+  all.erase(std::unique(all.begin(), all.end(), repeats), all.end());
+}
+
 /// The content of a log as one block.
 LogBlock whole_log(std::string_view log) {
   LogBlock whole;
@@ -51,9 +59,11 @@ LogBlock whole_log(std::string_view log) {
   while (auto block = scan.next()) {
     std::vector<LoggedStep> steps = std::move(whole.steps);
     std::vector<LoggedMemory> memory = std::move(whole.memory);
+    std::vector<LoggedCores> cores = std::move(whole.cores);
     std::vector<LogMark> marks = std::move(whole.marks);
     append_in_order(steps, block->steps);
     memory.insert(memory.end(), block->memory.begin(), block->memory.end());
+    cores.insert(cores.end(), block->cores.begin(), block->cores.end());
     marks.insert(marks.end(), block->marks.begin(), block->marks.end());
     if (!block->owner) block->owner = std::move(whole.owner);
     block->lost_steps = std::max(block->lost_steps, whole.lost_steps);
@@ -62,6 +72,7 @@ LogBlock whole_log(std::string_view log) {
     whole = std::move(*block);
     whole.steps = std::move(steps);
     whole.memory = std::move(memory);
+    whole.cores = std::move(cores);
     whole.marks = std::move(marks);
   }
   return whole;
@@ -73,12 +84,14 @@ std::string in_blocks(LogBlock whole) {
   LogBlock block = whole;
   block.steps.clear();
   block.memory.clear();
+  block.cores.clear();
   block.marks.clear();
   const auto flush = [&] {
     bytes += encode_block(block);
     block.owner.reset();
     block.steps.clear();
     block.memory.clear();
+    block.cores.clear();
     block.marks.clear();
   };
   for (const LoggedStep& step : whole.steps) {
@@ -88,6 +101,10 @@ std::string in_blocks(LogBlock whole) {
   for (const LoggedMemory& memory : whole.memory) {
     block.memory.push_back(memory);
     if (block.memory.size() == kStepsOfBlock) flush();
+  }
+  for (const LoggedCores& cores : whole.cores) {
+    block.cores.push_back(cores);
+    if (block.cores.size() == kStepsOfBlock) flush();
   }
   for (LogMark& mark : whole.marks) {
     block.marks.push_back(std::move(mark));
@@ -106,6 +123,7 @@ std::string thinned_log(std::string_view log) {
   thin_out(whole.steps, before_ns, kMinute);
   if (whole.steps.size() == entries) return "";
   thin_out_memory(whole.memory, before_ns);
+  thin_out_cores(whole.cores, before_ns);
   whole.thinned_before_ns = std::max(whole.thinned_before_ns, before_ns);
   return in_blocks(std::move(whole));
 }

@@ -29,6 +29,7 @@ struct StepLog {
 
   std::vector<LoggedStep> steps;
   std::vector<LoggedMemory> memory;
+  std::vector<LoggedCores> cores;
   std::vector<LogMark> marks;
 
   int64_t thinned_before_ns = 0;  ///< before this time steps are joined to minutes; 0: none are

@@ -186,6 +186,7 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
     const std::vector<std::string>& paths, const ReadOptions& options) {
   std::vector<std::shared_ptr<const Trace>> traces;
   std::set<fs::path> known;
+  std::vector<ReadError> unreadable;
   for (const std::string& path : paths) {
     const auto files = find_traces(path);
     if (!files) return tl::unexpected(files.error());
@@ -195,12 +196,19 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
       const fs::path real = fs::canonical(file, error);
       if (!error && !known.insert(real).second) continue;  // the same file given twice is read once
       auto trace = read_trace(file, options);
-      if (!trace) return tl::unexpected(trace.error());
+      if (!trace) {
+        const bool is_cancelled = options.cancel && options.cancel->load();
+        if (!options.unreadable || is_cancelled) return tl::unexpected(trace.error());
+        unreadable.push_back({trace.error().message, file});
+        continue;
+      }
       found.push_back(std::move(*trace));
     }
     keep_latest_recording(found);
     traces.insert(traces.end(), found.begin(), found.end());
   }
+  if (traces.empty() && !unreadable.empty()) return tl::unexpected(unreadable.front());
+  if (options.unreadable) *options.unreadable = std::move(unreadable);
   const auto order = [](const std::shared_ptr<const Trace>& trace) {
     return std::tuple(trace->metadata().rank.value_or(INT32_MAX), std::string_view(trace->path()));
   };

@@ -17,6 +17,7 @@ namespace redline::trace {
 /// Why a file could not be read at all. `message` names the file, the reason and what to do.
 struct ReadError {
   std::string message;
+  std::string path = {};  ///< of the file, in ReadOptions::unreadable
 };
 
 /// Which traces read_trace() stores in the cache (cache.h), so that they open at once next time.
@@ -40,6 +41,9 @@ struct ReadOptions {
   size_t text_block_bytes = size_t{8} << 20;
   /// Only about this many bytes of a longer text are read, as if the file had been cut off there.
   uint64_t most_text_bytes = UINT64_MAX;
+  /// Where read_traces() puts the files that it cannot read while it reads the others; it fails
+  /// only if it can read none. Null: one such file is an error.
+  std::vector<ReadError>* unreadable = nullptr;
   CacheOptions cache;  ///< unused by parse_trace(), and if most_text_bytes cuts the file
 };
 

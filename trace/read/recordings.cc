@@ -10,7 +10,6 @@
 
 #include "base/format.h"
 #include "trace/model/recorded_jobs.h"
-#include "trace/read/reader.h"
 
 namespace redline::trace {
 namespace {
@@ -49,16 +48,18 @@ int64_t keep_latest_recording(Traces& traces) {
 }
 
 std::vector<std::string> notes_on_left_out(const std::vector<std::string>& paths,
-                                           const Traces& traces) {
+                                           const Traces& traces,
+                                           const std::vector<ReadError>& unreadable) {
   std::error_code ignored;
-  std::set<fs::path> read;
-  for (const auto& trace : traces) read.insert(fs::canonical(trace->path(), ignored));
+  std::set<fs::path> known;
+  for (const auto& trace : traces) known.insert(fs::canonical(trace->path(), ignored));
+  for (const ReadError& error : unreadable) known.insert(fs::canonical(error.path, ignored));
   std::vector<std::string> notes;
   for (const std::string& path : paths) {
     const auto files = find_traces(path);
     if (!files) continue;
     const auto left_out = std::ranges::count_if(*files, [&](const std::string& file) {
-      return !read.contains(fs::canonical(file, ignored));
+      return !known.contains(fs::canonical(file, ignored));
     });
     if (left_out == 0) continue;
     notes.push_back(fmt::format("{}: the latest recording; {} of earlier ones left out", path,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trace/model/model.h"
+#include "trace/read/reader.h"
 
 namespace redline::trace {
 
@@ -15,8 +16,10 @@ namespace redline::trace {
 /// record one job. So do traces that do not name their recording.
 int64_t keep_latest_recording(std::vector<std::shared_ptr<const Trace>>& traces);
 
-/// A sentence for each of `paths` that is a folder with more files than `traces` has of it.
+/// A sentence for each of `paths` that is a folder with more readable files than `traces` has of
+/// it.
 [[nodiscard]] std::vector<std::string> notes_on_left_out(
-    const std::vector<std::string>& paths, const std::vector<std::shared_ptr<const Trace>>& traces);
+    const std::vector<std::string>& paths, const std::vector<std::shared_ptr<const Trace>>& traces,
+    const std::vector<ReadError>& unreadable = {});
 
 }  // namespace redline::trace

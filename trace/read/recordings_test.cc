@@ -96,5 +96,31 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
   EXPECT_THAT(more_notes, IsEmpty());
 }
 
+TEST(Recordings, WhatCannotBeReadIsLeftOutWhereTheCallerListens) {
+  const std::string folder = ::testing::TempDir() + "unreadable_test." + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  redline::testing::TraceText text;
+  text.cpu_op("aten::mm", 0, 100);
+  std::ofstream(folder + "/good.json") << text.str();
+  std::ofstream(folder + "/bad.json") << "no trace";
+  const auto strict = read_traces({folder});
+  std::vector<ReadError> unreadable;
+  ReadOptions options;
+  options.unreadable = &unreadable;
+  const auto traces = read_traces({folder}, options);
+  const auto none = read_traces({folder + "/bad.json"}, options);
+  std::vector<std::string> notes{"?"};
+  if (traces) notes = notes_on_left_out({folder}, *traces, unreadable);
+  std::filesystem::remove_all(folder);
+  EXPECT_FALSE(strict);
+  ASSERT_TRUE(traces);
+  EXPECT_EQ(traces->size(), 1U);
+  ASSERT_EQ(unreadable.size(), 1U);
+  EXPECT_EQ(unreadable[0].path, folder + "/bad.json");
+  EXPECT_TRUE(unreadable[0].message.starts_with(unreadable[0].path + ": "));
+  EXPECT_THAT(notes, IsEmpty()) << "it is of no earlier recording";
+  EXPECT_FALSE(none);
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -29,6 +29,7 @@ void take_block(StepLog& log, LogBlock block) {
   if (block.owner) take_owner(log, std::move(*block.owner));
   append_in_order(log.steps, block.steps);
   log.memory.insert(log.memory.end(), block.memory.begin(), block.memory.end());
+  log.cores.insert(log.cores.end(), block.cores.begin(), block.cores.end());
   std::move(block.marks.begin(), block.marks.end(), std::back_inserter(log.marks));
   log.thinned_before_ns = std::max(log.thinned_before_ns, block.thinned_before_ns);
   log.lost_steps = std::max(log.lost_steps, block.lost_steps);

@@ -95,6 +95,8 @@ TEST(StepLog, ABlockComesBackAsItWasWritten) {
   block.part = LogPart::kBackward;
   block.part_since_ns = block.sign_ns - 7 * kSecond;
   block.memory = {{kBegin + kSecond, 5'000'000'000, kUnseen}, {kBegin + 2 * kSecond, 6, 7}};
+  block.cores = {{kBegin + kSecond, 8, 31'000, 4'000, kUnseen},
+                 {kBegin + 2 * kSecond, 8, 6 * kSecond, 3 * kSecond, 2 * kSecond}};
   block.marks = {{kBegin + 5'000, 3'000, LogMarkKind::kCompile, ""},
                  {kBegin + 9'000, 0, LogMarkKind::kNote, "quoted \" and \n"}};
   block.lost_steps = 5;

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "trace/report/diff.h"
 #include "trace/report/run_diff.h"
 
@@ -9,11 +10,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json or_null(const std::optional<double>& value) { return value ? json(*value) : json(); }
-
 json side_json(const DiffSide& side) {
   return {{"paths", side.paths},
-          {"gpu", side.gpu.empty() ? json() : json(side.gpu)},
+          {"gpu", text_or_null(side.gpu)},
           {"ranks", side.rank_count},
           {"steps", {{"count", side.step_count}, {"mean_ns", side.step_ns}}},
           {"samples_per_step", or_null(side.samples_per_step)},

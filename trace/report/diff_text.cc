@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "base/format.h"
@@ -43,13 +44,8 @@ class TextDiff {
   std::string write() {
     write_side("before", diff_.before);
     write_side("after", diff_.after);
-    if (diff_.before.gpu != diff_.after.gpu) {
-      canvas_
-          .left(elide(fmt::format("        not the same GPU: {}, then {}", known(diff_.before.gpu),
-                                  known(diff_.after.gpu)),
-                      80),
-                0, Hue::kYellow)
-          .end_line();
+    if (!words_.other_gpu.empty()) {
+      canvas_.left(elide("        " + words_.other_gpu, 80), 0, Hue::kYellow).end_line();
     }
     canvas_.end_line();
     write_speed();
@@ -68,8 +64,6 @@ class TextDiff {
   }
 
  private:
-  static std::string known(const std::string& gpu) { return gpu.empty() ? "unknown" : gpu; }
-
   void write_side(const char* title, const DiffSide& side) {
     write_diff_side(canvas_, title, place(side),
                     fmt::format("{} · {}", format_plural(side.rank_count, "rank"),
@@ -81,13 +75,10 @@ class TextDiff {
     const auto speedup = diff_.speedup();
     const bool clear = diff_.step && diff_.step->is_clear();
     const bool by_samples = diff_.basis_samples && speedup;
-    std::string verdict = speedup ? speed_words(*speedup) : "";
+    const std::string& verdict = words_.verdict;
     Hue hue = speedup && *speedup > 1 ? Hue::kGreen : Hue::kRed;
     if (speedup && std::abs(*speedup - 1) < kLeastSpeedup) hue = Hue::kDim;
-    if (diff_.step && !clear) {
-      verdict = "no clear difference";
-      hue = Hue::kDim;
-    }
+    if (diff_.step && !clear) hue = Hue::kDim;
     // Steps of different sizes cannot be compared; samples a second can.
     write_diff_line(canvas_, "STEP", format_ns(before.step_ns), format_ns(after.step_ns),
                     by_samples ? "" : verdict, hue);
@@ -101,39 +92,16 @@ class TextDiff {
                       format_count(std::llround(*before.samples_per_second)),
                       format_count(std::llround(*after.samples_per_second)), verdict, hue);
     }
-    write_interval();
-    if (!before.samples_per_step || !after.samples_per_step) {
-      write_unknown_samples(canvas_);
-    }
+    canvas_.left("  " + words_.interval, 0, Hue::kDim).end_line();
+    if (!words_.unknown_samples.empty()) write_unknown_samples(canvas_);
     canvas_.end_line();
-  }
-
-  void write_interval() {
-    if (!diff_.step) {
-      canvas_
-          .left("  one step on a side: nobody knows how much steps differ by themselves", 0,
-                Hue::kDim)
-          .end_line();
-      return;
-    }
-    const auto ns = [](double value) { return signed_ns(std::llround(value)); };
-    canvas_
-        .left(fmt::format("  change {}, with 95 % certainty between {} and {}",
-                          ns(diff_.step->difference), ns(diff_.step->low), ns(diff_.step->high)),
-              0, Hue::kDim)
-        .end_line();
-  }
-
-  [[nodiscard]] std::string basis_text() const {
-    if (!diff_.basis_samples) return "TIME OF A STEP";
-    const int64_t samples = std::llround(*diff_.basis_samples);
-    return samples == 1 ? "TIME OF A SAMPLE"
-                        : fmt::format("TIME OF {} SAMPLES", format_count(samples));
   }
 
   void write_breakdown() {
     const int64_t step_ns = diff_.step_delta_ns();
-    write_diff_part_titles(canvas_, basis_text());
+    std::string title = "TIME OF " + words_.basis;
+    for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    write_diff_part_titles(canvas_, title);
     for (const DiffRow& row : diff_.breakdown) {
       if (row.before_ns == 0 && row.after_ns == 0) continue;
       canvas_.left("  ")
@@ -199,6 +167,7 @@ class TextDiff {
   }
 
   const Diff& diff_;
+  const DiffWords words_ = words_of(diff_);
   const TextScope& scope_;
   TextCanvas canvas_;
   bool any_unclear_ = false;

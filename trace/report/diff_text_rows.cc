@@ -1,6 +1,7 @@
 #include "trace/report/diff_text_rows.h"
 
 #include "base/format.h"
+#include "trace/report/diff_words.h"
 
 namespace redline::trace {
 
@@ -33,9 +34,7 @@ void write_diff_part_titles(TextCanvas& canvas, const std::string& title) {
 }
 
 void write_unknown_samples(TextCanvas& canvas) {
-  canvas
-      .left("  samples a step unknown: if the batch changed, steps do not compare", 0, Hue::kYellow)
-      .end_line();
+  canvas.left(std::string("  ") + kUnknownSamples, 0, Hue::kYellow).end_line();
 }
 
 }  // namespace redline::trace

@@ -15,6 +15,42 @@ std::string speed_words(double speedup) {
                      : fmt::format("{:.2f} x slower", 1 / speedup);
 }
 
+namespace {
+
+std::string diff_verdict(const Diff& diff) {
+  if (diff.step && !diff.step->is_clear()) return "no clear difference";
+  const auto speedup = diff.speedup();
+  return speedup ? speed_words(*speedup) : "";
+}
+
+std::string diff_interval(const Diff& diff) {
+  if (!diff.step) return "one step on a side: nobody knows how much steps differ by themselves";
+  const auto ns = [](double value) { return signed_ns(std::llround(value)); };
+  return fmt::format("change {}, with 95 % certainty between {} and {}", ns(diff.step->difference),
+                     ns(diff.step->low), ns(diff.step->high));
+}
+
+std::string diff_basis(const Diff& diff) {
+  if (!diff.basis_samples) return "a step";
+  const int64_t samples = std::llround(*diff.basis_samples);
+  return samples == 1 ? "a sample" : format_count(samples) + " samples";
+}
+
+std::string diff_other_gpu(const Diff& diff) {
+  const std::string &before = diff.before.gpu, &after = diff.after.gpu;
+  if (before == after) return "";
+  return fmt::format("not the same GPU: {}, then {}", before.empty() ? "unknown" : before,
+                     after.empty() ? "unknown" : after);
+}
+
+}  // namespace
+
+DiffWords words_of(const Diff& diff) {
+  const bool is_known = diff.before.samples_per_step && diff.after.samples_per_step;
+  return {diff_verdict(diff), diff_interval(diff), diff_basis(diff), diff_other_gpu(diff),
+          is_known ? "" : kUnknownSamples};
+}
+
 std::string signed_ns(int64_t ns) { return (ns > 0 ? "+" : "") + format_ns(ns); }
 
 std::string change_words(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }

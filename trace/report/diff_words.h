@@ -4,15 +4,32 @@
 #include <cstdint>
 #include <string>
 
+#include "trace/report/diff.h"
 #include "trace/run/gate.h"
 
 namespace redline::trace {
+
+/// Steps with an unknown number of samples may hold different work.
+constexpr const char* kUnknownSamples =
+    "samples a step unknown: if the batch changed, steps do not compare";
 
 /// A speed-up that is closer to 1 would print as "1.00 x".
 constexpr double kLeastSpeedup = 0.005;
 
 /// "1.05 x faster", "as fast as before"; `speedup` is above 1 if it became faster.
 [[nodiscard]] std::string speed_words(double speedup);
+/// How a comparison of traces is judged. Text and viewer use the same words.
+struct DiffWords {
+  /// "1.05 x faster"; "no clear difference" if steps of the same run differ as much; empty if a
+  /// side has no steps.
+  std::string verdict;
+  std::string interval;         ///< how far the change is certain, or why that is not known
+  std::string basis;            ///< what the times are those of: "a step", "a sample", "64 samples"
+  std::string other_gpu;        ///< "not the same GPU: …"; empty if it is the same
+  std::string unknown_samples;  ///< empty if both sides know what a step takes
+};
+[[nodiscard]] DiffWords words_of(const Diff& diff);
+
 /// "+3.1 ms", "-12.0 us"
 [[nodiscard]] std::string signed_ns(int64_t ns);
 /// Of a ratio: 1.052 -> "+5.2 %"

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,13 +10,6 @@
 #include "trace/run/recent.h"
 
 namespace redline::trace {
-
-struct RunningJob {
-  std::string folder;                             ///< of its step logs
-  std::string run;                                ///< the name in its step logs
-  std::optional<RecentRun> recent = {};           ///< nullopt: no rank has done a step yet
-  std::vector<std::string> unreadable_logs = {};  ///< the path and why, of each
-};
 
 /// A table of at most 80 columns; "" if there are no jobs. `now_ns` is unix time.
 [[nodiscard]] std::string jobs_text(const std::vector<RunningJob>& jobs, const TextStyle& style,

@@ -1,17 +1,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "trace/report/jobs.h"
 
 namespace redline::trace {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-template <typename Value>
-json known_or_null(const std::optional<Value>& value) {
-  return value ? json(*value) : json();
-}
 
 json recent_rank_json(const RecentRank& rank) {
   return {{"rank", rank.rank},
@@ -20,8 +16,8 @@ json recent_rank_json(const RecentRank& rank) {
           {"last_step_ns", rank.last_step_ns},
           {"step_ns", std::llround(rank.step_ns)},
           {"own_ns", rank.own_ns ? json(std::llround(*rank.own_ns)) : json()},
-          {"data_wait_share", known_or_null(rank.data_wait_share)},
-          {"memory_bytes", known_or_null(rank.memory_bytes)}};
+          {"data_wait_share", or_null(rank.data_wait_share)},
+          {"memory_bytes", or_null(rank.memory_bytes)}};
 }
 
 json job_json(const RunningJob& job) {
@@ -32,9 +28,9 @@ json job_json(const RunningJob& job) {
   object["world_size"] = run.world_size;
   object["steps"] = run.steps;
   object["steps_per_s"] = run.steps_per_s;
-  object["samples_per_s"] = known_or_null(run.samples_per_s);
-  object["tokens_per_s"] = known_or_null(run.tokens_per_s);
-  object["data_wait_share"] = known_or_null(run.data_wait_share);
+  object["samples_per_s"] = or_null(run.samples_per_s);
+  object["tokens_per_s"] = or_null(run.tokens_per_s);
+  object["data_wait_share"] = or_null(run.data_wait_share);
   object["slowest_rank"] = run.slowest ? json(run.ranks[*run.slowest].rank) : json();
   for (const RecentRank& rank : run.ranks) object["ranks"].push_back(recent_rank_json(rank));
   return object;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "trace/report/run_report.h"
 #include "trace/report/run_words.h"
 
@@ -9,11 +10,6 @@ namespace redline::trace {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-template <typename Value>
-json value_or_null(const std::optional<Value>& value) {
-  return value ? json(*value) : json();
-}
 
 json part_json(const std::optional<LogPart>& part) {
   return part ? json(log_part_key(*part)) : json();
@@ -26,14 +22,15 @@ json run_finding_json(const RunFinding& finding) {
           {"detail", detail_of(finding)},
           {"part", part_json(finding.part)},
           {"ranks", finding.ranks},
-          {"host", finding.host.empty() ? json() : json(finding.host)},
+          {"host", text_or_null(finding.host)},
           {"from_step", finding.from_step},
-          {"to_step", value_or_null(finding.to_step)},
+          {"to_step", or_null(finding.to_step)},
           {"change", unless_zero(finding.change)},
           {"lost_share", unless_zero(finding.lost_share)},
           {"count", unless_zero(finding.count)},
           {"period_steps", unless_zero(finding.period)},
           {"typical_ns", unless_zero(std::llround(finding.typical_ns))},
+          {"by_other_processes", or_null(finding.by_others)},
           {"bytes_per_hour", unless_zero(std::llround(finding.bytes_per_hour))}};
 }
 
@@ -43,9 +40,9 @@ json rank_row_json(const RankRow& row) {
           {"steps", row.steps},
           {"step_ns", std::llround(row.step_ns)},
           {"own_ns", row.own_ns ? json(std::llround(*row.own_ns)) : json()},
-          {"data_wait_share", value_or_null(row.wait_share)},
+          {"data_wait_share", or_null(row.wait_share)},
           {"age_ns", row.age_ns},
-          {"memory_bytes", value_or_null(row.memory_bytes)}};
+          {"memory_bytes", or_null(row.memory_bytes)}};
 }
 
 template <typename Row, typename Write>
@@ -61,7 +58,7 @@ json run_json(const RunVerdict& verdict) {
   json parts = json::object();
   for (size_t part = 0; part < kLogParts; ++part) {
     parts[std::string(log_part_key(static_cast<LogPart>(part)))] =
-        value_or_null(verdict.part_share[part]);
+        or_null(verdict.part_share[part]);
   }
   parts["other"] = verdict.other_share;
   json object;
@@ -73,8 +70,8 @@ json run_json(const RunVerdict& verdict) {
   object["steps"] = verdict.steps;
   object["lost_steps"] = verdict.lost_steps;
   object["steps_per_s"] = verdict.steps_per_s;
-  object["samples_per_s"] = value_or_null(verdict.samples_per_s);
-  object["tokens_per_s"] = value_or_null(verdict.tokens_per_s);
+  object["samples_per_s"] = or_null(verdict.samples_per_s);
+  object["tokens_per_s"] = or_null(verdict.tokens_per_s);
   object["part_shares"] = parts;
   object["warm_up"] = {{"steps", verdict.warm_up_steps},
                        {"lost_share", verdict.warm_up_lost_share}};
@@ -96,7 +93,7 @@ json run_json(const RunVerdict& verdict) {
     return json{{"step", point.step},
                 {"time_ns", point.time_ns},
                 {"steps_per_s", point.steps_per_s},
-                {"samples_per_s", value_or_null(point.samples_per_s)}};
+                {"samples_per_s", or_null(point.samples_per_s)}};
   });
   object["ranks"] = rows_of(verdict.ranks, rank_row_json);
   return object;

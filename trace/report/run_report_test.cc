@@ -136,7 +136,7 @@ TEST(RunReport, PageOfLogsAloneHasTheChartAndNoMarkupFromNames) {
 }
 
 TEST(RunReport, EachCauseHasASentence) {
-  for (int cause = 0; cause <= static_cast<int>(RunCause::kOutOfMemory); ++cause) {
+  for (int cause = 0; cause <= static_cast<int>(RunCause::kCrowdedCores); ++cause) {
     RunFinding finding;
     finding.cause = static_cast<RunCause>(cause);
     finding.part = LogPart::kDataWait;

@@ -18,12 +18,15 @@ struct PartWords {
   std::string_view advice;
 };
 
+constexpr std::string_view kOperatorsAdvice =
+    "redline run --log DIR --every 10m shows which operators: diff two of its windows.";
+
 constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"data_wait", "waiting for data",
      "More workers (autotune finds how many), less work a sample, or a faster disk."},
-    {"forward", "forward", ""},
-    {"backward", "backward", ""},
-    {"optimizer", "the optimizer", ""},
+    {"forward", "forward", kOperatorsAdvice},
+    {"backward", "backward", kOperatorsAdvice},
+    {"optimizer", "the optimizer", kOperatorsAdvice},
     {"communication_wait", "waiting for other ranks",
      "No rank is behind by its own work: look at the network, and at what is sent."},
     {"evaluation", "evaluation", "Evaluate less often, on fewer batches, or in larger ones."},
@@ -36,9 +39,9 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
 }};
 
 constexpr std::array kCauseKeys = {
-    "died",         "failed",          "part",     "slower",        "uneven_rank",
-    "slow_steps",   "varying_lengths", "unsteady", "memory_growth", "warm_up",
-    "out_of_memory"};
+    "died",          "failed",          "part",         "slower",        "uneven_rank",
+    "slow_steps",    "varying_lengths", "unsteady",     "memory_growth", "warm_up",
+    "out_of_memory", "other_processes", "crowded_cores"};
 
 std::string percent(double share) {
   return share < 0.1 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
@@ -108,15 +111,44 @@ std::string part_detail(const RunFinding& finding) {
 }
 
 std::string slower_detail(const RunFinding& finding) {
+  if (finding.by_others.value_or(false)) {
+    return "Other processes have taken more of the cores since then, and the job's threads waited "
+           "for one.";
+  }
   if (finding.is_whole_step) {
     return "Forward, backward and optimizer grew by the same share: other work on the processors, "
-           "or lower clocks.";
+           "larger inputs, or lower clocks.";
   }
   if (finding.part == LogPart::kCommunicationWait) {
     return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
   }
   if (!finding.part) return "No part of the step that the log sees grew by as much.";
   return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
+}
+
+std::string cores_text(double cores) {
+  const bool is_whole = cores >= 9.95 || std::abs(cores - std::round(cores)) < 0.05;
+  return fmt::format("{:.{}f}", cores, is_whole ? 0 : 1);
+}
+
+std::string unsteady_detail(const RunFinding& finding) {
+  const std::string range =
+      fmt::format("A tenth of them takes less than {}, a tenth more than {}. ",
+                  ns_text(finding.low_ns), ns_text(finding.high_ns));
+  return range + (finding.by_others
+                      ? "Other processes did not take the cores. Batches of different work vary, "
+                        "and so do clocks."
+                      : "Other work on the processors, more threads than cores, or batches of "
+                        "different work do so.");
+}
+
+std::string slow_steps_detail(const RunFinding& finding) {
+  const std::string_view why =
+      finding.by_others.value_or(false) ? "Other processes had the cores at that time."
+      : finding.part                    ? ""
+                     : "No part of the step that the log sees explains it: look at what the script "
+                       "does between its steps.";
+  return sentences(stalls_text(finding), why);
 }
 
 }  // namespace
@@ -161,6 +193,14 @@ std::string headline_of(const RunFinding& finding) {
     case RunCause::kOutOfMemory:
       return fmt::format("Out of memory {}{}; the program went on",
                          format_plural(finding.count, "time"), on_ranks(finding));
+    case RunCause::kOtherProcesses:
+      return fmt::format("Other processes take {} of the {} cores{}",
+                         cores_text(finding.taken_cores), cores_text(finding.cores),
+                         finding.host.empty() ? "" : " of " + finding.host);
+    case RunCause::kCrowdedCores:
+      return fmt::format("{} threads of the job at a time share {} cores{}",
+                         cores_text(finding.taken_cores), cores_text(finding.cores),
+                         finding.host.empty() ? "" : " of " + finding.host);
   }
   return "";
 }
@@ -168,7 +208,11 @@ std::string headline_of(const RunFinding& finding) {
 std::string detail_of(const RunFinding& finding) {
   switch (finding.cause) {
     case RunCause::kDied:
-      return "It gave no sign of life any more and had not ended: killed, or its machine is gone.";
+      return finding.ranks.size() > 1
+                 ? "They gave no sign of life any more and had not ended. If one is killed, its "
+                   "launcher kills the others: the launcher's output says which was first."
+                 : "It gave no sign of life any more and had not ended: killed, or its machine is "
+                   "gone.";
     case RunCause::kFailed:
       return finding.text;
     case RunCause::kPart:
@@ -176,24 +220,35 @@ std::string detail_of(const RunFinding& finding) {
     case RunCause::kSlower:
       return slower_detail(finding);
     case RunCause::kUnevenRank:
-      return fmt::format("It takes {} a step longer, and the others wait for it.",
-                         ns_text(finding.typical_ns));
+      return fmt::format("It takes {} a step longer, and the others wait for it.{}",
+                         ns_text(finding.typical_ns),
+                         finding.by_others.value_or(false)
+                             ? " Its threads waited for a core longer than those of the others."
+                             : "");
     case RunCause::kSlowSteps:
-      return sentences(stalls_text(finding),
-                       finding.part ? "" : "No part of the step that the log sees explains it.");
+      return slow_steps_detail(finding);
     case RunCause::kVaryingLengths:
       return fmt::format(
           "{} of their spread is that of tokens. Batches of sequences of like lengths pad less, "
           "and ranks wait less for each other.",
           percent(finding.share));
     case RunCause::kUnsteady:
-      return "Other work on the processors, or more threads than cores, does so.";
+      return unsteady_detail(finding);
     case RunCause::kMemoryGrowth:
-      return "It still grew at the end: something keeps what it no longer needs.";
+      return "It still grew at the end: something keeps what it no longer needs, or a cache still "
+             "fills.";
     case RunCause::kWarmUp:
-      return "Models compile then, cuDNN tries its algorithms, and loaders start.";
+      return finding.by_others.value_or(false)
+                 ? "Other processes had the cores then."
+                 : "Models compile then, cuDNN tries its algorithms, and loaders start.";
     case RunCause::kOutOfMemory:
       return "What torch could not allocate, the program tried again or left out.";
+    case RunCause::kOtherProcesses:
+      return "The job's threads were ready to run and waited for a core. Run the other work at "
+             "another time, or give the job cores of its own.";
+    case RunCause::kCrowdedCores:
+      return "They take turns, and wait for each other. Set OMP_NUM_THREADS to the cores of a "
+             "rank, and count its loader's workers.";
   }
   return "";
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "trace/run/parts.h"
@@ -16,7 +15,6 @@ constexpr double kMostSteady = 0.6;     // (p90 - p10) / p50
 constexpr double kLeastExplained = 0.4;
 // (p90 - p10) / p50, below which sequence lengths do not matter.
 constexpr double kLeastVarying = 0.3;
-constexpr int64_t kSilence = 10'000'000'000;
 constexpr double kLeastGrowth = 0.05;
 constexpr double kLeastGrownBytes = 32 << 20;
 
@@ -50,12 +48,6 @@ struct Stalls {
 // The mean time of a step without waiting for collectives.
 double own_ns(const StepSums& usual) {
   return usual.length_ns / usual.steps - usual.mean_ns(LogPart::kCommunicationWait);
-}
-
-double lower_median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // The part of a rank's step that exceeds the median rank's by the most; nullopt if none has half of
@@ -99,17 +91,21 @@ struct Growth {
 std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   constexpr size_t kFewest = 16;
   std::vector<double> values, times;
-  // Skipped, because memory grows while the job loads and fills its caches.
-  const size_t first = rank.memory.size() / 10;
-  for (size_t i = first; i < rank.memory.size(); ++i) {
-    const LoggedMemory& each = rank.memory[i];
+  if (rank.memory.empty()) return std::nullopt;
+  const int64_t begin_ns = rank.memory.front().time_ns;
+  const int64_t length_ns = rank.memory.back().time_ns - begin_ns;
+  for (const LoggedMemory& each : rank.memory) {
+    // Skipped, because memory grows while the job loads and fills its caches.
+    if (each.time_ns - begin_ns < length_ns / 10) continue;
     const int64_t bytes = on_device ? each.device_bytes : each.host_bytes;
     if (bytes == kUnseen) return std::nullopt;
     values.push_back(static_cast<double>(bytes));
     times.push_back(static_cast<double>(each.time_ns));
   }
   if (values.size() < kFewest) return std::nullopt;
-  const size_t middle = values.size() / 2;
+  const double middle_ns = (times.front() + times.back()) / 2;
+  const auto middle =
+      static_cast<size_t>(std::lower_bound(times.begin(), times.end(), middle_ns) - times.begin());
   const double grown = values.back() - values.front();
   const double lately = values.back() - values[middle];
   const std::vector<double> late(values.begin() + static_cast<ptrdiff_t>(middle), values.end());
@@ -122,6 +118,12 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
 }
 
 }  // namespace
+
+double lower_median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 bool all_see(const RankRuns& ranks, LogPart part) {
   return std::all_of(ranks.begin(), ranks.end(),
@@ -261,10 +263,13 @@ std::vector<RunFinding> find_spread(const RankRuns& ranks) {
     finding.share = spread.explained_by_tokens;
     return {finding};
   }
+  // Batches of different sizes are different work.
+  if (rank.sees_samples && spread.explained_by_samples >= kLeastExplained) return {};
   if (spread_of(rank) < kMostSteady) return {};
   finding.cause = RunCause::kUnsteady;
   finding.change = spread_of(rank);
-  finding.lost_share = 1 - spread.p10_ns / spread.mean_ns;
+  finding.low_ns = spread.p10_ns;
+  finding.high_ns = spread.p90_ns;
   if (ranks.size() > 1) finding.ranks = {rank.rank};
   for (size_t part = 0; part < kLogParts; ++part) {
     if (rank.sees[part] && spread.part_share[part] >= 0.5) {
@@ -293,59 +298,6 @@ std::vector<RunFinding> find_memory_growth(const RankRuns& ranks) {
   if (finding.ranks.empty()) return {};
   if (finding.ranks.size() == ranks.size()) finding.ranks.clear();
   return {finding};
-}
-
-std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
-  std::map<int, RunFinding> failed;  // by exit status
-  RunFinding died;
-  died.cause = RunCause::kDied;
-  const RankRun* first = nullptr;  // the first rank that fell silent
-  int64_t out_of_memory = 0;
-  std::vector<int> out_of_memory_ranks;
-  std::string exception;
-  for (const RankRun& rank : ranks) {
-    int64_t own = 0;
-    for (const LogMark& mark : rank.marks) {
-      own += mark.kind == LogMarkKind::kOutOfMemory ? 1 : 0;
-      if (mark.kind == LogMarkKind::kException && exception.empty()) exception = mark.text;
-    }
-    if (own > 0) out_of_memory_ranks.push_back(rank.rank);
-    out_of_memory += own;
-    if (rank.ended) {
-      if (rank.exit_status.value_or(0) == 0) continue;
-      RunFinding& finding = failed[*rank.exit_status];
-      finding.cause = RunCause::kFailed;
-      finding.exit_status = rank.exit_status;
-      finding.ranks.push_back(rank.rank);
-      finding.from_step = std::max(finding.from_step, rank.end_step);
-      finding.text = exception;
-    } else if (now_ns - rank.last_sign_ns > kSilence) {
-      died.ranks.push_back(rank.rank);
-      if (first == nullptr || rank.last_sign_ns < first->last_sign_ns) first = &rank;
-    }
-  }
-  std::vector<RunFinding> findings;
-  if (first != nullptr) {
-    // If one rank dies, a launcher ends the others, which therefore fall silent later.
-    std::erase_if(died.ranks, [&](int number) {
-      const auto rank = std::find_if(ranks.begin(), ranks.end(),
-                                     [&](const RankRun& each) { return each.rank == number; });
-      return rank->last_sign_ns - first->last_sign_ns > kSilence / 4;
-    });
-    died.from_step = first->end_step;
-    died.part = first->last_part;
-    died.host = host_of(ranks, died.ranks);
-    findings.push_back(died);
-  }
-  for (const auto& [status, finding] : failed) findings.push_back(finding);
-  if (out_of_memory > 0 && failed.empty()) {
-    RunFinding finding;
-    finding.cause = RunCause::kOutOfMemory;
-    finding.count = out_of_memory;
-    if (out_of_memory_ranks.size() < ranks.size()) finding.ranks = out_of_memory_ranks;
-    findings.push_back(finding);
-  }
-  return findings;
 }
 
 }  // namespace redline::trace

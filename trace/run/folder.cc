@@ -4,6 +4,8 @@
 #include <chrono>
 #include <filesystem>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "base/parallel.h"
 #include "trace/read/step_log_reader.h"
@@ -35,37 +37,44 @@ std::vector<std::string> trace_paths_of(std::vector<std::string> paths) {
 
 namespace {
 
+template <typename Kept>
 struct ReadLogs {
-  std::vector<RankRun> ranks;
-  std::vector<std::string> errors;
+  std::vector<Kept> logs;
+  std::vector<std::string> errors;  // of the logs that cannot be read
 };
 
-ReadLogs read_logs(const std::vector<std::string>& logs) {
-  std::vector<std::optional<RankRun>> read(logs.size());
-  ReadLogs result;
-  result.errors.resize(logs.size());
-  for_each_index(thread_count(0), logs.size(), [&](size_t index, unsigned) {
-    const auto log = read_step_log(logs[index]);
+// Reads logs side by side. Of each only what `keep` makes of it stays in memory, and nothing if
+// that is nullopt.
+template <typename Keep>
+auto read_logs(const std::vector<std::string>& paths, Keep keep) {
+  using Kept = typename std::invoke_result_t<Keep, StepLog>::value_type;
+  std::vector<std::optional<Kept>> read(paths.size());
+  ReadLogs<Kept> result;
+  result.errors.resize(paths.size());
+  for_each_index(thread_count(0), paths.size(), [&](size_t index, unsigned) {
+    auto log = read_step_log(paths[index]);
     if (log) {
-      read[index] = summarise(*log);
+      read[index] = keep(std::move(*log));
     } else {
       result.errors[index] = log.error().message;
     }
   });
-  for (auto& rank : read) {
-    if (rank) result.ranks.push_back(std::move(*rank));
+  for (auto& each : read) {
+    if (each) result.logs.push_back(std::move(*each));
   }
   std::erase(result.errors, "");
   return result;
 }
 
+std::optional<RankRun> summary_of(const StepLog& log) { return summarise(log); }
+
 }  // namespace
 
 tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
     const std::vector<std::string>& logs) {
-  ReadLogs read = read_logs(logs);
+  auto read = read_logs(logs, summary_of);
   if (!read.errors.empty()) return tl::unexpected(ReadError{read.errors.front()});
-  return runs_of(std::move(read.ranks));
+  return runs_of(std::move(read.logs));
 }
 
 tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
@@ -87,17 +96,27 @@ tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
 
 tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs,
                                                             bool has_ended) {
-  ReadLogs read = read_logs(logs);
-  if (read.ranks.empty() && !read.errors.empty()) {
+  auto read = read_logs(logs, summary_of);
+  if (read.logs.empty() && !read.errors.empty()) {
     return tl::unexpected(ReadError{read.errors.front()});
   }
   auto now = std::chrono::system_clock::now();
   if (has_ended) now += std::chrono::hours(1);  // nothing will be heard of them until then
   const int64_t now_ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
-  auto verdict = judge_run(std::move(read.ranks), now_ns);
+  auto verdict = judge_run(std::move(read.logs), now_ns);
   if (verdict) verdict->unreadable_logs = std::move(read.errors);
   return verdict;
+}
+
+RunningJob read_running_job(const std::string& folder, const std::string& run) {
+  auto read = read_logs(find_step_logs(folder), [&](StepLog&& log) {
+    return log.run == run ? std::optional(std::move(log)) : std::nullopt;
+  });
+  return {.folder = folder,
+          .run = run,
+          .recent = recent_run(read.logs),
+          .unreadable_logs = std::move(read.errors)};
 }
 
 }  // namespace redline::trace

@@ -8,6 +8,7 @@
 
 #include "trace/read/reader.h"
 #include "trace/run/compare.h"
+#include "trace/run/recent.h"
 #include "trace/run/verdict.h"
 
 namespace redline::trace {
@@ -35,5 +36,8 @@ namespace redline::trace {
 /// end has died, however short ago.
 [[nodiscard]] tl::expected<std::optional<RunVerdict>, ReadError> read_run(
     const std::vector<std::string>& logs, bool has_ended = false);
+
+/// What the job whose step logs are in `folder` and have the name `run` does right now.
+[[nodiscard]] RunningJob read_running_job(const std::string& folder, const std::string& run);
 
 }  // namespace redline::trace

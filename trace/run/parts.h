@@ -25,7 +25,13 @@ constexpr double kLeastChange = 0.05;  // the smallest change that is worth a fi
                                                        const std::vector<SlowStep>& slow);
 [[nodiscard]] std::vector<RunFinding> find_spread(const RankRuns& ranks);
 [[nodiscard]] std::vector<RunFinding> find_memory_growth(const RankRuns& ranks);
+[[nodiscard]] std::vector<RunFinding> find_lack_of_cores(const RankRuns& ranks);
 [[nodiscard]] std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns);
+
+/// Says of findings whether other processes had the cores, and drops those that
+/// find_lack_of_cores() tells already.
+void explain_by_cores(std::vector<RunFinding>& findings, const RankRuns& ranks,
+                      const std::vector<RunSegment>& segments, const std::vector<SlowStep>& slow);
 
 /// Sums of a rank's usual steps in the blocks from `from_step` up to `to_step`.
 [[nodiscard]] StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step);
@@ -33,6 +39,9 @@ constexpr double kLeastChange = 0.05;  // the smallest change that is worth a fi
 /// The host of the ranks `numbers`, if all have the same one and not all other ranks have it, too;
 /// else empty.
 [[nodiscard]] std::string host_of(const RankRuns& ranks, const std::vector<int>& numbers);
+/// Of an even number of values the lower one in the middle: of two ranks the faster is the usual
+/// one. `values` has at least one.
+[[nodiscard]] double lower_median(std::vector<double> values);
 /// The sum of the time of all ranks.
 [[nodiscard]] double total_ns(const RankRuns& ranks);
 

@@ -18,7 +18,7 @@ constexpr double kLeastExcess = 0.5;
 constexpr double kExcessNoises = 6;
 constexpr double kMostSlowShare = 0.1;
 constexpr size_t kMostSlow = 4096;
-constexpr size_t kMostMemory = 256;
+constexpr size_t kMostReadings = 256;
 // Lazy initialisation and the loader's start; the same as autotune's.
 constexpr size_t kAlwaysWarmUp = 2;
 constexpr size_t kWarmUpSteps = 4096;
@@ -32,6 +32,25 @@ double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+/// R² of a line fitted to `values` over `causes`; 0 if one of them does not vary.
+double explained_by(const std::vector<double>& causes, const std::vector<double>& values) {
+  const double count = static_cast<double>(values.size());
+  double cause_mean = 0, mean = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    cause_mean += causes[i] / count;
+    mean += values[i] / count;
+  }
+  double cause_variance = 0, variance = 0, together = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double cause_off = causes[i] - cause_mean, off = values[i] - mean;
+    cause_variance += cause_off * cause_off;
+    variance += off * off;
+    together += cause_off * off;
+  }
+  if (cause_variance <= 0 || variance <= 0) return 0;
+  return together * together / cause_variance / variance;
 }
 
 double quantile_of(std::vector<double>& values, double share) {
@@ -50,6 +69,16 @@ double training_ns(const LoggedStep& step) {
     length -= seen(step.part(part));
   }
   return length / static_cast<double>(step.steps);
+}
+
+/// At most about kMostReadings of them, the last one in any case.
+template <typename Reading>
+std::vector<Reading> some_of(const std::vector<Reading>& all) {
+  std::vector<Reading> some;
+  const size_t stride = (all.size() + kMostReadings - 1) / kMostReadings;
+  for (size_t i = 0; i < all.size(); i += stride) some.push_back(all[i]);
+  if (!all.empty() && (all.size() - 1) % stride != 0) some.push_back(all.back());
+  return some;
 }
 
 size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
@@ -209,31 +238,29 @@ class LogSummary {
   // Uses single steps only. Waiting for other ranks is subtracted, because it tells nothing about
   // this rank's own steps.
   void write_spread() {
-    std::vector<double> lengths, tokens;
+    std::vector<double> lengths, tokens, samples;
     std::vector<PartTimes> parts;
     for (size_t i = warm_up_; i < steps_.size(); ++i) {
       const LoggedStep& step = steps_[i];
       if (slow_[i] || step.steps != 1) continue;
       lengths.push_back(training_ns(step) - seen(step.part(LogPart::kCommunicationWait)));
       tokens.push_back(seen(step.tokens));
+      samples.push_back(seen(step.samples));
       parts.push_back(parts_of(step));
     }
     if (lengths.size() < kNeighbours / 2) return;
     const double count = static_cast<double>(lengths.size());
-    double mean = 0, token_mean = 0;
+    double mean = 0;
     PartTimes part_mean{};
     for (size_t i = 0; i < lengths.size(); ++i) {
       mean += lengths[i] / count;
-      token_mean += tokens[i] / count;
       for (size_t part = 0; part < kLogParts; ++part) part_mean[part] += parts[i][part] / count;
     }
-    double variance = 0, token_variance = 0, together = 0;
+    double variance = 0;
     PartTimes part_together{};
     for (size_t i = 0; i < lengths.size(); ++i) {
       const double off = lengths[i] - mean;
       variance += off * off;
-      token_variance += (tokens[i] - token_mean) * (tokens[i] - token_mean);
-      together += off * (tokens[i] - token_mean);
       for (size_t part = 0; part < kLogParts; ++part) {
         part_together[part] += off * (parts[i][part] - part_mean[part]);
       }
@@ -244,10 +271,9 @@ class LogSummary {
       for (size_t part = 0; part < kLogParts; ++part) {
         spread.part_share[part] = part_together[part] / variance;
       }
-      if (token_variance > 0) {
-        spread.explained_by_tokens = together * together / variance / token_variance;
-      }
     }
+    spread.explained_by_tokens = explained_by(tokens, lengths);
+    spread.explained_by_samples = explained_by(samples, lengths);
     spread.p10_ns = quantile_of(lengths, 0.1);
     spread.p50_ns = quantile_of(lengths, 0.5);
     spread.p90_ns = quantile_of(lengths, 0.9);
@@ -324,8 +350,12 @@ RankRun summarise(const StepLog& log) {
   run.lost_steps = log.lost_steps;
   run.damaged_bytes = log.damaged_bytes;
   run.marks = log.marks;
-  const size_t stride = (log.memory.size() + kMostMemory - 1) / kMostMemory;
-  for (size_t i = 0; i < log.memory.size(); i += stride) run.memory.push_back(log.memory[i]);
+  run.memory = some_of(log.memory);
+  std::vector<LoggedCores> known = log.cores;
+  std::erase_if(known, [](const LoggedCores& each) {
+    return each.cores <= 0 || std::min({each.busy_ns, each.used_ns, each.waited_ns}) < 0;
+  });
+  run.cores = some_of(known);
   if (log.steps.empty()) return run;
   run.end_ns = log.steps.back().end_ns();
   LogSummary(log, run).write();

@@ -62,7 +62,9 @@ struct StepSpread {
   /// Shares of the variance of lengths. The shares of all parts and of what no part saw add up to
   /// 1.
   PartTimes part_share{};
-  double explained_by_tokens = 0;  ///< R² of a line fitted to lengths over tokens
+  // R² of a line fitted to lengths.
+  double explained_by_tokens = 0;
+  double explained_by_samples = 0;
 };
 
 struct RankRun {
@@ -94,6 +96,7 @@ struct RankRun {
   std::vector<RunBlock> blocks;      ///< block i begins with step i * block_steps
   std::vector<SlowStep> slow;        ///< by step; at most 4,096, those that lost most
   std::vector<LoggedMemory> memory;  ///< at most about 256
+  std::vector<LoggedCores> cores;    ///< at most about 256, of which each knows all figures
   std::vector<LogMark> marks;
 
   [[nodiscard]] bool sees_part(LogPart part) const { return sees[static_cast<size_t>(part)]; }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include "trace/run/parts.h"
 
 namespace redline::trace {
 namespace {
@@ -44,11 +47,7 @@ RecentRank rank_of(const StepLog& log, const LoggedStep& sum) {
   if (const int64_t waited = sum.part(LogPart::kDataWait); waited != kUnseen && sum.length_ns > 0) {
     rank.data_wait_share = static_cast<double>(waited) / static_cast<double>(sum.length_ns);
   }
-  if (!log.memory.empty()) {
-    const LoggedMemory& last = log.memory.back();
-    const int64_t bytes = last.device_bytes != kUnseen ? last.device_bytes : last.host_bytes;
-    if (bytes != kUnseen) rank.memory_bytes = bytes;
-  }
+  if (!log.memory.empty()) rank.memory_bytes = log.memory.back().used_bytes();
   return rank;
 }
 
@@ -66,11 +65,10 @@ void find_slowest(RecentRun& run) {
   }
   const auto most = static_cast<size_t>(std::ranges::max_element(own) - own.begin());
   const double longest = own[most];
-  const auto middle = own.begin() + static_cast<ptrdiff_t>((own.size() - 1) / 2);
-  std::ranges::nth_element(own, middle);
-  if (*middle <= 0 || longest < (1 + kLeastAboveMedian) * *middle) return;
+  const double median = lower_median(std::move(own));
+  if (median <= 0 || longest < (1 + kLeastAboveMedian) * median) return;
   run.slowest = most;
-  run.slowest_excess = longest / *middle - 1;
+  run.slowest_excess = longest / median - 1;
 }
 
 void find_most_silent(RecentRun& run) {

@@ -38,6 +38,13 @@ struct RecentRun {
   std::optional<size_t> most_silent;
 };
 
+struct RunningJob {
+  std::string folder;                             ///< of its step logs
+  std::string run;                                ///< the name in its step logs
+  std::optional<RecentRun> recent = {};           ///< nullopt: no rank has done a step yet
+  std::vector<std::string> unreadable_logs = {};  ///< the path and why, of each
+};
+
 /// `logs` are of one run. Of a rank that was started again, the last log counts. nullopt if no log
 /// has a step.
 [[nodiscard]] std::optional<RecentRun> recent_run(const std::vector<StepLog>& logs);

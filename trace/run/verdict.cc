@@ -52,11 +52,7 @@ RankRow row_of(const RankRun& rank, int64_t now_ns) {
     row.wait_share = rank.all.part_ns[static_cast<size_t>(LogPart::kDataWait)] / rank.all.length_ns;
   }
   if (!rank.ended) row.age_ns = std::max<int64_t>(0, now_ns - rank.last_sign_ns);
-  if (!rank.memory.empty()) {
-    const LoggedMemory& last = rank.memory.back();
-    const int64_t bytes = last.device_bytes != kUnseen ? last.device_bytes : last.host_bytes;
-    if (bytes != kUnseen) row.memory_bytes = bytes;
-  }
+  if (!rank.memory.empty()) row.memory_bytes = rank.memory.back().used_bytes();
   return row;
 }
 
@@ -244,6 +240,8 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
   append(findings, find_memory_growth(ranks));
   append(findings, find_warm_up(ranks));
   drop_doubles(findings);
+  append(findings, find_lack_of_cores(ranks));
+  explain_by_cores(findings, ranks, verdict.segments, verdict.slow);
   append(findings, find_ends(ranks, now_ns));
   const auto ends_it = [](const RunFinding& finding) {
     return finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed;

@@ -27,7 +27,9 @@ enum class RunCause : uint8_t {
   kUnsteady,        ///< steps of the same work take different times
   kMemoryGrowth,
   kWarmUp,
-  kOutOfMemory,  ///< torch ran out of memory, and the program went on
+  kOutOfMemory,     ///< torch ran out of memory, and the program went on
+  kOtherProcesses,  ///< other processes had the cores, and the job's threads waited for one
+  kCrowdedCores,    ///< the job has more threads that want to run than cores
 };
 
 struct RunFinding {
@@ -49,6 +51,12 @@ struct RunFinding {
   bool on_device = false;  ///< the memory that grows
   std::optional<int> exit_status;
   std::string text;  ///< of an exception
+  /// Whether other processes had the cores meanwhile; nullopt: the log does not know.
+  std::optional<bool> by_others;
+  double cores = 0;        ///< that the job may use
+  double taken_cores = 0;  ///< by other processes, or threads of the job that want one
+  double low_ns = 0;       ///< a tenth of the steps take less
+  double high_ns = 0;      ///< a tenth of the steps take more
 };
 
 struct RunPoint {

@@ -278,6 +278,23 @@ TEST(RunVerdict, MemoryThatFills) {
   }
 }
 
+TEST(RunVerdict, MemoryThatFillsInHalfAMinute) {
+  for (const bool fills : {true, false}) {
+    std::vector<StepLog> logs = logs_of({.steps = 800});
+    for (int64_t i = 0; i < 30; ++i) {
+      const int64_t base = 400'000'000;
+      const int64_t more = fills ? i * 20'000'000 : std::min<int64_t>(i, 8) * 60'000'000;
+      logs[0].memory.push_back({kFirstStepBegin + i * 1'000'000'000, base + more + i % 3 * 90'000});
+    }
+    const RunVerdict verdict = judge(logs);
+    if (fills) {
+      EXPECT_EQ(only(verdict).cause, RunCause::kMemoryGrowth);
+    } else {
+      EXPECT_TRUE(verdict.findings.empty());
+    }
+  }
+}
+
 TEST(RunVerdict, StepsAsLongAsTheirSequences) {
   Job job;
   job.change = [](Own& own, std::mt19937& random) {
@@ -317,6 +334,131 @@ TEST(RunVerdict, StepsThatVaryWithoutAReason) {
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kUnsteady);
   EXPECT_EQ(finding.part, LogPart::kBackward);
+  EXPECT_EQ(finding.lost_share, 0) << "nobody knows how long the steps need to take";
+  EXPECT_LT(finding.low_ns, finding.high_ns);
+}
+
+TEST(RunVerdict, StepsOfMoreSamplesTakeLonger) {
+  Job job;
+  job.change = [](Own& own, std::mt19937& random) {
+    own.samples = std::uniform_int_distribution<int64_t>(4, 64)(random);
+    own.backward *= static_cast<double>(own.samples) / 32;
+    own.forward *= static_cast<double>(own.samples) / 32;
+  };
+  EXPECT_TRUE(judge(job).findings.empty());
+}
+
+/// Who has the cores of a rank's host.
+struct Cores {
+  double own = 1.3;
+  double waiting = 0;  // threads of the rank
+  double busy = 1.4;
+};
+
+/// Readings every two seconds, of a host with two cores.
+void log_cores(StepLog& log, const std::function<Cores(double share_of_run)>& cores_at) {
+  const int64_t begin_ns = log.steps.front().begin_ns, end_ns = log.steps.back().end_ns();
+  LoggedCores last{begin_ns, 2, 7'000'000'000, 1'000'000'000, 5};
+  log.cores.push_back(last);
+  while (last.time_ns < end_ns) {
+    const int64_t next_ns = std::min(end_ns, last.time_ns + 2'000'000'000);
+    const double time = static_cast<double>(next_ns - last.time_ns);
+    const Cores cores = cores_at(static_cast<double>(last.time_ns - begin_ns) /
+                                 static_cast<double>(end_ns - begin_ns));
+    last.time_ns = next_ns;
+    last.busy_ns += std::llround(cores.busy * time);
+    last.used_ns += std::llround(cores.own * time);
+    last.waited_ns += std::llround(cores.waiting * time);
+    log.cores.push_back(last);
+  }
+}
+
+TEST(RunVerdict, OtherProcessesThatHaveTheCores) {
+  for (const bool has_enough : {false, true}) {
+    Job job{.ranks = 2};
+    if (!has_enough) {
+      job.change = [](Own& own, std::mt19937& random) {
+        own.backward *= std::uniform_real_distribution<double>(0.5, 2.5)(random);
+      };
+    }
+    std::vector<StepLog> logs = logs_of(job);
+    for (StepLog& log : logs) {
+      log_cores(log, [&](double) {
+        return has_enough ? Cores{.own = 0.4, .waiting = 0.02, .busy = 1.9}
+                          : Cores{.own = 0.6, .waiting = 0.5, .busy = 2};
+      });
+    }
+    const RunVerdict verdict = judge(logs);
+    if (has_enough) {
+      EXPECT_TRUE(verdict.findings.empty());
+      continue;
+    }
+    const RunFinding finding = only(verdict);
+    EXPECT_EQ(finding.cause, RunCause::kOtherProcesses);
+    EXPECT_NEAR(finding.taken_cores, 0.8, 0.05);
+    EXPECT_EQ(finding.cores, 2);
+    EXPECT_NEAR(finding.lost_share, 0.4, 0.02) << "at most what the others had";
+  }
+}
+
+TEST(RunVerdict, RanksWithoutALogAreNoOtherProcesses) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  logs.pop_back();
+  log_cores(logs[0], [](double) { return Cores{.own = 1, .waiting = 0.5, .busy = 2}; });
+  EXPECT_TRUE(judge(logs).findings.empty());
+}
+
+TEST(RunVerdict, ARankWithMoreWorkWaitsLongerForACoreAndIsUnevenAllTheSame) {
+  for (const bool has_more_work : {true, false}) {
+    Job job{.ranks = 2};
+    job.change = [](Own& own, std::mt19937&) {
+      if (own.rank == 1) own.forward *= 4;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    log_cores(logs[0], [&](double) {
+      return Cores{.own = has_more_work ? 0.2 : 0.4, .waiting = 0.1, .busy = 2};
+    });
+    log_cores(logs[1], [](double) { return Cores{.own = 0.4, .waiting = 0.6, .busy = 2}; });
+    const RunVerdict verdict = judge(logs);
+    const auto uneven = std::find_if(
+        verdict.findings.begin(), verdict.findings.end(),
+        [](const RunFinding& finding) { return finding.cause == RunCause::kUnevenRank; });
+    ASSERT_NE(uneven, verdict.findings.end());
+    EXPECT_EQ(uneven->ranks, std::vector<int>{1});
+    EXPECT_EQ(uneven->by_others, !has_more_work);
+  }
+}
+
+TEST(RunVerdict, MoreThreadsThanCores) {
+  std::vector<StepLog> logs = logs_of({});
+  log_cores(logs[0], [](double) { return Cores{.own = 1.95, .waiting = 11, .busy = 2}; });
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kCrowdedCores);
+  EXPECT_NEAR(finding.taken_cores, 13, 0.1);
+  EXPECT_EQ(finding.lost_share, 0);
+}
+
+TEST(RunVerdict, WhoHadTheCoresExplainsSlowerSteps) {
+  for (const bool others : {true, false}) {
+    Job job;
+    job.change = [](Own& own, std::mt19937&) {
+      if (own.step < 2000) return;
+      own.forward *= 1.5;
+      own.backward *= 1.5;
+      own.optimizer *= 1.5;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    log_cores(logs[0], [&](double at) {
+      const bool is_taken = others && at > 0.41;
+      return is_taken ? Cores{.own = 1.2, .waiting = 0.6, .busy = 2} : Cores{};
+    });
+    const RunVerdict verdict = judge(logs);
+    const auto slower =
+        std::find_if(verdict.findings.begin(), verdict.findings.end(),
+                     [](const RunFinding& finding) { return finding.cause == RunCause::kSlower; });
+    ASSERT_NE(slower, verdict.findings.end());
+    EXPECT_EQ(slower->by_others, others);
+  }
 }
 
 TEST(RunVerdict, ALongWarmUp) {
@@ -327,6 +469,22 @@ TEST(RunVerdict, ALongWarmUp) {
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kWarmUp);
   EXPECT_GT(finding.lost_share, 0.3);
+}
+
+TEST(RunVerdict, AWarmUpAmongOtherProcessesIsToldAsThat) {
+  for (const bool others : {true, false}) {
+    Job job{.steps = 400};
+    job.change = [](Own& own, std::mt19937&) {
+      if (own.step < 45) own.backward *= 6;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    log_cores(logs[0], [&](double at) {
+      return others && at < 0.3 ? Cores{.own = 0.2, .waiting = 0.8, .busy = 2} : Cores{};
+    });
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.cause, RunCause::kWarmUp);
+    EXPECT_EQ(finding.by_others, others);
+  }
 }
 
 TEST(RunVerdict, OneOperatorThatBecameSlow) {
@@ -361,6 +519,54 @@ TEST(RunVerdict, TheRankThatDiedIsTheOneThatFellSilentFirst) {
   EXPECT_EQ(finding.ranks, std::vector<int>{2});
   EXPECT_EQ(finding.part, LogPart::kBackward);
   EXPECT_EQ(finding.from_step, 4000);
+}
+
+constexpr const char* kLostPartner =
+    "RuntimeError: [gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:9";
+
+void add_exception(StepLog& log, int64_t after_ns, const std::string& text) {
+  log.marks.push_back({.time_ns = log.steps.back().end_ns() + after_ns,
+                       .kind = LogMarkKind::kException,
+                       .text = text});
+}
+
+TEST(RunVerdict, ARankWhosePartnerDiedIsNotTheOneThatFailed) {
+  for (const bool launcher_was_faster : {false, true}) {
+    std::vector<StepLog> logs = logs_of({.ranks = 2});
+    logs[1].ended = false;
+    logs[1].last_sign_ns -= 400'000'000;
+    add_exception(logs[0], 3'000'000, kLostPartner);
+    logs[0].ended = !launcher_was_faster;
+    if (logs[0].ended) logs[0].exit_status = 1;
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.cause, RunCause::kDied);
+    EXPECT_EQ(finding.ranks, std::vector<int>{1});
+  }
+}
+
+TEST(RunVerdict, TheExceptionThatCameFirstIsTheCause) {
+  std::vector<StepLog> logs = logs_of({.ranks = 4});
+  for (StepLog& log : logs) log.exit_status = 1;
+  add_exception(logs[0], 500'000'000, kLostPartner);
+  add_exception(logs[1], 510'000'000, kLostPartner);
+  add_exception(logs[2], 0, "ValueError: label 10 of 10 classes");
+  logs[3].ended = false;  // killed by the launcher
+  logs[3].exit_status.reset();
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kFailed);
+  EXPECT_EQ(finding.ranks, std::vector<int>{2});
+  EXPECT_EQ(finding.text, "ValueError: label 10 of 10 classes");
+}
+
+TEST(RunVerdict, ARankThatDiedWellBeforeAFailureIsNamed) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  logs[0].exit_status = 1;
+  add_exception(logs[0], 60'000'000'000, "DistBackendError: timeout");
+  logs[1].ended = false;
+  const RunVerdict verdict = judge(logs);
+  ASSERT_FALSE(verdict.findings.empty());
+  EXPECT_EQ(verdict.findings[0].cause, RunCause::kDied);
+  EXPECT_EQ(verdict.findings[0].ranks, std::vector<int>{1});
 }
 
 TEST(RunVerdict, ARunThatGoesOnHasNoDeadRank) {

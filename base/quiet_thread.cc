@@ -1,4 +1,4 @@
-#include "profiler/log/quiet_thread.h"
+#include "base/quiet_thread.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-namespace redline::profiler {
+namespace redline {
 
 std::optional<std::thread> start_quiet_thread(std::function<void()> body) {
   sigset_t all, before;
@@ -29,4 +29,4 @@ bool run_quietly(const std::function<void()>& body) {
   return true;
 }
 
-}  // namespace redline::profiler
+}  // namespace redline

@@ -1,11 +1,11 @@
-// Threads of the recorder inside someone else's process.
+// Threads inside a program whose signals are not ours: a training job, or a command.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <thread>
 
-namespace redline::profiler {
+namespace redline {
 
 /// Starts a thread that blocks every signal from its first instruction on. So the job's handlers
 /// never run on it, and SIGXFSZ, which a limit of file sizes raises, cannot kill the job (write()
@@ -15,4 +15,4 @@ namespace redline::profiler {
 /// Runs `body` on such a thread and waits for it. False if the system has no thread left.
 [[nodiscard]] bool run_quietly(const std::function<void()>& body);
 
-}  // namespace redline::profiler
+}  // namespace redline

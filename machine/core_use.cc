@@ -1,0 +1,66 @@
+#include "machine/core_use.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "machine/kernel_text.h"
+#include "machine/resources.h"
+
+namespace redline::machine {
+
+CoreUse CoreUseReader::read() {
+  CoreUse use;
+  host_.find_workers();
+  const HostReading reading = host_.read();
+  const Cores granted = machine::cores(root_);
+  use.cores = granted.usable();
+  if (!reading.cores.empty() && static_cast<size_t>(use.cores) >= reading.cores.size()) {
+    const int64_t tick_ns = 1'000'000'000 / sysconf(_SC_CLK_TCK);
+    int64_t ticks = 0;
+    for (const CoreTime& core : reading.cores) ticks += static_cast<int64_t>(core.busy);
+    use.busy_ns = ticks * tick_ns;
+  }
+  Times workers;
+  for (const WorkerTime& worker : reading.workers) workers[worker.pid] = worker.cpu_ns;
+  workers_ns_ += growth(workers_, std::move(workers));
+  use.used_ns = reading.cpu_ns.value_or(0) + workers_ns_;
+  if (auto waits = waits_of_threads()) {
+    waited_ns_ += growth(waits_, std::move(*waits));
+    use.waited_ns = waited_ns_;
+  }
+  return use;
+}
+
+std::optional<CoreUseReader::Times> CoreUseReader::waits_of_threads() const {
+  Times times;
+  std::error_code error;
+  const std::string folder = root_ + "/proc/self/task";
+  for (std::filesystem::directory_iterator thread(folder, error), end; !error && thread != end;
+       thread.increment(error)) {
+    // "time on a core, time of waiting for one, turns"
+    const std::string text = read_file(thread->path() / "schedstat");
+    std::string_view columns = text;
+    take_word(columns);
+    const auto wait_ns = number_of<int64_t>(take_word(columns));
+    const auto id = number_of<pid_t>(thread->path().filename().native());
+    if (wait_ns && id) times[*id] = *wait_ns;
+  }
+  if (times.empty()) return std::nullopt;
+  return times;
+}
+
+int64_t CoreUseReader::growth(Times& before, Times now) {
+  int64_t sum = 0;
+  for (const auto& [id, time_ns] : now) {
+    const auto place = before.find(id);
+    // The kernel may give an id again.
+    const bool is_known = place != before.end() && place->second <= time_ns;
+    sum += time_ns - (is_known ? place->second : 0);
+  }
+  before = std::move(now);
+  return sum;
+}
+
+}  // namespace redline::machine

@@ -1,0 +1,257 @@
+// Who had the cores: other processes, or more threads of the job than there are cores. Without a
+// core a step takes longer in whatever part it is, so this also explains what other searches find.
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "trace/run/parts.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kLeastLostToOthers = 0.1;  // of the run's time
+constexpr double kBusyCores = 0.8;     // the share of busy cores from which on threads wait for one
+constexpr double kCrowded = 1.5;       // threads of the job for each core
+constexpr double kExplained = 0.5;     // of what is to be explained
+constexpr double kLeastOthers = 0.25;  // cores
+constexpr int64_t kLeastTime = 1'000'000'000;
+
+struct Counters {
+  double busy_ns = 0;
+  double used_ns = 0;
+  double waited_ns = 0;
+};
+
+Counters counters_at(const std::vector<LoggedCores>& all, int64_t time_ns) {
+  const auto counters_of = [](const LoggedCores& each) {
+    return Counters{static_cast<double>(each.busy_ns), static_cast<double>(each.used_ns),
+                    static_cast<double>(each.waited_ns)};
+  };
+  const auto after = std::find_if(all.begin(), all.end(), [time_ns](const LoggedCores& each) {
+    return each.time_ns >= time_ns;
+  });
+  if (after == all.end()) return counters_of(all.back());
+  if (after == all.begin() || after->time_ns == time_ns) return counters_of(*after);
+  const Counters from = counters_of(*std::prev(after)), to = counters_of(*after);
+  const double share = static_cast<double>(time_ns - std::prev(after)->time_ns) /
+                       static_cast<double>(after->time_ns - std::prev(after)->time_ns);
+  const auto between = [share](double left, double right) { return left + share * (right - left); };
+  return {between(from.busy_ns, to.busy_ns), between(from.used_ns, to.used_ns),
+          between(from.waited_ns, to.waited_ns)};
+}
+
+/// The cores and threads of a host, as means over a while.
+struct HostCores {
+  double cores = 0;
+  double own = 0;      // cores that the job had
+  double others = 0;   // cores that other processes had
+  double threads = 0;  // of the job, which had a core or waited for one
+  double waiting = 0;  // of them, those of the rank that waited most for a core
+};
+
+using Members = std::vector<const RankRun*>;
+
+std::map<std::string, Members> hosts_of(const RankRuns& ranks) {
+  std::map<std::string, Members> hosts;
+  for (const RankRun& rank : ranks) hosts[rank.host].push_back(&rank);
+  return hosts;
+}
+
+bool holds_rank(const Members& members, int number) {
+  return std::any_of(members.begin(), members.end(),
+                     [number](const RankRun* rank) { return rank->rank == number; });
+}
+
+// nullopt if the logs do not know.
+std::optional<HostCores> cores_between(const Members& members, int64_t from_ns, int64_t to_ns) {
+  HostCores host;
+  for (const RankRun* rank : members) {
+    if (rank->cores.size() < 2) return std::nullopt;
+    const int64_t from = std::max(from_ns, rank->cores.front().time_ns);
+    const int64_t to = std::min(to_ns, rank->cores.back().time_ns);
+    if (to - from < kLeastTime || 2 * (to - from) < to_ns - from_ns) return std::nullopt;
+    const Counters before = counters_at(rank->cores, from), after = counters_at(rank->cores, to);
+    const double time = static_cast<double>(to - from);
+    const double own = (after.used_ns - before.used_ns) / time;
+    const double waiting = (after.waited_ns - before.waited_ns) / time;
+    host.cores = static_cast<double>(rank->cores.back().cores);
+    host.own += own;
+    host.threads += own + waiting;
+    host.waiting = std::max(host.waiting, waiting);
+    // All see the same busy cores, but not over quite the same time.
+    host.others = std::max(host.others, (after.busy_ns - before.busy_ns) / time);
+  }
+  host.others = std::max(0.0, host.others - host.own);
+  return host;
+}
+
+// The share of the time that the job can have lost to other processes: it waited no longer, and
+// with all cores it would have been no faster than by what the others had.
+double lost_to_others(const HostCores& host) {
+  const double busy = host.own + host.others;
+  if (host.others < kLeastOthers || busy < kBusyCores * host.cores) return 0;
+  return std::min({1.0, host.waiting, host.others / busy});
+}
+
+int64_t time_of_step(const RankRun& rank, int64_t step) {
+  for (auto block = static_cast<size_t>(step / rank.block_steps); block < rank.blocks.size();
+       ++block) {
+    if (rank.blocks[block].begin_ns != 0) return rank.blocks[block].begin_ns;
+  }
+  return rank.end_ns;
+}
+
+// Whether others took more of the cores in the second of two levels, so that at least half of the
+// change is theirs.
+std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding& finding,
+                                         const std::vector<RunSegment>& segments) {
+  const auto after = std::find_if(segments.begin(), segments.end(), [&](const RunSegment& segment) {
+    return segment.first_step == finding.from_step;
+  });
+  if (after == segments.begin() || after == segments.end()) return std::nullopt;
+  const RankRun& clock = ranks.front();
+  const auto shares_of = [&](const Members& members, const RunSegment& segment) {
+    return cores_between(members, time_of_step(clock, segment.first_step),
+                         time_of_step(clock, segment.end_step));
+  };
+  std::optional<bool> explained;
+  for (const auto& [host, members] : hosts_of(ranks)) {
+    const auto was = shares_of(members, *std::prev(after)), is = shares_of(members, *after);
+    if (!was || !is) continue;
+    const double lost = lost_to_others(*is) - lost_to_others(*was);
+    explained =
+        explained.value_or(false) || lost >= kExplained * finding.change / (1 + finding.change);
+  }
+  return explained;
+}
+
+// Whether the threads waited for a core while others had it, around the finding's slow steps.
+// Readings are seconds apart, so what is usual in such a time does not count.
+std::optional<bool> were_stalled_by_others(const RankRuns& ranks, const RunFinding& finding,
+                                           const std::vector<SlowStep>& slow) {
+  double waited_ns = 0, excess_ns = 0, others_ns = 0, time_ns = 0;
+  for (const auto& [host, members] : hosts_of(ranks)) {
+    const RankRun& clock = *members.front();
+    const auto usual = cores_between(members, clock.begin_ns, clock.end_ns);
+    if (!usual) continue;
+    int64_t counted_ns = 0;
+    for (const SlowStep& step : slow) {
+      if (step.part != finding.part || !holds_rank(members, step.rank)) continue;
+      excess_ns += static_cast<double>(step.excess_ns);
+      int64_t from = std::max(counted_ns, clock.cores.front().time_ns);
+      int64_t to = clock.cores.back().time_ns;
+      for (const LoggedCores& each : clock.cores) {
+        if (each.time_ns <= step.begin_ns) from = std::max(from, each.time_ns);
+        if (each.time_ns >= step.begin_ns + step.length_ns) to = std::min(to, each.time_ns);
+      }
+      const auto then = cores_between(members, from, to);
+      if (!then) continue;
+      counted_ns = to;
+      const double time = static_cast<double>(to - from);
+      waited_ns += std::max(0.0, then->waiting - usual->waiting) * time;
+      others_ns += then->others * time;
+      time_ns += time;
+    }
+  }
+  if (time_ns <= 0) return std::nullopt;
+  return waited_ns >= kExplained * excess_ns && others_ns >= kLeastOthers * time_ns;
+}
+
+// Whether a rank is behind because its threads wait longer for a core than those of the others. A
+// rank with more work also waits longer, but has the cores for longer, too.
+std::optional<bool> is_behind_for_cores(const RankRuns& ranks, const RunFinding& finding) {
+  HostCores own;
+  double least_waiting = std::numeric_limits<double>::infinity(), least_used = least_waiting;
+  for (const RankRun& rank : ranks) {
+    const auto shares = cores_between({&rank}, time_of_step(rank, finding.from_step), rank.end_ns);
+    if (!shares) return std::nullopt;
+    least_waiting = std::min(least_waiting, shares->waiting);
+    least_used = std::min(least_used, shares->own);
+    if (rank.rank == finding.ranks.front()) own = *shares;
+  }
+  constexpr double kMoreWork = 1.25;
+  return own.waiting - least_waiting >= kExplained * finding.lost_share &&
+         own.own < kMoreWork * least_used;
+}
+
+// Whether the first steps took longer because others had the cores.
+std::optional<bool> was_begun_among_others(const RankRuns& ranks, const RunFinding& finding) {
+  std::optional<bool> explained;
+  for (const auto& [host, members] : hosts_of(ranks)) {
+    const RankRun& clock = *members.front();
+    const int64_t begin_ns = time_of_step(clock, clock.first_step);
+    const int64_t end_ns = time_of_step(clock, finding.count);
+    const auto shares = cores_between(members, begin_ns, end_ns);
+    if (!shares) continue;
+    const double excess = finding.typical_ns / static_cast<double>(end_ns - begin_ns);
+    explained = explained.value_or(false) || lost_to_others(*shares) >= kExplained * excess;
+  }
+  return explained;
+}
+
+}  // namespace
+
+std::vector<RunFinding> find_lack_of_cores(const RankRuns& ranks) {
+  // Of ranks without a log nobody knows whether the other processes are theirs.
+  if (std::ssize(ranks) < ranks.front().world_size) return {};
+  RunFinding others, crowded;
+  others.cause = RunCause::kOtherProcesses;
+  crowded.cause = RunCause::kCrowdedCores;
+  const auto hosts = hosts_of(ranks);
+  double most_crowded = kCrowded;
+  for (const auto& [name, members] : hosts) {
+    const RankRun& clock = *members.front();
+    const auto host =
+        cores_between(members, time_of_step(clock, clock.warm_up_steps), clock.end_ns);
+    if (!host) continue;
+    const std::string shown = hosts.size() > 1 ? name : "";
+    if (const double lost = lost_to_others(*host); lost > others.lost_share) {
+      others.lost_share = lost;
+      others.taken_cores = host->others;
+      others.cores = host->cores;
+      others.host = shown;
+    }
+    if (host->own >= kBusyCores * host->cores && host->threads > most_crowded * host->cores) {
+      most_crowded = host->threads / host->cores;
+      crowded.taken_cores = host->threads;
+      crowded.cores = host->cores;
+      crowded.host = shown;
+    }
+  }
+  std::vector<RunFinding> findings;
+  if (others.lost_share >= kLeastLostToOthers) findings.push_back(others);
+  if (crowded.cores > 0) findings.push_back(crowded);
+  return findings;
+}
+
+void explain_by_cores(std::vector<RunFinding>& findings, const RankRuns& ranks,
+                      const std::vector<RunSegment>& segments, const std::vector<SlowStep>& slow) {
+  if (std::ssize(ranks) < ranks.front().world_size) return;
+  double lost = 0;
+  bool is_crowded = false;
+  for (const RunFinding& finding : findings) {
+    if (finding.cause == RunCause::kOtherProcesses) lost = finding.lost_share;
+    is_crowded = is_crowded || finding.cause == RunCause::kCrowdedCores;
+  }
+  for (RunFinding& finding : findings) {
+    if (finding.cause == RunCause::kSlower) {
+      finding.by_others = was_slowed_by_others(ranks, finding, segments);
+    } else if (finding.cause == RunCause::kSlowSteps) {
+      finding.by_others = were_stalled_by_others(ranks, finding, slow);
+    } else if (finding.cause == RunCause::kUnevenRank) {
+      finding.by_others = is_behind_for_cores(ranks, finding);
+    } else if (finding.cause == RunCause::kWarmUp) {
+      finding.by_others = was_begun_among_others(ranks, finding);
+    }
+  }
+  // What varies because cores are missing has been told, and so have waits for ranks without one.
+  std::erase_if(findings, [&](const RunFinding& finding) {
+    if (finding.cause == RunCause::kUnsteady) return lost > 0 || is_crowded;
+    if (finding.cause == RunCause::kWarmUp) return lost > 0 && finding.by_others.value_or(false);
+    const bool waits =
+        finding.cause == RunCause::kPart && finding.part == LogPart::kCommunicationWait;
+    return waits && (is_crowded || lost >= kExplained * finding.lost_share);
+  });
+}
+
+}  // namespace redline::trace

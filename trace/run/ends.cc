@@ -1,0 +1,135 @@
+// Ranks that ended before their time. When one of them fails or dies, its launcher kills the
+// others, or their collectives do. Only the first is worth a finding.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "trace/run/parts.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr int64_t kSilence = 10'000'000'000;
+// Signs of life come each second, on a busy machine somewhat later.
+constexpr int64_t kBetweenSigns = 2'500'000'000;
+
+/// What Gloo, NCCL and torch say to a rank whose partner has gone.
+bool tells_of_lost_partner(std::string_view text) {
+  constexpr std::array<std::string_view, 7> kWords = {
+      "by peer",     "remote process exited", "Connection refused",        "Broken pipe",
+      "Socket Time", "recvValue failed",      "Watchdog caught collective"};
+  return std::any_of(kWords.begin(), kWords.end(), [text](std::string_view words) {
+    return text.find(words) != std::string_view::npos;
+  });
+}
+
+struct Ending {
+  const RankRun* rank = nullptr;
+  const LogMark* exception = nullptr;
+
+  [[nodiscard]] bool has_failed() const {
+    return exception != nullptr || rank->exit_status.value_or(0) != 0;
+  }
+  [[nodiscard]] bool follows_another() const {
+    return exception != nullptr && tells_of_lost_partner(exception->text);
+  }
+  [[nodiscard]] int64_t time_ns() const {
+    return exception != nullptr ? exception->time_ns : rank->last_sign_ns;
+  }
+};
+
+/// nullopt if the rank runs or ended well.
+std::optional<Ending> ending_of(const RankRun& rank, int64_t now_ns) {
+  if (rank.ended ? rank.exit_status.value_or(0) == 0 : now_ns - rank.last_sign_ns <= kSilence) {
+    return std::nullopt;
+  }
+  Ending ending{.rank = &rank, .exception = nullptr};
+  for (const LogMark& mark : rank.marks) {
+    if (mark.kind != LogMarkKind::kException) continue;
+    ending.exception = &mark;
+    break;
+  }
+  return ending;
+}
+
+using Endings = std::vector<Ending>;
+
+Endings drop_followers(Endings endings) {
+  std::stable_sort(endings.begin(), endings.end(), [](const Ending& left, const Ending& right) {
+    return left.time_ns() < right.time_ns();
+  });
+  const bool is_known = std::any_of(endings.begin(), endings.end(),
+                                    [](const Ending& ending) { return !ending.follows_another(); });
+  if (is_known) std::erase_if(endings, [](const Ending& each) { return each.follows_another(); });
+  const auto failure = std::find_if(endings.begin(), endings.end(),
+                                    [](const Ending& ending) { return ending.has_failed(); });
+  if (failure == endings.end()) return endings;
+  // A rank that was killed because of the failure gave a sign of life a second before it.
+  const int64_t failure_ns = failure->time_ns();
+  std::erase_if(endings, [failure_ns](const Ending& ending) {
+    return !ending.has_failed() && ending.time_ns() >= failure_ns - kBetweenSigns;
+  });
+  return endings;
+}
+
+/// By exit status. An exception that nobody catches ends Python with status 1, if no launcher is
+/// faster.
+std::map<int, RunFinding> failures_of(const Endings& endings) {
+  std::map<int, RunFinding> failed;
+  for (const Ending& ending : endings) {
+    if (!ending.has_failed()) continue;
+    const int status = ending.rank->exit_status.value_or(1);
+    RunFinding& finding = failed[status];
+    finding.cause = RunCause::kFailed;
+    finding.exit_status = status;
+    finding.ranks.push_back(ending.rank->rank);
+    finding.from_step = std::max(finding.from_step, ending.rank->end_step);
+    if (finding.text.empty() && ending.exception != nullptr) finding.text = ending.exception->text;
+  }
+  for (auto& [status, finding] : failed) std::sort(finding.ranks.begin(), finding.ranks.end());
+  return failed;
+}
+
+}  // namespace
+
+std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
+  Endings endings;
+  RunFinding out_of_memory;
+  out_of_memory.cause = RunCause::kOutOfMemory;
+  for (const RankRun& rank : ranks) {
+    if (const auto ending = ending_of(rank, now_ns)) endings.push_back(*ending);
+    const auto count = std::count_if(rank.marks.begin(), rank.marks.end(), [](const LogMark& mark) {
+      return mark.kind == LogMarkKind::kOutOfMemory;
+    });
+    if (count > 0) out_of_memory.ranks.push_back(rank.rank);
+    out_of_memory.count += count;
+  }
+  endings = drop_followers(std::move(endings));
+  std::vector<RunFinding> findings;
+  const auto first = std::find_if(endings.begin(), endings.end(),
+                                  [](const Ending& ending) { return !ending.has_failed(); });
+  if (first != endings.end()) {
+    RunFinding died;
+    died.cause = RunCause::kDied;
+    for (const Ending& ending : endings) {
+      // If one rank dies, a launcher ends the others, which therefore fall silent later.
+      const bool is_first = ending.time_ns() - first->time_ns() <= kBetweenSigns;
+      if (!ending.has_failed() && is_first) died.ranks.push_back(ending.rank->rank);
+    }
+    std::sort(died.ranks.begin(), died.ranks.end());
+    died.from_step = first->rank->end_step;
+    died.part = first->rank->last_part;
+    died.host = host_of(ranks, died.ranks);
+    findings.push_back(died);
+  }
+  const auto failed = failures_of(endings);
+  for (const auto& [status, finding] : failed) findings.push_back(finding);
+  if (out_of_memory.count > 0 && failed.empty()) {
+    if (out_of_memory.ranks.size() == ranks.size()) out_of_memory.ranks.clear();
+    findings.push_back(out_of_memory);
+  }
+  return findings;
+}
+
+}  // namespace redline::trace

@@ -36,8 +36,10 @@ int write_output(const std::string& content, const std::string& path) {
 }
 
 void say_left_out(const std::vector<std::string>& paths,
-                  const std::vector<std::shared_ptr<const trace::Trace>>& traces) {
-  for (const std::string& note : trace::notes_on_left_out(paths, traces)) say(note);
+                  const std::vector<std::shared_ptr<const trace::Trace>>& traces,
+                  const std::vector<trace::ReadError>& unreadable) {
+  for (const std::string& note : trace::notes_on_left_out(paths, traces, unreadable)) say(note);
+  for (const trace::ReadError& error : unreadable) say("left out: " + error.message);
 }
 
 bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {

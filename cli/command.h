@@ -45,9 +45,11 @@ void say(const std::string& line);
 /// Writes "redline: MESSAGE" to stderr and gives kFailed, for `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
 
-/// Says which recordings in the folders of `paths` are older than `traces` (notes_on_left_out).
+/// Says which recordings in the folders of `paths` are older than `traces` (notes_on_left_out), and
+/// which files could not be read.
 void say_left_out(const std::vector<std::string>& paths,
-                  const std::vector<std::shared_ptr<const trace::Trace>>& traces);
+                  const std::vector<std::shared_ptr<const trace::Trace>>& traces,
+                  const std::vector<trace::ReadError>& unreadable = {});
 
 /// Writes to the file `path`, which appears complete or not at all, or to standard output if `path`
 /// is empty. Gives the exit status. One line on stderr tells of a full disk or a closed pipe.

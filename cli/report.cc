@@ -24,6 +24,7 @@ struct ReportOptions {
   size_t top = trace::TextScope().top;
   bool all = false;
   bool timings = false;
+  trace::GivenPeaks peaks;
 };
 
 // Writes to stderr, so that stdout holds only the report.
@@ -77,12 +78,17 @@ int report(const ReportOptions& options) {
   trace::Report result;
   auto loaded = begin;
   if (!paths.empty()) {
-    const auto traces = trace::read_traces(paths);
+    std::vector<trace::ReadError> unreadable;
+    trace::ReadOptions read;
+    read.unreadable = &unreadable;
+    const auto traces = trace::read_traces(paths, read);
     if (!traces) return fail(traces.error().message);
-    say_left_out(paths, *traces);
+    say_left_out(paths, *traces, unreadable);
     loaded = std::chrono::steady_clock::now();
     result = trace::make_report(*traces);
     result.load_seconds = seconds_between(begin, loaded);
+    for (const trace::ReadError& error : unreadable) result.unreadable.push_back(error.message);
+    for (trace::Analysis& analysis : result.traces) options.peaks.apply_to(analysis.peaks);
   }
   result.run = *run;
   result.path = options.paths.front();
@@ -112,6 +118,22 @@ void add_report(CLI::App& app, int& status) {
   command->add_flag("--all", options->all, "All rows of each table in the text report");
   command->add_flag("--timings", options->timings,
                     "Say on stderr what loading and each analysis took");
+  command
+      ->add_option_function<std::string>(
+          "--peak-tflops",
+          [options](const std::string& text) {
+            if (auto read = trace::read_peak_tflops(text, options->peaks); !read) {
+              throw CLI::ValidationError("--peak-tflops", read.error());
+            }
+          },
+          "What the GPU does at most, instead of its datasheet's figures: 989, or by type "
+          "bf16=989,fp32=67")
+      ->type_name("TFLOPS");
+  command
+      ->add_option("--peak-gbs", options->peaks.gb_per_s,
+                   "What its memory moves at most, in 10^9 bytes a second")
+      ->check(above_zero)
+      ->type_name("GB/S");
   command->footer(
       "Of a folder with step logs it reports on the whole run, also while it runs.\n"
       "Examples:\n"

@@ -74,3 +74,22 @@ def test_edge_cases_say_what_was_wrong(report, shared, name, skipped, repaired):
     assert {issue["name"] for issue in trace["issues"]} == set(skipped) | set(repaired)
     size = (shared / EDGE_CASES / f"{name}.json").stat().st_size
     assert all(0 <= issue["first_offset"] <= size for issue in trace["issues"])
+
+
+def test_a_bad_file_does_not_refuse_its_folder(program, run, tmp_path):
+    for rank in (0, 1):
+        (tmp_path / f"rank{rank}.pt.trace.json").write_text(
+            '{"distributedInfo": {"rank": %d, "world_size": 3}, "traceEvents": ['
+            '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]}' % rank)
+    bad = tmp_path / "rank2.pt.trace.json"
+    bad.write_text("no trace")
+    done = run([program("redline"), "report", tmp_path])
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"redline: left out: {bad}: ")
+    assert "! left out" in done.stdout and "1 file left out" in done.stdout
+    done = run([program("redline"), "report", "--format", "json", tmp_path])
+    document = json.loads(done.stdout)
+    assert [trace["rank"] for trace in document["traces"]] == [0, 1]
+    assert [line.startswith(f"{bad}: ") for line in document["unreadable"]] == [True]
+    assert run([program("redline"), "report", bad]).returncode == 1
+    assert run([program("redline"), "diff", tmp_path, tmp_path]).returncode == 1, "a part of a run is not the run"

@@ -89,6 +89,8 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
          all.devices = device_properties(source);
          all.gpus = gpu_use(source, all.device_work, all.host_tree, all.steps, all.devices);
        }},
+      {"shapes",
+       [&] { all.shapes = operator_shapes(source, all.device_work, all.host_tree, all.steps); }},
       {"phases",
        [&] { all.phases = phase_times(source, all.device_work, all.host_tree, all.steps); }},
       {"sequences", [&] { all.sequences = kernel_sequences(all.device_work); }},
@@ -117,6 +119,9 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
       watch.run(tasks[i].name, tasks[i].run);
   };
   run_both([&] { take_tasks(device); }, [&] { take_tasks(host); });
+  if (all.gpus.size() == 1 && all.gpus.front().properties) {
+    all.peaks = device_peaks(*all.gpus.front().properties);
+  }
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);
   host.append_to(all.times);

@@ -12,10 +12,12 @@
 #include "trace/analysis/breakdown.h"
 #include "trace/analysis/communication.h"
 #include "trace/analysis/critical_path.h"
+#include "trace/analysis/device_peaks.h"
 #include "trace/analysis/device_work.h"
 #include "trace/analysis/gpus.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/memory.h"
+#include "trace/analysis/operator_shapes.h"
 #include "trace/analysis/steps.h"
 #include "trace/analysis/streams.h"
 #include "trace/analysis/tables.h"
@@ -34,6 +36,8 @@ struct Analysis {
   std::vector<GpuUse> gpus;  ///< only GPUs that did some work
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;
+  OperatorShapes shapes;  ///< empty where the trace was recorded without shapes
+  DevicePeaks peaks;      ///< of the GPU that did the work; unknown if there are several
   HostTree host_tree;
   std::vector<CopyRow> copies;
   Communication communication;

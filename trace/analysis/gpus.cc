@@ -226,6 +226,7 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
     devices.push_back({static_cast<int32_t>(number("id")),
                        name != item.end() && name->is_string() ? name->get<std::string>() : "",
                        number("totalGlobalMem")});
+    devices.back().multiprocessors = static_cast<int>(number("numSms"));
     if (amd) continue;  // ROCm gives its own number (gfx942: 9.4) under the same name
     devices.back().compute_major = static_cast<int>(number("computeMajor"));
     devices.back().compute_minor = static_cast<int>(number("computeMinor"));

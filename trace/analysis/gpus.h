@@ -36,6 +36,7 @@ struct DeviceProperties {
   int64_t memory_bytes = 0;
   int compute_major = 0;  ///< NVIDIA's compute capability; 0 where the trace gives none, or of AMD
   int compute_minor = 0;
+  int multiprocessors = 0;  ///< 0 where the trace gives none
 };
 
 [[nodiscard]] std::vector<DeviceProperties> device_properties(const Trace& trace);

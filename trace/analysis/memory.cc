@@ -16,6 +16,10 @@ constexpr int64_t kDeviceTypeCpu = 0;  // c10::DeviceType
 constexpr int64_t kTimelinePoints = 256;
 constexpr size_t kHolders = 10;
 
+int64_t minus(int64_t left, int64_t right) {
+  return saturating_sum(left, right == INT64_MIN ? INT64_MAX : -right);
+}
+
 // Finds the operator around each of a track's moments, given in order of time.
 class TrackCursor {
  public:
@@ -54,6 +58,9 @@ class DeviceMemory {
       : peak_(peak), begin_ns_(begin_ns), piece_ns_((end_ns - begin_ns) / kTimelinePoints + 1) {}
 
   void add(const MemoryEvent& event) {
+    if (peak_.points.empty() && event.allocated >= 0) {
+      peak_.earlier_bytes = minus(event.allocated, event.bytes);
+    }
     growth_ = saturating_sum(growth_, event.bytes);
     const MemoryPoint point{event.time_ns, event.allocated >= 0 ? event.allocated : growth_,
                             std::max<int64_t>(0, event.reserved)};
@@ -85,22 +92,40 @@ using Living = std::unordered_map<uint64_t, const MemoryEvent*>;  // by address
 
 DeviceKey key_of(const MemoryEvent& event) { return {!event.is_gpu, event.device}; }
 
-// The allocations that live at the peak of each device.
-std::map<DeviceKey, Living> living_at_peaks(const std::vector<MemoryEvent>& events,
-                                            const std::map<DeviceKey, MemoryPeak>& peaks) {
-  std::map<DeviceKey, Living> devices;
-  for (const MemoryEvent& event : events) {
-    if (event.address == 0 || event.time_ns > peaks.at(key_of(event)).peak_time_ns) continue;
-    Living& living = devices[key_of(event)];
-    if (event.bytes > 0) living[event.address] = &event;
-    if (event.bytes < 0) living.erase(event.address);
+// The allocations that live at the peak of a device; what is released without having been allocated
+// here is older than the recording.
+class LivingAtPeak {
+ public:
+  explicit LivingAtPeak(MemoryPeak& peak) : peak_(peak) {
+    const auto at_peak = std::find_if(
+        peak.points.begin(), peak.points.end(),
+        [&](const MemoryPoint& point) { return point.allocated_bytes == peak.allocated_bytes; });
+    events_left_ = at_peak - peak.points.begin() + 1;
   }
-  return devices;
-}
+
+  void add(const MemoryEvent& event) {
+    if (events_left_ == 0) return;
+    --events_left_;
+    if (event.address == 0) is_whole_ = false;
+    if (event.address == 0) return;
+    if (event.bytes > 0) living_[event.address] = &event;
+    if (event.bytes < 0 && living_.erase(event.address) == 0) {
+      peak_.earlier_bytes = saturating_sum(peak_.earlier_bytes, event.bytes);
+    }
+  }
+  [[nodiscard]] const Living& living() const { return living_; }
+  /// Whether all events have addresses; else nobody knows what was released.
+  [[nodiscard]] bool is_whole() const { return is_whole_; }
+
+ private:
+  MemoryPeak& peak_;
+  std::ptrdiff_t events_left_ = 0;
+  bool is_whole_ = true;
+  Living living_;
+};
 
 // Sums up the living allocations by the operator that made them.
-std::vector<MemoryHolder> holders_of(const Trace& trace, const Living& living,
-                                     const HostTree& tree) {
+void add_holders(MemoryPeak& peak, const Trace& trace, const Living& living, const HostTree& tree) {
   std::vector<const MemoryEvent*> held;
   held.reserve(living.size());
   for (const auto& [address, event] : living) held.push_back(event);
@@ -120,13 +145,20 @@ std::vector<MemoryHolder> holders_of(const Trace& trace, const Living& living,
     holder.bytes = saturating_sum(holder.bytes, event->bytes);
     ++holder.count;
   }
-  std::vector<MemoryHolder> holders;
-  for (auto& [name, holder] : by_name) holders.push_back(std::move(holder));
+  std::vector<MemoryHolder>& holders = peak.holders;
+  peak.unknown_bytes = minus(peak.allocated_bytes, peak.earlier_bytes);
+  for (auto& [name, holder] : by_name) {
+    peak.unknown_bytes = minus(peak.unknown_bytes, holder.bytes);
+    holders.push_back(std::move(holder));
+  }
   std::stable_sort(
       holders.begin(), holders.end(),
       [](const MemoryHolder& left, const MemoryHolder& right) { return left.bytes > right.bytes; });
+  for (size_t i = kHolders; i < holders.size(); ++i) {
+    peak.other_holders.bytes = saturating_sum(peak.other_holders.bytes, holders[i].bytes);
+    peak.other_holders.count += holders[i].count;
+  }
   if (holders.size() > kHolders) holders.resize(kHolders);
-  return holders;
 }
 
 }  // namespace
@@ -177,12 +209,14 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<Memor
     }
     device->second.add(event);
   }
-  const auto living = living_at_peaks(events, peaks);
+  std::map<DeviceKey, LivingAtPeak> living;
+  for (auto& [key, peak] : peaks) living.try_emplace(key, peak);
+  for (const MemoryEvent& event : events) living.at(key_of(event)).add(event);
   std::vector<MemoryPeak> list;
   for (auto& [key, peak] : peaks) {
     if (peak.allocated_bytes <= 0) continue;
-    const auto held = living.find(key);
-    if (held != living.end()) peak.holders = holders_of(trace, held->second, tree);
+    if (!living.at(key).is_whole()) peak.earlier_bytes = 0;
+    add_holders(peak, trace, living.at(key).living(), tree);
     list.push_back(std::move(peak));
   }
   return list;

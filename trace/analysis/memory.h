@@ -55,9 +55,14 @@ struct MemoryPeak {
   std::vector<MemoryPoint> points;  ///< the state after each event, by time
   /// The largest `allocated` of each of up to 256 equal pieces of the recording: no peak is lost.
   std::vector<MemoryPoint> timeline;
-  /// Most bytes first, at most 10; empty if the trace has no addresses. Memory that was allocated
-  /// before the recording belongs to no holder.
+  /// Most bytes first, at most 10; empty if the trace has no addresses. With the three sums below
+  /// they come to `allocated_bytes`.
   std::vector<MemoryHolder> holders;
+  MemoryHolder other_holders;  ///< the sum over the holders that are not among the first ten
+  /// Of memory that was allocated before the recording, what was not released before the peak. Less
+  /// than 0 if the totals begin with the recording: then it is what was released.
+  int64_t earlier_bytes = 0;
+  int64_t unknown_bytes = 0;  ///< what the events do not explain: they lack addresses, or were lost
 };
 
 /// One entry for each device that has such events, GPUs first. Traces up to 2022 have no totals;

@@ -53,6 +53,55 @@ TEST(Memory, PeakIsHeldByWhoAllocatedIt) {
   EXPECT_EQ(peak.holders[2].count, 1);
 }
 
+int64_t sum_of_holders(const MemoryPeak& peak) {
+  int64_t bytes = peak.other_holders.bytes + peak.earlier_bytes + peak.unknown_bytes;
+  for (const MemoryHolder& holder : peak.holders) bytes += holder.bytes;
+  return bytes;
+}
+
+TEST(Memory, WhatIsOlderThanTheRecordingIsHeldToo) {
+  const auto total = [](int64_t bytes) { return fmt::format(R"(, "Total Allocated": {})", bytes); };
+  TraceText text;
+  int64_t allocated = 1000;
+  for (int i = 0; i < 12; ++i) {
+    text.cpu_op(fmt::format("op{}", i), i * 10'000, i * 10'000 + 9'000);
+    allocated += 20 - i;
+    text.event(instant({i * 10 + 1, 20 - i, 0xA0 + i, total(allocated)}));
+  }
+  text.event(instant({200, -300, 0xF0, total(allocated - 300)}))  // older, released
+      .event(instant({210, 400, 0xF1, total(allocated + 100)}))   // the peak
+      .event(instant({220, -200, 0xF2, total(allocated - 100)}));
+  const Analysis analysis = analysis_of(text);
+  ASSERT_EQ(analysis.memory.size(), 1U);
+  const MemoryPeak& peak = analysis.memory[0];
+  EXPECT_EQ(peak.allocated_bytes, 1000 + 174 + 100);
+  EXPECT_EQ(peak.earlier_bytes, 700) << "of 1000, 300 were released before the peak";
+  EXPECT_EQ(peak.unknown_bytes, 0);
+  EXPECT_EQ(peak.holders.size(), 10U);
+  EXPECT_EQ(peak.other_holders.count, 3);
+  EXPECT_EQ(peak.other_holders.bytes, 9 + 10 + 11);
+  EXPECT_EQ(sum_of_holders(peak), peak.allocated_bytes);
+}
+
+TEST(Memory, WithoutAddressesOrTotalsNothingIsInvented) {
+  const Analysis nameless =
+      analysis_of(TraceText()
+                      .cpu_op("a", 0, 100'000)
+                      .event(instant({20, 100, 0, R"(, "Total Allocated": 900)"})));
+  ASSERT_EQ(nameless.memory.size(), 1U);
+  EXPECT_EQ(nameless.memory[0].earlier_bytes, 0);
+  EXPECT_EQ(nameless.memory[0].unknown_bytes, 900);
+  const Analysis old = analysis_of(TraceText()
+                                       .cpu_op("a", 0, 100'000)
+                                       .event(instant({20, 100, 0xA}))
+                                       .event(instant({30, -70, 0xB}))
+                                       .event(instant({40, 90, 0xC})));
+  ASSERT_EQ(old.memory.size(), 1U);
+  EXPECT_EQ(old.memory[0].allocated_bytes, 120);
+  EXPECT_EQ(old.memory[0].earlier_bytes, -70);
+  EXPECT_EQ(sum_of_holders(old.memory[0]), 120);
+}
+
 TEST(Memory, TimelineKeepsEachPeakOfManyEvents) {
   TraceText text;
   text.cpu_op("a", 0, 10);

@@ -8,6 +8,7 @@ namespace {
 RankTime measure(const Analysis& analysis, int fallback_rank) {
   RankTime time;
   time.rank = analysis.trace->metadata().rank.value_or(fallback_rank);
+  time.step_count = analysis.step_times.count;
   time.step_ns = analysis.step_times.mean_ns;
   time.exposed_communication_ns = mean_exposed_ns(analysis.communication, analysis.steps);
   time.own_work_ns = time.step_ns - time.exposed_communication_ns;

@@ -16,6 +16,7 @@ namespace redline::trace {
 /// one with the longest own work.
 struct RankTime {
   int rank = 0;
+  int64_t step_count = 0;
   int64_t step_ns = 0;
   int64_t own_work_ns = 0;
   int64_t exposed_communication_ns = 0;

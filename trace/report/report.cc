@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "trace/analysis/run_tables.h"
+#include "trace/report/report_roofline.h"
 
 namespace redline::trace {
 namespace {
@@ -101,6 +102,9 @@ std::vector<std::string> rate_lines(const Report& report) {
     lines.push_back(rate_of(*samples) + " samples/s" +
                     (tokens ? ", " + rate_of(*tokens) + " tokens/s" : "") +
                     " of all ranks, by the steps recorded");
+  }
+  if (std::string use = model_use_line(report.traces); !use.empty()) {
+    lines.push_back(std::move(use));
   }
   if (const auto latency = batch_latency(report.traces)) {
     lines.push_back("inference, a step is a batch: " + latency_text(*latency));

@@ -20,8 +20,9 @@ namespace redline::trace {
 struct Report {
   /// In the order of read_traces(). At least one, unless `run` has a value.
   std::vector<Analysis> traces;
-  std::optional<RunVerdict> run;  ///< of the whole job, if there are step logs
-  std::string path;               ///< of the step logs; the title if there are no traces
+  std::optional<RunVerdict> run;        ///< of the whole job, if there are step logs
+  std::string path;                     ///< of the step logs; the title if there are no traces
+  std::vector<std::string> unreadable;  ///< files that are left out, each with the reason
   int64_t rank_count = 1;
   std::optional<RankComparison> comparison;  ///< of the last trace of each rank
   std::vector<Finding> findings;             ///< of the run

@@ -58,6 +58,9 @@ struct PageTimeline {
 // report_html_memory.cc
 [[nodiscard]] std::string memory_html(const Report& report);
 
+// report_html_roofline.cc
+[[nodiscard]] std::string roofline_html(const Report& report);
+
 // report_html_path.cc
 [[nodiscard]] std::string paths_html(const Report& report);
 

@@ -45,6 +45,9 @@ std::string curve_of(const MemoryPeak& peak, Interval recording) {
 std::string holders_of(const MemoryPeak& peak) {
   constexpr size_t kMost = 3;
   std::string text;
+  if (peak.earlier_bytes > 0) {
+    text = "held at the peak: before the recording " + format_bytes(peak.earlier_bytes);
+  }
   for (size_t i = 0; i < std::min(kMost, peak.holders.size()); ++i) {
     const MemoryHolder& holder = peak.holders[i];
     text += fmt::format("{}{} {}", text.empty() ? "held at the peak: " : ", ",

@@ -196,7 +196,12 @@ std::string files_html(const Report& report) {
         html::count_cell(static_cast<int64_t>(skipped)) +
         html::count_cell(static_cast<int64_t>(repaired)) + html::count_cell(dropped_events(trace)));
   }
-  return html::table("What the reader skipped or repaired", "",
+  std::vector<std::string> left_out;
+  for (const std::string& message : report.unreadable) {
+    left_out.push_back(html::text_cell(message));
+  }
+  return html::table("What could not be read and is left out", "", {{"", false}}, left_out) +
+         html::table("What the reader skipped or repaired", "",
                      {{"", false},
                       {"what", false},
                       {"what it means", false},

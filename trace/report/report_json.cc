@@ -3,6 +3,7 @@
 
 #include "trace/report/report.h"
 #include "trace/report/report_json_parts.h"
+#include "trace/report/report_roofline.h"
 #include "trace/report/run_report.h"
 
 namespace redline::trace {
@@ -203,7 +204,10 @@ json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
           {"peak_reserved", peak.reserved_bytes},
           {"peak_at_ns", peak.peak_time_ns - begin_ns},
           {"timeline", timeline},
-          {"holders", holders}};
+          {"holders", holders},
+          {"other_holders_bytes", peak.other_holders.bytes},
+          {"earlier_bytes", peak.earlier_bytes},
+          {"unknown_bytes", peak.unknown_bytes}};
 }
 
 // The memory peaks of the process's GPUs, or of the host if no GPU allocates.
@@ -289,6 +293,8 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
   object["gpus"] = list_json(analysis.gpus, gpu_json);
   object["kernels"] = list_json(analysis.kernels, kernel_json);
   object["operators"] = list_json(analysis.operators, operator_json);
+  object["operators_by_shape"] = operators_by_shape_json(analysis);
+  object["roofline"] = roofline_json(analysis);
   object["copies"] = list_json(analysis.copies, copy_json);
   object["launches"] = launches_json(analysis.launches);
   object["queue"] = queue_json(analysis.queues);
@@ -313,6 +319,7 @@ std::string report_json(const Report& report) {
                                    ? trace_json(analysis, report.findings, i)
                                    : trace_json(analysis, advise(analysis), i));
   }
+  object["unreadable"] = report.unreadable;
   object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
   object["advice"] = advice_json(report.findings);
   object["run"] = report.run ? run_json(*report.run) : json();

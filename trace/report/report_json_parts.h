@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "base/json_values.h"
 #include "trace/analysis/communication.h"
 #include "trace/analysis/critical_path.h"
 #include "trace/analysis/ranks.h"
@@ -18,11 +19,6 @@ namespace redline::trace {
 
 [[nodiscard]] nlohmann::ordered_json sequences_json(const Trace& trace,
                                                     std::span<const KernelSequence> sequences);
-
-template <typename Value>
-[[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
 
 [[nodiscard]] nlohmann::ordered_json collectives_json(const Communication& communication);
 

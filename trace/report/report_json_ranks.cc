@@ -5,8 +5,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json text_or_null(std::string_view text) { return text.empty() ? json() : json(text); }
-
 json collective_json(const Collective& row) {
   return {{"name", row.name},
           {"kind", kind_name(row.kind)},

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "trace/report/kernel_name.h"
 #include "trace/report/report.h"
 #include "trace/report/report_text_page.h"
 
@@ -59,8 +60,11 @@ std::string loaded(const Report& report) {
       if (issue.info().lost_data) skipped += issue.count;
     }
   }
-  const std::string what =
+  std::string what =
       skipped == 0 ? "nothing skipped" : format_count(static_cast<int64_t>(skipped)) + " skipped";
+  if (!report.unreadable.empty()) {
+    what = format_plural(std::ssize(report.unreadable), "file") + " left out";
+  }
   if (report.load_seconds == 0) return what;
   return fmt::format("loaded in {:.2f} s, {}", report.load_seconds, what);
 }
@@ -102,6 +106,9 @@ void write_issue(TextPage& page, const LoadIssue& issue, const std::string& file
 }
 
 void write_issues(TextPage& page) {
+  for (const std::string& message : page.report.unreadable) {
+    page.canvas.left("! left out ", 0, Hue::kYellow).left(elide_middle(message, 69)).end_line();
+  }
   const std::vector<ShownIssue> issues = all_issues(page.report);
   const size_t most = page.scope.top == TextScope::kAll ? issues.size() : kFewIssues;
   for (size_t i = 0; i < std::min(most, issues.size()); ++i) {

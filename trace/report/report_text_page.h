@@ -51,5 +51,6 @@ void write_operators(TextPage& page);      // report_text_tables.cc
 void write_collectives(TextPage& page);    // report_text_tables.cc
 void write_copies(TextPage& page);         // report_text_tables.cc
 void write_memory(TextPage& page);         // report_text_gpus.cc
+void write_roofline(TextPage& page);       // report_text_roofline.cc
 
 }  // namespace redline::trace

@@ -1,0 +1,237 @@
+#include "trace/analysis/operator_shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/model/slice_view.h"
+#include "trace/read/args.h"
+#include "trace/read/text_cursor.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKeys = {"Input Dims", "Input type", "Input Strides",
+                                                   "Concrete Inputs"};
+using InputTexts = std::array<std::string_view, kKeys.size()>;
+
+// Whether brackets are nested no deeper than in lists of the sizes of lists of tensors: what is
+// deeper is no list of inputs, and could overflow the stack of those who copy or write it.
+bool is_shallow(std::string_view text) {
+  constexpr int kDeepest = 3;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kDeepest) return false;
+  }
+  return true;
+}
+
+// One call, and where its GPU work stands in a list of all.
+struct Call {
+  SliceId slice;
+  size_t first_work = 0;
+  size_t work_count = 0;
+};
+
+struct LaunchedBy {
+  SliceId call;
+  uint32_t row;  // of the table of GPU work
+};
+
+class ShapeTable {
+ public:
+  ShapeTable(const Trace& trace, const DeviceWorkTable& device, const HostTree& tree,
+             const std::vector<Step>& steps)
+      : trace_(trace), device_(device), tree_(tree), steps_(steps) {
+    formulas_.resize(trace.string_count());
+    for (uint32_t i = 0; i < formulas_.size(); ++i) {
+      formulas_[i] = find_formula(trace.string(StringId{i}));
+    }
+  }
+
+  OperatorShapes build() {
+    device_.rows.empty() ? collect_host_calls() : collect_launching_calls();
+    // In the order of the text, which of a compressed file is inflated as it is read.
+    std::sort(calls_.begin(), calls_.end(), [&](const Call& left, const Call& right) {
+      return offset_of(left) < offset_of(right);
+    });
+    if (!have_shapes()) return {};
+    TextCursor text(trace_);
+    ArgsScanner scanner;
+    for (const Call& call : calls_) add(call, text, scanner);
+    return finish();
+  }
+
+ private:
+  [[nodiscard]] uint64_t offset_of(const Call& call) const {
+    return trace_.slices().text_offset[call.slice.value];
+  }
+
+  [[nodiscard]] const Formula* formula_of(SliceId slice) const {
+    const StringId name = trace_.slices().name[slice.value];
+    return name ? formulas_[name.value] : nullptr;
+  }
+
+  [[nodiscard]] bool is_operator(SliceId slice) const {
+    return trace_.slices().category[slice.value] == Category::kCpuOp;
+  }
+
+  // The operator that the work belongs to; none() if no operator launched it.
+  [[nodiscard]] SliceId call_around(SliceId launch) const {
+    SliceId innermost = SliceId::none(), outermost = SliceId::none();
+    for (SliceId at = launch; at; at = tree_.parent[at.value]) {
+      if (!is_operator(at)) continue;
+      if (!innermost) innermost = at;
+      if (formula_of(at)) outermost = at;
+    }
+    return outermost ? outermost : innermost;
+  }
+
+  void collect_launching_calls() {
+    for (uint32_t i = 0; i < device_.rows.size(); ++i) {
+      const DeviceWork& work = device_.rows[i];
+      if (work.is_communication) continue;
+      const SliceId call = work.launch ? call_around(work.launch) : SliceId::none();
+      if (call) {
+        launched_.push_back({call, i});
+      } else {
+        shapes_.outside_ns += work.interval.length_ns();
+      }
+    }
+    std::stable_sort(launched_.begin(), launched_.end(),
+                     [](const LaunchedBy& left, const LaunchedBy& right) {
+                       return left.call.value < right.call.value;
+                     });
+    for (size_t i = 0; i < launched_.size(); ++i) {
+      if (i == 0 || launched_[i].call != launched_[i - 1].call) {
+        calls_.push_back({launched_[i].call, i, 0});
+      }
+      ++calls_.back().work_count;
+    }
+  }
+
+  void collect_host_calls() {
+    for_each_slice(trace_, [&](SliceId slice, Category category) {
+      if (category != Category::kCpuOp || !formula_of(slice)) return;
+      if (call_around(slice) == slice) calls_.push_back({slice, 0, 0});
+    });
+  }
+
+  // Asks a few neighbours at three places, so that a trace without shapes costs nothing: to read
+  // anywhere in a compressed file takes milliseconds.
+  [[nodiscard]] bool have_shapes() const {
+    constexpr size_t kNeighbours = 16, kPlaces = 3;
+    TextCursor text(trace_);
+    for (size_t place = 0; place < kPlaces; ++place) {
+      const size_t first = calls_.size() * place / kPlaces;
+      for (size_t i = first; i < std::min(first + kNeighbours, calls_.size()); ++i) {
+        std::array<std::string_view, 1> value;
+        find_args(text.text_from(calls_[i].slice), std::span(kKeys).first(1), value);
+        if (!value[0].empty()) return true;
+      }
+    }
+    return false;
+  }
+
+  void add(const Call& call, TextCursor& text, ArgsScanner& scanner) {
+    const StringId name = trace_.slices().name[call.slice.value];
+    InputTexts texts;
+    scanner.find(text.text_from(call.slice), name.value, kKeys, texts);
+    key_.assign(std::to_string(name.value));
+    for (const std::string_view each : texts) key_.append(1, '\n').append(each);
+    const auto [known, is_new] = row_of_text_.try_emplace(key_, 0);
+    if (is_new) known->second = row_of(name, texts, formula_of(call.slice));
+    OperatorShape& row = shapes_.rows[known->second];
+    ++row.count;
+    const int64_t begin_ns = trace_.slices().begin_ns[call.slice.value];
+    if (is_in_step(begin_ns)) ++row.step_count;
+    if (device_.rows.empty()) return;
+    for (size_t i = call.first_work; i < call.first_work + call.work_count; ++i) {
+      add_work(known->second, device_.rows[launched_[i].row]);
+    }
+  }
+
+  // Texts that differ, but neither in the row's columns nor in what a call takes, are of one row.
+  size_t row_of(StringId name, InputTexts texts, const Formula* formula) {
+    for (std::string_view& each : texts) {
+      if (!is_shallow(each)) each = {};
+    }
+    OperatorWork work;
+    if (formula)
+      work = work_of(*formula, OperatorInputs::parse(texts[0], texts[1], texts[2], texts[3]));
+    OperatorShape row;
+    row.name = name;
+    row.input_dims = texts[0];
+    row.input_types = texts[1];
+    row.work = work;
+    const auto key = std::tuple(name.value, row.input_dims, row.input_types, work.flops,
+                                work.needed_flops, work.bytes);
+    const auto [known, is_new] = row_of_work_.try_emplace(key, shapes_.rows.size());
+    if (is_new) {
+      if (!device_.rows.empty()) row.device_ns = 0;
+      shapes_.rows.push_back(std::move(row));
+    }
+    return known->second;
+  }
+
+  void add_work(size_t index, const DeviceWork& work) {
+    OperatorShape& row = shapes_.rows[index];
+    const int64_t length_ns = work.interval.length_ns();
+    *row.device_ns += length_ns;
+    const uint64_t key = (uint64_t{index} << 32U) | work.name.value;
+    const auto [known, is_new] = kernel_of_.try_emplace(key, row.kernels.size());
+    if (is_new) row.kernels.push_back({work.name});
+    ShapeKernel& kernel = row.kernels[known->second];
+    ++kernel.count;
+    kernel.total_ns += length_ns;
+  }
+
+  [[nodiscard]] bool is_in_step(int64_t time_ns) const {
+    const auto after = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& step) {
+      return step.host.begin_ns <= time_ns;
+    });
+    return after != steps_.begin() && time_ns < std::prev(after)->host.end_ns;
+  }
+
+  OperatorShapes finish() {
+    for (OperatorShape& row : shapes_.rows) {
+      std::stable_sort(row.kernels.begin(), row.kernels.end(),
+                       [](const ShapeKernel& left, const ShapeKernel& right) {
+                         return left.total_ns > right.total_ns;
+                       });
+    }
+    std::stable_sort(shapes_.rows.begin(), shapes_.rows.end(),
+                     [](const OperatorShape& left, const OperatorShape& right) {
+                       return left.device_ns > right.device_ns;
+                     });
+    return std::move(shapes_);
+  }
+
+  const Trace& trace_;
+  const DeviceWorkTable& device_;
+  const HostTree& tree_;
+  const std::vector<Step>& steps_;
+  std::vector<const Formula*> formulas_;  // by StringId
+  std::vector<Call> calls_;
+  std::vector<LaunchedBy> launched_;  // by call
+  std::string key_;
+  std::unordered_map<std::string, size_t> row_of_text_;
+  std::map<std::tuple<uint32_t, std::string, std::string, Count, Count, Count>, size_t>
+      row_of_work_;
+  std::unordered_map<uint64_t, size_t> kernel_of_;  // by row and name
+  OperatorShapes shapes_;
+};
+
+}  // namespace
+
+OperatorShapes operator_shapes(const Trace& trace, const DeviceWorkTable& device,
+                               const HostTree& tree, const std::vector<Step>& steps) {
+  return ShapeTable(trace, device, tree, steps).build();
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,138 @@
+#include "trace/analysis/roofline.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+namespace redline::trace {
+namespace {
+
+bool has_one_of(std::string_view name, std::span<const std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
+}
+
+// Products of FP32 run on ordinary units or, rounded to TF32, on Tensor Cores: only the kernels'
+// names tell which.
+std::optional<PeakType> type_of_fp32_product(const Trace& trace, const OperatorShape& row,
+                                             const DevicePeaks& peaks) {
+  if (!peaks.of(PeakType::kTf32)) return PeakType::kFp32;
+  constexpr std::array<std::string_view, 2> kRounded = {"tf32", "s1688"};
+  constexpr std::array<std::string_view, 6> kExact = {"sgemm",  "_ffma_", "f32f32_f32f32_f32",
+                                                      "scudnn", "simt",   "gemv"};
+  for (const ShapeKernel& kernel : row.kernels) {
+    const std::string_view name = trace.string(kernel.name);
+    if (has_one_of(name, kRounded)) return PeakType::kTf32;
+    if (has_one_of(name, kExact)) return PeakType::kFp32;
+  }
+  return std::nullopt;
+}
+
+std::optional<PeakType> type_of_product(const Trace& trace, const OperatorShape& row,
+                                        const DevicePeaks& peaks) {
+  switch (row.work.type) {
+    case ElementType::kFp64:
+      return PeakType::kFp64;
+    case ElementType::kFp32:
+      return type_of_fp32_product(trace, row, peaks);
+    case ElementType::kBf16:
+      return PeakType::kBf16;
+    case ElementType::kFp16:
+      return PeakType::kFp16;
+    case ElementType::kFp8:
+      return PeakType::kFp8;
+    case ElementType::kInt8:
+      return PeakType::kInt8;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Everything but products runs on ordinary units, which compute 16 bits in FP32.
+std::optional<PeakType> type_of_pass(ElementType type) {
+  if (type == ElementType::kFp64) return PeakType::kFp64;
+  return type >= ElementType::kFp8 ? std::optional(PeakType::kFp32) : std::nullopt;
+}
+
+std::optional<PeakType> peak_type(const Trace& trace, const OperatorShape& row,
+                                  const DevicePeaks& peaks) {
+  return row.work.is_product ? type_of_product(trace, row, peaks) : type_of_pass(row.work.type);
+}
+
+// What one call takes at the least for its operations; nullopt where that is not known.
+std::optional<double> least_compute_ns(const OperatorShape& row, std::optional<PeakType> type,
+                                       const DevicePeaks& peaks) {
+  const auto peak = type ? peaks.of(*type) : std::nullopt;
+  if (!peak || !row.work.needed_flops) return std::nullopt;
+  return static_cast<double>(*row.work.needed_flops) / (*peak * 1e3);
+}
+
+void set_roof(const OperatorShape& row, const DevicePeaks& peaks, RooflinePoint& point) {
+  if (!row.work.bytes || !peaks.gb_per_s) return;
+  const auto compute_ns = least_compute_ns(row, point.type, peaks);
+  // Without products it is memory that binds, even if the peak is not known.
+  if (!compute_ns && row.work.is_product) return;
+  const double memory_ns = static_cast<double>(*row.work.bytes) / *peaks.gb_per_s;
+  point.bound = compute_ns.value_or(0) > memory_ns ? Bound::kCompute : Bound::kMemory;
+  const double roof_ns =
+      static_cast<double>(row.count) * std::max(compute_ns.value_or(0), memory_ns);
+  const auto taken_ns = static_cast<double>(*row.device_ns);
+  point.percent_of_peak = 100 * roof_ns / taken_ns;
+  point.lost_ns = std::max<int64_t>(0, std::llround(taken_ns - roof_ns));
+}
+
+}  // namespace
+
+RooflinePoint roofline_point(const Trace& trace, const OperatorShape& row,
+                             const DevicePeaks& peaks) {
+  RooflinePoint point;
+  if (row.device_ns.value_or(0) <= 0) return point;
+  const double calls_per_ns = static_cast<double>(row.count) / static_cast<double>(*row.device_ns);
+  const OperatorWork& work = row.work;
+  if (work.flops) point.tflops_per_s = static_cast<double>(*work.flops) * calls_per_ns / 1e3;
+  if (work.bytes) point.gb_per_s = static_cast<double>(*work.bytes) * calls_per_ns;
+  if (work.needed_flops && work.bytes.value_or(0) > 0) {
+    point.flops_per_byte =
+        static_cast<double>(*work.needed_flops) / static_cast<double>(*work.bytes);
+  }
+  point.type = peak_type(trace, row, peaks);
+  set_roof(row, peaks, point);
+  return point;
+}
+
+ModelUse model_use(const Trace& trace, const OperatorShapes& shapes, const std::vector<Step>& steps,
+                   const DevicePeaks& peaks) {
+  ModelUse use;
+  if (shapes.rows.empty() || steps.empty()) return use;
+  int64_t all_ns = shapes.outside_ns, modelled_ns = 0, with_peak_ns = 0, steps_ns = 0;
+  Count flops = 0;
+  double least_ns = 0;
+  for (const OperatorShape& row : shapes.rows) {
+    const int64_t row_ns = row.device_ns.value_or(0);
+    all_ns += row_ns;
+    if (!row.work.flops) continue;
+    modelled_ns += row_ns;
+    if (row.work.is_product) {
+      flops = plus(flops, times(row.work.needed_flops, row.step_count));
+      const auto each_ns = least_compute_ns(row, peak_type(trace, row, peaks), peaks);
+      if (!each_ns) continue;
+      least_ns += *each_ns * static_cast<double>(row.step_count);
+    }
+    with_peak_ns += row_ns;
+  }
+  for (const Step& step : steps) steps_ns += step.window.length_ns();
+  const auto share = [&](int64_t part_ns) {
+    return static_cast<double>(part_ns) / static_cast<double>(all_ns);
+  };
+  if (flops) use.flops_per_step = *flops / static_cast<int64_t>(steps.size());
+  if (all_ns <= 0 || steps_ns <= 0) return use;
+  use.modelled_share = share(modelled_ns);
+  if (least_ns > 0 && share(with_peak_ns) >= kLeastModelledShare) {
+    use.mfu = least_ns / static_cast<double>(steps_ns);
+  }
+  return use;
+}
+
+}  // namespace redline::trace

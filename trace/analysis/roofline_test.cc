@@ -1,0 +1,165 @@
+#include "trace/analysis/roofline.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/parsed_trace.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::analysis_of;
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+
+// A product of 1000 x 1000 x 1000 in 16 bits: 2e9 operations, 6e6 bytes.
+std::string product_inputs(const char* rows) {
+  return std::string(R"("Input Dims": [[)") + rows +
+         R"(, 1000], [1000, 1000]], "Input type": ["c10::BFloat16", "c10::BFloat16"], )"
+         R"("Input Strides": [[1000, 1], [1000, 1]], "Concrete Inputs": ["", ""])";
+}
+
+TraceText on_h100() {
+  TraceText text;
+  text.top(R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132,
+           "totalGlobalMem": 85000000000, "computeMajor": 9, "computeMinor": 0}])");
+  return text;
+}
+
+// An operator inside aten::linear with a kernel that takes `length_ns`.
+void add_product(TraceText& text, uint32_t number, const char* rows, int64_t length_ns) {
+  const int64_t at_ns = number * 100'000;
+  text.cpu_op("aten::linear", at_ns, at_ns + 50'000, {.args = R"("Input Dims": [[1]])"});
+  text.cpu_op("aten::mm", at_ns + 1'000, at_ns + 40'000, {.args = product_inputs(rows)});
+  text.runtime("cudaLaunchKernel", at_ns + 2'000, at_ns + 3'000, number);
+  text.kernel("nvjet_tst", at_ns + 5'000, at_ns + 5'000 + length_ns, on_stream(7, number));
+}
+
+TEST(Roofline, RowsAreOperatorsByShapeWithTheirKernels) {
+  TraceText text = on_h100();
+  add_product(text, 1, "1000", 4'000);
+  add_product(text, 2, "1000", 6'000);
+  add_product(text, 3, "2000", 8'000);
+  const Analysis analysis = analysis_of(text);
+  const auto& rows = analysis.shapes.rows;
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(analysis.trace->string(rows[0].name), "aten::mm");
+  EXPECT_EQ(rows[0].input_dims, "[[1000, 1000], [1000, 1000]]");
+  EXPECT_EQ(rows[0].count, 2);
+  EXPECT_EQ(rows[0].device_ns, 10'000);
+  EXPECT_EQ(rows[0].work.flops, 2'000'000'000);
+  ASSERT_EQ(rows[0].kernels.size(), 1U);
+  EXPECT_EQ(rows[0].kernels[0].count, 2);
+  EXPECT_EQ(rows[1].work.flops, 4'000'000'000);
+  EXPECT_EQ(analysis.shapes.outside_ns, 0);
+}
+
+TEST(Roofline, ComparesWithThePeakThatBinds) {
+  TraceText text = on_h100();
+  add_product(text, 1, "1000", 4'000);
+  const Analysis analysis = analysis_of(text);
+  const RooflinePoint point =
+      roofline_point(*analysis.trace, analysis.shapes.rows.at(0), analysis.peaks);
+  EXPECT_DOUBLE_EQ(*point.tflops_per_s, 500);
+  EXPECT_DOUBLE_EQ(*point.gb_per_s, 1500);
+  EXPECT_EQ(point.type, PeakType::kBf16);
+  EXPECT_EQ(point.bound, Bound::kCompute);
+  EXPECT_NEAR(*point.percent_of_peak, 100 * 500 / 989.4, 1e-9);
+  EXPECT_NEAR(static_cast<double>(*point.lost_ns), 4'000 - 2e9 / 989.4e3, 1);
+}
+
+TEST(Roofline, WithoutPeaksThereIsNoRoof) {
+  TraceText text;
+  add_product(text, 1, "1000", 4'000);
+  const Analysis analysis = analysis_of(text);
+  const RooflinePoint point =
+      roofline_point(*analysis.trace, analysis.shapes.rows.at(0), analysis.peaks);
+  EXPECT_DOUBLE_EQ(*point.tflops_per_s, 500);
+  EXPECT_FALSE(point.percent_of_peak);
+  EXPECT_FALSE(point.bound);
+  EXPECT_FALSE(point.lost_ns);
+}
+
+TEST(Roofline, WithoutShapesThereAreNoRows) {
+  TraceText text = on_h100();
+  text.cpu_op("aten::mm", 0, 40'000).runtime("cudaLaunchKernel", 2'000, 3'000, 1);
+  text.kernel("nvjet_tst", 5'000, 9'000, on_stream(7, 1));
+  EXPECT_TRUE(analysis_of(text).shapes.rows.empty());
+}
+
+TEST(Roofline, TheModelsUseNeedsMostOfTheTimeModelled) {
+  TraceText text = on_h100();
+  add_product(text, 1, "1000", 4'000);
+  const auto use_of = [](const Analysis& analysis) {
+    return model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
+  };
+  const Analysis known = analysis_of(text);
+  const ModelUse use = use_of(known);
+  EXPECT_EQ(use.flops_per_step, 2'000'000'000);
+  EXPECT_EQ(use.modelled_share, 1);
+  const auto step_ns = static_cast<double>(known.steps.at(0).window.length_ns());
+  EXPECT_NEAR(*use.mfu, 2e9 / 989.4e3 / step_ns, 1e-9);
+  text.cpu_op("my::operator", 200'000, 240'000, {.args = R"("Input Dims": [[1]])"});
+  text.runtime("cudaLaunchKernel", 202'000, 203'000, 2);
+  text.kernel("mine", 205'000, 206'000, on_stream(7, 2));
+  EXPECT_FALSE(use_of(analysis_of(text)).mfu);
+  EXPECT_EQ(use_of(analysis_of(text)).modelled_share, 0.8);
+}
+
+TEST(Roofline, ListsNestedVeryDeepAreNoSizes) {
+  TraceText text = on_h100();
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  text.cpu_op("aten::mm", 0, 40'000, {.args = "\"Input Dims\": " + deep});
+  text.runtime("cudaLaunchKernel", 2'000, 3'000, 1);
+  text.kernel("nvjet_tst", 5'000, 9'000, on_stream(7, 1));
+  const Analysis analysis = analysis_of(text);
+  ASSERT_EQ(analysis.shapes.rows.size(), 1U);
+  EXPECT_EQ(analysis.shapes.rows[0].input_dims, "");
+  EXPECT_FALSE(analysis.shapes.rows[0].work.flops);
+}
+
+DevicePeaks peaks_of(const char* name, int64_t memory_bytes, int multiprocessors) {
+  DeviceProperties device;
+  device.name = name;
+  device.memory_bytes = memory_bytes;
+  device.multiprocessors = multiprocessors;
+  return device_peaks(device);
+}
+
+TEST(DevicePeaks, AreKnownByTheWholeName) {
+  constexpr int64_t kGb = 1'000'000'000;
+  EXPECT_EQ(peaks_of("NVIDIA H100 PCIe", 80 * kGb, 114).of(PeakType::kBf16), 756);
+  EXPECT_EQ(peaks_of("NVIDIA A100-PG509-200", 42 * kGb, 108).gb_per_s, 1555);
+  EXPECT_EQ(peaks_of("NVIDIA A10", 24 * kGb, 72).of(PeakType::kFp16), 125);
+  EXPECT_EQ(peaks_of("NVIDIA L4", 24 * kGb, 58).gb_per_s, 300);
+  EXPECT_EQ(peaks_of("AMD Instinct MI300X VF", 192 * kGb, 304).of(PeakType::kFp8), 2614.9);
+  EXPECT_FALSE(peaks_of("Tesla V100-SXM2-32GB", 32 * kGb, 80).of(PeakType::kBf16));
+  for (const char* other :
+       {"NVIDIA A10G", "NVIDIA GH200 480GB", "NVIDIA GB200", "NVIDIA A30",
+        "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA GeForce RTX 3090 Ti",
+        "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D", ""}) {
+    EXPECT_TRUE(peaks_of(other, 24 * kGb, 80).source.empty()) << other;
+  }
+}
+
+TEST(DevicePeaks, ComputationIsScaledByTheMultiprocessors) {
+  EXPECT_DOUBLE_EQ(*peaks_of("NVIDIA H100 80GB HBM3", 0, 66).of(PeakType::kBf16), 989.4 / 2);
+  EXPECT_DOUBLE_EQ(*peaks_of("NVIDIA H100 80GB HBM3", 0, 0).of(PeakType::kBf16), 989.4);
+}
+
+TEST(DevicePeaks, MayBeGiven) {
+  GivenPeaks given;
+  ASSERT_TRUE(read_peak_tflops("bf16=500,fp32=20.5", given));
+  DevicePeaks peaks = peaks_of("NVIDIA H200", 0, 132);
+  given.apply_to(peaks);
+  EXPECT_EQ(peaks.of(PeakType::kBf16), 500);
+  EXPECT_EQ(peaks.of(PeakType::kFp16), 989.5);
+  EXPECT_EQ(peaks.source, "given");
+  for (const char* wrong : {"", "bf17=3", "bf16", "bf16=", "bf16=0", "-3", "bf16=1,,"}) {
+    EXPECT_FALSE(read_peak_tflops(wrong, given)) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

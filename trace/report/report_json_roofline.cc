@@ -1,0 +1,74 @@
+#include "base/json_values.h"
+#include "trace/report/report_roofline.h"
+
+namespace redline::trace {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// The JSON that stands in the trace; null where it has none.
+json as_in_trace(const std::string& text) {
+  json value = json::parse(text, nullptr, false);
+  return value.is_discarded() ? json() : value;
+}
+
+json kernels_json(const Trace& trace, const OperatorShape& shape) {
+  json kernels = json::array();
+  for (const ShapeKernel& kernel : shape.kernels) {
+    kernels.push_back({{"name", trace.string(kernel.name)},
+                       {"count", kernel.count},
+                       {"total_ns", kernel.total_ns}});
+  }
+  return kernels;
+}
+
+json shape_json(const RooflineRow& row) {
+  const OperatorShape& shape = *row.shape;
+  const RooflinePoint& point = row.point;
+  const Trace& trace = *row.analysis->trace;
+  return {
+      {"name", trace.string(shape.name)},
+      {"input_dims", as_in_trace(shape.input_dims)},
+      {"input_types", as_in_trace(shape.input_types)},
+      {"count", shape.count},
+      {"flops", or_null(shape.work.flops)},
+      {"bytes", or_null(shape.work.bytes)},
+      {"device_ns", or_null(shape.device_ns)},
+      {"tflops_per_s", or_null(point.tflops_per_s)},
+      {"gb_per_s", or_null(point.gb_per_s)},
+      {"flops_per_byte", or_null(point.flops_per_byte)},
+      {"peak_type", point.type ? json(kPeakTypeNames[static_cast<size_t>(*point.type)]) : json()},
+      {"percent_of_peak", or_null(point.percent_of_peak)},
+      {"bound", point.bound ? json(bound_name(*point.bound)) : json()},
+      {"lost_ns", or_null(point.lost_ns)},
+      {"kernels", kernels_json(trace, shape)}};
+}
+
+json peaks_json(const DevicePeaks& peaks) {
+  if (peaks.source.empty()) return nullptr;
+  json tflops = json::object();
+  for (size_t i = 0; i < kPeakTypeCount; ++i) {
+    tflops[std::string(kPeakTypeNames[i])] = or_null(peaks.tflops[i]);
+  }
+  return {
+      {"tflops_per_s", tflops}, {"gb_per_s", or_null(peaks.gb_per_s)}, {"source", peaks.source}};
+}
+
+}  // namespace
+
+json operators_by_shape_json(const Analysis& analysis) {
+  json list = json::array();
+  for (const RooflineRow& row : roofline_rows({&analysis, 1})) list.push_back(shape_json(row));
+  return list;
+}
+
+json roofline_json(const Analysis& analysis) {
+  if (analysis.shapes.rows.empty()) return nullptr;
+  const ModelUse use = model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
+  return {{"flops_per_step", or_null(use.flops_per_step)},
+          {"mfu", or_null(use.mfu)},
+          {"modelled_share", or_null(use.modelled_share)},
+          {"peaks", peaks_json(analysis.peaks)}};
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,136 @@
+#include "trace/report/report_roofline.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/format.h"
+
+namespace redline::trace {
+namespace {
+
+// "aten::mm" as "mm".
+std::string without_library(std::string_view name) {
+  constexpr std::string_view kLibrary = "aten::";
+  return std::string(name.starts_with(kLibrary) ? name.substr(kLibrary.size()) : name);
+}
+
+void sort_by_loss(std::vector<RooflineRow>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const RooflineRow& left, const RooflineRow& right) {
+    return std::pair(left.point.lost_ns.value_or(-1), left.shape->device_ns) >
+           std::pair(right.point.lost_ns.value_or(-1), right.shape->device_ns);
+  });
+}
+
+// "cat 2.0 ms, gelu 60.5 us": the operators whose time has no roof because nothing is known of what
+// they do, the longest first.
+std::string not_modelled(const Report& report) {
+  constexpr size_t kMost = 3;
+  std::map<std::string_view, int64_t> by_name;
+  int64_t all_ns = 0;
+  for (const Analysis& analysis : report.traces) {
+    if (analysis.shapes.rows.empty()) continue;
+    if (analysis.shapes.outside_ns > 0) {
+      by_name["outside operators"] += analysis.shapes.outside_ns;
+      all_ns += analysis.shapes.outside_ns;
+    }
+    for (const OperatorShape& shape : analysis.shapes.rows) {
+      if (shape.work.flops && shape.work.bytes) continue;
+      by_name[analysis.trace->string(shape.name)] += shape.device_ns.value_or(0);
+      all_ns += shape.device_ns.value_or(0);
+    }
+  }
+  if (all_ns == 0) return "";
+  std::vector<std::pair<int64_t, std::string_view>> longest;
+  for (const auto& [name, total_ns] : by_name) longest.emplace_back(total_ns, name);
+  std::sort(longest.begin(), longest.end(), std::greater<>());
+  std::string text = "not modelled: " + format_ns(all_ns) + " of GPU time (";
+  for (size_t i = 0; i < std::min(kMost, longest.size()); ++i) {
+    text += (i > 0 ? ", " : "") + without_library(longest[i].second) + " " +
+            format_ns(longest[i].first);
+  }
+  return text + (longest.size() > kMost ? ", …)" : ")");
+}
+
+}  // namespace
+
+std::string roofline_name(const RooflineRow& row) {
+  const std::string sizes = short_dims(row.shape->input_dims);
+  const std::string name = without_library(row.analysis->trace->string(row.shape->name));
+  return sizes.empty() ? name : name + " " + sizes;
+}
+
+std::string model_use_line(const std::vector<Analysis>& traces) {
+  double sum = 0, flops = 0;
+  int count = 0;
+  for (const Analysis& analysis : traces) {
+    const ModelUse use =
+        model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
+    if (!use.mfu || !use.flops_per_step) continue;
+    sum += *use.mfu;
+    flops += static_cast<double>(*use.flops_per_step);
+    ++count;
+  }
+  if (count == 0) return "";
+  return "MFU " + format_percent(sum / count) + ": " + format_number(flops / count / 1e12) +
+         " TFLOP a step and GPU, against the peak of their types";
+}
+
+std::vector<std::string> roofline_notes(const Report& report) {
+  std::vector<std::string> notes;
+  const Analysis& first = report.traces.front();
+  if (first.peaks.source.empty()) {
+    notes.emplace_back(
+        "no peaks are known for this device: give them with --peak-tflops and --peak-gbs");
+  } else {
+    std::string peaks = "peaks: ";
+    for (size_t i = 0; i < kPeakTypeCount; ++i) {
+      if (!first.peaks.tflops[i]) continue;
+      peaks += std::string(kPeakTypeNames[i]) + " " + format_number(*first.peaks.tflops[i]) + " ";
+    }
+    peaks += "TFLOP/s";
+    if (first.peaks.gb_per_s) peaks += "; " + format_number(*first.peaks.gb_per_s) + " GB/s";
+    notes.push_back(peaks + " (" + first.peaks.source + ")");
+  }
+  if (std::string left_out = not_modelled(report); !left_out.empty()) {
+    notes.push_back(std::move(left_out));
+  }
+  return notes;
+}
+
+std::vector<RooflineRow> roofline_rows(std::span<const Analysis> traces) {
+  std::vector<RooflineRow> rows;
+  for (const Analysis& analysis : traces) {
+    for (const OperatorShape& shape : analysis.shapes.rows) {
+      rows.push_back({&analysis, &shape, roofline_point(*analysis.trace, shape, analysis.peaks)});
+    }
+  }
+  sort_by_loss(rows);
+  return rows;
+}
+
+std::string short_dims(const std::string& input_dims) {
+  using nlohmann::json;
+  const json list = json::parse(input_dims, nullptr, false);
+  if (!list.is_array()) return "";
+  const auto sizes_of = [](const json& sizes) {
+    std::string text;
+    for (const json& size : sizes) text += (text.empty() ? "" : "x") + size.dump();
+    return text;
+  };
+  std::string text;
+  for (const json& input : list) {
+    if (!input.is_array() || input.empty()) continue;
+    text += text.empty() ? "" : ", ";
+    if (!input.front().is_array()) {
+      text += sizes_of(input);
+      continue;
+    }
+    text += "[" + sizes_of(input.front());
+    text += input.size() > 1 ? ", …]" : "]";
+  }
+  return text;
+}
+
+}  // namespace redline::trace

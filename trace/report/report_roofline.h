@@ -1,0 +1,42 @@
+// The parts of a report that say how close operators come to what the device can do.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/analysis/roofline.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+
+/// A row of the table of operators by shapes.
+struct RooflineRow {
+  const Analysis* analysis = nullptr;
+  const OperatorShape* shape = nullptr;
+  RooflinePoint point;
+};
+
+/// All rows of the traces: the most lost time first, then those without a roof by GPU time.
+[[nodiscard]] std::vector<RooflineRow> roofline_rows(std::span<const Analysis> traces);
+
+/// "[[16, 559, 1024], [1024]]" as "16x559x1024, 1024"; lists of tensors in brackets.
+[[nodiscard]] std::string short_dims(const std::string& input_dims);
+
+/// "mm 8944x1024, 1024x2816"
+[[nodiscard]] std::string roofline_name(const RooflineRow& row);
+
+/// The step's use of the device's peak, a mean of the traces that know theirs; "" if none does.
+[[nodiscard]] std::string model_use_line(const std::vector<Analysis>& traces);
+
+/// What the table's figures rest on, and what they leave out.
+[[nodiscard]] std::vector<std::string> roofline_notes(const Report& report);
+
+/// traces[].operators_by_shape[], in the order of roofline_rows().
+[[nodiscard]] nlohmann::ordered_json operators_by_shape_json(const Analysis& analysis);
+/// traces[].roofline: peaks, the model's use of them; null without shapes.
+[[nodiscard]] nlohmann::ordered_json roofline_json(const Analysis& analysis);
+
+}  // namespace redline::trace

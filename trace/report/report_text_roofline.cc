@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "trace/report/report_roofline.h"
+#include "trace/report/report_text_page.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kRooflineColumns = 34;
+
+void write_roofline_row(TextPage& page, const RooflineRow& row) {
+  const RooflinePoint& point = row.point;
+  page.canvas.left("  ")
+      .left(elide(roofline_name(row), kRooflineColumns - 1), kRooflineColumns)
+      .right(format_count(row.shape->count), 7)
+      .right(format_ns(row.shape->device_ns.value_or(0)), 10)
+      .right(point.percent_of_peak ? format_percent(*point.percent_of_peak / 100) : "-", 9)
+      .right(point.bound ? bound_name(*point.bound) : "-", 9)
+      .right(point.lost_ns ? format_ns(*point.lost_ns) : "-", 9)
+      .end_line();
+}
+
+}  // namespace
+
+void write_roofline(TextPage& page) {
+  std::vector<RooflineRow> rows = roofline_rows(page.report.traces);
+  std::erase_if(rows, [](const RooflineRow& row) { return row.shape->device_ns.value_or(0) <= 0; });
+  if (rows.empty()) return;
+  page.write_title("ROOFLINE" + of_ranks(page.report), rows.size(), 36);
+  page.canvas.right("calls", 7, Hue::kDim)
+      .right("GPU time", 10, Hue::kDim)
+      .right("of peak", 9, Hue::kDim)
+      .right("bound", 9, Hue::kDim)
+      .right("lost", 9, Hue::kDim)
+      .end_line();
+  for (size_t i = 0; i < page.shown(rows.size()); ++i) write_roofline_row(page, rows[i]);
+  for (const std::string& note : roofline_notes(page.report)) {
+    for (const std::string& line : wrapped(note, 78)) {
+      page.canvas.left("  ").left(line, 0, Hue::kDim).end_line();
+    }
+  }
+  page.canvas.end_line();
+}
+
+}  // namespace redline::trace

@@ -14,6 +14,7 @@ namespace redline::viewer {
 /// JSON object with these keys:
 ///   - events, lanes: of the trace
 ///   - width, height: of the lanes, in pixels
+///   - frames: how many were painted
 ///   - p50_ms, p95_ms, max_ms: time of a frame
 ///   - p95_cpu_ms: time that the window's thread worked on a frame
 ///   - load_s: time of reading
@@ -30,7 +31,7 @@ namespace redline::viewer {
 ///     answer
 ///   - find_blocked_cpu_ms, sort_blocked_cpu_ms: the longest that its thread worked at once
 ///
-/// Returns a sentence if the file cannot be written.
+/// Returns a sentence if the display does not show the window, or if the file cannot be written.
 [[nodiscard]] std::optional<std::string> bench_frames(MainWindow& window,
                                                       const LoadedSession& loaded,
                                                       const std::string& path);

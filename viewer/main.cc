@@ -145,6 +145,9 @@ int run_offscreen(const Options& options, MainWindow& window) {
   const auto loaded = options.before.empty() ? load_session(options.paths)
                                              : load_comparison({options.before}, options.paths);
   if (!loaded) return fail(loaded.error());
+  for (const redline::trace::ReadError& error : loaded->unreadable) {
+    std::cerr << "redline-viewer: left out: " << error.message << "\n";
+  }
   window.show();
   QCoreApplication::processEvents();
   window.show_session(*loaded);

@@ -166,3 +166,14 @@ def test_a_real_window_follows_keys_and_clicks(program, tmp_path, display):
     finally:
         window.terminate()
         window.wait(LIMIT_S)
+
+
+def test_frames_are_measured_on_a_display_too(program, tmp_path, display):
+    trace, figures = tmp_path / "rank0.pt.trace.json", tmp_path / "frames.json"
+    trace.write_text(trace_text())
+    quiet = {name: value for name, value in os.environ.items() if not name.startswith("QT_")}
+    end = subprocess.run([program("redline-viewer"), "--size", f"{WIDTH}x{HEIGHT}", "--bench-frames", figures, trace],
+                         env={**quiet, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}, capture_output=True, text=True,
+                         timeout=LIMIT_S)
+    assert end.returncode == 0, end.stderr
+    assert json.loads(figures.read_text())["frames"] > 100, "each frame is painted"

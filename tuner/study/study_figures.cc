@@ -35,9 +35,30 @@ std::optional<double> rate_of(const FinishedTrial& trial) {
 }
 
 std::string hint_of(const FinishedTrial& trial, Objective objective) {
-  const std::string ended = trial.ok() ? format_number(*rate_of(trial)) + " " + unit_of(objective)
-                                       : std::string(to_string(trial.result.outcome));
+  std::string ended(to_string(trial.result.outcome));
+  if (trial.ok()) {
+    const Throughput& rate = trial.score();
+    ended = format_number(rate.samples_per_s) + " " + unit_of(objective);
+    if (rate.high > rate.low) {
+      ended += fmt::format(" ({} to {})", format_number(rate.low), format_number(rate.high));
+    }
+  }
+  if (!trial.result.disturbance.empty()) ended += ", disturbed: " + trial.result.disturbance;
   return fmt::format("trial {}: {}", trial.id, ended);
+}
+
+TrialMark mark_of(const FinishedTrial& trial, double x, Objective objective) {
+  TrialMark mark;
+  mark.trial = trial.id;
+  mark.x = x;
+  mark.rate = rate_of(trial);
+  if (trial.ok()) {
+    mark.low = trial.score().low;
+    mark.high = trial.score().high;
+  }
+  mark.is_disturbed = !trial.result.disturbance.empty();
+  mark.hint = hint_of(trial, objective);
+  return mark;
 }
 
 void mark_best_of_each_batch(std::vector<TrialMark>& marks) {
@@ -117,11 +138,9 @@ std::vector<BatchSeries> batch_series(const History& history) {
       series.name = stratum_name(history, stratum);
       series.frontier = find_frontier(history, trial.config);
     }
-    series.marks.push_back(
-        {.trial = trial.id,
-         .x = static_cast<double>(*size),
-         .rate = rate_of(trial),
-         .hint = fmt::format("batch size {}, {}", *size, hint_of(trial, history.objective()))});
+    series.marks.push_back(mark_of(trial, static_cast<double>(*size), history.objective()));
+    TrialMark& mark = series.marks.back();
+    mark.hint = fmt::format("batch size {}, {}", *size, mark.hint);
   }
   std::vector<BatchSeries> result;
   for (auto& [stratum, series] : strata) {
@@ -138,13 +157,9 @@ std::vector<TrialMark> convergence(const History& history) {
   std::vector<TrialMark> marks;
   double best = 0;
   for (const FinishedTrial& trial : history.trials()) {
-    const std::optional<double> rate = rate_of(trial);
-    marks.push_back({.trial = trial.id,
-                     .x = static_cast<double>(marks.size() + 1),
-                     .rate = rate,
-                     .is_best = rate.value_or(0) > best,
-                     .hint = hint_of(trial, history.objective())});
-    best = std::max(best, rate.value_or(0));
+    marks.push_back(mark_of(trial, static_cast<double>(marks.size() + 1), history.objective()));
+    marks.back().is_best = marks.back().rate.value_or(0) > best;
+    best = std::max(best, marks.back().rate.value_or(0));
   }
   return marks;
 }

@@ -15,8 +15,11 @@ struct TrialMark {
   int64_t trial = 0;
   double x = 0;                ///< batch size, or place in the search
   std::optional<double> rate;  ///< samples a second; nullopt: it failed
+  double low = 0;              ///< of the 95 % interval of `rate`
+  double high = 0;             ///< not above `low` if no interval is known
   bool is_best = false;        ///< the best of its batch size, or of all trials so far
-  std::string hint;            ///< "batch size 64, trial 3: 1,204 samples/s"
+  bool is_disturbed = false;   ///< something else made it look slower than it is
+  std::string hint;            ///< "batch size 64, trial 3: 1,204 samples/s (1,190 to 1,218)"
 };
 
 /// The trials of one stratum, in which the knobs that change a rank's memory (precision, layout)

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/json_values.h"
 #include "base/secrets.h"
 
 namespace redline::tuner {
@@ -15,11 +16,6 @@ using Json = nlohmann::json;
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-template <typename T>
-Json optional_json(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
 }
 
 template <typename T>
@@ -50,27 +46,27 @@ Json latency_json(const std::optional<Latency>& latency) {
   if (!latency) return {};
   return {{"batches", latency->count},
           {"p50_ns", latency->p50_ns},
-          {"p90_ns", optional_json(latency->p90_ns)},
-          {"p99_ns", optional_json(latency->p99_ns)}};
+          {"p90_ns", or_null(latency->p90_ns)},
+          {"p99_ns", or_null(latency->p99_ns)}};
 }
 
 Json expected_json(const std::optional<Expectation>& expected) {
   if (!expected) return {};
   return {{"score", interval_json(expected->score)},
-          {"peak_memory_bytes", optional_json(expected->peak_memory_bytes)}};
+          {"peak_memory_bytes", or_null(expected->peak_memory_bytes)}};
 }
 
 /// The values that have no column of their own, because they are of little use in a query.
 /// finished() reads them back.
 Json result_json(const TrialResult& result) {
-  return {{"memory_capacity_bytes", optional_json(result.memory_capacity_bytes)},
+  return {{"memory_capacity_bytes", or_null(result.memory_capacity_bytes)},
           {"fullest_gpu", result.fullest_gpu},
-          {"data_wait_share", optional_json(result.data_wait_share)},
-          {"tokens_per_sample", optional_json(result.tokens_per_sample)},
+          {"data_wait_share", or_null(result.data_wait_share)},
+          {"tokens_per_sample", or_null(result.tokens_per_sample)},
           {"infers", result.infers},
           {"latency", latency_json(result.latency)},
-          {"epoch_samples", optional_json(result.epoch_samples)},
-          {"joules_per_sample", optional_json(result.joules_per_sample)},
+          {"epoch_samples", or_null(result.epoch_samples)},
+          {"joules_per_sample", or_null(result.joules_per_sample)},
           {"samples_per_joule", interval_json(result.samples_per_joule)},
           {"host_use", host_use_json(result.host_use)},
           {"expected", expected_json(result.expected)},

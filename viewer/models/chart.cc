@@ -103,7 +103,7 @@ ChartGeometry::ChartGeometry(const Chart& chart, Rect rect) : chart_(chart), rec
     for (const ChartPoint& point : series.points) {
       low = std::min(low, point.x);
       high = std::max(high, point.x);
-      top = std::max(top, point.y.value_or(0));
+      top = std::max({top, point.y.value_or(0), point.high});
     }
   }
   if (low > high) return;

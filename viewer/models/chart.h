@@ -14,6 +14,9 @@ struct ChartPoint {
   bool on_line = false;
   int64_t id = 0;
   std::string hint;
+  double low = 0;          ///< the ends of its interval
+  double high = 0;         ///< not above `low` if there is none
+  bool is_hollow = false;  ///< it may be wrong
 };
 
 struct ChartSeries {

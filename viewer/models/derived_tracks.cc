@@ -114,15 +114,25 @@ DeviceLane::DeviceLane(uint32_t trace, int32_t device, const trace::DeviceWorkTa
   pyramid_ = LanePyramid(columns());
 }
 
-std::string DeviceLane::text_at(int64_t time_ns) const {
+std::optional<Interval> DeviceLane::gap_at(int64_t time_ns) const {
   const auto after = std::upper_bound(end_ns_.begin(), end_ns_.end(), time_ns);
-  if (after == end_ns_.end()) return {};
-  const size_t i = static_cast<size_t>(after - end_ns_.begin());
-  if (begin_ns_[i] <= time_ns) {
-    return fmt::format("{} {}", name_of(static_cast<SliceClass>(classes_[i])),
-                       format_duration(end_ns_[i] - begin_ns_[i]));
-  }
-  return i == 0 ? std::string() : "idle " + format_duration(begin_ns_[i] - end_ns_[i - 1]);
+  const auto i = static_cast<size_t>(after - end_ns_.begin());
+  if (i == 0 || i == end_ns_.size() || begin_ns_[i] <= time_ns) return std::nullopt;
+  return Interval{end_ns_[i - 1], begin_ns_[i]};
+}
+
+std::string DeviceLane::text_at(int64_t time_ns) const {
+  if (const auto gap = gap_at(time_ns)) return "idle " + format_duration(gap->length_ns());
+  const auto after = std::upper_bound(end_ns_.begin(), end_ns_.end(), time_ns);
+  const auto i = static_cast<size_t>(after - end_ns_.begin());
+  if (i == end_ns_.size() || begin_ns_[i] > time_ns) return {};
+  return fmt::format("{} {}", name_of(static_cast<SliceClass>(classes_[i])),
+                     format_duration(end_ns_[i] - begin_ns_[i]));
+}
+
+std::string gpu_title(const Session& session, uint32_t trace, int32_t device) {
+  const std::string& title = session.traces()[trace].title;
+  return fmt::format("{}GPU {}", title.empty() ? "" : title + " · ", device);
 }
 
 DerivedTracks derive_tracks(const Session& session, const trace::Report& report) {

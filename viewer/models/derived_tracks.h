@@ -3,6 +3,7 @@
 // to the lanes when the report is ready.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class DeviceLane {
   [[nodiscard]] int32_t device() const { return device_; }
   [[nodiscard]] LaneColumns columns() const { return {begin_ns_, end_ns_, classes_}; }
   [[nodiscard]] const LanePyramid& pyramid() const { return pyramid_; }
+  /// The idle time around a time of the trace, between two pieces of work.
+  [[nodiscard]] std::optional<Interval> gap_at(int64_t time_ns) const;
   /// "compute 3.2 ms", "idle 812 ns" at a time of the trace; empty outside the recording.
   [[nodiscard]] std::string text_at(int64_t time_ns) const;
 
@@ -49,6 +52,9 @@ struct DerivedTracks {
 };
 
 [[nodiscard]] DerivedTracks derive_tracks(const Session& session, const trace::Report& report);
+
+/// "rank 0 · GPU 1"
+[[nodiscard]] std::string gpu_title(const Session& session, uint32_t trace, int32_t device);
 
 /// Tracks of a GPU are added to its group; those of the host become a group of their own, one for
 /// each trace.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"
 #include "trace/read/text_cursor.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/format.h"
+#include "viewer/models/host_stack.h"
 #include "viewer/models/search.h"
 
 namespace redline::viewer {
@@ -243,16 +245,60 @@ std::string link_text(const Link& link, SliceRef of) {
   return into ? "follows" : "leads to";
 }
 
+namespace {
+
+struct Around {
+  const char* what;
+  trace::SliceId slice;
+};
+
+// The innermost slice of each kind that the slice of a thread stands in, the innermost first.
+std::vector<Around> found_around(const trace::Trace& trace, trace::SliceId slice) {
+  std::vector<Around> found;
+  const auto add = [&](const char* what, trace::SliceId one) {
+    const bool is_known = std::any_of(found.begin(), found.end(),
+                                      [what](const Around& other) { return other.what == what; });
+    if (!is_known) found.push_back({what, one});
+  };
+  for (const trace::SliceId one : host_stack(trace, slice)) {
+    const trace::Category category = trace.slices().category[one.value];
+    const std::string_view name = trace.string(trace.slices().name[one.value]);
+    if (category == trace::Category::kCpuOp) {
+      add("in the operator", one);
+    } else if (category == trace::Category::kPythonFunction) {
+      add(name.starts_with("nn.Module: ") ? "in the module" : "in Python", one);
+    } else if (category == trace::Category::kUserAnnotation) {
+      add(trace::is_step_name(name) ? "in the step" : "in the annotation", one);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of) {
   Table table{"Links", {{"Slice", Unit::kText}, {"Link", Unit::kText}, {"After", Unit::kText}}, {}};
-  for (const Link& link : links) {
-    const SliceRef other = link.to == of ? link.from : link.to;
+  const auto add = [&](SliceRef other, std::string kind) {
     const int64_t after =
         saturating_sub(session.range_of(other).begin_ns, session.range_of(of).begin_ns);
-    table.rows.push_back({{std::string(session.name_of(other)), link_text(link, of),
+    table.rows.push_back({{std::string(session.name_of(other)), std::move(kind),
                            (after < 0 ? "" : "+") + format_duration(after)},
                           other,
                           {}});
+  };
+  if (!of) return table;
+  const auto launch = std::find_if(links.begin(), links.end(), [of](const Link& link) {
+    return link.kind == LinkKind::kLaunch && link.to == of;
+  });
+  const trace::SliceId on_host = launch == links.end() ? of.slice : launch->from.slice;
+  for (const Around& around : found_around(*session.traces()[of.trace].trace, on_host)) {
+    add({of.trace, around.slice}, around.what);
+  }
+  for (const Link& link : links) {
+    const SliceRef other = link.to == of ? link.from : link.to;
+    std::string kind = link_text(link, of);
+    if (other.trace != of.trace) kind += ", " + session.traces()[other.trace].title;
+    add(other, std::move(kind));
   }
   return table;
 }

@@ -67,7 +67,8 @@ constexpr size_t kMostLinks = 2000;
 [[nodiscard]] std::string link_text(const Link& link, SliceRef of);
 
 /// One row for each link: what it is, the other slice, and how long after (or before) `of` that
-/// begins.
+/// begins. Before these come what the slice was called in (of device work: its launch): operator,
+/// module and step.
 [[nodiscard]] Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of);
 
 }  // namespace redline::viewer

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <QRegularExpression>
 #include <QString>
 #include <cmath>
 
@@ -60,6 +61,15 @@ std::string_view label_of(std::string_view name) {
   constexpr std::string_view kResult = "void ";
   if (name.starts_with(kResult)) name.remove_prefix(kResult.size());
   return name;
+}
+
+std::string typeset(const std::string& words) {
+  static const QRegularExpression kMicroseconds(QStringLiteral("(\\d) us\\b"));
+  static const QRegularExpression kTimes(QStringLiteral("(\\d) x\\b"));
+  return QString::fromStdString(words)
+      .replace(kMicroseconds, QStringLiteral("\\1 µs"))
+      .replace(kTimes, QStringLiteral("\\1 ×"))
+      .toStdString();
 }
 
 std::string printable(std::string_view text) {

@@ -25,6 +25,9 @@ namespace redline::viewer {
 /// hold anything.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// The report writes plain ASCII for terminals; this makes "µs" of its "us" and "×" of its "x".
+[[nodiscard]] std::string typeset(const std::string& words);
+
 /// Only changes ASCII letters, because names in traces are code.
 [[nodiscard]] inline char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -2,34 +2,51 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 
+#include "viewer/models/gaps.h"
+#include "viewer/models/steps_table.h"
+
 namespace redline::viewer {
+
+namespace {
+
+using Read = tl::expected<trace::Traces, std::string>;
+
+Read read_some(const std::vector<std::string>& paths, trace::ReadOptions options,
+               std::vector<trace::ReadError>& left_out) {
+  std::vector<trace::ReadError> unreadable;
+  options.unreadable = &unreadable;
+  auto traces = trace::read_traces(paths, options);
+  if (!traces) return tl::unexpected(traces.error().message);
+  left_out.insert(left_out.end(), unreadable.begin(), unreadable.end());
+  return *std::move(traces);
+}
+
+}  // namespace
 
 tl::expected<LoadedSession, std::string> load_session(const std::vector<std::string>& paths,
                                                       const trace::ReadOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  auto traces = trace::read_traces(paths, options);
-  if (!traces) return tl::unexpected(traces.error().message);
-  auto session = std::make_shared<const Session>(std::move(*traces));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return LoadedSession{std::move(session), took.count()};
+  return load_comparison({}, paths, options);
 }
 
 tl::expected<LoadedSession, std::string> load_comparison(const std::vector<std::string>& before,
                                                          const std::vector<std::string>& after,
                                                          const trace::ReadOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  auto traces = trace::read_traces(before, options);
-  if (!traces) return tl::unexpected(traces.error().message);
+  LoadedSession loaded;
+  auto traces = read_some(before, options, loaded.unreadable);
+  if (!traces) return tl::unexpected(traces.error());
   const size_t before_count = traces->size();
-  auto others = trace::read_traces(after, options);
-  if (!others) return tl::unexpected(others.error().message);
+  const auto others = read_some(after, options, loaded.unreadable);
+  if (!others) return tl::unexpected(others.error());
   traces->insert(traces->end(), others->begin(), others->end());
-  auto session = std::make_shared<const Session>(std::move(*traces), before_count);
+  loaded.session = std::make_shared<const Session>(*std::move(traces), before_count);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return LoadedSession{std::move(session), took.count()};
+  loaded.seconds = took.count();
+  return loaded;
 }
 
 namespace {
@@ -73,11 +90,18 @@ std::optional<LoadedSession> load_beginning(const std::vector<std::string>& befo
   options.progress = nullptr;
   options.most_text_bytes =
       std::min(amount.text_bytes / look.share, look.most_bytes) / amount.files;
-  auto loaded =
-      before.empty() ? load_session(paths, options) : load_comparison(before, paths, options);
+  auto loaded = load_comparison(before, paths, options);
   if (!loaded || loaded->session->lane_count() == 0) return std::nullopt;
   loaded->is_whole = false;
   return *std::move(loaded);
+}
+
+std::optional<std::chrono::seconds> time_left(int64_t elapsed_ns, uint64_t done, uint64_t total) {
+  if (elapsed_ns < 1'000'000'000 || done == 0 || done >= total) return std::nullopt;
+  const double rate = static_cast<double>(done) / static_cast<double>(elapsed_ns);
+  const double left_s = static_cast<double>(total - done) / rate * 1e-9;
+  if (left_s > 1e6) return std::nullopt;
+  return std::chrono::seconds(std::llround(std::ceil(left_s)));
 }
 
 namespace {
@@ -104,15 +128,23 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
   const trace::Report before = report_between(session, 0, split, cancel);
   const auto report = std::make_shared<const trace::Report>(
       report_between(session, split, session.traces().size(), cancel));
-  AnalysedSession analysed{report, std::make_shared<const DerivedTracks>(),
+  AnalysedSession analysed{report,
+                           std::make_shared<const DerivedTracks>(),
                            std::make_shared<const CollectiveLinks>(),
-                           std::make_shared<const Colours>(), nullptr};
+                           std::make_shared<const Colours>(),
+                           nullptr,
+                           std::make_shared<const KernelOrigins>(),
+                           {},
+                           {}};
   if (before.is_cancelled || report->is_cancelled) return analysed;
   DerivedTracks derived = derive_tracks(session, before);
   append(derived, derive_tracks(session, *report));
   analysed.derived = std::make_shared<const DerivedTracks>(std::move(derived));
   analysed.colours = std::make_shared<const Colours>(session, *report, *analysed.derived);
   analysed.collectives = std::make_shared<const CollectiveLinks>(session, *report);
+  analysed.origins = std::make_shared<const KernelOrigins>(kernel_origins(*report));
+  analysed.steps = step_rows(session, *report, *analysed.derived);
+  analysed.gaps = gap_rows(session, *report, *analysed.derived);
   if (!before.traces.empty() && !report->traces.empty()) {
     analysed.diff = std::make_shared<const trace::Diff>(trace::compare_runs(before, *report));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +15,9 @@
 #include "viewer/models/colours.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/details.h"
+#include "viewer/models/kernel_origins.h"
 #include "viewer/models/session.h"
+#include "viewer/models/table.h"
 
 namespace redline::viewer {
 
@@ -22,13 +25,16 @@ struct LoadedSession {
   std::shared_ptr<const Session> session;
   double seconds = 0;  ///< how long reading took, with building the pyramids
   bool is_whole = true;
+  std::vector<trace::ReadError> unreadable = {};  ///< files that are left out
 };
 
-/// The error is a sentence for the user.
+/// Files that cannot be read are left out, if there are others. The error is a sentence for the
+/// user.
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_session(
     const std::vector<std::string>& paths, const trace::ReadOptions& options = {});
 
-/// Two runs, each of files or folders; the error says which cannot be read.
+/// Two runs, each of files or folders; the error says which cannot be read. Without files `before`
+/// it is one run.
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_comparison(
     const std::vector<std::string>& before, const std::vector<std::string>& after,
     const trace::ReadOptions& options = {});
@@ -56,14 +62,22 @@ struct AnalysedSession {
   std::shared_ptr<const CollectiveLinks> collectives;
   std::shared_ptr<const Colours> colours;
   std::shared_ptr<const trace::Diff> diff;  ///< only set in a comparison
+  std::shared_ptr<const KernelOrigins> origins;
+  Table gaps;   ///< where GPUs were idle
+  Table steps;  ///< each step
 };
 
 /// Setting `cancel` makes it stop soon; the result is then incomplete.
 [[nodiscard]] AnalysedSession analyse_session(const Session& session,
                                               const std::atomic<bool>* cancel = nullptr);
 
-/// The result of reading, as lines for people: files, events, and each kind of repair or loss with
-/// the place where it first happened.
-[[nodiscard]] std::string load_report(const Session& session);
+/// How long reading the rest will take if it goes on as it did; nullopt in the first second.
+[[nodiscard]] std::optional<std::chrono::seconds> time_left(int64_t elapsed_ns, uint64_t done,
+                                                            uint64_t total);
+
+/// The result of reading, as lines for people: files, events, each kind of repair or loss with the
+/// place where it first happened, and the files that are left out.
+[[nodiscard]] std::string load_report(const Session& session,
+                                      const std::vector<trace::ReadError>& unreadable = {});
 
 }  // namespace redline::viewer

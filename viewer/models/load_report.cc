@@ -6,7 +6,7 @@
 
 namespace redline::viewer {
 
-std::string load_report(const Session& session) {
+std::string load_report(const Session& session, const std::vector<trace::ReadError>& unreadable) {
   std::string text;
   for (const SessionTrace& item : session.traces()) {
     const trace::Trace& trace = *item.trace;
@@ -17,10 +17,14 @@ std::string load_report(const Session& session) {
     if (trace.issues().empty()) text += "  nothing skipped, nothing repaired\n";
     for (const trace::LoadIssue& issue : trace.issues()) {
       const trace::IssueInfo& info = issue.info();
-      text += fmt::format("  {} {} × {}, the first at byte {}\n    {}\n    {}\n",
-                          info.lost_data ? "skipped" : "repaired", format_count(issue.count),
-                          info.name, format_count(issue.first_offset), info.sentence, info.advice);
+      text += fmt::format("  {}: {}\n    {}, the first at byte {}. {}\n",
+                          info.lost_data ? "skipped" : "repaired", info.sentence,
+                          format_plural(issue.count, "time"), format_count(issue.first_offset),
+                          info.advice);
     }
+  }
+  for (const trace::ReadError& error : unreadable) {
+    text += fmt::format("{}left out: {}\n", text.empty() ? "" : "\n", printable(error.message));
   }
   return text;
 }

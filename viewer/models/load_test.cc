@@ -47,7 +47,7 @@ void use(const Session& session) {
   (void)kernel_rows(report);
   (void)collective_rows(session, report);
   (void)rank_rows(session, report);
-  (void)memory_rows(report);
+  (void)memory_rows(session, report);
   (void)summarize(report);
   EXPECT_GT(first_view(session, 900).span_ns(), 0);
   const Search search(session, "a");

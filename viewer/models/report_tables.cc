@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <unordered_map>
 
+#include "trace/emit/collective_names.h"
+#include "trace/report/diff_words.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/format.h"
 
@@ -87,6 +89,15 @@ SliceRef longest_step(const Session& session, const trace::Report& report, int r
   return {};
 }
 
+// "rank 1 · longest own work, waited for most": these need not be the same rank.
+std::string rank_title(const trace::RankComparison& ranks, size_t index) {
+  const int rank = ranks.times[index].rank;
+  const auto awaited = ranks.waits ? ranks.waits->most_awaited() : std::nullopt;
+  std::string marks = ranks.straggler == rank ? "longest own work" : "";
+  if (awaited == index) marks += std::string(marks.empty() ? "" : ", ") + "waited for most";
+  return fmt::format("rank {}{}{}", rank, marks.empty() ? "" : " · ", marks);
+}
+
 TableValue tensor_cores(const trace::KernelRow& row) {
   if (!row.uses_tensor_cores) return {};
   return std::string(*row.uses_tensor_cores ? "yes" : "no");
@@ -94,7 +105,7 @@ TableValue tensor_cores(const trace::KernelRow& row) {
 
 }  // namespace
 
-Table kernel_rows(const trace::Report& report) {
+Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
   Table table{"Kernels",
               {{"Name", Unit::kText},
                {"Calls", Unit::kCount},
@@ -102,6 +113,7 @@ Table kernel_rows(const trace::Report& report) {
                {"Mean", Unit::kDuration},
                {"Longest", Unit::kDuration},
                {"Share", Unit::kShare},
+               {"Launched by", Unit::kText, "The operator that launched it most"},
                {"Tensor Cores", Unit::kText},
                {"Occupancy", Unit::kShare}},
               {}};
@@ -110,11 +122,13 @@ Table kernel_rows(const trace::Report& report) {
   int64_t whole = 0;
   for (const auto& row : rows) whole = saturating_sum(whole, row.total_ns);
   for (const trace::KernelRow& row : rows) {
-    table.rows.push_back(
-        {{row.name, row.count, row.total_ns, mean(row.total_ns, row.count), row.max_ns,
-          share_of(row.total_ns, whole), tensor_cores(row), row.occupancy},
-         {},
-         row.name});
+    const auto origin = origins.find(row.name);
+    table.rows.push_back({{row.name, row.count, row.total_ns, mean(row.total_ns, row.count),
+                           row.max_ns, share_of(row.total_ns, whole),
+                           origin == origins.end() ? TableValue() : TableValue(origin->second),
+                           tensor_cores(row), row.occupancy},
+                          {},
+                          row.name});
   }
   return table;
 }
@@ -143,6 +157,54 @@ Table operator_rows(const trace::Report& report) {
   return table;
 }
 
+namespace {
+
+/// The collectives of one kind and group, whatever their sizes.
+struct AllSizes {
+  size_t rows = 0;
+  int64_t count = 0;
+  int64_t total_ns = 0;
+  int64_t exposed_ns = 0;
+  std::optional<int64_t> bytes = 0;
+  std::optional<double> on_bus = 0;  ///< bytes
+
+  void add(const trace::Collective& row) {
+    ++rows;
+    count += row.count;
+    total_ns = saturating_sum(total_ns, row.total_ns);
+    exposed_ns = saturating_sum(exposed_ns, row.exposed_ns);
+    bytes = bytes && row.bytes ? std::optional(saturating_sum(*bytes, *row.bytes)) : std::nullopt;
+    if (on_bus && row.bus_bandwidth) {
+      *on_bus += *row.bus_bandwidth * static_cast<double>(row.total_ns) * 1e-9;
+    } else {
+      on_bus.reset();
+    }
+  }
+  [[nodiscard]] std::optional<double> bus_bandwidth() const {
+    if (!on_bus || total_ns <= 0) return std::nullopt;
+    return *on_bus * 1e9 / static_cast<double>(total_ns);
+  }
+};
+
+// A row for each kind and group that has several rows.
+void add_sums(Table& table, const Analysis& analysis, const std::string& rank) {
+  std::map<std::pair<trace::CollectiveKind, std::string>, AllSizes> sums;
+  for (const trace::Collective& row : analysis.communication.table) {
+    sums[{row.kind, row.group}].add(row);
+  }
+  for (const auto& [key, sum] : sums) {
+    if (sum.rows < 2) continue;
+    table.rows.push_back(
+        {{fmt::format("(all {} together)", trace::kind_name(key.first)), rank, key.second,
+          std::string(), sum.count, sum.bytes ? TableValue(*sum.bytes) : TableValue(), sum.total_ns,
+          mean(sum.total_ns, sum.count), sum.exposed_ns, sum.bus_bandwidth()},
+         {},
+         {}});
+  }
+}
+
+}  // namespace
+
 Table collective_rows(const Session& session, const trace::Report& report) {
   Table table{"Collectives",
               {{"Collective", Unit::kText},
@@ -169,17 +231,20 @@ Table collective_rows(const Session& session, const trace::Report& report) {
            index ? longest_call(analysis, *index, row) : SliceRef(),
            {}});
     }
+    add_sums(table, analysis, rank_name(*analysis.trace, t));
   }
   return table;
 }
 
 Table rank_rows(const Session& session, const trace::Report& report) {
   Table table{"Ranks",
-              {{"Rank", Unit::kText},
+              {{"Rank (times a step)", Unit::kText},
                {"Step", Unit::kDuration, "An average step"},
-               {"Own work", Unit::kDuration, "The step without exposed communication"},
-               {"Exposed comm.", Unit::kDuration, "Communication with no kernel beside it"},
-               {"Others waited", Unit::kDuration, "In collectives that this rank joined last"},
+               {"Own work", Unit::kDuration, "Of an average step, without exposed communication"},
+               {"Exposed comm.", Unit::kDuration,
+                "Of an average step: communication with no kernel beside it"},
+               {"Others waited", Unit::kDuration,
+                "In an average step, in collectives that this rank joined last"},
                {"Clock ahead", Unit::kDuration, "Of the first rank's, as collectives show it"},
                {"Clock ±", Unit::kDuration, "How far the clock's figure may be off"}},
               {}};
@@ -188,28 +253,65 @@ Table rank_rows(const Session& session, const trace::Report& report) {
   const size_t count = ranks.times.size();
   const bool matrix = ranks.waits && count <= kMostWaitColumns;
   for (size_t r = 0; matrix && r < count; ++r) {
-    table.columns.push_back(
-        {fmt::format("Waits for {}", ranks.times[r].rank), Unit::kDuration,
-         fmt::format("How long the rank of this row waited for rank {}", ranks.times[r].rank)});
+    table.columns.push_back({fmt::format("Waits for {}", ranks.times[r].rank), Unit::kDuration,
+                             fmt::format("How long the rank of this row waits for rank {} in an "
+                                         "average step",
+                                         ranks.times[r].rank)});
   }
   for (size_t r = 0; r < count; ++r) {
     const trace::RankTime& time = ranks.times[r];
-    const bool last = ranks.straggler && *ranks.straggler == time.rank;
+    // The waits are known of the whole recording, all other times of an average step.
+    const auto a_step = [&time](int64_t ns) { return mean(ns, time.step_count); };
     TableRow row;
-    row.values = {fmt::format("rank {}{}", time.rank, last ? " · the slowest" : ""), time.step_ns,
-                  time.own_work_ns, time.exposed_communication_ns};
-    row.values.push_back(ranks.waits ? TableValue(ranks.waits->awaited_ns(r)) : TableValue());
+    row.values = {rank_title(ranks, r), time.step_ns, time.own_work_ns,
+                  time.exposed_communication_ns};
+    row.values.push_back(ranks.waits ? TableValue(a_step(ranks.waits->awaited_ns(r)))
+                                     : TableValue());
     const auto& clock = ranks.clocks[r];
     row.values.push_back(clock ? TableValue(-clock->offset_ns) : TableValue());
     row.values.push_back(clock ? TableValue(clock->uncertainty_ns) : TableValue());
-    for (size_t c = 0; matrix && c < count; ++c) row.values.push_back(ranks.waits->ns[r][c]);
+    for (size_t c = 0; matrix && c < count; ++c) {
+      row.values.push_back(a_step(ranks.waits->ns[r][c]));
+    }
     row.slice = longest_step(session, report, time.rank);
     table.rows.push_back(std::move(row));
   }
+  drop_columns(table, [&table](size_t column) { return is_all_zero(table, column); });
   return table;
 }
 
-Table memory_rows(const trace::Report& report) {
+namespace {
+
+// A row for each part of the memory that a device holds at its peak, the largest first.
+std::vector<TableRow> peak_rows(const trace::MemoryPeak& peak, const std::string& device) {
+  std::vector<TableRow> rows;
+  const auto add = [&](const std::string& name, int64_t bytes, TableValue count) {
+    rows.push_back(
+        {{name, device, bytes, std::move(count), share_of(bytes, peak.allocated_bytes)}, {}, {}});
+  };
+  for (const trace::MemoryHolder& holder : peak.holders) {
+    add(holder.name.empty() ? "(outside of operators)" : holder.name, holder.bytes, holder.count);
+  }
+  if (peak.other_holders.count > 0) {
+    add("(all other operators)", peak.other_holders.bytes, peak.other_holders.count);
+  }
+  if (peak.earlier_bytes > 0) add("(allocated before the recording)", peak.earlier_bytes, {});
+  if (peak.earlier_bytes < 0) {
+    add("(released, older than the recording)", peak.earlier_bytes, {});
+  }
+  if (peak.unknown_bytes != 0) add("(the trace does not say by whom)", peak.unknown_bytes, {});
+  std::stable_sort(rows.begin(), rows.end(), [](const TableRow& left, const TableRow& right) {
+    return left.values[2].whole() > right.values[2].whole();
+  });
+  TableRow all;
+  all.values = {std::string("all, at the peak"), device, peak.allocated_bytes, TableValue(), 1.0};
+  rows.insert(rows.begin(), std::move(all));
+  return rows;
+}
+
+}  // namespace
+
+Table memory_rows(const Session& session, const trace::Report& report) {
   Table table{"Memory",
               {{"Held at the peak by", Unit::kText},
                {"Device", Unit::kText},
@@ -218,21 +320,15 @@ Table memory_rows(const trace::Report& report) {
                {"Share", Unit::kShare}},
               {}};
   for (size_t t = 0; t < report.traces.size(); ++t) {
+    const auto index = trace_of(session, report.traces[t]);
     for (const trace::MemoryPeak& peak : report.traces[t].memory) {
       std::string device = peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host";
       if (report.traces.size() > 1) {
         device = rank_name(*report.traces[t].trace, t) + " · " + device;
       }
-      table.rows.push_back(
-          {{std::string("all, at the peak"), device, peak.allocated_bytes, TableValue(), 1.0},
-           {},
-           {}});
-      for (const trace::MemoryHolder& holder : peak.holders) {
-        table.rows.push_back(
-            {{holder.name.empty() ? "(outside of operators)" : holder.name, device, holder.bytes,
-              holder.count, share_of(holder.bytes, peak.allocated_bytes)},
-             {},
-             holder.name});
+      for (TableRow& row : peak_rows(peak, device)) {
+        if (index) row.time = TimeRef{*index, peak.peak_time_ns, peak.peak_time_ns};
+        table.rows.push_back(std::move(row));
       }
     }
   }
@@ -287,8 +383,9 @@ Table diff_rows(const trace::Diff& diff) {
 }
 
 std::string diff_headline(const trace::Diff& diff) {
+  const trace::DiffWords words = trace::words_of(diff);
   std::string change = change_text(diff.step_delta_ns());
-  if (diff.basis_samples) change += fmt::format(" for {:g} samples", *diff.basis_samples);
+  if (diff.basis_samples) change += " for " + words.basis;
   const auto& before = diff.before.samples_per_second;
   const auto& after = diff.after.samples_per_second;
   // Steps of different batch sizes say nothing beside each other.
@@ -298,11 +395,17 @@ std::string diff_headline(const trace::Diff& diff) {
                         redline::format_number(*after))
           : fmt::format("{} → {} a step", format_duration(diff.before.step_ns),
                         format_duration(diff.after.step_ns));
-  const std::string text = fmt::format("{} ({})", rates, change);
-  const auto speedup = diff.speedup();
-  if (!speedup || !std::isfinite(*speedup) || *speedup <= 0) return text;
-  return *speedup >= 1 ? fmt::format("{:.2f} × faster: {}", *speedup, text)
-                       : fmt::format("{:.2f} × slower: {}", 1 / *speedup, text);
+  const std::string verdict = words.verdict.empty() ? "" : typeset(words.verdict) + ": ";
+  return fmt::format("{}{} ({})", verdict, rates, change);
+}
+
+std::vector<std::string> diff_notes(const trace::Diff& diff) {
+  const trace::DiffWords words = trace::words_of(diff);
+  std::vector<std::string> notes{"times are those of " + words.basis, typeset(words.interval)};
+  for (const std::string& warning : {words.other_gpu, words.unknown_samples}) {
+    if (!warning.empty()) notes.push_back(warning);
+  }
+  return notes;
 }
 
 }  // namespace redline::viewer

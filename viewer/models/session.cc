@@ -232,6 +232,11 @@ TimeRange Session::range_of(SliceRef ref) const {
           saturating_sub(slices.end_ns[ref.slice.value], item.origin_ns)};
 }
 
+TimeRange Session::range_of(TimeRef ref) const {
+  const int64_t origin_ns = traces_[ref.trace].origin_ns;
+  return {saturating_sub(ref.begin_ns, origin_ns), saturating_sub(ref.end_ns, origin_ns)};
+}
+
 std::string_view Session::name_of(SliceRef ref) const {
   const Trace& trace = *traces_[ref.trace].trace;
   return trace.string(trace.slices().name[ref.slice.value]);

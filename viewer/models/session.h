@@ -30,6 +30,16 @@ struct SliceRef {
   auto operator<=>(const SliceRef&) const = default;
 };
 
+/// Some time of one of the session's traces, in that trace's unix time: it stays the same when
+/// clocks are corrected. A moment ends where it begins.
+struct TimeRef {
+  uint32_t trace = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+
+  bool operator==(const TimeRef&) const = default;
+};
+
 /// A "ProfilerStep#n" annotation of a host thread.
 struct Step {
   std::string name;
@@ -82,6 +92,7 @@ class Session {
   [[nodiscard]] size_t lane_count() const;
 
   [[nodiscard]] TimeRange range_of(SliceRef ref) const;
+  [[nodiscard]] TimeRange range_of(TimeRef ref) const;
   [[nodiscard]] std::string_view name_of(SliceRef ref) const;
   [[nodiscard]] const trace::Lane& lane_of(SliceRef ref) const;
 

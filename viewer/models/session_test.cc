@@ -93,8 +93,8 @@ TEST(Clocks, AreSetRightByCollectives) {
   const Session aligned = session.shifted(shifts->shift_ns);
   const SliceRef last{1, {9}};
   EXPECT_NEAR(static_cast<double>(aligned.range_of(last).end_ns),
-              static_cast<double>(aligned.range_of({0, {9}}).end_ns), 100);
-  EXPECT_EQ(aligned.range_of({0, {9}}), session.range_of({0, {9}}));
+              static_cast<double>(aligned.range_of(SliceRef{0, {9}}).end_ns), 100);
+  EXPECT_EQ(aligned.range_of(SliceRef{0, {9}}), session.range_of(SliceRef{0, {9}}));
   EXPECT_LT(aligned.range().end_ns, session.range().end_ns);
 }
 

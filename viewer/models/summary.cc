@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <QRegularExpression>
-#include <QString>
 #include <algorithm>
 #include <cmath>
 
@@ -81,16 +79,6 @@ std::string gain_text(const std::optional<double>& speedup) {
   return fmt::format("{:.{}f} ×", *speedup, *speedup < 10 ? 2 : 0);
 }
 
-// The report writes plain ASCII for terminals; this makes "µs" of its "us" and "×" of its "x".
-std::string typeset(const std::string& words) {
-  static const QRegularExpression kMicroseconds(QStringLiteral("(\\d) us\\b"));
-  static const QRegularExpression kTimes(QStringLiteral("(\\d) x\\b"));
-  return QString::fromStdString(words)
-      .replace(kMicroseconds, QStringLiteral("\\1 µs"))
-      .replace(kTimes, QStringLiteral("\\1 ×"))
-      .toStdString();
-}
-
 std::string evidence_line(const std::string& name, double value) {
   if (name.ends_with("_ns")) {
     return fmt::format("{}: {}", name.substr(0, name.size() - 3),
@@ -102,18 +90,25 @@ std::string evidence_line(const std::string& name, double value) {
   return fmt::format("{}: {:g}", name, value);
 }
 
-SummaryCard card_of(const trace::Finding& finding) {
-  SummaryCard card{typeset(finding.headline),
-                   typeset(finding.detail),
-                   gain_text(finding.estimated_speedup),
-                   finding.knob,
-                   {},
-                   finding.severity,
-                   0,
-                   {}};
+// Evidence that is no slice is a time: idle gaps, and instants such as a peak of memory. A finding
+// without any is about all steps; the first one is shown.
+SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) {
+  SummaryCard card;
+  card.headline = typeset(finding.headline);
+  card.detail = typeset(finding.detail);
+  card.gain = gain_text(finding.estimated_speedup);
+  card.knob = finding.knob;
+  card.severity = finding.severity;
   card.trace = finding.trace;
   for (const trace::EvidenceEvent& event : finding.events) {
     if (!card.slice) card.slice = event.slice;
+  }
+  const trace::Analysis& analysis = report.traces[finding.trace];
+  if (!finding.events.empty()) {
+    card.time = {finding.events.front().begin_ns, finding.events.front().end_ns};
+    card.is_idle = !card.slice && card.time.length_ns() > 0;
+  } else if (!analysis.steps.empty()) {
+    card.time = analysis.steps.front().window;
   }
   for (const auto& [name, value] : finding.evidence) {
     if (!card.evidence.empty()) card.evidence += '\n';
@@ -140,7 +135,10 @@ Summary summarize(const trace::Report& report) {
   if (count > 1) {
     summary.spread = fmt::format("± {} · ", format_duration(std::llround(deviation / traces)));
   }
-  summary.spread += fmt::format("{} {}", count, count == 1 ? "step" : "steps");
+  const auto& steps = report.traces.front().steps;
+  const bool is_marked = !steps.empty() && steps.front().number.has_value();
+  summary.title = is_marked ? "Average step" : "First to last operator";
+  summary.spread += is_marked ? format_plural(count, "step") : "no steps are marked";
   if (report.rank_count > 1) summary.spread += fmt::format(" · {} ranks", report.rank_count);
   summary.parts = parts_of(report);
   using trace::GpuUse;
@@ -149,7 +147,9 @@ Summary summarize(const trace::Report& report) {
   add_figure(summary, report, "SM efficiency", [](const GpuUse& g) { return g.sm_efficiency; });
   add_figure(summary, report, "Occupancy", [](const GpuUse& g) { return g.occupancy; });
   add_figure(summary, report, "Tensor Cores", [](const GpuUse& g) { return g.tensor_core_share; });
-  for (const trace::Finding& finding : report.findings) summary.cards.push_back(card_of(finding));
+  for (const trace::Finding& finding : report.findings) {
+    summary.cards.push_back(card_of(finding, report));
+  }
   return summary;
 }
 

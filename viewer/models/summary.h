@@ -25,15 +25,18 @@ struct SummaryFigure {
 struct SummaryCard {
   std::string headline;
   std::string detail;
-  std::string gain;      ///< "1.50 ×", empty where unknown
+  std::string gain;      ///< "1.50 ×" at most, if cured; empty where unknown
   std::string knob;      ///< for autotune --knob; may be empty
   std::string evidence;  ///< the figures it follows from, one a line
   trace::Severity severity = trace::Severity::kLow;
   size_t trace = 0;      ///< index of the report's trace that has the evidence
   trace::SliceId slice;  ///< evidence to look at; none() if it is no slice
+  Interval time;         ///< where it is then, in the trace's time
+  bool is_idle = false;  ///< the evidence is that no GPU worked
 };
 
 struct Summary {
+  std::string title;                   ///< what `step` is the time of: "Average step"
   std::string step;                    ///< "177.6 ms"
   std::string spread;                  ///< "± 3.1 ms · 6 steps"
   std::vector<SummaryPart> parts;      ///< in the order of the bar; parts under 0.05 % left out

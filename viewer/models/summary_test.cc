@@ -37,6 +37,29 @@ TEST(Summary, CardsAreTheReportsFindings) {
   EXPECT_FALSE(summary.cards.front().evidence.empty());
 }
 
+TEST(Summary, EachCardHasEvidenceToLookAt) {
+  trace::Report report = trace::make_report({training_trace(0).read()});
+  trace::Finding gap, nothing;
+  gap.events = {{trace::SliceId::none(), 1'000'010'000, 1'000'030'000, "GPU idle"}};
+  report.findings = {gap, nothing};
+  const Summary summary = summarize(report);
+  ASSERT_EQ(summary.cards.size(), 2U);
+  EXPECT_EQ(summary.cards[0].time.begin_ns, 1'000'010'000);
+  EXPECT_EQ(summary.cards[0].time.length_ns(), 20'000);
+  EXPECT_EQ(summary.cards[1].time.begin_ns, report.traces[0].steps[0].window.begin_ns)
+      << "what is true of all steps is shown by one";
+}
+
+TEST(Summary, WithoutMarkedStepsNoneIsAverage) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 100);
+  const Summary summary = summarize(trace::make_report({trace.read()}));
+  EXPECT_EQ(summary.title, "First to last operator");
+  EXPECT_EQ(summary.step, "100.0 µs");
+  EXPECT_EQ(summary.spread, "no steps are marked");
+  EXPECT_EQ(summarize(trace::make_report({training_trace(0).read()})).title, "Average step");
+}
+
 TEST(Summary, NothingGivesNothing) {
   const Summary summary = summarize(trace::Report{});
   EXPECT_TRUE(summary.step.empty());

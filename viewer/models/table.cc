@@ -23,7 +23,7 @@ std::string number_text(double value, Unit unit) {
     case Unit::kBytes:
       return format_bytes(std::llround(value));
     case Unit::kBytesPerSecond:
-      return fmt::format("{:.1f} GB/s", value * 1e-9);
+      return format_bandwidth(value);
     case Unit::kShare:
       return format_percent(value);
     case Unit::kChange:
@@ -137,6 +137,34 @@ bool has_values(const Table& table, size_t column) {
     if (value.kind() == TableValue::Kind::kText) return !value.text().empty();
     return value.kind() != TableValue::Kind::kNone;
   });
+}
+
+bool is_all_zero(const Table& table, size_t column) {
+  return std::all_of(table.rows.begin(), table.rows.end(), [column](const TableRow& row) {
+    return row.values[column].kind() == TableValue::Kind::kWhole && row.values[column].whole() == 0;
+  });
+}
+
+void drop_columns(Table& table, const std::function<bool(size_t column)>& is_dropped) {
+  for (size_t c = table.columns.size(); c-- > 0;) {
+    if (!is_dropped(c)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.columns.erase(table.columns.begin() + at);
+    for (TableRow& row : table.rows) row.values.erase(row.values.begin() + at);
+  }
+}
+
+Table rows_with(const Table& table, const std::string& text) {
+  Table result{table.title, table.columns, {}};
+  for (const TableRow& row : table.rows) {
+    for (size_t c = 0; c < row.values.size(); ++c) {
+      const std::string value = value_text(row.values[c], table.columns[c].unit);
+      if (!contains_text(value, text)) continue;
+      result.rows.push_back(row);
+      break;
+    }
+  }
+  return result;
 }
 
 std::string table_csv(const Table& table) {

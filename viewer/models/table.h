@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,7 +60,8 @@ class TableValue {
 struct TableRow {
   std::vector<TableValue> values;  ///< one a column
   SliceRef slice;                  ///< the slice that a click leads to; none: `name` says which
-  std::string name;  ///< a slice's name or a trial's number; empty: a click leads nowhere
+  std::string name;                ///< a slice's name or a trial's number; empty: `time` says where
+  std::optional<TimeRef> time = {};  ///< nullopt: a click leads nowhere
 };
 
 struct Table {
@@ -76,6 +78,13 @@ struct Table {
 /// False if every row's value in this column is not applicable or empty. Such a column tells
 /// nothing and only takes room.
 [[nodiscard]] bool has_values(const Table& table, size_t column);
+
+/// Whether every row has the whole number 0 in this column.
+[[nodiscard]] bool is_all_zero(const Table& table, size_t column);
+void drop_columns(Table& table, const std::function<bool(size_t column)>& is_dropped);
+
+/// The rows that have `text` in any of their values.
+[[nodiscard]] Table rows_with(const Table& table, const std::string& text);
 
 /// RFC 4180, with a line of titles; numbers are plain, times in ns.
 [[nodiscard]] std::string table_csv(const Table& table);

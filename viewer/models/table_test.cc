@@ -24,6 +24,7 @@ TEST(TableText, HasUnits) {
   EXPECT_EQ(value_text(0.4, Unit::kCount), "0.4");
   EXPECT_EQ(value_text(0.125, Unit::kShare), "12.5 %");
   EXPECT_EQ(value_text(2.5e9, Unit::kBytesPerSecond), "2.5 GB/s");
+  EXPECT_EQ(value_text(3.4e6, Unit::kBytesPerSecond), "3.4 MB/s") << "Gloo's";
   EXPECT_EQ(value_text(int64_t{2048}, Unit::kBytes), "2.0 KiB");
   EXPECT_EQ(value_text(int64_t{5}, Unit::kTime), "+5 ns");
   EXPECT_EQ(value_text(TableValue(), Unit::kCount), "-");

@@ -31,7 +31,8 @@ class TestStudy {
   /// Adds a trial and returns its number. Without a rate it ran out of memory; with joules it is of
   /// a search for energy.
   int64_t trial(const tuner::Config& config, std::optional<double> rate,
-                const std::string& why = "batch", std::optional<double> joules_per_sample = {}) {
+                const std::string& why = "batch", std::optional<double> joules_per_sample = {},
+                const std::string& disturbance = "") {
     tuner::TrialResult result;
     result.observed = {{"batch_size", "32"}, {"amp", "off"}, {"num_workers", "0"}};
     result.outcome = rate ? tuner::Outcome::kOk : tuner::Outcome::kGpuOom;
@@ -44,6 +45,7 @@ class TestStudy {
     if (rate) result.peak_memory_bytes = 3ull << 30;
     if (!rate) result.message = "out of memory (rank 1)";
     if (!rate) result.stderr_tail = "torch.OutOfMemoryError: CUDA out of memory.";
+    result.disturbance = disturbance;
     result.steps = 50;
     result.wall = std::chrono::seconds(12);
     const auto id = study_->start({.config = config, .why = why});

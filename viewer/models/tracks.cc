@@ -54,6 +54,36 @@ bool has_slices(const Trace& trace, const Track& track) {
   return false;
 }
 
+// What a side thread is for: by its name where it has one, else by what its first slices are.
+std::string_view role_of(const Trace& trace, const Track& track) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"autograd", "autograd"}, {"pin_memory", "loader"}, {"data_pin", "loader"},
+      {"dataloader", "loader"}, {"nccl", "NCCL"},         {"gloo", "Gloo"}};
+  for (const auto& [part, role] : kNames) {
+    if (contains_text(trace.string(track.thread_name), part)) return role;
+  }
+  constexpr uint32_t kLookedAt = 2000;
+  constexpr std::pair<uint8_t, std::string_view> kKinds[] = {
+      {trace::kBackwardName, "autograd"},
+      {trace::kDataLoaderName, "loader"},
+      {trace::kCommunicationOpName, "communication"}};
+  const trace::Lane& lane = trace.lanes()[track.first_lane.value];
+  uint8_t kinds = 0;
+  for (uint32_t i = 0; i < std::min(lane.count, kLookedAt); ++i) {
+    kinds |= trace::name_kinds(trace.string(trace.slices().name[lane.first.value + i]));
+  }
+  for (const auto& [kind, role] : kKinds) {
+    if (kinds & kind) return role;
+  }
+  return {};
+}
+
+// "autograd · python"; a name that says the role already stays as it is.
+std::string side_note(std::string_view role, const std::string& name) {
+  if (name.empty()) return std::string(role);
+  return role.empty() || contains_text(name, role) ? name : std::string(role) + " · " + name;
+}
+
 TrackItem make_item(const Trace& trace, trace::TrackId id, bool main) {
   const Track& track = trace.tracks()[id.value];
   const std::string tid = trimmed(trace.string(track.tid));
@@ -68,7 +98,7 @@ TrackItem make_item(const Trace& trace, trace::TrackId id, bool main) {
     case TrackKind::kCpuThread:
       item.title = fmt::format("thread {}", tid);
       item.note = thread_note(trace.string(track.thread_name), item.title);
-      if (main) item.note = item.note.empty() ? "main" : "main · " + item.note;
+      item.note = side_note(main ? "main" : role_of(trace, track), item.note);
       break;
     case TrackKind::kOther:
       item.title = track.thread_name ? trimmed(trace.string(track.thread_name)) : tid;

@@ -18,7 +18,7 @@ struct TrackItem {
   uint32_t index = 0;    ///< of the other kinds: index in DerivedTracks
   uint32_t lanes = 1;
   std::string title;  ///< "thread 24722", "stream 7"
-  std::string note;   ///< "main · python"
+  std::string note;   ///< "main · python", "autograd"
   bool main = false;  ///< the thread in which the training loop runs, or a GPU's stream
 };
 

@@ -27,7 +27,17 @@ constexpr size_t kShownValues = 6;
 constexpr int kTraceDepth = 2;  // folders below a trial's own
 
 ChartPoint point_of(const TrialMark& mark) {
-  return {mark.x, mark.rate, mark.is_best, mark.trial, mark.hint};
+  return {mark.x,    mark.rate, mark.is_best, mark.trial,
+          mark.hint, mark.low,  mark.high,    mark.is_disturbed};
+}
+
+// Says what a hollow point means, if there is one.
+void explain_hollow(Chart& chart) {
+  for (size_t i = 0; i < chart.point_count(); ++i) {
+    if (!chart.point(i).is_hollow) continue;
+    chart.x_title += " (hollow: disturbed, may be faster)";
+    return;
+  }
 }
 
 Chart batch_chart(const History& history) {
@@ -41,6 +51,7 @@ Chart batch_chart(const History& history) {
     for (const TrialMark& mark : series.marks) shown.points.push_back(point_of(mark));
     chart.series.push_back(std::move(shown));
   }
+  explain_hollow(chart);
   return chart;
 }
 
@@ -49,6 +60,7 @@ Chart convergence_chart(const History& history) {
   ChartSeries series{"best so far", {}, true, {}};
   for (const TrialMark& mark : tuner::convergence(history)) series.points.push_back(point_of(mark));
   chart.series.push_back(std::move(series));
+  explain_hollow(chart);
   return chart;
 }
 
@@ -101,18 +113,10 @@ TableRow trial_row(const FinishedTrial& trial, const History& history,
   row.values.emplace_back(result.data_wait_share);
   row.values.emplace_back(int64_t{result.wall.count()});
   row.values.emplace_back(trial.why);
+  row.values.emplace_back(result.disturbance);
   row.values.emplace_back(has_trace ? TableValue(std::string("yes")) : TableValue());
   row.values.emplace_back(trial.ok() ? std::string("ok") : result.message);
   return row;
-}
-
-void drop_empty_columns(Table& table) {
-  for (size_t c = table.columns.size(); c-- > 0;) {
-    if (has_values(table, c)) continue;
-    const auto at = static_cast<std::ptrdiff_t>(c);
-    table.columns.erase(table.columns.begin() + at);
-    for (TableRow& row : table.rows) row.values.erase(row.values.begin() + at);
-  }
 }
 
 const char* rate_name(const History& history) {
@@ -130,12 +134,13 @@ Table trial_table(const tuner::StudyContent& study, const History& history,
                                              {"Data wait", Unit::kShare},
                                              {"Took", Unit::kDuration},
                                              {"Why", Unit::kText},
+                                             {"Disturbed by", Unit::kText},
                                              {"Trace", Unit::kText},
                                              {"Ended", Unit::kText}});
   for (size_t i = 0; i < study.trials.size(); ++i) {
     table.rows.push_back(trial_row(study.trials[i], history, knobs, !details[i].traces.empty()));
   }
-  drop_empty_columns(table);
+  drop_columns(table, [&table](size_t column) { return !has_values(table, column); });
   return table;
 }
 
@@ -170,6 +175,23 @@ std::vector<TrialDetails> trial_details(const tuner::StudyContent& study) {
   return details;
 }
 
+// Why the winner's rate is not that of the highest point: a trial that ran once may have been
+// lucky.
+std::string confirmation(const tuner::Best& best, const History& history) {
+  if (best.estimate.runs < 2) return "";
+  const FinishedTrial* fastest = nullptr;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (!trial.ok()) continue;
+    if (!fastest || trial.score().samples_per_s > fastest->score().samples_per_s) fastest = &trial;
+  }
+  std::string text = fmt::format("mean of its {} runs", best.estimate.runs);
+  if (fastest && fastest->score().samples_per_s > best.estimate.score.samples_per_s) {
+    text += fmt::format("; the fastest single run, trial {}, had {}", fastest->id,
+                        format_number(fastest->score().samples_per_s));
+  }
+  return text;
+}
+
 void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History& history) {
   const auto best = tuner::find_best(history);
   if (!study.trials.empty()) tuning.default_trial = study.trials.front().id;
@@ -180,6 +202,8 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
   const tuner::Throughput& rate = best->estimate.score;
   tuning.rate = format_number(rate.samples_per_s) + " " + tuner::unit_of(history.objective());
   tuning.spread = fmt::format("{} to {}, 95 %", format_number(rate.low), format_number(rate.high));
+  const std::string confirmed = confirmation(*best, history);
+  if (!confirmed.empty()) tuning.spread += ", " + confirmed;
   if (best->is_default) {
     tuning.verdict = "the default itself";
   } else if (best->speedup) {
@@ -239,19 +263,6 @@ tl::expected<Tuning, std::string> load_tuning(const std::string& path) {
   tuning.knob_shares = knob_shares(history, study->space);
   tuning.trials = trial_table(*study, history, tuning.details);
   return tuning;
-}
-
-Table rows_with(const Table& table, const std::string& text) {
-  Table result{table.title, table.columns, {}};
-  for (const TableRow& row : table.rows) {
-    for (size_t c = 0; c < row.values.size(); ++c) {
-      const std::string value = value_text(row.values[c], table.columns[c].unit);
-      if (!contains_text(value, text)) continue;
-      result.rows.push_back(row);
-      break;
-    }
-  }
-  return result;
 }
 
 }  // namespace redline::viewer

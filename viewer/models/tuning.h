@@ -27,7 +27,7 @@ struct TrialDetails {
 struct Tuning {
   std::string path;
   std::string rate;     ///< "8,790 samples/s", or samples/J; empty: no trial succeeded
-  std::string spread;   ///< "8,746 to 8,834, 95 %"
+  std::string spread;   ///< "8,746 to 8,834, 95 %", and how many runs it is the mean of
   std::string verdict;  ///< "7.48 x the default", or why there is none
   std::string knobs;    ///< "batch_size 2560 · amp bf16"
   std::string command;  ///< to run the winner
@@ -48,8 +48,5 @@ struct Tuning {
 
 /// The error is a sentence for the user. Changes nothing, and works while a search runs.
 [[nodiscard]] tl::expected<Tuning, std::string> load_tuning(const std::string& path);
-
-/// The rows that have `text` in any of their values.
-[[nodiscard]] Table rows_with(const Table& table, const std::string& text);
 
 }  // namespace redline::viewer

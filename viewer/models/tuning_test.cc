@@ -85,6 +85,35 @@ TEST_F(TuningOf, ASearchForEnergyIsNotMeasuredInSamplesASecond) {
   EXPECT_EQ(cells(tuning->trials, 1)[5], "0.0625");
 }
 
+TEST_F(TuningOf, APointHasItsIntervalAndSaysWhatDisturbedIt) {
+  TestStudy study(path());
+  study.trial({}, 1000, "default");
+  study.trial({{"batch_size", "64"}}, 2000, "batch", {}, "other programs used 1.3 of 2 processors");
+  const auto tuning = load_tuning(path());
+  const auto& points = tuning->convergence.series[0].points;
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_DOUBLE_EQ(points[0].low, 990);
+  EXPECT_DOUBLE_EQ(points[0].high, 1010);
+  EXPECT_FALSE(points[0].is_hollow);
+  EXPECT_THAT(points[0].hint, HasSubstr("1,000 samples/s (990 to 1,010)"));
+  EXPECT_TRUE(points[1].is_hollow);
+  EXPECT_THAT(points[1].hint, HasSubstr("disturbed: other programs used 1.3 of 2 processors"));
+  EXPECT_THAT(tuning->convergence.x_title, HasSubstr("hollow: disturbed"));
+  EXPECT_THAT(cells(tuning->trials, 1),
+              ::testing::Contains("other programs used 1.3 of 2 processors"));
+}
+
+TEST_F(TuningOf, TheWinnersRateIsThatOfAllItsRuns) {
+  TestStudy study(path());
+  study.trial({}, 1000, "default");
+  study.trial({{"batch_size", "64"}}, 5300, "batch");
+  EXPECT_THAT(load_tuning(path())->spread, ::testing::Not(HasSubstr("mean of")));
+  study.trial({{"batch_size", "64"}}, 5000, "confirm");
+  const auto tuning = load_tuning(path());
+  EXPECT_THAT(tuning->spread,
+              HasSubstr("mean of its 2 runs; the fastest single run, trial 2, had 5,300"));
+}
+
 TEST_F(TuningOf, AMetricIsInNoUnitThatWeKnow) {
   TestStudy study(path(), "", "loss ([0-9.]+)");
   study.trial({}, 1000, "default");

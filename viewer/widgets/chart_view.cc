@@ -143,6 +143,7 @@ void ChartView::paint_series(QPainter& painter, const ChartGeometry& geometry,
   painter.setPen(QPen(series.is_stairs ? theme_.graph : colour, 1.8));
   painter.drawPath(line);
   for (const ChartPoint& point : series.points) {
+    if (point.y && point.high > point.low) paint_interval(painter, geometry, point, colour);
     paint_point(painter, {geometry.x_of(point.x), geometry.y_of(point.y)}, point, colour);
   }
 }
@@ -160,9 +161,18 @@ void ChartView::paint_point(QPainter& painter, QPointF at, const ChartPoint& poi
     painter.drawLine(at - QPointF(kDot, -kDot), at + QPointF(kDot, -kDot));
     return;
   }
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(colour);
+  painter.setPen(point.is_hollow ? QPen(colour, 1.5) : QPen(Qt::NoPen));
+  painter.setBrush(point.is_hollow ? theme_.panel : colour);
   painter.drawEllipse(at, kDot, kDot);
+}
+
+void ChartView::paint_interval(QPainter& painter, const ChartGeometry& geometry,
+                               const ChartPoint& point, const QColor& colour) const {
+  const double x = geometry.x_of(point.x);
+  const double low = geometry.y_of(point.low), high = geometry.y_of(point.high);
+  painter.setPen(QPen(colour, 1));
+  painter.drawLine(QPointF(x, low), QPointF(x, high));
+  for (const double y : {low, high}) painter.drawLine(QPointF(x - kDot, y), QPointF(x + kDot, y));
 }
 
 int ChartView::item_at(QPointF at) const {

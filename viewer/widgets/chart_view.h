@@ -47,6 +47,8 @@ class ChartView : public ItemsView {
                     const QColor& colour) const;
   void paint_point(QPainter& painter, QPointF at, const ChartPoint& point,
                    const QColor& colour) const;
+  void paint_interval(QPainter& painter, const ChartGeometry& geometry, const ChartPoint& point,
+                      const QColor& colour) const;
   void paint_legend(QPainter& painter) const;
   [[nodiscard]] bool has_legend() const { return chart_.series.size() > 1; }
 

@@ -6,6 +6,7 @@
 #include <QPushButton>
 
 #include "viewer/models/format.h"
+#include "viewer/models/load.h"
 
 namespace redline::viewer {
 
@@ -53,9 +54,14 @@ LoadProgress::LoadProgress(QWidget* parent) : QWidget(parent), bar_(new QProgres
 void LoadProgress::show_bytes(quint64 done, quint64 total) {
   const double share = total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
   bar_->setValue(static_cast<int>(kSteps * share));
-  bar_->setFormat(total == 0
+  if (done == 0 || done < last_done_) since_begin_.start();  // another file
+  last_done_ = done;
+  QString words = total == 0
                       ? QString()
-                      : tr("%1 of %2").arg(text(format_bytes(done)), text(format_bytes(total))));
+                      : tr("%1 of %2").arg(text(format_bytes(done)), text(format_bytes(total)));
+  const auto left = time_left(since_begin_.nsecsElapsed(), done, total);
+  if (left) words += tr(" · %1 left of this file").arg(text(format_wait(*left)));
+  bar_->setFormat(words);
 }
 
 }  // namespace redline::viewer

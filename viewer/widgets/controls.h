@@ -1,6 +1,7 @@
 // The small parts that panes and bars are made of.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QProgressBar>
 #include <QString>
@@ -61,6 +62,8 @@ class LoadProgress : public QWidget {
 
  private:
   QProgressBar* bar_;
+  QElapsedTimer since_begin_;  ///< of the file that is being read
+  quint64 last_done_ = 0;
 };
 
 }  // namespace redline::viewer

@@ -12,7 +12,7 @@
 namespace redline::viewer {
 namespace {
 
-constexpr int kMostLinkRows = 6;  // with more rows the table scrolls
+constexpr int kMostLinkRows = 8;  // with more rows the table scrolls
 constexpr int kCellPadding = 16;  // must equal the style sheet's
 
 // Lets kernel names, lists and paths break, because each is one word of hundreds of letters.
@@ -145,8 +145,8 @@ void DetailsPane::show_selection() {
 }
 
 void DetailsPane::show_links() {
-  links_->setVisible(!state_.links().empty());
   Table table = link_rows(state_.session(), state_.links(), state_.selection());
+  links_->setVisible(!table.rows.empty());
   const int rows = std::min<int>(static_cast<int>(table.rows.size()), kMostLinkRows);
   links_->setFixedHeight(rows * links_->verticalHeader()->defaultSectionSize() + 2);
   links_->show_table(std::move(table), -1);

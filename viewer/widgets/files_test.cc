@@ -1,6 +1,7 @@
 // The window writes tables, pictures and views, and restores a view.
 #include <QFile>
 #include <QImage>
+#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <fstream>
 
@@ -39,6 +40,20 @@ TEST_F(Files, TheTableThatIsShownIsExported) {
   const auto problem = window_.export_to("/no/such/folder/t.csv", ExportKind::kCsv);
   ASSERT_TRUE(problem);
   EXPECT_NE(problem->find("/no/such/folder/t.csv"), std::string::npos);
+}
+
+TEST_F(Files, WhichFileOfAFolderIsLeftOutIsSaid) {
+  write_trace();
+  std::ofstream(path("rank1.pt.trace.json")) << "no trace";
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  window_.open({folder_.path().toStdString()});
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_EQ(state().session().traces().size(), 1U);
+  EXPECT_TRUE(some_label_says("left out: " + folder_.filePath("rank1.pt.trace.json")));
+  EXPECT_EQ(window_.folder(), folder_.path()) << "dialogs start where the traces lie";
+  window_.open({path("rank0.pt.trace.json")});
+  EXPECT_EQ(window_.folder(), folder_.path());
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
 }
 
 TEST_F(Files, APictureOfTheWindow) {
@@ -85,6 +100,8 @@ TEST_F(Files, MarksAreSetAndTakenAway) {
   state().select(slice_named(state().session(), 1, "gemm"));
   QTest::keyClick(&lanes(), Qt::Key_M);
   ASSERT_EQ(state().marks().size(), 1U);
+  QTest::keyClick(&lanes(), Qt::Key_M, Qt::ShiftModifier);
+  EXPECT_EQ(state().marks().size(), 1U) << "Shift + M is no key of ours";
   auto* ruler = window_.findChild<RulerView*>();
   const int x = static_cast<int>(state().axis().x_of(state().marks()[0].time_ns)) + 3;
   EXPECT_EQ(ruler->grab().toImage().pixel(x - 2, 4), Theme::light().graph.rgb());

@@ -191,9 +191,7 @@ void SearchField::keyPressEvent(QKeyEvent* event) {
       event->modifiers() & Qt::ShiftModifier ? state_.find_previous() : state_.find_next();
       return;
     case Qt::Key_Escape:
-      clear();
-      state_.find({});
-      emit left();
+      emit left();  // the search stays
       return;
     default:
       QLineEdit::keyPressEvent(event);

@@ -15,31 +15,37 @@ QFont scaled_font(double scale) {
   return ui_font(static_cast<int>(std::lround(kFontPixels * scale)));
 }
 
-QString short_text(std::string_view text) {
-  return QString::fromStdString(printable(text.substr(0, kMaxLetters)));
-}
+QString short_text(std::string_view text) { return QString::fromStdString(printable(text)); }
 
 }  // namespace
 
 LabelCache::LabelCache(const Theme& theme, double scale)
     : theme_(theme), scale_(scale), font_(scaled_font(scale)), metrics_(font_) {}
 
-const QImage* LabelCache::label(uint64_t key, std::string_view text, int width, uint8_t colour) {
-  auto full = full_width_.constFind(key);
-  if (full == full_width_.constEnd()) {
-    full = full_width_.insert(key, metrics_.horizontalAdvance(short_text(text)) + 2);
+const LabelCache::Words& LabelCache::words_of(std::string_view text) {
+  const auto found = words_.find(text);
+  if (found != words_.end()) return found->second;
+  const Words words{static_cast<uint32_t>(words_.size()),
+                    metrics_.horizontalAdvance(short_text(text)) + 2};
+  return words_.emplace(text, words).first->second;
+}
+
+const QImage* LabelCache::label(std::string_view text, int width, uint8_t colour) {
+  text = text.substr(0, kMaxLetters);
+  if (images_.size() >= kMaxImages) {
+    images_.clear();
+    words_.clear();
   }
-  const int steps = *full <= width ? INT_MAX : width / kStep;
-  const Key image_key{key, steps, colour};
-  auto image = images_.constFind(image_key);
+  const Words words = words_of(text);
+  const int steps = words.full_width <= width ? INT_MAX : width / kStep;
+  const Key key{words.number, steps, colour};
+  auto image = images_.constFind(key);
   if (image == images_.constEnd()) {
-    if (images_.size() >= kMaxImages) images_.clear();
     QString shown = short_text(text);
     if (steps != INT_MAX) shown = metrics_.elidedText(shown, Qt::ElideRight, steps * kStep);
     // A lone ellipsis or a letter with one says nothing.
     if (shown.size() < 3 && steps != INT_MAX) shown.clear();
-    image =
-        images_.insert(image_key, shown.isEmpty() ? QImage() : render(shown, theme_.label[colour]));
+    image = images_.insert(key, shown.isEmpty() ? QImage() : render(shown, theme_.label[colour]));
   }
   return image->isNull() ? nullptr : &*image;
 }

@@ -5,6 +5,10 @@
 #include <QFontMetrics>
 #include <QHash>
 #include <QImage>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "viewer/models/slice_class.h"
 #include "viewer/widgets/theme.h"
@@ -16,8 +20,9 @@ class LabelCache {
   LabelCache(const Theme& theme, double scale);
 
   /// A picture of `text`, elided to at most `width` device pixels, in the label colour that belongs
-  /// to the slice's `colour`. Null if not even a few letters fit. `key` must identify the text.
-  const QImage* label(uint64_t key, std::string_view text, int width, uint8_t colour);
+  /// to the slice's `colour`. Null if not even a few letters fit. Labels are known by their words:
+  /// the ids of names are those of one trace, and the cache outlives traces.
+  const QImage* label(std::string_view text, int width, uint8_t colour);
 
   [[nodiscard]] double scale() const { return scale_; }
 
@@ -26,23 +31,32 @@ class LabelCache {
   static constexpr int kStep = 8;
   static constexpr qsizetype kMaxImages = 20'000;
 
+  struct Words {
+    uint32_t number = 0;
+    int full_width = 0;
+  };
+  /// Finds words without making a string of them.
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
   struct Key {
-    uint64_t text = 0;
+    uint32_t words = 0;
     int steps = 0;
     uint8_t colour = 0;
     bool operator==(const Key&) const = default;
     friend size_t qHash(const Key& key, size_t seed) {
-      return qHashMulti(seed, key.text, key.steps, key.colour);
+      return qHashMulti(seed, key.words, key.steps, key.colour);
     }
   };
 
+  [[nodiscard]] const Words& words_of(std::string_view text);
   [[nodiscard]] QImage render(const QString& text, const QColor& colour) const;
 
   const Theme& theme_;
   double scale_;
   QFont font_;
   QFontMetrics metrics_;
-  QHash<uint64_t, int> full_width_;
+  std::unordered_map<std::string, Words, Hash, std::equal_to<>> words_;
   QHash<Key, QImage> images_;
 };
 

@@ -178,9 +178,8 @@ void LanesPainter::paint_labels(Canvas& canvas, uint32_t trace, const trace::Lan
     if (canvas.labels_left-- <= 0) return;
     const trace::StringId name = source.slices().name[lane.first.value + box.slice];
     if (!name) continue;
-    const uint64_t key = uint64_t{trace} << 32 | name.value;
     const std::string_view words = label_of(source.string(name));
-    const QImage* label = labels_->label(key, words, box.right - box.left - 2 * margin, box.colour);
+    const QImage* label = labels_->label(words, box.right - box.left - 2 * margin, box.colour);
     if (!label) continue;
     const QPoint at(box.left + margin, top + (height - label->height()) / 2);
     canvas.surface.label(at, *label, words, theme_.label[box.colour]);

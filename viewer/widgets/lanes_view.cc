@@ -116,7 +116,9 @@ void LanesView::mouseMoveEvent(QMouseEvent* event) {
 
 void LanesView::mouseReleaseEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton || !pressed_) return;
-  if (!dragging_) state_.select(state_.slice_at(event->position().x(), event->pos().y()));
+  if (!dragging_ && !state_.choose_gap_at(event->position().x(), event->pos().y())) {
+    state_.select(state_.slice_at(event->position().x(), event->pos().y()));
+  }
   pressed_.reset();
   dragging_ = false;
   unsetCursor();

@@ -80,8 +80,7 @@ void Loader::load(const std::vector<std::string>& paths, const std::vector<std::
   if (auto first = load_beginning(before, paths, first_look_, options)) {
     post(run, [this, session = *std::move(first)] { emit begun(session); });
   }
-  auto result =
-      before.empty() ? load_session(paths, options) : load_comparison(before, paths, options);
+  auto result = load_comparison(before, paths, options);
   if (!result) {
     post(run, [this, sentence = QString::fromStdString(result.error())] { emit failed(sentence); });
     return;

@@ -79,7 +79,13 @@ QString MainWindow::status_of(const LoadedSession& loaded_session) const {
   std::vector<std::shared_ptr<const trace::Trace>> traces;
   for (const auto& each : session.traces()) traces.push_back(each.trace);
   for (const auto& paths : {paths_, before_}) {
-    for (const std::string& note : trace::notes_on_left_out(paths, traces)) parts << text(note);
+    const auto& unreadable = loaded_session.unreadable;
+    for (const auto& note : trace::notes_on_left_out(paths, traces, unreadable)) {
+      parts << text(note);
+    }
+  }
+  for (const trace::ReadError& error : loaded_session.unreadable) {
+    parts << tr("left out: %1").arg(text(printable(error.message)));
   }
   if (session.aligned_at_start()) parts << tr("recorded at different times: aligned at the start");
   return parts.join(QStringLiteral(" · "));
@@ -118,7 +124,10 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   show_clocks();
   state_.open(recorded_);
   report_ = std::make_shared<const trace::Report>();
-  tables_->show_report(*report_);
+  AnalysedSession nothing;
+  nothing.report = report_;
+  nothing.origins = std::make_shared<const KernelOrigins>();
+  tables_->show_report(nothing);
   timeline_->lanes().setFocus();
 }
 
@@ -161,7 +170,7 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   clocks_ = clock_shifts(*recorded_, *report_);
   show_clocks();
   for (Pane* pane : pane_list_) pane->show_report(report_);
-  tables_->show_report(*report_);
+  tables_->show_report(analysed);
   state_.add(analysed);
   if (analysed.diff) {
     tables_->show_diff(*analysed.diff);
@@ -257,9 +266,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_C && event->modifiers() == Qt::NoModifier && clocks_) {
     return toggle_clocks();
   }
-  const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier)) &&
-                     pages_->currentIndex() == kTimelinePage;
-  if (plain && timeline_->handle_key(event->key())) return;
+  if (pages_->currentIndex() == kTimelinePage && timeline_->handle_key(*event)) return;
   if (event->key() == Qt::Key_Escape && is_loading()) return cancel_load();
   QMainWindow::keyPressEvent(event);
 }

@@ -61,6 +61,8 @@ class MainWindow : public QMainWindow {
   /// Shows the table or pane of this title, whatever the case of its letters. False if there is
   /// none.
   bool show_tab(const QString& title);
+  /// Of what is open; dialogs start there.
+  [[nodiscard]] QString folder() const;
   [[nodiscard]] QStringList tab_titles() const;
   void save_view();
   /// Waits for what other threads compute for the window, so that a picture shows it.
@@ -91,6 +93,7 @@ class MainWindow : public QMainWindow {
 
   void choose_files();
   void choose_before();
+  void choose_folder_before();
   void choose_folder();
   void fill_open_menu();
   void fill_recent_links();

@@ -94,7 +94,12 @@ QWidget* MainWindow::make_top_bar() {
   row->addStretch(1);
   auto* compare = new QPushButton(tr("Compare"));
   compare->setToolTip(tr("Compare what is open with an earlier run"));
-  connect(compare, &QPushButton::clicked, this, &MainWindow::choose_before);
+  auto* earlier = new QMenu(this);
+  connect(earlier->addAction(tr("With an earlier run's files …")), &QAction::triggered, this,
+          &MainWindow::choose_before);
+  connect(earlier->addAction(tr("With an earlier run's folder of ranks …")), &QAction::triggered,
+          this, &MainWindow::choose_folder_before);
+  compare->setMenu(earlier);
   auto* save = new QPushButton(tr("Export"));
   save->setMenu(make_export_menu());
   open_menu_ = new QMenu(this);

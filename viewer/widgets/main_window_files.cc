@@ -1,7 +1,9 @@
 // What the window reads and writes: traces, views, tables, pictures.
 #include <QDialog>
+#include <QDir>
 #include <QDragEnterEvent>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QMenu>
 #include <QMimeData>
 #include <QPlainTextEdit>
@@ -29,12 +31,25 @@ std::vector<std::string> paths_of(const QStringList& files) {
 
 }  // namespace
 
+QString MainWindow::folder() const {
+  if (paths_.empty()) return {};
+  const QFileInfo first(text(paths_.front()));
+  return first.isDir() ? first.filePath() : first.path();
+}
+
 void MainWindow::choose_before() {
   if (paths_.empty()) return choose_files();
   const QStringList files =
-      QFileDialog::getOpenFileNames(this, tr("Compare with an earlier run"), {},
+      QFileDialog::getOpenFileNames(this, tr("Compare with an earlier run"), folder(),
                                     tr("Traces (*.json *.gz *.zst *.partial);;All files (*)"));
   if (!files.isEmpty()) compare(paths_of(files), paths_);
+}
+
+void MainWindow::choose_folder_before() {
+  if (paths_.empty()) return choose_folder();
+  const QString before = QFileDialog::getExistingDirectory(
+      this, tr("Compare with an earlier run's folder of ranks"), folder());
+  if (!before.isEmpty()) compare({before.toStdString()}, paths_);
 }
 
 void MainWindow::choose_study() {
@@ -42,14 +57,15 @@ void MainWindow::choose_study() {
   const bool has_session = !state_.session().traces().empty();
   if (is_shown && has_session) return show_page(kTimelinePage);
   if (!is_shown && !tuning_->tuning().path.empty()) return show_page(kTuningPage);
-  const QString file = QFileDialog::getOpenFileName(this, tr("Open an autotune study"), {},
+  const QString file = QFileDialog::getOpenFileName(this, tr("Open an autotune study"), folder(),
                                                     tr("Studies (*.db);;All files (*)"));
   if (!file.isEmpty()) open({file.toStdString()});
 }
 
 void MainWindow::choose_folder() {
-  const QString folder = QFileDialog::getExistingDirectory(this, tr("Open a folder of ranks"));
-  if (!folder.isEmpty()) open({folder.toStdString()});
+  const QString chosen =
+      QFileDialog::getExistingDirectory(this, tr("Open a folder of ranks"), folder());
+  if (!chosen.isEmpty()) open({chosen.toStdString()});
 }
 
 void MainWindow::fill_open_menu() {
@@ -99,7 +115,7 @@ void MainWindow::show_load_report() {
   QDialog dialog(this);
   dialog.setWindowTitle(tr("What came out of reading"));
   dialog.resize(720, 360);
-  auto* words = new QPlainTextEdit(text(load_report(state_.session())));
+  auto* words = new QPlainTextEdit(text(load_report(state_.session(), opened_.loaded.unreadable)));
   words->setReadOnly(true);
   words->setAccessibleName(dialog.windowTitle());
   auto* column = new QVBoxLayout(&dialog);
@@ -109,7 +125,7 @@ void MainWindow::show_load_report() {
 
 void MainWindow::choose_files() {
   const QStringList files = QFileDialog::getOpenFileNames(
-      this, tr("Open traces or a study"), {},
+      this, tr("Open traces or a study"), folder(),
       tr("Traces and studies (*.json *.gz *.zst *.partial *.db);;All files (*)"));
   if (!files.isEmpty()) open(paths_of(files));
 }
@@ -188,7 +204,8 @@ void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
   // For two runs the title says what changed, which is no name for a file.
   const QString name = is_tuning ? name_->text() : text(printable(state_.session().name()));
   const QString path = QFileDialog::getSaveFileName(
-      this, tr("Export"), name + QLatin1Char('.') + suffix, QStringLiteral("*.") + suffix);
+      this, tr("Export"), QDir(folder()).filePath(name + QLatin1Char('.') + suffix),
+      QStringLiteral("*.") + suffix);
   if (path.isEmpty()) return;
   const auto problem = export_to(path.toStdString(), kind);
   if (problem) return say(text(*problem));

@@ -52,6 +52,10 @@ void OverlayPainter::paint() {
       painter_.fillRect(QRectF(x, 0, 1, size_.height()), theme.graph);
     }
   }
+  if (state_.moment()) {
+    const double x = state_.axis().x_of(*state_.moment());
+    painter_.fillRect(QRectF(x, 0, 2, size_.height()), theme.accent);
+  }
   paint_area();
   if (const auto rect = rect_of(state_.selection())) {
     painter_.setPen(QPen(theme.accent, 2));

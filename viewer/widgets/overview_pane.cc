@@ -123,7 +123,7 @@ void OverviewPane::show_report(const std::shared_ptr<const trace::Report>& repor
 }
 
 void OverviewPane::add_step(QVBoxLayout& column, const Summary& summary) {
-  column.addWidget(make_label(tr("Average step"), ui_font(11), true));
+  column.addWidget(make_label(text(summary.title), ui_font(11), true));
   auto* row = new QHBoxLayout;
   row->setSpacing(16);
   row->addWidget(make_label(text(summary.step), ui_font(24, QFont::Bold)));
@@ -190,22 +190,40 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
     knob->setTextInteractionFlags(Qt::TextSelectableByMouse);
     words->addWidget(knob);
   }
-  if (card.slice) {
-    auto* show = new QPushButton(tr("show evidence"));
-    show->setProperty("link", true);
-    show->setCursor(Qt::PointingHandCursor);
-    connect(show, &QPushButton::clicked, this, [this, card] { show_evidence(card); });
-    words->addWidget(show, 0, Qt::AlignLeft);
+  auto* show = new QPushButton(tr("show evidence"));
+  show->setProperty("link", true);
+  show->setCursor(Qt::PointingHandCursor);
+  connect(show, &QPushButton::clicked, this, [this, card] { show_evidence(card); });
+  auto* links = new QHBoxLayout;
+  links->setSpacing(16);
+  links->addWidget(show);
+  if (card.is_idle) {
+    auto* gaps = new QPushButton(tr("all gaps"));
+    gaps->setProperty("link", true);
+    gaps->setCursor(Qt::PointingHandCursor);
+    connect(gaps, &QPushButton::clicked, this, [this] { emit state_.gaps_wanted({}); });
+    links->addWidget(gaps);
   }
+  links->addStretch(1);
+  words->addLayout(links);
   row->addWidget(stripe);
   row->addLayout(words, 1);
-  row->addWidget(make_label(text(card.gain), ui_font(14, QFont::DemiBold)));
+  if (!card.gain.empty()) {
+    auto* gain = new QVBoxLayout;
+    gain->setSpacing(0);
+    gain->addWidget(make_label(text(card.gain), ui_font(14, QFont::DemiBold)), 0, Qt::AlignRight);
+    gain->addWidget(make_label(tr("at most,\nif cured"), ui_font(11), true), 0, Qt::AlignRight);
+    row->addLayout(gain);
+    row->setAlignment(gain, Qt::AlignVCenter);
+  }
   column.addWidget(frame);
 }
 
 void OverviewPane::show_evidence(const SummaryCard& card) {
   const auto trace = trace_of(state_.session(), report_->traces[card.trace]);
-  if (trace) state_.go_to({*trace, card.slice});
+  if (!trace) return;
+  if (card.slice) return state_.go_to({*trace, card.slice});
+  state_.go_to_time({*trace, card.time.begin_ns, card.time.end_ns});
 }
 
 }  // namespace redline::viewer

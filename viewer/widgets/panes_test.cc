@@ -1,5 +1,6 @@
 // The panes beside and under the timeline, and the arrows, are linked with the lanes.
 #include <QHeaderView>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 
@@ -18,7 +19,12 @@ class Panes : public Window {
     return slice_named(state().session(), rank, name);
   }
   static void click_row(QTableView& table, int row) {
-    const QModelIndex cell = table.model()->index(row, 0);
+    int column = 0;
+    while (table.isColumnHidden(column)) ++column;
+    const QModelIndex cell = table.model()->index(row, column);
+    table.scrollTo(cell);
+    ASSERT_FALSE(table.isRowHidden(row));
+    ASSERT_FALSE(table.visualRect(cell).isEmpty());
     QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(cell).center());
   }
 };
@@ -85,12 +91,12 @@ TEST_F(Panes, CollectivesAndRanksHaveTabsAndEmptyOnesHide) {
   for (int i = 0; i < tables().count(); ++i) {
     if (tables().isTabVisible(i)) visible << tables().tabText(i);
   }
-  EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Ranks,Find");
+  EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Steps,Ranks,Gaps,Find");
   show_tab("Collectives");
-  click_row(static_cast<TableView&>(*tables().currentWidget()), 1);
+  click_row(*tables().current_view(), 1);
   EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
   show_tab("Ranks");
-  click_row(static_cast<TableView&>(*tables().currentWidget()), 1);
+  click_row(*tables().current_view(), 1);
   EXPECT_EQ(state().session().name_of(state().selection()), "ProfilerStep#5");
   EXPECT_EQ(state().selection().trace, 1U);
 }
@@ -99,7 +105,7 @@ TEST_F(Panes, AmongMillionsARowLeadsToItsSliceWithoutHoldingUpTheWindow) {
   open_two_ranks();
   state().set_searched_at_once(0);
   show_tab("Kernels");
-  auto& table = static_cast<TableView&>(*tables().currentWidget());
+  TableView& table = *tables().current_view();
   click_row(table, 0);
   EXPECT_FALSE(state().selection()) << "it is looked for beside the window";
   window_.settle();
@@ -156,10 +162,10 @@ TEST_F(Panes, ATraceWithoutSlicesSaysSoAndShowsFind) {
 TEST_F(Panes, TablesOfTwoRanksFitASmallWindow) {
   window_.resize(1280, 720);
   open_two_ranks();
-  for (const char* title : {"Kernels", "Operators", "Collectives", "Ranks"}) {
+  for (const char* title : {"Kernels", "Operators", "Collectives", "Ranks", "Gaps"}) {
     show_tab(title);
     QCoreApplication::processEvents();
-    const auto& table = static_cast<TableView&>(*tables().currentWidget());
+    const TableView& table = *tables().current_view();
     EXPECT_LE(table.horizontalHeader()->length(), table.viewport()->width()) << title;
     for (int c = 0; c < table.model()->columnCount(); ++c) {
       const bool has_any = has_values(table.table(), static_cast<size_t>(c));
@@ -202,7 +208,8 @@ TEST_F(Panes, TwoRunsStandSideBySideWithWhatChanged) {
   QCoreApplication::processEvents();
   EXPECT_EQ(tables().tabText(tables().currentIndex()), "Compare");
   EXPECT_TRUE(some_label_says("a step"));
-  auto& table = static_cast<TableView&>(*tables().currentWidget());
+  EXPECT_TRUE(some_label_says("times are those of a step"));
+  TableView& table = *tables().current_view();
   for (int row = 0; row < table.model()->rowCount(); ++row) {
     if (table.table().rows[static_cast<size_t>(row)].name != "gemm") continue;
     state().set_range({0, 40'000});
@@ -234,6 +241,7 @@ TEST_F(Panes, AdviceShowsItsEvidence) {
   window_.show_session(session);
   window_.show_analysis(analyse_session(*session.session));
   QCoreApplication::processEvents();
+  EXPECT_TRUE(some_label_says("at most")) << "beside the factor";
   for (QPushButton* button : window_.findChildren<QPushButton*>()) {
     if (button->text() != "show evidence") continue;
     button->click();
@@ -242,6 +250,105 @@ TEST_F(Panes, AdviceShowsItsEvidence) {
     return;
   }
   FAIL() << "no evidence to show";
+}
+
+TEST_F(Panes, EvidenceThatIsNoSliceIsATimeInAllLanes) {
+  open_two_ranks();
+  state().select(slice(0, "gemm"));
+  const SessionTrace& trace = state().session().traces()[1];
+  const int64_t begin = trace.origin_ns + 20'000;
+  state().go_to_time({1, begin, begin + 30'000});
+  EXPECT_FALSE(state().selection());
+  EXPECT_EQ(state().area().range, (TimeRange{20'000, 50'000}));
+  EXPECT_EQ(state().area().lanes.size(), state().session().lane_count());
+  state().go_to_time({1, begin, begin});
+  EXPECT_TRUE(state().area().empty());
+  EXPECT_EQ(state().moment(), 20'000);
+  const int x = static_cast<int>(state().axis().x_of(20'000));
+  const QImage picture = lanes().grab().toImage();
+  EXPECT_EQ(picture.pixel(x + 1, picture.height() - 2), Theme::light().accent.rgb());
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_FALSE(state().moment());
+}
+
+TEST_F(Panes, IdleTimeLeadsToItsGapAndBack) {
+  open_two_ranks();
+  EXPECT_EQ(tables().tabText(tables().currentIndex()), "Kernels");
+  const DeviceLane& lane = state().derived().devices[1];
+  const Layout& layout = state().layout();
+  const auto row = std::find_if(layout.rows().begin(), layout.rows().end(), [&](const Row& one) {
+    return !one.is_header() && one.trace == lane.trace() &&
+           layout.item_of(one).kind == TrackItem::Kind::kDevice;
+  });
+  ASSERT_NE(row, layout.rows().end());
+  const auto gap = lane.gap_at(state().session().traces()[1].origin_ns + 120'000);
+  ASSERT_TRUE(gap);
+  const TimeRange range =
+      state().session().range_of(TimeRef{lane.trace(), gap->begin_ns, gap->end_ns});
+  state().fit();
+  state().set_scroll(row->top - 40);
+  const int x = static_cast<int>(state().axis().x_of((range.begin_ns + range.end_ns) / 2));
+  QTest::mouseClick(&lanes(), Qt::LeftButton, {}, {x, row->view_top(state().scroll()) + 8});
+  EXPECT_EQ(tables().tabText(tables().currentIndex()), "Gaps");
+  EXPECT_EQ(state().area().range, range);
+  const auto chosen = tables().current_view()->selectionModel()->selectedRows();
+  ASSERT_EQ(chosen.size(), 1);
+  const auto& rows = tables().current_view()->table().rows;
+  EXPECT_EQ(state().session().range_of(*rows[static_cast<size_t>(chosen[0].row())].time), range);
+  state().drop_area();
+  click_row(*tables().current_view(), chosen[0].row());
+  EXPECT_EQ(state().area().range, range);
+  emit state().gaps_wanted("rank 1 · GPU 0");
+  for (const TableRow& one : tables().current_view()->table().rows) EXPECT_EQ(one.time->trace, 1U);
+}
+
+TEST_F(Panes, ARowOfMemoryLeadsToThePeak) {
+  TestTrace trace = training_trace(0);
+  for (const auto& [at, bytes, total] : {std::tuple(36, 4096, 8192), std::tuple(60, -4096, 4096)}) {
+    trace.raw(fmt::format(
+        R"({{"ph":"i","name":"[memory]","pid":100,"tid":100,"ts":{},"args":{{"Device Type":1,)"
+        R"("Device Id":0,"Bytes":{},"Addr":64,"Total Allocated":{}}}}})",
+        1'000'000 + at, bytes, total));
+  }
+  const LoadedSession session = loaded({trace.read()});
+  window_.show_session(session);
+  window_.show_analysis(analyse_session(*session.session));
+  show_tab("Memory");
+  click_row(*tables().current_view(), 1);
+  EXPECT_EQ(state().moment(), 36'000);
+}
+
+TEST_F(Panes, FilteredRowsAreThoseOfTheTableThatIsShown) {
+  open_two_ranks();
+  auto* filter = tables().findChild<QLineEdit*>();
+  QTest::keyClicks(filter, "GEM");
+  ASSERT_EQ(tables().current_view()->table().rows.size(), 1U);
+  EXPECT_EQ(tables().current_table().rows[0].name, "gemm") << "export writes what is shown";
+  show_tab("Operators");
+  EXPECT_EQ(filter->text(), "");
+  EXPECT_GT(tables().current_view()->table().rows.size(), 1U);
+  show_tab("Kernels");
+  EXPECT_EQ(filter->text(), "GEM");
+  filter->clear();
+  EXPECT_EQ(tables().current_view()->table().rows.size(), 2U);
+  show_tab("Find");
+  EXPECT_FALSE(filter->isVisible()) << "the search field filters here";
+}
+
+TEST_F(Panes, ColumnsFitTheRowsThatAreShownNow) {
+  TableView table("Rows");
+  table.resize(500, 200);
+  table.show();
+  const auto show = [&table](const std::string& time) {
+    table.show_table({"Links",
+                      {{"Slice", Unit::kText}, {"Link", Unit::kText}, {"After", Unit::kText}},
+                      {{{std::string("gemm"), std::string("launches"), time}, {}, {}}}},
+                     -1);
+  };
+  show("0 ns");
+  show("+123,456.7 ms");
+  const int needed = table.fontMetrics().horizontalAdvance("+123,456.7 ms");
+  EXPECT_GE(table.columnWidth(2), needed + TableHeader::kLeft + TableHeader::kRight);
 }
 
 TEST_F(Panes, FiguresStandBesideTheirNamesHoweverWideTheWindowIs) {

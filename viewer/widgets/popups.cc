@@ -39,7 +39,7 @@ constexpr KeyHelp kKeys[] = {
     {".  ,", "next and previous slice of the lane"},
     {"/,  Ctrl + F", "search; Enter and Shift + Enter: next and previous; args:text for arguments"},
     {"C", "correct the ranks' clocks by their collectives, or show them as recorded"},
-    {"Esc", "drop the selection or the search; stop reading a trace"},
+    {"Esc", "leave the search field; drop the selection, then the search; stop reading a trace"},
     {"Ctrl + O,  Ctrl + S", "open traces; save zoom, tracks and marks beside the trace"},
     {"F5", "read the files again"},
     {"Alt + 1 … 9", "the tabs under and beside the timeline"},
@@ -102,6 +102,13 @@ void add_of_row(QMenu& menu, ViewState& state, const Row& row) {
   if (row.can_fold) {
     add(menu, state, row.folded ? QMenu::tr("Unfold") : QMenu::tr("Fold"),
         [id](Layout& layout) { layout.toggle(id); });
+  }
+  const TrackGroup& group = state.layout().group_of(row);
+  if (group.device >= 0) {
+    const QString gpu =
+        QString::fromStdString(gpu_title(state.session(), group.trace, group.device));
+    QObject::connect(menu.addAction(QMenu::tr("Its idle gaps")), &QAction::triggered, &state,
+                     [&state, gpu] { emit state.gaps_wanted(gpu); });
   }
   add(menu, state, QMenu::tr("Hide"), [id](Layout& layout) { layout.hide(id); });
   add(menu, state, QMenu::tr("Hide all others"), [id](Layout& layout) { layout.hide_others(id); });

@@ -68,17 +68,28 @@ void HitsView::show_hits(std::shared_ptr<const Session> session, Hits hits) {
 }
 
 void TableView::show_table(Table table, int sort_column) {
-  const bool was_empty = model_.rowCount() == 0;
-  const bool is_new = was_empty || table.columns.size() != model_.table().columns.size();
-  model_.set_table(std::move(table));
-  for (int c = 0; c < model_.columnCount(); ++c) {
-    setColumnHidden(c, !has_values(model_.table(), static_cast<size_t>(c)));
-  }
+  const bool was_empty = all_.rows.empty();
+  const bool is_new = was_empty || table.columns.size() != all_.columns.size();
+  if (is_new) model_.sort(-1, Qt::DescendingOrder);
+  all_ = std::move(table);
+  show_rows();
+  fit_columns();  // other rows may be wider
   if (!is_new) return;
-  fit_columns();
   // A table that comes in its own order keeps it until the user clicks a title.
   horizontalHeader()->setSortIndicator(sort_column, Qt::DescendingOrder);
   setSortingEnabled(true);
+}
+
+void TableView::set_filter(const std::string& text) {
+  filter_ = text;
+  show_rows();
+}
+
+void TableView::show_rows() {
+  model_.set_table(filter_.empty() ? all_ : rows_with(all_, filter_));
+  for (int c = 0; c < model_.columnCount(); ++c) {
+    setColumnHidden(c, !has_values(all_, static_cast<size_t>(c)));
+  }
 }
 
 void RowsView::keyPressEvent(QKeyEvent* event) {
@@ -170,9 +181,13 @@ int RowsView::widest_of(int column) const {
 }
 
 void TableView::select_name(const std::string& name) {
+  select_row([&name](const TableRow& row) { return row.name == name; });
+}
+
+void TableView::select_row(const std::function<bool(const TableRow& row)>& is_it) {
   clearSelection();
   for (int row = 0; row < model_.rowCount(); ++row) {
-    if (model_.row(row).name != name) continue;
+    if (!is_it(model_.row(row))) continue;
     selectRow(row);
     scrollTo(model_.index(row, 0));
     return;
@@ -185,6 +200,8 @@ void TableView::choose(const QModelIndex& index) {
     emit slice_chosen(row.slice);
   } else if (!row.name.empty()) {
     emit name_chosen(QString::fromStdString(row.name));
+  } else if (row.time) {
+    emit time_chosen(*row.time);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <QHeaderView>
 #include <QTableView>
+#include <functional>
 
 #include "viewer/models/table_model.h"
 #include "viewer/widgets/theme.h"
@@ -68,18 +69,28 @@ class TableView : public RowsView {
   /// Sorted by `sort_column`, largest first, until the user sorts otherwise; -1: as it comes.
   /// Columns without a value are not shown.
   void show_table(Table table, int sort_column);
+  /// Shows only the rows that have `text` in some value.
+  void set_filter(const std::string& text);
+  [[nodiscard]] const std::string& filter() const { return filter_; }
+  /// The rows that are shown.
   [[nodiscard]] const Table& table() const { return model_.table(); }
   /// The row of this name, if there is one.
   void select_name(const std::string& name);
+  /// The first row that `is_it` is true of, if there is one.
+  void select_row(const std::function<bool(const TableRow& row)>& is_it);
 
  signals:
   void slice_chosen(redline::viewer::SliceRef ref);
   void name_chosen(QString name);
+  void time_chosen(redline::viewer::TimeRef time);
 
  private:
   void choose(const QModelIndex& index);
+  void show_rows();
 
   TableModel model_;
+  Table all_;
+  std::string filter_;
 };
 
 /// The hits of a search; sorting ten million of them does not hold up the window.

@@ -1,59 +1,139 @@
 #include "viewer/widgets/tables_pane.h"
 
+#include <QVBoxLayout>
 #include <algorithm>
 
+#include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 namespace {
 
-using trace::Report;
-
-/// A table of the report and its tab. A new table needs its rows in report_tables.h and a line
-/// here.
+/// A table and its tab. A new table needs its rows in a model and a line here.
 struct ReportTable {
   const char* title;
-  Table (*rows)(const Session& session, const Report& report);
+  Table (*rows)(const Session& session, const AnalysedSession& analysed);
   int sort_column;  ///< -1: as the rows come
 };
 
+constexpr int kFilterWidth = 160;
+
+constexpr const char* kGaps = "Gaps";
+
+using S = Session;
+using A = AnalysedSession;
 constexpr ReportTable kReportTables[] = {
-    {"Kernels", [](const Session&, const Report& report) { return kernel_rows(report); }, 2},
-    {"Operators", [](const Session&, const Report& report) { return operator_rows(report); }, 2},
-    {"Collectives", collective_rows, 6},
-    {"Ranks", rank_rows, -1},
-    {"Memory", [](const Session&, const Report& report) { return memory_rows(report); }, -1},
+    {"Kernels", [](const S&, const A& a) { return kernel_rows(*a.report, *a.origins); }, 2},
+    {"Operators", [](const S&, const A& a) { return operator_rows(*a.report); }, 2},
+    {"Collectives", [](const S& s, const A& a) { return collective_rows(s, *a.report); }, 6},
+    {"Steps", [](const S&, const A& a) { return a.steps; }, -1},
+    {"Ranks", [](const S& s, const A& a) { return rank_rows(s, *a.report); }, -1},
+    {kGaps, [](const S&, const A& a) { return a.gaps; }, -1},
+    {"Memory", [](const S& s, const A& a) { return memory_rows(s, *a.report); }, -1},
 };
 
 }  // namespace
 
 TablesPane::TablesPane(ViewState& state, QWidget* parent)
-    : QTabWidget(parent), state_(state), find_(new FindPane(state)) {
+    : QTabWidget(parent), state_(state), filter_(make_filter()), find_(new FindPane(state)) {
   setDocumentMode(true);
   setAccessibleName(tr("Tables under the timeline"));
-  compare_ = add_table(tr("Compare"));
-  for (const ReportTable& table : kReportTables) tables_.push_back(add_table(tr(table.title)));
-  insertTab(count() - 1, find_, tr("Find"));
+  compare_page_ = make_compare_page();
+  addTab(compare_page_, tr("Compare"));
+  for (const ReportTable& table : kReportTables) {
+    tables_.push_back(make_table(tr(table.title)));
+    addTab(tables_.back(), tr(table.title));
+    if (table.title == kGaps) gaps_ = tables_.back();
+  }
+  addTab(find_, tr("Find"));
+  setCornerWidget(filter_);
+  connect(this, &QTabWidget::currentChanged, this, &TablesPane::show_filter);
+  connect(&state, &ViewState::session_changed, this, [this] {
+    for (TableView* view : findChildren<TableView*>()) view->set_filter({});
+    show_filter();
+  });
+  connect(&state, &ViewState::gaps_wanted, this, &TablesPane::show_gaps);
+  connect(&state, &ViewState::gap_chosen, this, &TablesPane::show_gap);
 }
 
-TableView* TablesPane::add_table(const QString& title) {
+TableView* TablesPane::make_table(const QString& title) {
   auto* view = new TableView(title);
   connect(view, &TableView::name_chosen, this, &TablesPane::name_chosen);
   connect(view, &TableView::slice_chosen, &state_, &ViewState::go_to);
-  addTab(view, title);
+  connect(view, &TableView::time_chosen, &state_, &ViewState::go_to_time);
   return view;
 }
 
-void TablesPane::fill(TableView& view, Table table, int sort_column) {
-  setTabVisible(indexOf(&view), !table.rows.empty());
+QWidget* TablesPane::make_compare_page() {
+  auto* page = new QWidget;
+  compare_notes_ = new QLabel;
+  compare_notes_->setTextFormat(Qt::PlainText);
+  compare_notes_->setWordWrap(true);
+  compare_notes_->setContentsMargins(TableHeader::kLeft, 6, TableHeader::kRight, 4);
+  compare_notes_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  compare_ = make_table(tr("Compare"));
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(compare_notes_);
+  column->addWidget(compare_, 1);
+  page->setFocusProxy(compare_);
+  return page;
+}
+
+QLineEdit* TablesPane::make_filter() {
+  auto* filter = new QLineEdit;
+  filter->setProperty("quiet", true);
+  filter->setPlaceholderText(tr("Filter rows"));
+  filter->setAccessibleName(tr("Filter rows"));
+  filter->setClearButtonEnabled(true);
+  filter->setFixedWidth(kFilterWidth);
+  filter->setFont(ui_font(11));
+  connect(filter, &QLineEdit::textEdited, this, [this](const QString& words) {
+    if (TableView* view = current_view()) view->set_filter(words.trimmed().toStdString());
+  });
+  connect(filter, &QLineEdit::textChanged, this, [this](const QString& words) {
+    TableView* view = words.isEmpty() ? current_view() : nullptr;  // cleared by its button
+    if (view) view->set_filter({});
+  });
+  return filter;
+}
+
+void TablesPane::show_filter() {
+  const TableView* view = current_view();
+  filter_->setVisible(view);
+  const QSignalBlocker blocker(filter_);
+  filter_->setText(view ? text(view->filter()) : QString());
+}
+
+void TablesPane::show_gaps(const QString& gpu) {
+  if (!isTabVisible(indexOf(gaps_))) return;
+  gaps_->set_filter(gpu.toStdString());
+  setCurrentWidget(gaps_);
+  show_filter();
+}
+
+void TablesPane::show_gap(TimeRef gap) {
+  show_gaps({});
+  gaps_->select_row([gap](const TableRow& row) { return row.time == gap; });
+}
+
+TableView* TablesPane::current_view() const {
+  if (currentWidget() == compare_page_) return compare_;
+  return qobject_cast<TableView*>(currentWidget());
+}
+
+void TablesPane::fill(TableView& view, QWidget& page, Table table, int sort_column) {
+  setTabVisible(indexOf(&page), !table.rows.empty());
   view.show_table(std::move(table), sort_column);
 }
 
-void TablesPane::show_report(const trace::Report& report) {
-  fill(*compare_, {}, -1);
+void TablesPane::show_report(const AnalysedSession& analysed) {
+  fill(*compare_, *compare_page_, {}, -1);
   for (size_t i = 0; i < tables_.size(); ++i) {
     const ReportTable& table = kReportTables[i];
-    fill(*tables_[i], table.rows(state_.session(), report), table.sort_column);
+    fill(*tables_[i], *tables_[i], table.rows(state_.session(), analysed), table.sort_column);
   }
   // Shows the kernels first or, if the recording has none, the operators.
   const auto end = tables_.begin() + 2;
@@ -63,13 +143,16 @@ void TablesPane::show_report(const trace::Report& report) {
 }
 
 void TablesPane::show_diff(const trace::Diff& diff) {
-  fill(*compare_, diff_rows(diff), -1);
-  setCurrentWidget(compare_);
+  QStringList notes;
+  for (const std::string& note : diff_notes(diff)) notes << text(printable(note));
+  compare_notes_->setText(notes.join(QStringLiteral(" · ")));
+  fill(*compare_, *compare_page_, diff_rows(diff), -1);
+  setCurrentWidget(compare_page_);
 }
 
 Table TablesPane::current_table() const {
-  if (currentWidget() == find_) return find_->first_rows();
-  return static_cast<const TableView*>(currentWidget())->table();
+  const TableView* view = current_view();
+  return view ? view->table() : find_->first_rows();
 }
 
 size_t TablesPane::rows_left_out() const {

@@ -3,10 +3,12 @@
 // that Enter in the search field goes on to the next one.
 #pragma once
 
+#include <QLabel>
+#include <QLineEdit>
 #include <QTabWidget>
 
 #include "trace/report/diff.h"
-#include "trace/report/report.h"
+#include "viewer/models/load.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/table_view.h"
 
@@ -19,9 +21,11 @@ class TablesPane : public QTabWidget {
   explicit TablesPane(ViewState& state, QWidget* parent = nullptr);
 
   /// Tabs that have nothing to show are hidden.
-  void show_report(const trace::Report& report);
+  void show_report(const AnalysedSession& analysed);
   void show_diff(const trace::Diff& diff);
   [[nodiscard]] FindPane& find() { return *find_; }
+  /// The table of the tab that is shown; null for Find, whose rows are hits.
+  [[nodiscard]] TableView* current_view() const;
   /// The table of the tab that is shown.
   [[nodiscard]] Table current_table() const;
   /// How many rows of the tab that is shown current_table() leaves out.
@@ -31,12 +35,21 @@ class TablesPane : public QTabWidget {
   void name_chosen(QString name);
 
  private:
-  TableView* add_table(const QString& title);
-  void fill(TableView& view, Table table, int sort_column);
+  TableView* make_table(const QString& title);
+  QWidget* make_compare_page();
+  QLineEdit* make_filter();
+  void show_filter();
+  void show_gaps(const QString& gpu);
+  void show_gap(TimeRef gap);
+  void fill(TableView& view, QWidget& page, Table table, int sort_column);
 
   ViewState& state_;
+  QLineEdit* filter_;  ///< of the table that is shown
+  QLabel* compare_notes_;
   TableView* compare_;
+  QWidget* compare_page_;
   std::vector<TableView*> tables_;  ///< of the report
+  TableView* gaps_ = nullptr;       ///< one of them
   FindPane* find_;
 };
 

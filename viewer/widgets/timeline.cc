@@ -123,7 +123,9 @@ void Timeline::update_summary() {
   } else if (session.traces().size() > 1) {
     parts << tr("%1 ranks").arg(session.traces().size());
   }
-  if (!session.steps().empty()) parts << tr("%1 steps").arg(session.steps().size());
+  if (!session.steps().empty()) {
+    parts << QString::fromStdString(format_plural(session.steps().size(), "step"));
+  }
   parts << QString::fromStdString(format_duration(session.range().span_ns()));
   summary_->setText(session.traces().empty() ? QString() : parts.join(QStringLiteral(" · ")));
 }
@@ -145,7 +147,7 @@ void Timeline::step_slice(int direction) {
   state_.go_to({ref.trace, {static_cast<uint32_t>(next)}});
 }
 
-bool Timeline::handle_key(int key) {
+bool Timeline::handle_key(const QKeyEvent& event) {
   struct Binding {
     Qt::Key key;
     void (*act)(Timeline& timeline, ViewState& state);
@@ -175,6 +177,10 @@ bool Timeline::handle_key(int key) {
       {Qt::Key_Period, [](T& t, S&) { t.step_slice(1); }},
       {Qt::Key_Comma, [](T& t, S&) { t.step_slice(-1); }},
   };
+  const int key = event.key();
+  const bool is_letter = key >= Qt::Key_A && key <= Qt::Key_Z;
+  const auto others = Qt::ControlModifier | Qt::AltModifier;
+  if (event.modifiers() & (is_letter ? others | Qt::ShiftModifier : others)) return false;
   if (key == Qt::Key_Escape) return drop_selection();
   const auto* binding = std::find_if(std::begin(kBindings), std::end(kBindings),
                                      [key](const Binding& one) { return one.key == key; });
@@ -183,16 +189,20 @@ bool Timeline::handle_key(int key) {
   return true;
 }
 
+// The search lasts longest, because Enter goes on to its next hit.
 bool Timeline::drop_selection() {
-  if (!state_.selection() && state_.area().empty()) return false;
+  if (!state_.selection() && state_.area().empty() && !state_.moment()) {
+    if (state_.search().text().empty()) return false;
+    state_.find({});
+    return true;
+  }
   state_.select({});
   state_.drop_area();
   return true;
 }
 
 void Timeline::keyPressEvent(QKeyEvent* event) {
-  const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier));
-  if (!plain || !handle_key(event->key())) QWidget::keyPressEvent(event);
+  if (!handle_key(*event)) QWidget::keyPressEvent(event);
 }
 
 }  // namespace redline::viewer

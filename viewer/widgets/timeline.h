@@ -22,7 +22,7 @@ class Timeline : public QWidget {
   [[nodiscard]] LanesView& lanes() { return *lanes_; }
   [[nodiscard]] QLineEdit& filter() { return *filter_; }
   /// W/S, A/D, arrows, F, Home, Esc, '.' and ','. False: not a key of the timeline.
-  bool handle_key(int key);
+  bool handle_key(const QKeyEvent& event);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;

@@ -180,6 +180,7 @@ void TuningPage::show_tuning(Tuning tuning) {
   batches_->show_chart(tuning_.batches);
   convergence_->show_chart(tuning_.convergence);
   if (!is_same) filter_->clear();
+  trials_->show_table(tuning_.trials, -1);
   filter_trials();
   choose_trial(is_same && tuning_.find(chosen_) ? chosen_ : tuning_.best_trial);
   watch_files();
@@ -250,7 +251,7 @@ void TuningPage::show_shares() {
 }
 
 void TuningPage::filter_trials() {
-  trials_->show_table(rows_with(tuning_.trials, filter_->text().trimmed().toStdString()), -1);
+  trials_->set_filter(filter_->text().trimmed().toStdString());
   trials_->select_name(std::to_string(chosen_));
 }
 

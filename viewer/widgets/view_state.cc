@@ -43,6 +43,7 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   links_.clear();
   area_ = {};
   marks_.clear();
+  moment_.reset();
   search_ = {};
   scroll_ = wanted_scroll_ = 0;
   axis_ = axis_.showing(first_view(*session_, axis_.width));
@@ -130,7 +131,8 @@ void ViewState::set_colours_by_name(bool by_name) {
 
 void ViewState::select(SliceRef ref) {
   places_task_.cancel();  // a user who has chosen another slice meanwhile stays there
-  if (ref == selection_) return;
+  if (ref == selection_ && !moment_) return;
+  moment_.reset();
   selection_ = ref;
   links_ = links_of(*session_, *collectives_, ref);
   emit selection_changed();
@@ -153,6 +155,21 @@ void ViewState::select_time(TimeRange range) {
   area_.range = range;
   area_.lanes = lanes_between(*session_, layout_, 0, layout_.height());
   emit area_changed();
+}
+
+bool ViewState::choose_gap_at(double x, int y) {
+  const Row* row = row_at(y);
+  if (!row || row->is_header()) return false;
+  const TrackItem& item = layout_.item_of(*row);
+  if (item.kind != TrackItem::Kind::kDevice) return false;
+  const auto gap =
+      derived_->devices[item.index].gap_at(session_->traces()[row->trace].local(axis_).time_at(x));
+  if (!gap) return false;
+  const TimeRef time{row->trace, gap->begin_ns, gap->end_ns};
+  select({});
+  select_time(session_->range_of(time));
+  emit gap_chosen(time);
+  return true;
 }
 
 void ViewState::drop_area() {
@@ -213,9 +230,28 @@ void ViewState::go_to(SliceRef ref) {
                                            *top + Layout::kLaneHeight <= scroll_ + height_);
     if (!visible) set_scroll(*top - height_ / 2);
   }
-  const TimeRange range = session_->range_of(ref);
+  centre_on(session_->range_of(ref));
+  select(ref);
+}
+
+void ViewState::go_to_time(TimeRef time) {
+  const TimeRange range = session_->range_of(time);
+  centre_on(range);
+  select({});
+  drop_area();
+  if (range.span_ns() > 0) return select_time(range);
+  moment_ = range.begin_ns;
+  emit area_changed();
+}
+
+// Zooms if the range would be too small or too large; a moment is shown at any zoom.
+void ViewState::centre_on(TimeRange range) {
   const double pixels = axis_.x_of(range.end_ns) - axis_.x_of(range.begin_ns);
   TimeAxis axis = axis_;
+  if (range.span_ns() == 0) {
+    axis.begin_ns = saturating_sub(range.begin_ns, axis.span_ns / 2);
+    return set_axis(axis);
+  }
   if (pixels < kSmallestPixels || pixels > axis_.width) {
     axis.span_ns = std::max<int64_t>(range.span_ns(), 1);
     const double share = pixels < kSmallestPixels ? kShownPixels / axis_.width : kLargestShare;
@@ -224,7 +260,6 @@ void ViewState::go_to(SliceRef ref) {
   const int64_t middle = saturating_sum(range.begin_ns, range.span_ns() / 2);
   axis.begin_ns = saturating_sub(middle, axis.span_ns / 2);
   set_axis(axis);
-  select(ref);
 }
 
 void ViewState::go_to_name(const QString& name) {

@@ -43,6 +43,8 @@ class ViewState : public QObject {
   [[nodiscard]] const std::vector<Link>& links() const { return links_; }
   [[nodiscard]] const std::vector<Mark>& marks() const { return marks_; }  ///< by time
   [[nodiscard]] const Area& area() const { return area_; }
+  /// The moment that go_to_time() went to.
+  [[nodiscard]] std::optional<int64_t> moment() const { return moment_; }
   [[nodiscard]] SliceRef hover() const { return hover_; }
   [[nodiscard]] const Search& search() const { return search_; }
   [[nodiscard]] int scroll() const { return scroll_; }  ///< pixels of the layout above the view
@@ -72,6 +74,9 @@ class ViewState : public QObject {
   /// Selects the slice and moves the view there; zooms if the slice would be too small or too
   /// large.
   void go_to(SliceRef ref);
+  /// Moves the view to a time at which there is no slice to select. A span gets a bracket in all
+  /// lanes, a moment a line, until something else is selected.
+  void go_to_time(TimeRef time);
   /// Searches for the name and goes to its longest slice (of two runs: shows it in both). In a
   /// large trace the slice is known, and gone to, a moment later.
   void go_to_name(const QString& name);
@@ -83,6 +88,8 @@ class ViewState : public QObject {
   void drop_area();
   /// Selects some time in all lanes.
   void select_time(TimeRange range);
+  /// Selects the idle time of a GPU under a point of its lane. False if there is none.
+  bool choose_gap_at(double x, int y);
   /// Sets a mark; it replaces one at exactly that time.
   void set_mark(int64_t time_ns, const std::string& note);
   void remove_mark(int64_t time_ns);
@@ -127,9 +134,13 @@ class ViewState : public QObject {
   void area_changed();
   void marks_changed();
   void search_changed();
+  /// Somebody wants to see the idle times of a GPU; empty: of all.
+  void gaps_wanted(QString gpu);
+  void gap_chosen(redline::viewer::TimeRef gap);
 
  private:
   void set_axis(const TimeAxis& axis);
+  void centre_on(TimeRange range);
   void show_found(const Search& found);
   void show_places(const std::vector<SliceRef>& places);
   void show_beside_selection(SliceRef ref);
@@ -151,6 +162,7 @@ class ViewState : public QObject {
   std::shared_ptr<const CollectiveLinks> collectives_;
   Area area_;
   std::vector<Mark> marks_;
+  std::optional<int64_t> moment_;
   SliceRef hover_;
   Search search_;
   uint64_t searched_at_once_ = 2'000'000;

@@ -137,8 +137,13 @@ TEST_F(Window, SearchFindsNextAndPrevious) {
   QTest::keyClick(&field, Qt::Key_Return, Qt::ShiftModifier);
   EXPECT_EQ(state().selection(), first);
   QTest::keyClick(&field, Qt::Key_Escape);
-  EXPECT_TRUE(field.text().isEmpty());
   EXPECT_TRUE(lanes().hasFocus());
+  EXPECT_EQ(field.text(), "gemm") << "leaving the field keeps the search";
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_FALSE(state().selection());
+  EXPECT_EQ(field.text(), "gemm");
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_EQ(field.text(), "");
 }
 
 TEST_F(Window, GoingToASliceShowsItWhole) {
@@ -165,7 +170,7 @@ TEST_F(Window, TypingInTheSearchFieldDoesNotMoveTheView) {
 
 TEST_F(Window, ARowOfATableLeadsToTheTimeline) {
   open_two_ranks();
-  auto* table = static_cast<TableView*>(window_.findChild<TablesPane*>()->currentWidget());
+  auto* table = window_.findChild<TablesPane*>()->current_view();
   ASSERT_GT(table->model()->rowCount(), 0);
   const QModelIndex cell = table->model()->index(0, 0);
   QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(cell).center());

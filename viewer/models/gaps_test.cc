@@ -1,0 +1,100 @@
+#include "viewer/models/gaps.h"
+
+#include <gtest/gtest.h>
+
+#include "viewer/models/load.h"
+#include "viewer/models/testing_trace.h"
+
+namespace redline::viewer {
+namespace {
+
+/// One step. The GPU idles twice: 40 us while the host waits for data, and 10 us between two
+/// kernels that were launched before.
+TestTrace idle_trace() {
+  const auto launched = [](int correlation) {
+    return fmt::format(R"({{"correlation":{}}})", correlation);
+  };
+  const auto on_stream = [](int correlation) {
+    return fmt::format(R"({{"device":0,"stream":7,"correlation":{}}})", correlation);
+  };
+  TestTrace trace(0);
+  trace.slice("user_annotation", "ProfilerStep#3", 1, 1, 0, 200)
+      .slice("python_function", "nn.Module: Linear_0", 1, 1, 2, 40)
+      .slice("cpu_op", "aten::linear", 1, 1, 5, 30)
+      .slice("cpu_op", "aten::addmm", 1, 1, 8, 20)
+      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 2, launched(1))
+      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 14, 2, launched(2))
+      .slice("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 60, 38)
+      .slice("cpu_op", "aten::mm", 1, 1, 100, 10)
+      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 102, 2, launched(3))
+      .slice("kernel", "gemm", 0, 7, 20, 15, on_stream(1))
+      .slice("kernel", "gemm", 0, 7, 45, 20, on_stream(2))
+      .slice("kernel", "gemm", 0, 7, 105, 20, on_stream(3));
+  return trace;
+}
+
+class Gaps : public ::testing::Test {
+ protected:
+  Session session_{{idle_trace().read()}};
+  AnalysedSession analysed_ = analyse_session(session_);
+
+  [[nodiscard]] std::string cell(size_t row, const std::string& title) const {
+    for (size_t c = 0; c < analysed_.gaps.columns.size(); ++c) {
+      if (analysed_.gaps.columns[c].title != title) continue;
+      return value_text(analysed_.gaps.rows[row].values[c], analysed_.gaps.columns[c].unit);
+    }
+    return "no column " + title;
+  }
+};
+
+TEST_F(Gaps, TheLongestIsFirstAndSaysWhatTheHostDid) {
+  ASSERT_EQ(analysed_.gaps.rows.size(), 2U);
+  EXPECT_EQ(cell(0, "Idle"), "40.0 µs");
+  EXPECT_EQ(cell(0, "Host meanwhile"), "enumerate(DataLoader)#_Iter.__next__");
+  EXPECT_EQ(cell(0, "Host for"), "33.0 µs");
+  EXPECT_EQ(cell(0, "GPU"), "rank 0 · GPU 0");
+  EXPECT_EQ(cell(0, "Step"), "3");
+  EXPECT_EQ(cell(0, "Ended by work"), "launched late");
+  EXPECT_EQ(cell(0, "Work"), "gemm");
+  EXPECT_EQ(cell(0, "Launched by"), "aten::mm");
+  EXPECT_EQ(cell(1, "Idle"), "10.0 µs");
+  EXPECT_EQ(cell(1, "Ended by work"), "launched before");
+  EXPECT_EQ(cell(1, "Launched by"), "aten::addmm");
+}
+
+TEST_F(Gaps, ARowLeadsToItsTime) {
+  ASSERT_TRUE(analysed_.gaps.rows[0].time);
+  EXPECT_EQ(session_.range_of(*analysed_.gaps.rows[0].time), (TimeRange{65'000, 105'000}));
+}
+
+TEST_F(Gaps, WithoutAGpuThereAreNone) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 10).slice("cpu_op", "aten::mm", 1, 1, 50, 10);
+  EXPECT_TRUE(analyse_session(Session({trace.read()})).gaps.rows.empty());
+}
+
+TEST_F(Gaps, KernelsNameTheOperatorThatLaunchedThemMost) {
+  EXPECT_EQ(analysed_.origins->at("gemm"), "aten::addmm, 67 %");
+  const KernelOrigins none = kernel_origins(trace::make_report({training_trace(0).read()}));
+  EXPECT_FALSE(none.contains("ncclDevKernel_AllReduce")) << "its launch is unknown";
+}
+
+TEST_F(Gaps, AKernelsLinksLeadToItsOperatorModuleAndStep) {
+  const SliceRef gemm = slice_named(session_, 0, "gemm");
+  const Table links = link_rows(session_, links_of(session_, {}, gemm), gemm);
+  std::vector<std::string> texts;
+  for (const TableRow& row : links.rows) {
+    texts.push_back(row.values[1].text() + " " + row.values[0].text());
+    EXPECT_TRUE(row.slice) << "each is a link";
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{
+                       "in the operator aten::addmm", "in the module nn.Module: Linear_0",
+                       "in the step ProfilerStep#3", "launched by cudaLaunchKernel"}));
+  const SliceRef inner = slice_named(session_, 0, "aten::addmm");
+  const Table of_operator = link_rows(session_, {}, inner);
+  ASSERT_FALSE(of_operator.rows.empty());
+  EXPECT_EQ(of_operator.rows[0].values[0].text(), "aten::linear");
+}
+
+}  // namespace
+}  // namespace redline::viewer

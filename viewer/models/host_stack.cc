@@ -1,0 +1,33 @@
+#include "viewer/models/host_stack.h"
+
+#include <algorithm>
+
+namespace redline::viewer {
+
+std::vector<trace::SliceId> host_stack(const trace::Trace& trace, trace::SliceId slice) {
+  std::vector<trace::SliceId> around;
+  if (!slice) return around;
+  const trace::Slices& slices = trace.slices();
+  const int64_t begin = slices.begin_ns[slice.value];
+  const int64_t end = slices.end_ns[slice.value];
+  const trace::Lane& own = trace.lanes()[slices.lane[slice.value].value];
+  const trace::Track& track = trace.tracks()[own.track.value];
+  for (uint32_t depth = own.depth; depth-- > 0;) {
+    const trace::Lane& lane = trace.lanes()[track.first_lane.value + depth];
+    const auto begins = slices.begin_ns.subspan(lane.count ? lane.first.value : 0, lane.count);
+    const auto after = std::upper_bound(begins.begin(), begins.end(), begin);
+    if (after == begins.begin()) continue;
+    const auto before = lane.first.value + static_cast<uint32_t>(after - begins.begin()) - 1;
+    if (slices.end_ns[before] >= end) around.push_back({before});
+  }
+  return around;
+}
+
+trace::SliceId operator_around(const trace::Trace& trace, trace::SliceId slice) {
+  for (const trace::SliceId one : host_stack(trace, slice)) {
+    if (trace.slices().category[one.value] == trace::Category::kCpuOp) return one;
+  }
+  return trace::SliceId::none();
+}
+
+}  // namespace redline::viewer

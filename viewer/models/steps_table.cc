@@ -1,0 +1,141 @@
+#include "viewer/models/steps_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "viewer/models/derived_tracks.h"
+#include "viewer/models/format.h"
+
+namespace redline::viewer {
+namespace {
+
+using trace::Analysis;
+using trace::DeviceWork;
+
+// A step is called slow if it is this much slower than the median. Steps of a steady job differ by
+// some per cent.
+constexpr double kSlow = 1.15;
+
+/// For each step the kernel that ran longest of those that began in it; null if none did.
+std::vector<const DeviceWork*> longest_kernels(const Analysis& analysis) {
+  const std::vector<trace::Step>& steps = analysis.steps;
+  std::vector<const DeviceWork*> longest(steps.size());
+  for (const DeviceWork& work : analysis.device_work.rows) {
+    if (!work.is_kernel()) continue;
+    const auto after = std::upper_bound(
+        steps.begin(), steps.end(), work.interval.begin_ns,
+        [](int64_t at, const trace::Step& step) { return at < step.window.begin_ns; });
+    if (after == steps.begin()) continue;
+    const auto i = static_cast<size_t>(after - steps.begin()) - 1;
+    if (work.interval.begin_ns >= steps[i].window.end_ns) continue;
+    if (!longest[i] || work.interval.length_ns() > longest[i]->interval.length_ns()) {
+      longest[i] = &work;
+    }
+  }
+  return longest;
+}
+
+/// What the GPUs of a trace did in a step, as a mean over them.
+struct GpuTime {
+  int64_t compute_ns = 0;
+  int64_t communication_ns = 0;
+  int64_t copy_ns = 0;
+  int64_t idle_ns = 0;
+};
+
+void add(GpuTime& time, const DeviceLane& lane, const Interval& window) {
+  const LaneColumns spans = lane.columns();
+  int64_t busy_ns = 0;
+  const auto first = std::upper_bound(spans.end_ns.begin(), spans.end_ns.end(), window.begin_ns);
+  for (auto i = static_cast<size_t>(first - spans.end_ns.begin());
+       i < spans.size() && spans.begin_ns[i] < window.end_ns; ++i) {
+    const int64_t inside =
+        std::min(spans.end_ns[i], window.end_ns) - std::max(spans.begin_ns[i], window.begin_ns);
+    const auto what = static_cast<SliceClass>(spans.classes[i]);
+    (what == SliceClass::kCommunication ? time.communication_ns
+     : what == SliceClass::kCopy        ? time.copy_ns
+                                        : time.compute_ns) += inside;
+    busy_ns += inside;
+  }
+  time.idle_ns += window.length_ns() - busy_ns;
+}
+
+/// nullopt without a GPU.
+std::optional<GpuTime> gpu_time(const DerivedTracks& derived, uint32_t trace,
+                                const Interval& window) {
+  GpuTime time;
+  int64_t gpus = 0;
+  for (const DeviceLane& lane : derived.devices) {
+    if (lane.trace() != trace) continue;
+    add(time, lane, window);
+    ++gpus;
+  }
+  if (gpus == 0) return std::nullopt;
+  return GpuTime{time.compute_ns / gpus, time.communication_ns / gpus, time.copy_ns / gpus,
+                 time.idle_ns / gpus};
+}
+
+TableRow row_of(const Analysis& analysis, size_t index, const std::optional<GpuTime>& gpu,
+                const DeviceWork* kernel, const std::string& title) {
+  const trace::Step& step = analysis.steps[index];
+  const int64_t length_ns = step.window.length_ns();
+  const double ratio = static_cast<double>(length_ns) /
+                       static_cast<double>(std::max<int64_t>(analysis.step_times.median_ns, 1));
+  const auto samples = trace::samples_per_step(*analysis.trace);
+  const auto of_gpu = [&gpu](int64_t GpuTime::*time) {
+    return gpu ? TableValue((*gpu).*time) : TableValue();
+  };
+  TableRow row;
+  row.values = {
+      fmt::format("{}{}step {}", title, title.empty() ? "" : " · ", *step.number),
+      length_ns,
+      ratio > kSlow ? fmt::format("slow, +{}", format_percent(ratio - 1)) : std::string(),
+      index > 0 ? TableValue(step.host.begin_ns - analysis.steps[index - 1].host.end_ns)
+                : TableValue(),
+      of_gpu(&GpuTime::compute_ns),
+      of_gpu(&GpuTime::communication_ns),
+      of_gpu(&GpuTime::copy_ns),
+      of_gpu(&GpuTime::idle_ns),
+      samples && length_ns > 0 ? TableValue(*samples * 1e9 / static_cast<double>(length_ns))
+                               : TableValue(),
+      kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
+      kernel ? std::string(label_of(analysis.trace->string(kernel->name))) : std::string()};
+  return row;
+}
+
+}  // namespace
+
+Table step_rows(const Session& session, const trace::Report& report, const DerivedTracks& derived) {
+  Table table{
+      "Steps",
+      {{"Step", Unit::kText},
+       {"Duration", Unit::kDuration, "From the end of the step before to its last GPU work"},
+       {"Note", Unit::kText, "Against the median of the trace's steps"},
+       {"Gap before", Unit::kDuration, "On the host, between the marks of two steps"},
+       {"Computation", Unit::kDuration, "Of the GPU"},
+       {"Comm. alone", Unit::kDuration, "Of the GPU: communication with no kernel beside it"},
+       {"Copies", Unit::kDuration, "Of the GPU, with nothing beside them"},
+       {"GPU idle", Unit::kDuration},
+       {"Samples/s", Unit::kRate},
+       {"Longest kernel", Unit::kDuration},
+       {"Its name", Unit::kText}},
+      {}};
+  for (const Analysis& analysis : report.traces) {
+    const auto index = trace_of(session, analysis);
+    const bool is_marked = !analysis.steps.empty() && analysis.steps.front().number.has_value();
+    if (!index || !is_marked) continue;
+    const std::vector<const DeviceWork*> kernels = longest_kernels(analysis);
+    const std::string title = report.traces.size() > 1 ? session.traces()[*index].title : "";
+    for (size_t i = 0; i < analysis.steps.size(); ++i) {
+      const Interval& window = analysis.steps[i].window;
+      const auto gpu = gpu_time(derived, *index, window);
+      table.rows.push_back(row_of(analysis, i, gpu, kernels[i], title));
+      table.rows.back().time = TimeRef{*index, window.begin_ns, window.end_ns};
+    }
+  }
+  drop_columns(table, [&table](size_t column) { return is_all_zero(table, column); });
+  return table;
+}
+
+}  // namespace redline::viewer

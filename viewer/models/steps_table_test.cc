@@ -1,0 +1,83 @@
+#include "viewer/models/steps_table.h"
+
+#include <gtest/gtest.h>
+
+#include "viewer/models/load.h"
+#include "viewer/models/testing_trace.h"
+
+namespace redline::viewer {
+namespace {
+
+/// Steps of 100, 100 and 150 us with 5 us between them; in the last one a kernel takes 60 us.
+TestTrace three_steps() {
+  TestTrace trace(0);
+  double at = 0;
+  for (int step = 0; step < 3; ++step) {
+    const double length = step == 2 ? 150 : 100;
+    const std::string launch = fmt::format(R"("correlation":{})", step + 1);
+    trace.slice("user_annotation", fmt::format("ProfilerStep#{}", step + 4), 1, 1, at, length)
+        .slice("cpu_op", "aten::mm", 1, 1, at + 10, 20)
+        .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, at + 12, 2, "{" + launch + "}")
+        .slice("kernel", step == 2 ? "slow_gemm" : "gemm", 0, 7, at + 20, step == 2 ? 60 : 10,
+               R"({"device":0,"stream":7,)" + launch + "}");
+    at += length + 5;
+  }
+  return trace;
+}
+
+class Steps : public ::testing::Test {
+ protected:
+  Session session_{{three_steps().read()}};
+  AnalysedSession analysed_ = analyse_session(session_);
+
+  [[nodiscard]] std::string cell(size_t row, const std::string& title) const {
+    const Table& table = analysed_.steps;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      if (table.columns[c].title != title) continue;
+      return value_text(table.rows[row].values[c], table.columns[c].unit);
+    }
+    return "no column";
+  }
+};
+
+TEST_F(Steps, EachHasItsTimeItsPartsAndItsLongestKernel) {
+  ASSERT_EQ(analysed_.steps.rows.size(), 3U);
+  EXPECT_EQ(cell(0, "Step"), "step 4");
+  EXPECT_EQ(cell(0, "Duration"), "100.0 µs");
+  EXPECT_EQ(cell(0, "Gap before"), "-");
+  EXPECT_EQ(cell(1, "Gap before"), "5.00 µs");
+  EXPECT_EQ(cell(1, "Computation"), "10.0 µs");
+  EXPECT_EQ(cell(2, "GPU idle"), "90.0 µs");
+  EXPECT_EQ(cell(2, "Longest kernel"), "60.0 µs");
+  EXPECT_EQ(cell(2, "Its name"), "slow_gemm");
+  EXPECT_EQ(cell(2, "Copies"), "no column") << "nothing but zeros";
+}
+
+TEST_F(Steps, ASlowOneIsMarked) {
+  EXPECT_EQ(cell(0, "Note"), "");
+  EXPECT_EQ(cell(2, "Note"), "slow, +50.0 %");
+}
+
+TEST_F(Steps, WhatTheGpuDidSumsToTheStep) {
+  ASSERT_EQ(analysed_.steps.columns[4].title, "Computation");
+  for (const TableRow& row : analysed_.steps.rows) {
+    int64_t sum = 0;
+    for (const size_t column : {4U, 5U}) sum += row.values[column].whole();
+    EXPECT_EQ(sum, row.values[1].whole()) << "computation and idle time; the others are no columns";
+  }
+}
+
+TEST_F(Steps, ARowLeadsToItsTime) {
+  ASSERT_TRUE(analysed_.steps.rows[1].time);
+  EXPECT_EQ(session_.range_of(*analysed_.steps.rows[1].time).span_ns(),
+            analysed_.report->traces[0].steps[1].window.length_ns());
+}
+
+TEST_F(Steps, WithoutMarksThereAreNone) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 10);
+  EXPECT_TRUE(analyse_session(Session({trace.read()})).steps.rows.empty());
+}
+
+}  // namespace
+}  // namespace redline::viewer

@@ -10,10 +10,8 @@
 
 namespace redline::machine {
 
-CoreUse CoreUseReader::read() {
+CoreUse CoreUseReader::read(const HostReading& reading) {
   CoreUse use;
-  host_.find_workers();
-  const HostReading reading = host_.read();
   const Cores granted = machine::cores(root_);
   use.cores = granted.usable();
   if (!reading.cores.empty() && static_cast<size_t>(use.cores) >= reading.cores.size()) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "machine/host_reading.h"
 
@@ -26,10 +27,11 @@ struct CoreUse {
 /// Times of threads and workers that ended between two readings count up to the earlier one.
 class CoreUseReader {
  public:
-  explicit CoreUseReader(std::string root = "") : root_(root), host_(std::move(root)) {}
+  explicit CoreUseReader(std::string root = "") : root_(std::move(root)) {}
 
-  /// Opens a file for each thread of the process.
-  [[nodiscard]] CoreUse read();
+  /// `reading` is of now, with the workers that were found. Opens a file for each thread of the
+  /// process.
+  [[nodiscard]] CoreUse read(const HostReading& reading);
 
  private:
   using Times = std::map<pid_t, int64_t>;
@@ -38,7 +40,6 @@ class CoreUseReader {
   static int64_t growth(Times& before, Times now);
 
   std::string root_;
-  HostReader host_;
   Times waits_, workers_;
   int64_t waited_ns_ = 0;
   int64_t workers_ns_ = 0;

@@ -140,9 +140,10 @@ void HostReader::find_workers() {
   workers_.clear();
   std::error_code error;
   // Each thread of this process lists the children that it started.
-  for (const auto& thread : std::filesystem::directory_iterator(root_ + "/proc/self/task", error)) {
-    const std::string children =
-        text_of("self/task/" + thread.path().filename().string() + "/children");
+  const std::string folder = root_ + "/proc/self/task";
+  for (std::filesystem::directory_iterator thread(folder, error), end; !error && thread != end;
+       thread.increment(error)) {
+    const std::string children = read_file(thread->path() / "children");
     std::string_view list = children;
     while (const auto pid = number_of<pid_t>(take_word(list))) {
       const std::string name = text_of(std::to_string(*pid) + "/comm");

@@ -7,28 +7,22 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
+
+#include "tests/fake_machine.h"
 
 namespace redline::machine {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder with a proc, into which a test puts files.
 class FakeProc : public ::testing::Test {
  protected:
-  void SetUp() override { fs::remove_all(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   void put(const std::string& file, const std::string& text) const {
-    const fs::path path = folder_ + "/proc/" + file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
+    machine_.put("proc/" + file, text);
   }
-  [[nodiscard]] HostReading read() const { return HostReader(folder_).read(); }
+  [[nodiscard]] HostReading read() const { return HostReader(machine_.root()).read(); }
 
-  const std::string folder_ =
-      ::testing::TempDir() + "host_reading_test." + std::to_string(getpid());
+  const redline::testing::FakeMachine machine_;
 };
 
 TEST_F(FakeProc, CoresAreBusyButForIdleAndIoWait) {
@@ -48,12 +42,12 @@ TEST_F(FakeProc, CoresAreBusyButForIdleAndIoWait) {
 TEST_F(FakeProc, TheMachinesMemoryAndDisks) {
   put("meminfo", "MemTotal:       2048 kB\nMemFree:  1 kB\nMemAvailable:    512 kB\n");
   put("vmstat", "nr_free_pages 5\npgpgin 10\npgpgout 20\n");
-  const MachineReading reading = HostReader(folder_).read_machine();
+  const MachineReading reading = HostReader(machine_.root()).read_machine();
   EXPECT_EQ(reading.memory_bytes, 2048 * 1024);
   EXPECT_EQ(reading.memory_available_bytes, 512 * 1024);
   EXPECT_EQ(reading.disk_read_bytes, 10 * 1024);
   EXPECT_EQ(reading.disk_written_bytes, 20 * 1024);
-  EXPECT_FALSE(HostReader(folder_ + "/none").read_machine().memory_bytes);
+  EXPECT_FALSE(HostReader(machine_.root() + "/none").read_machine().memory_bytes);
 }
 
 TEST_F(FakeProc, OnlyCoresThatTheProcessMayUse) {
@@ -95,7 +89,7 @@ TEST_F(FakeProc, WorkersAreTheChildrenThatTorchNamedSo) {
   put("self/task/8/children", "");
   put("12/comm", "python\n");
   put(own + "/comm", "pt_data_worker\n");
-  HostReader reader(folder_);
+  HostReader reader(machine_.root());
   EXPECT_TRUE(reader.read().workers.empty());
   reader.find_workers();
   const HostReading reading = reader.read();

@@ -2,31 +2,25 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+
+#include "tests/fake_machine.h"
 
 namespace redline::machine {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A machine made of files in a temporary folder.
 class Resources : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_NE(mkdtemp(root_.data()), nullptr);
     put("proc/meminfo", "MemTotal:       4096 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
-  void put(const std::string& file, const std::string& text) const {
-    const fs::path path = root_ + "/" + file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-  }
+  void put(const std::string& file, const std::string& text) const { machine_.put(file, text); }
 
-  std::string root_ = ::testing::TempDir() + "resources_test.XXXXXX";
+  const redline::testing::FakeMachine machine_;
+  const std::string& root_ = machine_.root();
 };
 
 constexpr int64_t kKib = 1024;

@@ -201,12 +201,13 @@ void StepLog::note_machine(std::unique_lock<std::mutex>& lock) {
   if (!is_due && !is_ending_) return;
   machine_noted_ns_ = now_ns;
   lock.unlock();
-  const auto resident = machine::HostReader().read().resident_bytes;
-  const machine::CoreUse use = core_use_.read();
+  host_.find_workers();
+  const machine::HostReading reading = host_.read();
+  const machine::CoreUse use = core_use_.read(reading);
   lock.lock();
   if (memory_.size() >= kMostWaiting || cores_.size() >= kMostWaiting) return;
   const int64_t time_ns = now_ns + offset_ns_;
-  memory_.push_back({time_ns, resident.value_or(trace::kUnseen), device_bytes_});
+  memory_.push_back({time_ns, reading.resident_bytes.value_or(trace::kUnseen), device_bytes_});
   cores_.push_back({time_ns, use.cores, use.busy_ns.value_or(trace::kUnseen), use.used_ns,
                     use.waited_ns.value_or(trace::kUnseen)});
 }

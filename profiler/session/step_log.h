@@ -64,7 +64,9 @@ class StepLog {
   int64_t lost_steps_ = 0;
   int64_t lost_marks_ = 0;
   int64_t device_bytes_ = trace::kUnseen;
-  machine::CoreUseReader core_use_;  // of the thread that writes
+  // Of the thread that writes.
+  machine::HostReader host_;
+  machine::CoreUseReader core_use_;
   int64_t opened_ns_ = 0;
   int64_t machine_noted_ns_ = 0;
   int64_t memory_asked_ns_ = 0;

@@ -2,37 +2,29 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/fake_machine.h"
+
 namespace redline::profiler {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 class RunMetadata : public ::testing::Test {
  protected:
-  void SetUp() override { fs::remove_all(root_); }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void put(const std::string& file, const std::string& text) const {
-    const fs::path path = root_ + "/" + file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-  }
+  void put(const std::string& file, const std::string& text) const { machine_.put(file, text); }
   [[nodiscard]] json run(std::vector<const char*> environment = {}) const {
     environment.push_back(nullptr);
-    return json::parse(run_metadata(root_, environment.data()));
+    return json::parse(run_metadata(machine_.root(), environment.data()));
   }
 
-  const std::string root_ = ::testing::TempDir() + "run_metadata_test." + std::to_string(getpid());
+  const redline::testing::FakeMachine machine_;
 };
 
 TEST_F(RunMetadata, ShowsListedVariablesAndCountsTheOthers) {

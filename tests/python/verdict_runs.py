@@ -30,7 +30,7 @@ class Case:
     cause: str = None
     part: str = None
     on: tuple = ()  # ranks
-    since: float = None  # share of the steps, of which the verdict may miss a tenth
+    since: float = None  # as a share of all steps; the verdict may be off by a tenth of them
     each: int = None  # steps
     text: str = ""  # in the finding's detail
     others: int = 0  # processes beside it that only compute

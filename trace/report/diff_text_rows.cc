@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "trace/report/diff_words.h"
+#include "trace/report/kernel_name.h"
 
 namespace redline::trace {
 

@@ -132,14 +132,10 @@ std::string cores_text(double cores) {
 }
 
 std::string unsteady_detail(const RunFinding& finding) {
-  const std::string range =
-      fmt::format("A tenth of them takes less than {}, a tenth more than {}. ",
-                  ns_text(finding.low_ns), ns_text(finding.high_ns));
-  return range + (finding.by_others
-                      ? "Other processes did not take the cores. Batches of different work vary, "
-                        "and so do clocks."
-                      : "Other work on the processors, more threads than cores, or batches of "
-                        "different work do so.");
+  return fmt::format(
+      "A tenth of them takes less than {}, a tenth more than {}. Other work on the processors, "
+      "more threads than cores, or batches of different work do so.",
+      ns_text(finding.low_ns), ns_text(finding.high_ns));
 }
 
 std::string slow_steps_detail(const RunFinding& finding) {

@@ -96,7 +96,7 @@ struct RankRun {
   std::vector<RunBlock> blocks;      ///< block i begins with step i * block_steps
   std::vector<SlowStep> slow;        ///< by step; at most 4,096, those that lost most
   std::vector<LoggedMemory> memory;  ///< at most about 256
-  std::vector<LoggedCores> cores;    ///< at most about 256, of which each knows all figures
+  std::vector<LoggedCores> cores;  ///< at most about 256; readings that lack a figure are left out
   std::vector<LogMark> marks;
 
   [[nodiscard]] bool sees_part(LogPart part) const { return sees[static_cast<size_t>(part)]; }

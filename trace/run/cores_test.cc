@@ -1,0 +1,149 @@
+// Who had the cores.
+#include "trace/run/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "trace/run/test_job.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::Job;
+using redline::testing::judge;
+using redline::testing::logs_of;
+using redline::testing::only;
+using redline::testing::Own;
+
+/// Who has the cores of a rank's host.
+struct Cores {
+  double own = 1.3;
+  double waiting = 0;  // threads of the rank
+  double busy = 1.4;
+};
+
+/// Readings every two seconds, of a host with two cores.
+void log_cores(StepLog& log, const std::function<Cores(double share_of_run)>& cores_at) {
+  const int64_t begin_ns = log.steps.front().begin_ns, end_ns = log.steps.back().end_ns();
+  LoggedCores last{begin_ns, 2, 7'000'000'000, 1'000'000'000, 5};
+  log.cores.push_back(last);
+  while (last.time_ns < end_ns) {
+    const int64_t next_ns = std::min(end_ns, last.time_ns + 2'000'000'000);
+    const double time = static_cast<double>(next_ns - last.time_ns);
+    const Cores cores = cores_at(static_cast<double>(last.time_ns - begin_ns) /
+                                 static_cast<double>(end_ns - begin_ns));
+    last.time_ns = next_ns;
+    last.busy_ns += std::llround(cores.busy * time);
+    last.used_ns += std::llround(cores.own * time);
+    last.waited_ns += std::llround(cores.waiting * time);
+    log.cores.push_back(last);
+  }
+}
+
+TEST(RunVerdict, OtherProcessesThatHaveTheCores) {
+  for (const bool has_enough : {false, true}) {
+    Job job{.ranks = 2};
+    if (!has_enough) {
+      job.change = [](Own& own, std::mt19937& random) {
+        own.backward *= std::uniform_real_distribution<double>(0.5, 2.5)(random);
+      };
+    }
+    std::vector<StepLog> logs = logs_of(job);
+    for (StepLog& log : logs) {
+      log_cores(log, [&](double) {
+        return has_enough ? Cores{.own = 0.4, .waiting = 0.02, .busy = 1.9}
+                          : Cores{.own = 0.6, .waiting = 0.5, .busy = 2};
+      });
+    }
+    const RunVerdict verdict = judge(logs);
+    if (has_enough) {
+      EXPECT_TRUE(verdict.findings.empty());
+      continue;
+    }
+    const RunFinding finding = only(verdict);
+    EXPECT_EQ(finding.cause, RunCause::kOtherProcesses);
+    EXPECT_NEAR(finding.taken_cores, 0.8, 0.05);
+    EXPECT_EQ(finding.cores, 2);
+    EXPECT_NEAR(finding.lost_share, 0.4, 0.02) << "at most what the others had";
+  }
+}
+
+TEST(RunVerdict, RanksWithoutALogAreNoOtherProcesses) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  logs.pop_back();
+  log_cores(logs[0], [](double) { return Cores{.own = 1, .waiting = 0.5, .busy = 2}; });
+  EXPECT_TRUE(judge(logs).findings.empty());
+}
+
+TEST(RunVerdict, ARankWithMoreWorkWaitsLongerForACoreAndIsUnevenAllTheSame) {
+  for (const bool has_more_work : {true, false}) {
+    Job job{.ranks = 2};
+    job.change = [](Own& own, std::mt19937&) {
+      if (own.rank == 1) own.forward *= 4;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    log_cores(logs[0], [&](double) {
+      return Cores{.own = has_more_work ? 0.2 : 0.4, .waiting = 0.1, .busy = 2};
+    });
+    log_cores(logs[1], [](double) { return Cores{.own = 0.4, .waiting = 0.6, .busy = 2}; });
+    const RunVerdict verdict = judge(logs);
+    const auto uneven = std::find_if(
+        verdict.findings.begin(), verdict.findings.end(),
+        [](const RunFinding& finding) { return finding.cause == RunCause::kUnevenRank; });
+    ASSERT_NE(uneven, verdict.findings.end());
+    EXPECT_EQ(uneven->ranks, std::vector<int>{1});
+    EXPECT_EQ(uneven->by_others, !has_more_work);
+  }
+}
+
+TEST(RunVerdict, MoreThreadsThanCores) {
+  std::vector<StepLog> logs = logs_of({});
+  log_cores(logs[0], [](double) { return Cores{.own = 1.95, .waiting = 11, .busy = 2}; });
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kCrowdedCores);
+  EXPECT_NEAR(finding.taken_cores, 13, 0.1);
+  EXPECT_EQ(finding.lost_share, 0);
+}
+
+TEST(RunVerdict, WhoHadTheCoresExplainsSlowerSteps) {
+  for (const bool others : {true, false}) {
+    Job job;
+    job.change = [](Own& own, std::mt19937&) {
+      if (own.step < 2000) return;
+      own.forward *= 1.5;
+      own.backward *= 1.5;
+      own.optimizer *= 1.5;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    log_cores(logs[0], [&](double at) {
+      const bool is_taken = others && at > 0.41;
+      return is_taken ? Cores{.own = 1.2, .waiting = 0.6, .busy = 2} : Cores{};
+    });
+    const RunVerdict verdict = judge(logs);
+    const auto slower =
+        std::find_if(verdict.findings.begin(), verdict.findings.end(),
+                     [](const RunFinding& finding) { return finding.cause == RunCause::kSlower; });
+    ASSERT_NE(slower, verdict.findings.end());
+    EXPECT_EQ(slower->by_others, others);
+  }
+}
+
+TEST(RunVerdict, AWarmUpAmongOtherProcessesIsToldAsThat) {
+  for (const bool others : {true, false}) {
+    Job job{.steps = 400};
+    job.change = [](Own& own, std::mt19937&) {
+      if (own.step < 45) own.backward *= 6;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    log_cores(logs[0], [&](double at) {
+      return others && at < 0.3 ? Cores{.own = 0.2, .waiting = 0.8, .busy = 2} : Cores{};
+    });
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.cause, RunCause::kWarmUp);
+    EXPECT_EQ(finding.by_others, others);
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,89 @@
+// Which rank ended the run.
+#include "trace/run/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/run/test_job.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::judge;
+using redline::testing::logs_of;
+using redline::testing::only;
+
+TEST(RunVerdict, TheRankThatDiedIsTheOneThatFellSilentFirst) {
+  std::vector<StepLog> logs = logs_of({.ranks = 4});
+  for (StepLog& log : logs) log.ended = false;
+  for (size_t rank = 0; rank < 4; ++rank) {
+    if (rank != 2) logs[rank].last_sign_ns += 8'000'000'000;
+  }
+  logs[2].last_part = LogPart::kBackward;
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kDied);
+  EXPECT_EQ(finding.ranks, std::vector<int>{2});
+  EXPECT_EQ(finding.part, LogPart::kBackward);
+  EXPECT_EQ(finding.from_step, 4000);
+}
+
+constexpr const char* kLostPartner =
+    "RuntimeError: [gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:9";
+
+void add_exception(StepLog& log, int64_t after_ns, const std::string& text) {
+  log.marks.push_back({.time_ns = log.steps.back().end_ns() + after_ns,
+                       .kind = LogMarkKind::kException,
+                       .text = text});
+}
+
+TEST(RunVerdict, ARankWhosePartnerDiedIsNotTheOneThatFailed) {
+  for (const bool launcher_was_faster : {false, true}) {
+    std::vector<StepLog> logs = logs_of({.ranks = 2});
+    logs[1].ended = false;
+    logs[1].last_sign_ns -= 400'000'000;
+    add_exception(logs[0], 3'000'000, kLostPartner);
+    logs[0].ended = !launcher_was_faster;
+    if (logs[0].ended) logs[0].exit_status = 1;
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.cause, RunCause::kDied);
+    EXPECT_EQ(finding.ranks, std::vector<int>{1});
+  }
+}
+
+TEST(RunVerdict, TheExceptionThatCameFirstIsTheCause) {
+  std::vector<StepLog> logs = logs_of({.ranks = 4});
+  for (StepLog& log : logs) log.exit_status = 1;
+  add_exception(logs[0], 500'000'000, kLostPartner);
+  add_exception(logs[1], 510'000'000, kLostPartner);
+  add_exception(logs[2], 0, "ValueError: label 10 of 10 classes");
+  logs[3].ended = false;  // killed by the launcher
+  logs[3].exit_status.reset();
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kFailed);
+  EXPECT_EQ(finding.ranks, std::vector<int>{2});
+  EXPECT_EQ(finding.text, "ValueError: label 10 of 10 classes");
+}
+
+TEST(RunVerdict, ARankThatDiedWellBeforeAFailureIsNamed) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  logs[0].exit_status = 1;
+  add_exception(logs[0], 60'000'000'000, "DistBackendError: timeout");
+  logs[1].ended = false;
+  const RunVerdict verdict = judge(logs);
+  ASSERT_FALSE(verdict.findings.empty());
+  EXPECT_EQ(verdict.findings[0].cause, RunCause::kDied);
+  EXPECT_EQ(verdict.findings[0].ranks, std::vector<int>{1});
+}
+
+TEST(RunVerdict, ARunThatGoesOnHasNoDeadRank) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  for (StepLog& log : logs) {
+    log.ended = false;
+    log.last_sign_ns += 59'000'000'000;
+  }
+  const RunVerdict verdict = judge(logs);
+  EXPECT_TRUE(verdict.is_running);
+  EXPECT_TRUE(verdict.findings.empty());
+}
+
+}  // namespace
+}  // namespace redline::trace

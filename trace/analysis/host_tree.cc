@@ -103,6 +103,12 @@ HostTree build_host_tree(const Trace& trace, const NameKinds& names) {
   return tree;
 }
 
+SliceId operator_around(const Trace& trace, const HostTree& tree, SliceId slice) {
+  SliceId at = tree.parent[slice.value];
+  while (at && trace.slices().category[at.value] != Category::kCpuOp) at = tree.parent[at.value];
+  return at;
+}
+
 std::vector<int64_t> self_times_ns(const Trace& trace, const HostTree& tree) {
   std::vector<int64_t> self_ns(trace.slice_count());
   for_each_slice(trace, [&](SliceId slice, Category category) {

@@ -32,6 +32,10 @@ struct HostTree {
 
 [[nodiscard]] HostTree build_host_tree(const Trace& trace, const NameKinds& names);
 
+/// The innermost operator around a slice, such as a launch; none() if it is in none. Annotations,
+/// such as steps, are no operators.
+[[nodiscard]] SliceId operator_around(const Trace& trace, const HostTree& tree, SliceId slice);
+
 /// Finds HostTree::closures for a tree that does not have them yet. Autograd gives sequence numbers
 /// to the operators of a forward pass but not to those of the update, which runs without gradients;
 /// these numbers tell the two apart.

@@ -77,19 +77,15 @@ class ShapeTable {
     return name ? formulas_[name.value] : nullptr;
   }
 
-  [[nodiscard]] bool is_operator(SliceId slice) const {
-    return trace_.slices().category[slice.value] == Category::kCpuOp;
-  }
-
   // The operator that the work belongs to; none() if no operator launched it.
   [[nodiscard]] SliceId call_around(SliceId launch) const {
-    SliceId innermost = SliceId::none(), outermost = SliceId::none();
-    for (SliceId at = launch; at; at = tree_.parent[at.value]) {
-      if (!is_operator(at)) continue;
-      if (!innermost) innermost = at;
-      if (formula_of(at)) outermost = at;
+    const bool is_operator = trace_.slices().category[launch.value] == Category::kCpuOp;
+    const SliceId innermost = is_operator ? launch : operator_around(trace_, tree_, launch);
+    SliceId call = innermost;
+    for (SliceId at = innermost; at; at = operator_around(trace_, tree_, at)) {
+      if (formula_of(at)) call = at;
     }
-    return outermost ? outermost : innermost;
+    return call;
   }
 
   void collect_launching_calls() {
@@ -149,7 +145,7 @@ class ShapeTable {
     OperatorShape& row = shapes_.rows[known->second];
     ++row.count;
     const int64_t begin_ns = trace_.slices().begin_ns[call.slice.value];
-    if (is_in_step(begin_ns)) ++row.step_count;
+    if (step_at(steps_, &Step::host, begin_ns)) ++row.step_count;
     if (device_.rows.empty()) return;
     for (size_t i = call.first_work; i < call.first_work + call.work_count; ++i) {
       add_work(known->second, device_.rows[launched_[i].row]);
@@ -189,13 +185,6 @@ class ShapeTable {
     ShapeKernel& kernel = row.kernels[known->second];
     ++kernel.count;
     kernel.total_ns += length_ns;
-  }
-
-  [[nodiscard]] bool is_in_step(int64_t time_ns) const {
-    const auto after = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& step) {
-      return step.host.begin_ns <= time_ns;
-    });
-    return after != steps_.begin() && time_ns < std::prev(after)->host.end_ns;
   }
 
   OperatorShapes finish() {

@@ -47,11 +47,8 @@ class Sampler {
   // The step in whose window `time_ns` lies.
   [[nodiscard]] std::optional<size_t> step_at(int64_t time_ns) const {
     const std::vector<Step>& steps = analysis_.steps;
-    const auto step = std::partition_point(steps.begin(), steps.end(), [&](const Step& each) {
-      return each.window.end_ns <= time_ns;
-    });
-    if (step == steps.end() || step->window.begin_ns > time_ns) return std::nullopt;
-    return static_cast<size_t>(step - steps.begin());
+    const Step* step = trace::step_at(steps, &Step::window, time_ns);
+    return step ? std::optional(static_cast<size_t>(step - steps.data())) : std::nullopt;
   }
 
   NameSamples& samples_of(SamplesByName& table, std::string_view name) {

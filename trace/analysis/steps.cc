@@ -56,6 +56,13 @@ std::vector<Step> one_pseudo_step(const Trace& trace) {
   return {{std::nullopt, all, all}};
 }
 
+const Step* last_begun(const std::vector<Step>& steps, Interval Step::*part, int64_t time_ns) {
+  const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
+    return (step.*part).begin_ns <= time_ns;
+  });
+  return after == steps.begin() ? nullptr : &*std::prev(after);
+}
+
 // Finds the steps of launches; fast if these come mostly in order of time.
 class StepFinder {
  public:
@@ -64,11 +71,9 @@ class StepFinder {
   // The step in whose annotation the whole launch lies; steps.size() if none.
   size_t step_of(Interval launch) {
     if (!is_last_begun(launch.begin_ns)) {
-      const auto after = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& step) {
-        return step.host.begin_ns <= launch.begin_ns;
-      });
-      if (after == steps_.begin()) return steps_.size();
-      at_ = static_cast<size_t>(after - steps_.begin()) - 1;
+      const Step* step = last_begun(steps_, &Step::host, launch.begin_ns);
+      if (!step) return steps_.size();
+      at_ = static_cast<size_t>(step - steps_.data());
     }
     return launch.end_ns <= steps_[at_].host.end_ns ? at_ : steps_.size();
   }
@@ -134,6 +139,11 @@ void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<LaunchedInSt
 }
 
 }  // namespace
+
+const Step* step_at(const std::vector<Step>& steps, Interval Step::*part, int64_t time_ns) {
+  const Step* step = last_begun(steps, part, time_ns);
+  return step && time_ns < (step->*part).end_ns ? step : nullptr;
+}
 
 BreakdownPart part_of(const DeviceWork& work) {
   if (work.is_communication) return BreakdownPart::kCommunication;

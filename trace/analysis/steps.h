@@ -28,6 +28,11 @@ struct Step {
 [[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
                                            const DeviceWorkTable& device);
 
+/// The step that began last before a time by `part` (Step::host or Step::window), if the time is in
+/// that part of it; else null.
+[[nodiscard]] const Step* step_at(const std::vector<Step>& steps, Interval Step::*part,
+                                  int64_t time_ns);
+
 /// What a piece of a step's time is spent on. A breakdown has the first eight; the two delays only
 /// occur on a critical path.
 enum class BreakdownPart : uint8_t {

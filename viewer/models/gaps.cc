@@ -5,7 +5,6 @@
 #include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 #include "viewer/models/format.h"
-#include "viewer/models/host_stack.h"
 
 namespace redline::viewer {
 namespace {
@@ -78,14 +77,6 @@ const char* reason(const Trace& trace, SliceId launch, const Interval& gap) {
   return trace.slices().begin_ns[launch.value] > gap.begin_ns ? "launched late" : "launched before";
 }
 
-std::string step_around(const Analysis& analysis, int64_t time_ns) {
-  for (const trace::Step& step : analysis.steps) {
-    if (!step.number || time_ns < step.window.begin_ns || time_ns >= step.window.end_ns) continue;
-    return std::to_string(*step.number);
-  }
-  return "";
-}
-
 TableRow row_of(const Session& session, const Analysis& analysis, const DeviceLane& lane,
                 const Interval& gap) {
   const Trace& trace = *analysis.trace;
@@ -100,16 +91,19 @@ TableRow row_of(const Session& session, const Analysis& analysis, const DeviceLa
     host = work_of_host(trace, trace.tracks()[trace.lanes()[of_launch.value].track.value], gap);
   }
   const TimeRef time{lane.trace(), gap.begin_ns, gap.end_ns};
+  const SliceId from =
+      launch ? operator_around(trace, analysis.host_tree, launch) : SliceId::none();
+  const trace::Step* step = trace::step_at(analysis.steps, &trace::Step::window, gap.begin_ns);
   TableRow row;
   row.values = {launch && !host.slice ? std::string("(nothing recorded)") : name(host.slice),
                 gap.length_ns(),
                 host.slice ? TableValue(host.inside_ns) : TableValue(),
                 session.range_of(time).begin_ns,
                 gpu_title(session, lane.trace(), lane.device()),
-                step_around(analysis, gap.begin_ns),
+                step && step->number ? std::to_string(*step->number) : std::string(),
                 std::string(reason(trace, launch, gap)),
                 work ? std::string(label_of(trace.string(work->name))) : std::string(),
-                name(operator_around(trace, launch))};
+                name(from)};
   row.time = time;
   return row;
 }

@@ -11,25 +11,16 @@ namespace {
 /// One step. The GPU idles twice: 40 us while the host waits for data, and 10 us between two
 /// kernels that were launched before.
 TestTrace idle_trace() {
-  const auto launched = [](int correlation) {
-    return fmt::format(R"({{"correlation":{}}})", correlation);
-  };
-  const auto on_stream = [](int correlation) {
-    return fmt::format(R"({{"device":0,"stream":7,"correlation":{}}})", correlation);
-  };
   TestTrace trace(0);
   trace.slice("user_annotation", "ProfilerStep#3", 1, 1, 0, 200)
       .slice("python_function", "nn.Module: Linear_0", 1, 1, 2, 40)
       .slice("cpu_op", "aten::linear", 1, 1, 5, 30)
       .slice("cpu_op", "aten::addmm", 1, 1, 8, 20)
-      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 2, launched(1))
-      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 14, 2, launched(2))
       .slice("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 60, 38)
       .slice("cpu_op", "aten::mm", 1, 1, 100, 10)
-      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 102, 2, launched(3))
-      .slice("kernel", "gemm", 0, 7, 20, 15, on_stream(1))
-      .slice("kernel", "gemm", 0, 7, 45, 20, on_stream(2))
-      .slice("kernel", "gemm", 0, 7, 105, 20, on_stream(3));
+      .launch("gemm", 10, 20, 15)
+      .launch("gemm", 14, 45, 20)
+      .launch("gemm", 102, 105, 20);
   return trace;
 }
 
@@ -38,12 +29,8 @@ class Gaps : public ::testing::Test {
   Session session_{{idle_trace().read()}};
   AnalysedSession analysed_ = analyse_session(session_);
 
-  [[nodiscard]] std::string cell(size_t row, const std::string& title) const {
-    for (size_t c = 0; c < analysed_.gaps.columns.size(); ++c) {
-      if (analysed_.gaps.columns[c].title != title) continue;
-      return value_text(analysed_.gaps.rows[row].values[c], analysed_.gaps.columns[c].unit);
-    }
-    return "no column " + title;
+  [[nodiscard]] std::string cell(size_t row, std::string_view title) const {
+    return cell_text(analysed_.gaps, row, title);
   }
 };
 

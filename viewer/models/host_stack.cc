@@ -23,11 +23,4 @@ std::vector<trace::SliceId> host_stack(const trace::Trace& trace, trace::SliceId
   return around;
 }
 
-trace::SliceId operator_around(const trace::Trace& trace, trace::SliceId slice) {
-  for (const trace::SliceId one : host_stack(trace, slice)) {
-    if (trace.slices().category[one.value] == trace::Category::kCpuOp) return one;
-  }
-  return trace::SliceId::none();
-}
-
 }  // namespace redline::viewer

@@ -11,7 +11,4 @@ namespace redline::viewer {
 [[nodiscard]] std::vector<trace::SliceId> host_stack(const trace::Trace& trace,
                                                      trace::SliceId slice);
 
-/// The innermost operator around a slice of a thread, such as a launch; none() if there is none.
-[[nodiscard]] trace::SliceId operator_around(const trace::Trace& trace, trace::SliceId slice);
-
 }  // namespace redline::viewer

@@ -11,21 +11,12 @@ namespace {
 
 using Counts = std::map<std::string_view, std::map<std::string_view, int64_t>>;
 
-// Annotations, such as steps, are no operators.
-trace::SliceId launching_operator(const trace::Analysis& analysis, trace::SliceId launch) {
-  trace::SliceId node = launch;
-  do {
-    node = analysis.host_tree.parent[node.value];
-  } while (node && analysis.trace->slices().category[node.value] != trace::Category::kCpuOp);
-  return node;
-}
-
 void count(const trace::Analysis& analysis, Counts& counts) {
   const trace::Trace& trace = *analysis.trace;
   std::unordered_map<uint64_t, int64_t> by_ids;  // of the kernel's and the operator's names
   for (const trace::DeviceWork& row : analysis.device_work.rows) {
     if (!row.is_kernel() || !row.launch || !row.name) continue;
-    const trace::SliceId from = launching_operator(analysis, row.launch);
+    const trace::SliceId from = operator_around(trace, analysis.host_tree, row.launch);
     const trace::StringId name = from ? trace.slices().name[from.value] : trace::StringId::none();
     if (name) ++by_ids[uint64_t{row.name.value} << 32 | name.value];
   }

@@ -23,15 +23,10 @@ std::vector<const DeviceWork*> longest_kernels(const Analysis& analysis) {
   std::vector<const DeviceWork*> longest(steps.size());
   for (const DeviceWork& work : analysis.device_work.rows) {
     if (!work.is_kernel()) continue;
-    const auto after = std::upper_bound(
-        steps.begin(), steps.end(), work.interval.begin_ns,
-        [](int64_t at, const trace::Step& step) { return at < step.window.begin_ns; });
-    if (after == steps.begin()) continue;
-    const auto i = static_cast<size_t>(after - steps.begin()) - 1;
-    if (work.interval.begin_ns >= steps[i].window.end_ns) continue;
-    if (!longest[i] || work.interval.length_ns() > longest[i]->interval.length_ns()) {
-      longest[i] = &work;
-    }
+    const trace::Step* step = trace::step_at(steps, &trace::Step::window, work.interval.begin_ns);
+    if (!step) continue;
+    const DeviceWork*& most = longest[static_cast<size_t>(step - steps.data())];
+    if (!most || work.interval.length_ns() > most->interval.length_ns()) most = &work;
   }
   return longest;
 }

@@ -13,6 +13,7 @@
 #include "trace/read/reader.h"
 #include "viewer/models/lane_pyramid.h"
 #include "viewer/models/session.h"
+#include "viewer/models/table.h"
 
 namespace redline::viewer {
 
@@ -36,6 +37,14 @@ class TestTrace {
     return slice("kernel", name, 0, stream, begin_us, length_us,
                  fmt::format(R"({{"device":0,"stream":{},"correlation":7}})", stream));
   }
+  /// A launch of 2 us in thread 1 and its kernel on stream 7.
+  TestTrace& launch(const std::string& kernel_name, double at_us, double begin_us,
+                    double length_us) {
+    const std::string id = fmt::format(R"("correlation":{})", ++launches_);
+    return slice("cuda_runtime", "cudaLaunchKernel", 1, 1, at_us, 2, "{" + id + "}")
+        .slice("kernel", kernel_name, 0, 7, begin_us, length_us,
+               R"({"device":0,"stream":7,)" + id + "}");
+  }
   TestTrace& raw(const std::string& event) {
     text_.event(event);
     return *this;
@@ -51,6 +60,7 @@ class TestTrace {
  private:
   int rank_;
   int64_t start_us_;
+  int launches_ = 0;
   testing::TraceText text_;
 };
 
@@ -76,6 +86,15 @@ inline TestTrace training_trace(int rank, int64_t start_us = 1'000'000) {
 
 inline Session two_ranks() {
   return Session({training_trace(0).read(), training_trace(1, 1'000'010).read()});
+}
+
+/// What the table says in a row under a title.
+inline std::string cell_text(const Table& table, size_t row, std::string_view title) {
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].title != title || row >= table.rows.size()) continue;
+    return value_text(table.rows[row].values[c], table.columns[c].unit);
+  }
+  return fmt::format("no {}", title);
 }
 
 /// The first slice called `name` in trace `trace`.

@@ -1,5 +1,7 @@
 // What was open before leaves nothing behind: a trace that is opened second looks as if it had been
 // opened alone.
+#include <QAbstractItemView>
+#include <QLineEdit>
 #include <filesystem>
 
 #include "tests/training_run.h"
@@ -21,8 +23,11 @@ Opened opened(std::shared_ptr<const trace::Trace> trace) {
   return {std::move(session), std::move(analysed)};
 }
 
-/// The pictures of the timeline at some zooms.
-using Looks = std::vector<QImage>;
+/// The pictures of the timeline at some zooms, and all that the panes and tables say.
+struct Looks {
+  std::vector<QImage> pictures;
+  QStringList words;
+};
 
 class NextTrace : public ::testing::Test {
  protected:
@@ -40,17 +45,56 @@ class NextTrace : public ::testing::Test {
     window.show_analysis(what.analysed);
     window.settle();
   }
+  static void add_words_of_table(const QAbstractItemView& view, QStringList& words) {
+    const QAbstractItemModel& model = *view.model();
+    for (int column = 0; column < model.columnCount(); ++column) {
+      words << model.headerData(column, Qt::Horizontal).toString();
+      for (int row = 0; row < model.rowCount(); ++row) {
+        words << model.index(row, column).data().toString();
+      }
+    }
+  }
+  static QStringList words_of(MainWindow& window) {
+    QStringList words;
+    for (const QTabWidget* tabs : window.findChildren<QTabWidget*>()) {
+      for (int i = 0; i < tabs->count(); ++i) {
+        if (tabs->isTabVisible(i)) words << tabs->tabText(i);
+      }
+      words << "shown: " + tabs->tabText(tabs->currentIndex());
+    }
+    for (const QAbstractItemView* view : window.findChildren<QAbstractItemView*>()) {
+      if (view->model()) add_words_of_table(*view, words);
+    }
+    for (const QLabel* label : window.findChildren<QLabel*>()) {
+      if (!label->isHidden()) words << label->text();
+    }
+    for (const QLineEdit* field : window.findChildren<QLineEdit*>()) words << field->text();
+    words.sort();  // layouts change the order of their labels when they show them
+    return words;
+  }
   static Looks looks_of(MainWindow& window) {
     Looks looks;
+    looks.words = words_of(window);
     const TimeRange all = window.state().session().range();
     for (const int64_t share : {0, 1, 20, 300}) {
       if (share > 0) {
         const int64_t middle = saturating_sum(all.begin_ns, all.span_ns() / 2);
         window.state().set_range({middle, saturating_sum(middle, all.span_ns() / share + 1)});
       }
-      looks.push_back(window.timeline().grab().toImage());
+      looks.pictures.push_back(window.timeline().grab().toImage());
     }
     return looks;
+  }
+  /// Searches, filters and selects, and looks at all of it.
+  static void use(MainWindow& window) {
+    window.state().find("aten");
+    window.state().find_next();
+    window.state().select_area_of_slice();
+    for (QLineEdit* field : window.findChildren<QLineEdit*>()) {
+      if (field->isVisible()) QTest::keyClicks(field, "aten");
+    }
+    window.settle();
+    (void)looks_of(window);
   }
   static void expect_no_traces_of_each_other(const std::vector<Opened>& all) {
     std::vector<Looks> alone;
@@ -63,11 +107,14 @@ class NextTrace : public ::testing::Test {
       for (size_t second = 0; second < all.size(); ++second) {
         const auto window = make_window();
         show(*window, all[first]);
-        (void)looks_of(*window);
+        use(*window);
         show(*window, all[second]);
         const Looks looks = looks_of(*window);
-        for (size_t i = 0; i < looks.size(); ++i) {
-          EXPECT_TRUE(looks[i] == alone[second][i])
+        EXPECT_EQ(looks.words.join("\n").toStdString(),
+                  alone[second].words.join("\n").toStdString())
+            << first << ", then " << second;
+        for (size_t i = 0; i < looks.pictures.size(); ++i) {
+          EXPECT_TRUE(looks.pictures[i] == alone[second].pictures[i])
               << first << ", then " << second << ", picture " << i;
         }
       }

@@ -37,13 +37,12 @@ class Question : public Window {
   }
   /// What the shown table says in a row.
   std::string cell(size_t row, const std::string& title) {
-    const Table& table = tables().current_view()->table();
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-      if (table.columns[c].title != title || row >= table.rows.size()) continue;
-      EXPECT_FALSE(tables().current_view()->isColumnHidden(static_cast<int>(c))) << title;
-      return value_text(table.rows[row].values[c], table.columns[c].unit);
+    const TableView& view = *tables().current_view();
+    for (size_t c = 0; c < view.table().columns.size(); ++c) {
+      const bool is_it = view.table().columns[c].title == title;
+      EXPECT_FALSE(is_it && view.isColumnHidden(static_cast<int>(c))) << title;
     }
-    return "no " + title;
+    return cell_text(view.table(), row, title);
   }
 };
 

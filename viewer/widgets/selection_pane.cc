@@ -39,6 +39,7 @@ void SelectionPane::summarize() {
   table_->setVisible(!area.empty());
   if (area.empty()) {
     task_.cancel();
+    table_->show_table({}, 2);
     figures_->setText(
         tr("Shift + drag over the lanes, or R on a selected slice, sums up what lies "
            "there."));

@@ -47,7 +47,13 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
     if (table.title == kGaps) gaps_ = tables_.back();
   }
   addTab(find_, tr("Find"));
-  setCornerWidget(filter_);
+  // In a box, because the tab widget draws a line where a hidden corner would be.
+  auto* corner = new QWidget;
+  corner->setFixedWidth(kFilterWidth);
+  auto* row = new QHBoxLayout(corner);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->addWidget(filter_);
+  setCornerWidget(corner);
   connect(this, &QTabWidget::currentChanged, this, &TablesPane::show_filter);
   connect(&state, &ViewState::session_changed, this, [this] {
     for (TableView* view : findChildren<TableView*>()) view->set_filter({});
@@ -88,7 +94,6 @@ QLineEdit* TablesPane::make_filter() {
   filter->setPlaceholderText(tr("Filter rows"));
   filter->setAccessibleName(tr("Filter rows"));
   filter->setClearButtonEnabled(true);
-  filter->setFixedWidth(kFilterWidth);
   filter->setFont(ui_font(11));
   connect(filter, &QLineEdit::textEdited, this, [this](const QString& words) {
     if (TableView* view = current_view()) view->set_filter(words.trimmed().toStdString());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "trace/analysis/step_phases.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/format.h"
 
@@ -71,15 +72,26 @@ std::optional<GpuTime> gpu_time(const DerivedTracks& derived, uint32_t trace,
                  time.idle_ns / gpus};
 }
 
-TableRow row_of(const Analysis& analysis, size_t index, const std::optional<GpuTime>& gpu,
-                const DeviceWork* kernel, const std::string& title) {
+struct StepParts {
+  std::optional<GpuTime> gpu;
+  trace::HostPhases host;
+  const DeviceWork* longest_kernel = nullptr;  ///< null if there is none
+};
+
+TableRow row_of(const Analysis& analysis, size_t index, const StepParts& parts,
+                const std::string& title) {
   const trace::Step& step = analysis.steps[index];
   const int64_t length_ns = step.window.length_ns();
   const double ratio = static_cast<double>(length_ns) /
                        static_cast<double>(std::max<int64_t>(analysis.step_times.median_ns, 1));
   const auto samples = trace::samples_per_step(*analysis.trace);
-  const auto of_gpu = [&gpu](int64_t GpuTime::*time) {
-    return gpu ? TableValue((*gpu).*time) : TableValue();
+  const DeviceWork* kernel = parts.longest_kernel;
+  const auto of_gpu = [&parts](int64_t GpuTime::*time) {
+    return parts.gpu ? TableValue((*parts.gpu).*time) : TableValue();
+  };
+  // Without a backward pass and an optimizer, phases cannot be told apart.
+  const auto of_host = [&](trace::Phase phase) {
+    return analysis.phases ? TableValue(parts.host.of(phase)) : TableValue();
   };
   TableRow row;
   row.values = {
@@ -88,14 +100,18 @@ TableRow row_of(const Analysis& analysis, size_t index, const std::optional<GpuT
       ratio > kSlow ? fmt::format("slow, +{}", format_percent(ratio - 1)) : std::string(),
       index > 0 ? TableValue(step.host.begin_ns - analysis.steps[index - 1].host.end_ns)
                 : TableValue(),
+      kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
+      kernel ? std::string(label_of(analysis.trace->string(kernel->name))) : std::string(),
+      parts.host.dataloader_ns,
+      of_host(trace::Phase::kForward),
+      of_host(trace::Phase::kBackward),
+      of_host(trace::Phase::kOptimizer),
       of_gpu(&GpuTime::compute_ns),
       of_gpu(&GpuTime::communication_ns),
       of_gpu(&GpuTime::copy_ns),
       of_gpu(&GpuTime::idle_ns),
       samples && length_ns > 0 ? TableValue(*samples * 1e9 / static_cast<double>(length_ns))
-                               : TableValue(),
-      kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
-      kernel ? std::string(label_of(analysis.trace->string(kernel->name))) : std::string()};
+                               : TableValue()};
   return row;
 }
 
@@ -108,28 +124,35 @@ Table step_rows(const Session& session, const trace::Report& report, const Deriv
        {"Duration", Unit::kDuration, "From the end of the step before to its last GPU work"},
        {"Note", Unit::kText, "Against the median of the trace's steps"},
        {"Gap before", Unit::kDuration, "On the host, between the marks of two steps"},
+       {"Longest kernel", Unit::kDuration},
+       {"Its name", Unit::kText},
+       {"Data wait", Unit::kDuration, "On the host, in the DataLoader"},
+       {"Forward", Unit::kDuration, "On the host, in operators of the forward pass"},
+       {"Backward", Unit::kDuration, "On the host, in the backward pass"},
+       {"Optimizer", Unit::kDuration, "On the host, in the optimizer"},
        {"Computation", Unit::kDuration, "Of the GPU"},
        {"Comm. alone", Unit::kDuration, "Of the GPU: communication with no kernel beside it"},
        {"Copies", Unit::kDuration, "Of the GPU, with nothing beside them"},
        {"GPU idle", Unit::kDuration},
-       {"Samples/s", Unit::kRate},
-       {"Longest kernel", Unit::kDuration},
-       {"Its name", Unit::kText}},
+       {"Samples/s", Unit::kRate}},
       {}};
   for (const Analysis& analysis : report.traces) {
     const auto index = trace_of(session, analysis);
     const bool is_marked = !analysis.steps.empty() && analysis.steps.front().number.has_value();
     if (!index || !is_marked) continue;
     const std::vector<const DeviceWork*> kernels = longest_kernels(analysis);
+    const auto phases = trace::host_phases(*analysis.trace, analysis.host_tree, analysis.steps);
     const std::string title = report.traces.size() > 1 ? session.traces()[*index].title : "";
     for (size_t i = 0; i < analysis.steps.size(); ++i) {
       const Interval& window = analysis.steps[i].window;
-      const auto gpu = gpu_time(derived, *index, window);
-      table.rows.push_back(row_of(analysis, i, gpu, kernels[i], title));
+      const StepParts parts{gpu_time(derived, *index, window), phases[i], kernels[i]};
+      table.rows.push_back(row_of(analysis, i, parts, title));
       table.rows.back().time = TimeRef{*index, window.begin_ns, window.end_ns};
     }
   }
-  drop_columns(table, [&table](size_t column) { return is_all_zero(table, column); });
+  drop_columns(table, [&table](size_t column) {
+    return is_all_zero(table, column) || !has_values(table, column);
+  });
   return table;
 }
 

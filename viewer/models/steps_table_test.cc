@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/training_run.h"
 #include "viewer/models/load.h"
 #include "viewer/models/testing_trace.h"
 
@@ -45,16 +46,39 @@ TEST_F(Steps, EachHasItsTimeItsPartsAndItsLongestKernel) {
   EXPECT_EQ(cell(2, "Copies"), "no Copies") << "nothing but zeros";
 }
 
+TEST(StepsOfATraining, SayWhatTheHostDidInEach) {
+  const Session session({testing::TrainingRun(0, 2000, 2000).read()});
+  const AnalysedSession analysed = analyse_session(session);
+  const trace::Analysis& analysis = analysed.report->traces[0];
+  ASSERT_TRUE(analysis.phases);
+  const auto mean_of = [&](std::string_view title) {
+    const Table& table = analysed.steps;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      if (table.columns[c].title != title) continue;
+      int64_t sum = 0;
+      for (const TableRow& row : table.rows) sum += row.values[c].whole();
+      return sum / static_cast<int64_t>(table.rows.size());
+    }
+    ADD_FAILURE() << "no column " << title;
+    return int64_t{0};
+  };
+  const trace::PhaseTimes& phases = *analysis.phases;
+  EXPECT_EQ(mean_of("Forward"), phases[static_cast<size_t>(trace::Phase::kForward)].host_ns);
+  EXPECT_EQ(mean_of("Backward"), phases[static_cast<size_t>(trace::Phase::kBackward)].host_ns);
+  EXPECT_EQ(mean_of("Optimizer"), phases[static_cast<size_t>(trace::Phase::kOptimizer)].host_ns);
+  EXPECT_EQ(cell_text(analysed.steps, 0, "Data wait"), "1.40 ms");
+}
+
 TEST_F(Steps, ASlowOneIsMarked) {
   EXPECT_EQ(cell(0, "Note"), "");
   EXPECT_EQ(cell(2, "Note"), "slow, +50.0 %");
 }
 
 TEST_F(Steps, WhatTheGpuDidSumsToTheStep) {
-  ASSERT_EQ(analysed_.steps.columns[4].title, "Computation");
+  ASSERT_EQ(analysed_.steps.columns[6].title, "Computation");
   for (const TableRow& row : analysed_.steps.rows) {
     int64_t sum = 0;
-    for (const size_t column : {4U, 5U}) sum += row.values[column].whole();
+    for (const size_t column : {6U, 7U}) sum += row.values[column].whole();
     EXPECT_EQ(sum, row.values[1].whole()) << "computation and idle time; the others are no columns";
   }
 }

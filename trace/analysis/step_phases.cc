@@ -1,0 +1,113 @@
+#include "trace/analysis/step_phases.h"
+
+#include <optional>
+
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+Intervals windows_of(const std::vector<Step>& steps) {
+  std::vector<Interval> windows;
+  windows.reserve(steps.size());
+  for (const Step& step : steps) windows.push_back(step.window);
+  return merge(std::move(windows));
+}
+
+// The phase by the NameKinds of a slice and of all nodes around it.
+std::optional<Phase> phase_of(uint8_t kinds) {
+  if ((kinds & kOptimizerName) != 0) return Phase::kOptimizer;
+  if ((kinds & kBackwardName) != 0) return Phase::kBackward;
+  if ((kinds & (kDataLoaderName | kCommunicationOpName)) != 0) return std::nullopt;
+  return Phase::kForward;
+}
+
+using Gathered = std::vector<Coverage>;  // by phase: times within the steps
+
+Gathered gather_phases(const Trace& trace, const HostTree& tree, const Intervals& steps) {
+  Gathered host(kPhaseCount, Coverage(steps));
+  const auto& categories = trace.slices().category;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_host_node(category)) return;
+    const auto phase = phase_of(tree.kinds_around[slice.value]);
+    if (!phase) return;
+    // A user's own annotations may lie around anything, so only the operators
+    // in them count.
+    if (*phase == Phase::kForward && category != Category::kCpuOp) return;
+    const SliceId parent = tree.parent[slice.value];
+    const bool is_inside = parent && categories[parent.value] == Category::kCpuOp &&
+                           phase_of(tree.kinds_around[parent.value]) == phase;
+    if (is_inside) return;
+    if (*phase != Phase::kOptimizer || tree.closures.empty()) {
+      host[static_cast<size_t>(*phase)].add(interval_of(trace, slice));
+      return;
+    }
+    for (const Interval& part : tree.without_closures(interval_of(trace, slice))) {
+      host[static_cast<size_t>(*phase)].add(part);
+    }
+  });
+  return host;
+}
+
+Intervals gather_dataloader(const Trace& trace, const HostTree& tree, const Intervals& steps) {
+  Coverage times(steps);
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_host_node(category)) return;
+    if ((tree.kinds_around[slice.value] & kDataLoaderName) == 0) return;
+    times.add(interval_of(trace, slice));
+  });
+  return times.take();
+}
+
+Gathered gather_launched(const DeviceWorkTable& table, const HostTree& tree,
+                         const Intervals& steps) {
+  Gathered device(kPhaseCount, Coverage(steps));
+  for (const DeviceWork& work : table.rows) {
+    if (!work.launch || !tree.parent[work.launch.value]) continue;
+    if (const auto phase = phase_of(tree.kinds_around[work.launch.value])) {
+      device[static_cast<size_t>(*phase)].add(work.interval);
+    }
+  }
+  return device;
+}
+
+}  // namespace
+
+std::optional<PhaseTimes> phase_times(const Trace& trace, const DeviceWorkTable& table,
+                                      const HostTree& tree, const std::vector<Step>& steps) {
+  if (steps.empty()) return std::nullopt;
+  const Intervals windows = windows_of(steps);
+  const auto count = static_cast<int64_t>(steps.size());
+
+  Gathered host = gather_phases(trace, tree, windows),
+           device = gather_launched(table, tree, windows);
+  PhaseTimes times;
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    times[i].host_ns = total_ns(host[i].take()) / count;
+    times[i].device_ns = total_ns(device[i].take()) / count;
+  }
+  const auto is_there = [&](Phase phase) { return times[static_cast<size_t>(phase)].host_ns > 0; };
+  if (!is_there(Phase::kBackward) && !is_there(Phase::kOptimizer)) return std::nullopt;
+  return times;
+}
+
+std::vector<HostPhases> host_phases(const Trace& trace, const HostTree& tree,
+                                    const std::vector<Step>& steps) {
+  const Intervals windows = windows_of(steps);
+  Gathered gathered = gather_phases(trace, tree, windows);
+  std::array<Intervals, kPhaseCount> times;
+  for (size_t i = 0; i < kPhaseCount; ++i) times[i] = gathered[i].take();
+  const Intervals dataloader = gather_dataloader(trace, tree, windows);
+  std::vector<HostPhases> phases;
+  phases.reserve(steps.size());
+  for (const Step& step : steps) {
+    HostPhases& of_step = phases.emplace_back();
+    for (size_t i = 0; i < kPhaseCount; ++i) {
+      of_step.phase_ns[i] = total_within_ns(times[i], step.window);
+    }
+    of_step.dataloader_ns = total_within_ns(dataloader, step.window);
+  }
+  return phases;
+}
+
+}  // namespace redline::trace

@@ -61,6 +61,35 @@ TEST_F(Accessible, EveryControlHasANameAndARole) {
   }
 }
 
+TEST_F(Accessible, TheTimelineSaysWhatIsSelectedAndTheRulerWhatIsShown) {
+  open_two_ranks();
+  const auto said_of = [](QObject& part) {
+    return QAccessible::queryAccessibleInterface(&part)
+        ->text(QAccessible::Description)
+        .toStdString();
+  };
+  EXPECT_EQ(said_of(lanes()), "nothing is selected");
+  state().select(slice_named(state().session(), 0, "aten::addmm"));
+  EXPECT_EQ(said_of(lanes()), "aten::addmm, 20.0 µs at +35.0 µs, rank 0 · CPU, thread 100");
+  state().set_range({20'000, 60'000});
+  EXPECT_EQ(said_of(*window_.findChild<RulerView*>()), "40.0 µs shown, from +20.0 µs");
+}
+
+TEST_F(Accessible, TracksAreAListWhoseItemsFold) {
+  open_two_ranks();
+  auto& column = *window_.findChild<TrackColumn*>();
+  QAccessibleInterface* list = QAccessible::queryAccessibleInterface(&column);
+  EXPECT_EQ(list->role(), QAccessible::List);
+  ASSERT_EQ(list->childCount(), static_cast<int>(state().layout().rows().size()));
+  QAccessibleInterface* group = list->child(0);
+  EXPECT_EQ(group->text(QAccessible::Name), "rank 0 · CPU");
+  EXPECT_TRUE(column.rect().contains(column.mapFromGlobal(group->rect().center())));
+  EXPECT_TRUE(list->child(1)->text(QAccessible::Name).startsWith("rank 0 · CPU, thread 100"));
+  group->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+  EXPECT_TRUE(state().layout().rows()[0].folded);
+  EXPECT_EQ(group->text(QAccessible::Name), "rank 0 · CPU, folded");
+}
+
 TEST_F(Accessible, TablesAreReadCellByCell) {
   open_two_ranks();
   QTableView* kernels = nullptr;

@@ -22,7 +22,7 @@ class ItemsView : public QWidget {
   /// What a click and Enter do.
   virtual void choose(int item) = 0;
   /// The item that the keyboard is at; kNoItem: none.
-  [[nodiscard]] int current() const { return current_; }
+  [[nodiscard]] virtual int current() const { return current_; }
 
  protected:
   [[nodiscard]] virtual int item_at(QPointF at) const = 0;

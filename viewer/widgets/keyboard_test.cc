@@ -56,7 +56,7 @@ TEST_F(Keyboard, TracksAreFoldedPinnedAndHidden) {
   QTest::keyClick(&column(), Qt::Key_Right);
   EXPECT_FALSE(row(0).folded);
   QTest::keyClick(&column(), Qt::Key_Down);
-  EXPECT_EQ(column().accessibleDescription(), "rank 0 · CPU, thread 100");
+  EXPECT_EQ(column().accessibleDescription(), "rank 0 · CPU, thread 100, main · python");
   QMenu* menu = menu_of(column());
   ASSERT_NE(menu, nullptr);
   EXPECT_EQ(texts_of(*menu).first(), "Pin on top");

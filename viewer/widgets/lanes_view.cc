@@ -33,6 +33,8 @@ LanesView::LanesView(ViewState& state, QWidget* parent)
   connect(&state, &ViewState::theme_changed, this, &LanesView::take_theme);
   // Moving the mouse repaints the overlay only.
   connect(&state, &ViewState::selection_changed, this, qOverload<>(&QWidget::update));
+  connect(&state, &ViewState::selection_changed, this, &LanesView::say_selection);
+  connect(&state, &ViewState::session_changed, this, &LanesView::say_selection);
   connect(&state, &ViewState::hover_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::marks_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::area_changed, this, qOverload<>(&QWidget::update));
@@ -41,6 +43,21 @@ LanesView::LanesView(ViewState& state, QWidget* parent)
 void LanesView::repaint_slices() {
   image_ = QImage();
   update();
+}
+
+// For screen readers, which announce it.
+void LanesView::say_selection() {
+  const SliceRef ref = state_.selection();
+  if (!ref) return setAccessibleDescription(tr("nothing is selected"));
+  const TimeRange range = state_.session().range_of(ref);
+  const Row* row = state_.layout().row_of(state_.session(), ref);
+  std::string words = printable(state_.session().name_of(ref).substr(0, 200)) + ", " +
+                      format_duration(range.span_ns()) + " at +" + format_duration(range.begin_ns);
+  if (row) {
+    words +=
+        ", " + state_.layout().group_of(*row).title + ", " + state_.layout().item_of(*row).title;
+  }
+  setAccessibleDescription(QString::fromStdString(words));
 }
 
 void LanesView::take_theme() {

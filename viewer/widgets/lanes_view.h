@@ -37,6 +37,7 @@ class LanesView : public QWidget {
  private:
   void repaint_slices();
   void take_theme();
+  void say_selection();
   [[nodiscard]] QString tip_at(QPoint at) const;
   void show_tip(QHelpEvent* event);
 

@@ -129,7 +129,7 @@ QString Theme::style_sheet() const {
     QAbstractScrollArea::corner { border: none; }
     QProgressBar { border: 1px solid $separator; border-radius: 4px; background: $field;
                    text-align: center; }
-    QProgressBar::chunk { background: $accent; }
+    QProgressBar::chunk { background: $chosen; border-right: 2px solid $accent; }
     QLabel[muted="true"] { color: $muted; }
     QFrame[line="true"] { background: $separator; }
     QFrame[card="true"] { background: $field; border: 1px solid $separator; border-radius: 4px; }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <QProgressBar>
 #include <algorithm>
 #include <cmath>
 
@@ -103,6 +104,18 @@ TEST_P(Themes, WordsCanBeRead) {
   }
   for (size_t c = 0; c < kColourCount; ++c) {
     EXPECT_GT(contrast(theme_.label[c], theme_.slice[c]), 4.5) << "on colour " << c;
+  }
+}
+
+TEST_P(Themes, WordsOnAProgressBarCanBeReadWhereverItIs) {
+  QProgressBar bar;
+  bar.setStyleSheet(theme_.style_sheet());
+  bar.setTextVisible(false);
+  bar.resize(200, 24);
+  bar.setValue(50);
+  const QImage picture = bar.grab().toImage();
+  for (const int x : {10, 60, 140, 190}) {
+    EXPECT_GT(contrast(theme_.text, picture.pixelColor(x, 12)), 4.5) << x;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "viewer/widgets/track_column.h"
 
+#include <QAccessible>
 #include <QHelpEvent>
 #include <QMenu>
 #include <QPainter>
@@ -52,10 +53,9 @@ void draw_pin(QPainter& painter, const QRect& rect, const QColor& colour) {
 
 }  // namespace
 
-TrackColumn::TrackColumn(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
+TrackColumn::TrackColumn(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
   setFixedWidth(kWidth);
   setMouseTracking(true);
-  setFocusPolicy(Qt::TabFocus);  // so that a click leaves the keyboard's focus with the lanes
   setAccessibleName(tr("Tracks"));
   connect(&state, &ViewState::layout_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::scroll_changed, this, qOverload<>(&QWidget::update));
@@ -225,10 +225,47 @@ void TrackColumn::set_current(const Row& row) {
   } else if (!row.pinned && top + row.height > height()) {
     state_.set_scroll(row.top + row.height - height());
   }
-  const TrackGroup& group = state_.layout().group_of(row);
-  setAccessibleDescription(QString::fromStdString(
-      row.is_header() ? group.title : group.title + ", " + state_.layout().item_of(row).title));
+  setAccessibleDescription(item_text(current()));
+  QAccessibleEvent event(this, QAccessible::Focus);
+  event.setChild(current());
+  QAccessible::updateAccessibility(&event);
   update();
+}
+
+int TrackColumn::item_count() const { return static_cast<int>(state_.layout().rows().size()); }
+
+QString TrackColumn::item_text(int item) const {
+  const Row& row = state_.layout().rows()[static_cast<size_t>(item)];
+  const TrackGroup& group = state_.layout().group_of(row);
+  QString words = QString::fromStdString(group.title);
+  if (!row.is_header()) {
+    const TrackItem& track = state_.layout().item_of(row);
+    words += ", " + QString::fromStdString(track.title);
+    if (!track.note.empty()) words += ", " + QString::fromStdString(track.note);
+  }
+  if (row.pinned) words += tr(", pinned");
+  return row.folded ? words + tr(", folded") : words;
+}
+
+QRectF TrackColumn::item_rect(int item) const {
+  const Row& row = state_.layout().rows()[static_cast<size_t>(item)];
+  return QRectF(0, row.view_top(state_.scroll()), width(), row.height);
+}
+
+int TrackColumn::item_at(QPointF at) const {
+  const Row* row = state_.row_at(static_cast<int>(at.y()));
+  return row ? static_cast<int>(row - state_.layout().rows().data()) : kNoItem;
+}
+
+void TrackColumn::choose(int item) {
+  const Row row = state_.layout().rows()[static_cast<size_t>(item)];
+  set_current(row);
+  if (row.can_fold) state_.toggle(row.id);
+}
+
+int TrackColumn::current() const {
+  const Row* row = current_row();
+  return row ? static_cast<int>(row - state_.layout().rows().data()) : kNoItem;
 }
 
 void TrackColumn::move_current(int by) {
@@ -255,7 +292,8 @@ void TrackColumn::keyPressEvent(QKeyEvent* event) {
   const bool folds = key == Qt::Key_Left && !row->folded;
   const bool unfolds = key == Qt::Key_Right && row->folded;
   const bool toggles = key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Space;
-  if (folds || unfolds || toggles) {
+  if (toggles) return choose(current());
+  if (folds || unfolds) {
     if (row->can_fold) state_.toggle(row->id);
   } else if (key == Qt::Key_P && !row->is_header()) {
     state_.rearrange(

@@ -4,14 +4,14 @@
 // arrows choose a row, Enter folds, P pins and the menu key opens the menu.
 #pragma once
 
-#include <QWidget>
 #include <optional>
 
+#include "viewer/widgets/items_view.h"
 #include "viewer/widgets/view_state.h"
 
 namespace redline::viewer {
 
-class TrackColumn : public QWidget {
+class TrackColumn : public ItemsView {
   Q_OBJECT
 
  public:
@@ -19,7 +19,15 @@ class TrackColumn : public QWidget {
 
   explicit TrackColumn(ViewState& state, QWidget* parent = nullptr);
 
+  /// The rows, as a screen reader finds them.
+  [[nodiscard]] int item_count() const override;
+  [[nodiscard]] QString item_text(int item) const override;
+  [[nodiscard]] QRectF item_rect(int item) const override;
+  void choose(int item) override;
+  [[nodiscard]] int current() const override;
+
  protected:
+  [[nodiscard]] int item_at(QPointF at) const override;
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;

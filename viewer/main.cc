@@ -166,6 +166,7 @@ int run_offscreen(const Options& options, MainWindow& window) {
 
 int run_window(const Options& options, MainWindow& window) {
   apply_to_first(window, view_of(options));
+  window.keep_places();
   window.show();
   if (!options.paths.empty()) {
     options.before.empty() ? window.open(options.paths)

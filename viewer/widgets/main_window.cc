@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <QKeyEvent>
 #include <QLayout>
+#include <QMenu>
 #include <QPushButton>
 #include <QShortcut>
 #include <QTabWidget>
@@ -12,6 +13,7 @@
 #include "trace/read/recordings.h"
 #include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
+#include "viewer/widgets/command_palette.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/popups.h"
@@ -34,13 +36,12 @@ void MainWindow::connect_state() {
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
   connect(search_, &SearchField::textEdited, this,
           [this] { tables_->setCurrentWidget(&tables_->find()); });
-  const auto focus_search = [this] {
-    search_->setFocus();
-    search_->selectAll();
-  };
-  connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, this, focus_search);
+  connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, this,
+          &MainWindow::focus_search);
   connect(new QShortcut(QKeySequence(Qt::Key_Slash), this), &QShortcut::activated, this,
-          focus_search);
+          &MainWindow::focus_search);
+  connect(new QShortcut(QKeySequence(tr("Ctrl+Shift+P")), this), &QShortcut::activated, this,
+          [this] { (new CommandPalette(commands(), this))->open(); });
   connect(new QShortcut(QKeySequence::Refresh, this), &QShortcut::activated, this,
           &MainWindow::reload);
   connect(new QShortcut(QKeySequence::Save, this), &QShortcut::activated, this,
@@ -49,6 +50,38 @@ void MainWindow::connect_state() {
           &MainWindow::choose_files);
   connect(new QShortcut(QKeySequence(Qt::Key_Question), this), &QShortcut::activated, this,
           [this] { HelpDialog(this).exec(); });
+}
+
+void MainWindow::focus_search() {
+  search_->setFocus();
+  search_->selectAll();
+}
+
+std::vector<Command> MainWindow::commands() {
+  std::vector<Command> all;
+  if (pages_->currentIndex() == kTimelinePage) {
+    const QStringList tabs = tab_titles();
+    for (int i = 0; i < tabs.size(); ++i) {
+      all.push_back(
+          {tr("Show: %1").arg(tabs[i]), i < 9 ? tr("Alt + %1").arg(i + 1) : QString(), [this, i] {
+             if (QWidget* page = visible_tab(i)) page->setFocus();
+           }});
+    }
+    all.push_back({tr("Search"), tr("Ctrl + F"), [this] { focus_search(); }});
+    for (Command& command : timeline_->commands()) all.push_back(std::move(command));
+    if (clocks_) {
+      all.push_back(
+          {tr("Clocks by collectives or as recorded"), tr("C"), [this] { toggle_clocks(); }});
+    }
+    all.push_back({tr("How the trace was read"), {}, [this] { show_load_report(); }});
+  }
+  fill_open_menu();
+  for (const QPushButton* button : findChildren<QPushButton*>()) {
+    if (button->menu()) add_commands_of(*button->menu(), button->text(), all);
+  }
+  all.push_back({tr("Open: a study of autotune"), {}, [this] { choose_study(); }});
+  all.push_back({tr("All keys"), tr("?"), [this] { HelpDialog(this).exec(); }});
+  return all;
 }
 
 void MainWindow::set_theme(ThemeChoice choice) {

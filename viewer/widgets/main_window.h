@@ -46,6 +46,10 @@ class MainWindow : public QMainWindow {
   /// Changes the whole window at once. kDesktop: from then on it follows the desktop's theme.
   void set_theme(ThemeChoice choice);
 
+  /// Fits the window to its screen, divides it as the user last did, and remembers how the user
+  /// divides it. Pictures leave this out, so that they depend on nothing but the command.
+  void keep_places();
+
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
   /// Opens two runs on aligned steps and shows what became faster or slower.
@@ -84,6 +88,8 @@ class MainWindow : public QMainWindow {
   QMenu* make_export_menu();
   QMenu* make_view_menu();
   void add_tab_shortcuts();
+  /// Everything that can be done now.
+  [[nodiscard]] std::vector<Command> commands();
   /// Shows the tab of this index and returns it; null if there are fewer tabs.
   QWidget* visible_tab(int index);
   QWidget* make_message_page();
@@ -91,6 +97,7 @@ class MainWindow : public QMainWindow {
   QWidget* make_status_bar();
   void connect_state();
 
+  void focus_search();
   void choose_files();
   void choose_before();
   void choose_folder_before();

@@ -3,6 +3,7 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
+#include <QScreen>
 #include <QShortcut>
 #include <QSplitter>
 #include <QTabWidget>
@@ -72,6 +73,16 @@ MainWindow::MainWindow(const Theme& theme) : state_(theme) {
   connect_state();
   add_tab_shortcuts();
   show_message(tr("Open a trace, or drop files or a folder of ranks here."), false);
+}
+
+void MainWindow::keep_places() {
+  resize(size().boundedTo(screen()->availableSize()));
+  for (QSplitter* splitter : findChildren<QSplitter*>()) {
+    const QString key = QStringLiteral("splitters/") + splitter->objectName();
+    splitter->restoreState(user_settings().value(key).toByteArray());
+    connect(splitter, &QSplitter::splitterMoved, this,
+            [splitter, key] { user_settings().setValue(key, splitter->saveState()); });
+  }
 }
 
 QWidget* MainWindow::make_top_bar() {
@@ -198,6 +209,7 @@ QWidget* MainWindow::make_work_area() {
   timeline_ = new Timeline(state_);
   tables_ = new TablesPane(state_);
   auto* left = new QSplitter(Qt::Vertical);
+  left->setObjectName(QStringLiteral("tables"));
   left->setHandleWidth(1);
   left->addWidget(timeline_);
   left->addWidget(tables_);
@@ -213,6 +225,7 @@ QWidget* MainWindow::make_work_area() {
     connect(pane, &Pane::wanted, this, [this, pane] { panes_->setCurrentWidget(pane); });
   }
   auto* area = new QSplitter(Qt::Horizontal);
+  area->setObjectName(QStringLiteral("panes"));
   area->setHandleWidth(1);
   area->addWidget(left);
   area->addWidget(panes_);

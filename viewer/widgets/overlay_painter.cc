@@ -42,9 +42,10 @@ class OverlayPainter {
 void OverlayPainter::paint() {
   const Theme& theme = state_.theme();
   if (const auto rect = rect_of(state_.hover())) {
-    QColor shade = theme.dark ? QColor(Qt::white) : QColor(Qt::black);
-    shade.setAlpha(40);
-    painter_.fillRect(*rect, shade);
+    // A frame, because a shade would make the name on the slice harder to read.
+    painter_.setPen(theme.text);
+    painter_.setBrush(Qt::NoBrush);
+    painter_.drawRect(rect->adjusted(0.5, 0.5, -0.5, -0.5));
   }
   for (const Mark& mark : state_.marks()) {
     const double x = state_.axis().x_of(mark.time_ns);

@@ -22,7 +22,8 @@ constexpr KeyHelp kKeys[] = {
     {"W  S", "zoom in and out at the cursor"},
     {"A  D,  ←  →", "move left and right"},
     {"Ctrl + wheel", "zoom at the cursor (on the ruler and the overview: the wheel alone)"},
-    {"wheel,  ↑  ↓", "scroll the tracks"},
+    {"wheel", "scroll the tracks"},
+    {"↑  ↓", "to the slice in the lane above or below; without a selection: scroll"},
     {"Shift + wheel", "move left and right"},
     {"drag", "move; in the overview: choose what is shown"},
     {"click", "select a slice; click a track's name to fold it, right-click it for more"},
@@ -45,6 +46,7 @@ constexpr KeyHelp kKeys[] = {
     {"Alt + 1 … 9", "the tabs under and beside the timeline"},
     {"Tab", "to the next part; in the tracks: arrows, Enter folds, P pins, the menu key has more"},
     {"arrows,  Enter", "in charts, the histogram and the legend: move from point to point; choose"},
+    {"Ctrl + Shift + P", "everything that can be done, to find by name"},
     {"?", "this page"},
 };
 

@@ -4,7 +4,6 @@
 #include <QKeyEvent>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <iterator>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/legend.h"
@@ -147,44 +146,118 @@ void Timeline::step_slice(int direction) {
   state_.go_to({ref.trace, {static_cast<uint32_t>(next)}});
 }
 
-bool Timeline::handle_key(const QKeyEvent& event) {
-  struct Binding {
-    Qt::Key key;
-    void (*act)(Timeline& timeline, ViewState& state);
-  };
+namespace {
+
+// The slice of a lane at a time or, if there is none, the nearest.
+SliceRef nearest_in(const Session& session, const LaneHit& hit, int64_t time_ns) {
+  const trace::Trace& trace = *session.traces()[hit.trace].trace;
+  const trace::Lane& lane = trace.lanes()[hit.lane.value];
+  if (lane.count == 0) return {};
+  const auto ref = [&](uint32_t i) { return SliceRef{hit.trace, {lane.first.value + i}}; };
+  uint32_t first = 0, end = lane.count;  // the first that ends after the time
+  while (first < end) {
+    const uint32_t middle = first + (end - first) / 2;
+    session.range_of(ref(middle)).end_ns <= time_ns ? first = middle + 1 : end = middle;
+  }
+  if (first == lane.count) return ref(first - 1);
+  const int64_t after = saturating_sub(session.range_of(ref(first)).begin_ns, time_ns);
+  if (first == 0 || after <= 0) return ref(first);
+  const int64_t before = saturating_sub(time_ns, session.range_of(ref(first - 1)).end_ns);
+  return ref(before < after ? first - 1 : first);
+}
+
+}  // namespace
+
+void Timeline::step_lane(int direction) {
+  const SliceRef from = state_.selection();
+  const Layout& layout = state_.layout();
+  const auto top = from ? layout.top_of(state_.session(), from) : std::nullopt;
+  if (!top) return state_.set_scroll(state_.scroll() + direction * Layout::kLaneHeight);
+  const TimeRange range = state_.session().range_of(from);
+  const int64_t middle = range.begin_ns + range.span_ns() / 2;
+  const uint32_t lane =
+      state_.session().traces()[from.trace].trace->slices().lane[from.slice.value].value;
+  for (int y = *top + Layout::kLaneHeight / 2; y >= 0 && y < layout.height();
+       y += direction * Layout::kLaneHeight / 2) {
+    const auto hit = layout.lane_at(state_.session(), y);
+    if (!hit || (hit->trace == from.trace && hit->lane.value == lane)) continue;
+    if (const SliceRef to = nearest_in(state_.session(), *hit, middle)) return state_.go_to(to);
+  }
+}
+
+struct Timeline::Binding {
+  Qt::Key key;
+  const char* meaning;  ///< null: the key before means the same
+  void (*act)(Timeline& timeline, ViewState& state);
+};
+
+std::span<const Timeline::Binding> Timeline::bindings() {
   using T = Timeline;
   using S = ViewState;
   static constexpr Binding kBindings[] = {
-      {Qt::Key_W, [](T& t, S& s) { s.zoom(1 / kKeyZoom, t.lanes_->zoom_anchor()); }},
-      {Qt::Key_S, [](T& t, S& s) { s.zoom(kKeyZoom, t.lanes_->zoom_anchor()); }},
-      {Qt::Key_A, [](T&, S& s) { s.pan(-s.axis().width * kKeyPan); }},
-      {Qt::Key_Left, [](T&, S& s) { s.pan(-s.axis().width * kKeyPan); }},
-      {Qt::Key_D, [](T&, S& s) { s.pan(s.axis().width * kKeyPan); }},
-      {Qt::Key_Right, [](T&, S& s) { s.pan(s.axis().width * kKeyPan); }},
-      {Qt::Key_Up, [](T&, S& s) { s.set_scroll(s.scroll() - Layout::kLaneHeight); }},
-      {Qt::Key_Down, [](T&, S& s) { s.set_scroll(s.scroll() + Layout::kLaneHeight); }},
-      {Qt::Key_PageUp, [](T& t, S& s) { s.set_scroll(s.scroll() - t.lanes_->height()); }},
-      {Qt::Key_PageDown, [](T& t, S& s) { s.set_scroll(s.scroll() + t.lanes_->height()); }},
-      {Qt::Key_F, [](T&, S& s) { s.fit_selection(); }},
-      {Qt::Key_P, [](T& t, S&) { t.toggle_pin(); }},
-      {Qt::Key_Home, [](T&, S& s) { s.fit(); }},
-      {Qt::Key_L, [](T&, S& s) { s.set_colours_by_name(!s.name_colours()); }},
-      {Qt::Key_M, [](T& t, S&) { t.toggle_mark(); }},
-      {Qt::Key_N, [](T& t, S&) { t.write_note(); }},
-      {Qt::Key_R, [](T&, S& s) { s.select_area_of_slice(); }},
-      {Qt::Key_BracketLeft, [](T&, S& s) { s.follow_link(-1); }},
-      {Qt::Key_BracketRight, [](T&, S& s) { s.follow_link(1); }},
-      {Qt::Key_Period, [](T& t, S&) { t.step_slice(1); }},
-      {Qt::Key_Comma, [](T& t, S&) { t.step_slice(-1); }},
+      {Qt::Key_W, QT_TR_NOOP("Zoom in"),
+       [](T& t, S& s) { s.zoom(1 / kKeyZoom, t.lanes_->zoom_anchor()); }},
+      {Qt::Key_S, QT_TR_NOOP("Zoom out"),
+       [](T& t, S& s) { s.zoom(kKeyZoom, t.lanes_->zoom_anchor()); }},
+      {Qt::Key_A, QT_TR_NOOP("Move left"), [](T&, S& s) { s.pan(-s.axis().width * kKeyPan); }},
+      {Qt::Key_Left, nullptr, [](T&, S& s) { s.pan(-s.axis().width * kKeyPan); }},
+      {Qt::Key_D, QT_TR_NOOP("Move right"), [](T&, S& s) { s.pan(s.axis().width * kKeyPan); }},
+      {Qt::Key_Right, nullptr, [](T&, S& s) { s.pan(s.axis().width * kKeyPan); }},
+      {Qt::Key_Up, QT_TR_NOOP("To the lane above"), [](T& t, S&) { t.step_lane(-1); }},
+      {Qt::Key_Down, QT_TR_NOOP("To the lane below"), [](T& t, S&) { t.step_lane(1); }},
+      {Qt::Key_PageUp, QT_TR_NOOP("Scroll a page up"),
+       [](T& t, S& s) { s.set_scroll(s.scroll() - t.lanes_->height()); }},
+      {Qt::Key_PageDown, QT_TR_NOOP("Scroll a page down"),
+       [](T& t, S& s) { s.set_scroll(s.scroll() + t.lanes_->height()); }},
+      {Qt::Key_F, QT_TR_NOOP("Zoom to the selected slice"), [](T&, S& s) { s.fit_selection(); }},
+      {Qt::Key_P, QT_TR_NOOP("Pin the selected slice's track, or let it go"),
+       [](T& t, S&) { t.toggle_pin(); }},
+      {Qt::Key_Home, QT_TR_NOOP("Show everything"), [](T&, S& s) { s.fit(); }},
+      {Qt::Key_L, QT_TR_NOOP("Colour slices by class or by name"),
+       [](T&, S& s) { s.set_colours_by_name(!s.name_colours()); }},
+      {Qt::Key_M, QT_TR_NOOP("Mark the selected slice, or unmark it"),
+       [](T& t, S&) { t.toggle_mark(); }},
+      {Qt::Key_N, QT_TR_NOOP("Write a note on a mark"), [](T& t, S&) { t.write_note(); }},
+      {Qt::Key_R, QT_TR_NOOP("Sum up the time of the selected slice, in all lanes"),
+       [](T&, S& s) { s.select_area_of_slice(); }},
+      {Qt::Key_BracketLeft, QT_TR_NOOP("To what launched the selected slice"),
+       [](T&, S& s) { s.follow_link(-1); }},
+      {Qt::Key_BracketRight, QT_TR_NOOP("To what the selected slice launched"),
+       [](T&, S& s) { s.follow_link(1); }},
+      {Qt::Key_Period, QT_TR_NOOP("To the next slice of the lane"),
+       [](T& t, S&) { t.step_slice(1); }},
+      {Qt::Key_Comma, QT_TR_NOOP("To the previous slice of the lane"),
+       [](T& t, S&) { t.step_slice(-1); }},
+      {Qt::Key_Escape, QT_TR_NOOP("Drop the selection, then the search"),
+       [](T& t, S&) { t.drop_selection(); }},
   };
+  return kBindings;
+}
+
+std::vector<Command> Timeline::commands() {
+  std::vector<Command> commands;
+  for (const Binding& binding : bindings()) {
+    const QString key = QKeySequence(binding.key).toString(QKeySequence::NativeText);
+    if (!binding.meaning) {
+      commands.back().keys += ", " + key;
+      continue;
+    }
+    commands.push_back(
+        {tr(binding.meaning), key, [this, &binding] { binding.act(*this, state_); }});
+  }
+  return commands;
+}
+
+bool Timeline::handle_key(const QKeyEvent& event) {
   const int key = event.key();
   const bool is_letter = key >= Qt::Key_A && key <= Qt::Key_Z;
   const auto others = Qt::ControlModifier | Qt::AltModifier;
   if (event.modifiers() & (is_letter ? others | Qt::ShiftModifier : others)) return false;
   if (key == Qt::Key_Escape) return drop_selection();
-  const auto* binding = std::find_if(std::begin(kBindings), std::end(kBindings),
-                                     [key](const Binding& one) { return one.key == key; });
-  if (binding == std::end(kBindings)) return false;
+  const auto all = bindings();
+  const auto binding =
+      std::find_if(all.begin(), all.end(), [key](const Binding& one) { return one.key == key; });
+  if (binding == all.end()) return false;
   binding->act(*this, state_);
   return true;
 }

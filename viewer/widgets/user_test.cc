@@ -4,7 +4,9 @@
 #include <QMenu>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QScreen>
 #include <QSignalSpy>
+#include <QSplitter>
 #include <QTimer>
 #include <filesystem>
 #include <fstream>
@@ -195,6 +197,29 @@ TEST_F(User, WhatWasOpenedIsOfferedAgain) {
   EXPECT_EQ(next.state().session().traces().size(), 1U);
   std::filesystem::remove(path("rank0.pt.trace.json"));
   EXPECT_TRUE(recent_files().isEmpty()) << "what is gone is not offered";
+}
+
+TEST_F(User, TheWindowFitsItsScreenAndIsDividedAsLastTime) {
+  open_two_ranks();
+  window_.resize(9000, 9000);
+  window_.keep_places();
+  EXPECT_LE(window_.width(), window_.screen()->availableSize().width());
+  EXPECT_LE(window_.height(), window_.screen()->availableSize().height());
+  auto* tables = window_.findChild<QSplitter*>("tables");
+  const QList<int> before = tables->sizes();
+  QSplitterHandle* handle = tables->handle(1);
+  QTest::mousePress(handle, Qt::LeftButton, {}, {200, 0});
+  QTest::mouseMove(handle, {200, -60});
+  QTest::mouseRelease(handle, Qt::LeftButton, {}, {200, -60});
+  const QList<int> divided = tables->sizes();
+  EXPECT_GT(divided[1], before[1] + 40);
+  MainWindow next(Theme::light());
+  next.resize(window_.size());
+  next.keep_places();
+  next.show();
+  next.show_session(loaded({training_trace(0).read()}));
+  EXPECT_TRUE(QTest::qWaitForWindowExposed(&next));
+  EXPECT_EQ(next.findChild<QSplitter*>("tables")->sizes(), divided);
 }
 
 TEST_F(User, TheLoadReportIsOneClickAway) {

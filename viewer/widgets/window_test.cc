@@ -120,6 +120,31 @@ TEST_F(Window, PeriodAndCommaWalkTheLane) {
   EXPECT_EQ(state().session().name_of(state().selection()), "enumerate(DataLoader)#_Iter.__next__");
 }
 
+TEST_F(Window, UpAndDownWalkFromLaneToLane) {
+  open_two_ranks();
+  const auto selected = [&] { return std::string(state().session().name_of(state().selection())); };
+  click(slice_named(state().session(), 0, "aten::linear"));
+  QTest::keyClick(&lanes(), Qt::Key_Down);
+  EXPECT_EQ(selected(), "aten::addmm");
+  QTest::keyClick(&lanes(), Qt::Key_Down);
+  EXPECT_EQ(selected(), "cudaLaunchKernel");
+  QTest::keyClick(&lanes(), Qt::Key_Down);
+  EXPECT_EQ(selected(), "aten::mul") << "the nearest in time on the next thread";
+  for (int i = 0; i < 4; ++i) QTest::keyClick(&lanes(), Qt::Key_Up);
+  EXPECT_EQ(selected(), "ProfilerStep#5");
+  QTest::keyClick(&lanes(), Qt::Key_Up);
+  EXPECT_EQ(selected(), "ProfilerStep#5") << "there is no lane above";
+}
+
+TEST_F(Window, HoveringLeavesTheNameOnASliceAsItIs) {
+  open_two_ranks();
+  const SliceRef slice = slice_named(state().session(), 0, "aten::linear");
+  const QRect inside = QRect(centre_of(slice), QSize(1, 1)).adjusted(-10, -5, 10, 5);
+  const QImage before = lanes().grab(inside).toImage();
+  state().set_hover(slice);
+  EXPECT_EQ(lanes().grab(inside).toImage(), before);
+}
+
 TEST_F(Window, SearchFindsNextAndPrevious) {
   open_two_ranks();
   QTest::keyClick(&lanes(), Qt::Key_Slash);

@@ -6,6 +6,7 @@
 
 #include "base/statistics.h"
 #include "trace/analysis/communication.h"
+#include "trace/analysis/tables_within.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -89,10 +90,16 @@ double bandwidth_of(const DeviceWork& row) {
   return static_cast<double>(row.bytes) * 1e9 / static_cast<double>(row.interval.length_ns());
 }
 
+constexpr Interval kAlways{INT64_MIN, INT64_MAX};
+
+bool contains(Interval interval, int64_t time_ns) {
+  return interval.begin_ns <= time_ns && time_ns < interval.end_ns;
+}
+
 // Adds the device work to all operators around its launch, but only once to each name, so that an
 // operator that calls itself does not count twice.
 void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWorkTable& device,
-                     const HostTree& tree, RowsByName<OperatorRow>& rows) {
+                     const HostTree& tree, Interval time, RowsByName<OperatorRow>& rows) {
   const auto& columns = trace.slices();
   std::vector<uint32_t> seen(trace.string_count() + 1);  // by name, the last one unnamed
   uint32_t turn = 0;
@@ -103,6 +110,7 @@ void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWor
     for (SliceId at = launcher; at; at = tree.parent[at.value]) {
       const StringId name = columns.name[at.value];
       if (!is_operator_row(columns.category[at.value], names.of(name))) continue;
+      if (!contains(time, columns.begin_ns[at.value])) continue;
       uint32_t& seen_in = seen[name ? name.value : trace.string_count()];
       if (std::exchange(seen_in, turn) == turn) continue;
       OperatorRow& row = rows.row(name);
@@ -187,9 +195,14 @@ std::optional<double> CopyRow::bandwidth() const {
 }
 
 std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& device) {
+  return kernel_table_within(trace, device, kAlways);
+}
+
+std::vector<KernelRow> kernel_table_within(const Trace& trace, const DeviceWorkTable& device,
+                                           Interval time) {
   RowsByName<KernelSums> rows(trace);
   for (const DeviceWork& work : device.rows) {
-    if (!work.is_kernel()) continue;
+    if (!work.is_kernel() || !contains(time, work.interval.begin_ns)) continue;
     KernelSums& row = rows.row(work.name);
     const int64_t length_ns = work.interval.length_ns();
     if (row.count == 0) row.min_ns = length_ns;
@@ -214,24 +227,31 @@ std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& d
 
 std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& names,
                                         const DeviceWorkTable& device, const HostTree& tree) {
+  return operator_table_within(trace, names, device, tree, kAlways);
+}
+
+std::vector<OperatorRow> operator_table_within(const Trace& trace, const NameKinds& names,
+                                               const DeviceWorkTable& device, const HostTree& tree,
+                                               Interval time) {
   RowsByName<OperatorRow> rows(trace);
   const auto& columns = trace.slices();
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (!is_host_node(category)) return;
     const StringId name = columns.name[slice.value];
     const int64_t length_ns = duration_ns(trace, slice);
-    if (is_operator_row(category, names.of(name))) {
+    const bool is_within = contains(time, columns.begin_ns[slice.value]);
+    if (is_within && is_operator_row(category, names.of(name))) {
       OperatorRow& row = rows.row(name);
       ++row.count;
       row.total_ns += length_ns;
       row.self_ns += length_ns;
     }
     const SliceId parent = tree.parent[slice.value];
-    if (!parent) return;
+    if (!parent || !contains(time, columns.begin_ns[parent.value])) return;
     const StringId around = columns.name[parent.value];
     if (is_operator_row(Category::kCpuOp, names.of(around))) rows.row(around).self_ns -= length_ns;
   });
-  add_device_time(trace, names, device, tree, rows);
+  add_device_time(trace, names, device, tree, time, rows);
   return rows.sorted_by([](const OperatorRow& row) { return row.self_ns; });
 }
 

@@ -4,6 +4,8 @@
 
 #include "tests/training_run.h"
 #include "viewer/models/load.h"
+#include "viewer/models/report_tables.h"
+#include "viewer/models/step_scope.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -87,6 +89,32 @@ TEST_F(Steps, ARowLeadsToItsTime) {
   ASSERT_TRUE(analysed_.steps.rows[1].time);
   EXPECT_EQ(session_.range_of(*analysed_.steps.rows[1].time).span_ns(),
             analysed_.report->traces[0].steps[1].window.length_ns());
+}
+
+TEST_F(Steps, TheTablesOfEachStepSumToThoseOfAll) {
+  std::map<std::string, int64_t> kernel_ns, operator_ns, operator_gpu_ns;
+  for (const TableRow& row : analysed_.steps.rows) {
+    const StepScope scope =
+        tables_of_step(session_, *analysed_.report, *analysed_.origins, *row.time);
+    for (const TableRow& each : scope.kernels.rows) kernel_ns[each.name] += each.values[2].whole();
+    for (const TableRow& each : scope.operators.rows) {
+      operator_ns[each.name] += each.values[2].whole();
+      operator_gpu_ns[each.name] += each.values[4].whole();
+    }
+  }
+  const Table kernels = kernel_rows(*analysed_.report);
+  ASSERT_EQ(kernels.rows.size(), kernel_ns.size());
+  for (const TableRow& all : kernels.rows) {
+    EXPECT_EQ(all.values[2].whole(), kernel_ns[all.name]) << all.name;
+  }
+  const Table operators = operator_rows(*analysed_.report);
+  ASSERT_EQ(operators.rows.size(), operator_ns.size());
+  for (const TableRow& all : operators.rows) {
+    EXPECT_EQ(all.values[2].whole(), operator_ns[all.name]) << all.name;
+    EXPECT_EQ(all.values[4].whole(), operator_gpu_ns[all.name]) << all.name;
+  }
+  const StepScope none = tables_of_step(session_, *analysed_.report, {}, {0, 1, 2});
+  EXPECT_TRUE(none.kernels.rows.empty() && none.operators.rows.empty());
 }
 
 TEST_F(Steps, WithoutMarksThereAreNone) {

@@ -250,7 +250,7 @@ void MainWindow::settle() {
   state_.wait();
   QCoreApplication::processEvents();
   for (Pane* pane : pane_list_) pane->wait();
-  tables_->find().wait();
+  tables_->wait();
   QCoreApplication::processEvents();
 }
 

@@ -335,6 +335,43 @@ TEST_F(Panes, FilteredRowsAreThoseOfTheTableThatIsShown) {
   EXPECT_FALSE(filter->isVisible()) << "the search field filters here";
 }
 
+TEST_F(Panes, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
+  open_two_ranks();
+  const auto totals = [&](const QString& tab) {
+    show_tab(tab);
+    std::map<std::string, int64_t> calls;
+    for (const TableRow& row : tables().current_view()->table().rows) {
+      calls[row.name] = row.values[1].whole();
+    }
+    return calls;
+  };
+  const auto kernels = totals("Kernels");
+  const auto operators = totals("Operators");
+  EXPECT_EQ(kernels.at("gemm"), 4) << "two steps on each of two ranks";
+  show_tab("Steps");
+  QTest::mouseClick(tables().current_view()->viewport(), Qt::LeftButton, {}, {30, 10});
+  window_.settle();
+  EXPECT_EQ(totals("Kernels").at("gemm"), 1);
+  EXPECT_EQ(totals("Operators").at("aten::addmm"), 1);
+  EXPECT_LT(totals("Operators").at("aten::addmm"), operators.at("aten::addmm"));
+  QPushButton* release = nullptr;
+  for (QPushButton* button : tables().findChildren<QPushButton*>()) {
+    if (button->text().contains("only rank 0 · step 5")) release = button;
+  }
+  ASSERT_NE(release, nullptr);
+  const auto place_of = [&](const QWidget& part) {
+    return QRect(part.mapTo(&tables(), QPoint()), part.size());
+  };
+  const QRect filter = place_of(*tables().findChild<QLineEdit*>());
+  EXPECT_LT(place_of(*release).right(), filter.left());
+  EXPECT_LT(filter.right(), tables().width());
+  EXPECT_LT(tables().tabBar()->geometry().right(), place_of(*release).left());
+  QTest::mouseClick(release, Qt::LeftButton);
+  EXPECT_TRUE(release->isHidden());
+  EXPECT_EQ(totals("Kernels"), kernels);
+  EXPECT_EQ(totals("Operators"), operators);
+}
+
 TEST_F(Panes, ColumnsFitTheRowsThatAreShownNow) {
   TableView table("Rows");
   table.resize(500, 200);

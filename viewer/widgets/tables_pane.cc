@@ -1,10 +1,12 @@
 #include "viewer/widgets/tables_pane.h"
 
+#include <QResizeEvent>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
+#include "viewer/models/step_scope.h"
 #include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
@@ -20,6 +22,10 @@ struct ReportTable {
 constexpr int kFilterWidth = 160;
 
 constexpr const char* kGaps = "Gaps";
+constexpr const char* kSteps = "Steps";
+// Those that a step scopes; places in kReportTables.
+constexpr size_t kKernels = 0;
+constexpr size_t kOperators = 1;
 
 using S = Session;
 using A = AnalysedSession;
@@ -27,7 +33,7 @@ constexpr ReportTable kReportTables[] = {
     {"Kernels", [](const S&, const A& a) { return kernel_rows(*a.report, *a.origins); }, 2},
     {"Operators", [](const S&, const A& a) { return operator_rows(*a.report); }, 2},
     {"Collectives", [](const S& s, const A& a) { return collective_rows(s, *a.report); }, 6},
-    {"Steps", [](const S&, const A& a) { return a.steps; }, -1},
+    {kSteps, [](const S&, const A& a) { return a.steps; }, -1},
     {"Ranks", [](const S& s, const A& a) { return rank_rows(s, *a.report); }, -1},
     {kGaps, [](const S&, const A& a) { return a.gaps; }, -1},
     {"Memory", [](const S& s, const A& a) { return memory_rows(s, *a.report); }, -1},
@@ -36,7 +42,11 @@ constexpr ReportTable kReportTables[] = {
 }  // namespace
 
 TablesPane::TablesPane(ViewState& state, QWidget* parent)
-    : QTabWidget(parent), state_(state), filter_(make_filter()), find_(new FindPane(state)) {
+    : QTabWidget(parent),
+      state_(state),
+      filter_(make_filter()),
+      scope_(make_scope()),
+      find_(new FindPane(state)) {
   setDocumentMode(true);
   setAccessibleName(tr("Tables under the timeline"));
   compare_page_ = make_compare_page();
@@ -45,20 +55,27 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
     tables_.push_back(make_table(tr(table.title)));
     addTab(tables_.back(), tr(table.title));
     if (table.title == kGaps) gaps_ = tables_.back();
+    if (table.title == kSteps) steps_ = tables_.back();
   }
   addTab(find_, tr("Find"));
   // In a box, because the tab widget draws a line where a hidden corner would be.
+  auto* box = new QWidget;
+  box->setFixedWidth(kFilterWidth);
   auto* corner = new QWidget;
-  corner->setFixedWidth(kFilterWidth);
   auto* row = new QHBoxLayout(corner);
-  row->setContentsMargins(0, 0, 0, 0);
-  row->addWidget(filter_);
+  for (QHBoxLayout* each : {row, new QHBoxLayout(box)}) each->setContentsMargins(0, 0, 0, 0);
+  box->layout()->addWidget(filter_);
+  row->addWidget(scope_);
+  row->addWidget(box);
   setCornerWidget(corner);
   connect(this, &QTabWidget::currentChanged, this, &TablesPane::show_filter);
   connect(&state, &ViewState::session_changed, this, [this] {
+    task_.cancel();
+    show_scope({});
     for (TableView* view : findChildren<TableView*>()) view->set_filter({});
     show_filter();
   });
+  connect(steps_, &TableView::time_chosen, this, &TablesPane::scope_to);
   connect(&state, &ViewState::gaps_wanted, this, &TablesPane::show_gaps);
   connect(&state, &ViewState::gap_chosen, this, &TablesPane::show_gap);
 }
@@ -105,6 +122,56 @@ QLineEdit* TablesPane::make_filter() {
   return filter;
 }
 
+QPushButton* TablesPane::make_scope() {
+  auto* button = new QPushButton;
+  button->setProperty("link", true);
+  button->setFont(ui_font(11));
+  button->setAccessibleName(tr("Show all steps again"));
+  button->setToolTip(tr("Kernels and Operators show this step alone. A click shows all again."));
+  button->hide();
+  connect(button, &QPushButton::clicked, this, &TablesPane::drop_scope);
+  return button;
+}
+
+// The tab widget gives its corner room only when it is resized.
+void TablesPane::show_scope(const QString& words) {
+  scope_->setText(words);
+  scope_->setVisible(!words.isEmpty());
+  QResizeEvent same(size(), size());
+  resizeEvent(&same);
+}
+
+void TablesPane::scope_to(TimeRef step) {
+  const std::vector<TableRow>& rows = steps_->table().rows;
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&step](const TableRow& each) { return each.time == step; });
+  if (row == rows.end()) return;
+  show_scope(tr("only %1  ×").arg(text(row->values[0].text())));
+  task_.start(
+      [session = state_.shared_session(), report = analysed_.report, origins = analysed_.origins,
+       step](const std::atomic<bool>&) {
+        return tables_of_step(*session, *report, *origins, step);
+      },
+      [this](const StepScope& scope) {
+        tables_[kKernels]->show_table(scope.kernels, kReportTables[kKernels].sort_column);
+        tables_[kOperators]->show_table(scope.operators, kReportTables[kOperators].sort_column);
+      });
+}
+
+void TablesPane::drop_scope() {
+  task_.cancel();
+  show_scope({});
+  for (const size_t i : {kKernels, kOperators}) {
+    const ReportTable& table = kReportTables[i];
+    tables_[i]->show_table(table.rows(state_.session(), analysed_), table.sort_column);
+  }
+}
+
+void TablesPane::wait() {
+  find_->wait();
+  task_.wait();
+}
+
 void TablesPane::show_filter() {
   const TableView* view = current_view();
   filter_->setVisible(view);
@@ -135,6 +202,9 @@ void TablesPane::fill(TableView& view, QWidget& page, Table table, int sort_colu
 }
 
 void TablesPane::show_report(const AnalysedSession& analysed) {
+  analysed_ = analysed;
+  task_.cancel();
+  show_scope({});
   fill(*compare_, *compare_page_, {}, -1);
   for (size_t i = 0; i < tables_.size(); ++i) {
     const ReportTable& table = kReportTables[i];

@@ -5,9 +5,11 @@
 
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QTabWidget>
 
 #include "trace/report/diff.h"
+#include "viewer/models/latest_task.h"
 #include "viewer/models/load.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/table_view.h"
@@ -30,6 +32,8 @@ class TablesPane : public QTabWidget {
   [[nodiscard]] Table current_table() const;
   /// How many rows of the tab that is shown current_table() leaves out.
   [[nodiscard]] size_t rows_left_out() const;
+  /// Waits for what another thread computes for the tables.
+  void wait();
 
  signals:
   void name_chosen(QString name);
@@ -41,6 +45,11 @@ class TablesPane : public QTabWidget {
   void show_filter();
   void show_gaps(const QString& gpu);
   void show_gap(TimeRef gap);
+  QPushButton* make_scope();
+  /// Kernels and operators of a step alone.
+  void scope_to(TimeRef step);
+  void drop_scope();
+  void show_scope(const QString& words);  ///< empty: there is none
   void fill(TableView& view, QWidget& page, Table table, int sort_column);
 
   ViewState& state_;
@@ -50,7 +59,11 @@ class TablesPane : public QTabWidget {
   QWidget* compare_page_;
   std::vector<TableView*> tables_;  ///< of the report
   TableView* gaps_ = nullptr;       ///< one of them
+  TableView* steps_ = nullptr;      ///< one of them
+  QPushButton* scope_;              ///< says which step is chosen, and releases it
+  AnalysedSession analysed_;
   FindPane* find_;
+  LatestTask task_{this};
 };
 
 }  // namespace redline::viewer

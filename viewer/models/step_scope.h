@@ -1,0 +1,20 @@
+// The tables of one step alone. They look at every slice of its trace, so they are computed beside
+// the window.
+#pragma once
+
+#include "trace/report/report.h"
+#include "viewer/models/kernel_origins.h"
+#include "viewer/models/table.h"
+
+namespace redline::viewer {
+
+struct StepScope {
+  Table kernels;    ///< that began in the step's window, as the table of steps counts them
+  Table operators;  ///< that began between the step's marks on the host
+};
+
+/// `step` is the time of a row of step_rows(); both tables are empty if it is none.
+[[nodiscard]] StepScope tables_of_step(const Session& session, const trace::Report& report,
+                                       const KernelOrigins& origins, TimeRef step);
+
+}  // namespace redline::viewer

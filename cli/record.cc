@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/hang_watch.h"
 #include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/step_log_request.h"
@@ -18,6 +20,7 @@ struct RecordOptions {
   profiler::RecordRequest request;
   std::string schedule;
   std::string folder = "traces";
+  double hang_after = 5;
   std::vector<std::string> command;
 };
 
@@ -53,7 +56,12 @@ int record(RecordOptions& options) {
   const launch::RecordNotes notes(directory);
   environment.set("REDLINE_NOTES", notes.path());
   const auto before = launch::list_traces(directory);
+  std::optional<HangWatch> watch;
+  if (request.options.ring_seconds > 0 && options.hang_after > 0) {
+    watch.emplace(directory, environment.get("REDLINE_LOG_RUN").value_or(""), options.hang_after);
+  }
   const auto status = launch::run_command(options.command, environment);
+  watch.reset();
   if (!status) {
     return fail(options.command.front() + ": " + status.error() +
                 ". The command to record stands after --");
@@ -83,9 +91,10 @@ void add_option(CLI::App& command, const OptionRow& row, bool& value) {
       row.flag, [&value, is_on = !value] { value = is_on; }, row.help);
 }
 
+const std::map<std::string, double> kUnits = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
+
 template <typename Number>
 void add_option(CLI::App& command, const OptionRow& row, Number& value) {
-  static const std::map<std::string, double> kUnits = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
   auto* option = command.add_option(row.flag, value, help_of(row, value))->option_text(row.value);
   if (row.unit == OptionRow::Unit::kBytes) option->transform(CLI::AsSizeValue(false));
   if (row.unit == OptionRow::Unit::kSeconds) {
@@ -104,6 +113,17 @@ void add_options(CLI::App& command, RecorderOptions& options) {
       [&](const OptionRow& row, auto member) { add_option(command, row, options.*member); });
   command.get_option("--ring")->excludes(command.get_option("--schedule"));
   command.get_option("--slow-step")->needs(command.get_option("--ring"));
+}
+
+void add_hang_after(CLI::App& command, double& hang_after) {
+  command
+      .add_option("--hang-after", hang_after,
+                  "Say who holds the job up once ranks have waited so long, and three steps "
+                  "(5s; 0: never)")
+      ->transform(CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("TIME")
+      ->needs(command.get_option("--ring"));
 }
 
 void add_selection(CLI::App& command, profiler::RecordRequest& request) {
@@ -136,6 +156,7 @@ void add_record(CLI::App& app, int& status) {
           "what is left out keeps skip_first=0,wait=1,warmup=1,active=3,repeat=1")
       ->option_text("LIST");
   add_options(*command, options->request.options);
+  add_hang_after(*command, options->hang_after);
   add_selection(*command, options->request);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");

@@ -92,6 +92,7 @@ int report(const ReportOptions& options) {
   }
   result.run = *run;
   result.path = options.paths.front();
+  trace::add_hang(result, options.paths);
   if (options.timings) {
     print_timings(result, seconds_between(loaded, std::chrono::steady_clock::now()));
   }

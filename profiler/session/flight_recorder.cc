@@ -20,6 +20,10 @@ std::span<const Record> records_of(const Chunk& chunk) {
   return {chunk.records, chunk.size.load(std::memory_order_acquire)};
 }
 
+uint64_t count_events(const Chunk& chunk) {
+  return static_cast<uint64_t>(std::ranges::count_if(records_of(chunk), is_of_thread));
+}
+
 }  // namespace
 
 /// The records that are kept at one moment: full chunks in their place, and copies of chunks that
@@ -142,7 +146,18 @@ FlightRecorder::ThreadPtr FlightRecorder::owner_of(ThreadLog& log) {
 
 void FlightRecorder::keep(Chunk* chunk, const ThreadPtr& thread) {
   const auto records = records_of(*chunk);
+  kept_events_ += count_events(*chunk);
   held_.push_back({chunk, thread, records.empty() ? 0 : end_ns(records.back())});
+}
+
+uint64_t FlightRecorder::recorded() {
+  const std::lock_guard lock(mutex_);
+  uint64_t events = kept_events_;
+  threads_.list(logs_);
+  for (ThreadLog* log : logs_) {
+    if (const Chunk* chunk = log->filled_now()) events += count_events(*chunk);
+  }
+  return events;
 }
 
 void FlightRecorder::forget_front() {

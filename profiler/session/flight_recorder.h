@@ -49,6 +49,10 @@ class FlightRecorder {
                                                       const std::string& path,
                                                       std::vector<trace::Entry> entries);
 
+  /// Events of threads that were recorded since the begin, also those that are no longer kept.
+  /// Leaves out samples of counters, which come while no thread does anything.
+  [[nodiscard]] uint64_t recorded();
+
  private:
   struct Thread {
     uint64_t tid;
@@ -89,6 +93,7 @@ class FlightRecorder {
   bool closing_ = false;
   bool writing_ = false;  ///< a trace is being written, so no chunk may be freed
   std::deque<Held> held_;
+  uint64_t kept_events_ = 0;  ///< of all chunks that were ever held
   std::deque<Drop> drops_;
   std::unordered_map<const ThreadLog*, ThreadPtr> names_;  ///< of logs in use
   int64_t complete_since_ns_ = 0;                          ///< no record after this was freed

@@ -111,6 +111,16 @@ TEST_F(FlightRecorderTest, HoldsAllThreadsAndThoseThatAreGone) {
   EXPECT_EQ(trace["redline"]["clocks"].size(), 2u);
 }
 
+TEST_F(FlightRecorderTest, CountsWhatThreadsRecorded) {
+  begin(60);
+  redline_stats stats = {};
+  stats.struct_size = sizeof(stats);
+  record("first");
+  std::jthread([] { record("second"); }).join();
+  ASSERT_EQ(redline_get_stats(&stats), 0);
+  EXPECT_EQ(stats.events_recorded, 2);
+}
+
 TEST_F(FlightRecorderTest, KeepsTheNewestWithinItsMemoryAndSaysHowFarItReaches) {
   constexpr int64_t kSteps = 600'000, kBatch = 10'000;
   begin(3600, 4 << 20);

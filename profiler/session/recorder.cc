@@ -356,6 +356,7 @@ Window::Counts Recorder::counts() {
   if (is_child_) return {};
   const std::lock_guard lock(mutex_);
   const Session& own = session(lock, Owner::kProgram);
+  if (own.flight) return {.recorded = own.flight->recorded()};
   if (!own.window) return {};
   if (own.state == State::kStopped) own.window->wait();
   return own.window->counts();

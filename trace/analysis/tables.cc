@@ -252,7 +252,12 @@ std::vector<OperatorRow> operator_table_within(const Trace& trace, const NameKin
     if (is_operator_row(Category::kCpuOp, names.of(around))) rows.row(around).self_ns -= length_ns;
   });
   add_device_time(trace, names, device, tree, time, rows);
-  return rows.sorted_by([](const OperatorRow& row) { return row.self_ns; });
+  auto table = rows.sorted_by([](const OperatorRow& row) { return row.self_ns; });
+  // The step in which a flight recorder's trace ends is no operator.
+  std::erase_if(table, [](const OperatorRow& row) {
+    return row.name.starts_with("unfinished ") && is_step_name(row.name.substr(11));
+  });
+  return table;
 }
 
 std::vector<CopyRow> copy_table(const Trace& trace, const DeviceWorkTable& device) {

@@ -205,6 +205,7 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
       found.push_back(std::move(*trace));
     }
     keep_latest_recording(found);
+    keep_latest_of_each_ring(found);
     traces.insert(traces.end(), found.begin(), found.end());
   }
   if (traces.empty() && !unreadable.empty()) return tl::unexpected(unreadable.front());

@@ -16,6 +16,11 @@ namespace redline::trace {
 /// record one job. So do traces that do not name their recording.
 int64_t keep_latest_recording(std::vector<std::shared_ptr<const Trace>>& traces);
 
+/// A flight recorder writes its last seconds at a hang, and again when the process ends. Of traces
+/// of one process that hold the same time it leaves the last, and gives the number of those that it
+/// removed.
+int64_t keep_latest_of_each_ring(std::vector<std::shared_ptr<const Trace>>& traces);
+
 /// A sentence for each of `paths` that is a folder with more readable files than `traces` has of
 /// it.
 [[nodiscard]] std::vector<std::string> notes_on_left_out(

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/intervals.h"
 #include "tests/parsed_trace.h"
 
 namespace redline::trace {
@@ -94,6 +95,30 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
               ElementsAre(folder + ": the latest recording; 1 trace of earlier ones left out"));
   ASSERT_EQ(both->size(), 2U);  // somebody who names a file wants it
   EXPECT_THAT(more_notes, IsEmpty());
+}
+
+// What is kept of flight recorders' traces of one rank, by the begin of each.
+std::vector<int64_t> kept_rings(const std::vector<std::pair<Interval, int>>& spans_of_processes) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const auto& [span, process] : spans_of_processes) {
+    redline::testing::TraceText text;
+    text.cpu_op("aten::mm", span.begin_ns, span.end_ns, {.pid = std::to_string(process)});
+    text.rank(0, 2).top(R"("redline": {"reason": "SIGTERM", "ring": {"asked_ns": 5}})");
+    traces.push_back(redline::testing::parsed(text.str()));
+  }
+  keep_latest_of_each_ring(traces);
+  std::vector<int64_t> begins_ns;
+  for (const auto& trace : traces) begins_ns.push_back(trace->begin_ns());
+  return begins_ns;
+}
+
+TEST(Recordings, OfTracesThatHoldTheSameTimeOfAProcessTheLaterCounts) {
+  EXPECT_THAT(kept_rings({{{1000, 2000}, 7}, {{1500, 2500}, 7}}), ElementsAre(1500));
+  EXPECT_THAT(kept_rings({{{1000, 3000}, 7}, {{1000, 2000}, 7}, {{1000, 1500}, 7}}),
+              ElementsAre(1000));
+  EXPECT_THAT(kept_rings({{{1000, 2000}, 7}, {{2000, 2500}, 7}}), ElementsAre(1000, 2000));
+  EXPECT_THAT(kept_rings({{{1000, 2000}, 7}, {{1500, 2500}, 8}}), ElementsAre(1000, 1500))
+      << "another process, which may be the same rank started anew";
 }
 
 TEST(Recordings, WhatCannotBeReadIsLeftOutWhereTheCallerListens) {

@@ -1,5 +1,8 @@
 #include "trace/report/report.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -69,6 +72,29 @@ Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
   watch.append_to(report.times);
   report.is_cancelled = cancel != nullptr && cancel->load();
   return report;
+}
+
+void add_hang(Report& report, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const std::vector<HangTable> tables = read_hang_tables(path);
+    report.hang = find_hang(tables);
+    if (!report.hang) continue;
+    for (const HangTable& table : tables) {
+      report.hang_seen_ns = std::max(report.hang_seen_ns, table.written_ns);
+    }
+    return;
+  }
+}
+
+std::vector<std::string> reason_lines(const Report& report) {
+  std::vector<std::string> lines;
+  for (const Analysis& analysis : report.traces) {
+    const std::string reason = recording_reason(*analysis.trace);
+    if (reason.empty()) continue;
+    const auto rank = analysis.trace->metadata().rank;
+    lines.push_back((rank ? fmt::format("rank {}: ", *rank) : "") + reason);
+  }
+  return lines;
 }
 
 MeanStep mean_step(const Report& report) {

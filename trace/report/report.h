@@ -12,6 +12,7 @@
 #include "base/terminal.h"
 #include "trace/advice/advice.h"
 #include "trace/analysis/analysis.h"
+#include "trace/analysis/hang.h"
 #include "trace/analysis/ranks.h"
 #include "trace/run/verdict.h"
 
@@ -21,6 +22,8 @@ struct Report {
   /// In the order of read_traces(). At least one, unless `run` has a value.
   std::vector<Analysis> traces;
   std::optional<RunVerdict> run;        ///< of the whole job, if there are step logs
+  std::optional<Hang> hang;             ///< what the ranks said last, if they hung
+  int64_t hang_seen_ns = 0;             ///< when they said so, unix time
   std::string path;                     ///< of the step logs; the title if there are no traces
   std::vector<std::string> unreadable;  ///< files that are left out, each with the reason
   int64_t rank_count = 1;
@@ -35,6 +38,9 @@ struct Report {
 /// Setting `cancel`, from any thread, makes it stop soon.
 [[nodiscard]] Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
                                  const std::atomic<bool>* cancel = nullptr);
+
+/// Puts the verdict on the ranks' tables in `paths` that are folders into the report.
+void add_hang(Report& report, const std::vector<std::string>& paths);
 
 /// The name of the file, or "traces/" for a folder of ranks or of step logs.
 [[nodiscard]] std::string title_of(const Report& report);
@@ -62,6 +68,9 @@ struct MeanStep {
 };
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
+
+/// Why flight recorders wrote the traces, a line for each rank: "rank 1: step 40 has not ended …".
+[[nodiscard]] std::vector<std::string> reason_lines(const Report& report);
 
 /// One line for samples (and tokens) a second and one for the latency of inference, each only if it
 /// is known.

@@ -34,10 +34,29 @@ std::string subtitle_of(const Report& report) {
   return text;
 }
 
+// Why flight recorders wrote the traces.
+std::string reasons_html(const Report& report) {
+  std::string items, hang;
+  if (report.hang) {
+    for (const std::string& line : hang_lines(*report.hang, report.hang_seen_ns)) {
+      hang += (hang.empty() ? "<h2>Hangs: " : "<div>") + html::escape(line) +
+              (hang.empty() ? "</h2>" : "</div>");
+    }
+    hang = "<section class=card>" + hang + "</section>\n";
+  }
+  for (const std::string& line : reason_lines(report)) {
+    items += "<div>" + html::escape(line) + "</div>";
+  }
+  return items.empty()
+             ? hang
+             : hang + "<section class=card><h2>Why it was written</h2>" + items + "</section>\n";
+}
+
 std::string traces_html(const Report& report) {
   const PageTimeline timeline = page_timeline(report);
-  std::string page = "<div class=columns><div>" + steps_html(report) + phases_html(report) +
-                     memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
+  std::string page = reasons_html(report) + "<div class=columns><div>" + steps_html(report) +
+                     phases_html(report) + memory_html(report) + "</div>" +
+                     findings_html(report, timeline) + "</div>\n";
   page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + roofline_html(report) +
           paths_html(report) + tables_html(report) + files_html(report);
   return page + "<script type=application/json id=data>" + timeline_json(report, timeline) +

@@ -279,6 +279,8 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
   object["dropped"] = dropped_events(trace);
   const int64_t merged = merged_ranks(trace);
   object["merged_ranks"] = merged > 1 ? json(merged) : json();
+  const std::string reason = recording_reason(trace);
+  object["reason"] = reason.empty() ? json() : json(reason);
   object["span_ns"] = trace.end_ns() - trace.begin_ns();
   object["steps"] = steps_json(analysis);
   object["samples_per_step"] = or_null(samples_per_step(trace));
@@ -307,6 +309,19 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
   return object;
 }
 
+json hang_json(const std::optional<Hang>& hang) {
+  if (!hang) return nullptr;
+  return {{"kind", hang_kind_name(hang->kind)},
+          {"ranks", hang->ranks},
+          {"host", hang->host.empty() ? json() : json(hang->host)},
+          {"group", hang->group.empty() ? json() : json(hang->group)},
+          {"sequence", or_null(hang->sequence)},
+          {"operation", hang->operation.empty() ? json() : json(hang->operation)},
+          {"step", or_null(hang->step)},
+          {"waiting_ranks", hang->waiting_ranks},
+          {"stack", hang->stack}};
+}
+
 }  // namespace
 
 std::string report_json(const Report& report) {
@@ -319,6 +334,7 @@ std::string report_json(const Report& report) {
                                    ? trace_json(analysis, report.findings, i)
                                    : trace_json(analysis, advise(analysis), i));
   }
+  object["hang"] = hang_json(report.hang);
   object["unreadable"] = report.unreadable;
   object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
   object["advice"] = advice_json(report.findings);

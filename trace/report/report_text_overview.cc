@@ -141,6 +141,28 @@ void write_issues(TextPage& page) {
   }
 }
 
+// Why the traces were written comes first: it is what somebody who has a flight recorder looks for.
+void write_reasons(TextPage& page) {
+  if (page.report.hang) {
+    const auto lines = hang_lines(*page.report.hang, page.report.hang_seen_ns);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      page.canvas.left(i == 0 ? "! hangs    " : "           ", 0, Hue::kRed)
+          .left(elide(lines[i], 69), 0, i == 0 ? Hue::kBold : Hue::kNone)
+          .end_line();
+    }
+  }
+  const std::vector<std::string> lines = reason_lines(page.report);
+  const size_t shown = page.scope.top == TextScope::kAll ? lines.size() : kFewIssues;
+  for (size_t i = 0; i < std::min(shown, lines.size()); ++i) {
+    page.canvas.left("! written  ", 0, Hue::kYellow).left(elide(lines[i], 69)).end_line();
+  }
+  if (lines.size() > shown) {
+    page.canvas
+        .left(fmt::format("! {} more ranks say why: --all", lines.size() - shown), 0, Hue::kDim)
+        .end_line();
+  }
+}
+
 std::string with_deviation(const MeanStep& step, int64_t count) {
   std::string text = format_ns(step.mean_ns);
   if (count < 2) return text;
@@ -166,6 +188,7 @@ void write_header(TextPage& page) {
       .left(" ")
       .right(loaded(report), 34)
       .end_line();
+  write_reasons(page);
   write_issues(page);
   page.canvas.end_line();
 }

@@ -43,6 +43,32 @@ std::string rank(int number, const char* kernel) {
       .str();
 }
 
+std::string of_a_ring(int number) {
+  return TraceText()
+      .rank(number, 2)
+      .step(7, 0, 1'000'000)
+      .cpu_op("aten::mm", 0, 1000)
+      .annotation("unfinished ProfilerStep#8", 1'000'000, 5'000'000)
+      .top(R"("redline": {"reason": "step 8 has not ended after <4 ms>", "ring": {}})")
+      .str();
+}
+
+TEST(TextReport, WhyAFlightRecorderWroteLeadsEachFormOfTheReport) {
+  const std::string text = text_of({of_a_ring(0), of_a_ring(1)});
+  const auto lines = lines_of(text);
+  ASSERT_GT(lines.size(), 3U);
+  EXPECT_EQ(lines[2], "! written  rank 0: step 8 has not ended after <4 ms>");
+  EXPECT_EQ(lines[3], "! written  rank 1: step 8 has not ended after <4 ms>");
+  EXPECT_THAT(text, Not(HasSubstr("unfinished ProfilerStep"))) << "it is no operator";
+  const Report report = make_report({*parse_trace("rank0.json", of_a_ring(0))});
+  EXPECT_THAT(report_html(report), HasSubstr("rank 0: step 8 has not ended after &lt;4 ms&gt;"));
+  const auto json = nlohmann::json::parse(report_json(report));
+  EXPECT_EQ(json["traces"][0]["reason"], "step 8 has not ended after <4 ms>");
+  EXPECT_TRUE(nlohmann::json::parse(report_json(
+      make_report({*parse_trace("rank0.json", rank(0, "gemm"))})))["traces"][0]["reason"]
+                  .is_null());
+}
+
 TEST(TextReport, NoLineOfARealTraceIsWiderThan80Columns) {
   const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";

@@ -1,0 +1,54 @@
+// The launcher's side of a hang: `redline record --ring` reads the tables of its ranks while the
+// command runs (trace/read/hang_tables.h), adds what the operating system says of ranks that cannot
+// speak, and prints the verdict once.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trace/analysis/hang.h"
+
+namespace redline::cli {
+
+class HangWatch {
+ public:
+  /// Watches the ranks of `run` whose tables come into `folder`. Tables of earlier runs are
+  /// removed. `hang_after` (seconds): how long the others must have waited.
+  HangWatch(std::string folder, std::string run, double hang_after);
+  /// Ends the watch. To be called when the command has ended.
+  ~HangWatch();
+  HangWatch(const HangWatch&) = delete;
+  HangWatch& operator=(const HangWatch&) = delete;
+
+ private:
+  [[nodiscard]] std::string path_of(int rank) const;
+  void watch();
+  void look();
+  [[nodiscard]] bool is_old_enough(const trace::Hang& hang,
+                                   const std::vector<trace::HangTable>& tables,
+                                   int64_t now_ns) const;
+  void tell(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
+  void add_processes(std::vector<trace::HangTable>& tables);
+  void remove_own_tables();
+
+  const std::string folder_;
+  const std::string run_;
+  const double hang_after_;
+  std::map<int, int64_t> processes_;  ///< of ranks that were seen on this machine
+  std::optional<trace::Hang> last_;   ///< what the last look found
+  std::optional<trace::Hang> told_;   ///< what was printed last
+  std::vector<std::string> own_tables_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_over_ = false;
+  std::optional<std::thread> thread_;
+};
+
+}  // namespace redline::cli

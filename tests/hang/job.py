@@ -1,0 +1,185 @@
+"""A small training on Gloo ranks of which one gets into trouble: job.py CASE RANKS.
+
+Each function below is a case. It is called by all ranks in step 10, and rank 1 does something else than the others. The
+functions of HANGS let the job hang for ever, those of HEALTHY only take long.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+CULPRIT = 1
+LONG_SECONDS = 8
+
+
+def barrier_in_one_branch():
+    if rank == CULPRIT:
+        dist.barrier()
+    dist.all_reduce(torch.ones(8))
+
+
+def other_operation():
+    if rank == CULPRIT:
+        dist.broadcast(torch.ones(8), 0)
+    else:
+        dist.all_reduce(torch.ones(8))
+
+
+def exception_swallowed():
+    try:
+        if rank == CULPRIT:
+            raise ValueError("of this rank alone")
+        dist.all_reduce(torch.ones(8))
+    except ValueError:
+        pass
+    dist.barrier()
+
+
+def stopped():
+    if rank == CULPRIT:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    dist.all_reduce(torch.ones(8))
+
+
+def sleeping_hook():
+    if rank == CULPRIT:
+        weight = torch.ones(3, requires_grad=True)
+        weight.register_hook(lambda gradient: time.sleep(10_000))
+        weight.sum().backward()
+    dist.all_reduce(torch.ones(8))
+
+
+def lock_held():
+    if rank == CULPRIT:
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+    dist.all_reduce(torch.ones(8))
+
+
+def blocked_file():
+    if rank == CULPRIT:
+        path = os.path.join(tempfile.mkdtemp(), "pipe")
+        os.mkfifo(path)
+        with open(path, "rb") as pipe:
+            pipe.read()
+    dist.all_reduce(torch.ones(8))
+
+
+def endless_loop():
+    if rank == CULPRIT:
+        while True:
+            sum(range(1000))
+    dist.all_reduce(torch.ones(8))
+
+
+class StuckData:
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        threading.Event().wait()
+
+
+def stuck_loader():
+    if rank == CULPRIT:
+        next(iter(torch.utils.data.DataLoader(StuckData(), batch_size=2, num_workers=1)))
+    dist.all_reduce(torch.ones(8))
+
+
+def evaluation():
+    if rank == CULPRIT:
+        model.eval()
+        deadline = time.monotonic() + LONG_SECONDS
+        with torch.no_grad():
+            while time.monotonic() < deadline:
+                model(torch.ones(64, 8))
+        model.train()
+    dist.barrier()
+
+
+class SlowFile:
+    def __init__(self):
+        self.deadline = time.monotonic() + LONG_SECONDS
+
+    def write(self, data):
+        time.sleep(max(0, self.deadline - time.monotonic()))
+        return len(data)
+
+    def flush(self):
+        pass
+
+
+def checkpoint():
+    if rank == CULPRIT:
+        torch.save(model.state_dict(), SlowFile())
+    dist.barrier()
+
+
+def uneven_work():
+    if rank == CULPRIT:
+        deadline = time.monotonic() + LONG_SECONDS
+        while time.monotonic() < deadline:
+            torch.ones(64, 64) @ torch.ones(64, 64)
+    dist.all_reduce(torch.ones(8))
+
+
+def paused():
+    """All ranks, as when somebody holds the job with a debugger."""
+    dist.barrier()
+    time.sleep(LONG_SECONDS)
+
+
+HANGS = {
+    barrier_in_one_branch: ("mismatch", "barrier_in_one_branch"),
+    other_operation: ("mismatch", "other_operation"),
+    exception_swallowed: ("mismatch", "exception_swallowed"),
+    stopped: ("stopped", None),
+    sleeping_hook: ("sleeps", "<lambda>"),
+    lock_held: ("lock", "lock_held"),
+    blocked_file: ("io", "blocked_file"),
+    endless_loop: ("computes", "endless_loop"),
+    stuck_loader: ("data", "stuck_loader"),
+}
+HEALTHY = [evaluation, checkpoint, uneven_work, paused]
+
+
+def train(case):
+    for step in range(16):
+        if step == 10:
+            case()
+        optimizer.zero_grad()
+        model(torch.ones(4, 8)).sum().backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+        optimizer.step()
+
+
+def launch(count):
+    """Starts the ranks. This process needs no torch, so it is soon there."""
+    with tempfile.TemporaryDirectory() as folder:
+        common = {**os.environ, "WORLD_SIZE": str(count), "MEETING": f"file://{folder}/ranks", "OMP_NUM_THREADS": "1"}
+        ranks = [
+            subprocess.Popen([sys.executable, *sys.argv], env={**common, "RANK": str(number)})
+            for number in range(count)
+        ]
+        sys.exit(max(abs(process.wait()) for process in ranks))
+
+
+if __name__ == "__main__" and "RANK" not in os.environ:
+    launch(int(sys.argv[2]))
+elif __name__ == "__main__":
+    import torch
+    import torch.distributed as dist
+
+    rank = int(os.environ["RANK"])
+    torch.manual_seed(0)
+    dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=int(sys.argv[2]))
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(globals()[sys.argv[1]])
+    dist.destroy_process_group()

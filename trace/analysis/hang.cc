@@ -1,0 +1,407 @@
+#include "trace/analysis/hang.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/format.h"
+
+namespace redline::trace {
+namespace {
+
+using Place = std::pair<std::string, int64_t>;  // a group and a number in it
+
+// Operations whose inputs have the same sizes on all ranks.
+bool has_equal_sizes(std::string_view operation) {
+  constexpr std::string_view kEqual[] = {"all_reduce", "broadcast", "reduce", "all_gather",
+                                         "reduce_scatter"};
+  return std::any_of(std::begin(kEqual), std::end(kEqual),
+                     [&](std::string_view name) { return operation.starts_with(name); });
+}
+
+std::string signature_of(const EnteredCollective& entered) {
+  if (!has_equal_sizes(entered.operation)) return entered.operation;
+  return entered.operation + " " + entered.sizes + " " + entered.types;
+}
+
+const EnteredCollective* find_entry(const HangTable& table, const Place& place) {
+  for (const EnteredCollective& entry : table.collectives) {
+    if (entry.group == place.first && entry.sequence == place.second) return &entry;
+  }
+  return nullptr;
+}
+
+bool is_past(const HangTable& table, const Place& place) {
+  return std::any_of(table.collectives.begin(), table.collectives.end(),
+                     [&](const EnteredCollective& entry) {
+                       return entry.group == place.first && entry.sequence > place.second;
+                     });
+}
+
+// The first collective of each group that the rank has entered and that is not done.
+std::vector<const EnteredCollective*> pending_of(const HangTable& table) {
+  std::map<std::string, const EnteredCollective*> first;
+  for (const EnteredCollective& entry : table.collectives) {
+    if (!entry.is_done) first.try_emplace(entry.group, &entry);
+  }
+  std::vector<const EnteredCollective*> pending;
+  for (const auto& [group, entry] : first) pending.push_back(entry);
+  return pending;
+}
+
+class Judge {
+ public:
+  explicit Judge(std::span<const HangTable> ranks) : ranks_(ranks) {
+    for (const HangTable& table : ranks_) world_ = std::max(world_, table.world_size);
+  }
+
+  std::optional<Hang> judge() {
+    std::map<std::string, int64_t> first;
+    for (const HangTable& table : ranks_) {
+      for (const EnteredCollective* entry : pending_of(table)) {
+        auto [known, is_new] = first.try_emplace(entry->group, entry->sequence);
+        if (!is_new) known->second = std::min(known->second, entry->sequence);
+      }
+    }
+    if (first.empty()) return judge_without_collectives();
+    std::vector<Hang> hangs;
+    for (const auto& place : first) {
+      if (auto hang = judge_place(place)) hangs.push_back(*std::move(hang));
+    }
+    if (is_slow_) return std::nullopt;
+    return choose(std::move(hangs));
+  }
+
+ private:
+  // Of several groups that hang, the culprit is a rank that waits in none of them; if each waits
+  // for another, they took the groups in different orders.
+  std::optional<Hang> choose(std::vector<Hang> hangs) const {
+    if (hangs.empty()) return std::nullopt;
+    std::stable_sort(hangs.begin(), hangs.end(), [](const Hang& left, const Hang& right) {
+      return left.since_ns < right.since_ns;
+    });
+    for (Hang& hang : hangs) {
+      if (!waits_elsewhere(hang)) return std::move(hang);
+    }
+    Hang hang = std::move(hangs.front());
+    hang.kind = HangKind::kOrder;
+    return hang;
+  }
+
+  [[nodiscard]] bool waits_elsewhere(const Hang& hang) const {
+    if (hang.kind == HangKind::kMismatch || hang.kind == HangKind::kSkipped) return false;
+    return std::all_of(hang.ranks.begin(), hang.ranks.end(), [&](int rank) {
+      const HangTable* table = find(rank);
+      return table != nullptr && !pending_of(*table).empty();
+    });
+  }
+
+  [[nodiscard]] const HangTable* find(int rank) const {
+    for (const HangTable& table : ranks_) {
+      if (table.rank == rank) return &table;
+    }
+    return nullptr;
+  }
+
+  // Empty if the ranks of the group are not known.
+  [[nodiscard]] std::vector<int> members_of(const std::string& group) const {
+    for (const HangTable& table : ranks_) {
+      for (const CollectiveGroup& known : table.groups) {
+        if (known.name == group && !known.ranks.empty()) return known.ranks;
+      }
+    }
+    return {};
+  }
+
+  std::optional<Hang> judge_place(const Place& place) {
+    Hang hang;
+    hang.group = place.first;
+    hang.sequence = place.second;
+    std::vector<int> entered, missing;
+    for (const int rank : members_of(place.first)) {
+      const HangTable* table = find(rank);
+      const EnteredCollective* entry = table == nullptr ? nullptr : find_entry(*table, place);
+      if (entry != nullptr) {
+        entered.push_back(rank);
+        if (hang.since_ns == 0 || entry->entered_ns < hang.since_ns) {
+          hang.since_ns = entry->entered_ns;
+        }
+      } else if (table == nullptr || !is_past(*table, place)) {
+        missing.push_back(rank);
+      }
+    }
+    if (entered.empty()) return std::nullopt;
+    if (auto sides = sides_of(hang, entered); sides.size() > 1) {
+      return mismatch(std::move(hang), std::move(sides));
+    }
+    hang.waiting_ranks = std::move(entered);
+    const HangTable& waiting = *find(hang.waiting_ranks.front());
+    hang.operation = find_entry(waiting, place)->operation;
+    hang.step = waiting.step;
+    if (missing.empty()) {  // all are in it: only one that was stopped in there can be named
+      missing = of_state(hang.waiting_ranks, ThreadState::kStopped);
+      if (missing.empty()) missing = of_state(hang.waiting_ranks, ThreadState::kGone);
+      std::erase_if(hang.waiting_ranks, [&](int rank) {
+        return std::find(missing.begin(), missing.end(), rank) != missing.end();
+      });
+    }
+    if (missing.empty()) return std::nullopt;
+    return absence(std::move(hang), missing);
+  }
+
+  // What ranks entered under one number: an operation of a step.
+  struct Side {
+    std::string signature;
+    std::string operation;
+    int64_t step = 0;
+    std::vector<int> ranks;
+  };
+
+  [[nodiscard]] std::vector<Side> sides_of(const Hang& hang, const std::vector<int>& ranks) const {
+    std::vector<Side> sides;
+    for (const int rank : ranks) {
+      const HangTable& table = *find(rank);
+      const EnteredCollective& entry = *find_entry(table, {hang.group, *hang.sequence});
+      const Side own{signature_of(entry), entry.operation, table.step.value_or(0), {rank}};
+      const auto same = std::find_if(sides.begin(), sides.end(), [&](const Side& side) {
+        return side.signature == own.signature && side.step == own.step;
+      });
+      same == sides.end() ? sides.push_back(own) : same->ranks.push_back(rank);
+    }
+    std::stable_sort(sides.begin(), sides.end(), [](const Side& left, const Side& right) {
+      return left.ranks.size() > right.ranks.size();
+    });
+    return sides;
+  }
+
+  // The ranks of `sides` entered different collectives under one number. The largest side is right.
+  // If two are as large, ranks that do the same in a later step have left one out; otherwise it
+  // cannot be known who is wrong, and all are named.
+  std::optional<Hang> mismatch(Hang hang, std::vector<Side> sides) const {
+    bool is_known = sides[0].ranks.size() > sides[1].ranks.size();
+    if (!is_known && sides.size() == 2 && sides[0].operation == sides[1].operation &&
+        sides[0].step != sides[1].step) {
+      if (sides[0].step > sides[1].step) std::swap(sides[0], sides[1]);
+      is_known = true;
+    }
+    hang.kind = HangKind::kMismatch;
+    if (is_known && std::all_of(sides.begin() + 1, sides.end(),
+                                [&](const Side& side) { return side.step > sides[0].step; })) {
+      hang.kind = HangKind::kSkipped;
+    }
+    if (is_known) hang.waiting_ranks = sides[0].ranks;
+    for (size_t i = is_known ? 1 : 0; i < sides.size(); ++i) {
+      hang.ranks.insert(hang.ranks.end(), sides[i].ranks.begin(), sides[i].ranks.end());
+    }
+    std::sort(hang.ranks.begin(), hang.ranks.end());
+    hang.expected = sides[0].signature;
+    hang.entered = sides[1].signature;
+    hang.operation = sides[0].operation;
+    hang.step = find(sides[0].ranks.front())->step;
+    describe_culprit(hang);
+    return hang;
+  }
+
+  [[nodiscard]] std::vector<int> of_state(const std::vector<int>& ranks, ThreadState state) const {
+    std::vector<int> found;
+    for (const int rank : ranks) {
+      if (const HangTable* table = find(rank); table != nullptr && table->state == state) {
+        found.push_back(rank);
+      }
+    }
+    return found;
+  }
+
+  // The ranks `missing` did not enter. Those that wait in another group are victims themselves.
+  std::optional<Hang> absence(Hang hang, std::vector<int> missing) {
+    std::vector<int> free;
+    for (const int rank : missing) {
+      const HangTable* table = find(rank);
+      if (table == nullptr || pending_of(*table).empty() || table->state == ThreadState::kStopped ||
+          table->state == ThreadState::kGone) {
+        free.push_back(rank);
+      }
+    }
+    if (!free.empty()) missing = std::move(free);
+    std::optional<HangKind> kind;
+    for (const int rank : missing) {
+      const HangTable* table = find(rank);
+      if (table != nullptr && is_slow(*table)) {
+        is_slow_ = true;
+        return std::nullopt;
+      }
+      const HangKind own = table == nullptr ? HangKind::kNotEntered : kind_of(*table);
+      if (kind.value_or(own) == own) hang.ranks.push_back(rank);
+      if (!kind) kind = own;
+    }
+    hang.kind = *kind;
+    describe_culprit(hang);
+    return hang;
+  }
+
+  void describe_culprit(Hang& hang) const {
+    const HangTable* table = find(hang.ranks.front());
+    if (table == nullptr) return;
+    hang.host = table->host;
+    hang.stack = table->stack;
+    hang.inner = table->inner;
+  }
+
+  static bool is_slow(const HangTable& table) {
+    if (table.state == ThreadState::kStopped || table.state == ThreadState::kGone) return false;
+    return !table.phase.empty() || table.is_moving;
+  }
+
+  static HangKind kind_of(const HangTable& table) {
+    const auto is_in = [&](std::string_view what) {
+      return table.inner.find(what) != std::string::npos;
+    };
+    if (table.state == ThreadState::kGone) return HangKind::kDied;
+    if (table.state == ThreadState::kStopped) return HangKind::kStopped;
+    if (is_in("dataloader.py")) return HangKind::kData;
+    if (table.state == ThreadState::kRuns) return HangKind::kComputes;
+    if (table.state == ThreadState::kSleeps) return HangKind::kSleeps;
+    if (table.state == ThreadState::kInputOutput) return HangKind::kInputOutput;
+    if (table.state == ThreadState::kLock) return HangKind::kLock;
+    return HangKind::kNotEntered;
+  }
+
+  // Nobody is known to wait in a collective, as in a job of one process.
+  std::optional<Hang> judge_without_collectives() const {
+    if (ranks_.empty() || std::ssize(ranks_) < world_) return std::nullopt;
+    std::optional<HangKind> kind;
+    Hang hang;
+    for (const HangTable& table : ranks_) {
+      if (is_slow(table)) return std::nullopt;
+      const HangKind own = kind_of(table);
+      // A thread that computes, or of which nothing is known, may well go on.
+      if (own == HangKind::kComputes || own == HangKind::kNotEntered) return std::nullopt;
+      if (own == HangKind::kLock && world_ > 1) return std::nullopt;  // of a collective, perhaps
+      if (!kind) kind = own;
+      if (own == *kind) hang.ranks.push_back(table.rank);
+    }
+    hang.kind = *kind;
+    hang.step = ranks_.front().step;
+    hang.since_ns = ranks_.front().step_began_ns;
+    describe_culprit(hang);
+    return hang;
+  }
+
+  std::span<const HangTable> ranks_;
+  int world_ = 1;
+  bool is_slow_ = false;
+};
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr size_t kMost = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < std::min(kMost, ranks.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  if (ranks.size() > kMost) text += " and " + std::to_string(ranks.size() - kMost) + " more";
+  return text;
+}
+
+std::string what_it_does(const Hang& hang) {
+  switch (hang.kind) {
+    case HangKind::kNotEntered:
+      return " did not enter it";
+    case HangKind::kSkipped:
+      return " left a collective out and went on to a later step";
+    case HangKind::kMismatch:
+      return hang.waiting_ranks.empty()
+                 ? " entered different ones: " + hang.expected + ", " + hang.entered
+                 : " entered " + hang.entered + ", the others " + hang.expected;
+    case HangKind::kOrder:
+      return " entered collectives of several groups in another order";
+    case HangKind::kDied:
+      return " has ended";
+    case HangKind::kStopped:
+      return " was stopped by a signal or a debugger";
+    case HangKind::kComputes:
+      return " computes outside of torch; whether that ends cannot be known";
+    case HangKind::kData:
+      return " waits for data";
+    case HangKind::kLock:
+      return " waits for a lock";
+    case HangKind::kSleeps:
+      return " sleeps";
+    case HangKind::kInputOutput:
+      return " is blocked in input or output";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<Hang> find_hang(std::span<const HangTable> ranks) { return Judge(ranks).judge(); }
+
+const char* hang_kind_name(HangKind kind) {
+  switch (kind) {
+    case HangKind::kNotEntered:
+      return "not_entered";
+    case HangKind::kSkipped:
+      return "skipped";
+    case HangKind::kMismatch:
+      return "mismatch";
+    case HangKind::kOrder:
+      return "order";
+    case HangKind::kDied:
+      return "died";
+    case HangKind::kStopped:
+      return "stopped";
+    case HangKind::kComputes:
+      return "computes";
+    case HangKind::kData:
+      return "data";
+    case HangKind::kLock:
+      return "lock";
+    case HangKind::kSleeps:
+      return "sleeps";
+    case HangKind::kInputOutput:
+      return "io";
+  }
+  return "not_entered";
+}
+
+std::vector<std::string> hang_lines(const Hang& hang, int64_t now_ns) {
+  std::vector<std::string> lines;
+  std::string first = ranks_text(hang.ranks) + what_it_does(hang);
+  if (!hang.host.empty()) first += " (" + hang.host + ")";
+  lines.push_back(std::move(first));
+  if (!hang.stack.empty()) {
+    std::string where = "at " + hang.stack.front();
+    for (size_t i = 1; i < std::min<size_t>(3, hang.stack.size()); ++i) {
+      where += " < " + hang.stack[i];
+    }
+    lines.push_back(std::move(where));
+  }
+  std::string wait;
+  if (!hang.waiting_ranks.empty()) wait = ranks_text(hang.waiting_ranks);
+  if (!hang.operation.empty()) {
+    wait += (wait.empty()                     ? ""
+             : hang.waiting_ranks.size() == 1 ? " waits in "
+                                              : " wait in ") +
+            hang.operation;
+  }
+  if (hang.sequence) {
+    wait += " " + std::to_string(*hang.sequence) + " of group " + hang.group;
+  }
+  if (hang.step) wait += (wait.empty() ? "step " : ", step ") + std::to_string(*hang.step);
+  if (hang.since_ns > 0 && now_ns > hang.since_ns) {
+    wait += ", for " + format_ns(now_ns - hang.since_ns);
+  }
+  if (!wait.empty()) lines.push_back(std::move(wait));
+  return lines;
+}
+
+std::string recording_reason(const Trace& trace) {
+  using nlohmann::json;
+  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
+  if (!top.is_object() || !top.contains("redline") || !top["redline"].is_object()) return "";
+  const json reason = top["redline"].value("reason", json());
+  return reason.is_string() ? reason.get<std::string>() : "";
+}
+
+}  // namespace redline::trace

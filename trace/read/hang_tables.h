@@ -1,0 +1,70 @@
+// What a rank that makes no step says of itself: a small file that python/redline/_hang_table.py
+// writes again each second while the step does not end, and removes when it ends. So a process that
+// is stopped or killed leaves its last words, which anybody can read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redline::trace {
+
+/// The end of the file's name, which follows "rank1".
+inline constexpr const char* kHangTableSuffix = ".hang.redline";
+
+/// One collective that the rank has entered, as torch's flight recorder lists it.
+struct EnteredCollective {
+  std::string group;
+  int64_t sequence = 0;
+  std::string operation;  ///< "all_reduce"
+  std::string sizes;      ///< of the inputs, as JSON: "[[8]]"
+  std::string types;
+  bool is_done = false;
+  int64_t entered_ns = 0;  ///< unix time
+};
+
+struct CollectiveGroup {
+  std::string name;
+  std::vector<int> ranks;
+};
+
+/// What the training thread does: the kernel's word for it, or what the operating system says of
+/// the whole process.
+enum class ThreadState : uint8_t {
+  kUnknown,
+  kRuns,
+  kSleeps,  ///< in a clock: time.sleep()
+  kLock,    ///< in a futex
+  kInputOutput,
+  kStopped,  ///< by a signal or a debugger
+  kGone,     ///< the process has ended
+};
+
+struct HangTable {
+  std::string run;  ///< `redline record` gives the same name to all ranks of one call
+  int rank = 0;
+  int world_size = 1;
+  std::string host;
+  int64_t process = 0;
+  int64_t written_ns = 0;  ///< unix time
+  std::optional<int64_t> step;
+  int64_t step_began_ns = 0;
+  int64_t usual_step_ns = 0;
+  std::string phase;       ///< "evaluation", "checkpoint", "compile": known to take long; or ""
+  bool is_moving = false;  ///< the training thread's stack changed in torch since the last look
+  ThreadState state = ThreadState::kUnknown;
+  std::vector<CollectiveGroup> groups;
+  std::vector<EnteredCollective> collectives;  ///< the last ones, in order
+  std::vector<std::string> stack;  ///< "train.py:31 sync", the user's code, innermost first
+  std::string inner;               ///< where the thread is in libraries: "dataloader.py:1295 _get"
+};
+
+/// The tables in `folder` of its latest run, sorted by rank. Leaves out what cannot be read,
+/// because a table may vanish or be written at this moment.
+[[nodiscard]] std::vector<HangTable> read_hang_tables(const std::string& folder);
+
+/// nullopt if `text` is no table.
+[[nodiscard]] std::optional<HangTable> parse_hang_table(const std::string& text);
+
+}  // namespace redline::trace

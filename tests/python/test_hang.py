@@ -57,7 +57,7 @@ def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_
     assert "! hangs    rank 1 " in text.stdout
 
 
-@pytest.mark.parametrize("case", ["uneven_work"])
+@pytest.mark.parametrize("case", ["uneven_work", "paused"])
 def test_a_slow_job_gets_no_verdict(run, command, program, tmp_path, case):
     done = run(command(case, 2), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -267,6 +267,13 @@ class Judge {
     return HangKind::kNotEntered;
   }
 
+  // Whether a rank that nobody waits for may go on by itself.
+  bool may_go_on(HangKind kind) const {
+    if (kind == HangKind::kLock) return world_ > 1;  // of a collective, perhaps
+    return kind == HangKind::kComputes || kind == HangKind::kSleeps ||
+           kind == HangKind::kNotEntered;
+  }
+
   // Nobody is known to wait in a collective, as in a job of one process.
   std::optional<Hang> judge_without_collectives() const {
     if (ranks_.empty() || std::ssize(ranks_) < world_) return std::nullopt;
@@ -275,9 +282,7 @@ class Judge {
     for (const HangTable& table : ranks_) {
       if (is_slow(table)) return std::nullopt;
       const HangKind own = kind_of(table);
-      // A thread that computes, or of which nothing is known, may well go on.
-      if (own == HangKind::kComputes || own == HangKind::kNotEntered) return std::nullopt;
-      if (own == HangKind::kLock && world_ > 1) return std::nullopt;  // of a collective, perhaps
+      if (may_go_on(own)) return std::nullopt;
       if (!kind) kind = own;
       if (own == *kind) hang.ranks.push_back(table.rank);
     }

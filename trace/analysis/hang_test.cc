@@ -167,6 +167,14 @@ TEST(Hang, AJobOfOneProcessHangsToo) {
   EXPECT_FALSE(find_hang(ranks)) << "it may go on";
 }
 
+TEST(Hang, RanksThatAllSleepMayGoOn) {
+  std::vector<HangTable> ranks = {table(0, 2, 120, false), table(1, 2, 120, false)};
+  for (HangTable& rank : ranks) rank.state = ThreadState::kSleeps;
+  EXPECT_FALSE(find_hang(ranks));
+  for (HangTable& rank : ranks) rank.state = ThreadState::kInputOutput;
+  EXPECT_TRUE(find_hang(ranks));
+}
+
 TEST(Hang, NothingHangsWithoutTables) { EXPECT_FALSE(find_hang({})); }
 
 TEST(Hang, ThePromisedLines) {

@@ -10,11 +10,13 @@ to the same format. At the end each source of events is timed alone.
 """
 
 import argparse
+import contextlib
 import gzip
 import itertools
 import json
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -148,6 +150,7 @@ def parse_arguments():
                             help=f"a comma list of {', '.join(values)} (all)")
     parser.add_argument("--rounds", type=int, default=7, help="how often each is measured (7)")
     parser.add_argument("--steps", type=int, help="training steps in one loop (by model)")
+    parser.add_argument("--busy", type=int, default=0, metavar="N", help="beside N processes that only compute (0)")
     parser.add_argument("--no-sources", action="store_true", help="without each source alone")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
@@ -173,17 +176,28 @@ def measure_matrix(options, folder):
     return results
 
 
+@contextlib.contextmanager
+def computing(count):
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def main():
     options = parse_arguments()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     warnings.filterwarnings("ignore", message=".*clears events at the end of each cycle")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, computing(options.busy):
         results = measure_matrix(options, pathlib.Path(folder))
     sources = {} if options.no_sources else measure_sources()
     if options.json:
         about = {"schema": "redline.bench.record_overhead/2", "torch": torch.__version__,
-                 "rounds": options.rounds}
+                 "rounds": options.rounds, "busy": options.busy}
         print(json.dumps({**about, "runs": results, "sources_ns": sources}, indent=2))
     elif sources:
         show_sources(sources)

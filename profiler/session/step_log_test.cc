@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 
+#include "base/file.h"
 #include "profiler/c_api.h"
 #include "trace/read/step_log_reader.h"
 
@@ -19,9 +21,22 @@ std::string new_folder() {
   return mkdtemp(name.data());
 }
 
+/// AddressSanitizer's malloc() locks up in a child that is forked while another thread allocates.
+void wait_until_other_threads_sleep() {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (thread.path().filename() == std::to_string(gettid())) continue;
+    char state = 'R';
+    while (state != 'S') {
+      const std::string stat = read_file(thread.path().string() + "/stat");
+      state = stat.empty() ? 'S' : stat.at(stat.rfind(')') + 2);  // empty: it has ended
+    }
+  }
+}
+
 /// A process of its own has a log of its own: runs `body` in a forked child, which ends by exit().
 template <typename Body>
 int run_in_child(Body body) {
+  wait_until_other_threads_sleep();
   const pid_t child = fork();
   if (child == 0) std::exit(body());
   int status = 0;

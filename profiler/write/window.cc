@@ -108,16 +108,16 @@ void Window::open() {
 }
 
 void Window::drain(ThreadLog& log) {
-  const int64_t begin_ns = begin_ns_.load(std::memory_order_acquire);
   Record last;
   log.drain([&](const Record& record) {
-    if (record.begin_ns >= begin_ns) add(record, log);
+    // The window may begin while this runs.
+    if (record.begin_ns >= begin_ns_.load(std::memory_order_acquire)) add(record, log);
     unfinished_.was_recorded(record);
     last = record;
   });
   if (last.begin_ns != 0) last_read_[&log] = last;
   const uint64_t dropped = log.take_dropped();
-  if (begin_ns != kNotBegun) dropped_ += dropped;
+  if (begin_ns_.load(std::memory_order_acquire) != kNotBegun) dropped_ += dropped;
 }
 
 void Window::add(const Record& record, const ThreadLog& log) {

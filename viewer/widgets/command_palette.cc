@@ -5,6 +5,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "viewer/widgets/controls.h"
+
 namespace redline::viewer {
 namespace {
 
@@ -36,10 +38,7 @@ void add_commands_of(const QMenu& menu, const QString& title, std::vector<Comman
 }
 
 CommandPalette::CommandPalette(std::vector<Command> commands, QWidget* parent)
-    : QDialog(parent),
-      commands_(std::move(commands)),
-      words_(new QLineEdit),
-      list_(new QListWidget) {
+    : QDialog(parent), commands_(std::move(commands)), words_(new Field), list_(new QListWidget) {
   setWindowTitle(tr("Commands"));
   setAttribute(Qt::WA_DeleteOnClose);
   resize(kPaletteSize);

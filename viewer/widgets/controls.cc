@@ -24,12 +24,36 @@ bool ElidedLabel::event(QEvent* event) {
   return QLabel::event(event);
 }
 
+void Field::set_hint(const QColor& colour) {
+  hint_ = colour;
+  show_hint();
+}
+
+void Field::changeEvent(QEvent* event) {
+  QLineEdit::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) show_hint();
+}
+
+void Field::show_hint() {
+  QPalette colours = palette();
+  if (!hint_.isValid() || colours.color(QPalette::PlaceholderText) == hint_) return;
+  colours.setColor(QPalette::PlaceholderText, hint_);
+  setPalette(colours);
+}
+
 void ColourBox::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(Qt::NoPen);
   painter.setBrush(theme_.of(class_));
   painter.drawRoundedRect(rect(), radius_, radius_);
+}
+
+void paint_focus_frame(QPainter& painter, const QWidget& part, const Theme& theme) {
+  if (!part.hasFocus()) return;
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(theme.accent);
+  painter.drawRect(part.rect().adjusted(0, 0, -1, -1));
 }
 
 namespace {

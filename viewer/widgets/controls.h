@@ -3,6 +3,7 @@
 
 #include <QElapsedTimer>
 #include <QLabel>
+#include <QLineEdit>
 #include <QProgressBar>
 #include <QString>
 #include <QWidget>
@@ -29,6 +30,27 @@ class ElidedLabel : public QLabel {
   bool event(QEvent* event) override;
 };
 
+/// A field whose placeholder has the theme's muted colour. A style sheet would paint it half
+/// transparent, and Qt 6.4 has no word in style sheets for its colour.
+class Field : public QLineEdit {
+  Q_OBJECT
+  Q_PROPERTY(QColor hint READ hint WRITE set_hint)
+
+ public:
+  using QLineEdit::QLineEdit;
+
+  [[nodiscard]] QColor hint() const { return hint_; }
+  void set_hint(const QColor& colour);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void show_hint();
+
+  QColor hint_;
+};
+
 /// A box in the colour of a class: swatches and stripes.
 class ColourBox : public QWidget {
   Q_OBJECT
@@ -46,6 +68,9 @@ class ColourBox : public QWidget {
   SliceClass class_;
   double radius_;
 };
+
+/// The frame of a painted part that has the keyboard's focus.
+void paint_focus_frame(QPainter& painter, const QWidget& part, const Theme& theme);
 
 /// How far reading is, and the button that ends it.
 class LoadProgress : public QWidget {

@@ -169,7 +169,7 @@ void FindPane::show_results(const FindResults& results) {
 }
 
 SearchField::SearchField(ViewState& state, QWidget* parent)
-    : QLineEdit(parent), state_(state), count_(new QLabel(this)) {
+    : Field(parent), state_(state), count_(new QLabel(this)) {
   setPlaceholderText(tr("Find a name, category or args:text  /"));
   setAccessibleName(tr("Search"));
   setMinimumWidth(200);
@@ -194,12 +194,12 @@ void SearchField::keyPressEvent(QKeyEvent* event) {
       emit left();  // the search stays
       return;
     default:
-      QLineEdit::keyPressEvent(event);
+      Field::keyPressEvent(event);
   }
 }
 
 void SearchField::resizeEvent(QResizeEvent* event) {
-  QLineEdit::resizeEvent(event);
+  Field::resizeEvent(event);
   count_->setGeometry(width() - 124, 1, 112, height() - 2);
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <QLabel>
-#include <QLineEdit>
 #include <QWidget>
 #include <algorithm>
 
 #include "viewer/models/find_results.h"
 #include "viewer/models/latest_task.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/items_view.h"
 #include "viewer/widgets/table_view.h"
 #include "viewer/widgets/view_state.h"
@@ -77,7 +77,7 @@ class FindPane : public QWidget {
 };
 
 /// The search field of the top bar, with "3 of 1,278" in it.
-class SearchField : public QLineEdit {
+class SearchField : public Field {
   Q_OBJECT
 
  public:

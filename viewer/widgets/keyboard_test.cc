@@ -138,6 +138,7 @@ TEST_F(Keyboard, LColoursByNameAndBack) {
   EXPECT_EQ(state().search().text(), "gemm") << "by keys, too";
   EXPECT_TRUE(state().saved_view().colours_by_name);
   QTest::keyClick(&lanes(), Qt::Key_L);
+  lanes().setFocus();
   EXPECT_EQ(lanes().grab().toImage(), by_class);
 }
 

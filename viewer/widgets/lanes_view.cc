@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/popups.h"
 
 namespace redline::viewer {
@@ -79,6 +80,7 @@ void LanesView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.drawImage(0, 0, image_);
   paint_overlay(painter, state_, size());
+  paint_focus_frame(painter, *this, state_.theme());
   if (!state_.session().traces().empty() && state_.layout().rows().empty()) {
     painter.setFont(ui_font(12));
     painter.setPen(state_.theme().muted);

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "viewer/models/time_axis.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/popups.h"
 
 namespace redline::viewer {
@@ -146,6 +147,7 @@ QFont flag_font() { return ui_font(11, QFont::DemiBold); }
 
 RulerView::RulerView(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
   setFixedHeight(kHeight);
+  setFocusPolicy(Qt::TabFocus);
   setAccessibleName(tr("Ruler"));
   connect(&state, &ViewState::axis_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::axis_changed, this, [this] {
@@ -174,6 +176,7 @@ void RulerView::paintEvent(QPaintEvent*) {
   }
   painter.fillRect(0, height() - 1, width(), 1, theme.separator);
   paint_marks(painter);
+  paint_focus_frame(painter, *this, theme);
 }
 
 // The flags of the marks, from which the lines over the lanes hang. Each has room up to the next
@@ -215,13 +218,28 @@ const Mark* RulerView::mark_at(QPointF at) const {
   return nullptr;
 }
 
+// The mark in sight that is nearest to the middle.
+const Mark* RulerView::mark_in_the_middle() const {
+  const double middle = width() / 2.0;
+  const Mark* nearest = nullptr;
+  double least = middle;
+  for (const Mark& mark : state_.marks()) {
+    const double away = std::abs(state_.axis().x_of(mark.time_ns) - middle);
+    if (away > least) continue;
+    least = away;
+    nearest = &mark;
+  }
+  return nearest;
+}
+
 // A double click on a mark removes it.
 void RulerView::mouseDoubleClickEvent(QMouseEvent* event) {
   if (const Mark* mark = mark_at(event->position())) state_.remove_mark(mark->time_ns);
 }
 
 void RulerView::contextMenuEvent(QContextMenuEvent* event) {
-  const Mark* flag = mark_at(event->pos());
+  const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
+  const Mark* flag = by_key ? mark_in_the_middle() : mark_at(event->pos());
   if (!flag) return;
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);

@@ -66,6 +66,7 @@ class RulerView : public QWidget {
   };
   [[nodiscard]] std::vector<Flag> flags() const;
   [[nodiscard]] const Mark* mark_at(QPointF at) const;
+  [[nodiscard]] const Mark* mark_in_the_middle() const;
   void paint_marks(QPainter& painter);
 
   ViewState& state_;

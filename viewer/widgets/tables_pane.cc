@@ -106,7 +106,7 @@ QWidget* TablesPane::make_compare_page() {
 }
 
 QLineEdit* TablesPane::make_filter() {
-  auto* filter = new QLineEdit;
+  auto* filter = new Field;
   filter->setProperty("quiet", true);
   filter->setPlaceholderText(tr("Filter rows"));
   filter->setAccessibleName(tr("Filter rows"));

@@ -91,6 +91,7 @@ QString Theme::style_sheet() const {
                 padding: 4px 10px; selection-background-color: $accent; }
     QLineEdit[quiet="true"] { border: none; border-bottom: 1px solid $separator; border-radius: 0;
                 background: $panel; padding: 0 8px 0 15px; }
+    redline--viewer--Field { qproperty-hint: $muted; }
     QMenu { background: $field; border: 1px solid $separator; padding: 4px; }
     QMenu::item { padding: 4px 20px 4px 12px; border-radius: 3px; }
     QMenu::item:selected { background: $accent; color: $field; }
@@ -99,24 +100,32 @@ QString Theme::style_sheet() const {
     QLineEdit:focus { border-color: $accent; }
     QPushButton { background: transparent; border: 1px solid transparent; border-radius: 4px;
                   padding: 4px 10px; }
-    QPushButton:hover, QPushButton:focus { border-color: $separator; background: $field; }
+    QPushButton:hover { border-color: $separator; background: $field; }
+    QPushButton:focus { border-color: $accent; background: $field; }
     QPushButton::menu-indicator { image: none; width: 0; }
-    QPushButton[link="true"] { color: $accent; padding: 0; border: none; background: transparent; }
-    QPushButton[link="true"]:hover, QPushButton[link="true"]:focus { text-decoration: underline; }
-    QPushButton[quiet="true"] { color: $muted; padding: 0; border: none; background: transparent; }
-    QPushButton[quiet="true"]:hover, QPushButton[quiet="true"]:focus { color: $accent; }
+    QPushButton[link="true"] { color: $accent; padding: 0; border: none; background: transparent;
+                  border-bottom: 1px solid transparent; border-radius: 0; }
+    QPushButton[link="true"]:hover { text-decoration: underline; }
+    QPushButton[quiet="true"] { color: $muted; padding: 0; border: none; background: transparent;
+                  border-bottom: 1px solid transparent; border-radius: 0; }
+    QPushButton[quiet="true"]:hover { color: $accent; }
+    QPushButton[link="true"]:focus, QPushButton[quiet="true"]:focus {
+                  border-bottom-color: $accent; }
     QTabWidget::pane { border: none; border-top: 1px solid $separator; }
     QTabBar { qproperty-drawBase: 0; }
     QTabBar::tab { padding: 7px 14px 6px 14px; color: $muted;
                    border-bottom: 2px solid transparent; }
     QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
-    QTableView { border: none; gridline-color: transparent; outline: none;
+    QTabBar::tab:focus { padding: 6px 13px; border: 1px solid $accent; border-bottom-width: 2px; }
+    QTableView { border: 1px solid $panel; gridline-color: transparent; outline: none;
                  selection-background-color: $chosen; selection-color: $text; }
+    QTableView:focus { border-color: $accent; }
     QTableView::item { padding: 0 5px 0 11px; border: none; }
     QTableView::item:selected { background: $chosen; color: $text; }
     QHeaderView { background: $panel; color: $muted; border: none; }
     QSplitter::handle { background: $separator; }
-    QScrollArea { border: none; }
+    QScrollArea { border: 1px solid $panel; }
+    QScrollArea:focus { border-color: $accent; }
     QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
     QScrollBar::handle:vertical { background: $separator; border-radius: 4px; min-height: 24px;
                                   margin: 1px; }

@@ -7,26 +7,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/widgets/contrast.h"
+#include "viewer/widgets/controls.h"
+
 namespace redline::viewer {
 namespace {
-
-using Linear = std::array<double, 3>;
-
-double linear(double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); }
-
-Linear linear(const QColor& colour) {
-  return {linear(colour.redF()), linear(colour.greenF()), linear(colour.blueF())};
-}
-
-// The contrast of two colours. WCAG 2 requires 4.5 for text.
-double contrast(const QColor& a, const QColor& b) {
-  const auto luminance = [](const QColor& colour) {
-    const Linear c = linear(colour);
-    return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2];
-  };
-  const auto [dark, light] = std::minmax({luminance(a), luminance(b)});
-  return (light + 0.05) / (dark + 0.05);
-}
 
 struct Sight {
   const char* name;
@@ -102,9 +87,27 @@ TEST_P(Themes, WordsCanBeRead) {
     EXPECT_GT(contrast(theme_.muted, back), 4.5) << back.name().toStdString();
     EXPECT_GT(contrast(theme_.accent, back), 4.5) << back.name().toStdString();
   }
+  EXPECT_GT(contrast(theme_.muted, theme_.header), 4.5) << "on the header of a group";
+  EXPECT_GT(contrast(theme_.dark ? theme_.lanes : theme_.text, theme_.graph), 4.5) << "on a mark";
   for (size_t c = 0; c < kColourCount; ++c) {
     EXPECT_GT(contrast(theme_.label[c], theme_.slice[c]), 4.5) << "on colour " << c;
   }
+}
+
+// Looks at what is painted, because the style decides on the colour of a placeholder.
+TEST_P(Themes, PlaceholdersCanBeRead) {
+  Field field;
+  for (const Theme* theme : {&Theme::light(), &theme_}) {  // also after the theme was changed
+    field.setStyleSheet(theme->style_sheet());
+  }
+  field.setPlaceholderText(QStringLiteral("████"));
+  field.resize(200, 30);
+  const QImage picture = field.grab().toImage();
+  double most = 0;
+  for (int x = 4; x < picture.width() - 4; ++x) {
+    most = std::max(most, contrast(picture.pixelColor(x, 15), theme_.field));
+  }
+  EXPECT_NEAR(most, contrast(theme_.muted, theme_.field), 0.01);
 }
 
 TEST_P(Themes, WordsOnAProgressBarCanBeReadWhereverItIs) {

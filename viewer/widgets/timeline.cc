@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/legend.h"
 #include "viewer/widgets/popups.h"
 
@@ -21,7 +22,7 @@ Timeline::Timeline(ViewState& state, QWidget* parent)
     : QWidget(parent),
       state_(state),
       summary_(new QLabel),
-      filter_(new QLineEdit),
+      filter_(new Field),
       lanes_(new LanesView(state)),
       scroll_bar_(new QScrollBar(Qt::Vertical)) {
   auto* title = new QLabel(tr("Overview"));

@@ -8,6 +8,7 @@
 #include <QSplitter>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 namespace {
@@ -113,7 +114,7 @@ QWidget* TuningPage::make_left() {
   row->addWidget(batches_, 1);
   row->addWidget(convergence_, 1);
 
-  filter_ = new QLineEdit;
+  filter_ = new Field;
   filter_->setProperty("quiet", true);
   filter_->setFixedHeight(28);
   filter_->setClearButtonEnabled(true);

@@ -7,41 +7,30 @@
 #include <string_view>
 #include <tuple>
 
+#include "trace/analysis/steps.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
 namespace {
 
-struct NumberedStep {
-  Interval host;
-  int64_t number = 0;
-};
-
-std::vector<NumberedStep> numbered_steps(const Trace& trace) {
+/// The steps that the trace numbers, all of them, by `host`.
+std::vector<Step> numbered_steps(const Trace& trace) {
   constexpr size_t kPrefix = std::string_view("ProfilerStep#").size();
-  std::vector<NumberedStep> steps;
+  std::vector<Step> steps;
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category != Category::kUserAnnotation) return;
     const std::string_view name = name_of(trace, slice);
     if (!is_step_name(name)) return;
-    NumberedStep step{interval_of(trace, slice)};
-    const auto parsed =
-        std::from_chars(name.data() + kPrefix, name.data() + name.size(), step.number);
-    if (parsed.ec == std::errc()) steps.push_back(step);
+    int64_t number = 0;
+    const auto parsed = std::from_chars(name.data() + kPrefix, name.data() + name.size(), number);
+    const Interval host = interval_of(trace, slice);
+    if (parsed.ec == std::errc()) steps.push_back({number, host, host});
   });
-  std::sort(steps.begin(), steps.end(), [](const NumberedStep& left, const NumberedStep& right) {
+  std::sort(steps.begin(), steps.end(), [](const Step& left, const Step& right) {
     return left.host.begin_ns < right.host.begin_ns;
   });
   return steps;
-}
-
-std::optional<int64_t> step_at(const std::vector<NumberedStep>& steps, int64_t time_ns) {
-  const auto after =
-      std::partition_point(steps.begin(), steps.end(),
-                           [&](const NumberedStep& step) { return step.host.begin_ns <= time_ns; });
-  if (after == steps.begin() || time_ns >= std::prev(after)->host.end_ns) return std::nullopt;
-  return std::prev(after)->number;
 }
 
 bool is_timed(const Trace& trace, const CollectiveCall& call) {
@@ -126,9 +115,9 @@ class Matcher {
         within = call.seq;
       } else if (by == MatchedBy::kStep) {
         const SliceId host = call.launch ? call.launch : call.slice;
-        const auto step = step_at(steps_[rank], trace.slices().begin_ns[host.value]);
+        const Step* step = step_at(steps_[rank], &Step::host, trace.slices().begin_ns[host.value]);
         if (!step) continue;
-        within = *step;
+        within = *step->number;
       }
       Key key{group.name, group.ranks, call.kind, size, within, 0};
       std::get<5>(key) = next[key]++;
@@ -138,7 +127,7 @@ class Matcher {
   }
 
   std::span<const RankTrace> ranks_;
-  std::vector<std::vector<NumberedStep>> steps_;
+  std::vector<std::vector<Step>> steps_;
   std::vector<KeyedCall> keyed_;
   std::vector<std::map<Key, int64_t>> counts_;  // by rank: calls by key with ordinal 0
 };

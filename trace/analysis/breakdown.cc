@@ -91,8 +91,14 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
 
   const auto count = static_cast<int64_t>(steps.size());
   Intervals left = merge(std::move(windows));
+  breakdown.of_steps.resize(steps.size());
   const auto give = [&](BreakdownPart part, Intervals rest) {
-    breakdown.part_ns[static_cast<size_t>(part)] = (total_ns(left) - total_ns(rest)) / count;
+    const auto p = static_cast<size_t>(part);
+    breakdown.part_ns[p] = (total_ns(left) - total_ns(rest)) / count;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      breakdown.of_steps[i][p] =
+          total_within_ns(left, steps[i].window) - total_within_ns(rest, steps[i].window);
+    }
     left = std::move(rest);
   };
   // The device's parts come first, because they leave little of the steps for the others.
@@ -114,7 +120,7 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
     give(part, subtract(left, on_host.take(part)));
   }
   give(BreakdownPart::kCpu, without_operators(trace, names, tree, left));
-  breakdown.part_ns[static_cast<size_t>(BreakdownPart::kOther)] = total_ns(left) / count;
+  give(BreakdownPart::kOther, {});
   return breakdown;
 }
 

@@ -20,8 +20,10 @@ namespace redline::trace {
 /// is. The plugin knows collectives only by operators' external ids, and it misses "cuda_runtime"
 /// calls and annotated DataLoaders of newer traces. Here collectives' kernels count as
 /// communication in any trace, and such calls and annotations count, too.
+using StepParts = std::array<int64_t, kBreakdownPartCount>;
 struct StepBreakdown {
-  std::array<int64_t, kBreakdownPartCount> part_ns{};
+  StepParts part_ns{};
+  std::vector<StepParts> of_steps;  ///< the same of each step
 
   [[nodiscard]] int64_t of(BreakdownPart part) const { return part_ns[static_cast<size_t>(part)]; }
 };

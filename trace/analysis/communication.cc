@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/statistics.h"
+#include "trace/analysis/tables_within.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -118,12 +120,10 @@ std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& co
   return table;
 }
 
-}  // namespace
-
-Communication find_communication(const Trace& trace, const NameKinds& names,
-                                 const DeviceWorkTable& device, const HostTree& tree) {
+Communication communication_of(const Trace& trace, CollectiveCalls collectives,
+                               const HostTree& tree) {
   Communication communication;
-  communication.collectives = find_collective_calls(trace, names, device, tree);
+  communication.collectives = std::move(collectives);
   const auto& calls = communication.collectives.calls;
   if (calls.empty()) return communication;
   const IntervalsByDevice in_calls = time_of(trace, calls);
@@ -131,6 +131,22 @@ Communication find_communication(const Trace& trace, const NameKinds& names,
   communication.table = make_table(trace, communication.collectives, busy);
   communication.exposed = exposed_time(in_calls, busy);
   return communication;
+}
+
+}  // namespace
+
+Communication find_communication(const Trace& trace, const NameKinds& names,
+                                 const DeviceWorkTable& device, const HostTree& tree) {
+  return communication_of(trace, find_collective_calls(trace, names, device, tree), tree);
+}
+
+Communication communication_within(const Trace& trace, const CollectiveCalls& calls,
+                                   const HostTree& tree, Interval time) {
+  CollectiveCalls within{calls.groups, {}};
+  for (const CollectiveCall& call : calls.calls) {
+    if (is_within(time, trace.slices().begin_ns[call.slice.value])) within.calls.push_back(call);
+  }
+  return communication_of(trace, std::move(within), tree);
 }
 
 int64_t mean_exposed_ns(const Communication& communication, const std::vector<Step>& steps) {

@@ -45,6 +45,10 @@ struct Communication {
 [[nodiscard]] Communication find_communication(const Trace& trace, const NameKinds& names,
                                                const DeviceWorkTable& device, const HostTree& tree);
 
+/// Of those calls the ones that began within the time.
+[[nodiscard]] Communication communication_within(const Trace& trace, const CollectiveCalls& calls,
+                                                 const HostTree& tree, Interval time);
+
 /// Mean time a step in which collectives and no computation are under way.
 [[nodiscard]] int64_t mean_exposed_ns(const Communication& communication,
                                       const std::vector<Step>& steps);

@@ -54,8 +54,12 @@ class TrackCursor {
 // The memory of one device, moved from event to event.
 class DeviceMemory {
  public:
-  DeviceMemory(MemoryPeak& peak, int64_t begin_ns, int64_t end_ns)
-      : peak_(peak), begin_ns_(begin_ns), piece_ns_((end_ns - begin_ns) / kTimelinePoints + 1) {}
+  /// The peak is looked for within `time`, the pieces are those of all events.
+  DeviceMemory(MemoryPeak& peak, Interval time, Interval all)
+      : peak_(peak),
+        time_(time),
+        begin_ns_(all.begin_ns),
+        piece_ns_(all.length_ns() / kTimelinePoints + 1) {}
 
   void add(const MemoryEvent& event) {
     if (peak_.points.empty() && event.allocated >= 0) {
@@ -65,11 +69,7 @@ class DeviceMemory {
     const MemoryPoint point{event.time_ns, event.allocated >= 0 ? event.allocated : growth_,
                             std::max<int64_t>(0, event.reserved)};
     peak_.points.push_back(point);
-    if (point.allocated_bytes > peak_.allocated_bytes) {
-      peak_.allocated_bytes = point.allocated_bytes;
-      peak_.peak_time_ns = point.time_ns;
-    }
-    peak_.reserved_bytes = std::max(peak_.reserved_bytes, point.reserved_bytes);
+    look_for_peak(point);
     const int64_t piece = (point.time_ns - begin_ns_) / piece_ns_;
     if (peak_.timeline.empty() || piece != last_piece_) {
       peak_.timeline.push_back(point);
@@ -78,9 +78,25 @@ class DeviceMemory {
     }
     last_piece_ = piece;
   }
+  [[nodiscard]] size_t events_to_peak() const { return events_to_peak_; }
 
  private:
+  // What is allocated when the time begins counts, too.
+  void look_for_peak(const MemoryPoint& point) {
+    if (point.time_ns >= time_.end_ns) return;
+    const bool is_before = point.time_ns < time_.begin_ns;
+    if (is_before || point.allocated_bytes > peak_.allocated_bytes) {
+      peak_.allocated_bytes = point.allocated_bytes;
+      peak_.peak_time_ns = std::max(point.time_ns, time_.begin_ns);
+      events_to_peak_ = peak_.points.size();
+    }
+    peak_.reserved_bytes =
+        is_before ? point.reserved_bytes : std::max(peak_.reserved_bytes, point.reserved_bytes);
+  }
+
   MemoryPeak& peak_;
+  Interval time_;
+  size_t events_to_peak_ = 0;
   int64_t begin_ns_;
   int64_t piece_ns_;
   int64_t last_piece_ = 0;
@@ -96,12 +112,8 @@ DeviceKey key_of(const MemoryEvent& event) { return {!event.is_gpu, event.device
 // here is older than the recording.
 class LivingAtPeak {
  public:
-  explicit LivingAtPeak(MemoryPeak& peak) : peak_(peak) {
-    const auto at_peak = std::find_if(
-        peak.points.begin(), peak.points.end(),
-        [&](const MemoryPoint& point) { return point.allocated_bytes == peak.allocated_bytes; });
-    events_left_ = at_peak - peak.points.begin() + 1;
-  }
+  LivingAtPeak(MemoryPeak& peak, size_t events_to_peak)
+      : peak_(peak), events_left_(events_to_peak) {}
 
   void add(const MemoryEvent& event) {
     if (events_left_ == 0) return;
@@ -119,7 +131,7 @@ class LivingAtPeak {
 
  private:
   MemoryPeak& peak_;
-  std::ptrdiff_t events_left_ = 0;
+  size_t events_left_;
   bool is_whole_ = true;
   Living living_;
 };
@@ -193,9 +205,12 @@ void read_args(TextCursor& text, std::span<MemoryEvent> events) {
   }
 }
 
-std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<MemoryEvent>& events,
-                                     const HostTree& tree) {
+namespace {
+
+std::vector<MemoryPeak> peaks_of(const Trace& trace, const std::vector<MemoryEvent>& events,
+                                 const HostTree& tree, Interval time) {
   if (events.empty()) return {};
+  const Interval all{events.front().time_ns, events.back().time_ns};
   std::map<DeviceKey, MemoryPeak> peaks;
   std::map<DeviceKey, DeviceMemory> devices;
   for (const MemoryEvent& event : events) {
@@ -205,12 +220,14 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<Memor
       MemoryPeak& peak = peaks[key];
       peak.is_gpu = event.is_gpu;
       peak.device = event.device;
-      device = devices.try_emplace(key, peak, events.front().time_ns, events.back().time_ns).first;
+      device = devices.try_emplace(key, peak, time, all).first;
     }
     device->second.add(event);
   }
   std::map<DeviceKey, LivingAtPeak> living;
-  for (auto& [key, peak] : peaks) living.try_emplace(key, peak);
+  for (auto& [key, peak] : peaks) {
+    living.try_emplace(key, peak, devices.at(key).events_to_peak());
+  }
   for (const MemoryEvent& event : events) living.at(key_of(event)).add(event);
   std::vector<MemoryPeak> list;
   for (auto& [key, peak] : peaks) {
@@ -220,6 +237,23 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<Memor
     list.push_back(std::move(peak));
   }
   return list;
+}
+
+constexpr Interval kAllTime{INT64_MIN, INT64_MAX};
+
+}  // namespace
+
+std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<MemoryEvent>& events,
+                                     const HostTree& tree) {
+  return peaks_of(trace, events, tree, kAllTime);
+}
+
+std::vector<MemoryPeak> memory_peaks_within(const Trace& trace, const HostTree& tree,
+                                            Interval time) {
+  std::vector<MemoryEvent> events = find_memory_events(trace);
+  TextCursor text(trace);
+  read_args(text, events);
+  return peaks_of(trace, events, tree, time);
 }
 
 }  // namespace redline::trace

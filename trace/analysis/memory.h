@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/model/model.h"
 #include "trace/read/text_cursor.h"
@@ -70,5 +71,10 @@ struct MemoryPeak {
 [[nodiscard]] std::vector<MemoryPeak> memory_peaks(const Trace& trace,
                                                    const std::vector<MemoryEvent>& events,
                                                    const HostTree& tree);
+
+/// The most that was allocated within a part of the recording, such as a step, with what lived on
+/// from before it. It reads the events' args anew.
+[[nodiscard]] std::vector<MemoryPeak> memory_peaks_within(const Trace& trace, const HostTree& tree,
+                                                          Interval time);
 
 }  // namespace redline::trace

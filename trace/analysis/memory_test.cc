@@ -102,6 +102,30 @@ TEST(Memory, WithoutAddressesOrTotalsNothingIsInvented) {
   EXPECT_EQ(sum_of_holders(old.memory[0]), 120);
 }
 
+TEST(Memory, OfAPartOfTheRecordingThePeakIsItsOwn) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .cpu_op("aten::conv2d", 0, 100'000)
+                                            .cpu_op("aten::relu", 200'000, 300'000)
+                                            .event(instant({20, 100, 0xA}))
+                                            .event(instant({60, 500, 0xB}))
+                                            .event(instant({70, -500, 0xB}))
+                                            .event(instant({250, 50, 0xC}))
+                                            .event(instant({260, -50, 0xC})));
+  EXPECT_EQ(analysis.memory.at(0).allocated_bytes, 600);
+  const auto peak_within = [&](int64_t begin_ns, int64_t end_ns) {
+    return memory_peaks_within(*analysis.trace, analysis.host_tree, {begin_ns, end_ns}).at(0);
+  };
+  const MemoryPeak later = peak_within(200'000, 300'000);
+  EXPECT_EQ(later.allocated_bytes, 150);
+  EXPECT_EQ(later.peak_time_ns, 250'000);
+  ASSERT_EQ(later.holders.size(), 2U);
+  EXPECT_EQ(later.holders[0].name, "aten::conv2d") << "what is older lives on";
+  EXPECT_EQ(later.holders[1].name, "aten::relu");
+  const MemoryPeak quiet = peak_within(100'000, 200'000);
+  EXPECT_EQ(quiet.allocated_bytes, 100) << "without any event of its own";
+  EXPECT_EQ(quiet.peak_time_ns, 100'000);
+}
+
 TEST(Memory, TimelineKeepsEachPeakOfManyEvents) {
   TraceText text;
   text.cpu_op("a", 0, 10);

@@ -92,10 +92,6 @@ double bandwidth_of(const DeviceWork& row) {
 
 constexpr Interval kAlways{INT64_MIN, INT64_MAX};
 
-bool contains(Interval interval, int64_t time_ns) {
-  return interval.begin_ns <= time_ns && time_ns < interval.end_ns;
-}
-
 // Adds the device work to all operators around its launch, but only once to each name, so that an
 // operator that calls itself does not count twice.
 void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWorkTable& device,
@@ -110,7 +106,7 @@ void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWor
     for (SliceId at = launcher; at; at = tree.parent[at.value]) {
       const StringId name = columns.name[at.value];
       if (!is_operator_row(columns.category[at.value], names.of(name))) continue;
-      if (!contains(time, columns.begin_ns[at.value])) continue;
+      if (!is_within(time, columns.begin_ns[at.value])) continue;
       uint32_t& seen_in = seen[name ? name.value : trace.string_count()];
       if (std::exchange(seen_in, turn) == turn) continue;
       OperatorRow& row = rows.row(name);
@@ -202,7 +198,7 @@ std::vector<KernelRow> kernel_table_within(const Trace& trace, const DeviceWorkT
                                            Interval time) {
   RowsByName<KernelSums> rows(trace);
   for (const DeviceWork& work : device.rows) {
-    if (!work.is_kernel() || !contains(time, work.interval.begin_ns)) continue;
+    if (!work.is_kernel() || !is_within(time, work.interval.begin_ns)) continue;
     KernelSums& row = rows.row(work.name);
     const int64_t length_ns = work.interval.length_ns();
     if (row.count == 0) row.min_ns = length_ns;
@@ -239,15 +235,15 @@ std::vector<OperatorRow> operator_table_within(const Trace& trace, const NameKin
     if (!is_host_node(category)) return;
     const StringId name = columns.name[slice.value];
     const int64_t length_ns = duration_ns(trace, slice);
-    const bool is_within = contains(time, columns.begin_ns[slice.value]);
-    if (is_within && is_operator_row(category, names.of(name))) {
+    const bool counts = is_within(time, columns.begin_ns[slice.value]);
+    if (counts && is_operator_row(category, names.of(name))) {
       OperatorRow& row = rows.row(name);
       ++row.count;
       row.total_ns += length_ns;
       row.self_ns += length_ns;
     }
     const SliceId parent = tree.parent[slice.value];
-    if (!parent || !contains(time, columns.begin_ns[parent.value])) return;
+    if (!parent || !is_within(time, columns.begin_ns[parent.value])) return;
     const StringId around = columns.name[parent.value];
     if (is_operator_row(Category::kCpuOp, names.of(around))) rows.row(around).self_ns -= length_ns;
   });

@@ -8,6 +8,10 @@
 
 namespace redline::trace {
 
+[[nodiscard]] inline bool is_within(Interval time, int64_t begin_ns) {
+  return time.begin_ns <= begin_ns && begin_ns < time.end_ns;
+}
+
 /// Kernels that began within the time.
 [[nodiscard]] std::vector<KernelRow> kernel_table_within(const Trace& trace,
                                                          const DeviceWorkTable& device,

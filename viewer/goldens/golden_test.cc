@@ -230,6 +230,7 @@ TEST_F(Golden, TablesOfTwoRanks) {
   open(fast_and_slow_rank());
   expect_tab("Collectives", "collectives");
   expect_tab("Ranks", "ranks");
+  expect_tab("Steps", "steps");
   state().find("aten::");
   expect_tab("Find", "find");
 }
@@ -238,6 +239,7 @@ TEST_F(Golden, TablesInTheDark) {
   open(one_rank(), Theme::dark_theme());
   expect_tab("Operators", "operators-dark");
   expect_tab("Memory", "memory-dark");
+  expect_tab("Steps", "steps-dark");
 }
 
 TEST_F(Golden, Panes) {

@@ -135,6 +135,7 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
                            nullptr,
                            std::make_shared<const KernelOrigins>(),
                            {},
+                           {},
                            {}};
   if (before.is_cancelled || report->is_cancelled) return analysed;
   DerivedTracks derived = derive_tracks(session, before);
@@ -144,6 +145,7 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
   analysed.collectives = std::make_shared<const CollectiveLinks>(session, *report);
   analysed.origins = std::make_shared<const KernelOrigins>(kernel_origins(*report));
   analysed.steps = step_rows(session, *report, *analysed.derived);
+  analysed.step_bars = step_bars(session, *report);
   analysed.gaps = gap_rows(session, *report, *analysed.derived);
   if (!before.traces.empty() && !report->traces.empty()) {
     analysed.diff = std::make_shared<const trace::Diff>(trace::compare_runs(before, *report));

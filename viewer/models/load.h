@@ -17,6 +17,7 @@
 #include "viewer/models/details.h"
 #include "viewer/models/kernel_origins.h"
 #include "viewer/models/session.h"
+#include "viewer/models/steps_table.h"
 #include "viewer/models/table.h"
 
 namespace redline::viewer {
@@ -63,8 +64,9 @@ struct AnalysedSession {
   std::shared_ptr<const Colours> colours;
   std::shared_ptr<const trace::Diff> diff;  ///< only set in a comparison
   std::shared_ptr<const KernelOrigins> origins;
-  Table gaps;   ///< where GPUs were idle
-  Table steps;  ///< each step
+  Table gaps;                      ///< where GPUs were idle
+  Table steps;                     ///< each step
+  std::vector<StepBar> step_bars;  ///< the same as a chart
 };
 
 /// Setting `cancel` makes it stop soon; the result is then incomplete.

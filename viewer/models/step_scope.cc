@@ -23,8 +23,12 @@ StepScope tables_of_step(const Session& session, const trace::Report& report,
     part.kernels = trace::kernel_table_within(trace, analysis.device_work, found->window);
     part.operators = trace::operator_table_within(
         trace, trace::NameKinds(trace), analysis.device_work, analysis.host_tree, found->host);
+    part.communication = trace::communication_within(trace, analysis.communication.collectives,
+                                                     analysis.host_tree, found->window);
+    part.memory = trace::memory_peaks_within(trace, analysis.host_tree, found->host);
   }
-  return {kernel_rows(scoped, origins), operator_rows(scoped)};
+  return {kernel_rows(scoped, origins), operator_rows(scoped), collective_rows(session, scoped),
+          memory_rows(session, scoped)};
 }
 
 }  // namespace redline::viewer

@@ -9,11 +9,13 @@
 namespace redline::viewer {
 
 struct StepScope {
-  Table kernels;    ///< that began in the step's window, as the table of steps counts them
-  Table operators;  ///< that began between the step's marks on the host
+  Table kernels;      ///< that began in the step's window, as the table of steps counts them
+  Table operators;    ///< that began between the step's marks on the host
+  Table collectives;  ///< that began in the step's window
+  Table memory;       ///< the most that was held between the step's marks, with what is older
 };
 
-/// `step` is the time of a row of step_rows(); both tables are empty if it is none.
+/// `step` is the time of a row of step_rows(); all tables are empty if it is none.
 [[nodiscard]] StepScope tables_of_step(const Session& session, const trace::Report& report,
                                        const KernelOrigins& origins, TimeRef step);
 

@@ -72,6 +72,30 @@ std::optional<GpuTime> gpu_time(const DerivedTracks& derived, uint32_t trace,
                  time.idle_ns / gpus};
 }
 
+/// The note of a slow step, else nothing.
+std::string note_of(const Analysis& analysis, const trace::Step& step) {
+  const double ratio = static_cast<double>(step.window.length_ns()) /
+                       static_cast<double>(std::max<int64_t>(analysis.step_times.median_ns, 1));
+  return ratio > kSlow ? fmt::format("slow, +{}", format_percent(ratio - 1)) : std::string();
+}
+
+/// Calls visit(analysis, its trace in the session, what its steps' names begin with) for each trace
+/// that has marked steps.
+template <typename Visit>
+void for_each_marked(const Session& session, const trace::Report& report, const Visit& visit) {
+  for (const Analysis& analysis : report.traces) {
+    const auto index = trace_of(session, analysis);
+    const bool is_marked = !analysis.steps.empty() && analysis.steps.front().number.has_value();
+    if (!index || !is_marked) continue;
+    const std::string title = report.traces.size() > 1 ? session.traces()[*index].title : "";
+    visit(analysis, *index, title.empty() ? title : title + " · ");
+  }
+}
+
+std::string name_of(const std::string& prefix, const trace::Step& step) {
+  return fmt::format("{}step {}", prefix, step.number.value_or(0));
+}
+
 struct StepParts {
   std::optional<GpuTime> gpu;
   trace::HostPhases host;
@@ -79,11 +103,9 @@ struct StepParts {
 };
 
 TableRow row_of(const Analysis& analysis, size_t index, const StepParts& parts,
-                const std::string& title) {
+                const std::string& prefix) {
   const trace::Step& step = analysis.steps[index];
   const int64_t length_ns = step.window.length_ns();
-  const double ratio = static_cast<double>(length_ns) /
-                       static_cast<double>(std::max<int64_t>(analysis.step_times.median_ns, 1));
   const auto samples = trace::samples_per_step(*analysis.trace);
   const DeviceWork* kernel = parts.longest_kernel;
   const auto of_gpu = [&parts](int64_t GpuTime::*time) {
@@ -95,9 +117,9 @@ TableRow row_of(const Analysis& analysis, size_t index, const StepParts& parts,
   };
   TableRow row;
   row.values = {
-      fmt::format("{}{}step {}", title, title.empty() ? "" : " · ", *step.number),
+      name_of(prefix, step),
       length_ns,
-      ratio > kSlow ? fmt::format("slow, +{}", format_percent(ratio - 1)) : std::string(),
+      note_of(analysis, step),
       index > 0 ? TableValue(step.host.begin_ns - analysis.steps[index - 1].host.end_ns)
                 : TableValue(),
       kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
@@ -136,24 +158,62 @@ Table step_rows(const Session& session, const trace::Report& report, const Deriv
        {"GPU idle", Unit::kDuration},
        {"Samples/s", Unit::kRate}},
       {}};
-  for (const Analysis& analysis : report.traces) {
-    const auto index = trace_of(session, analysis);
-    const bool is_marked = !analysis.steps.empty() && analysis.steps.front().number.has_value();
-    if (!index || !is_marked) continue;
-    const std::vector<const DeviceWork*> kernels = longest_kernels(analysis);
-    const auto phases = trace::host_phases(*analysis.trace, analysis.host_tree, analysis.steps);
-    const std::string title = report.traces.size() > 1 ? session.traces()[*index].title : "";
-    for (size_t i = 0; i < analysis.steps.size(); ++i) {
-      const Interval& window = analysis.steps[i].window;
-      const StepParts parts{gpu_time(derived, *index, window), phases[i], kernels[i]};
-      table.rows.push_back(row_of(analysis, i, parts, title));
-      table.rows.back().time = TimeRef{*index, window.begin_ns, window.end_ns};
-    }
-  }
+  for_each_marked(
+      session, report, [&](const Analysis& analysis, uint32_t index, const std::string& prefix) {
+        const std::vector<const DeviceWork*> kernels = longest_kernels(analysis);
+        const auto phases = trace::host_phases(*analysis.trace, analysis.host_tree, analysis.steps);
+        for (size_t i = 0; i < analysis.steps.size(); ++i) {
+          const Interval& window = analysis.steps[i].window;
+          const StepParts parts{gpu_time(derived, index, window), phases[i], kernels[i]};
+          table.rows.push_back(row_of(analysis, i, parts, prefix));
+          table.rows.back().time = TimeRef{index, window.begin_ns, window.end_ns};
+        }
+      });
   drop_columns(table, [&table](size_t column) {
     return is_all_zero(table, column) || !has_values(table, column);
   });
   return table;
+}
+
+std::vector<StepBar> step_bars(const Session& session, const trace::Report& report) {
+  std::vector<StepBar> bars;
+  for_each_marked(session, report,
+                  [&](const Analysis& analysis, uint32_t index, const std::string& prefix) {
+                    for (size_t i = 0; i < analysis.steps.size(); ++i) {
+                      const trace::Step& step = analysis.steps[i];
+                      bars.push_back({{index, step.window.begin_ns, step.window.end_ns},
+                                      name_of(prefix, step),
+                                      note_of(analysis, step),
+                                      analysis.breakdown.of_steps[i]});
+                    }
+                  });
+  return bars;
+}
+
+std::vector<size_t> bars_to_draw(const std::vector<StepBar>& bars, size_t most) {
+  const size_t groups = std::min(bars.size(), std::max<size_t>(most, 1));
+  std::vector<size_t> drawn;
+  for (size_t g = 0; g < groups; ++g) {
+    const auto first = bars.begin() + static_cast<std::ptrdiff_t>(g * bars.size() / groups);
+    const auto end = bars.begin() + static_cast<std::ptrdiff_t>((g + 1) * bars.size() / groups);
+    const auto longest =
+        std::max_element(first, end, [](const StepBar& left, const StepBar& right) {
+          return left.length_ns() < right.length_ns();
+        });
+    drawn.push_back(static_cast<size_t>(longest - bars.begin()));
+  }
+  return drawn;
+}
+
+std::string text_of(const StepBar& bar) {
+  std::string words = fmt::format("{}: {}", bar.name, format_duration(bar.length_ns()));
+  if (!bar.note.empty()) words += ", " + bar.note;
+  for (size_t p = 0; p < bar.parts_ns.size(); ++p) {
+    if (bar.parts_ns[p] <= 0) continue;
+    words +=
+        fmt::format("\n{} {}", trace::kBreakdownPartNames[p], format_duration(bar.parts_ns[p]));
+  }
+  return words;
 }
 
 }  // namespace redline::viewer

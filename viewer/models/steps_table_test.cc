@@ -71,6 +71,44 @@ TEST(StepsOfATraining, SayWhatTheHostDidInEach) {
   EXPECT_EQ(cell_text(analysed.steps, 0, "Data wait"), "1.40 ms");
 }
 
+TEST_F(Steps, BarsAreAsLongAndAsSlowAsTheirRows) {
+  const std::vector<StepBar>& bars = analysed_.step_bars;
+  ASSERT_EQ(bars.size(), 3U);
+  trace::StepParts sums{};
+  for (size_t i = 0; i < bars.size(); ++i) {
+    const TableRow& row = analysed_.steps.rows[i];
+    EXPECT_EQ(bars[i].time, *row.time);
+    EXPECT_EQ(bars[i].name, cell(i, "Step"));
+    EXPECT_EQ(bars[i].note, cell(i, "Note"));
+    int64_t parts_ns = 0;
+    for (size_t p = 0; p < sums.size(); ++p) {
+      parts_ns += bars[i].parts_ns[p];
+      sums[p] += bars[i].parts_ns[p];
+    }
+    EXPECT_EQ(parts_ns, bars[i].length_ns());
+  }
+  for (size_t p = 0; p < sums.size(); ++p) {
+    EXPECT_EQ(sums[p] / 3, analysed_.report->traces[0].breakdown.part_ns[p])
+        << "as the report's average step: " << trace::kBreakdownPartNames[p];
+  }
+  EXPECT_EQ(text_of(bars[2]),
+            "step 6: 150.0 µs, slow, +50.0 %\nkernel 60.0 µs\nruntime 2.00 µs\ncpu 8.00 µs\n"
+            "other 80.0 µs");
+}
+
+TEST(StepBars, OfTooManyTheLongestAreDrawn) {
+  std::vector<StepBar> bars(1000);
+  for (size_t i = 0; i < bars.size(); ++i) {
+    bars[i].time = {0, 0, i == 333 ? 500 : 100 + static_cast<int64_t>(i % 7)};
+  }
+  const std::vector<size_t> drawn = bars_to_draw(bars, 90);
+  EXPECT_EQ(drawn.size(), 90U);
+  EXPECT_TRUE(std::is_sorted(drawn.begin(), drawn.end()));
+  EXPECT_TRUE(std::binary_search(drawn.begin(), drawn.end(), 333U));
+  EXPECT_EQ(bars_to_draw(bars, 5000).size(), 1000U);
+  EXPECT_TRUE(bars_to_draw({}, 90).empty());
+}
+
 TEST_F(Steps, ASlowOneIsMarked) {
   EXPECT_EQ(cell(0, "Note"), "");
   EXPECT_EQ(cell(2, "Note"), "slow, +50.0 %");

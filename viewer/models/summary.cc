@@ -9,11 +9,7 @@
 #include "viewer/models/lane_pixels.h"
 
 namespace redline::viewer {
-namespace {
-
 using trace::BreakdownPart;
-
-constexpr double kSmallestShare = 0.0005;
 
 SliceClass class_of(BreakdownPart part) {
   switch (part) {
@@ -37,6 +33,10 @@ SliceClass class_of(BreakdownPart part) {
   }
   return SliceClass::kOther;
 }
+
+namespace {
+
+constexpr double kSmallestShare = 0.0005;
 
 std::vector<SummaryPart> parts_of(const trace::Report& report) {
   std::array<double, trace::kBreakdownPartCount> sums{};

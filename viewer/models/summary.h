@@ -44,6 +44,9 @@ struct Summary {
   std::vector<SummaryCard> cards;
 };
 
+/// The class whose colour a part of a step has.
+[[nodiscard]] SliceClass class_of(trace::BreakdownPart part);
+
 /// Figures are means over the ranks if there are several.
 [[nodiscard]] Summary summarize(const trace::Report& report);
 

@@ -37,7 +37,7 @@ class NextTrace : public ::testing::Test {
     auto window = std::make_unique<MainWindow>(Theme::light());
     window->resize(1200, 800);
     window->show();
-    EXPECT_TRUE(QTest::qWaitForWindowExposed(window.get()));
+    EXPECT_TRUE(QTest::qWaitForWindowActive(window.get())) << "its focus is part of the picture";
     return window;
   }
   static void show(MainWindow& window, const Opened& what) {

@@ -5,6 +5,7 @@
 #include <QSignalSpy>
 
 #include "viewer/widgets/panes.h"
+#include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/window_fixture.h"
 
@@ -316,6 +317,15 @@ TEST_F(Panes, ARowOfMemoryLeadsToThePeak) {
   show_tab("Memory");
   click_row(*tables().current_view(), 1);
   EXPECT_EQ(state().moment(), 36'000);
+  const auto peak_bytes = [this] {
+    show_tab("Memory");
+    return tables().current_view()->table().rows.at(0).values[2].whole();
+  };
+  EXPECT_EQ(peak_bytes(), 8192);
+  show_tab("Steps");
+  click_row(*tables().current_view(), 1);
+  window_.settle();
+  EXPECT_EQ(peak_bytes(), 4096) << "of the second step: what the first one left";
 }
 
 TEST_F(Panes, FilteredRowsAreThoseOfTheTableThatIsShown) {
@@ -347,6 +357,15 @@ TEST_F(Panes, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
   };
   const auto kernels = totals("Kernels");
   const auto operators = totals("Operators");
+  const auto calls_of_collectives = [&] {
+    show_tab("Collectives");
+    int64_t calls = 0;
+    for (const TableRow& row : tables().current_view()->table().rows) {
+      calls += row.values[4].whole();
+    }
+    return calls;
+  };
+  EXPECT_EQ(calls_of_collectives(), 4);
   EXPECT_EQ(kernels.at("gemm"), 4) << "two steps on each of two ranks";
   show_tab("Steps");
   QTest::mouseClick(tables().current_view()->viewport(), Qt::LeftButton, {}, {30, 10});
@@ -354,6 +373,17 @@ TEST_F(Panes, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
   EXPECT_EQ(totals("Kernels").at("gemm"), 1);
   EXPECT_EQ(totals("Operators").at("aten::addmm"), 1);
   EXPECT_LT(totals("Operators").at("aten::addmm"), operators.at("aten::addmm"));
+  EXPECT_EQ(calls_of_collectives(), 1);
+  const auto selected = [&](const std::string& name) {
+    for (const TableRow& row : selection().table().table().rows) {
+      if (row.name == name) return row.values[1].whole();
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(selected("gemm"), 1) << "of rank 0 alone";
+  state().select_time(state().session().range());
+  window_.settle();
+  EXPECT_EQ(selected("gemm"), 1) << "an area that is larger than the step";
   QPushButton* release = nullptr;
   for (QPushButton* button : tables().findChildren<QPushButton*>()) {
     if (button->text().contains("only rank 0 · step 5")) release = button;
@@ -370,6 +400,48 @@ TEST_F(Panes, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
   EXPECT_TRUE(release->isHidden());
   EXPECT_EQ(totals("Kernels"), kernels);
   EXPECT_EQ(totals("Operators"), operators);
+  EXPECT_EQ(calls_of_collectives(), 4);
+  window_.settle();
+  EXPECT_EQ(selected("gemm"), 4);
+}
+
+TEST_F(Panes, TheSelectionsPaneNamesTheStepAndReleasesIt) {
+  open_two_ranks();
+  show_tab("Steps");
+  click_row(*tables().current_view(), 1);
+  QPushButton* release = selection().findChild<QPushButton*>();
+  ASSERT_NE(release, nullptr);
+  EXPECT_TRUE(release->isVisible());
+  EXPECT_EQ(release->text(), "only rank 0 · step 6  ×");
+  QTest::mouseClick(release, Qt::LeftButton);
+  EXPECT_FALSE(state().chosen_step());
+  EXPECT_FALSE(some_label_says("only rank 0"));
+  QTest::mouseClick(tables().current_view()->viewport(), Qt::LeftButton, {}, {30, 10});
+  EXPECT_TRUE(state().chosen_step());
+  state().open(state().shared_session());
+  EXPECT_FALSE(some_label_says("only rank 0")) << "a trace that is opened has no step chosen";
+}
+
+TEST_F(Panes, AClickOnAStepsBarChoosesIt) {
+  open_two_ranks();
+  show_tab("Steps");
+  auto& bars = *tables().findChild<StepBars*>();
+  ASSERT_EQ(bars.item_count(), 4) << "two steps of two ranks";
+  QTest::mouseClick(&bars, Qt::LeftButton, {}, bars.item_rect(3).center().toPoint());
+  ASSERT_TRUE(state().chosen_step());
+  EXPECT_EQ(state().chosen_step()->name, "rank 1 · step 6");
+  EXPECT_EQ(state().area().range, state().session().range_of(state().chosen_step()->time));
+  const auto rows = tables().current_view()->selectionModel()->selectedRows();
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows[0].data().toString(), "rank 1 · step 6");
+  const QPoint under = bars.item_rect(3).bottomLeft().toPoint() + QPoint(2, 3);
+  EXPECT_EQ(bars.grab().toImage().pixel(under), Theme::light().accent.rgb());
+  const QPoint at_the_top = bars.item_rect(3).topLeft().toPoint() + QPoint(1, 1);
+  EXPECT_NE(bars.grab().toImage().pixel(at_the_top), Theme::light().panel.rgb());
+  bars.setFocus(Qt::TabFocusReason);
+  QTest::keyClick(&bars, Qt::Key_Home);
+  QTest::keyClick(&bars, Qt::Key_Return);
+  EXPECT_EQ(state().chosen_step()->name, "rank 0 · step 5");
 }
 
 TEST_F(Panes, ColumnsFitTheRowsThatAreShownNow) {

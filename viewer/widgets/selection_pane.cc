@@ -1,8 +1,10 @@
 #include "viewer/widgets/panes.h"
 
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/step_scope_button.h"
 
 namespace redline::viewer {
 
@@ -19,13 +21,17 @@ SelectionPane::SelectionPane(ViewState& state)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 14, 0, 0);
   column->setSpacing(6);
-  column->addWidget(length_);
+  auto* heading = new QHBoxLayout;
+  heading->addWidget(length_, 1);
+  heading->addWidget(new StepScopeButton(state), 0, Qt::AlignRight);
+  column->addLayout(heading);
   column->addWidget(figures_);
   column->addWidget(table_, 1);
   column->addStretch(0);
   for (QLabel* label : {length_, figures_}) label->setContentsMargins(14, 0, 8, 0);
   setFocusProxy(table_);
   connect(&state, &ViewState::area_changed, this, &SelectionPane::summarize);
+  connect(&state, &ViewState::step_changed, this, &SelectionPane::summarize);
   connect(&state, &ViewState::area_changed, this, [this] {
     if (!state_.area().empty()) emit wanted();
   });
@@ -33,13 +39,25 @@ SelectionPane::SelectionPane(ViewState& state)
   summarize();
 }
 
+Area SelectionPane::shown_area() const {
+  Area area = state_.area();
+  const auto& step = state_.chosen_step();
+  if (!step) return area;
+  const TimeRange range = state_.session().range_of(step->time);
+  area.range = {std::max(area.range.begin_ns, range.begin_ns),
+                std::min(area.range.end_ns, range.end_ns)};
+  std::erase_if(area.lanes, [&](const LaneHit& lane) { return lane.trace != step->time.trace; });
+  return area;
+}
+
 void SelectionPane::summarize() {
-  const Area& area = state_.area();
+  const Area area = shown_area();
   length_->setVisible(!area.empty());
   table_->setVisible(!area.empty());
   if (area.empty()) {
     task_.cancel();
     table_->show_table({}, 2);
+    if (!state_.area().empty()) return figures_->setText(tr("Nothing of the area is in the step."));
     figures_->setText(
         tr("Shift + drag over the lanes, or R on a selected slice, sums up what lies "
            "there."));
@@ -55,11 +73,12 @@ void SelectionPane::summarize() {
 }
 
 void SelectionPane::show_summary(const AreaSummary& summary) {
+  const Area area = shown_area();
   const auto text = [](uint64_t count) { return QString::fromStdString(format_count(count)); };
   figures_->setText(tr("from +%1 · %2 slices of %3 names in %4 lanes")
-                        .arg(QString::fromStdString(format_duration(state_.area().range.begin_ns)),
+                        .arg(QString::fromStdString(format_duration(area.range.begin_ns)),
                              text(summary.slices), text(summary.table.rows.size()),
-                             text(state_.area().lanes.size())));
+                             text(area.lanes.size())));
   table_->show_table(summary.table, 2);
   emit shown();
 }

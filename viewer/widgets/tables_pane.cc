@@ -8,6 +8,8 @@
 #include "viewer/models/report_tables.h"
 #include "viewer/models/step_scope.h"
 #include "viewer/widgets/controls.h"
+#include "viewer/widgets/step_bars.h"
+#include "viewer/widgets/step_scope_button.h"
 
 namespace redline::viewer {
 namespace {
@@ -16,46 +18,44 @@ namespace {
 struct ReportTable {
   const char* title;
   Table (*rows)(const Session& session, const AnalysedSession& analysed);
-  int sort_column;  ///< -1: as the rows come
+  int sort_column;                      ///< -1: as the rows come
+  Table StepScope::*of_step = nullptr;  ///< null: a step does not scope it
 };
 
 constexpr int kFilterWidth = 160;
 
 constexpr const char* kGaps = "Gaps";
 constexpr const char* kSteps = "Steps";
-// Those that a step scopes; places in kReportTables.
-constexpr size_t kKernels = 0;
-constexpr size_t kOperators = 1;
-
 using S = Session;
 using A = AnalysedSession;
 constexpr ReportTable kReportTables[] = {
-    {"Kernels", [](const S&, const A& a) { return kernel_rows(*a.report, *a.origins); }, 2},
-    {"Operators", [](const S&, const A& a) { return operator_rows(*a.report); }, 2},
-    {"Collectives", [](const S& s, const A& a) { return collective_rows(s, *a.report); }, 6},
+    {"Kernels", [](const S&, const A& a) { return kernel_rows(*a.report, *a.origins); }, 2,
+     &StepScope::kernels},
+    {"Operators", [](const S&, const A& a) { return operator_rows(*a.report); }, 2,
+     &StepScope::operators},
+    {"Collectives", [](const S& s, const A& a) { return collective_rows(s, *a.report); }, 6,
+     &StepScope::collectives},
     {kSteps, [](const S&, const A& a) { return a.steps; }, -1},
     {"Ranks", [](const S& s, const A& a) { return rank_rows(s, *a.report); }, -1},
     {kGaps, [](const S&, const A& a) { return a.gaps; }, -1},
-    {"Memory", [](const S& s, const A& a) { return memory_rows(s, *a.report); }, -1},
+    {"Memory", [](const S& s, const A& a) { return memory_rows(s, *a.report); }, -1,
+     &StepScope::memory},
 };
 
 }  // namespace
 
 TablesPane::TablesPane(ViewState& state, QWidget* parent)
-    : QTabWidget(parent),
-      state_(state),
-      filter_(make_filter()),
-      scope_(make_scope()),
-      find_(new FindPane(state)) {
+    : QTabWidget(parent), state_(state), filter_(make_filter()), find_(new FindPane(state)) {
   setDocumentMode(true);
   setAccessibleName(tr("Tables under the timeline"));
   compare_page_ = make_compare_page();
   addTab(compare_page_, tr("Compare"));
   for (const ReportTable& table : kReportTables) {
     tables_.push_back(make_table(tr(table.title)));
-    addTab(tables_.back(), tr(table.title));
     if (table.title == kGaps) gaps_ = tables_.back();
     if (table.title == kSteps) steps_ = tables_.back();
+    table_pages_.push_back(tables_.back() == steps_ ? make_steps_page() : tables_.back());
+    addTab(table_pages_.back(), tr(table.title));
   }
   addTab(find_, tr("Find"));
   // In a box, because the tab widget draws a line where a hidden corner would be.
@@ -65,17 +65,21 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
   auto* row = new QHBoxLayout(corner);
   for (QHBoxLayout* each : {row, new QHBoxLayout(box)}) each->setContentsMargins(0, 0, 0, 0);
   box->layout()->addWidget(filter_);
-  row->addWidget(scope_);
+  row->addWidget(new StepScopeButton(state));
   row->addWidget(box);
   setCornerWidget(corner);
   connect(this, &QTabWidget::currentChanged, this, &TablesPane::show_filter);
   connect(&state, &ViewState::session_changed, this, [this] {
-    task_.cancel();
-    show_scope({});
     for (TableView* view : findChildren<TableView*>()) view->set_filter({});
     show_filter();
   });
-  connect(steps_, &TableView::time_chosen, this, &TablesPane::scope_to);
+  connect(steps_, &TableView::time_chosen, this, &TablesPane::choose_step);
+  connect(step_bars_, &StepBars::step_chosen, &state, &ViewState::go_to_time);
+  connect(step_bars_, &StepBars::step_chosen, this, [this](TimeRef step) {
+    steps_->select_row([step](const TableRow& row) { return row.time == step; });
+    choose_step(step);
+  });
+  connect(&state, &ViewState::step_changed, this, &TablesPane::show_scope);
   connect(&state, &ViewState::gaps_wanted, this, &TablesPane::show_gaps);
   connect(&state, &ViewState::gap_chosen, this, &TablesPane::show_gap);
 }
@@ -122,49 +126,49 @@ QLineEdit* TablesPane::make_filter() {
   return filter;
 }
 
-QPushButton* TablesPane::make_scope() {
-  auto* button = new QPushButton;
-  button->setProperty("link", true);
-  button->setFont(ui_font(11));
-  button->setAccessibleName(tr("Show all steps again"));
-  button->setToolTip(tr("Kernels and Operators show this step alone. A click shows all again."));
-  button->hide();
-  connect(button, &QPushButton::clicked, this, &TablesPane::drop_scope);
-  return button;
+QWidget* TablesPane::make_steps_page() {
+  auto* page = new QWidget;
+  step_bars_ = new StepBars(state_);
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(step_bars_);
+  column->addWidget(steps_, 1);
+  page->setFocusProxy(steps_);
+  return page;
 }
 
-// The tab widget gives its corner room only when it is resized.
-void TablesPane::show_scope(const QString& words) {
-  scope_->setText(words);
-  scope_->setVisible(!words.isEmpty());
+void TablesPane::choose_step(TimeRef step) {
+  const auto& bars = analysed_.step_bars;
+  const auto bar = std::find_if(bars.begin(), bars.end(),
+                                [&step](const StepBar& each) { return each.time == step; });
+  if (bar != bars.end()) state_.choose_step(ChosenStep{step, bar->name});
+}
+
+void TablesPane::show_scope() {
+  // The tab widget gives its corner room only when it is resized.
   QResizeEvent same(size(), size());
   resizeEvent(&same);
-}
-
-void TablesPane::scope_to(TimeRef step) {
-  const std::vector<TableRow>& rows = steps_->table().rows;
-  const auto row = std::find_if(rows.begin(), rows.end(),
-                                [&step](const TableRow& each) { return each.time == step; });
-  if (row == rows.end()) return;
-  show_scope(tr("only %1  ×").arg(text(row->values[0].text())));
+  task_.cancel();
+  const auto show = [this](const auto& table_of) {
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      const ReportTable& table = kReportTables[i];
+      if (table.of_step) tables_[i]->show_table(table_of(table), table.sort_column);
+    }
+  };
+  const auto& step = state_.chosen_step();
+  if (!step) {
+    return show(
+        [this](const ReportTable& table) { return table.rows(state_.session(), analysed_); });
+  }
   task_.start(
       [session = state_.shared_session(), report = analysed_.report, origins = analysed_.origins,
-       step](const std::atomic<bool>&) {
-        return tables_of_step(*session, *report, *origins, step);
+       time = step->time](const std::atomic<bool>&) {
+        return tables_of_step(*session, *report, *origins, time);
       },
-      [this](const StepScope& scope) {
-        tables_[kKernels]->show_table(scope.kernels, kReportTables[kKernels].sort_column);
-        tables_[kOperators]->show_table(scope.operators, kReportTables[kOperators].sort_column);
+      [show](const StepScope& scope) {
+        show([&scope](const ReportTable& table) { return scope.*table.of_step; });
       });
-}
-
-void TablesPane::drop_scope() {
-  task_.cancel();
-  show_scope({});
-  for (const size_t i : {kKernels, kOperators}) {
-    const ReportTable& table = kReportTables[i];
-    tables_[i]->show_table(table.rows(state_.session(), analysed_), table.sort_column);
-  }
 }
 
 void TablesPane::wait() {
@@ -193,7 +197,9 @@ void TablesPane::show_gap(TimeRef gap) {
 
 TableView* TablesPane::current_view() const {
   if (currentWidget() == compare_page_) return compare_;
-  return qobject_cast<TableView*>(currentWidget());
+  const auto page = std::find(table_pages_.begin(), table_pages_.end(), currentWidget());
+  if (page == table_pages_.end()) return nullptr;
+  return tables_[static_cast<size_t>(page - table_pages_.begin())];
 }
 
 void TablesPane::fill(TableView& view, QWidget& page, Table table, int sort_column) {
@@ -204,11 +210,12 @@ void TablesPane::fill(TableView& view, QWidget& page, Table table, int sort_colu
 void TablesPane::show_report(const AnalysedSession& analysed) {
   analysed_ = analysed;
   task_.cancel();
-  show_scope({});
+  state_.choose_step(std::nullopt);
+  step_bars_->show_bars(analysed.step_bars);
   fill(*compare_, *compare_page_, {}, -1);
   for (size_t i = 0; i < tables_.size(); ++i) {
     const ReportTable& table = kReportTables[i];
-    fill(*tables_[i], *tables_[i], table.rows(state_.session(), analysed), table.sort_column);
+    fill(*tables_[i], *table_pages_[i], table.rows(state_.session(), analysed), table.sort_column);
   }
   // Shows the kernels first or, if the recording has none, the operators.
   const auto end = tables_.begin() + 2;

@@ -5,7 +5,6 @@
 
 #include <QLabel>
 #include <QLineEdit>
-#include <QPushButton>
 #include <QTabWidget>
 
 #include "trace/report/diff.h"
@@ -15,6 +14,8 @@
 #include "viewer/widgets/table_view.h"
 
 namespace redline::viewer {
+
+class StepBars;
 
 class TablesPane : public QTabWidget {
   Q_OBJECT
@@ -45,11 +46,10 @@ class TablesPane : public QTabWidget {
   void show_filter();
   void show_gaps(const QString& gpu);
   void show_gap(TimeRef gap);
-  QPushButton* make_scope();
-  /// Kernels and operators of a step alone.
-  void scope_to(TimeRef step);
-  void drop_scope();
-  void show_scope(const QString& words);  ///< empty: there is none
+  QWidget* make_steps_page();
+  void choose_step(TimeRef step);
+  /// The tables of the chosen step alone or, if none is chosen, of all steps.
+  void show_scope();
   void fill(TableView& view, QWidget& page, Table table, int sort_column);
 
   ViewState& state_;
@@ -57,10 +57,11 @@ class TablesPane : public QTabWidget {
   QLabel* compare_notes_;
   TableView* compare_;
   QWidget* compare_page_;
-  std::vector<TableView*> tables_;  ///< of the report
-  TableView* gaps_ = nullptr;       ///< one of them
-  TableView* steps_ = nullptr;      ///< one of them
-  QPushButton* scope_;              ///< says which step is chosen, and releases it
+  std::vector<TableView*> tables_;     ///< of the report
+  std::vector<QWidget*> table_pages_;  ///< of tables_: the tables themselves, or what holds them
+  TableView* gaps_ = nullptr;          ///< one of them
+  TableView* steps_ = nullptr;         ///< one of them
+  StepBars* step_bars_ = nullptr;
   AnalysedSession analysed_;
   FindPane* find_;
   LatestTask task_{this};

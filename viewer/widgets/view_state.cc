@@ -42,12 +42,14 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   selection_ = hover_ = {};
   links_.clear();
   area_ = {};
+  const bool had_step = std::exchange(step_, std::nullopt).has_value();
   marks_.clear();
   moment_.reset();
   search_ = {};
   scroll_ = wanted_scroll_ = 0;
   axis_ = axis_.showing(first_view(*session_, axis_.width));
   emit session_changed();
+  if (had_step) emit step_changed();
   emit colours_changed();
   emit layout_changed();
   emit axis_changed();
@@ -175,6 +177,12 @@ bool ViewState::choose_gap_at(double x, int y) {
 void ViewState::drop_area() {
   area_ = {};
   emit area_changed();
+}
+
+void ViewState::choose_step(const std::optional<ChosenStep>& step) {
+  if (step == step_) return;
+  step_ = step;
+  emit step_changed();
 }
 
 void ViewState::remove_mark(int64_t time_ns) {

@@ -20,6 +20,13 @@
 
 namespace redline::viewer {
 
+/// The step that the user chose in the table of steps; tables and panes then show it alone.
+struct ChosenStep {
+  TimeRef time;
+  std::string name;  ///< "rank 0 · step 5"
+  bool operator==(const ChosenStep&) const = default;
+};
+
 class ViewState : public QObject {
   Q_OBJECT
 
@@ -45,6 +52,7 @@ class ViewState : public QObject {
   [[nodiscard]] const Area& area() const { return area_; }
   /// The moment that go_to_time() went to.
   [[nodiscard]] std::optional<int64_t> moment() const { return moment_; }
+  [[nodiscard]] const std::optional<ChosenStep>& chosen_step() const { return step_; }
   [[nodiscard]] SliceRef hover() const { return hover_; }
   [[nodiscard]] const Search& search() const { return search_; }
   [[nodiscard]] int scroll() const { return scroll_; }  ///< pixels of the layout above the view
@@ -86,6 +94,7 @@ class ViewState : public QObject {
   /// Selects the time of the selected slice (or of the whole view if there is none) in all lanes.
   void select_area_of_slice();
   void drop_area();
+  void choose_step(const std::optional<ChosenStep>& step);  ///< nullopt: all steps again
   /// Selects some time in all lanes.
   void select_time(TimeRange range);
   /// Selects the idle time of a GPU under a point of its lane. False if there is none.
@@ -133,6 +142,7 @@ class ViewState : public QObject {
   void hover_changed();
   void area_changed();
   void marks_changed();
+  void step_changed();
   void search_changed();
   /// Somebody wants to see the idle times of a GPU; empty: of all.
   void gaps_wanted(QString gpu);
@@ -161,6 +171,7 @@ class ViewState : public QObject {
   std::vector<Link> links_;
   std::shared_ptr<const CollectiveLinks> collectives_;
   Area area_;
+  std::optional<ChosenStep> step_;
   std::vector<Mark> marks_;
   std::optional<int64_t> moment_;
   SliceRef hover_;

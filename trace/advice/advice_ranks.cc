@@ -119,6 +119,20 @@ std::vector<SliceId> calls_of(const Activity& activity, const Collective& collec
   return calls;
 }
 
+std::string why_late(std::optional<WorkPart> part) {
+  const std::string most =
+      part ? fmt::format(", most of the difference {}", place_of(*part)) : std::string();
+  if (part == WorkPart::kDataLoader) {
+    return most + ": look at the workers, the storage and the samples of this rank";
+  }
+  if (part == WorkPart::kHost) {
+    return most + ": look for other work or a slower clock there, and for what only it does";
+  }
+  return most +
+         ": give each rank as much data of the same lengths (DistributedSampler), or look "
+         "for what only this rank does";
+}
+
 }  // namespace
 
 std::optional<Finding> communication(const Activity& activity) {
@@ -201,10 +215,8 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   finding.estimated_speedup = speedup_without(late_ns, step_ns);
   finding.headline = fmt::format("Rank {} is late: others wait {} a step", *comparison.straggler,
                                  format_ns(late_ns));
-  finding.detail = fmt::format(
-      "{} of the step: give each rank as much data of the same lengths (DistributedSampler), or "
-      "look for a busier machine",
-      format_percent(late_share));
+  finding.detail =
+      fmt::format("{} of the step{}", format_percent(late_share), why_late(comparison.late_in));
   finding.evidence = {{"rank", static_cast<double>(*comparison.straggler)},
                       {"removable_ns", static_cast<double>(late_ns)},
                       {"skew_ns", static_cast<double>(comparison.skew_ns)},

@@ -44,7 +44,36 @@ std::vector<Arrival> arrivals(const MatchedCollective& collective,
   return all;
 }
 
+OwnWork own_work(const Analysis& analysis) {
+  return own_work(*analysis.trace, analysis.device_work, analysis.host_tree, analysis.steps,
+                  analysis.communication.exposed);
+}
+
+// Whether all that the rank computes takes longer, the optimizer too. Where only its data are
+// longer than the other's, the optimizer takes as long.
+bool is_slower_everywhere(const OwnWork& late, const OwnWork& other, double growth) {
+  for (const WorkPart part : {WorkPart::kForward, WorkPart::kBackward, WorkPart::kOptimizer}) {
+    const auto before = static_cast<double>(other[static_cast<size_t>(part)]);
+    const auto more = static_cast<double>(late[static_cast<size_t>(part)]) - before;
+    if (before <= 0 || more < growth / 2 * before) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::optional<WorkPart> find_late_part(const OwnWork& late, const OwnWork& other) {
+  size_t most = 0;
+  int64_t known_ns = 0;
+  for (size_t part = 0; part < late.size(); ++part) {
+    if (late[part] - other[part] > late[most] - other[most]) most = part;
+    if (static_cast<WorkPart>(part) != WorkPart::kHost) known_ns += late[part] + other[part];
+  }
+  if (known_ns == 0 || late[most] <= other[most]) return std::nullopt;
+  const double growth = static_cast<double>(late[most] - other[most]) /
+                        static_cast<double>(std::max<int64_t>(other[most], 1));
+  return is_slower_everywhere(late, other, growth) ? WorkPart::kHost : static_cast<WorkPart>(most);
+}
 
 int64_t RankWaits::awaited_ns(size_t rank) const {
   int64_t sum_ns = 0;
@@ -102,7 +131,14 @@ std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ran
                             return left.own_work_ns < right.own_work_ns;
                           });
   comparison.skew_ns = longest->own_work_ns - shortest->own_work_ns;
-  if (comparison.skew_ns > 0) comparison.straggler = longest->rank;
+  if (comparison.skew_ns > 0) {
+    comparison.straggler = longest->rank;
+    const auto analysis_of = [&](auto time) -> const Analysis& {
+      return *ranks[static_cast<size_t>(time - comparison.times.begin())];
+    };
+    comparison.late_in =
+        find_late_part(own_work(analysis_of(longest)), own_work(analysis_of(shortest)));
+  }
   return comparison;
 }
 

@@ -8,6 +8,7 @@
 
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/clock_alignment.h"
+#include "trace/analysis/step_phases.h"
 
 namespace redline::trace {
 
@@ -41,6 +42,9 @@ struct RankComparison {
   std::vector<RankTime> times;   ///< in the order of the analyses
   std::optional<int> straggler;  ///< the rank with the longest own work; nullopt if all are equal
   int64_t skew_ns = 0;           ///< longest minus shortest own work of a step
+  /// Where the straggler takes that time; kHost if it is slower in all that it does, too. nullopt
+  /// without a straggler, or if nobody knows what it does.
+  std::optional<WorkPart> late_in;
   MatchedCollectives matched;
   /// The offset that puts each rank on the clock of the first; nullopt if no collectives match.
   std::vector<std::optional<ClockOffset>> clocks;
@@ -49,6 +53,9 @@ struct RankComparison {
 
 /// nullopt for fewer than two ranks.
 [[nodiscard]] std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ranks);
+
+/// Where a rank takes longer than another.
+[[nodiscard]] std::optional<WorkPart> find_late_part(const OwnWork& late, const OwnWork& other);
 
 [[nodiscard]] std::optional<RankWaits> find_waits(
     const MatchedCollectives& matched, std::span<const std::optional<ClockOffset>> clocks);

@@ -5,13 +5,16 @@
 
 #include <filesystem>
 #include <random>
+#include <tuple>
 
+#include "tests/parsed_trace.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
 namespace {
 
+using redline::testing::kMs;
 using redline::testing::on_stream;
 using redline::testing::TraceText;
 
@@ -280,6 +283,81 @@ TEST(ClockAlignment, TwoRanksOfOneHost) {
   EXPECT_EQ(comparison.matched.by, MatchedBy::kStep);
   EXPECT_LE(std::abs(clock.offset_ns), clock.uncertainty_ns);
   EXPECT_LT(clock.uncertainty_ns, 1'000'000);
+}
+
+// Two ranks with a step each. Of the second, one part takes 60 ms longer; the first waits for it.
+RankComparison of_late_rank(WorkPart part) {
+  constexpr int64_t kLong = 60 * kMs;
+  std::vector<Analysis> analyses;
+  for (int rank = 0; rank < 2; ++rank) {
+    int64_t now_ns = 0;
+    const auto next = [&](WorkPart own, int64_t length_ns) {
+      const int64_t begin_ns = now_ns;
+      now_ns += length_ns + (rank == 1 && own == part ? kLong : 0);
+      return std::pair(begin_ns, now_ns);
+    };
+    TraceText text;
+    text.rank(rank, 2).step(0, 0, 200 * kMs);
+    auto [begin_ns, end_ns] = next(WorkPart::kDataLoader, 10 * kMs);
+    text.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", begin_ns,
+                    end_ns);
+    next(WorkPart::kHost, 10 * kMs);
+    // A slow Python hook runs between two operators.
+    std::tie(begin_ns, end_ns) = next(WorkPart::kForward, 30 * kMs);
+    text.cpu_op("aten::linear", begin_ns, begin_ns + 10 * kMs);
+    text.cpu_op("aten::relu", end_ns - 10 * kMs, end_ns);
+    std::tie(begin_ns, end_ns) = next(WorkPart::kBackward, 40 * kMs);
+    text.cpu_op("autograd::engine::evaluate_function: ReluBackward0", begin_ns, begin_ns + 10 * kMs,
+                {.tid = "2"});
+    text.cpu_op("autograd::engine::evaluate_function: AddmmBackward0", end_ns - 10 * kMs, end_ns,
+                {.tid = "2"});
+    text.slice("user_annotation", "gloo:all_reduce", end_ns,
+               rank == 0 ? end_ns + kLong : end_ns + kMs, {.tid = "3"});
+    now_ns = rank == 0 ? end_ns + kLong : end_ns + kMs;
+    if (part == WorkPart::kOptimizer && rank == 0) now_ns -= kLong;
+    std::tie(begin_ns, end_ns) = next(WorkPart::kOptimizer, 10 * kMs);
+    text.annotation("Optimizer.step#SGD.step", begin_ns, end_ns);
+    analyses.push_back(analyze(*parse_trace("rank", text.str())));
+  }
+  const std::vector<const Analysis*> ranks = {&analyses[0], &analyses[1]};
+  return *compare_ranks(ranks);
+}
+
+TEST(LateRank, IsLateInThePartThatTakesLonger) {
+  for (size_t part = 0; part < kWorkPartNames.size(); ++part) {
+    const RankComparison comparison = of_late_rank(static_cast<WorkPart>(part));
+    EXPECT_EQ(comparison.straggler, 1) << kWorkPartNames[part];
+    ASSERT_TRUE(comparison.late_in);
+    EXPECT_EQ(kWorkPartNames[static_cast<size_t>(*comparison.late_in)], kWorkPartNames[part]);
+  }
+}
+
+TEST(LateRank, PartsSumToTheOwnWork) {
+  const Analysis analysis = redline::testing::analysis_of(
+      TraceText()
+          .step(0, 0, 100)
+          .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 5, 15)
+          .cpu_op("aten::linear", 20, 30)
+          .runtime("cudaLaunchKernel", 22, 24, 1)
+          .cpu_op("aten::relu", 34, 40)
+          .kernel("gemm", 36, 50, on_stream(7, 1))
+          .kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 45, 70, on_stream(9))
+          .annotation("Optimizer.step#SGD.step", 80, 90));
+  const OwnWork work = own_work(*analysis.trace, analysis.device_work, analysis.host_tree,
+                                analysis.steps, analysis.communication.exposed);
+  // 10 of the loader; 20 to 50 of forward with the gap between its operators; 10 of the optimizer;
+  // 5 + 5 + 10 + 10 of nothing known. 50 to 70 is exposed communication.
+  EXPECT_THAT(work, ::testing::ElementsAre(10, 30, 0, 10, 30));
+}
+
+TEST(LateRank, SlowerEverywhereIsTheMachine) {
+  const OwnWork other = {5, 100, 200, 50, 20};
+  EXPECT_EQ(find_late_part({5, 150, 300, 75, 30}, other), WorkPart::kHost);
+  // Longer sequences, but as many parameters.
+  EXPECT_EQ(find_late_part({5, 150, 300, 50, 20}, other), WorkPart::kBackward);
+  EXPECT_EQ(find_late_part({5, 100, 300, 50, 20}, other), WorkPart::kBackward);
+  EXPECT_FALSE(find_late_part({0, 0, 0, 0, 30}, {0, 0, 0, 0, 20})) << "nobody knows what it does";
+  EXPECT_FALSE(find_late_part(other, other));
 }
 
 }  // namespace

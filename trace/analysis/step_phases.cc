@@ -1,6 +1,8 @@
 #include "trace/analysis/step_phases.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "trace/model/slice_view.h"
 
@@ -71,6 +73,43 @@ Gathered gather_launched(const DeviceWorkTable& table, const HostTree& tree,
   return device;
 }
 
+constexpr WorkPart part_of(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return WorkPart::kForward;
+    case Phase::kBackward:
+      return WorkPart::kBackward;
+    case Phase::kOptimizer:
+      return WorkPart::kOptimizer;
+  }
+  return WorkPart::kHost;
+}
+
+constexpr size_t index(WorkPart part) { return static_cast<size_t>(part); }
+
+using TimesByPart = std::array<Intervals, kWorkPartNames.size()>;
+
+// By part, the time between two of its intervals with none of another part in between.
+TimesByPart gaps_within(const TimesByPart& times) {
+  struct Stretch {
+    Interval interval;
+    size_t part;
+  };
+  std::vector<Stretch> all;
+  for (size_t part = 0; part < times.size(); ++part) {
+    for (const Interval& interval : times[part]) all.push_back({interval, part});
+  }
+  std::sort(all.begin(), all.end(), [](const Stretch& left, const Stretch& right) {
+    return left.interval.begin_ns < right.interval.begin_ns;
+  });
+  TimesByPart gaps;
+  for (size_t i = 1; i < all.size(); ++i) {
+    const Interval gap{all[i - 1].interval.end_ns, all[i].interval.begin_ns};
+    if (all[i - 1].part == all[i].part && gap.length_ns() > 0) gaps[all[i].part].push_back(gap);
+  }
+  return gaps;
+}
+
 }  // namespace
 
 std::optional<PhaseTimes> phase_times(const Trace& trace, const DeviceWorkTable& table,
@@ -108,6 +147,50 @@ std::vector<HostPhases> host_phases(const Trace& trace, const HostTree& tree,
     of_step.dataloader_ns = total_within_ns(dataloader, step.window);
   }
   return phases;
+}
+
+std::string_view place_of(WorkPart part) {
+  switch (part) {
+    case WorkPart::kDataLoader:
+      return "in the DataLoader";
+    case WorkPart::kForward:
+      return "in forward";
+    case WorkPart::kBackward:
+      return "in backward";
+    case WorkPart::kOptimizer:
+      return "in the optimizer";
+    case WorkPart::kHost:
+      return "in its script or machine, in no phase alone";
+  }
+  return "";
+}
+
+OwnWork own_work(const Trace& trace, const DeviceWorkTable& table, const HostTree& tree,
+                 const std::vector<Step>& steps, const Intervals& exposed) {
+  OwnWork work{};
+  if (steps.empty()) return work;
+  Intervals left = subtract(windows_of(steps), exposed);
+  const Intervals own = left;
+  const auto give = [&](WorkPart part, const Intervals& times) {
+    Intervals rest = subtract(left, times);
+    work[index(part)] += total_ns(left) - total_ns(rest);
+    left = std::move(rest);
+  };
+  Gathered launched = gather_launched(table, tree, own), host = gather_phases(trace, tree, own);
+  TimesByPart times;
+  for (const Phase phase : {Phase::kForward, Phase::kBackward, Phase::kOptimizer}) {
+    give(part_of(phase), launched[static_cast<size_t>(phase)].take());
+    times[index(part_of(phase))] = host[static_cast<size_t>(phase)].take();
+  }
+  times[index(WorkPart::kDataLoader)] = gather_dataloader(trace, tree, own);
+  for (const TimesByPart& covered : {times, gaps_within(times)}) {
+    for (size_t part = 0; part < covered.size(); ++part) {
+      give(static_cast<WorkPart>(part), covered[part]);
+    }
+  }
+  give(WorkPart::kHost, own);
+  for (int64_t& part_ns : work) part_ns /= static_cast<int64_t>(steps.size());
+  return work;
 }
 
 }  // namespace redline::trace

@@ -1,11 +1,12 @@
-// What the host did in each step: forward, backward, optimizer, waiting for
-// data.
+// What a process did in its steps: forward, backward, optimizer, waiting for data.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/analysis/breakdown.h"
 
 namespace redline::trace {
@@ -23,5 +24,24 @@ struct HostPhases {
 /// One for each step, over its window.
 [[nodiscard]] std::vector<HostPhases> host_phases(const Trace& trace, const HostTree& tree,
                                                   const std::vector<Step>& steps);
+
+/// Parts of a rank's own work, which is what is left of its steps without exposed communication.
+enum class WorkPart : uint8_t { kDataLoader, kForward, kBackward, kOptimizer, kHost };
+constexpr std::array<std::string_view, 5> kWorkPartNames = {"dataloader", "forward", "backward",
+                                                            "optimizer", "host"};
+
+/// For a sentence: "in backward".
+[[nodiscard]] std::string_view place_of(WorkPart part);
+
+/// Mean nanoseconds a step, by WorkPart. Each instant counts for one part, so they sum to the own
+/// work: for the phase whose GPU work runs, else for the phase or the DataLoader that some thread
+/// is in, else for the phase that its operators before and after belong to (a Python hook between
+/// two operators), else for the host.
+using OwnWork = std::array<int64_t, kWorkPartNames.size()>;
+
+/// `exposed` is Communication::exposed.
+[[nodiscard]] OwnWork own_work(const Trace& trace, const DeviceWorkTable& table,
+                               const HostTree& tree, const std::vector<Step>& steps,
+                               const Intervals& exposed);
 
 }  // namespace redline::trace

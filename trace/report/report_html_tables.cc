@@ -102,6 +102,12 @@ std::string copies_html(const Report& report) {
                      rows);
 }
 
+std::string late_text(const RankComparison& ranks, int rank) {
+  if (ranks.straggler != rank) return "";
+  if (!ranks.late_in) return " · longest own work";
+  return fmt::format(" · longest own work, most of the difference {}", place_of(*ranks.late_in));
+}
+
 }  // namespace
 
 std::string ranks_html(const Report& report) {
@@ -114,9 +120,7 @@ std::string ranks_html(const Report& report) {
     const RankTime& time = ranks.times[i];
     const auto clock = i < ranks.clocks.size() ? ranks.clocks[i] : std::nullopt;
     rows.push_back(
-        html::name_cell("",
-                        fmt::format("rank {}{}", time.rank,
-                                    ranks.straggler == time.rank ? " · longest own work" : "")) +
+        html::name_cell("", fmt::format("rank {}{}", time.rank, late_text(ranks, time.rank))) +
         fmt::format("<td class=drawn style=\"width:30%\" aria-hidden=true><span class=bar "
                     "style=\"width:{:.2f}%\"></span><span class=bar "
                     "style=\"width:{:.2f}%;background:var(--communication)\"></span></td>",

@@ -53,6 +53,13 @@ json waits_json(const RankComparison& comparison) {
           {"max_spread_ns", waits.max_spread_ns}};
 }
 
+json straggler_json(const RankComparison& comparison) {
+  if (!comparison.straggler) return nullptr;
+  json phase;
+  if (comparison.late_in) phase = kWorkPartNames[static_cast<size_t>(*comparison.late_in)];
+  return {{"rank", *comparison.straggler}, {"phase", phase}};
+}
+
 }  // namespace
 
 json collectives_json(const Communication& communication) {
@@ -79,7 +86,7 @@ json ranks_json(const RankComparison& comparison) {
           {"uncertainty_ns", uncertainties},
           {"clocks", clocks},
           {"matched_by", name_of(comparison.matched.by)},
-          {"straggler", or_null(comparison.straggler)},
+          {"straggler", straggler_json(comparison)},
           {"skew_ns", comparison.skew_ns},
           {"waits", waits_json(comparison)},
           {"times", times}};

@@ -69,6 +69,10 @@ void write_ranks(TextPage& page) {
               0, Hue::kDim)
         .end_line();
   }
+  if (ranks.late_in) {
+    canvas.left(fmt::format("  most of that is {}", place_of(*ranks.late_in)), 0, Hue::kDim)
+        .end_line();
+  }
   if (ranks.waits && ranks.waits->most_awaited()) {
     const size_t late = *ranks.waits->most_awaited();
     canvas

@@ -26,10 +26,9 @@ std::string describe(const trace::MergedRank& rank, bool is_first, bool keep_clo
     return rank.label + "  its own clock: no collective in common with the others\n";
   }
   const trace::ClockOffset& clock = *rank.clock;
-  std::string line =
-      fmt::format("{}  {}{} ± {} by {}", rank.label, clock.offset_ns < 0 ? "-" : "+",
-                  format_ns(std::abs(clock.offset_ns)), format_ns(clock.uncertainty_ns),
-                  format_plural(clock.pairs, "collective"));
+  if (clock.pairs == 0) return fmt::format("{}  {}, one clock\n", rank.label, offset_text(clock));
+  std::string line = fmt::format("{}  {} by {}", rank.label, offset_text(clock),
+                                 format_plural(clock.pairs, "collective"));
   if (clock.outliers > 0) line += fmt::format(" ({} left out)", clock.outliers);
   if (clock.drift != 0) line += fmt::format(", drift {:+.2f} ppm", clock.drift * 1e6);
   return line + "\n";

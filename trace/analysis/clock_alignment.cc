@@ -1,8 +1,12 @@
 #include "trace/analysis/clock_alignment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
+#include "base/format.h"
 #include "base/root_of_squares.h"
 
 namespace redline::trace {
@@ -172,6 +176,13 @@ int64_t ClockOffset::at(int64_t time_ns) const {
          std::llround(drift * (static_cast<double>(time_ns) - static_cast<double>(at_ns)));
 }
 
+std::string offset_text(const ClockOffset& clock) {
+  if (clock.offset_ns == 0 && clock.pairs == 0)
+    return clock.uncertainty_ns == 0 ? "0" : "same host";
+  return fmt::format("{}{} ± {}", clock.offset_ns < 0 ? "-" : "+",
+                     format_ns(std::abs(clock.offset_ns)), format_ns(clock.uncertainty_ns));
+}
+
 std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs) {
   if (pairs.empty()) return std::nullopt;
   std::vector<Point> points;
@@ -203,19 +214,42 @@ std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs
   return result;
 }
 
-std::vector<std::optional<ClockOffset>> align_clocks(size_t rank_count,
+std::optional<ClockOffset> offset_on_one_host(const Metadata& reference, const Metadata& rank) {
+  // Hosts of one name that were started at other times are not one host. Neither is known if
+  // somebody sets the time of day between the starts of two ranks.
+  constexpr int64_t kSameStartNs = 10'000'000;
+  constexpr int64_t kReadingNs = 1'000;  // of the two clocks, one after the other
+  if (reference.host.empty() || reference.host != rank.host) return std::nullopt;
+  if (!reference.monotonic_offset_ns || !rank.monotonic_offset_ns) return std::nullopt;
+  const int64_t offset_ns = *reference.monotonic_offset_ns - *rank.monotonic_offset_ns;
+  if (std::abs(offset_ns) > kSameStartNs) return std::nullopt;
+  return ClockOffset{.offset_ns = std::abs(offset_ns) <= kReadingNs ? 0 : offset_ns,
+                     .uncertainty_ns = kReadingNs};
+}
+
+std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankTrace> ranks,
                                                      const MatchedCollectives& matched) {
-  std::vector<std::optional<ClockOffset>> offsets(rank_count);
-  if (rank_count == 0) return offsets;
+  std::vector<std::optional<ClockOffset>> offsets(ranks.size());
+  if (ranks.empty()) return offsets;
   offsets.front() = ClockOffset{};
-  // Works in rounds: first the ranks that share a group with the first rank, then those that share
-  // one with them.
+  // Works in rounds: first the ranks that share a host or a group with the first rank, then those
+  // that share one with them.
   std::vector<uint32_t> reached = {0};
   for (size_t next = 0; next < reached.size(); ++next) {
     const ClockOffset via = *offsets[reached[next]];
-    for (uint32_t rank = 0; rank < rank_count; ++rank) {
+    const Metadata& reference = ranks[reached[next]].trace->metadata();
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
       if (offsets[rank]) continue;
-      auto offset = estimate_offset(pairs_of(reached[next], rank, matched, via));
+      auto offset = offset_on_one_host(reference, ranks[rank].trace->metadata());
+      if (offset) {
+        const int64_t begin_ns = ranks[rank].trace->begin_ns();
+        offset->offset_ns += via.at(begin_ns + offset->offset_ns);
+        offset->drift = via.drift;
+        offset->at_ns = begin_ns;
+        offset->pairs = via.pairs;
+      } else {
+        offset = estimate_offset(pairs_of(reached[next], rank, matched, via));
+      }
       if (!offset) continue;
       offset->uncertainty_ns = std::llround(root_of_squares(
           static_cast<double>(offset->uncertainty_ns), static_cast<double>(via.uncertainty_ns)));

@@ -1,4 +1,5 @@
 // Computes the offsets between the clocks of ranks from the collectives that they did together.
+// Ranks of one host have one clock.
 //
 // No rank leaves an all-reduce before all have entered it, and all leave it within the time that
 // the last piece of data needs: so the differences of its ends on two ranks scatter around the
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/intervals.h"
@@ -26,12 +28,15 @@ struct ClockOffset {
   int64_t uncertainty_ns = 0;
   double drift = 0;   ///< further ns per ns of the rank's own clock; 0 unless it is significant
   int64_t at_ns = 0;  ///< on the rank's own clock
-  int64_t pairs = 0;  ///< collectives that were used; 0 for the first rank
+  int64_t pairs = 0;  ///< collectives that were used; 0 for the first rank and those of its host
   int64_t outliers = 0;
 
   /// What to add to `time_ns`, a time on the rank's own clock.
   [[nodiscard]] int64_t at(int64_t time_ns) const;
 };
+
+/// For a table: "0" of the first rank, "same host", or "-123.0 us ± 1.0 us".
+[[nodiscard]] std::string offset_text(const ClockOffset& clock);
 
 /// When the same collective ran, as two ranks recorded it.
 struct CollectiveEnds {
@@ -42,9 +47,14 @@ struct CollectiveEnds {
 /// Estimates the offset of one rank's clock; nullopt without pairs.
 [[nodiscard]] std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs);
 
-/// Returns one offset a rank. A rank that shares no group with the first one is aligned through
-/// other ranks; nullopt if no such chain exists.
+/// Whether two processes read the same CLOCK_MONOTONIC, and what to add to the times of `rank` to
+/// have them on the clock of `reference`. nullopt if they do not, or if nobody knows.
+[[nodiscard]] std::optional<ClockOffset> offset_on_one_host(const Metadata& reference,
+                                                            const Metadata& rank);
+
+/// Returns one offset a rank. A rank that shares neither a host nor a group with the first one is
+/// aligned through other ranks; nullopt if no such chain exists.
 [[nodiscard]] std::vector<std::optional<ClockOffset>> align_clocks(
-    size_t rank_count, const MatchedCollectives& matched);
+    std::span<const RankTrace> ranks, const MatchedCollectives& matched);
 
 }  // namespace redline::trace

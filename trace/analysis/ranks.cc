@@ -123,7 +123,7 @@ std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ran
     traces.push_back({analysis->trace.get(), &analysis->communication.collectives});
   }
   comparison.matched = match_collectives(traces);
-  comparison.clocks = align_clocks(ranks.size(), comparison.matched);
+  comparison.clocks = align_clocks(traces, comparison.matched);
   comparison.waits = find_waits(comparison.matched, comparison.clocks);
   const auto [shortest, longest] =
       std::minmax_element(comparison.times.begin(), comparison.times.end(),

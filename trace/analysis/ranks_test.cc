@@ -360,5 +360,45 @@ TEST(LateRank, SlowerEverywhereIsTheMachine) {
   EXPECT_FALSE(find_late_part(other, other));
 }
 
+Metadata on_host(const char* host, std::optional<int64_t> monotonic_offset_ns) {
+  Metadata metadata;
+  metadata.host = host;
+  metadata.monotonic_offset_ns = monotonic_offset_ns;
+  return metadata;
+}
+
+TEST(ClockAlignment, RanksOfOneHostHaveOneClock) {
+  const Metadata first = on_host("node1", kStart);
+  const auto offset_to = [&](const Metadata& rank) { return offset_on_one_host(first, rank); };
+  EXPECT_EQ(offset_to(on_host("node1", kStart + 300)).value().offset_ns, 0);
+  // Somebody set the time of day a little between the starts of the ranks.
+  EXPECT_EQ(offset_to(on_host("node1", kStart + 5000)).value().offset_ns, -5000);
+  EXPECT_FALSE(offset_to(on_host("node1", 2 * kStart))) << "another machine of this name";
+  EXPECT_FALSE(offset_to(on_host("node2", kStart)));
+  EXPECT_FALSE(offset_to(on_host("node1", std::nullopt)));
+  EXPECT_FALSE(offset_on_one_host(on_host("", kStart), on_host("", kStart)));
+}
+
+TEST(ClockAlignment, AHostIsReachedOverAnyOfItsRanks) {
+  // Only ranks 0 and 1 have collectives. Ranks 1 and 2 are of one host.
+  SyntheticRanks ranks(3);
+  ranks.clock(1, -250'000);
+  for (int i = 0; i < 10; ++i) {
+    const int64_t begin_ns = kStart + i * 10 * kMs;
+    ranks.all_reduce({begin_ns, begin_ns + 1000, 0}, begin_ns + kMs, {2});
+  }
+  ranks.text(2).cpu_op("aten::mm", kStart, kStart + kMs);
+  const std::string clock =
+      R"("redline": {"clocks": [{"realtime_ns": 5000000000000, "monotonic_ns": 70000}]})";
+  for (const size_t rank : {1U, 2U}) {
+    ranks.text(rank).top(R"("host_name": "node2")").top(clock);
+  }
+  const RankComparison comparison = ranks.compare();
+  ASSERT_TRUE(comparison.clocks[2]);
+  EXPECT_EQ(comparison.clocks[2]->offset_ns, comparison.clocks[1]->offset_ns);
+  EXPECT_EQ(comparison.clocks[2]->offset_ns, 250'000);
+  EXPECT_GE(comparison.clocks[2]->uncertainty_ns, 1000);
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -130,11 +130,7 @@ std::string ranks_html(const Report& report) {
         html::time_cell(time.exposed_communication_ns) +
         (ranks.waits && i < ranks.times.size() ? html::time_cell(ranks.waits->awaited_ns(i))
                                                : "<td class=number>–</td>") +
-        (clock ? html::number_cell(static_cast<double>(clock->offset_ns),
-                                   clock->pairs == 0
-                                       ? "0"
-                                       : fmt::format("{} ± {}", format_ns(clock->offset_ns),
-                                                     format_ns(clock->uncertainty_ns)))
+        (clock ? html::number_cell(static_cast<double>(clock->offset_ns), offset_text(*clock))
                : "<td class=number>unknown</td>"));
   }
   return html::table("Ranks",

@@ -13,9 +13,7 @@ namespace {
 // "+1.2 ms ± 3.0 us": the offset that puts the rank on the clock of the first one.
 std::string clock_text(const std::optional<ClockOffset>& clock) {
   if (!clock) return "unknown";
-  if (clock->pairs == 0) return "0";
-  return fmt::format("{}{} ± {}", clock->offset_ns >= 0 ? "+" : "", format_ns(clock->offset_ns),
-                     format_ns(clock->uncertainty_ns));
+  return offset_text(*clock);
 }
 
 // The ranks to show, in order. If not all are shown, those with the longest own work, because the

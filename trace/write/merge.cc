@@ -42,7 +42,7 @@ std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
       ranks[rank] = trace;
     }
   }
-  const auto of_ranks = align_clocks(ranks.size(), match_collectives(ranks));
+  const auto of_ranks = align_clocks(ranks, match_collectives(ranks));
   std::vector<std::optional<ClockOffset>> clocks;
   for (const size_t rank : rank_of) clocks.push_back(of_ranks[rank]);
   return clocks;

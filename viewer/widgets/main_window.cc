@@ -70,8 +70,7 @@ std::vector<Command> MainWindow::commands() {
     all.push_back({tr("Search"), tr("Ctrl + F"), [this] { focus_search(); }});
     for (Command& command : timeline_->commands()) all.push_back(std::move(command));
     if (clocks_) {
-      all.push_back(
-          {tr("Clocks by collectives or as recorded"), tr("C"), [this] { toggle_clocks(); }});
+      all.push_back({tr("Clocks set right or as recorded"), tr("C"), [this] { toggle_clocks(); }});
     }
     all.push_back({tr("How the trace was read"), {}, [this] { show_load_report(); }});
   }
@@ -269,12 +268,11 @@ void MainWindow::toggle_clocks() {
 void MainWindow::show_clocks() {
   clock_text_->setVisible(clocks_ && pages_->currentIndex() == kTimelinePage);
   if (!clocks_) return;
-  clock_text_->setText(clocks_are_set_
-                           ? tr("clocks set by collectives: %1").arg(text(clocks_->text))
-                           : tr("clocks as recorded"));
-  clock_text_->setToolTip(
-      clocks_are_set_ ? tr("C: show the times as they were recorded")
-                      : tr("C: set the clocks right by collectives: %1").arg(text(clocks_->text)));
+  clock_text_->setText(clocks_are_set_ ? tr("clocks set right: %1").arg(text(clocks_->text))
+                                       : tr("clocks as recorded"));
+  clock_text_->setToolTip(clocks_are_set_
+                              ? tr("C: show the times as they were recorded")
+                              : tr("C: set the clocks right: %1").arg(text(clocks_->text)));
 }
 
 void MainWindow::update_status() {

@@ -152,7 +152,7 @@ TEST_F(User, ClocksAreSetRightAndBack) {
   const int64_t recorded_ns = state().session().range_of(last).end_ns;
   state().select(last);
   QTest::keyClick(&lanes(), Qt::Key_C);
-  ASSERT_NE(button_with("clocks set by collectives: rank 1 by -40.0 µs"), nullptr);
+  ASSERT_NE(button_with("clocks set right: rank 1 by -40.0 µs"), nullptr);
   EXPECT_NEAR(static_cast<double>(state().session().range_of(last).end_ns),
               static_cast<double>(recorded_ns - 40'000), 100);
   EXPECT_EQ(state().selection(), last) << "the view stays as it was";

@@ -1,7 +1,5 @@
 #include "trace/analysis/clock_alignment.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -179,8 +177,8 @@ int64_t ClockOffset::at(int64_t time_ns) const {
 std::string offset_text(const ClockOffset& clock) {
   if (clock.offset_ns == 0 && clock.pairs == 0)
     return clock.uncertainty_ns == 0 ? "0" : "same host";
-  return fmt::format("{}{} ± {}", clock.offset_ns < 0 ? "-" : "+",
-                     format_ns(std::abs(clock.offset_ns)), format_ns(clock.uncertainty_ns));
+  return (clock.offset_ns < 0 ? "-" : "+") + format_ns(std::abs(clock.offset_ns)) + " ± " +
+         format_ns(clock.uncertainty_ns);
 }
 
 std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs) {

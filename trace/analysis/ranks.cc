@@ -75,6 +75,13 @@ std::optional<WorkPart> find_late_part(const OwnWork& late, const OwnWork& other
   return is_slower_everywhere(late, other, growth) ? WorkPart::kHost : static_cast<WorkPart>(most);
 }
 
+std::string straggler_mark(const RankComparison& comparison, int rank) {
+  if (comparison.straggler != rank) return "";
+  const auto part = comparison.late_in;
+  if (!part) return "longest own work";
+  return "longest own work (" + std::string(kWorkPartNames[static_cast<size_t>(*part)]) + ")";
+}
+
 int64_t RankWaits::awaited_ns(size_t rank) const {
   int64_t sum_ns = 0;
   for (const auto& waiter : ns) sum_ns += waiter[rank];

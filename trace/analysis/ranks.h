@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "trace/analysis/analysis.h"
@@ -53,6 +54,9 @@ struct RankComparison {
 
 /// nullopt for fewer than two ranks.
 [[nodiscard]] std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ranks);
+
+/// For a table: "longest own work (forward)" of the straggler; "" of others.
+[[nodiscard]] std::string straggler_mark(const RankComparison& comparison, int rank);
 
 /// Where a rank takes longer than another.
 [[nodiscard]] std::optional<WorkPart> find_late_part(const OwnWork& late, const OwnWork& other);

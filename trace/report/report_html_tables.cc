@@ -102,12 +102,6 @@ std::string copies_html(const Report& report) {
                      rows);
 }
 
-std::string late_text(const RankComparison& ranks, int rank) {
-  if (ranks.straggler != rank) return "";
-  if (!ranks.late_in) return " · longest own work";
-  return fmt::format(" · longest own work, most of the difference {}", place_of(*ranks.late_in));
-}
-
 }  // namespace
 
 std::string ranks_html(const Report& report) {
@@ -118,9 +112,11 @@ std::string ranks_html(const Report& report) {
   std::vector<std::string> rows;
   for (size_t i = 0; i < ranks.times.size(); ++i) {
     const RankTime& time = ranks.times[i];
+    const std::string late = straggler_mark(ranks, time.rank);
     const auto clock = i < ranks.clocks.size() ? ranks.clocks[i] : std::nullopt;
     rows.push_back(
-        html::name_cell("", fmt::format("rank {}{}", time.rank, late_text(ranks, time.rank))) +
+        html::name_cell("",
+                        fmt::format("rank {}{}{}", time.rank, late.empty() ? "" : " · ", late)) +
         fmt::format("<td class=drawn style=\"width:30%\" aria-hidden=true><span class=bar "
                     "style=\"width:{:.2f}%\"></span><span class=bar "
                     "style=\"width:{:.2f}%;background:var(--communication)\"></span></td>",

@@ -93,10 +93,7 @@ SliceRef longest_step(const Session& session, const trace::Report& report, int r
 std::string rank_title(const trace::RankComparison& ranks, size_t index) {
   const int rank = ranks.times[index].rank;
   const auto awaited = ranks.waits ? ranks.waits->most_awaited() : std::nullopt;
-  std::string marks = ranks.straggler == rank ? "longest own work" : "";
-  if (!marks.empty() && ranks.late_in) {
-    marks += fmt::format(", most of the difference {}", trace::place_of(*ranks.late_in));
-  }
+  std::string marks = trace::straggler_mark(ranks, rank);
   if (awaited == index) marks += std::string(marks.empty() ? "" : ", ") + "waited for most";
   return fmt::format("rank {}{}{}", rank, marks.empty() ? "" : " · ", marks);
 }

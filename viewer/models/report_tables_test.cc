@@ -121,7 +121,7 @@ TEST(RankRows, AllTimesAreThoseOfAnAverageStepAndZerosAreFoldedAway) {
   EXPECT_EQ(value(0, "Waits for 1"), 40'000);
   EXPECT_EQ(value(1, "Waits for 0"), -1) << "nobody waits for rank 0: no such column";
   EXPECT_EQ(table.rows[0].values[0].text(), "rank 0");
-  EXPECT_EQ(table.rows[1].values[0].text(), "rank 1 · longest own work, waited for most");
+  EXPECT_EQ(table.rows[1].values[0].text(), "rank 1 · longest own work (forward), waited for most");
 }
 
 TEST_F(ReportTables, MemoryIsOfThePeak) {

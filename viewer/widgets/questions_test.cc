@@ -66,7 +66,7 @@ TEST_F(Question, WhyWasTheGpuIdleAtItsLongestGap) {
 TEST_F(Question, WhichRankIsTheStraggler) {
   show_fast_and_slow_rank();
   click_tab("Ranks");
-  EXPECT_EQ(cell(1, "Rank (times a step)"), "rank 1 · longest own work, waited for most");
+  EXPECT_EQ(cell(1, "Rank (times a step)"), "rank 1 · longest own work (forward), waited for most");
 }
 
 TEST_F(Question, WhichOperatorLaunchedAKernel) {

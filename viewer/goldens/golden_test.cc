@@ -20,6 +20,7 @@
 #include "tests/training_run.h"
 #include "viewer/models/test_study.h"
 #include "viewer/widgets/panes.h"
+#include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/tuning_page.h"
 #include "viewer/widgets/window_fixture.h"
 
@@ -230,7 +231,9 @@ TEST_F(Golden, TablesOfTwoRanks) {
   open(fast_and_slow_rank());
   expect_tab("Collectives", "collectives");
   expect_tab("Ranks", "ranks");
+  part<StepBars>().choose(1);
   expect_tab("Steps", "steps");
+  state().choose_step(std::nullopt);
   state().find("aten::");
   expect_tab("Find", "find");
 }

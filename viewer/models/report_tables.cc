@@ -107,7 +107,7 @@ TableValue tensor_cores(const trace::KernelRow& row) {
 
 Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
   Table table{"Kernels",
-              {{"Name", Unit::kText},
+              {{"Name", Unit::kKernel},
                {"Calls", Unit::kCount},
                {"Total", Unit::kDuration},
                {"Mean", Unit::kDuration},
@@ -234,6 +234,28 @@ Table collective_rows(const Session& session, const trace::Report& report) {
     add_sums(table, analysis, rank_name(*analysis.trace, t));
   }
   return table;
+}
+
+std::function<bool(const TableRow& row)> row_of_call(const Session& session,
+                                                     const trace::Report& report, SliceRef slice) {
+  for (size_t t = 0; t < report.traces.size(); ++t) {
+    const Analysis& analysis = report.traces[t];
+    if (trace_of(session, analysis) != slice.trace) continue;
+    const trace::CollectiveCalls& all = analysis.communication.collectives;
+    const auto call = std::find_if(
+        all.calls.begin(), all.calls.end(),
+        [&slice](const trace::CollectiveCall& each) { return each.slice == slice.slice; });
+    if (call == all.calls.end()) continue;
+    return [name = std::string(session.name_of(slice)), rank = rank_name(*analysis.trace, t),
+            group = all.groups[call->group].name, bytes = call->bytes](const TableRow& row) {
+      if (!row.slice || row.values[0].text() != name || row.values[1].text() != rank) return false;
+      const bool has_bytes = row.values[5].kind() == TableValue::Kind::kWhole;
+      const int64_t calls = std::max<int64_t>(row.values[4].whole(), 1);
+      return row.values[2].text() == group &&
+             (has_bytes ? row.values[5].whole() / calls : -1) == bytes;
+    };
+  }
+  return [](const TableRow&) { return false; };
 }
 
 Table rank_rows(const Session& session, const trace::Report& report) {

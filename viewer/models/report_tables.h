@@ -2,6 +2,8 @@
 // nothing is computed here.
 #pragma once
 
+#include <functional>
+
 #include "trace/report/diff.h"
 #include "trace/report/report.h"
 #include "viewer/models/kernel_origins.h"
@@ -15,6 +17,10 @@ namespace redline::viewer {
 [[nodiscard]] Table operator_rows(const trace::Report& report);
 /// The collectives of each trace, by kind, group and size. A row leads to its longest call.
 [[nodiscard]] Table collective_rows(const Session& session, const trace::Report& report);
+/// Which row of collective_rows() counts the call; none if the slice is no call.
+[[nodiscard]] std::function<bool(const TableRow& row)> row_of_call(const Session& session,
+                                                                   const trace::Report& report,
+                                                                   SliceRef slice);
 /// One row for each rank: steps, own work, waiting, clock; the last columns say who waits how long
 /// for whom. A row leads to the rank's longest step.
 [[nodiscard]] Table rank_rows(const Session& session, const trace::Report& report);

@@ -116,24 +116,24 @@ TableRow row_of(const Analysis& analysis, size_t index, const StepParts& parts,
     return analysis.phases ? TableValue(parts.host.of(phase)) : TableValue();
   };
   TableRow row;
-  row.values = {
-      name_of(prefix, step),
-      length_ns,
-      note_of(analysis, step),
-      index > 0 ? TableValue(step.host.begin_ns - analysis.steps[index - 1].host.end_ns)
-                : TableValue(),
-      kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
-      kernel ? std::string(label_of(analysis.trace->string(kernel->name))) : std::string(),
-      parts.host.dataloader_ns,
-      of_host(trace::Phase::kForward),
-      of_host(trace::Phase::kBackward),
-      of_host(trace::Phase::kOptimizer),
-      of_gpu(&GpuTime::compute_ns),
-      of_gpu(&GpuTime::communication_ns),
-      of_gpu(&GpuTime::copy_ns),
-      of_gpu(&GpuTime::idle_ns),
-      samples && length_ns > 0 ? TableValue(*samples * 1e9 / static_cast<double>(length_ns))
-                               : TableValue()};
+  row.values = {name_of(prefix, step),
+                length_ns,
+                note_of(analysis, step),
+                index > 0 ? TableValue(step.host.begin_ns - analysis.steps[index - 1].host.end_ns)
+                          : TableValue(),
+                kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
+                kernel ? std::string(analysis.trace->string(kernel->name)) : std::string(),
+                parts.host.dataloader_ns,
+                of_host(trace::Phase::kForward),
+                of_host(trace::Phase::kBackward),
+                of_host(trace::Phase::kOptimizer),
+                of_gpu(&GpuTime::compute_ns),
+                of_gpu(&GpuTime::communication_ns),
+                of_gpu(&GpuTime::copy_ns),
+                of_gpu(&GpuTime::idle_ns),
+                samples && length_ns > 0
+                    ? TableValue(*samples * 1e9 / static_cast<double>(length_ns))
+                    : TableValue()};
   return row;
 }
 
@@ -147,7 +147,7 @@ Table step_rows(const Session& session, const trace::Report& report, const Deriv
        {"Note", Unit::kText, "Against the median of the trace's steps"},
        {"Gap before", Unit::kDuration, "On the host, between the marks of two steps"},
        {"Longest kernel", Unit::kDuration},
-       {"Its name", Unit::kText},
+       {"Its name", Unit::kKernel},
        {"Data wait", Unit::kDuration, "On the host, in the DataLoader"},
        {"Forward", Unit::kDuration, "On the host, in operators of the forward pass"},
        {"Backward", Unit::kDuration, "On the host, in the backward pass"},

@@ -8,11 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/report/diff.h"
+#include "trace/report/kernel_name.h"
 #include "viewer/models/chart.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
 namespace {
+
+constexpr size_t kNameColumns = 60;
 
 std::string number_text(double value, Unit unit) {
   switch (unit) {
@@ -34,6 +37,7 @@ std::string number_text(double value, Unit unit) {
       return format_number(value);
     case Unit::kCount:
     case Unit::kText:
+    case Unit::kKernel:
       break;
   }
   return trace::mean_count_text(value);
@@ -53,6 +57,7 @@ const char* unit_key(Unit unit) {
     case Unit::kChangeShare:
       return "_share";
     case Unit::kText:
+    case Unit::kKernel:
     case Unit::kCount:
     case Unit::kRate:
       break;
@@ -85,10 +90,17 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
+// A tab or a line's end would end the cell.
+std::string in_one_cell(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
 std::string plain(const TableValue& value) {
   switch (value.kind()) {
     case TableValue::Kind::kText:
-      return quoted(value.text());
+      return value.text();
     case TableValue::Kind::kWhole:
       return std::to_string(value.whole());
     case TableValue::Kind::kReal:
@@ -117,7 +129,10 @@ nlohmann::ordered_json json_of(const TableValue& value) {
 
 std::string value_text(const TableValue& value, Unit unit) {
   if (value.kind() == TableValue::Kind::kNone) return "-";
-  if (value.kind() == TableValue::Kind::kText) return printable(value.text());
+  if (value.kind() == TableValue::Kind::kText) {
+    return printable(unit == Unit::kKernel ? trace::short_kernel_name(value.text(), kNameColumns)
+                                           : value.text());
+  }
   return number_text(value.number(), unit);
 }
 
@@ -158,7 +173,9 @@ Table rows_with(const Table& table, const std::string& text) {
   Table result{table.title, table.columns, {}};
   for (const TableRow& row : table.rows) {
     for (size_t c = 0; c < row.values.size(); ++c) {
-      const std::string value = value_text(row.values[c], table.columns[c].unit);
+      const Unit unit = table.columns[c].unit;
+      const std::string value =
+          value_text(row.values[c], unit == Unit::kKernel ? Unit::kText : unit);
       if (!contains_text(value, text)) continue;
       result.rows.push_back(row);
       break;
@@ -167,18 +184,30 @@ Table rows_with(const Table& table, const std::string& text) {
   return result;
 }
 
-std::string table_csv(const Table& table) {
-  std::string csv;
+namespace {
+
+template <typename CellOf>
+std::string separated(const Table& table, const char* separator, const char* line_end,
+                      const CellOf& cell_of) {
+  std::string lines;
   for (size_t c = 0; c < table.columns.size(); ++c) {
-    csv += (c ? "," : "") + quoted(key_of(table.columns[c]));
+    lines += (c ? separator : "") + cell_of(key_of(table.columns[c]));
   }
-  csv += "\r\n";
+  lines += line_end;
   for (const TableRow& row : table.rows) {
-    for (size_t c = 0; c < row.values.size(); ++c) csv += (c ? "," : "") + plain(row.values[c]);
-    csv += "\r\n";
+    for (size_t c = 0; c < row.values.size(); ++c) {
+      lines += (c ? separator : "") + cell_of(plain(row.values[c]));
+    }
+    lines += line_end;
   }
-  return csv;
+  return lines;
 }
+
+}  // namespace
+
+std::string table_csv(const Table& table) { return separated(table, ",", "\r\n", quoted); }
+
+std::string table_tsv(const Table& table) { return separated(table, "\t", "\n", in_one_cell); }
 
 std::string table_json(const Table& table) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -14,6 +14,7 @@ namespace redline::viewer {
 
 enum class Unit : uint8_t {
   kText,
+  kKernel,  ///< text: a kernel's name, shown short; tooltip, filter and export have it whole
   kCount,
   kDuration,
   kBytes,
@@ -86,6 +87,8 @@ void drop_columns(Table& table, const std::function<bool(size_t column)>& is_dro
 /// The rows that have `text` in any of their values.
 [[nodiscard]] Table rows_with(const Table& table, const std::string& text);
 
+/// For the clipboard: as CSV, but with tabs, which spreadsheets take as columns.
+[[nodiscard]] std::string table_tsv(const Table& table);
 /// RFC 4180, with a line of titles; numbers are plain, times in ns.
 [[nodiscard]] std::string table_csv(const Table& table);
 /// An array of objects under "rows"; keys are titles with their units, as "total_ns".

@@ -10,9 +10,11 @@ namespace {
 
 constexpr qsizetype kLongestTip = 1000;
 
+bool is_text(Unit unit) { return unit == Unit::kText || unit == Unit::kKernel; }
+
 // Words are aligned to the left, figures to the right.
 int alignment(Unit unit) {
-  return static_cast<int>(unit == Unit::kText ? Qt::AlignLeft : Qt::AlignRight) |
+  return static_cast<int>(is_text(unit) ? Qt::AlignLeft : Qt::AlignRight) |
          static_cast<int>(Qt::AlignVCenter);
 }
 
@@ -31,10 +33,12 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
   const auto column = static_cast<size_t>(index.column());
   const Unit unit = columns()[column].unit;
   if (role == Qt::TextAlignmentRole) return alignment(unit);
-  if (role != Qt::DisplayRole && !(role == Qt::ToolTipRole && unit == Unit::kText)) return {};
-  const auto words = value_text(value(static_cast<size_t>(index.row()), column), unit);
+  const bool is_tip = role == Qt::ToolTipRole && is_text(unit);
+  if (role != Qt::DisplayRole && !is_tip) return {};
+  const auto words =
+      value_text(value(static_cast<size_t>(index.row()), column), is_tip ? Unit::kText : unit);
   const QString shown = QString::fromStdString(words);
-  return role == Qt::ToolTipRole ? shown.left(kLongestTip) : shown;
+  return is_tip ? shown.left(kLongestTip) : shown;
 }
 
 QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
@@ -86,15 +90,17 @@ void HitsModel::set_hits(std::shared_ptr<const Session> session, Hits hits) {
 
 Table HitsModel::table() const {
   Table table{"Find", hit_columns(), {}};
-  for (size_t i = 0; i < shown_count(); ++i) {
-    const SliceRef ref = (*hits_)[i];
-    TableRow row{{}, ref, {}};
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-      row.values.push_back(hit_value(*session_, ref, c));
-    }
-    table.rows.push_back(std::move(row));
-  }
+  for (size_t i = 0; i < shown_count(); ++i) table.rows.push_back(row(i));
   return table;
+}
+
+TableRow HitsModel::row(size_t index) const {
+  const SliceRef ref = (*hits_)[index];
+  TableRow row{{}, ref, {}};
+  for (size_t c = 0; c < hit_columns().size(); ++c) {
+    row.values.push_back(hit_value(*session_, ref, c));
+  }
+  return row;
 }
 
 void HitsModel::sort(int column, Qt::SortOrder order) {

@@ -74,6 +74,8 @@ class HitsModel : public ValuesModel {
   [[nodiscard]] SliceRef hit(int row) const { return (*hits_)[static_cast<size_t>(row)]; }
   /// The rows that are shown.
   [[nodiscard]] Table table() const;
+  /// One of them.
+  [[nodiscard]] TableRow row(size_t index) const;
   /// Returns at once; sorted() follows.
   void sort(int column, Qt::SortOrder order) override;
 

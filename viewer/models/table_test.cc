@@ -43,6 +43,22 @@ TEST(TableExport, CsvQuotesWhatNeedsIt) {
             "\"a, \"\"b\"\"\",3,1500,0.5,\r\n");
 }
 
+TEST(TableExport, ForTheClipboardACellIsBetweenTabs) {
+  Table table = sample();
+  table.rows[0].values[0] = std::string("a\tb\nc");
+  EXPECT_EQ(table_tsv(table),
+            "name\tcalls\ttotal_ns\tshare\tbus_bandwidth_bytes_per_s\n"
+            "a b c\t3\t1500\t0.5\t\n");
+}
+
+TEST(TableText, AKernelsNameIsShortAndStaysWhole) {
+  const std::string name = "void at::native::copy_kernel<float, 4>(float*, int)";
+  const Table table{"Kernels", {{"Name", Unit::kKernel}}, {{{name}, {}, name}}};
+  EXPECT_EQ(value_text(table.rows[0].values[0], Unit::kKernel), "copy_kernel<float,4>");
+  EXPECT_EQ(rows_with(table, "at::native").rows.size(), 1U) << "the whole name is searched";
+  EXPECT_NE(table_csv(table).find(name), std::string::npos);
+}
+
 TEST(TableExport, JsonHasPlainNumbers) {
   const auto json = nlohmann::json::parse(table_json(sample()));
   EXPECT_EQ(json.at("schema"), "redline.table/1");

@@ -1,6 +1,8 @@
 // Ctrl + Shift + P finds what the window can do by name, and does it.
 #include "viewer/widgets/command_palette.h"
 
+#include <QClipboard>
+
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
@@ -50,6 +52,11 @@ TEST_F(Palette, WordsInAnyOrderFindAndEnterDoes) {
   const int64_t span = state().axis().span_ns;
   run("zoom", 1);
   EXPECT_GT(state().axis().span_ns, span) << "the second that is found: zoom out";
+  TableView& operators = *tables->current_view();
+  operators.selectRow(1);
+  run("copy rows");
+  EXPECT_EQ(QGuiApplication::clipboard()->text().toStdString(),
+            table_tsv(operators.selected_rows()));
   run("theme dark");
   EXPECT_TRUE(state().theme().dark);
 }

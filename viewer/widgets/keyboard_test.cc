@@ -136,6 +136,7 @@ TEST_F(Keyboard, LColoursByNameAndBack) {
   QTest::keyClick(legend, Qt::Key_Home);
   QTest::keyClick(legend, Qt::Key_Return);
   EXPECT_EQ(state().search().text(), "gemm") << "by keys, too";
+  state().find({});
   EXPECT_TRUE(state().saved_view().colours_by_name);
   QTest::keyClick(&lanes(), Qt::Key_L);
   lanes().setFocus();

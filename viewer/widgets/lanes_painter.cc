@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMinLabelPixels = 30;
 constexpr int kMaxLabels = 2000;
+constexpr int kUnderlinePixels = 2;
 constexpr int kSeparatorPixels = 4;  // boxes of this width or more end with a gap
 
 uint32_t mix(const QColor& back, const QColor& front, double share) {
@@ -24,8 +25,14 @@ uint32_t mix(const QColor& back, const QColor& front, double share) {
 }  // namespace
 
 Scene scene_of(const ViewState& state) {
-  return {state.session(),      state.derived(), state.layout(),
-          state.name_colours(), state.axis(),    state.scroll()};
+  const Search& search = state.search();
+  return {state.session(),
+          state.derived(),
+          state.layout(),
+          state.name_colours(),
+          state.axis(),
+          state.scroll(),
+          search.count() > 0 ? &search : nullptr};
 }
 
 struct LanesPainter::Canvas {
@@ -148,6 +155,7 @@ void LanesPainter::paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId id, 
   if (canvas.scene.names) canvas.scene.names->colour_by_name(pixels_, trace, *item.trace, lane);
   scanline_.assign(static_cast<size_t>(canvas.surface.width()), theme_.lanes.rgb());
   paint_pixels(canvas, top, bottom, true);
+  if (canvas.scene.hits) paint_hits(canvas, trace, lane, bottom);
   paint_labels(canvas, trace, lane, top, bottom - top);
 }
 
@@ -167,6 +175,22 @@ void LanesPainter::paint_pixels(Canvas& canvas, int top, int bottom, bool gaps) 
   }
   canvas.surface.lines(std::max(top, canvas.clip_top), std::min(bottom, canvas.surface.height()),
                        scanline_);
+}
+
+// What the search has found is underlined: also the slices that a table's row stands for.
+void LanesPainter::paint_hits(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int bottom) {
+  const int height = canvas.device(kUnderlinePixels);
+  if (bottom - height < canvas.clip_top) return;
+  const auto underline = [&](int left, int right, uint32_t slice) {
+    const SliceRef ref{trace, {lane.first.value + slice}};
+    if (!canvas.scene.hits->matches(canvas.scene.session, ref)) return;
+    canvas.surface.fill({left, bottom - height, right - left, height}, theme_.text);
+  };
+  for (size_t c = 0; c < pixels_.cover.size(); ++c) {
+    const int left = static_cast<int>(c);
+    if (pixels_.cover[c] > 0) underline(left, left + 1, pixels_.slice[c]);
+  }
+  for (const SliceBox& box : pixels_.boxes) underline(box.left, box.right, box.slice);
 }
 
 void LanesPainter::paint_labels(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int top,

@@ -16,6 +16,7 @@
 #include "viewer/models/graph.h"
 #include "viewer/models/lane_pixels.h"
 #include "viewer/models/layout.h"
+#include "viewer/models/search.h"
 #include "viewer/widgets/label_cache.h"
 #include "viewer/widgets/lanes_surface.h"
 #include "viewer/widgets/theme.h"
@@ -30,6 +31,7 @@ struct Scene {
   const Colours* names;  ///< to colour slices by name; null: by class
   TimeAxis axis;
   int scroll = 0;
+  const Search* hits = nullptr;  ///< slices to underline; null: none
 };
 
 class ViewState;
@@ -53,6 +55,7 @@ class LanesPainter {
   void paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom);
   void paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId lane, int top, int bottom);
   void paint_pixels(Canvas& canvas, int top, int bottom, bool gaps);
+  void paint_hits(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int bottom);
   void paint_labels(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int top, int height);
   [[nodiscard]] uint32_t blended(uint8_t colour, uint8_t cover) const {
     return blend_[colour][cover];

@@ -31,6 +31,7 @@ LanesView::LanesView(ViewState& state, QWidget* parent)
   connect(&state, &ViewState::layout_changed, this, &LanesView::repaint_slices);
   connect(&state, &ViewState::colours_changed, this, &LanesView::repaint_slices);
   connect(&state, &ViewState::scroll_changed, this, &LanesView::repaint_slices);
+  connect(&state, &ViewState::search_changed, this, &LanesView::repaint_slices);
   connect(&state, &ViewState::theme_changed, this, &LanesView::take_theme);
   // Moving the mouse repaints the overlay only.
   connect(&state, &ViewState::selection_changed, this, qOverload<>(&QWidget::update));

@@ -34,6 +34,9 @@ void MainWindow::connect_state() {
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);
   connect(&state_, &ViewState::axis_changed, this, &MainWindow::update_status);
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
+  for (RowsView* rows : findChildren<RowsView*>()) {
+    connect(rows, &RowsView::export_wanted, this, [this, rows] { choose_export_of(*rows); });
+  }
   connect(search_, &SearchField::textEdited, this,
           [this] { tables_->setCurrentWidget(&tables_->find()); });
   connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, this,
@@ -73,6 +76,9 @@ std::vector<Command> MainWindow::commands() {
       all.push_back({tr("Clocks set right or as recorded"), tr("C"), [this] { toggle_clocks(); }});
     }
     all.push_back({tr("How the trace was read"), {}, [this] { show_load_report(); }});
+  }
+  if (const RowsView* rows = current_rows(); rows && !rows->selected_rows().rows.empty()) {
+    all.push_back({tr("Copy the selected rows"), tr("Ctrl + C"), [rows] { rows->copy_rows(); }});
   }
   fill_open_menu();
   for (const QPushButton* button : findChildren<QPushButton*>()) {

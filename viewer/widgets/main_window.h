@@ -26,6 +26,7 @@ class QTabWidget;
 namespace redline::viewer {
 
 class Pane;
+class RowsView;
 class TablesPane;
 class TuningPage;
 
@@ -62,6 +63,8 @@ class MainWindow : public QMainWindow {
   void show_error(const QString& sentence);
   /// Writes the table that is shown, or a picture of the window. Returns a sentence if that fails.
   [[nodiscard]] std::optional<std::string> export_to(const std::string& path, ExportKind kind);
+  /// The table that is shown, whose rows can be copied; null if the page has none.
+  [[nodiscard]] RowsView* current_rows() const;
   /// Shows the table or pane of this title, whatever the case of its letters. False if there is
   /// none.
   bool show_tab(const QString& title);
@@ -112,6 +115,9 @@ class MainWindow : public QMainWindow {
   void show_page(int page);
   void show_title(const QString& name);
   void choose_export(const QString& suffix, ExportKind kind);
+  /// Asks where to write a table, whichever part of the window it belongs to.
+  void choose_export_of(const RowsView& rows);
+  [[nodiscard]] QString path_of_export(const QString& suffix);
   void restore_view();
   /// What the user has changed while only the first lanes were shown, on the session's axis;
   /// nullopt if nothing was changed.

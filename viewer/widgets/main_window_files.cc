@@ -199,13 +199,29 @@ std::optional<std::string> MainWindow::export_to(const std::string& path, Export
   return save_screenshot(*this, path);
 }
 
-void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
+QString MainWindow::path_of_export(const QString& suffix) {
   const bool is_tuning = pages_->currentIndex() == kTuningPage;
   // For two runs the title says what changed, which is no name for a file.
   const QString name = is_tuning ? name_->text() : text(printable(state_.session().name()));
-  const QString path = QFileDialog::getSaveFileName(
-      this, tr("Export"), QDir(folder()).filePath(name + QLatin1Char('.') + suffix),
-      QStringLiteral("*.") + suffix);
+  return QFileDialog::getSaveFileName(this, tr("Export"),
+                                      QDir(folder()).filePath(name + QLatin1Char('.') + suffix),
+                                      QStringLiteral("*.") + suffix);
+}
+
+void MainWindow::choose_export_of(const RowsView& rows) {
+  const QString path = path_of_export(QStringLiteral("csv"));
+  if (path.isEmpty()) return;
+  const auto problem = write_text_file(path.toStdString(), table_csv(rows.all_rows()));
+  say(problem ? text(*problem) : tr("written: %1").arg(path));
+}
+
+RowsView* MainWindow::current_rows() const {
+  if (pages_->currentIndex() == kTuningPage) return tuning_->findChild<RowsView*>();
+  return pages_->currentIndex() == kTimelinePage ? tables_->current_rows() : nullptr;
+}
+
+void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
+  const QString path = path_of_export(suffix);
   if (path.isEmpty()) return;
   const auto problem = export_to(path.toStdString(), kind);
   if (problem) return say(text(*problem));

@@ -1,7 +1,10 @@
 // The panes beside and under the timeline, and the arrows, are linked with the lanes.
+#include <QAction>
+#include <QClipboard>
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSignalSpy>
 
 #include "viewer/widgets/panes.h"
@@ -438,6 +441,17 @@ TEST_F(Panes, AClickOnAStepsBarChoosesIt) {
   EXPECT_EQ(bars.grab().toImage().pixel(under), Theme::light().accent.rgb());
   const QPoint at_the_top = bars.item_rect(3).topLeft().toPoint() + QPoint(1, 1);
   EXPECT_NE(bars.grab().toImage().pixel(at_the_top), Theme::light().panel.rgb());
+  const auto above_first = [&bars] {
+    return bars.grab().toImage().pixel(bars.item_rect(0).center().toPoint().x(),
+                                       static_cast<int>(bars.item_rect(0).top()) - 6);
+  };
+  EXPECT_EQ(above_first(), Theme::light().panel.rgb());
+  StepBar slow = analyse_session(state().session()).step_bars[0];
+  slow.note = "slow, +20.0 %";
+  StepBar usual = slow;
+  usual.note = {};
+  bars.show_bars({slow, usual});
+  EXPECT_EQ(above_first(), Theme::light().text.rgb()) << "the mark of a slow step";
   bars.setFocus(Qt::TabFocusReason);
   QTest::keyClick(&bars, Qt::Key_Home);
   QTest::keyClick(&bars, Qt::Key_Return);
@@ -497,6 +511,117 @@ TEST_F(Panes, ATableThatScrollsBeginsWithColumnsThatAreNotCut) {
     }
     EXPECT_EQ(right, edge) << width;
   }
+}
+
+Table wide_rows() {
+  Table rows{"Rows", {{"Name", Unit::kText}}, {}};
+  for (const char* name : {"aten::mm", "aten::add", "aten::relu"}) {
+    rows.rows.push_back({{std::string(name)}, {}, name});
+  }
+  for (int c = 0; c < 12; ++c) {
+    rows.columns.push_back({"A column", Unit::kDuration});
+    for (TableRow& row : rows.rows) {
+      row.values.emplace_back(int64_t{1'234'567} * (c + 1) + static_cast<int64_t>(row.name.size()));
+    }
+  }
+  return rows;
+}
+
+TEST_F(Panes, NamesStayWhenATableIsScrolledSideways) {
+  TableView table("Rows");
+  table.resize(700, 200);
+  table.show();
+  table.show_table(wide_rows(), -1);
+  const auto names = [&table] {
+    const QImage picture = table.viewport()->grab().toImage();
+    return picture.copy(0, 0, table.columnWidth(0) - 1, picture.height());
+  };
+  const auto titles = [&table] {
+    const QImage picture = table.horizontalHeader()->viewport()->grab().toImage();
+    return picture.copy(0, 0, table.columnWidth(0), picture.height());
+  };
+  const QImage before = names(), titles_before = titles();
+  table.horizontalScrollBar()->setValue(300);
+  EXPECT_EQ(names(), before);
+  EXPECT_EQ(titles(), titles_before);
+  QTest::mouseClick(table.horizontalHeader()->viewport(), Qt::LeftButton, {}, {20, 10});
+  EXPECT_EQ(table.horizontalHeader()->sortIndicatorSection(), 0) << "its title can be clicked";
+  QSignalSpy chosen(&table, &TableView::name_chosen);
+  const QString second = table.model()->index(1, 0).data().toString();
+  QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, {20, table.rowViewportPosition(1) + 5});
+  ASSERT_EQ(chosen.size(), 1);
+  EXPECT_EQ(chosen[0][0].toString(), second);
+}
+
+TEST_F(Panes, ATableIsFittedAnewWhenItIsShown) {
+  TableView table("Rows");
+  table.resize(700, 200);
+  table.show_table(wide_rows(), -1);
+  table.show();
+  const int fitted = table.columnWidth(1);
+  table.setColumnWidth(1, 10);
+  table.hide();
+  table.show();
+  EXPECT_EQ(table.columnWidth(1), fitted);
+}
+
+TEST_F(Panes, SelectedRowsAreCopiedForASpreadsheet) {
+  open_two_ranks();
+  TableView& table = *tables().current_view();
+  click_row(table, 0);
+  const SliceRef chosen = state().selection();
+  QTest::mouseClick(table.viewport(), Qt::LeftButton, Qt::ControlModifier,
+                    {20, table.rowViewportPosition(1) + 5});
+  EXPECT_EQ(state().selection(), chosen) << "a row that is added to the others moves nothing";
+  QGuiApplication::clipboard()->clear();
+  table.setFocus();
+  QTest::keyClick(&table, Qt::Key_C, Qt::ControlModifier);
+  EXPECT_EQ(QGuiApplication::clipboard()->text().toStdString(), table_tsv(table.table()));
+  QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, {20, table.rowViewportPosition(1) + 5});
+  for (QAction* action : table.actions()) {
+    if (action->text().startsWith("Copy")) action->trigger();
+  }
+  EXPECT_EQ(QGuiApplication::clipboard()->text().count('\n'), 2) << "titles and one row";
+}
+
+TEST_F(Panes, ASelectedSliceMarksItsRowAndARowItsSlices) {
+  open_two_ranks();
+  const auto marked = [this] {
+    const auto rows = tables().current_view()->selectionModel()->selectedRows();
+    return rows.size() == 1 ? rows[0].data().toString() : QString();
+  };
+  show_tab("Kernels");
+  state().select(slice(1, "ncclDevKernel_AllReduce"));
+  EXPECT_EQ(marked(), "ncclDevKernel_AllReduce");
+  show_tab("Operators");
+  state().select(slice(0, "aten::mul"));
+  EXPECT_EQ(marked(), "aten::mul");
+  state().select(slice(1, "ncclDevKernel_AllReduce"));
+  EXPECT_EQ(marked(), "");
+  show_tab("Collectives");
+  ASSERT_EQ(tables().current_view()->selectionModel()->selectedRows().size(), 1);
+  EXPECT_EQ(tables().current_view()->selectionModel()->selectedRows(1)[0].data(), "rank 1");
+  const auto is_underlined = [this](SliceRef ref) {
+    const QPoint middle = centre_of(ref);
+    const QImage picture = lanes().grab().toImage();
+    return picture.pixel(middle.x(), middle.y() + Layout::kLaneHeight / 2 - 2) ==
+           Theme::light().text.rgb();
+  };
+  click_row(*tables().current_view(), 0);
+  state().select({});
+  state().fit();
+  EXPECT_TRUE(is_underlined(slice(0, "ncclDevKernel_AllReduce")));
+  SliceRef last = slice(0, "ncclDevKernel_AllReduce");
+  const SliceRef first = last;
+  for (uint32_t i = 0; i < state().session().traces()[0].trace->slice_count(); ++i) {
+    if (state().session().name_of({0, {i}}) == "ncclDevKernel_AllReduce") last = {0, {i}};
+  }
+  EXPECT_NE(first, last);
+  EXPECT_TRUE(is_underlined(last)) << "another call";
+  EXPECT_FALSE(is_underlined(slice(0, "gemm")));
+  show_tab("Kernels");
+  state().find({});
+  EXPECT_FALSE(is_underlined(slice(0, "ncclDevKernel_AllReduce")));
 }
 
 TEST_F(Panes, WhatWasFoundInATraceIsNotShownAgainstTheNextOne) {

@@ -1,7 +1,13 @@
 #include "viewer/widgets/table_view.h"
 
+#include <QAction>
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QPainter>
+#include <QScrollBar>
+#include <QToolTip>
 #include <algorithm>
 #include <utility>
 
@@ -30,7 +36,7 @@ RowsView::RowsView(const QString& title, QWidget* parent) : QTableView(parent) {
   setAccessibleName(title);
   setShowGrid(false);
   setSelectionBehavior(QAbstractItemView::SelectRows);
-  setSelectionMode(QAbstractItemView::SingleSelection);
+  setSelectionMode(QAbstractItemView::ExtendedSelection);
   setTextElideMode(Qt::ElideRight);
   setWordWrap(false);
   setTabKeyNavigation(false);  // the arrows move in the table, Tab leaves it
@@ -39,12 +45,105 @@ RowsView::RowsView(const QString& title, QWidget* parent) : QTableView(parent) {
   verticalHeader()->hide();
   verticalHeader()->setDefaultSectionSize(20);
   verticalHeader()->setMinimumSectionSize(20);
+  connect(horizontalScrollBar(), &QScrollBar::valueChanged, this, &RowsView::freeze);
+  connect(horizontalHeader(), &QHeaderView::sectionResized, this, &RowsView::freeze);
+  setContextMenuPolicy(Qt::ActionsContextMenu);
+  auto* copy = new QAction(tr("Copy the selected rows"), this);
+  copy->setShortcut(QKeySequence::Copy);
+  copy->setShortcutContext(Qt::WidgetShortcut);
+  connect(copy, &QAction::triggered, this, &RowsView::copy_rows);
+  auto* save = new QAction(tr("Export the table as CSV …"), this);
+  connect(save, &QAction::triggered, this, &RowsView::export_wanted);
+  addActions({copy, save});
+}
+
+// A click that adds rows to those to copy must not move the lanes.
+bool RowsView::is_choice() {
+  return !(QGuiApplication::keyboardModifiers() & (Qt::ControlModifier | Qt::ShiftModifier));
+}
+
+Table RowsView::selected_rows() const {
+  std::set<int> rows;
+  for (const QModelIndex& index : selectionModel()->selectedRows()) rows.insert(index.row());
+  return rows_at(rows);
+}
+
+void RowsView::copy_rows() const {
+  const Table rows = selected_rows();
+  if (rows.rows.empty()) return;
+  QGuiApplication::clipboard()->setText(QString::fromStdString(table_tsv(rows)));
+}
+
+int RowsView::frozen_width() const {
+  const int width = isColumnHidden(0) ? 0 : columnWidth(0);
+  const bool leaves_room = width < viewport()->width() * 2 / 3;
+  return !stretches_last_ && leaves_room && horizontalScrollBar()->value() > 0 ? width : 0;
+}
+
+// Qt moves the picture of what is scrolled, and the frozen column with it.
+void RowsView::freeze() {
+  static_cast<TableHeader*>(horizontalHeader())->set_frozen(frozen_width());
+  horizontalHeader()->viewport()->update();
+  viewport()->update();
+}
+
+// Paints the first column once more at the left. Below it are other cells of the same rows, so that
+// a click chooses the right row.
+void RowsView::paintEvent(QPaintEvent* event) {
+  QTableView::paintEvent(event);
+  const int width = frozen_width();
+  if (width == 0 || !model()) return;
+  QPainter painter(viewport());
+  QStyleOptionViewItem option;
+  initViewItemOption(&option);
+  for (int row = std::max(rowAt(0), 0); row < model()->rowCount(); ++row) {
+    const int top = rowViewportPosition(row);
+    if (top > viewport()->height()) break;
+    const QModelIndex index = model()->index(row, 0);
+    const bool is_selected = selectionModel()->isSelected(index);
+    option.rect = QRect(0, top, width, rowHeight(row));
+    option.state.setFlag(QStyle::State_Selected, is_selected);
+    painter.fillRect(option.rect, palette().color(QPalette::Base));
+    style()->drawPrimitive(QStyle::PE_PanelItemViewRow, &option, &painter, this);
+    itemDelegate()->paint(&painter, option, index);
+  }
+  QColor line = palette().color(QPalette::Text);
+  line.setAlpha(48);
+  painter.fillRect(QRect(width - 1, 0, 1, viewport()->height()), line);
+}
+
+// Under the mouse is the name, not the cell that it covers.
+bool RowsView::viewportEvent(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int row = rowAt(help->pos().y());
+    if (row >= 0 && help->pos().x() < frozen_width()) {
+      QToolTip::showText(help->globalPos(), model()->index(row, 0).data(Qt::ToolTipRole).toString(),
+                         viewport());
+      return true;
+    }
+  }
+  return QTableView::viewportEvent(event);
+}
+
+Table TableView::rows_at(const std::set<int>& rows) const {
+  Table some{table().title, table().columns, {}};
+  for (const int row : rows) some.rows.push_back(model_.row(row));
+  return some;
+}
+
+Table HitsView::rows_at(const std::set<int>& rows) const {
+  Table some{tr("Find").toStdString(), hit_columns(), {}};
+  for (const int row : rows) some.rows.push_back(model_.row(static_cast<size_t>(row)));
+  return some;
 }
 
 TableView::TableView(const QString& title, QWidget* parent) : RowsView(title, parent) {
   setModel(&model_);
   connect(this, &QTableView::activated, this, &TableView::choose);
-  connect(this, &QTableView::clicked, this, &TableView::choose);
+  connect(this, &QTableView::clicked, this, [this](const QModelIndex& index) {
+    if (is_choice()) choose(index);
+  });
 }
 
 HitsView::HitsView(const QString& title, QWidget* parent) : RowsView(title, parent) {
@@ -53,7 +152,9 @@ HitsView::HitsView(const QString& title, QWidget* parent) : RowsView(title, pare
     emit slice_chosen(model_.hit(index.row()));
   };
   connect(this, &QTableView::activated, this, choose);
-  connect(this, &QTableView::clicked, this, choose);
+  connect(this, &QTableView::clicked, this, [choose](const QModelIndex& index) {
+    if (is_choice()) choose(index);
+  });
 }
 
 void HitsView::show_hits(std::shared_ptr<const Session> session, Hits hits) {
@@ -96,10 +197,10 @@ void RowsView::keyPressEvent(QKeyEvent* event) {
   is_plain_letter(*event) ? event->ignore() : QTableView::keyPressEvent(event);
 }
 
-// A table that was filled while it was hidden did not know its width.
+// A table that was filled while it was hidden did not know its width, nor the window's now.
 void RowsView::showEvent(QShowEvent* event) {
   QTableView::showEvent(event);
-  if (std::exchange(is_fresh_, false)) fit_columns();
+  fit_columns();
 }
 
 // The column of names or sentences takes the room that is left. If there is too little, words are
@@ -225,6 +326,50 @@ TableHeader::TableHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) 
   setSectionsClickable(true);
   setMinimumSectionSize(40);
   setMinimumHeight(26);
+}
+
+QPoint TableHeader::place_of(QPoint at) const {
+  return at.x() < frozen_ ? at - QPoint(offset(), 0) : at;
+}
+
+namespace {
+
+QMouseEvent moved(const QMouseEvent& event, QPoint to) {
+  return {event.type(),     to, event.globalPosition(), event.button(), event.buttons(),
+          event.modifiers()};
+}
+
+}  // namespace
+
+void TableHeader::mousePressEvent(QMouseEvent* event) {
+  QMouseEvent at_its_place = moved(*event, place_of(event->pos()));
+  QHeaderView::mousePressEvent(&at_its_place);
+}
+
+void TableHeader::mouseMoveEvent(QMouseEvent* event) {
+  QMouseEvent at_its_place = moved(*event, place_of(event->pos()));
+  QHeaderView::mouseMoveEvent(&at_its_place);
+}
+
+void TableHeader::mouseReleaseEvent(QMouseEvent* event) {
+  QMouseEvent at_its_place = moved(*event, place_of(event->pos()));
+  QHeaderView::mouseReleaseEvent(&at_its_place);
+}
+
+bool TableHeader::viewportEvent(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    QHelpEvent at_its_place(QEvent::ToolTip, place_of(help->pos()), help->globalPos());
+    return QHeaderView::viewportEvent(&at_its_place);
+  }
+  return QHeaderView::viewportEvent(event);
+}
+
+void TableHeader::paintEvent(QPaintEvent* event) {
+  QHeaderView::paintEvent(event);
+  if (frozen_ == 0) return;
+  QPainter painter(viewport());
+  paintSection(&painter, QRect(0, 0, frozen_, height()), 0);
 }
 
 void TableHeader::paintSection(QPainter* painter, const QRect& rect, int column) const {

@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QTableView>
 #include <functional>
+#include <set>
 
 #include "viewer/models/table_model.h"
 #include "viewer/widgets/theme.h"
@@ -27,11 +28,26 @@ class TableHeader : public QHeaderView {
 
   explicit TableHeader(QWidget* parent = nullptr);
 
+  /// Pixels of the first column that stay at the left while the others scroll under them.
+  void set_frozen(int width) { frozen_ = width; }
+
  protected:
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
   void paintSection(QPainter* painter, const QRect& rect, int column) const override;
+
+ private:
+  /// A point of the frozen title, where its column would be without that; others as they are.
+  [[nodiscard]] QPoint place_of(QPoint at) const;
+
+  int frozen_ = 0;
 };
 
-/// Gives all tables their look, and makes columns as wide as the texts of the first rows.
+/// What all tables have in common: their look, columns as wide as the texts of the first rows, the
+/// names at the left that stay when the table is scrolled sideways, copying and export.
 class RowsView : public QTableView {
   Q_OBJECT
 
@@ -40,8 +56,22 @@ class RowsView : public QTableView {
 
   /// Takes what room is left: the last column, else the first as far as its names reach.
   void stretch_last_column() { stretches_last_ = true; }
+  /// All rows that are shown.
+  [[nodiscard]] virtual Table all_rows() const = 0;
+  /// Of them the selected ones, from the top.
+  [[nodiscard]] Table selected_rows() const;
+  /// Puts the selected rows on the clipboard, for a spreadsheet.
+  void copy_rows() const;
+
+ signals:
+  void export_wanted();
 
  protected:
+  [[nodiscard]] virtual Table rows_at(const std::set<int>& rows) const = 0;
+  /// Whether the click that is under way chooses a row, and not several.
+  [[nodiscard]] static bool is_choice();
+  bool viewportEvent(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
@@ -51,13 +81,15 @@ class RowsView : public QTableView {
   [[nodiscard]] int widest_of(int column) const;
   [[nodiscard]] bool has_words(int column) const;
   [[nodiscard]] int wide_column() const;
+  /// How much of the first column stays at the left now; 0: it is not scrolled away.
+  [[nodiscard]] int frozen_width() const;
+  void freeze();
   void fit_wide_column();
   void end_with_a_whole_column();
 
   /// More than this is of no use to the wide column; 0 before columns were fitted.
   int ample_width_ = 0;
   bool stretches_last_ = false;
-  bool is_fresh_ = true;  ///< it was never shown, so its width is not known yet
 };
 
 class TableView : public RowsView {
@@ -74,6 +106,7 @@ class TableView : public RowsView {
   [[nodiscard]] const std::string& filter() const { return filter_; }
   /// The rows that are shown.
   [[nodiscard]] const Table& table() const { return model_.table(); }
+  [[nodiscard]] Table all_rows() const override { return model_.table(); }
   /// The row of this name, if there is one.
   void select_name(const std::string& name);
   /// The first row that `is_it` is true of, if there is one.
@@ -83,6 +116,9 @@ class TableView : public RowsView {
   void slice_chosen(redline::viewer::SliceRef ref);
   void name_chosen(QString name);
   void time_chosen(redline::viewer::TimeRef time);
+
+ protected:
+  [[nodiscard]] Table rows_at(const std::set<int>& rows) const override;
 
  private:
   void choose(const QModelIndex& index);
@@ -104,9 +140,13 @@ class HitsView : public RowsView {
   void show_hits(std::shared_ptr<const Session> session, Hits hits);
   [[nodiscard]] HitsModel& hits() { return model_; }
   [[nodiscard]] const HitsModel& hits() const { return model_; }
+  [[nodiscard]] Table all_rows() const override { return model_.table(); }
 
  signals:
   void slice_chosen(redline::viewer::SliceRef ref);
+
+ protected:
+  [[nodiscard]] Table rows_at(const std::set<int>& rows) const override;
 
  private:
   HitsModel model_;

@@ -14,13 +14,28 @@
 namespace redline::viewer {
 namespace {
 
+using RowTest = std::function<bool(const TableRow& row)>;
+
 /// A table and its tab. A new table needs its rows in a model and a line here.
 struct ReportTable {
   const char* title;
   Table (*rows)(const Session& session, const AnalysedSession& analysed);
   int sort_column;                      ///< -1: as the rows come
   Table StepScope::*of_step = nullptr;  ///< null: a step does not scope it
+  /// Which row is about a slice; null: no table of slices.
+  RowTest (*row_of)(const Session& session, const AnalysedSession& analysed,
+                    SliceRef slice) = nullptr;
 };
+
+RowTest row_named(const Session& session, const AnalysedSession& /*analysed*/, SliceRef slice) {
+  return [name = std::string(session.name_of(slice))](const TableRow& row) {
+    return row.name == name;
+  };
+}
+
+RowTest row_of_collective(const Session& session, const AnalysedSession& analysed, SliceRef slice) {
+  return row_of_call(session, *analysed.report, slice);
+}
 
 constexpr int kFilterWidth = 160;
 
@@ -30,11 +45,11 @@ using S = Session;
 using A = AnalysedSession;
 constexpr ReportTable kReportTables[] = {
     {"Kernels", [](const S&, const A& a) { return kernel_rows(*a.report, *a.origins); }, 2,
-     &StepScope::kernels},
+     &StepScope::kernels, row_named},
     {"Operators", [](const S&, const A& a) { return operator_rows(*a.report); }, 2,
-     &StepScope::operators},
+     &StepScope::operators, row_named},
     {"Collectives", [](const S& s, const A& a) { return collective_rows(s, *a.report); }, 6,
-     &StepScope::collectives},
+     &StepScope::collectives, row_of_collective},
     {kSteps, [](const S&, const A& a) { return a.steps; }, -1},
     {"Ranks", [](const S& s, const A& a) { return rank_rows(s, *a.report); }, -1},
     {kGaps, [](const S&, const A& a) { return a.gaps; }, -1},
@@ -52,6 +67,12 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
   addTab(compare_page_, tr("Compare"));
   for (const ReportTable& table : kReportTables) {
     tables_.push_back(make_table(tr(table.title)));
+    if (table.row_of == row_of_collective) {
+      // The lanes mark what is searched for: so the row's other calls are seen, too.
+      connect(tables_.back(), &TableView::slice_chosen, this, [this](SliceRef call) {
+        state_.find(text(std::string(state_.session().name_of(call))));
+      });
+    }
     if (table.title == kGaps) gaps_ = tables_.back();
     if (table.title == kSteps) steps_ = tables_.back();
     table_pages_.push_back(tables_.back() == steps_ ? make_steps_page() : tables_.back());
@@ -69,6 +90,8 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
   row->addWidget(box);
   setCornerWidget(corner);
   connect(this, &QTabWidget::currentChanged, this, &TablesPane::show_filter);
+  connect(this, &QTabWidget::currentChanged, this, &TablesPane::mark_row);
+  connect(&state, &ViewState::selection_changed, this, &TablesPane::mark_row);
   connect(&state, &ViewState::session_changed, this, [this] {
     for (TableView* view : findChildren<TableView*>()) view->set_filter({});
     show_filter();
@@ -171,6 +194,16 @@ void TablesPane::show_scope() {
       });
 }
 
+// The row goes along with the slice that is selected in the lanes.
+void TablesPane::mark_row() {
+  const SliceRef slice = state_.selection();
+  TableView* view = current_view();
+  const auto at = std::find(tables_.begin(), tables_.end(), view);
+  if (!slice || !view || at == tables_.end()) return;
+  const ReportTable& table = kReportTables[at - tables_.begin()];
+  if (table.row_of) view->select_row(table.row_of(state_.session(), analysed_, slice));
+}
+
 void TablesPane::wait() {
   find_->wait();
   task_.wait();
@@ -230,6 +263,11 @@ void TablesPane::show_diff(const trace::Diff& diff) {
   compare_notes_->setText(notes.join(QStringLiteral(" · ")));
   fill(*compare_, *compare_page_, diff_rows(diff), -1);
   setCurrentWidget(compare_page_);
+}
+
+RowsView* TablesPane::current_rows() const {
+  TableView* view = current_view();
+  return view ? static_cast<RowsView*>(view) : &find_->table();
 }
 
 Table TablesPane::current_table() const {

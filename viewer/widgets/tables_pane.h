@@ -29,6 +29,8 @@ class TablesPane : public QTabWidget {
   [[nodiscard]] FindPane& find() { return *find_; }
   /// The table of the tab that is shown; null for Find, whose rows are hits.
   [[nodiscard]] TableView* current_view() const;
+  /// The same, with that of Find.
+  [[nodiscard]] RowsView* current_rows() const;
   /// The table of the tab that is shown.
   [[nodiscard]] Table current_table() const;
   /// How many rows of the tab that is shown current_table() leaves out.
@@ -48,6 +50,8 @@ class TablesPane : public QTabWidget {
   void show_gap(TimeRef gap);
   QWidget* make_steps_page();
   void choose_step(TimeRef step);
+  /// Marks the row of the slice that is selected, if the table that is shown has one.
+  void mark_row();
   /// The tables of the chosen step alone or, if none is chosen, of all steps.
   void show_scope();
   void fill(TableView& view, QWidget& page, Table table, int sort_column);

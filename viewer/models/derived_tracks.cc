@@ -103,10 +103,10 @@ void add_counter(DerivedTracks& derived, uint32_t index, const trace::Trace& tra
 
 }  // namespace
 
-DeviceLane::DeviceLane(uint32_t trace, int32_t device, const trace::DeviceWorkTable& table,
-                       Interval window)
-    : trace_(trace), device_(device) {
-  for (const trace::DeviceSpan& span : trace::device_states(table, device, window)) {
+DeviceLane::DeviceLane(uint32_t trace, const trace::GpuUse& gpu,
+                       const trace::DeviceWorkTable& table, Interval window)
+    : trace_(trace), device_(gpu.device), busy_(gpu.utilization) {
+  for (const trace::DeviceSpan& span : trace::device_states(table, device_, window)) {
     begin_ns_.push_back(span.interval.begin_ns);
     end_ns_.push_back(span.interval.end_ns);
     classes_.push_back(static_cast<uint8_t>(class_of(span.state)));
@@ -143,7 +143,7 @@ DerivedTracks derive_tracks(const Session& session, const trace::Report& report)
     const trace::Trace& trace = *analysis.trace;
     const Interval window{trace.begin_ns(), trace.end_ns()};
     for (const trace::GpuUse& gpu : analysis.gpus) {
-      derived.devices.emplace_back(*index, gpu.device, analysis.device_work, window);
+      derived.devices.emplace_back(*index, gpu, analysis.device_work, window);
     }
     for (const trace::MemoryPeak& memory : analysis.memory) add_memory(derived, *index, memory);
     for (const trace::GpuUse& gpu : analysis.gpus) {
@@ -182,7 +182,10 @@ void add_derived(std::vector<TrackGroup>& groups, const Session& session,
     item.kind = TrackItem::Kind::kDevice;
     item.index = i;
     item.title = "busy / idle";
-    group_of(derived.devices[i].trace(), derived.devices[i].device()).tracks.push_back(item);
+    const DeviceLane& lane = derived.devices[i];
+    TrackGroup& group = group_of(lane.trace(), lane.device());
+    group.busy = "busy " + format_percent(lane.busy());
+    group.tracks.push_back(item);
   }
   for (uint32_t i = 0; i < derived.graphs.size(); ++i) {
     const GraphTrack& graph = derived.graphs[i];

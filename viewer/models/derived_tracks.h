@@ -18,10 +18,13 @@ namespace redline::viewer {
 /// those of the trace.
 class DeviceLane {
  public:
-  DeviceLane(uint32_t trace, int32_t device, const trace::DeviceWorkTable& table, Interval window);
+  DeviceLane(uint32_t trace, const trace::GpuUse& gpu, const trace::DeviceWorkTable& table,
+             Interval window);
 
   [[nodiscard]] uint32_t trace() const { return trace_; }
   [[nodiscard]] int32_t device() const { return device_; }
+  /// The share of the steps in which a kernel ran: the "busy" of the report.
+  [[nodiscard]] double busy() const { return busy_; }
   [[nodiscard]] LaneColumns columns() const { return {begin_ns_, end_ns_, classes_}; }
   [[nodiscard]] const LanePyramid& pyramid() const { return pyramid_; }
   /// The idle time around a time of the trace, between two pieces of work.
@@ -32,6 +35,7 @@ class DeviceLane {
  private:
   uint32_t trace_;
   int32_t device_;
+  double busy_;
   std::vector<int64_t> begin_ns_;
   std::vector<int64_t> end_ns_;
   std::vector<uint8_t> classes_;

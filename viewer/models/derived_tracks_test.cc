@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "viewer/models/format.h"
 #include "viewer/models/load.h"
 #include "viewer/models/slice_class.h"
 #include "viewer/models/testing_trace.h"
@@ -75,6 +76,18 @@ TEST_F(Derived, JoinTheGroupsTheyBelongTo) {
   EXPECT_EQ(groups[1].tracks.back().title, "GPU 0 power");
   EXPECT_EQ(groups[2].title, "rank 0 · Counters");
   EXPECT_EQ(groups[2].tracks.size(), 1U);
+}
+
+TEST_F(Derived, AGpusHeaderSaysHowBusyItWasAsTheReportDoes) {
+  std::vector<TrackGroup> groups = track_groups(session_);
+  add_derived(groups, session_, *analysed_.derived);
+  // 45 µs of the first step, where the broadcast bridges the gap, and 40 µs of the second, of 199.
+  EXPECT_EQ(header_note(groups[1]), "busy 42.7 %");
+  EXPECT_EQ(groups[1].busy,
+            "busy " + format_percent(analysed_.report->traces[0].gpus[0].utilization));
+  EXPECT_EQ(header_note(groups[0]), "pid 100");
+  EXPECT_EQ(contents_of(groups[0]), "2 tracks · 14 slices") << "seven a step";
+  EXPECT_EQ(contents_of(groups[2]), "1 track");
 }
 
 TEST(DerivedTracks, QueueGrowsWithLaunchesAndShrinksWithBegins) {

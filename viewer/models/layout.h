@@ -45,6 +45,7 @@ struct LaneHit {
 class Layout {
  public:
   static constexpr int kHeaderHeight = 22;
+  static constexpr int kFoldedTop = 15;  ///< in a folded GPU's header: of what the GPU did
   static constexpr int kLaneHeight = 18;
   static constexpr int kTrackPadding = 4;  ///< under the last lane of a track
   static constexpr int kMinTrackHeight = 22;

@@ -47,11 +47,12 @@ std::set<trace::TrackId> threads_with_steps(const Trace& trace) {
   return tracks;
 }
 
-bool has_slices(const Trace& trace, const Track& track) {
+uint64_t slice_count(const Trace& trace, const Track& track) {
+  uint64_t count = 0;
   for (uint32_t i = 0; i < track.lane_count; ++i) {
-    if (trace.lanes()[track.first_lane.value + i].count > 0) return true;
+    count += trace.lanes()[track.first_lane.value + i].count;
   }
-  return false;
+  return count;
 }
 
 // What a side thread is for: by its name where it has one, else by what its first slices are.
@@ -166,6 +167,11 @@ std::vector<std::string> gpu_names(const std::string& device_properties_json) {
   return names;
 }
 
+std::string contents_of(const TrackGroup& group) {
+  const std::string tracks = format_plural(group.tracks.size(), "track");
+  return group.slices == 0 ? tracks : tracks + " · " + format_plural(group.slices, "slice");
+}
+
 std::vector<TrackGroup> track_groups(const Session& session) {
   // The place of the trace in its run, then kind, GPU, trace and pid. The trace comes before the
   // pid because another run has other pids.
@@ -185,7 +191,7 @@ std::vector<TrackGroup> track_groups(const Session& session) {
     std::map<GroupKey, std::vector<trace::TrackId>> by_group;
     for (uint32_t i = 0; i < trace.tracks().size(); ++i) {
       const Track& track = trace.tracks()[i];
-      if (has_slices(trace, track)) by_group[group_key(track)].push_back({i});
+      if (slice_count(trace, track) > 0) by_group[group_key(track)].push_back({i});
     }
     for (auto& [key, ids] : by_group) {
       std::stable_sort(ids.begin(), ids.end(), [&](trace::TrackId a, trace::TrackId b) {
@@ -200,6 +206,7 @@ std::vector<TrackGroup> track_groups(const Session& session) {
       name_group(group, item, trace.tracks()[ids.front().value], gpus);
       for (const trace::TrackId id : ids) {
         group.tracks.push_back(make_item(trace, id, is_main(id)));
+        group.slices += slice_count(trace, trace.tracks()[id.value]);
       }
       const auto [kind, device, pid] = key;
       groups.emplace(Place{session.place_of(t), kind, device, t, pid}, std::move(group));

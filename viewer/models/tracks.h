@@ -29,10 +29,20 @@ struct TrackGroup {
   std::string title;  ///< "rank 0 · CPU", "rank 0 · GPU 0 · Tesla V100"
   std::string note;   ///< "pid 24722"
   std::vector<TrackItem> tracks;
+  std::string busy;          ///< of a GPU's group, once it is known: "busy 55.5 %"
+  uint64_t slices = 0;       ///< in all its tracks
   int32_t device = -1;       ///< the GPU of a GPU's group
   bool background = false;   ///< nothing but the profiler's own spans
   bool only_graphs = false;  ///< nothing but counters
 };
+
+/// What stands at the right end of a group's header.
+[[nodiscard]] inline const std::string& header_note(const TrackGroup& group) {
+  return group.busy.empty() ? group.note : group.busy;
+}
+
+/// What a folded group holds: "3 tracks · 12,345 slices".
+[[nodiscard]] std::string contents_of(const TrackGroup& group);
 
 /// The groups by trace: the host, then GPUs, then the rest; the main thread first. Of two runs,
 /// each group of the first stands above the same group of the second.

@@ -99,7 +99,10 @@ void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
   if (bottom <= canvas.surface.height()) {
     canvas.surface.fill({0, bottom - 1, width, 1}, theme_.separator);
   }
-  if (row.is_header()) return;
+  if (row.is_header()) {
+    if (row.folded) paint_folded(canvas, canvas.scene.layout.group_of(row), top, bottom);
+    return;
+  }
   const SessionTrace& source = canvas.scene.session.traces()[row.trace];
   const TrackItem& item = canvas.scene.layout.item_of(row);
   switch (item.kind) {
@@ -108,7 +111,7 @@ void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
       break;
     case TrackItem::Kind::kDevice:
       paint_device(canvas, canvas.scene.derived.devices[item.index], top + canvas.device(2),
-                   bottom - canvas.device(2));
+                   bottom - canvas.device(2), theme_.lanes);
       break;
     case TrackItem::Kind::kGraph:
       paint_graph(canvas.surface, QRect(0, top, width, bottom - top).adjusted(0, 3, 0, -3),
@@ -129,8 +132,17 @@ void LanesPainter::paint_slices(Canvas& canvas, const Row& row, const trace::Tra
   }
 }
 
+void LanesPainter::paint_folded(Canvas& canvas, const TrackGroup& group, int top, int bottom) {
+  for (const TrackItem& item : group.tracks) {
+    if (item.kind != TrackItem::Kind::kDevice) continue;
+    paint_device(canvas, canvas.scene.derived.devices[item.index],
+                 top + canvas.device(Layout::kFoldedTop), bottom - canvas.device(2), theme_.header);
+  }
+}
+
 // Between its first and its last work an idle GPU waited; this is painted, too.
-void LanesPainter::paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom) {
+void LanesPainter::paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom,
+                                const QColor& background) {
   const LaneColumns columns = lane.columns();
   if (columns.size() == 0) return;
   const TimeAxis axis = canvas.scene.session.traces()[lane.trace()].local(canvas.axis);
@@ -141,7 +153,7 @@ void LanesPainter::paint_device(Canvas& canvas, const DeviceLane& lane, int top,
   };
   const size_t first = column(columns.begin_ns.front());
   const size_t last = column(columns.end_ns.back());
-  scanline_.assign(static_cast<size_t>(canvas.surface.width()), theme_.lanes.rgb());
+  scanline_.assign(static_cast<size_t>(canvas.surface.width()), background.rgb());
   std::fill(scanline_.begin() + static_cast<std::ptrdiff_t>(first),
             scanline_.begin() + static_cast<std::ptrdiff_t>(last), theme_.idle.rgb());
   paint_pixels(canvas, top, bottom, false);

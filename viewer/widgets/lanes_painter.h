@@ -52,7 +52,10 @@ class LanesPainter {
   void paint_rows(Canvas& canvas, bool pinned);
   void paint_row(Canvas& canvas, const Row& row);
   void paint_slices(Canvas& canvas, const Row& row, const trace::Track& track);
-  void paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom);
+  /// What the GPU of a folded group did, along the lower end of the group's header.
+  void paint_folded(Canvas& canvas, const TrackGroup& group, int top, int bottom);
+  void paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom,
+                    const QColor& background);
   void paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId lane, int top, int bottom);
   void paint_pixels(Canvas& canvas, int top, int bottom, bool gaps);
   void paint_hits(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int bottom);

@@ -60,8 +60,7 @@ class Painting : public ::testing::Test {
   const Recorder& paint(int scroll = 0, double scale = 1) {
     recorder_ = std::make_unique<Recorder>(size_ * scale);
     LanesPainter painter(Theme::light());
-    const DerivedTracks derived;
-    painter.paint_onto(*recorder_, Scene{*session_, derived, layout_, nullptr, axis_, scroll},
+    painter.paint_onto(*recorder_, Scene{*session_, derived_, layout_, nullptr, axis_, scroll},
                        scale);
     return *recorder_;
   }
@@ -72,6 +71,7 @@ class Painting : public ::testing::Test {
   }
 
   std::unique_ptr<Session> session_;
+  DerivedTracks derived_;
   Layout layout_;
   TimeAxis axis_;
   QSize size_;
@@ -96,6 +96,22 @@ TEST_F(Painting, EachLaneOnceAndEachWideSliceItsName) {
   };
   EXPECT_EQ(named("ProfilerStep#5"), 2) << "of each rank";
   EXPECT_EQ(named("gemm"), 4);
+}
+
+TEST_F(Painting, AFoldedGpuStillShowsWhatItDid) {
+  open(two_ranks(), {1200, 900});
+  derived_ = *analyse_session(*session_).derived;
+  layout_.add(*session_, derived_);
+  layout_.fold_all(true);
+  const auto strips = paint().of(Painted::What::kLines);
+  ASSERT_EQ(strips.size(), 2U) << "of each rank's GPU";
+  for (const Painted& strip : strips) {
+    const Row* row = layout_.row_at(strip.rect.top());
+    ASSERT_NE(row, nullptr);
+    EXPECT_TRUE(row->is_header());
+    EXPECT_EQ(layout_.group_of(*row).device, 0);
+    EXPECT_GE(strip.rect.top(), row->top + Layout::kFoldedTop) << "below the words";
+  }
 }
 
 TEST_F(Painting, NothingLeavesItsPlace) {

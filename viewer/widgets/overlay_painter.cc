@@ -24,6 +24,8 @@ class OverlayPainter {
   void paint();
 
  private:
+  /// What folded groups hold, in words on their headers.
+  void paint_folded();
   void paint_area();
   void paint_links();
   void paint_link(const Link& link);
@@ -41,6 +43,7 @@ class OverlayPainter {
 
 void OverlayPainter::paint() {
   const Theme& theme = state_.theme();
+  paint_folded();
   if (const auto rect = rect_of(state_.hover())) {
     // A frame, because a shade would make the name on the slice harder to read.
     painter_.setPen(theme.text);
@@ -64,6 +67,21 @@ void OverlayPainter::paint() {
     painter_.drawRect(rect->adjusted(0, 0, 0, 1));
   }
   paint_links();
+}
+
+void OverlayPainter::paint_folded() {
+  const Layout& layout = state_.layout();
+  painter_.setFont(ui_font(11));
+  painter_.setPen(state_.theme().muted);
+  for (const Row& row : layout.rows()) {
+    const int top = row.view_top(state_.scroll());
+    if (top >= size_.height()) break;
+    if (!row.is_header() || !row.folded || top < layout.pinned_height()) continue;
+    const TrackGroup& group = layout.group_of(row);
+    const int height = group.busy.empty() ? row.height - 1 : Layout::kFoldedTop;
+    painter_.drawText(QRect(8, top, size_.width() - 16, height), Qt::AlignVCenter,
+                      QString::fromStdString(contents_of(group)));
+  }
 }
 
 std::optional<QRectF> OverlayPainter::rect_of(SliceRef ref) const {

@@ -145,7 +145,7 @@ void TrackColumn::paint_header(QPainter& painter, const Row& row, const QRect& r
   const TrackGroup& group = state_.layout().group_of(row);
   draw_triangle(painter, QPointF(14.5, rect.center().y() + 0.5), row.folded, theme.text);
   painter.setFont(ui_font(11));
-  const QString note = QString::fromStdString(group.note);
+  const QString note = QString::fromStdString(header_note(group));
   const int note_width = note.isEmpty() ? 0 : painter.fontMetrics().horizontalAdvance(note) + 8;
   painter.setPen(theme.muted);
   painter.drawText(rect.adjusted(0, 0, -kRightMargin, 0), Qt::AlignRight | Qt::AlignVCenter, note);
@@ -238,13 +238,17 @@ QString TrackColumn::item_text(int item) const {
   const Row& row = state_.layout().rows()[static_cast<size_t>(item)];
   const TrackGroup& group = state_.layout().group_of(row);
   QString words = QString::fromStdString(group.title);
-  if (!row.is_header()) {
+  if (row.is_header()) {
+    if (!group.busy.empty()) words += ", " + QString::fromStdString(group.busy);
+  } else {
     const TrackItem& track = state_.layout().item_of(row);
     words += ", " + QString::fromStdString(track.title);
     if (!track.note.empty()) words += ", " + QString::fromStdString(track.note);
   }
   if (row.pinned) words += tr(", pinned");
-  return row.folded ? words + tr(", folded") : words;
+  if (row.folded) words += tr(", folded");
+  const bool is_shut = row.folded && row.is_header();
+  return is_shut ? words + ", " + QString::fromStdString(contents_of(group)) : words;
 }
 
 QRectF TrackColumn::item_rect(int item) const {
@@ -323,8 +327,11 @@ bool TrackColumn::event(QEvent* event) {
   const auto row = row_under(help->pos().y());
   if (!row) return true;
   const TrackGroup& group = state_.layout().group_of(*row);
-  std::string text = group.title + (group.note.empty() ? "" : " · " + group.note);
-  if (!row->is_header()) {
+  std::string text = group.title;
+  for (const std::string& part : {group.note, group.busy}) text += part.empty() ? "" : " · " + part;
+  if (row->is_header()) {
+    text += "\n" + contents_of(group);
+  } else {
     const TrackItem& item = state_.layout().item_of(*row);
     text += "\n" + item.title + (item.note.empty() ? "" : " · " + item.note);
   }

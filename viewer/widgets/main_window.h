@@ -166,7 +166,7 @@ class MainWindow : public QMainWindow {
   Timeline* timeline_ = nullptr;
   TablesPane* tables_ = nullptr;
   QTabWidget* panes_ = nullptr;
-  std::vector<Pane*> pane_list_;  ///< the panes in panes_
+  std::vector<Pane*> pane_list_;  ///< the panes in panes_, and the flame graph
   AnalysedSession analysed_;      ///< as recorded
   std::shared_ptr<const trace::Report> report_;
   std::shared_ptr<const Session> recorded_;  ///< with the clocks as recorded

@@ -9,6 +9,7 @@
 #include <QTabWidget>
 #include <QVBoxLayout>
 
+#include "viewer/widgets/flame_pane.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/popups.h"
@@ -224,6 +225,13 @@ QWidget* MainWindow::make_work_area() {
     panes_->addTab(pane, pane->windowTitle());
     connect(pane, &Pane::wanted, this, [this, pane] { panes_->setCurrentWidget(pane); });
   }
+  auto* flame = new FlamePane(state_);  // it needs the width that the tables have
+  tables_->addTab(flame, flame->windowTitle());
+  connect(flame, &Pane::wanted, this, [this, flame] {
+    tables_->setCurrentWidget(flame);
+    flame->setFocus();
+  });
+  pane_list_.push_back(flame);
   auto* area = new QSplitter(Qt::Horizontal);
   area->setObjectName(QStringLiteral("panes"));
   area->setHandleWidth(1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QLabel>
+#include <QPushButton>
 #include <QTableWidget>
 #include <QWidget>
 #include <memory>
@@ -26,6 +27,8 @@ class Pane : public QWidget {
 
   virtual void show_note(const QString& /*words*/) {}  ///< shown while there is no report
   virtual void show_report(const std::shared_ptr<const trace::Report>& /*report*/) {}
+  /// What Export writes of it.
+  [[nodiscard]] virtual Table exported() const { return {}; }
   /// Waits for what another thread computes for the pane.
   virtual void wait() {}
 
@@ -77,6 +80,7 @@ class SelectionPane : public Pane {
   ViewState& state_;
   QLabel* length_;
   QLabel* figures_;
+  QPushButton* flame_;  ///< leads to the flame graph of the area
   TableView* table_;
   LatestTask task_;
 };

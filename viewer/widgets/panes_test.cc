@@ -95,7 +95,7 @@ TEST_F(Panes, CollectivesAndRanksHaveTabsAndEmptyOnesHide) {
   for (int i = 0; i < tables().count(); ++i) {
     if (tables().isTabVisible(i)) visible << tables().tabText(i);
   }
-  EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Steps,Ranks,Gaps,Find");
+  EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Steps,Ranks,Gaps,Find,Flame");
   show_tab("Collectives");
   click_row(*tables().current_view(), 1);
   EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");

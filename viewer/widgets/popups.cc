@@ -32,6 +32,7 @@ constexpr KeyHelp kKeys[] = {
     {"Shift + drag", "select an area: the Selection tab sums it up by name"},
     {"drag on the ruler", "measure: select its time in all lanes"},
     {"R", "the same over the time of the selected slice, in all lanes"},
+    {"G", "flame graph of what is selected, or of the whole recording"},
     {"M", "mark where the selected slice begins; again, or a double click on the flag: unmark"},
     {"N", "write a note on the flag; right click on a flag: its note, unmark"},
     {"P", "pin the selected slice's track on top, or let it go"},

@@ -13,11 +13,16 @@ SelectionPane::SelectionPane(ViewState& state)
       state_(state),
       length_(new QLabel),
       figures_(new QLabel),
+      flame_(new QPushButton(tr("flame graph (G)"))),
       table_(new TableView(tr("Slices in the selected area"))),
       task_(this) {
   length_->setFont(ui_font(20, QFont::Bold));
   figures_->setProperty("muted", true);
   figures_->setWordWrap(true);
+  flame_->setProperty("link", true);
+  flame_->setCursor(Qt::PointingHandCursor);
+  flame_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+  connect(flame_, &QPushButton::clicked, &state, &ViewState::show_flame);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 14, 0, 0);
   column->setSpacing(6);
@@ -26,6 +31,11 @@ SelectionPane::SelectionPane(ViewState& state)
   heading->addWidget(new StepScopeButton(state), 0, Qt::AlignRight);
   column->addLayout(heading);
   column->addWidget(figures_);
+  auto* links = new QHBoxLayout;
+  links->setContentsMargins(14, 0, 8, 0);
+  links->addWidget(flame_);
+  links->addStretch(1);
+  column->addLayout(links);
   column->addWidget(table_, 1);
   column->addStretch(0);
   for (QLabel* label : {length_, figures_}) label->setContentsMargins(14, 0, 8, 0);
@@ -53,6 +63,7 @@ Area SelectionPane::shown_area() const {
 void SelectionPane::summarize() {
   const Area area = shown_area();
   length_->setVisible(!area.empty());
+  flame_->setVisible(!area.empty());
   table_->setVisible(!area.empty());
   if (area.empty()) {
     task_.cancel();

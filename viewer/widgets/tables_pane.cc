@@ -8,6 +8,7 @@
 #include "viewer/models/report_tables.h"
 #include "viewer/models/step_scope.h"
 #include "viewer/widgets/controls.h"
+#include "viewer/widgets/panes.h"
 #include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/step_scope_button.h"
 
@@ -271,8 +272,9 @@ RowsView* TablesPane::current_rows() const {
 }
 
 Table TablesPane::current_table() const {
-  const TableView* view = current_view();
-  return view ? view->table() : find_->first_rows();
+  if (const TableView* view = current_view()) return view->table();
+  const auto* pane = qobject_cast<const Pane*>(currentWidget());
+  return pane ? pane->exported() : find_->first_rows();
 }
 
 size_t TablesPane::rows_left_out() const {

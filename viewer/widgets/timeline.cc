@@ -221,6 +221,7 @@ std::span<const Timeline::Binding> Timeline::bindings() {
       {Qt::Key_N, QT_TR_NOOP("Write a note on a mark"), [](T& t, S&) { t.write_note(); }},
       {Qt::Key_R, QT_TR_NOOP("Sum up the time of the selected slice, in all lanes"),
        [](T&, S& s) { s.select_area_of_slice(); }},
+      {Qt::Key_G, QT_TR_NOOP("Flame graph of what is selected"), [](T&, S& s) { s.show_flame(); }},
       {Qt::Key_BracketLeft, QT_TR_NOOP("To what launched the selected slice"),
        [](T&, S& s) { s.follow_link(-1); }},
       {Qt::Key_BracketRight, QT_TR_NOOP("To what the selected slice launched"),

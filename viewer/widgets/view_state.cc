@@ -174,6 +174,11 @@ bool ViewState::choose_gap_at(double x, int y) {
   return true;
 }
 
+void ViewState::show_flame() {
+  if (area_.empty() && selection_) select_area_of_slice();
+  emit flame_wanted();
+}
+
 void ViewState::drop_area() {
   area_ = {};
   emit area_changed();

@@ -93,6 +93,8 @@ class ViewState : public QObject {
   void select_area(QPointF from, QPointF to);
   /// Selects the time of the selected slice (or of the whole view if there is none) in all lanes.
   void select_area_of_slice();
+  /// Wants the flame graph of the area or, without one, of the selected slice's time.
+  void show_flame();
   void drop_area();
   void choose_step(const std::optional<ChosenStep>& step);  ///< nullopt: all steps again
   /// Selects some time in all lanes.
@@ -146,6 +148,7 @@ class ViewState : public QObject {
   void search_changed();
   /// Somebody wants to see the idle times of a GPU; empty: of all.
   void gaps_wanted(QString gpu);
+  void flame_wanted();
   void gap_chosen(redline::viewer::TimeRef gap);
 
  private:

@@ -32,7 +32,8 @@ Layout::Layout(const Session& session, int height) : groups_(track_groups(sessio
     if (groups_[g].background) arrangement_.folded.insert(key_of({g, -1}));
   }
   place();
-  if (session.traces().size() < 2 || height_ <= height) return;
+  // One trace keeps its threads open if the GPUs are in sight all the same.
+  if ((session.traces().size() < 2 ? gpu_rows_end() : height_) <= height) return;
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
       if (!groups_[g].tracks[static_cast<size_t>(i)].main) {
@@ -41,6 +42,14 @@ Layout::Layout(const Session& session, int height) : groups_(track_groups(sessio
     }
   }
   place();
+}
+
+int Layout::gpu_rows_end() const {
+  int end = 0;
+  for (const Row& row : rows_) {
+    if (group_of(row).device >= 0) end = row.top + row.height;
+  }
+  return end;
 }
 
 void Layout::add(const Session& session, const DerivedTracks& derived) {

@@ -53,8 +53,9 @@ class Layout {
   static constexpr int kGraphHeight = 44;
 
   Layout() = default;
-  /// Always folds the tracks that hold only the profiler's own spans. With more than one trace it
-  /// also folds the side threads, if otherwise not all lanes fit into `height`.
+  /// Always folds the tracks that hold only the profiler's own spans. It also folds the side
+  /// threads, if otherwise not all lanes of several traces, or not the GPUs of one, fit into
+  /// `height`.
   Layout(const Session& session, int height);
   /// Adds the tracks that follow from the report, which is ready later than the trace.
   void add(const Session& session, const DerivedTracks& derived);
@@ -102,6 +103,7 @@ class Layout {
   [[nodiscard]] bool passes_filter(const TrackGroup& group, const TrackItem& item) const;
   void sort_groups();
   void remember_order();
+  [[nodiscard]] int gpu_rows_end() const;
   void place();
   void place_pinned();
   void place_group(uint32_t group);

@@ -231,5 +231,17 @@ TEST(Layout, TellsTwoRecordingsOfOneRankApart) {
   EXPECT_FALSE(layout.row_of(session, slice_named(session, 0, "aten::addmm"))->pinned);
 }
 
+TEST(Layout, OneTraceFoldsSideThreadsOnlyToShowItsGpus) {
+  const Session session({training_trace(0).read()});
+  const auto folded = [&](int height) {
+    const Layout layout(session, height);
+    return std::count_if(layout.rows().begin(), layout.rows().end(),
+                         [](const Row& row) { return row.folded; });
+  };
+  const Layout open(session, 10'000);
+  EXPECT_EQ(folded(open.height()), 0);
+  EXPECT_EQ(folded(open.height() - 1), 1) << "the autograd thread";
+}
+
 }  // namespace
 }  // namespace redline::viewer

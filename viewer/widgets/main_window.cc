@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QShortcut>
+#include <QSplitter>
 #include <QTabWidget>
 #include <filesystem>
 #include <utility>
@@ -65,10 +66,10 @@ std::vector<Command> MainWindow::commands() {
   if (pages_->currentIndex() == kTimelinePage) {
     const QStringList tabs = tab_titles();
     for (int i = 0; i < tabs.size(); ++i) {
-      all.push_back(
-          {tr("Show: %1").arg(tabs[i]), i < 9 ? tr("Alt + %1").arg(i + 1) : QString(), [this, i] {
-             if (QWidget* page = visible_tab(i)) page->setFocus();
-           }});
+      all.push_back({tr("Show: %1").arg(tabs[i]),
+                     i < 10 ? tr("Alt + %1").arg((i + 1) % 10) : QString(), [this, i] {
+                       if (QWidget* page = visible_tab(i)) page->setFocus();
+                     }});
     }
     all.push_back({tr("Search"), tr("Ctrl + F"), [this] { focus_search(); }});
     for (Command& command : timeline_->commands()) all.push_back(std::move(command));
@@ -156,6 +157,7 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   show_page(kTimelinePage);
   // The layout must be final, because the width of the lanes decides what is legible.
   if (layout()) layout()->activate();
+  share_room(left_->height());  // as if it were the first trace of the window
   recorded_ = loaded_session.session;
   clocks_.reset();
   clocks_are_set_ = false;
@@ -210,6 +212,7 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   for (Pane* pane : pane_list_) pane->show_report(report_);
   tables_->show_report(analysed);
   state_.add(analysed);
+  share_room(state_.layout().height());
   if (analysed.diff) {
     tables_->show_diff(*analysed.diff);
     name_->setText(text(diff_headline(*analysed.diff)));

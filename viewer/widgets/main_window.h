@@ -21,6 +21,7 @@
 class QMenu;
 class QVBoxLayout;
 class QPushButton;
+class QSplitter;
 class QTabWidget;
 
 namespace redline::viewer {
@@ -133,6 +134,8 @@ class MainWindow : public QMainWindow {
   void begin_load(const QString& message);
   void put_session(const LoadedSession& loaded);
   void bring_back_opened();
+  /// Gives the tables the room that lanes of this height leave, unless the user has divided it.
+  void share_room(int lanes_height);
   void update_status();
   void update_selection_status();
 
@@ -165,6 +168,8 @@ class MainWindow : public QMainWindow {
   LoadProgress* rest_progress_ = nullptr;  ///< progress of reading what follows the first lanes
   Timeline* timeline_ = nullptr;
   TablesPane* tables_ = nullptr;
+  QSplitter* left_ = nullptr;  ///< timeline and tables
+  bool is_divided_ = false;    ///< the user has divided them
   QTabWidget* panes_ = nullptr;
   std::vector<Pane*> pane_list_;  ///< the panes in panes_, and the flame graph
   AnalysedSession analysed_;      ///< as recorded

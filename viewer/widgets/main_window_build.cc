@@ -8,6 +8,7 @@
 #include <QSplitter>
 #include <QTabWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "viewer/widgets/flame_pane.h"
 #include "viewer/widgets/main_window.h"
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int kPaneWidth = 360;
 constexpr int kTablesHeight = 220;
-constexpr int kTabShortcuts = 9;
+constexpr int kTabShortcuts = 10;
 constexpr int kRestWidth = 300;
 
 ElidedLabel* muted_label() {
@@ -80,9 +81,12 @@ void MainWindow::keep_places() {
   resize(size().boundedTo(screen()->availableSize()));
   for (QSplitter* splitter : findChildren<QSplitter*>()) {
     const QString key = QStringLiteral("splitters/") + splitter->objectName();
-    splitter->restoreState(user_settings().value(key).toByteArray());
-    connect(splitter, &QSplitter::splitterMoved, this,
-            [splitter, key] { user_settings().setValue(key, splitter->saveState()); });
+    const bool is_known = splitter->restoreState(user_settings().value(key).toByteArray());
+    if (splitter == left_) is_divided_ = is_known;
+    connect(splitter, &QSplitter::splitterMoved, this, [this, splitter, key] {
+      if (splitter == left_) is_divided_ = true;
+      user_settings().setValue(key, splitter->saveState());
+    });
   }
 }
 
@@ -133,10 +137,12 @@ QWidget* MainWindow::make_top_bar() {
   return bar;
 }
 
-// Alt + 1 shows the first tab under the timeline; the numbers go on to the last tab beside it.
+// Alt + 1 shows the first tab under the timeline; the numbers go on to the tabs beside it, and
+// Alt + 0 is the tenth.
 void MainWindow::add_tab_shortcuts() {
   for (int i = 0; i < kTabShortcuts; ++i) {
-    const QKeySequence keys(static_cast<int>(Qt::ALT) | (static_cast<int>(Qt::Key_1) + i));
+    const QKeySequence keys(static_cast<int>(Qt::ALT) |
+                            (static_cast<int>(Qt::Key_0) + (i + 1) % kTabShortcuts));
     connect(new QShortcut(keys, this), &QShortcut::activated, this, [this, i] {
       if (QWidget* page = visible_tab(i)) page->setFocus();
     });
@@ -209,13 +215,13 @@ QWidget* MainWindow::make_message_page() {
 QWidget* MainWindow::make_work_area() {
   timeline_ = new Timeline(state_);
   tables_ = new TablesPane(state_);
-  auto* left = new QSplitter(Qt::Vertical);
-  left->setObjectName(QStringLiteral("tables"));
-  left->setHandleWidth(1);
-  left->addWidget(timeline_);
-  left->addWidget(tables_);
-  left->setStretchFactor(0, 1);
-  left->setSizes({800, kTablesHeight});
+  left_ = new QSplitter(Qt::Vertical);
+  left_->setObjectName(QStringLiteral("tables"));
+  left_->setHandleWidth(1);
+  left_->addWidget(timeline_);
+  left_->addWidget(tables_);
+  left_->setStretchFactor(0, 1);
+  left_->setSizes({800, kTablesHeight});
 
   panes_ = new QTabWidget;
   panes_->setDocumentMode(true);
@@ -235,12 +241,21 @@ QWidget* MainWindow::make_work_area() {
   auto* area = new QSplitter(Qt::Horizontal);
   area->setObjectName(QStringLiteral("panes"));
   area->setHandleWidth(1);
-  area->addWidget(left);
+  area->addWidget(left_);
   area->addWidget(panes_);
   area->setStretchFactor(0, 1);
   area->setSizes({1240, kPaneWidth});
   connect(tables_, &TablesPane::name_chosen, &state_, &ViewState::go_to_name);
   return area;
+}
+
+void MainWindow::share_room(int lanes_height) {
+  if (is_divided_) return;
+  const QList<int> sizes = left_->sizes();
+  const int all = sizes[0] + sizes[1];
+  const int around_lanes = timeline_->height() - timeline_->lanes().height();
+  const int tables = std::max(kTablesHeight, all - around_lanes - lanes_height);
+  left_->setSizes({all - tables, tables});
 }
 
 QWidget* MainWindow::make_status_bar() {

@@ -44,7 +44,7 @@ constexpr KeyHelp kKeys[] = {
     {"Esc", "leave the search field; drop the selection, then the search; stop reading a trace"},
     {"Ctrl + O,  Ctrl + S", "open traces; save zoom, tracks and marks beside the trace"},
     {"F5", "read the files again"},
-    {"Alt + 1 … 9", "the tabs under and beside the timeline"},
+    {"Alt + 1 … 9, 0", "the tabs under and beside the timeline"},
     {"Tab", "to the next part; in the tracks: arrows, Enter folds, P pins, the menu key has more"},
     {"arrows,  Enter", "in charts, the histogram and the legend: move from point to point; choose"},
     {"Ctrl + Shift + P", "everything that can be done, to find by name"},

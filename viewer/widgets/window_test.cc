@@ -314,6 +314,20 @@ TEST_F(Window, HostileFilesPaintOrSpeak) {
   }
 }
 
+TEST_F(Window, TheTablesTakeTheRoomThatTheLanesLeave) {
+  auto* tables = window_.findChild<TablesPane*>();
+  const auto tables_at = [&](QSize size) {
+    window_.resize(size);
+    QCoreApplication::processEvents();
+    open_two_ranks();
+    return tables->height();
+  };
+  const int small = tables_at({1280, 720});
+  EXPECT_GT(tables_at({3840, 2160}), 3 * small);
+  EXPECT_GE(lanes().height(), state().layout().height()) << "and leave what the lanes need";
+  EXPECT_LE(lanes().height(), state().layout().height() + 1);
+}
+
 }  // namespace
 }  // namespace redline::viewer
 

@@ -82,7 +82,7 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
   addTab(find_, tr("Find"));
   // In a box, because the tab widget draws a line where a hidden corner would be.
   auto* box = new QWidget;
-  box->setFixedWidth(kFilterWidth);
+  box->setFixedSize(kFilterWidth, filter_->sizeHint().height());
   auto* corner = new QWidget;
   auto* row = new QHBoxLayout(corner);
   for (QHBoxLayout* each : {row, new QHBoxLayout(box)}) each->setContentsMargins(0, 0, 0, 0);

@@ -1,5 +1,6 @@
 #include "cli/hang_watch.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@ using trace::ThreadState;
 constexpr auto kLookInterval = std::chrono::milliseconds(500);
 constexpr int64_t kFreshNs = 5'000'000'000;  // a rank writes its table each second
 constexpr int64_t kUsualSteps = 3;
+constexpr auto kGrace = std::chrono::seconds(10);  // in which ranks write what they recorded
 
 int64_t unix_now_ns() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -43,10 +45,34 @@ bool is_same(const Hang& left, const Hang& right) {
          left.sequence == right.sequence && left.step == right.step;
 }
 
+bool is_of(const launch::Environment& environment, const std::string& run) {
+  return environment.get("REDLINE_LOG_RUN") == run;
+}
+
+// The living processes of the job on this machine: the command, its ranks and their children.
+std::vector<pid_t> processes_of(const std::string& run) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  // A process may go while we look; the increment of a range-based for would throw then.
+  std::filesystem::directory_iterator entry("/proc", error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    const pid_t process = std::atoi(entry->path().filename().c_str());
+    if (process <= 0 || process == getpid()) continue;
+    if (!is_of(launch::Environment::of_process(process), run)) continue;
+    const auto known = launch::read_process(process);
+    if (known && !known->dead()) found.push_back(process);
+  }
+  return found;
+}
+
+void send(const std::vector<pid_t>& processes, int signal) {
+  for (const pid_t process : processes) kill(process, signal);
+}
+
 // The rank that the launcher gave to a process; nullopt if the process is not of `run`.
 std::optional<int> rank_of(pid_t process, const std::string& run) {
   const auto environment = launch::Environment::of_process(process);
-  if (environment.get("REDLINE_LOG_RUN") != run) return std::nullopt;
+  if (!is_of(environment, run)) return std::nullopt;
   for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"}) {
     if (const auto text = environment.get(variable)) return std::atoi(text->c_str());
   }
@@ -57,12 +83,8 @@ std::optional<int> rank_of(pid_t process, const std::string& run) {
 // process whose parent has the same rank is one of those.
 std::map<int, int64_t> rank_processes(const std::string& run) {
   std::map<int, int64_t> found;
-  std::error_code error;
-  // A process may go while we look; the increment of a range-based for would throw then.
-  std::filesystem::directory_iterator entry("/proc", error), end;
-  for (; !error && entry != end; entry.increment(error)) {
-    const pid_t process = std::atoi(entry->path().filename().c_str());
-    const auto rank = process > 0 ? rank_of(process, run) : std::nullopt;
+  for (const pid_t process : processes_of(run)) {
+    const auto rank = rank_of(process, run);
     if (!rank) continue;
     const auto known = launch::read_process(process);
     if (known && rank_of(known->parent, run) != rank) found[*rank] = process;
@@ -88,8 +110,8 @@ bool makes_steps(const std::string& folder, int rank, const std::string& run, in
 
 }  // namespace
 
-HangWatch::HangWatch(std::string folder, std::string run, double hang_after)
-    : folder_(std::move(folder)), run_(std::move(run)), hang_after_(hang_after) {
+HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang)
+    : folder_(std::move(folder)), run_(std::move(run)), hang_after_(hang_after), on_hang_(on_hang) {
   std::error_code error;
   std::filesystem::directory_iterator files(folder_, error);
   std::vector<std::filesystem::path> old;
@@ -100,14 +122,18 @@ HangWatch::HangWatch(std::string folder, std::string run, double hang_after)
   thread_ = start_quiet_thread([this] { watch(); });
 }
 
-HangWatch::~HangWatch() {
-  if (!thread_) return;
+HangWatch::~HangWatch() { finish(); }
+
+bool HangWatch::finish() {
+  if (!thread_) return has_ended_job_;
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
   }
   wake_.notify_one();
   thread_->join();
+  thread_.reset();
+  return has_ended_job_;
 }
 
 std::string HangWatch::path_of(int rank) const {
@@ -150,6 +176,21 @@ void HangWatch::look() {
   if (!is_sure || (told_ && is_same(*told_, *last_))) return;
   told_ = last_;
   tell(*last_, tables, now_ns);
+  if (on_hang_ == OnHang::kAbort) end_job();
+}
+
+void HangWatch::end_job() {
+  has_ended_job_ = true;
+  say("the job is ended (--on-hang abort)");
+  std::vector<pid_t> living = processes_of(run_);
+  send(living, SIGTERM);
+  send(living, SIGCONT);  // one that is stopped ends only once it goes on
+  const auto deadline = std::chrono::steady_clock::now() + kGrace;
+  while (!living.empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    living = processes_of(run_);
+  }
+  send(living, SIGKILL);
 }
 
 bool HangWatch::is_old_enough(const Hang& hang, const std::vector<HangTable>& tables,

@@ -21,8 +21,11 @@ struct RecordOptions {
   std::string schedule;
   std::string folder = "traces";
   double hang_after = 5;
+  std::string on_hang = "report";
   std::vector<std::string> command;
 };
+
+constexpr int kHung = 75;  // EX_TEMPFAIL of sysexits.h: the same job may succeed next time
 
 int usage(const std::string& message) {
   say(message);
@@ -58,10 +61,11 @@ int record(RecordOptions& options) {
   const auto before = launch::list_traces(directory);
   std::optional<HangWatch> watch;
   if (request.options.ring_seconds > 0 && options.hang_after > 0) {
-    watch.emplace(directory, environment.get("REDLINE_LOG_RUN").value_or(""), options.hang_after);
+    watch.emplace(directory, environment.get("REDLINE_LOG_RUN").value_or(""), options.hang_after,
+                  options.on_hang == "abort" ? OnHang::kAbort : OnHang::kReport);
   }
   const auto status = launch::run_command(options.command, environment);
-  watch.reset();
+  const bool was_ended = watch && watch->finish();
   if (!status) {
     return fail(options.command.front() + ": " + status.error() +
                 ". The command to record stands after --");
@@ -71,7 +75,7 @@ int record(RecordOptions& options) {
        launch::summarise_recording(options.folder, traces, notes.read(), *status)) {
     say(line);
   }
-  return *status;
+  return was_ended ? kHung : *status;
 }
 
 /// The help text with the option's default in place of "{}".
@@ -115,14 +119,21 @@ void add_options(CLI::App& command, RecorderOptions& options) {
   command.get_option("--slow-step")->needs(command.get_option("--ring"));
 }
 
-void add_hang_after(CLI::App& command, double& hang_after) {
+void add_hang_options(CLI::App& command, RecordOptions& options) {
   command
-      .add_option("--hang-after", hang_after,
+      .add_option("--hang-after", options.hang_after,
                   "Say who holds the job up once ranks have waited so long, and three steps "
                   "(5s; 0: never)")
       ->transform(CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
       ->check(CLI::NonNegativeNumber)
       ->option_text("TIME")
+      ->needs(command.get_option("--ring"));
+  command
+      .add_option("--on-hang", options.on_hang,
+                  "report: say who hangs; abort: then end the job with status 75, so that a "
+                  "scheduler starts it again (report)")
+      ->check(CLI::IsMember({"report", "abort"}))
+      ->option_text("WHAT")
       ->needs(command.get_option("--ring"));
 }
 
@@ -156,7 +167,7 @@ void add_record(CLI::App& app, int& status) {
           "what is left out keeps skip_first=0,wait=1,warmup=1,active=3,repeat=1")
       ->option_text("LIST");
   add_options(*command, options->request.options);
-  add_hang_after(*command, options->hang_after);
+  add_hang_options(*command, *options);
   add_selection(*command, options->request);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");

@@ -3,6 +3,7 @@
 These are a few of the cases of tests/hang/job.py. `./scripts/hangs` runs all of them, several times.
 """
 
+import contextlib
 import json
 import pathlib
 import sys
@@ -55,6 +56,26 @@ def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_
         assert hang["stack"][0].endswith(" " + function)
         assert f"at {hang['stack'][0]}" in said[1]
     assert "! hangs    rank 1 " in text.stdout
+
+
+def processes_of(case):
+    def words_of(folder):
+        with contextlib.suppress(OSError):
+            return (folder / "cmdline").read_bytes().split(b"\0")
+        return []
+
+    return [folder.name for folder in pathlib.Path("/proc").glob("[0-9]*") if case.encode() in words_of(folder)]
+
+
+def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path):
+    words = command("stopped")
+    words[words.index("--"):words.index("--")] = ["--on-hang", "abort"]
+    done = run(words, cwd=tmp_path)
+    assert done.returncode == 75, done.stderr
+    said = done.stderr.splitlines()
+    verdict = next(i for i, line in enumerate(said) if line.startswith("redline: the job hangs: rank 1 was stopped"))
+    assert "redline: the job is ended (--on-hang abort)" in said[verdict:]
+    assert processes_of("stopped") == []
 
 
 @pytest.mark.parametrize("case", ["uneven_work", "paused"])

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/root_of_squares.h"
@@ -212,14 +213,33 @@ std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs
   return result;
 }
 
-std::optional<ClockOffset> offset_on_one_host(const Metadata& reference, const Metadata& rank) {
+HostClock host_clock(const Metadata& metadata) {
+  constexpr int64_t kMostNs = INT64_MAX / 4;  // 73 years; differences do not overflow
+  HostClock clock{metadata.host, std::nullopt};
+  // The recorder's two clocks at the begin of the window, from which it makes all times.
+  const auto top = nlohmann::json::parse(metadata.top_level_json, nullptr, false);
+  const nlohmann::json::json_pointer first("/redline/clocks/0");
+  if (!top.is_object() || !top.contains(first) || !top[first].is_object()) return clock;
+  const nlohmann::json& clocks = top[first];
+  int64_t times_ns[2];
+  for (const size_t i : {0U, 1U}) {
+    const auto found = clocks.find(i == 0 ? "realtime_ns" : "monotonic_ns");
+    if (found == clocks.end() || !found->is_number_integer()) return clock;
+    times_ns[i] = found->get<int64_t>();
+    if (times_ns[i] < 0 || times_ns[i] > kMostNs) return clock;
+  }
+  clock.offset_ns = times_ns[0] - times_ns[1];
+  return clock;
+}
+
+std::optional<ClockOffset> offset_on_one_host(const HostClock& reference, const HostClock& rank) {
   // Hosts of one name that were started at other times are not one host. Neither is known if
   // somebody sets the time of day between the starts of two ranks.
   constexpr int64_t kSameStartNs = 10'000'000;
   constexpr int64_t kReadingNs = 1'000;  // of the two clocks, one after the other
   if (reference.host.empty() || reference.host != rank.host) return std::nullopt;
-  if (!reference.monotonic_offset_ns || !rank.monotonic_offset_ns) return std::nullopt;
-  const int64_t offset_ns = *reference.monotonic_offset_ns - *rank.monotonic_offset_ns;
+  if (!reference.offset_ns || !rank.offset_ns) return std::nullopt;
+  const int64_t offset_ns = *reference.offset_ns - *rank.offset_ns;
   if (std::abs(offset_ns) > kSameStartNs) return std::nullopt;
   return ClockOffset{.offset_ns = std::abs(offset_ns) <= kReadingNs ? 0 : offset_ns,
                      .uncertainty_ns = kReadingNs};
@@ -230,20 +250,20 @@ std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankTrace> 
   std::vector<std::optional<ClockOffset>> offsets(ranks.size());
   if (ranks.empty()) return offsets;
   offsets.front() = ClockOffset{};
+  std::vector<HostClock> clocks;
+  for (const RankTrace& rank : ranks) clocks.push_back(host_clock(rank.trace->metadata()));
   // Works in rounds: first the ranks that share a host or a group with the first rank, then those
   // that share one with them.
   std::vector<uint32_t> reached = {0};
   for (size_t next = 0; next < reached.size(); ++next) {
     const ClockOffset via = *offsets[reached[next]];
-    const Metadata& reference = ranks[reached[next]].trace->metadata();
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
       if (offsets[rank]) continue;
-      auto offset = offset_on_one_host(reference, ranks[rank].trace->metadata());
+      auto offset = offset_on_one_host(clocks[reached[next]], clocks[rank]);
       if (offset) {
-        const int64_t begin_ns = ranks[rank].trace->begin_ns();
-        offset->offset_ns += via.at(begin_ns + offset->offset_ns);
+        offset->at_ns = via.at_ns - offset->offset_ns;
+        offset->offset_ns += via.offset_ns;
         offset->drift = via.drift;
-        offset->at_ns = begin_ns;
         offset->pairs = via.pairs;
       } else {
         offset = estimate_offset(pairs_of(reached[next], rank, matched, via));

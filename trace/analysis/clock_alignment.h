@@ -47,10 +47,18 @@ struct CollectiveEnds {
 /// Estimates the offset of one rank's clock; nullopt without pairs.
 [[nodiscard]] std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs);
 
-/// Whether two processes read the same CLOCK_MONOTONIC, and what to add to the times of `rank` to
-/// have them on the clock of `reference`. nullopt if they do not, or if nobody knows.
-[[nodiscard]] std::optional<ClockOffset> offset_on_one_host(const Metadata& reference,
-                                                            const Metadata& rank);
+/// The clock that all processes of a host read.
+struct HostClock {
+  std::string host;
+  /// Of the trace's times over CLOCK_MONOTONIC; nullopt if the recorder was not Redline.
+  std::optional<int64_t> offset_ns;
+};
+[[nodiscard]] HostClock host_clock(const Metadata& metadata);
+
+/// What to add to times of `rank` to have them on the clock of `reference`; nullopt if the two are
+/// not known to be of one host.
+[[nodiscard]] std::optional<ClockOffset> offset_on_one_host(const HostClock& reference,
+                                                            const HostClock& rank);
 
 /// Returns one offset a rank. A rank that shares neither a host nor a group with the first one is
 /// aligned through other ranks; nullopt if no such chain exists.

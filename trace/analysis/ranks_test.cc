@@ -360,23 +360,32 @@ TEST(LateRank, SlowerEverywhereIsTheMachine) {
   EXPECT_FALSE(find_late_part(other, other));
 }
 
-Metadata on_host(const char* host, std::optional<int64_t> monotonic_offset_ns) {
-  Metadata metadata;
-  metadata.host = host;
-  metadata.monotonic_offset_ns = monotonic_offset_ns;
-  return metadata;
+TEST(ClockAlignment, RanksOfOneHostHaveOneClock) {
+  const HostClock first{"node1", kStart};
+  const auto offset_to = [&](const HostClock& rank) { return offset_on_one_host(first, rank); };
+  EXPECT_EQ(offset_to({"node1", kStart + 300}).value().offset_ns, 0);
+  // Somebody set the time of day a little between the starts of the ranks.
+  EXPECT_EQ(offset_to({"node1", kStart + 5000}).value().offset_ns, -5000);
+  EXPECT_FALSE(offset_to({"node1", 2 * kStart})) << "another machine of this name";
+  EXPECT_FALSE(offset_to({"node2", kStart}));
+  EXPECT_FALSE(offset_to({"node1", std::nullopt}));
+  EXPECT_FALSE(offset_on_one_host({"", kStart}, {"", kStart}));
 }
 
-TEST(ClockAlignment, RanksOfOneHostHaveOneClock) {
-  const Metadata first = on_host("node1", kStart);
-  const auto offset_to = [&](const Metadata& rank) { return offset_on_one_host(first, rank); };
-  EXPECT_EQ(offset_to(on_host("node1", kStart + 300)).value().offset_ns, 0);
-  // Somebody set the time of day a little between the starts of the ranks.
-  EXPECT_EQ(offset_to(on_host("node1", kStart + 5000)).value().offset_ns, -5000);
-  EXPECT_FALSE(offset_to(on_host("node1", 2 * kStart))) << "another machine of this name";
-  EXPECT_FALSE(offset_to(on_host("node2", kStart)));
-  EXPECT_FALSE(offset_to(on_host("node1", std::nullopt)));
-  EXPECT_FALSE(offset_on_one_host(on_host("", kStart), on_host("", kStart)));
+TEST(ClockAlignment, AnOddClockIsNone) {
+  const auto offset_in = [](const std::string& clocks) {
+    Metadata metadata;
+    metadata.top_level_json = R"({"redline": {"clocks": )" + clocks + "}}";
+    return host_clock(metadata).offset_ns;
+  };
+  EXPECT_EQ(offset_in(R"([{"realtime_ns": 70, "monotonic_ns": 20}, {}])"), 50);
+  for (const char* clocks : {"[]", "{}", "[7]", R"([{"realtime_ns": 70}])",
+                             R"([{"realtime_ns": 70, "monotonic_ns": -20}])",
+                             R"([{"realtime_ns": 9223372036854775807, "monotonic_ns": 20}])",
+                             R"([{"realtime_ns": 18446744073709551615, "monotonic_ns": 20}])",
+                             R"([{"realtime_ns": 7e3, "monotonic_ns": 20}])"}) {
+    EXPECT_FALSE(offset_in(clocks)) << clocks;
+  }
 }
 
 TEST(ClockAlignment, AHostIsReachedOverAnyOfItsRanks) {

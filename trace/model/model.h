@@ -116,9 +116,6 @@ struct Metadata {
   std::optional<int> world_size;
   std::string backend;
   std::string host;
-  /// Of the times in the file over CLOCK_MONOTONIC of the host; nullopt if the recorder was not
-  /// Redline, or if `redline merge` moved the times.
-  std::optional<int64_t> monotonic_offset_ns;
   std::string device_properties_json;  ///< the JSON array as it stands in the file, or empty
   std::string top_level_json;          ///< one object with every other top-level key
 };

@@ -161,20 +161,6 @@ void read_distributed_info(const Json& info, Metadata& metadata) {
   metadata.backend = text(info, "backend");
 }
 
-// The recorder's two clocks at the begin of the window, from which it makes all times.
-std::optional<int64_t> read_monotonic_offset(const Json& of_recorder) {
-  const Json clocks = of_recorder.is_object() ? of_recorder.value("clocks", Json()) : Json();
-  if (!clocks.is_array() || clocks.empty() || !clocks[0].is_object()) return std::nullopt;
-  const auto read = [&](const char* key) -> std::optional<int64_t> {
-    const auto found = clocks[0].find(key);
-    if (found == clocks[0].end() || !found->is_number_integer()) return std::nullopt;
-    return found->get<int64_t>();
-  };
-  const auto realtime_ns = read("realtime_ns"), monotonic_ns = read("monotonic_ns");
-  if (!realtime_ns || !monotonic_ns || *realtime_ns < 0 || *monotonic_ns < 0) return std::nullopt;
-  return *realtime_ns - *monotonic_ns;
-}
-
 }  // namespace
 
 Document read_document(const Text& text, CollectedEvents& events, IssueLog& issues,
@@ -202,7 +188,6 @@ Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) 
     }
     if (value.key == "distributedInfo") read_distributed_info(parsed, metadata);
     if (value.key == "host_name" && parsed.is_string()) metadata.host = parsed.get<std::string>();
-    if (value.key == "redline") metadata.monotonic_offset_ns = read_monotonic_offset(parsed);
     if (value.key == "samples" && parsed.is_array() && !parsed.empty()) {
       issues.add(Issue::kSampleNotShown, 0, parsed.size());
     }

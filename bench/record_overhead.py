@@ -10,13 +10,11 @@ to the same format. At the end each source of events is timed alone.
 """
 
 import argparse
-import contextlib
 import gzip
 import itertools
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +24,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import redline  # noqa: E402
+from busy_cores import computing  # noqa: E402
 from record_models import MODELS  # noqa: E402
 from record_sources import BareObserver, measure_sources, show_sources  # noqa: E402
 
@@ -174,17 +173,6 @@ def measure_matrix(options, folder):
         if not options.json:
             show(figures)
     return results
-
-
-@contextlib.contextmanager
-def computing(count):
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def main():

@@ -5,17 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "base/file.h"
 #include "base/quiet_thread.h"
 #include "cli/command.h"
-#include "machine/launch/environment.h"
 #include "machine/launch/process_tree.h"
+#include "machine/resources.h"
+#include "profiler/request/logged_jobs.h"
 #include "trace/read/step_log_reader.h"
 
 namespace redline::cli {
@@ -34,60 +32,24 @@ int64_t unix_now_ns() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 bool is_same(const Hang& left, const Hang& right) {
   return left.kind == right.kind && left.ranks == right.ranks && left.group == right.group &&
          left.sequence == right.sequence && left.step == right.step;
 }
 
-bool is_of(const launch::Environment& environment, const std::string& run) {
-  return environment.get("REDLINE_LOG_RUN") == run;
-}
-
-// The living processes of the job on this machine: the command, its ranks and their children.
-std::vector<pid_t> processes_of(const std::string& run) {
-  std::vector<pid_t> found;
-  std::error_code error;
-  // A process may go while we look; the increment of a range-based for would throw then.
-  std::filesystem::directory_iterator entry("/proc", error), end;
-  for (; !error && entry != end; entry.increment(error)) {
-    const pid_t process = std::atoi(entry->path().filename().c_str());
-    if (process <= 0 || process == getpid()) continue;
-    if (!is_of(launch::Environment::of_process(process), run)) continue;
-    const auto known = launch::read_process(process);
-    if (known && !known->dead()) found.push_back(process);
-  }
-  return found;
-}
-
-void send(const std::vector<pid_t>& processes, int signal) {
-  for (const pid_t process : processes) kill(process, signal);
-}
-
-// The rank that the launcher gave to a process; nullopt if the process is not of `run`.
-std::optional<int> rank_of(pid_t process, const std::string& run) {
-  const auto environment = launch::Environment::of_process(process);
-  if (!is_of(environment, run)) return std::nullopt;
-  for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"}) {
-    if (const auto text = environment.get(variable)) return std::atoi(text->c_str());
-  }
-  return std::nullopt;
+void send(const std::vector<launch::JobProcess>& processes, int signal) {
+  for (const auto& process : processes) kill(process.pid, signal);
 }
 
 // The processes of the ranks on this machine. A rank's children inherit its environment, so a
 // process whose parent has the same rank is one of those.
 std::map<int, int64_t> rank_processes(const std::string& run) {
+  const auto processes = launch::processes_of_run(run);
+  std::map<pid_t, std::optional<int>> rank_of;
+  for (const auto& process : processes) rank_of[process.pid] = process.rank;
   std::map<int, int64_t> found;
-  for (const pid_t process : processes_of(run)) {
-    const auto rank = rank_of(process, run);
-    if (!rank) continue;
-    const auto known = launch::read_process(process);
-    if (known && rank_of(known->parent, run) != rank) found[*rank] = process;
+  for (const auto& process : processes) {
+    if (process.rank && rank_of[process.parent] != process.rank) found[*process.rank] = process.pid;
   }
   return found;
 }
@@ -112,13 +74,8 @@ bool makes_steps(const std::string& folder, int rank, const std::string& run, in
 
 HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang)
     : folder_(std::move(folder)), run_(std::move(run)), hang_after_(hang_after), on_hang_(on_hang) {
-  std::error_code error;
-  std::filesystem::directory_iterator files(folder_, error);
-  std::vector<std::filesystem::path> old;
-  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
-    if (files->path().native().ends_with(trace::kHangTableSuffix)) old.push_back(files->path());
-  }
-  for (const auto& path : old) std::filesystem::remove(path, error);
+  std::error_code ignored;
+  for (const auto& path : trace::find_hang_tables(folder_)) std::filesystem::remove(path, ignored);
   thread_ = start_quiet_thread([this] { watch(); });
 }
 
@@ -182,13 +139,13 @@ void HangWatch::look() {
 void HangWatch::end_job() {
   has_ended_job_ = true;
   say("the job is ended (--on-hang abort)");
-  std::vector<pid_t> living = processes_of(run_);
+  auto living = launch::processes_of_run(run_);
   send(living, SIGTERM);
   send(living, SIGCONT);  // one that is stopped ends only once it goes on
   const auto deadline = std::chrono::steady_clock::now() + kGrace;
   while (!living.empty() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    living = processes_of(run_);
+    living = launch::processes_of_run(run_);
   }
   send(living, SIGKILL);
 }
@@ -207,7 +164,7 @@ bool HangWatch::is_old_enough(const Hang& hang, const std::vector<HangTable>& ta
 }
 
 void HangWatch::add_processes(std::vector<HangTable>& tables) {
-  const std::string host = host_name();
+  const std::string host = machine::host_name();
   int world_size = 0;
   for (HangTable& table : tables) {
     world_size = std::max(world_size, table.world_size);

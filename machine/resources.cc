@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -91,6 +92,12 @@ Cores cores(const std::string& root) {
 std::optional<int64_t> Memory::usable_bytes() const { return least_of(bytes, limit_bytes); }
 std::optional<int64_t> Memory::usable_now_bytes() const {
   return least_of(available_bytes, left_bytes);
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name[0] != '\0' ? name : "localhost";
 }
 
 Memory memory(const std::string& root) {

@@ -25,6 +25,9 @@ struct Cores {
 };
 [[nodiscard]] Cores cores(const std::string& root = "");
 
+/// As the kernel has it; "localhost" if it has none.
+[[nodiscard]] std::string host_name();
+
 struct Memory {
   std::optional<int64_t> bytes;            ///< of the machine
   std::optional<int64_t> available_bytes;  ///< of the machine, without swapping

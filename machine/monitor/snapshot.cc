@@ -10,6 +10,7 @@
 
 #include "machine/host_reading.h"
 #include "machine/nvml/xid_watch.h"
+#include "machine/resources.h"
 
 namespace redline::monitor {
 
@@ -23,12 +24,6 @@ namespace {
 using machine::CoreTime;
 using machine::HostReading;
 using machine::MachineReading;
-
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 /// nullopt if no tick went by, or the kernel's count ran backwards.
 std::optional<double> busy_between(const CoreTime& before, const CoreTime& now) {
@@ -46,7 +41,7 @@ std::optional<double> rate(const std::optional<int64_t>& before, const std::opti
 
 HostState describe_host(const Sight& before, const Sight& now, double seconds) {
   HostState host;
-  host.name = host_name();
+  host.name = machine::host_name();
   if (before.host.machine && now.host.machine) {
     host.busy = busy_between(*before.host.machine, *now.host.machine);
   }

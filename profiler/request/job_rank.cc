@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace redline::profiler {
@@ -16,24 +15,31 @@ constexpr std::pair<const char*, const char*> kVariables[] = {
     {"PMI_RANK", "PMI_SIZE"},
 };
 
-std::optional<int64_t> number_of(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
+std::optional<int64_t> number_in(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
   int64_t number = 0;
-  const char* end = text + std::strlen(text);
-  const auto [rest, error] = std::from_chars(text, end, number);
+  const char* end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || rest != end || number < 0) return std::nullopt;
   return number;
 }
 
 }  // namespace
 
-std::optional<JobRank> job_rank() {
+std::optional<JobRank> job_rank(
+    const std::function<std::optional<std::string>(const char*)>& variable) {
   for (const auto& [rank_name, size_name] : kVariables) {
-    const auto rank = number_of(rank_name), size = number_of(size_name);
+    const auto rank = number_in(variable(rank_name)), size = number_in(variable(size_name));
     if (rank && size) return JobRank{*rank, *size};
   }
   return std::nullopt;
+}
+
+std::optional<JobRank> job_rank() {
+  return job_rank([](const char* variable) -> std::optional<std::string> {
+    const char* text = std::getenv(variable);
+    return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+  });
 }
 
 }  // namespace redline::profiler

@@ -1,28 +1,56 @@
 #include "profiler/request/logged_jobs.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <set>
-#include <string>
 
 #include "machine/launch/environment.h"
+#include "machine/launch/process_tree.h"
+#include "profiler/request/options.h"
 
 namespace redline::launch {
+namespace {
 
-std::vector<LoggedJob> running_logged_jobs() {
-  std::set<LoggedJob> jobs;
+/// Calls visit(pid, environment) for each process that this user may read.
+template <typename Visit>
+void for_each_process(const Visit& visit) {
   std::error_code error;
   // A process may go while we look; the increment of a range-based for would throw then.
   std::filesystem::directory_iterator entry("/proc", error), end;
   for (; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto environment = Environment::of_process(std::atoi(name.c_str()));
+    const pid_t pid = std::atoi(name.c_str());
+    visit(pid, Environment::of_process(pid));
+  }
+}
+
+}  // namespace
+
+std::vector<LoggedJob> running_logged_jobs() {
+  std::set<LoggedJob> jobs;
+  for_each_process([&](pid_t, const Environment& environment) {
     const auto folder = environment.get("REDLINE_LOG");
     const auto run = environment.get("REDLINE_LOG_RUN");
     if (folder && run) jobs.insert({*run, *folder});
-  }
+  });
   return {jobs.begin(), jobs.end()};
+}
+
+std::vector<JobProcess> processes_of_run(const std::string& run) {
+  std::vector<JobProcess> found;
+  for_each_process([&](pid_t pid, const Environment& environment) {
+    if (pid == getpid() || environment.get("REDLINE_LOG_RUN") != run) return;
+    const auto process = read_process(pid);
+    if (!process || process->dead()) return;
+    const auto rank =
+        profiler::job_rank([&](const char* variable) { return environment.get(variable); });
+    found.push_back({pid, process->parent, {}});
+    if (rank) found.back().rank = static_cast<int>(rank->rank);
+  });
+  return found;
 }
 
 }  // namespace redline::launch

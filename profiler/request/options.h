@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,5 +68,8 @@ struct JobRank {
 /// first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI). The first launcher that tells
 /// both numbers counts; nullopt if none does.
 [[nodiscard]] std::optional<JobRank> job_rank();
+/// The same for another environment: `variable` gives the value of a name.
+[[nodiscard]] std::optional<JobRank> job_rank(
+    const std::function<std::optional<std::string>(const char*)>& variable);
 
 }  // namespace redline::profiler

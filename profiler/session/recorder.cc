@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/quiet_thread.h"
+#include "machine/resources.h"
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/session/step_log.h"
@@ -86,7 +87,7 @@ Result make_directory(const std::string& directory) {
 }
 
 std::string default_trace_name() {
-  return host_name() + "_" + std::to_string(getpid()) + "." +
+  return machine::host_name() + "_" + std::to_string(getpid()) + "." +
          std::to_string(read_clocks().realtime_ns) + ".pt.trace.json.gz";
 }
 
@@ -190,7 +191,7 @@ std::vector<trace::Entry> Recorder::header(const Session& session) const {
     }
   });
   for (const auto& entry : metadata_) put(entries, entry);
-  put(entries, {"host_name", trace::json_string(host_name())});
+  put(entries, {"host_name", trace::json_string(machine::host_name())});
   put(entries, {"run", run_metadata()});
   return entries;
 }

@@ -14,6 +14,7 @@
 #include "base/quiet_thread.h"
 #include "base/secrets.h"
 #include "machine/host_reading.h"
+#include "machine/resources.h"
 #include "profiler/request/options.h"
 #include "profiler/source/run_metadata.h"
 
@@ -121,7 +122,7 @@ tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::
   if (writer_ != nullptr) return {};
   const ClockPair clocks = read_clocks();
   offset_ns_ = clocks.offset_ns();
-  owner.host = host_name();
+  owner.host = machine::host_name();
   owner.process = getpid();
   owner.begin_ns = clocks.realtime_ns;
   owner.clock_offset_ns = offset_ns_;

@@ -106,12 +106,6 @@ const std::string& run_metadata() {
   return *text;
 }
 
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name[0] != '\0' ? name : "localhost";
-}
-
 /// Reads CLOCK_MONOTONIC before and after Unix time, a few times, and takes the reading in which
 /// these two were closest.
 ClockPair read_clocks() {

@@ -24,9 +24,6 @@ namespace redline::profiler {
 /// The same for this process. The text is made at the first call.
 [[nodiscard]] const std::string& run_metadata();
 
-/// Of this machine.
-[[nodiscard]] std::string host_name();
-
 /// Two clocks, read at the same moment.
 struct ClockPair {
   int64_t realtime_ns = 0;   ///< unix time

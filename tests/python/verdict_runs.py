@@ -4,7 +4,6 @@ scripts/verdicts runs all or those that are named, and prints a table of what th
 """
 
 import argparse
-import contextlib
 import dataclasses
 import json
 import os
@@ -16,6 +15,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from busy_cores import computing  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
 TRAINING = pathlib.Path(__file__).with_name("scripts") / "planted_training.py"
 SOME_CORES = 0.25  # that others had: a verdict may say so, too
@@ -94,17 +96,6 @@ def busy_s():
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = sum(int(tick) for column, tick in enumerate(ticks) if column not in (3, 4)) / os.sysconf("SC_CLK_TCK")
     return busy, children.ru_utime + children.ru_stime
-
-
-@contextlib.contextmanager
-def computing(count):
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def make_run(name, wanted, run, python, folder):

@@ -23,7 +23,7 @@ namespace redline::trace {
 using StepParts = std::array<int64_t, kBreakdownPartCount>;
 struct StepBreakdown {
   StepParts part_ns{};
-  std::vector<StepParts> of_steps;  ///< the same of each step
+  std::vector<StepParts> of_steps;  ///< the parts of one step, for each step
 
   [[nodiscard]] int64_t of(BreakdownPart part) const { return part_ns[static_cast<size_t>(part)]; }
 };

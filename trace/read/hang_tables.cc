@@ -89,13 +89,19 @@ std::optional<HangTable> parse_hang_table(const std::string& text) {
   return table;
 }
 
-std::vector<HangTable> read_hang_tables(const std::string& folder) {
-  std::vector<HangTable> tables;
+std::vector<std::string> find_hang_tables(const std::string& folder) {
+  std::vector<std::string> paths;
   std::error_code error;
   std::filesystem::directory_iterator files(folder, error);
   for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
-    const std::string path = files->path();
-    if (!std::string_view(path).ends_with(kHangTableSuffix)) continue;
+    if (files->path().native().ends_with(kHangTableSuffix)) paths.push_back(files->path());
+  }
+  return paths;
+}
+
+std::vector<HangTable> read_hang_tables(const std::string& folder) {
+  std::vector<HangTable> tables;
+  for (const std::string& path : find_hang_tables(folder)) {
     if (auto table = parse_hang_table(read_file(path))) tables.push_back(*std::move(table));
   }
   std::string latest;

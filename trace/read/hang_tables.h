@@ -60,6 +60,9 @@ struct HangTable {
   std::string inner;               ///< where the thread is in libraries: "dataloader.py:1295 _get"
 };
 
+/// The paths of the tables in a folder, of any run.
+[[nodiscard]] std::vector<std::string> find_hang_tables(const std::string& folder);
+
 /// The tables in `folder` of its latest run, sorted by rank. Leaves out what cannot be read,
 /// because a table may vanish or be written at this moment.
 [[nodiscard]] std::vector<HangTable> read_hang_tables(const std::string& folder);

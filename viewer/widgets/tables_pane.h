@@ -52,7 +52,7 @@ class TablesPane : public QTabWidget {
   void choose_step(TimeRef step);
   /// Marks the row of the slice that is selected, if the table that is shown has one.
   void mark_row();
-  /// The tables of the chosen step alone or, if none is chosen, of all steps.
+  /// Shows what the chosen step did; if none is chosen, what all steps did.
   void show_scope();
   void fill(TableView& view, QWidget& page, Table table, int sort_column);
 

@@ -7,10 +7,10 @@
 
 #include "base/format.h"
 #include "cli/command.h"
-#include "cli/hang_watch.h"
 #include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/step_log_request.h"
+#include "watch/hang_watch.h"
 
 namespace redline::cli {
 
@@ -59,13 +59,13 @@ int record(RecordOptions& options) {
   const launch::RecordNotes notes(directory);
   environment.set("REDLINE_NOTES", notes.path());
   const auto before = launch::list_traces(directory);
-  std::optional<HangWatch> watch;
+  std::optional<watch::HangWatch> hangs;
   if (request.options.ring_seconds > 0 && options.hang_after > 0) {
-    watch.emplace(directory, environment.get("REDLINE_LOG_RUN").value_or(""), options.hang_after,
-                  options.on_hang == "abort" ? OnHang::kAbort : OnHang::kReport);
+    hangs.emplace(directory, environment.get("REDLINE_LOG_RUN").value_or(""), options.hang_after,
+                  options.on_hang == "abort" ? watch::OnHang::kAbort : watch::OnHang::kReport);
   }
   const auto status = launch::run_command(options.command, environment);
-  const bool was_ended = watch && watch->finish();
+  const bool was_ended = hangs && hangs->finish();
   if (!status) {
     return fail(options.command.front() + ": " + status.error() +
                 ". The command to record stands after --");

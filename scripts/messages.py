@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-FOLDERS = ("base", "machine", "trace", "profiler", "tuner", "compare", "viewer", "cli")
+FOLDERS = ("base", "machine", "trace", "profiler", "tuner", "compare", "watch", "viewer", "cli")
 # The functions that make an error, a warning or a note.
 CALLS = ("unexpected", "fail", "failure", "misuse", "refuse", "cannot_read", "ReadError", "say", "warn", "note",
          "RecorderError", "tell", "notes.push_back", "ValidationError", "throw_error")

@@ -14,7 +14,7 @@
 
 #include "trace/analysis/hang.h"
 
-namespace redline::cli {
+namespace redline::watch {
 
 enum class OnHang : uint8_t {
   kReport,  ///< say who hangs; the job is left alone
@@ -61,4 +61,4 @@ class HangWatch {
   std::optional<std::thread> thread_;
 };
 
-}  // namespace redline::cli
+}  // namespace redline::watch

@@ -1,4 +1,4 @@
-#include "cli/hang_watch.h"
+#include "watch/hang_watch.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -10,13 +10,12 @@
 
 #include "base/file.h"
 #include "base/quiet_thread.h"
-#include "cli/command.h"
 #include "machine/launch/process_tree.h"
 #include "machine/resources.h"
 #include "profiler/request/logged_jobs.h"
 #include "trace/read/step_log_reader.h"
 
-namespace redline::cli {
+namespace redline::watch {
 namespace {
 
 using trace::Hang;
@@ -35,6 +34,10 @@ int64_t unix_now_ns() {
 bool is_same(const Hang& left, const Hang& right) {
   return left.kind == right.kind && left.ranks == right.ranks && left.group == right.group &&
          left.sequence == right.sequence && left.step == right.step;
+}
+
+void say(const std::string& line) {
+  static_cast<void>(write_all(STDERR_FILENO, "redline: " + line + "\n"));
 }
 
 void send(const std::vector<launch::JobProcess>& processes, int signal) {
@@ -207,10 +210,10 @@ void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int
     const std::string path = path_of(table.rank);
     if (write_file(path, json.dump() + "\n")) own_tables_.push_back(path);
   }
-  std::string text = "redline: the job hangs: ";
+  std::string text = "the job hangs: ";
   for (const std::string& line : trace::hang_lines(hang, now_ns)) text += line + "\nredline:   ";
-  text.resize(text.rfind('\n') + 1);
-  static_cast<void>(write_all(STDERR_FILENO, text));
+  text.resize(text.rfind('\n'));
+  say(text);
 }
 
 void HangWatch::remove_own_tables() {
@@ -219,4 +222,4 @@ void HangWatch::remove_own_tables() {
   own_tables_.clear();
 }
 
-}  // namespace redline::cli
+}  // namespace redline::watch

@@ -139,8 +139,8 @@ REDLINE_API void redline_log_leave(int part);
 REDLINE_API void redline_log_know(int part);
 /* All that was loaded and computed since the last backward pass or step was an evaluation. */
 REDLINE_API void redline_log_evaluated(void);
-/* A step has ended; -1 where samples or tokens are not known. Forgotten while no log is open. 1,
- * every ten seconds: it is time for redline_log_device_memory(); else 0. */
+/* A step has ended; -1 where samples or tokens are not known. Gives -1, and does nothing, while no
+ * log is open; 1, every ten seconds: it is time for redline_log_device_memory(); else 0. */
 REDLINE_API int redline_log_step(int64_t samples, int64_t tokens);
 /* Begins "rank{rank}.steps.redline" in `directory`, which is made where missing; written by a
  * thread, each second. `run` is the same for all ranks. A forked child has no open log. */

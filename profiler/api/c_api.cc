@@ -228,11 +228,11 @@ int redline_attach_torch(void) {
   return guarded([](Recorder&) { return redline::profiler::attach_torch(); });
 }
 
-void redline_log_enter(int part) {
+[[gnu::hot]] void redline_log_enter(int part) {
   if (is_log_part(part)) StepLog::instance().enter(static_cast<LogPart>(part));
 }
 
-void redline_log_leave(int part) {
+[[gnu::hot]] void redline_log_leave(int part) {
   if (is_log_part(part)) StepLog::instance().leave(static_cast<LogPart>(part));
 }
 
@@ -242,13 +242,13 @@ void redline_log_know(int part) {
 
 void redline_log_evaluated(void) { StepLog::instance().evaluated(); }
 
-int redline_log_step(int64_t samples, int64_t tokens) {
-  bool wants_memory = false;
+[[gnu::hot]] int redline_log_step(int64_t samples, int64_t tokens) {
+  StepLog::Outcome outcome = StepLog::Outcome::kDone;
   guarded_log([&](StepLog& log) -> Result {
-    wants_memory = log.end_step(samples, tokens);
+    outcome = log.end_step(samples, tokens);
     return {};
   });
-  return wants_memory ? 1 : 0;
+  return static_cast<int>(outcome);
 }
 
 int redline_log_open(const char* directory, const char* run, int rank, int world_size) {

@@ -13,12 +13,12 @@ bool begins_job(LogPart part) {
 
 }  // namespace
 
-void StepClock::charge(int64_t now_ns) {
+[[gnu::hot]] void StepClock::charge(int64_t now_ns) {
   if (depth_ > 0) times_[index(open_[depth_ - 1].part)] += now_ns - charged_ns_;
   charged_ns_ = now_ns;
 }
 
-void StepClock::publish() {
+[[gnu::hot]] void StepClock::publish() {
   uint64_t state = 0;
   if (depth_ > 0) {
     const State& top = open_[depth_ - 1];
@@ -33,7 +33,7 @@ std::optional<StepClock::State> StepClock::state() const {
   return State{static_cast<LogPart>((state & 15) - 1), static_cast<int64_t>(state >> 4)};
 }
 
-void StepClock::enter(LogPart part, int64_t now_ns) {
+[[gnu::hot]] void StepClock::enter(LogPart part, int64_t now_ns) {
   if (begin_ns_ == 0) {
     if (!begins_job(part)) return;
     begin_ns_ = trained_ns_ = now_ns;
@@ -48,7 +48,7 @@ void StepClock::enter(LogPart part, int64_t now_ns) {
   publish();
 }
 
-void StepClock::leave(LogPart part, int64_t now_ns) {
+[[gnu::hot]] void StepClock::leave(LogPart part, int64_t now_ns) {
   if (too_deep_ > 0) {
     --too_deep_;
     return;
@@ -79,7 +79,7 @@ void StepClock::evaluated(int64_t now_ns) {
   trained_ns_ = now_ns;
 }
 
-std::optional<trace::LoggedStep> StepClock::end_step(int64_t now_ns) {
+[[gnu::hot]] std::optional<trace::LoggedStep> StepClock::end_step(int64_t now_ns) {
   charge(now_ns);
   trace::LoggedStep step;
   step.step = step_++;

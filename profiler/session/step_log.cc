@@ -32,11 +32,8 @@ constexpr int64_t kNotedEachSecond_ns = 120 * kSecond_ns;  // so that short runs
 /// Replaced in a forked child: the parent's may be locked for ever, and its thread is not there.
 StepLog* g_log = nullptr;
 
-/// One address a thread.
-const void* this_thread() {
-  static thread_local char thread;
-  return &thread;
-}
+/// One address a thread. A thread_local variable of a library would take a call.
+const void* this_thread() { return __builtin_thread_pointer(); }
 
 std::string command_of_process() {
   std::vector<std::string> words;
@@ -67,7 +64,7 @@ void drop_first(std::vector<Entry>& entries, size_t count) {
 
 }  // namespace
 
-StepLog& StepLog::instance() {
+[[gnu::hot]] StepLog& StepLog::instance() {
   static const bool registered = [] {
     g_log = new StepLog;  // for ever: threads and exit handlers may come late
     pthread_atfork(nullptr, nullptr, [] { g_log = new StepLog; });
@@ -78,18 +75,18 @@ StepLog& StepLog::instance() {
   return *g_log;
 }
 
-bool StepLog::is_training_thread() {
+[[gnu::hot]] bool StepLog::is_training_thread() {
   if (thread_ == nullptr) thread_ = this_thread();
   return thread_ == this_thread();
 }
 
 void StepLog::know(trace::LogPart part) { clock_.know(part); }
 
-void StepLog::enter(trace::LogPart part) {
+[[gnu::hot]] void StepLog::enter(trace::LogPart part) {
   if (is_training_thread()) clock_.enter(part, monotonic_ns());
 }
 
-void StepLog::leave(trace::LogPart part) {
+[[gnu::hot]] void StepLog::leave(trace::LogPart part) {
   if (is_training_thread()) clock_.leave(part, monotonic_ns());
 }
 
@@ -97,24 +94,24 @@ void StepLog::evaluated() {
   if (is_training_thread()) clock_.evaluated(monotonic_ns());
 }
 
-bool StepLog::end_step(int64_t samples, int64_t tokens) {
+[[gnu::hot]] StepLog::Outcome StepLog::end_step(int64_t samples, int64_t tokens) {
   thread_ = this_thread();
+  const std::lock_guard lock(mutex_);
+  if (writer_ == nullptr) return Outcome::kNotOpen;
   const int64_t now_ns = monotonic_ns();
   auto step = clock_.end_step(now_ns);
-  if (!step) return false;
+  if (!step || is_ending_) return Outcome::kDone;
   step->samples = samples;
   step->tokens = tokens;
-  const std::lock_guard lock(mutex_);
-  if (writer_ == nullptr || is_ending_) return false;
   step->begin_ns += offset_ns_;
   if (steps_.size() < kMostWaiting) {
     steps_.push_back(*step);
   } else {
     ++lost_steps_;
   }
-  if (now_ns - memory_asked_ns_ < kBetweenMemory_ns) return false;
+  if (now_ns - memory_asked_ns_ < kBetweenMemory_ns) return Outcome::kDone;
   memory_asked_ns_ = now_ns;
-  return true;
+  return Outcome::kMemoryIsDue;
 }
 
 tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::LogOwner owner) {

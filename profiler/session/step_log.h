@@ -28,9 +28,10 @@ class StepLog {
   void enter(trace::LogPart part);
   void leave(trace::LogPart part);
   void evaluated();
-  /// Without a log that is open, the step is forgotten. True every ten seconds: the memory of
-  /// devices is to be told.
-  bool end_step(int64_t samples, int64_t tokens);
+  enum class Outcome { kNotOpen = -1, kDone, kMemoryIsDue };
+  /// Without a log that is open, nothing is done. Every ten seconds, the memory of devices is to be
+  /// told.
+  Outcome end_step(int64_t samples, int64_t tokens);
 
   // Of any thread.
   [[nodiscard]] tl::expected<void, std::string> open(const std::string& folder,

@@ -20,9 +20,10 @@ from torch.profiler import ProfilerAction
 from redline._batch_samples import ids_in, reads_sequences
 from redline._cycle import operations, records
 from redline._job_metadata import describe_job, distributed_info, world_size
-from redline._library import MAY_BE_CAPTURED, NOT_CAPTURED, RecorderError, recorder
+from redline._library import MAY_BE_CAPTURED, NOT_CAPTURED, RecorderError, core_path, recorder
 from redline._model_calls import ModelCalls
 from redline._optimizer_steps import watch_optimizers
+from redline._python_library import step_functions
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
@@ -72,8 +73,9 @@ class AutomaticRecording:
         self.is_forked = False  # this is a child of the process that is recorded
         os.register_at_fork(after_in_child=self._forked)
         self.over = False
-        # No step will be recorded unless `redline trigger` asks for it: steps are numbered, and nothing else is done.
-        self.is_idle = False
+        # Has an entry while no step will be recorded unless `redline trigger` asks for it: steps are numbered, and
+        # nothing else is done.
+        self.idle = []
         self.notes = notes
         self._recorder = recorder()
         self._directory = request["directory"]
@@ -106,7 +108,7 @@ class AutomaticRecording:
 
     def _forked(self):
         self.is_forked = True
-        self.is_idle = False
+        self._be_idle(False)
 
     def _follow(self, cycles):
         """From now on this schedule holds."""
@@ -127,7 +129,7 @@ class AutomaticRecording:
         if self._marker:
             self._recorder.watch_marker(self._marker, self.marker_seen)
         else:
-            watch_optimizers(self.optimizer_stepped)
+            watch_optimizers(self.optimizer_stepped, self.idle_ended)
             watch_script_profiler(
                 self.profiler_started, self.profiler_stepped, self.profiler_stopped
             )
@@ -203,8 +205,14 @@ class AutomaticRecording:
         if records(self._action_of(0)):
             self._follow({**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
 
+    def idle_ended(self, began, step):
+        """The hooks of optimizers have numbered the steps so far."""
+        self._step = step
+        if not self._unrecorded_step_began(began):
+            self._optimizer_stepped()
+
     def optimizer_stepped(self):
-        if self.is_idle and self._begin_unrecorded_step():
+        if self.idle and self._begin_unrecorded_step():
             return
         if not self.is_forked:
             self._optimizer_stepped()
@@ -237,7 +245,7 @@ class AutomaticRecording:
         """The script's own profiler starts. Its step() marks the steps from now on, unless the optimizer steps twice
         without a call of it."""
         self._close_step()
-        if self.is_idle:
+        if self.idle:
             self._be_idle(False)
         self._unmarked_steps = 0
 
@@ -304,11 +312,13 @@ class AutomaticRecording:
 
     def _begin_unrecorded_step(self):
         """False, and nothing is done, while steps are captured."""
-        began = self._recorder.next_step(self._step + 1)
+        return self._unrecorded_step_began(self._recorder.next_step(self._step + 1))
+
+    def _unrecorded_step_began(self, began):
         if began > 0:
             self._step += 1
         is_idle = began == NOT_CAPTURED and not self._infers  # in inference the batches are the steps
-        if is_idle != self.is_idle:
+        if is_idle != bool(self.idle):
             self._be_idle(is_idle)
         elif began > 0 and not is_idle:
             self._samples.end_step(recorded=False)
@@ -317,7 +327,9 @@ class AutomaticRecording:
         return began > 0
 
     def _be_idle(self, is_idle):
-        self.is_idle = is_idle
+        self.idle[:] = [True] if is_idle else []
+        with contextlib.suppress(OSError):  # for another Python
+            self._step = max(self._step, step_functions(core_path()).be_idle(self._step if is_idle else -1))
         self._samples = SampleCount()  # of the steps from here on, if they are captured
 
     def _record_more_batches(self):

@@ -10,7 +10,7 @@ import json
 import os
 import pathlib
 
-from redline._python_library import step_functions
+from redline._python_library import next_step
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 # The libraries are in lib inside a wheel, in build/PRESET/lib of a source tree, or, if Redline is installed, in lib
@@ -66,7 +66,7 @@ class Recorder:
         self.schedule_action = library.redline_schedule_action
         # next_step(number) ends a step and begins another, outside of windows; 0, and nothing is done, while steps are
         # captured.
-        *_, self.next_step = step_functions(library._name)
+        self.next_step = next_step(library._name)
         self._with_stack = False
         self._frames = _NOT_LOADED
         self._at_marker = []

@@ -9,7 +9,10 @@ optimizer, or the generator of a GAN may step first but seldom.
 import functools
 
 import torch
-from torch.compiler import is_dynamo_compiling
+
+from redline._library import core_path
+from redline._python_library import step_functions
+from redline._stand_in import stand_in
 
 
 class LeadingOptimizer:
@@ -30,53 +33,52 @@ class LeadingOptimizer:
         return True
 
 
-_entered, _left, _step_ended = [], [], []  # what to call, of all watchers
+def watch_optimizers(step_ended, idle_ended):
+    """Calls `step_ended()` each time a step of the job has ended, but not while hooks().be_idle() holds, and
+    `idle_ended(began, step)` when that ends by itself: what redline_next_step() gave, and the number of the step."""
+    try:
+        functions = step_functions(core_path())
+    except OSError:  # of another Python
+        _wrap_steps(_watched(step_ended))
+        return
+    functions.begin_recording(step_ended, idle_ended)
+    hook_optimizers()
 
 
-def watch_optimizers(step_ended, enter=None, leave=None):
-    """Calls `step_ended()` each time a step of the job has ended, and `enter()` and `leave()` around each call of an
-    optimizer."""
-    if not _step_ended:
-        _watch_class(torch.optim.Optimizer)
-    _step_ended.append(step_ended)
-    if enter is not None:
-        _entered.append(enter)
-        _left.append(leave)
+@functools.cache
+def hook_optimizers():
+    """Puts the hook into all optimizers, once for the step log and a recording."""
+    hook, ends_step = step_functions(core_path()).hook_optimizer, LeadingOptimizer().ends_step
+    _wrap_steps(lambda step: stand_in(step, hook(step, ends_step)))
 
 
-def _watch_class(optimizer_class):
-    """torch's step hooks run inside torch's `Optimizer.step#…` range. A step that ended in such a hook would end before
-    that range does. So we wrap the function that adds the hooks and the range. An optimizer that calls another one
-    (ZeroRedundancyOptimizer) counts once, as the outer one."""
+def _wrap_steps(wrap):
+    """From now on the `step` of each class of optimizers is `wrap(step)`. torch's step hooks run inside torch's
+    `Optimizer.step#…` range. A step that ended in such a hook would end before that range does. So we wrap the function
+    that adds the hooks and the range."""
+    optimizer_class = torch.optim.Optimizer
     add_hooks = optimizer_class.profile_hook_step
+    optimizer_class.profile_hook_step = staticmethod(lambda step: wrap(add_hooks(step)))
+
+
+def _watched(step_ended):
+    """What hook_optimizers() does for a recording, more slowly. An optimizer that calls another one
+    (ZeroRedundancyOptimizer) counts once, as the outer one."""
     leading = LeadingOptimizer()
     depth = 0
 
-    def add_hooks_and_watch(step):
-        hooked = add_hooks(step)
-
-        @functools.wraps(hooked)
-        def watched(*args, **kwargs):
+    def wrap(step):
+        def hook(*arguments, **named):
             nonlocal depth
-            # A compiler that traces this must see nothing but the optimizer.
-            if is_dynamo_compiling():
-                return hooked(*args, **kwargs)
             depth += 1
-            for enter in _entered:
-                enter()
             try:
-                result = hooked(*args, **kwargs)
+                result = step(*arguments, **named)
             finally:
                 depth -= 1
-                for leave in _left:
-                    leave()
-            if depth == 0:
-                stepped = id(args[0])
-                if (stepped == leading.leader and not leading.others) or leading.ends_step(stepped):
-                    for ended in _step_ended:
-                        ended()
+            if depth == 0 and leading.ends_step(id(arguments[0])):
+                step_ended()
             return result
 
-        return watched
+        return stand_in(step, hook)
 
-    optimizer_class.profile_hook_step = staticmethod(add_hooks_and_watch)
+    return wrap

@@ -6,18 +6,15 @@ torch cost ten times that. Hooks on the model itself would be copied with it, al
 and such a file could then not be read without Redline.
 """
 
-import contextlib
 import functools
 import weakref
 
 import torch
 from torch import nn
 
-from redline._library import RecorderError, core_path
-from redline._python_library import python_library
+from redline._stand_in import call_through
 
-_enter = _leave = None  # of all watchers
-_is_model = {}  # by id, since modules may define equality
+models = {}  # whether each is one, by id, since modules may define equality
 # Not empty while an outermost call is running. It is not thread-local, so that threads that the model starts see it,
 # too. It does not hold the model: Dynamo, which traces through `call`, would meet that twice and refuse to compile it.
 _entered = []
@@ -31,55 +28,31 @@ def inside_a_model():
 
 def watch_models(enter, leave):
     """Calls `enter(module, args, kwargs)` before a model's forward, which then gets the (args, kwargs) that it returns.
-    Calls `leave(module)` after the forward, even if this raised. Who came first is the outer one."""
-    global _enter, _leave
-    if _enter is not None:
-        _enter, _leave = _enter_both(_enter, enter), _leave_both(leave, _leave)
-        return
-    _enter, _leave = enter, leave
+    Calls `leave(module)` after the forward, even if this raised. Once a process."""
     original = nn.Module.__call__
 
     @functools.wraps(original)
     def call(module, *args, **kwargs):
         # In a backward pass, checkpointing calls a part of the model again.
-        if _entered or not (_is_model.get(id(module)) or _has_parameters(module)) or _graph_task() != -1:
+        if _entered or not (models.get(id(module)) or is_model(module)) or _graph_task() != -1:
             return original(module, *args, **kwargs)
         _entered.append(True)
         try:
-            args, kwargs = _enter(module, args, kwargs)
+            args, kwargs = enter(module, args, kwargs)
             return original(module, *args, **kwargs)
         finally:
             _entered.pop()
-            _leave(module)
+            leave(module)
 
-    with contextlib.suppress(OSError, RecorderError):  # the body of `call` does the same more slowly
-        python_library(core_path()).redline_python_call_through(call, original, _entered)
+    call_through(call, original, _entered)
     nn.Module.__call__ = call
 
 
-def _enter_both(outer, inner):
-    def enter(module, args, kwargs):
-        args, kwargs = outer(module, args, kwargs)
-        return inner(module, args, kwargs)
-
-    return enter
-
-
-def _leave_both(inner, outer):
-    def leave(module):
-        try:
-            inner(module)
-        finally:
-            outer(module)
-
-    return leave
-
-
-def _has_parameters(module):
+def is_model(module):
     """Found once for a module: the search takes longer than all else here."""
-    known = _is_model.get(id(module))
+    known = models.get(id(module))
     if known is None:
         known = next(module.parameters(), None) is not None
-        _is_model[id(module)] = known
-        weakref.finalize(module, _is_model.pop, id(module), None).atexit = False
+        models[id(module)] = known
+        weakref.finalize(module, models.pop, id(module), None).atexit = False
     return known

@@ -4,6 +4,7 @@ import ctypes
 import functools
 import pathlib
 import sys
+import types
 
 NAME = "libredline_python.so"
 
@@ -27,12 +28,17 @@ def python_library(core_path):
     return library
 
 
+@functools.cache
 def step_functions(core_path):
-    """log_enter, log_leave, log_step and next_step of the C ABI, which run at every step."""
+    """The functions of the hooks (profiler/python/step_hooks.cc). Raises OSError as python_library() does."""
+    return types.SimpleNamespace(**python_library(core_path).redline_python_step_functions())
+
+
+def next_step(core_path):
+    """redline_next_step() of the C ABI, which runs at every step."""
     try:
-        return python_library(core_path).redline_python_step_functions()
-    except OSError:  # for another Python: ctypes calls the same functions, and takes ten times as long
-        core = ctypes.PyDLL(core_path)
-        core.redline_log_step.argtypes = [ctypes.c_int64] * 2
-        core.redline_next_step.argtypes = [ctypes.c_int64]
-        return core.redline_log_enter, core.redline_log_leave, core.redline_log_step, core.redline_next_step
+        return step_functions(core_path).next_step
+    except OSError:  # for another Python: ctypes calls the same function, and takes ten times as long
+        function = ctypes.PyDLL(core_path).redline_next_step
+        function.argtypes = [ctypes.c_int64]
+        return function

@@ -7,6 +7,8 @@ import weakref
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from redline._stand_in import call_through
+
 _TYPICAL_OF = 16  # typical() is the median of so many steps
 
 
@@ -86,13 +88,13 @@ class SampleCount:
 
 def watch_data_loaders(watcher):
     """Calls `watcher.batch_asked()` before each batch, `watcher.batch_fetched(iterator, samples, batch)` after it, and
-    `watcher.pass_ended(iterator)` if none is left, but nothing while `watcher.is_idle`. Patches the iterator's class,
+    `watcher.pass_ended(iterator)` if none is left, but nothing while `watcher.idle` has an entry. Patches the iterator's class,
     because every DataLoader and each subclass of it fetches through this class."""
     fetch = _BaseDataLoaderIter.__next__
 
     @functools.wraps(fetch)
     def watched(iterator):
-        if watcher.is_idle:
+        if watcher.idle:
             return fetch(iterator)
         watcher.batch_asked()
         try:
@@ -103,6 +105,7 @@ def watch_data_loaders(watcher):
         watcher.batch_fetched(iterator, _batch_size(iterator), batch)
         return batch
 
+    call_through(watched, fetch, watcher.idle)
     _BaseDataLoaderIter.__next__ = watched
 
 

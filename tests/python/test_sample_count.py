@@ -15,7 +15,7 @@ def count(repo_root, monkeypatch):
 
     count = SampleCount()
     watch_data_loaders(
-        types.SimpleNamespace(is_idle=False, batch_asked=lambda: None, pass_ended=count.pass_ended,
+        types.SimpleNamespace(idle=[], batch_asked=lambda: None, pass_ended=count.pass_ended,
                               batch_fetched=lambda iterator, samples, _: count.add(iterator, samples)))
     return count
 

@@ -329,7 +329,7 @@ hook, seen = nn.Module.__call__.__code__, []
 
 def see(frame, event, argument):
     if event == "call" and frame.f_code is hook:
-        seen.append(type(frame.f_locals["module"]).__name__)
+        seen.append(type(frame.f_locals["arguments"][0]).__name__)
 
 model, inputs = Model(), torch.ones(1, 2)
 sys.setprofile(see)
@@ -349,8 +349,8 @@ def test_calls_within_a_model_pass_the_hook_by(run, program, python, tmp_path):
     command = [program("redline"), "run", "--log", tmp_path, "--", python, "-c", HOOKED_CALLS]
     done = run(command)
     assert done.returncode == 0, done.stderr
-    # The script's own call of nn.Module.__call__ is one that the interpreter hands to the hook's Python.
-    assert done.stdout == "['Model', 'Sequential'] _wrapped_call_impl (self, *args, **kwargs)\n"
+    # Only the call that the script itself makes is one that the interpreter hands to the Python that stands in.
+    assert done.stdout == "['Sequential'] _wrapped_call_impl (self, *args, **kwargs)\n"
     log = step_logs.read(tmp_path / "rank0.steps.redline")
     assert len(log.steps) == 3
     assert all(step["forward"] > 0 for step in log.steps)
@@ -390,3 +390,73 @@ print(save_file(model.state_dict(), "model.safetensors"), save_file.__module__)
     assert done.stdout == "model.safetensors safetensors.torch\n"
     log = step_logs.read(tmp_path / "rank0.steps.redline")
     assert ("checkpoint", "model.safetensors") in log.marks
+
+
+ODD_OBJECTS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Odd(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, inputs, raised=None):
+        if raised is not None:
+            raise raised
+        return self.layer(inputs)
+
+    @property
+    def training(self):  # nobody but Redline asks this model
+        raise RuntimeError("no mode")
+
+    @training.setter
+    def training(self, mode):
+        pass
+
+class Uncounted(list):
+    def __len__(self):
+        raise RuntimeError("no length")
+
+def batches():
+    yield from ([Uncounted([0]), Uncounted([1])])
+
+class Optimizer(torch.optim.SGD):
+    def step(self, closure=None, *, raised=None):
+        if raised is not None:
+            raise raised
+        return super().step(closure)
+
+def outcome(action):
+    try:
+        return action()
+    except BaseException as error:
+        return error
+
+model = Odd()
+optimizer = Optimizer(model.parameters(), 0.1)
+wrong = KeyError("mine")
+for batch in DataLoader(torch.ones(2, 2), batch_sampler=list(batches())):
+    model(batch).sum().backward()
+    assert optimizer.step() is None
+assert outcome(lambda: model(batch, raised=wrong)) is wrong
+assert outcome(lambda: optimizer.step(raised=wrong)) is wrong
+stop = KeyboardInterrupt()
+assert outcome(lambda: model(batch, raised=stop)) is stop
+assert "does not require grad" in str(outcome(lambda: torch.autograd.backward(torch.ones(1))))
+assert isinstance(outcome(lambda: next(iter(DataLoader([])))), StopIteration)
+assert isinstance(outcome(nn.Module.__call__), TypeError) and isinstance(outcome(torch.autograd.backward), TypeError)
+for _ in range(2):
+    torch.autograd.backward(model(torch.ones(1, 2)).sum())
+    optimizer.step()
+print("as ever")
+"""
+
+
+def test_odd_objects_and_errors_of_the_script_are_as_without_a_log(run, program, python, tmp_path):
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", ODD_OBJECTS])
+    assert (done.returncode, done.stdout) == (0, "as ever\n"), done.stderr
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert len(log.steps) == 4
+    assert all(step["optimizer"] > 0 and step["backward"] > 0 for step in log.steps)

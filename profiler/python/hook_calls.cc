@@ -1,0 +1,258 @@
+#include "profiler/python/hook_calls.h"
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "profiler/c_api.h"
+#include "profiler/python/python_object.h"
+#include "trace/emit/step_log_terms.h"
+
+namespace redline::profiler {
+
+Hooks& hooks() {
+  static Hooks the_hooks;
+  return the_hooks;
+}
+
+namespace {
+
+void enter(trace::LogPart part) { redline_log_enter(static_cast<int>(part)); }
+void leave(trace::LogPart part) { redline_log_leave(static_cast<int>(part)); }
+
+/// An error of a helper is none of the job's: it is told once. What ends the process, or comes from
+/// the keyboard, belongs to the script and stays set.
+void forgive(PyObject* helper) {
+  if (PyErr_Occurred() == nullptr || !PyErr_ExceptionMatches(PyExc_Exception)) return;
+  static bool has_told = false;
+  if (has_told) {
+    PyErr_Clear();
+  } else {
+    PyErr_WriteUnraisable(helper);
+  }
+  has_told = true;
+}
+
+/// Null where it raised, or where there is none.
+[[gnu::hot]] Object ask(PyObject* helper, Arguments arguments, size_t count,
+                        PyObject* names = nullptr) {
+  if (helper == nullptr || helper == Py_None) return nullptr;
+  Object answer(PyObject_Vectorcall(helper, arguments, count, names));
+  if (answer == nullptr) forgive(helper);
+  return answer;
+}
+
+/// Null where there is none. Scripts may define how attributes are found.
+[[gnu::hot]] Object attribute(PyObject* object, PyObject* name) {
+  Object value(PyObject_GetAttr(object, name));
+  if (value == nullptr && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+  return value;
+}
+
+[[gnu::hot]] bool end_step(const std::optional<TrainingLoop::Step>& step) {
+  return !step || !hooks().finds_steps || log_step(*step);
+}
+
+/// Samples of the batch that the iterator has just given.
+[[gnu::hot]] std::optional<int64_t> samples_in(PyObject* batch, PyObject* iterator,
+                                               int64_t number) {
+  static PyObject* const sizes_name = PyUnicode_InternFromString("_redline_sizes");
+  static PyObject* const count_name = PyUnicode_InternFromString("_redline_samples_in");
+  const Object sizes = attribute(iterator, sizes_name);
+  if (sizes != nullptr && PyTuple_Check(sizes.get()) && PyTuple_GET_SIZE(sizes.get()) == 2) {
+    const auto size = number_of(PyTuple_GET_ITEM(sizes.get(), 0));
+    const auto samples = number_of(PyTuple_GET_ITEM(sizes.get(), 1));
+    if (!size || !samples) return {};
+    return number * *size <= *samples ? *size : *samples - (number - 1) * *size;
+  }
+  if (sizes.get() != Py_None) return {};
+  const Object samples_of = attribute(iterator, count_name);
+  return number_of(ask(samples_of.get(), &batch, 1).get());
+}
+
+[[gnu::hot]] bool trains(PyObject* module) {
+  static PyObject* const training_name = PyUnicode_InternFromString("training");
+  const Object training = attribute(module, training_name);
+  if (training == nullptr || PyObject_IsTrue(training.get()) != 1) return false;
+  return ask(hooks().takes_gradients, nullptr, 0).get() == Py_True;
+}
+
+[[gnu::hot]] bool is_model(PyObject* module) {
+  const Object id(PyLong_FromVoidPtr(module));
+  PyObject* known = PyDict_GetItemWithError(hooks().is_model, id.get());
+  if (known != nullptr) return known == Py_True;
+  return ask(hooks().find_model, &module, 1).get() == Py_True;
+}
+
+void count_tokens(Arguments arguments, size_t count, PyObject* names) {
+  Hooks& all = hooks();
+  const Object samples(PyLong_FromLongLong(all.loop.samples()));
+  const size_t all_arguments =
+      count + (names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names)));
+  std::vector<PyObject*> passed = {samples.get()};
+  passed.insert(passed.end(), arguments, arguments + all_arguments);
+  const Object tokens = ask(all.model->helper, passed.data(), count + 1, names);
+  all.reads_sequences = tokens.get() != Py_None;
+  if (all.reads_sequences) {
+    const auto number = number_of(tokens.get());
+    all.loop.add_tokens(number == TrainingLoop::kUnknown ? std::nullopt : number);
+  }
+}
+
+/// The exception that is on its way meanwhile is there again afterwards.
+void remove(const Object& watch) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Object removed(PyObject_CallMethod(watch.get(), "remove", nullptr));
+  if (removed == nullptr) forgive(watch.get());
+  if (type != nullptr) PyErr_Restore(type, value, traceback);
+}
+
+/// Whether `optimizer` leads (python/redline/_optimizer_steps.py), which does not change while no
+/// other steps.
+[[gnu::hot]] bool is_leader(PyObject* optimizer, PyObject* ends_step) {
+  PyObject*& leader = hooks().leader;
+  if (optimizer != leader) {
+    const Object id(PyLong_FromVoidPtr(optimizer));
+    PyObject* argument = id.get();
+    leader = ask(ends_step, &argument, 1).get() == Py_True ? optimizer : nullptr;
+  }
+  return leader != nullptr;
+}
+
+/// A step of the job has ended. Steps that nobody records are only numbered.
+[[gnu::hot]] void tell_recording() {
+  Hooks& all = hooks();
+  if (all.idle_step == Hooks::kBusy) {
+    ask(all.step_ended, nullptr, 0);
+    return;
+  }
+  constexpr int kNotCaptured = 1;
+  const int began = redline_next_step(all.idle_step + 1);
+  if (began == kNotCaptured) {
+    ++all.idle_step;
+    return;
+  }
+  const Object outcome(PyLong_FromLong(began));
+  const Object number(PyLong_FromLongLong(std::exchange(all.idle_step, Hooks::kBusy)));
+  PyObject* arguments[] = {outcome.get(), number.get()};
+  ask(all.idle_ended, arguments, std::size(arguments));
+}
+
+}  // namespace
+
+[[gnu::hot]] std::optional<int64_t> number_of(PyObject* object) {
+  if (object == nullptr || !PyLong_Check(object)) return {};
+  const int64_t number = PyLong_AsLongLong(object);
+  if (number != -1 || PyErr_Occurred() == nullptr) return number;
+  PyErr_Clear();
+  return {};
+}
+
+[[gnu::hot]] bool log_step(TrainingLoop::Step step) {
+  const int outcome = redline_log_step(step.samples, step.tokens);
+  if (outcome == 0) return true;
+  const Object what(PyLong_FromLong(outcome));
+  const Object samples(PyLong_FromLongLong(step.samples));
+  const Object tokens(PyLong_FromLongLong(step.tokens));
+  PyObject* arguments[] = {what.get(), samples.get(), tokens.get()};
+  ask(hooks().end_step, arguments, std::size(arguments));
+  return PyErr_Occurred() == nullptr;
+}
+
+[[gnu::hot]] PyObject* call_loader(PyObject*, Arguments arguments, size_t count, PyObject* names) {
+  static PyObject* const number_name = PyUnicode_InternFromString("_num_yielded");
+  Hooks& all = hooks();
+  if (!end_step(all.loop.batch_is_due())) return nullptr;
+  enter(trace::LogPart::kDataWait);
+  Object batch(PyObject_Vectorcall(all.loader->original, arguments, count, names));
+  leave(trace::LogPart::kDataWait);
+  if (batch == nullptr || PyVectorcall_NARGS(count) != 1) return batch.release();
+  const auto number = number_of(attribute(arguments[0], number_name).get());
+  const auto samples =
+      number ? samples_in(batch.get(), arguments[0], *number) : std::optional<int64_t>();
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  all.loop.batch_came(samples, number == 1);
+  return batch.release();
+}
+
+[[gnu::hot]] PyObject* call_model(PyObject*, Arguments arguments, size_t count, PyObject* names) {
+  Hooks& all = hooks();
+  const size_t positional = static_cast<size_t>(PyVectorcall_NARGS(count));
+  // In a backward pass, checkpointing calls a part of the model again.
+  if (all.is_in_model || all.engines > 0 || positional == 0 || !is_model(arguments[0])) {
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    return PyObject_Vectorcall(all.model->original, arguments, count, names);
+  }
+  all.is_in_model = true;
+  if (trains(arguments[0])) {
+    all.loop.model_trains();
+    if (all.reads_sequences) count_tokens(arguments, positional, names);
+  } else {
+    all.loop.model_infers();
+  }
+  enter(trace::LogPart::kForward);
+  PyObject* result = nullptr;
+  if (PyErr_Occurred() == nullptr) {
+    result = PyObject_Vectorcall(all.model->original, arguments, count, names);
+  }
+  leave(trace::LogPart::kForward);
+  all.is_in_model = false;
+  return result;
+}
+
+[[gnu::hot]] PyObject* call_backward(PyObject* self, Arguments arguments, size_t count,
+                                     PyObject* names) {
+  const auto* hook = reinterpret_cast<Hook*>(self);
+  enter(trace::LogPart::kBackward);
+  const Object watch =
+      hooks().reduces ? ask(hook->helper, arguments, count, names) : Object(nullptr);
+  Object result;
+  if (PyErr_Occurred() == nullptr) {
+    result.reset(PyObject_Vectorcall(hook->original, arguments, count, names));
+  }
+  leave(trace::LogPart::kBackward);  // and the wait for the reducer
+  if (watch != nullptr && watch.get() != Py_None) remove(watch);
+  if (PyErr_Occurred() != nullptr || !end_step(hooks().loop.backward_ended())) return nullptr;
+  return result.release();
+}
+
+/// What backward passes and torch.autograd.grad() run.
+[[gnu::hot]] PyObject* call_engine(PyObject* self, Arguments arguments, size_t count,
+                                   PyObject* names) {
+  ++hooks().engines;
+  PyObject* result =
+      PyObject_Vectorcall(reinterpret_cast<Hook*>(self)->original, arguments, count, names);
+  --hooks().engines;
+  return result;
+}
+
+/// An optimizer that calls another one (ZeroRedundancyOptimizer) counts once, as the outer one.
+[[gnu::hot]] PyObject* call_optimizer(PyObject* self, Arguments arguments, size_t count,
+                                      PyObject* names) {
+  const auto* hook = reinterpret_cast<Hook*>(self);
+  Hooks& all = hooks();
+  ++all.optimizers;
+  if (all.logs) enter(trace::LogPart::kOptimizer);
+  Object result(PyObject_Vectorcall(hook->original, arguments, count, names));
+  if (all.logs) leave(trace::LogPart::kOptimizer);
+  if (--all.optimizers > 0 || result == nullptr || PyVectorcall_NARGS(count) == 0) {
+    return result.release();
+  }
+  const bool ends = is_leader(arguments[0], hook->helper);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (!ends) return result.release();
+  if (all.logs && !end_step(all.loop.optimizer_stepped())) return nullptr;
+  tell_recording();
+  return PyErr_Occurred() == nullptr ? result.release() : nullptr;
+}
+
+PyObject* call_part(PyObject* self, Arguments arguments, size_t count, PyObject* names) {
+  const auto* hook = reinterpret_cast<Hook*>(self);
+  redline_log_enter(hook->part);
+  PyObject* result = PyObject_Vectorcall(hook->original, arguments, count, names);
+  redline_log_leave(hook->part);
+  return result;
+}
+
+}  // namespace redline::profiler

@@ -1,0 +1,52 @@
+// What a script does with its batches, as hooks see it: where its steps end, what they took.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace redline::profiler {
+
+/// Tells the step log of passes and evaluations; the caller tells it of the steps. Of one thread at
+/// a time: the interpreter lock is held.
+class TrainingLoop {
+ public:
+  static constexpr int64_t kUnknown = -1;
+
+  struct Step {
+    int64_t samples = kUnknown;
+    int64_t tokens = kUnknown;
+  };
+
+  /// The script asks for a batch, so it has done with the one before: in inference a step has
+  /// ended.
+  [[nodiscard]] std::optional<Step> batch_is_due();
+  void batch_came(std::optional<int64_t> samples, bool begins_pass);
+  /// A model is called on the batch: with gradients, or without.
+  void model_trains();
+  void model_infers() { inferred_ = true; }
+  /// Of the model's input; nullopt where that does not tell.
+  void add_tokens(std::optional<int64_t> tokens);
+  /// A step has ended where no optimizer steps, because the script updates parameters by hand.
+  [[nodiscard]] std::optional<Step> backward_ended();
+  /// The leading optimizer, whose steps are those of the job.
+  [[nodiscard]] Step optimizer_stepped();
+  void optimizer_made() { made_optimizer_ = true; }
+
+  [[nodiscard]] int64_t samples() const { return step_.samples; }
+
+ private:
+  [[nodiscard]] Step end_step();
+  void take_batch();
+
+  Step step_;                     // so far
+  std::optional<int64_t> batch_;  // samples, while nothing was computed with it
+  bool begins_pass_ = false;      // with this batch
+  bool inferred_ = false;         // on the latest batch, as the next
+  bool trained_ = false;
+  bool made_optimizer_ = false;
+  bool stepped_ = false;
+  int backwards_ = 0;
+  int64_t epochs_ = 0;
+};
+
+}  // namespace redline::profiler

@@ -1,0 +1,29 @@
+"""Functions of Python that scripts see in place of torch's, and ways past their frames."""
+
+import contextlib
+import functools
+
+from torch.compiler import is_dynamo_compiling
+
+from redline._library import RecorderError, core_path
+from redline._python_library import python_library
+
+
+def stand_in(original, hook):
+    """What scripts see in place of `original`, whose calls go through the hook. A compiler that traces it sees nothing
+    but the original."""
+
+    @functools.wraps(original)
+    def call(*arguments, **named):
+        if is_dynamo_compiling():
+            return original(*arguments, **named)
+        return hook(*arguments, **named)
+
+    return call
+
+
+def call_through(wrapper, original, inside):
+    """From now on a call of `wrapper` may be one of `original` while the list `inside` is not empty. The body of `wrapper`
+    must do the same, more slowly."""
+    with contextlib.suppress(OSError, RecorderError):
+        python_library(core_path()).redline_python_call_through(wrapper, original, inside)

@@ -96,11 +96,12 @@ class StepLog:
             self._know(part)
         self._watch_loaders()
         self._hook(torch.nn.Module, "__call__", self._hooks.hook_model, self._tokens_in)
-        # Checkpointing calls a part of the model again in there.
-        torch.autograd._engine_run_backward = self._hooks.hook_engine(torch.autograd._engine_run_backward)
-        # Itself, without a function that stands in, because no compiler traces a call of it.
-        backward = self._hooks.hook_backward(torch.autograd.backward, self._watch_reducer)
-        torch.autograd.backward = functools.wraps(torch.autograd.backward)(backward)
+        # Themselves, without a function that stands in, because no compiler traces a call of them. Checkpointing calls a
+        # part of the model again while the engine runs.
+        for name, make_hook, helper in [("backward", self._hooks.hook_backward, self._watch_reducer),
+                                        ("_engine_run_backward", self._hooks.hook_engine, None)]:
+            function = getattr(torch.autograd, name)
+            setattr(torch.autograd, name, functools.wraps(function)(make_hook(function, helper)))
         hook_optimizers()
         replace(torch.optim.Optimizer, "__init__", self._make_optimizer)
         self._watch_saving(torch, "save")

@@ -6,7 +6,8 @@ it is installed in build/peers/traceml (bench/README.md), under TraceML, which w
 train in turn, never at once, so that other work on the machine disturbs all alike. Each round is compared with the
 plain one beside it. After some rounds all processes are started again, because two processes with the same code differ
 a little for their whole lives. So each process with hooks also trains without them, in turn: that difference is free of
-what differs between processes, but does not include what is no hook at a step.
+what differs between processes, but does not include what is no hook at a step. It is taken between the fastest
+twentieths of the steps, which other work disturbs least.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import contextlib
 import itertools
 import json
 import pathlib
+import socket
 import statistics
 import subprocess
 import sys
@@ -40,9 +42,15 @@ def ways(folder):
         "record": [*record, f"{folder}/traces", "--", *worker],
     }
     if TRACEML.exists():
-        every["traceml"] = [str(TRACEML), "run", "--logs-dir", f"{folder}/traceml", str(HERE), "--args", "--worker",
-                            "--traceml"]
+        port = ["--master-port", str(free_port())]
+        every["traceml"] = [str(TRACEML), "run", *port, "--logs-dir", f"{folder}/traceml", str(HERE), "--args",
+                            "--worker", "--traceml"]
     return every
+
+
+def free_port():
+    with socket.create_server(("", 0)) as server:
+        return server.getsockname()[1]
 
 
 class Worker:
@@ -53,7 +61,7 @@ class Worker:
                                          stderr=subprocess.DEVNULL, text=True)
 
     def run(self, model, steps, hooks="on"):
-        """Seconds by the clock, and seconds of the training thread's processor."""
+        """Seconds by the clock, of the training thread's processor, and of a step of the fastest twentieth."""
         print(model, steps, hooks, file=self._process.stdin, flush=True)
         for line in self._process.stdout:  # a launcher may say something, too
             if line.startswith(ANSWER):
@@ -78,14 +86,18 @@ class Loop:
         self._batches = itertools.chain.from_iterable(iter(lambda: DataLoader(data, batch_size=samples), None))
 
     def run(self, steps):
+        """Seconds of each step."""
         from torch.nn.functional import cross_entropy
 
+        ends = [time.perf_counter()]
         for inputs, labels in itertools.islice(self._batches, steps):
             if self._around_step is None:
                 self._step(cross_entropy, inputs, labels)
             else:
                 with self._around_step(self._model):
                     self._step(cross_entropy, inputs, labels)
+            ends.append(time.perf_counter())
+        return [after - before for before, after in itertools.pairwise(ends)]
 
     def _step(self, loss, inputs, labels):
         self._optimizer.zero_grad()
@@ -155,8 +167,8 @@ def work(with_traceml):
         if hooks.switch(are_on == "on"):
             loops[model].run(WARM_UP)  # the interpreter adapts itself to what it calls
         wall, thread = time.perf_counter(), time.thread_time()
-        loops[model].run(int(steps))
-        print(f"{ANSWER}{time.perf_counter() - wall} {time.thread_time() - thread}", flush=True)
+        each = sorted(loops[model].run(int(steps)))
+        print(f"{ANSWER}{time.perf_counter() - wall} {time.thread_time() - thread} {each[len(each) // 20]}", flush=True)
 
 
 def measure(options):
@@ -183,8 +195,8 @@ def one_start(workers, options, rounds):
         for model in options.models:
             for way in order[index % len(order):] + order[:index % len(order)]:
                 for hooks in ("on", "off") if way in SWITCHED else ("on",):
-                    wall, thread = workers[way].run(model, STEPS[model], hooks)
-                    row = (wall / STEPS[model] * 1e6, thread / STEPS[model] * 1e6)
+                    wall, thread, fast = workers[way].run(model, STEPS[model], hooks)
+                    row = (wall / STEPS[model] * 1e6, thread / STEPS[model] * 1e6, fast * 1e6)
                     rounds[model].setdefault(way if hooks == "on" else f"{way} off", []).append(row)
 
 
@@ -198,7 +210,7 @@ def compare(rounds, way):
         "step_thread_us": statistics.median(base[1] for base in plain),
         "cost_us": statistics.median(one[0] - base[0] for one, base in zip(own, plain)),
         "thread_us": statistics.median(one[1] - base[1] for one, base in zip(own, plain)),
-        "hooks_us": statistics.median(one[0] - base[0] for one, base in zip(own, off)) if off else None,
+        "hooks_us": statistics.median(one[2] - base[2] for one, base in zip(own, off)) if off else None,
         "slower_percent": statistics.median(slower),
         "bounds_percent": [slower[low], slower[high]],
         "pairs": len(slower),

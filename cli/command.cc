@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "base/file.h"
@@ -51,6 +52,47 @@ bool is_an_input(const std::string& output, const std::vector<std::string>& path
     }
   }
   return false;
+}
+
+CLI::Validator as_seconds() {
+  static const std::map<std::string, double> units = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
+  return CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME");
+}
+
+void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::string> actions,
+                      const std::string& needed) {
+  command
+      .add_option("--hang-after", options.after,
+                  "Say who holds the job up once ranks have waited so long, and three steps "
+                  "(5s; 0: never)")
+      ->transform(as_seconds())
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("TIME")
+      ->needs(command.get_option(needed));
+  options.action = actions.front();
+  const bool traces = options.action == "trace";
+  command
+      .add_option("--on-hang", options.action,
+                  std::string("report: say who hangs; ") +
+                      (traces ? "trace: and write a trace of each rank; " : "") +
+                      "abort: say it and end the job with status 75, so that a scheduler starts it "
+                      "again (" +
+                      options.action + ")")
+      ->check(CLI::IsMember(std::move(actions)))
+      ->option_text("WHAT")
+      ->needs(command.get_option(needed));
+}
+
+std::unique_ptr<watch::HangWatch> watch_for_hangs(const HangOptions& options,
+                                                  const std::string& folder,
+                                                  launch::Environment& environment) {
+  if (options.after <= 0) return nullptr;
+  environment.set(watch::kTablesVariable, "1");
+  const auto action = options.action == "abort"   ? watch::OnHang::kAbort
+                      : options.action == "trace" ? watch::OnHang::kTrace
+                                                  : watch::OnHang::kReport;
+  return std::make_unique<watch::HangWatch>(folder, environment.get("REDLINE_LOG_RUN").value_or(""),
+                                            options.after, action);
 }
 
 void add_gate_options(CLI::App& command, GateOptions& options) {

@@ -8,11 +8,14 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "machine/launch/environment.h"
 #include "trace/read/recordings.h"
 #include "trace/run/gate.h"
+#include "watch/hang_watch.h"
 
 namespace redline::cli {
 
@@ -75,6 +78,22 @@ class ProgressBar {
   bool is_terminal_;
   int percent_ = -1;
 };
+
+/// Reads "500ms", "30s", "2m" and "30" as seconds.
+[[nodiscard]] CLI::Validator as_seconds();
+
+/// What `record --ring` and `run --log` do about a job that hangs.
+struct HangOptions {
+  double after = 5;  ///< seconds
+  std::string action;
+};
+/// The first of `actions`, of report, trace and abort, is the default.
+void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::string> actions,
+                      const std::string& needed);
+/// Lets the ranks say where they are, and watches them. nullptr if that is not wanted.
+[[nodiscard]] std::unique_ptr<watch::HangWatch> watch_for_hangs(const HangOptions& options,
+                                                                const std::string& folder,
+                                                                launch::Environment& environment);
 
 /// What `diff` and `compare` do about a change.
 struct GateOptions {

@@ -1,7 +1,6 @@
 // redline record -- CMD…: runs an unmodified training command and writes one trace for each rank.
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -10,7 +9,6 @@
 #include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/step_log_request.h"
-#include "watch/hang_watch.h"
 
 namespace redline::cli {
 
@@ -20,12 +18,9 @@ struct RecordOptions {
   profiler::RecordRequest request;
   std::string schedule;
   std::string folder = "traces";
-  double hang_after = 5;
-  std::string on_hang = "report";
+  HangOptions hang;
   std::vector<std::string> command;
 };
-
-constexpr int kHung = 75;  // EX_TEMPFAIL of sysexits.h: the same job may succeed next time
 
 int usage(const std::string& message) {
   say(message);
@@ -59,10 +54,9 @@ int record(RecordOptions& options) {
   const launch::RecordNotes notes(directory);
   environment.set("REDLINE_NOTES", notes.path());
   const auto before = launch::list_traces(directory);
-  std::optional<watch::HangWatch> hangs;
-  if (request.options.ring_seconds > 0 && options.hang_after > 0) {
-    hangs.emplace(directory, environment.get("REDLINE_LOG_RUN").value_or(""), options.hang_after,
-                  options.on_hang == "abort" ? watch::OnHang::kAbort : watch::OnHang::kReport);
+  std::unique_ptr<watch::HangWatch> hangs;
+  if (request.options.ring_seconds > 0) {
+    hangs = watch_for_hangs(options.hang, directory, environment);
   }
   const auto status = launch::run_command(options.command, environment);
   const bool was_ended = hangs && hangs->finish();
@@ -75,7 +69,7 @@ int record(RecordOptions& options) {
        launch::summarise_recording(options.folder, traces, notes.read(), *status)) {
     say(line);
   }
-  return was_ended ? kHung : *status;
+  return was_ended ? watch::kHung : *status;
 }
 
 /// The help text with the option's default in place of "{}".
@@ -95,15 +89,12 @@ void add_option(CLI::App& command, const OptionRow& row, bool& value) {
       row.flag, [&value, is_on = !value] { value = is_on; }, row.help);
 }
 
-const std::map<std::string, double> kUnits = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
-
 template <typename Number>
 void add_option(CLI::App& command, const OptionRow& row, Number& value) {
   auto* option = command.add_option(row.flag, value, help_of(row, value))->option_text(row.value);
   if (row.unit == OptionRow::Unit::kBytes) option->transform(CLI::AsSizeValue(false));
   if (row.unit == OptionRow::Unit::kSeconds) {
-    option->transform(
-        CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"));
+    option->transform(as_seconds());
   }
   option->check([row](const std::string& text) -> std::string {
     if (row.is_allowed(number_in(text))) return "";
@@ -117,24 +108,6 @@ void add_options(CLI::App& command, RecorderOptions& options) {
       [&](const OptionRow& row, auto member) { add_option(command, row, options.*member); });
   command.get_option("--ring")->excludes(command.get_option("--schedule"));
   command.get_option("--slow-step")->needs(command.get_option("--ring"));
-}
-
-void add_hang_options(CLI::App& command, RecordOptions& options) {
-  command
-      .add_option("--hang-after", options.hang_after,
-                  "Say who holds the job up once ranks have waited so long, and three steps "
-                  "(5s; 0: never)")
-      ->transform(CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
-      ->check(CLI::NonNegativeNumber)
-      ->option_text("TIME")
-      ->needs(command.get_option("--ring"));
-  command
-      .add_option("--on-hang", options.on_hang,
-                  "report: say who hangs; abort: then end the job with status 75, so that a "
-                  "scheduler starts it again (report)")
-      ->check(CLI::IsMember({"report", "abort"}))
-      ->option_text("WHAT")
-      ->needs(command.get_option("--ring"));
 }
 
 void add_selection(CLI::App& command, profiler::RecordRequest& request) {
@@ -167,7 +140,7 @@ void add_record(CLI::App& app, int& status) {
           "what is left out keeps skip_first=0,wait=1,warmup=1,active=3,repeat=1")
       ->option_text("LIST");
   add_options(*command, options->request.options);
-  add_hang_options(*command, *options);
+  add_hang_options(*command, options->hang, {"trace", "report", "abort"}, "--ring");
   add_selection(*command, options->request);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");

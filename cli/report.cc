@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "trace/read/flight_dumps.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 #include "trace/report/run_report.h"
@@ -54,7 +55,10 @@ double seconds_between(std::chrono::steady_clock::time_point begin,
   return std::chrono::duration<double>(end - begin).count();
 }
 
-int report(const ReportOptions& options) {
+int report(ReportOptions options) {
+  const std::string given = options.paths.front();
+  const auto dumps = trace::take_flight_dumps(options.paths);
+  if (!dumps) return fail(dumps.error().message);
   const std::vector<std::string> logs = trace::step_logs_of(options.paths);
   if (is_an_input(options.output, options.paths)) {
     return fail(options.output + ": is one of the traces to report. Choose another file with -o");
@@ -65,14 +69,17 @@ int report(const ReportOptions& options) {
   const auto run = trace::read_run(logs);
   if (!run) return fail(run.error().message);
   if (options.format == "summary" && !*run) {
-    return fail(options.paths.front() +
+    return fail(given +
                 ": no step log with a step, of which a summary would be. Make one: redline run "
                 "--log DIR -- CMD");
   }
   const auto paths = options.format == "summary" ? std::vector<std::string>()
                                                  : trace::trace_paths_of(options.paths);
-  if (paths.empty() && !*run) {
-    return fail(options.paths.front() + ": no training step in its step logs yet, and no traces");
+  if (paths.empty() && !*run && dumps->empty()) {
+    return fail(given + ": no training step in its step logs yet, and no traces");
+  }
+  if (paths.empty() && !*run && options.format == "html") {
+    return fail(given + ": a page needs traces or step logs, too. Try --format text");
   }
   const auto begin = std::chrono::steady_clock::now();
   trace::Report result;
@@ -91,8 +98,8 @@ int report(const ReportOptions& options) {
     for (trace::Analysis& analysis : result.traces) options.peaks.apply_to(analysis.peaks);
   }
   result.run = *run;
-  result.path = options.paths.front();
-  trace::add_hang(result, options.paths);
+  result.path = given;
+  trace::add_hang(result, options.paths, *dumps);
   if (options.timings) {
     print_timings(result, seconds_between(loaded, std::chrono::steady_clock::now()));
   }
@@ -104,7 +111,10 @@ int report(const ReportOptions& options) {
 void add_report(CLI::App& app, int& status) {
   const auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand("report", "Say what holds a training run back");
-  command->add_option("PATH", options->paths, "Trace files, or folders of ranks or of step logs")
+  command
+      ->add_option("PATH", options->paths,
+                   "Trace files, folders of ranks or of step logs, or "
+                   "dumps of torch's flight recorder as JSON")
       ->required();
   command
       ->add_option("--format", options->format,

@@ -34,6 +34,7 @@ struct RunOptions {
   std::string config;
   std::string log;
   std::string every;
+  HangOptions hang;
   std::vector<std::string> command;
 };
 
@@ -120,6 +121,10 @@ int run(const RunOptions& options) {
       return fail_setup(added.error());
     }
   }
+  std::unique_ptr<watch::HangWatch> hangs;
+  if (!options.log.empty()) {
+    hangs = watch_for_hangs(options.hang, fs::absolute(options.log).string(), environment);
+  }
   std::optional<launch::PeriodicWindows> windows;
   if (!options.every.empty()) {
     const std::string window_folder = fs::absolute(options.log).string() + "/windows";
@@ -127,6 +132,7 @@ int run(const RunOptions& options) {
     windows.emplace(window_folder, *parse_duration(options.every));
   }
   const auto status = launch::run_command(command, environment);
+  const bool was_ended = hangs && hangs->finish();
   const int64_t window_count = windows ? windows->stop() : 0;
   if (!status) {
     return fail(command.front() + ": " + status.error() + ". The command stands after --");
@@ -136,7 +142,7 @@ int run(const RunOptions& options) {
     std::fprintf(stderr, "redline: %s with operators in %s/windows\n",
                  format_plural(window_count, "window").c_str(), options.log.c_str());
   }
-  return *status;
+  return was_ended ? watch::kHung : *status;
 }
 
 }  // namespace
@@ -161,6 +167,7 @@ void add_run(CLI::App& app, int& status) {
         if (!time) return time.error();
         return *time < std::chrono::seconds(1) ? "at least 1s" : std::string();
       });
+  add_hang_options(*command, options->hang, {"report", "abort"}, "--log");
   command->add_option("CMD", options->command, "The command and its arguments, after --")
       ->required()
       ->option_text("CMD...");

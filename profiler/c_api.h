@@ -151,6 +151,12 @@ REDLINE_API void redline_log_mark(int kind, int64_t length_ns, const char* text)
 REDLINE_API void redline_log_device_memory(int64_t bytes);
 /* The process is about to end with this status, by something else than exit(). */
 REDLINE_API void redline_log_close(int status);
+/* How many steps have ended since the process began, and how long ago the last one did. 0 and 0
+ * before the first. */
+REDLINE_API void redline_log_progress(int64_t* steps, int64_t* age_ns);
+/* What a thread of this process (gettid) does while it makes no progress: "runs", "sleeps", "lock",
+ * "io", "stopped", "gone"; "" if the kernel does not say. */
+REDLINE_API const char* redline_thread_wait(int64_t thread);
 /* For a program without the start-up hook of Python: ends a step where REDLINE_LOG asks for a log,
  * and opens that. */
 REDLINE_API void redline_log_program_step(int64_t samples);

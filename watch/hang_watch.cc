@@ -12,7 +12,10 @@
 #include "base/quiet_thread.h"
 #include "machine/launch/process_tree.h"
 #include "machine/resources.h"
+#include "machine/thread_wait.h"
 #include "profiler/request/logged_jobs.h"
+#include "profiler/request/record_request.h"
+#include "profiler/request/trigger.h"
 #include "trace/read/step_log_reader.h"
 
 namespace redline::watch {
@@ -24,11 +27,17 @@ using trace::ThreadState;
 
 constexpr auto kLookInterval = std::chrono::milliseconds(500);
 constexpr int64_t kFreshNs = 5'000'000'000;  // a rank writes its table each second
+constexpr int64_t kLeftNs = 60'000'000'000;  // a table that is older belongs to no job that runs
 constexpr int64_t kUsualSteps = 3;
+constexpr double kSureSeconds = 3;  // a job that was stopped and goes on needs a moment
 constexpr auto kGrace = std::chrono::seconds(10);  // in which ranks write what they recorded
 
 int64_t unix_now_ns() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void say(const std::string& line) {
+  static_cast<void>(write_all(STDERR_FILENO, "redline: " + line + "\n"));
 }
 
 bool is_same(const Hang& left, const Hang& right) {
@@ -36,8 +45,8 @@ bool is_same(const Hang& left, const Hang& right) {
          left.sequence == right.sequence && left.step == right.step;
 }
 
-void say(const std::string& line) {
-  static_cast<void>(write_all(STDERR_FILENO, "redline: " + line + "\n"));
+bool cannot_go_on(const HangTable& table) {
+  return table.state == ThreadState::kGone || table.state == ThreadState::kStopped;
 }
 
 void send(const std::vector<launch::JobProcess>& processes, int signal) {
@@ -57,8 +66,8 @@ std::map<int, int64_t> rank_processes(const std::string& run) {
   return found;
 }
 
-ThreadState state_of(int64_t process) {
-  const auto known = launch::read_process(static_cast<pid_t>(process));
+ThreadState state_of(const HangTable& table) {
+  const auto known = launch::read_process(static_cast<pid_t>(table.process));
   if (!known || known->dead()) return ThreadState::kGone;
   return known->state == 'T' || known->state == 't' ? ThreadState::kStopped : ThreadState::kUnknown;
 }
@@ -76,9 +85,20 @@ bool makes_steps(const std::string& folder, int rank, const std::string& run, in
 }  // namespace
 
 HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang)
-    : folder_(std::move(folder)), run_(std::move(run)), hang_after_(hang_after), on_hang_(on_hang) {
+    : folder_(std::move(folder)),
+      run_(std::move(run)),
+      host_(machine::host_name()),
+      hang_after_(hang_after),
+      on_hang_(on_hang) {
   std::error_code ignored;
-  for (const auto& path : trace::find_hang_tables(folder_)) std::filesystem::remove(path, ignored);
+  for (const auto& path : trace::find_hang_tables(folder_)) {
+    // Ranks of another launcher of this job may have been there first.
+    const auto table = trace::parse_hang_table(read_file(path));
+    const bool is_of_a_living_rank =
+        table && table->written_ns > unix_now_ns() - kLeftNs &&
+        (table->host != host_ || state_of(*table) != ThreadState::kGone);
+    if (!is_of_a_living_rank) std::filesystem::remove(path, ignored);
+  }
   thread_ = start_quiet_thread([this] { watch(); });
 }
 
@@ -100,9 +120,13 @@ std::string HangWatch::path_of(int rank) const {
   return folder_ + "/rank" + std::to_string(rank) + trace::kHangTableSuffix;
 }
 
+std::string HangWatch::seen_path_of(int rank) const {
+  return folder_ + "/rank" + std::to_string(rank) + ".seen" + trace::kHangTableSuffix;
+}
+
 void HangWatch::watch() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kLookInterval, [this] { return is_over_; })) {
+  while (!wake_.wait_for(lock, kLookInterval, [this] { return is_over_.load(); })) {
     lock.unlock();
     try {
       look();
@@ -113,30 +137,37 @@ void HangWatch::watch() {
 }
 
 void HangWatch::look() {
-  auto tables = trace::read_hang_tables(folder_);
-  std::erase_if(tables, [&](const HangTable& table) { return table.run != run_; });
-  const auto is_own = [&](const HangTable& table) {
-    return std::ranges::find(own_tables_, path_of(table.rank)) != own_tables_.end();
-  };
-  if (std::ranges::all_of(tables, is_own)) {
-    last_.reset();
-    remove_own_tables();
-    return;
-  }
+  auto tables = trace::read_hang_tables(folder_, run_);
   const int64_t now_ns = unix_now_ns();
   add_processes(tables);
-  auto hang = trace::find_hang(tables);
-  if (!hang || !is_old_enough(*hang, tables, now_ns)) {
+  const auto waits = [](const HangTable& table) {
+    return table.is_overdue && !cannot_go_on(table);
+  };
+  if (std::ranges::none_of(tables, waits)) {
     last_.reset();
+    remove_seen();
     return;
   }
-  // The tables are written one after another, so that one look alone may mix two moments.
-  const bool is_sure = last_ && is_same(*last_, *hang);
-  last_ = std::move(hang);
-  if (!is_sure || (told_ && is_same(*told_, *last_))) return;
-  told_ = last_;
-  tell(*last_, tables, now_ns);
+  auto hang = trace::find_hang(tables);
+  if (hang) {
+    ask_silent(hang->ranks, tables, now_ns);
+    hang = trace::find_hang(tables);
+  }
+  if (!is_sure(hang) || !is_old_enough(*hang, tables, now_ns)) return;
+  if (told_ && is_same(*told_, *hang)) return;
+  told_ = hang;
+  tell(*hang, tables, now_ns);
+  if (on_hang_ == OnHang::kTrace) write_traces(*hang, tables);
   if (on_hang_ == OnHang::kAbort) end_job();
+}
+
+// The tables are written one after another, so that one look alone may mix two moments.
+bool HangWatch::is_sure(const std::optional<Hang>& hang) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!hang || !last_ || !is_same(*last_, *hang)) last_since_ = now;
+  last_ = hang;
+  return hang && std::chrono::duration<double>(now - last_since_).count() >=
+                     std::min(kSureSeconds, hang_after_ / 2);
 }
 
 void HangWatch::end_job() {
@@ -157,25 +188,33 @@ bool HangWatch::is_old_enough(const Hang& hang, const std::vector<HangTable>& ta
                               int64_t now_ns) const {
   int64_t usual_ns = 0;
   for (const HangTable& table : tables) {
-    const bool is_silent = table.state == ThreadState::kGone ||
-                           table.state == ThreadState::kStopped || table.written_ns == 0;
-    if (!is_silent && now_ns - table.written_ns > kFreshNs) return false;
+    const bool is_fresh = now_ns - table.written_ns <= kFreshNs;
+    const bool can_speak = !cannot_go_on(table) && !is_silent(table, now_ns);
+    if (can_speak && !is_fresh) return false;
+    // A culprit whose step is not overdue goes on, or will soon have been silent for long.
+    const bool is_culprit = std::ranges::find(hang.ranks, table.rank) != hang.ranks.end();
+    if (is_culprit && can_speak && !table.is_overdue && table.written_ns != 0) return false;
     usual_ns = std::max(usual_ns, table.usual_step_ns);
   }
   const auto asked_ns = static_cast<int64_t>(hang_after_ * 1e9);
   return hang.since_ns > 0 && now_ns - hang.since_ns >= std::max(asked_ns, kUsualSteps * usual_ns);
 }
 
+/// Whether the rank lives, and has not written its table for long. What comes from another machine
+/// may come late.
+bool HangWatch::is_silent(const HangTable& table, int64_t now_ns) const {
+  const int64_t age_ns = now_ns - table.written_ns;
+  return !cannot_go_on(table) && age_ns > (table.host == host_ ? kFreshNs : 2 * kFreshNs);
+}
+
 void HangWatch::add_processes(std::vector<HangTable>& tables) {
-  const std::string host = machine::host_name();
   int world_size = 0;
   for (HangTable& table : tables) {
     world_size = std::max(world_size, table.world_size);
-    if (table.host != host) continue;
+    if (table.host != host_) continue;
     processes_[table.rank] = table.process;
-    if (const auto state = state_of(table.process); state != ThreadState::kUnknown) {
-      table.state = state;
-    }
+    const ThreadState state = state_of(table);
+    if (state != ThreadState::kUnknown || cannot_go_on(table)) table.state = state;
   }
   if (std::ssize(tables) >= world_size) return;
   for (const auto& [rank, process] : rank_processes(run_)) processes_[rank] = process;
@@ -188,27 +227,39 @@ void HangWatch::add_processes(std::vector<HangTable>& tables) {
     silent.run = run_;
     silent.rank = rank;
     silent.world_size = world_size;
-    silent.host = host;
+    silent.host = host_;
     silent.process = process;
-    silent.state = state_of(process);
+    silent.state = state_of(silent);
     silent.is_moving =
         silent.state == ThreadState::kUnknown && makes_steps(folder_, rank, run_, now_ns);
     tables.push_back(std::move(silent));
   }
 }
 
+void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>& tables,
+                           int64_t now_ns) {
+  for (HangTable& table : tables) {
+    const bool is_asked = std::ranges::find(ranks, table.rank) != ranks.end();
+    if (!is_asked || table.thread == 0 || table.host != host_ || !is_silent(table, now_ns))
+      continue;
+    table.state =
+        trace::thread_state_of(machine::thread_wait(std::to_string(table.process), table.thread));
+    auto& [written_ns, frames] = asked_[table.rank];
+    if (written_ns != table.written_ns) frames = ask_stack(table);
+    written_ns = table.written_ns;
+    if (frames.empty()) continue;
+    table.stack.clear();
+    for (const AskedFrame& frame : frames) {
+      if (!frame.is_library()) table.stack.push_back(frame.text());
+    }
+    table.inner = frames.front().is_library() ? frames.front().text() : "";
+  }
+}
+
 void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int64_t now_ns) {
-  // What a rank that is stopped or gone cannot write itself, so that a report says the same later.
   for (const HangTable& table : tables) {
-    const bool is_stopped = table.state == ThreadState::kStopped;
-    if (table.written_ns != 0 || (!is_stopped && table.state != ThreadState::kGone)) continue;
-    const nlohmann::json json = {
-        {"schema", "redline.hang/1"}, {"run", table.run},
-        {"rank", table.rank},         {"world_size", table.world_size},
-        {"host", table.host},         {"process", table.process},
-        {"written_ns", now_ns},       {"state", is_stopped ? "stopped" : "gone"}};
-    const std::string path = path_of(table.rank);
-    if (write_file(path, json.dump() + "\n")) own_tables_.push_back(path);
+    if (table.host != host_) continue;
+    if (cannot_go_on(table) || is_silent(table, now_ns)) write_seen(table, now_ns);
   }
   std::string text = "the job hangs: ";
   for (const std::string& line : trace::hang_lines(hang, now_ns)) text += line + "\nredline:   ";
@@ -216,10 +267,63 @@ void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int
   say(text);
 }
 
-void HangWatch::remove_own_tables() {
+// What a rank cannot write itself, so that other launchers know it, and a report says the same
+// later.
+void HangWatch::write_seen(const HangTable& table, int64_t now_ns) {
+  using nlohmann::json;
+  const std::string own = read_file(path_of(table.rank));
+  json object = json::parse(own.substr(0, own.find('\n')), nullptr, false);
+  if (!object.is_object()) {
+    object = {{"schema", "redline.hang/1"},     {"run", table.run},   {"rank", table.rank},
+              {"world_size", table.world_size}, {"host", table.host}, {"process", table.process}};
+  }
+  object["written_ns"] = now_ns;
+  object.erase("sealed_ns");
+  object["state"] = trace::thread_state_name(table.state);
+  object["stack"] = table.stack;
+  object["inner"] = table.inner;
+  const std::string path = seen_path_of(table.rank);
+  if (write_file(path, object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n")) {
+    seen_paths_.push_back(path);
+  }
+}
+
+void HangWatch::write_traces(const Hang& hang, const std::vector<HangTable>& tables) {
+  const auto since = std::filesystem::file_time_type::clock::now() -
+                     std::chrono::nanoseconds(unix_now_ns() - hang.since_ns);
+  const auto has_written = [&](const HangTable& table) {
+    const std::string name = host_ + "_" + std::to_string(table.process) + ".";
+    for (const std::string& path : launch::list_traces(folder_).whole) {
+      std::error_code error;
+      if (std::filesystem::path(path).filename().native().starts_with(name) &&
+          std::filesystem::last_write_time(path, error) >= since && !error) {
+        return true;
+      }
+    }
+    return false;
+  };
+  const std::vector<pid_t> recorded = launch::all_recorded_processes();
+  std::vector<pid_t> asked;
+  for (const HangTable& table : tables) {
+    const auto process = static_cast<pid_t>(table.process);
+    const bool can_write = table.host == host_ && !cannot_go_on(table) &&
+                           std::ranges::find(recorded, process) != recorded.end();
+    if (can_write && !has_written(table)) asked.push_back(process);
+  }
+  if (asked.empty()) return;
+  launch::trigger(
+      asked, {},
+      [](const launch::TriggerReport& report) {
+        if (!report.path.empty()) say("written while the job hangs: " + report.path);
+        if (!report.error.empty()) say(report.error);
+      },
+      is_over_);
+}
+
+void HangWatch::remove_seen() {
   std::error_code ignored;
-  for (const std::string& path : own_tables_) std::filesystem::remove(path, ignored);
-  own_tables_.clear();
+  for (const std::string& path : seen_paths_) std::filesystem::remove(path, ignored);
+  seen_paths_.clear();
 }
 
 }  // namespace redline::watch

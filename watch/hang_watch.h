@@ -1,8 +1,13 @@
-// The launcher's side of a hang: `redline record --ring` reads the tables of its ranks while the
-// command runs (trace/read/hang_tables.h), adds what the operating system says of ranks that cannot
-// speak, prints the verdict once, and ends the job if it was asked to.
+// The launcher's side of a hang: `redline record --ring` and `redline run --log` read the tables of
+// the ranks while the command runs (trace/read/hang_tables.h), add what the operating system says
+// of ranks that cannot speak, print the verdict once, and do what was asked for.
+//
+// Where each machine has a launcher of its own and the folder is shared, each reads the tables of
+// all ranks, and writes down what it alone can see of its own.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -10,21 +15,30 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "trace/analysis/hang.h"
+#include "watch/asked_stack.h"
 
 namespace redline::watch {
 
 enum class OnHang : uint8_t {
   kReport,  ///< say who hangs; the job is left alone
-  kAbort,   ///< then end all its processes on this machine
+  kTrace,   ///< and let the ranks on this machine write a trace, if they have not done so
+  kAbort,   ///< say it, and end all processes of the job on this machine
 };
+
+/// The exit status then. EX_TEMPFAIL of sysexits.h: the same job may succeed next time.
+inline constexpr int kHung = 75;
+
+/// Ranks write their tables where this environment variable is set.
+inline constexpr const char* kTablesVariable = "REDLINE_HANG_TABLES";
 
 class HangWatch {
  public:
-  /// Watches the ranks of `run` whose tables come into `folder`. Tables of earlier runs are
-  /// removed. `hang_after` (seconds): how long the others must have waited.
+  /// Watches the ranks of `run` whose tables come into `folder`. Tables that earlier runs have left
+  /// there are removed. `hang_after` (seconds): how long the others must have waited.
   HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang);
   ~HangWatch();
   HangWatch(const HangWatch&) = delete;
@@ -35,28 +49,39 @@ class HangWatch {
 
  private:
   [[nodiscard]] std::string path_of(int rank) const;
+  [[nodiscard]] std::string seen_path_of(int rank) const;
   void watch();
   void look();
+  [[nodiscard]] bool is_sure(const std::optional<trace::Hang>& hang);
   [[nodiscard]] bool is_old_enough(const trace::Hang& hang,
                                    const std::vector<trace::HangTable>& tables,
                                    int64_t now_ns) const;
-  void tell(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
+  [[nodiscard]] bool is_silent(const trace::HangTable& table, int64_t now_ns) const;
   void add_processes(std::vector<trace::HangTable>& tables);
+  void ask_silent(const std::vector<int>& ranks, std::vector<trace::HangTable>& tables,
+                  int64_t now_ns);
+  void tell(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
+  void write_seen(const trace::HangTable& table, int64_t now_ns);
+  void write_traces(const trace::Hang& hang, const std::vector<trace::HangTable>& tables);
   void end_job();
-  void remove_own_tables();
+  void remove_seen();
 
   const std::string folder_;
   const std::string run_;
+  const std::string host_;
   const double hang_after_;
   const OnHang on_hang_;
   std::map<int, int64_t> processes_;  ///< of ranks that were seen on this machine
   std::optional<trace::Hang> last_;   ///< what the last look found
-  std::optional<trace::Hang> told_;   ///< what was printed last
-  std::vector<std::string> own_tables_;
+  std::chrono::steady_clock::time_point last_since_;
+  std::optional<trace::Hang> told_;  ///< what was printed last
+  std::vector<std::string> seen_paths_;
+  /// What ranks answered that write no table any more, and when they had written their last.
+  std::map<int, std::pair<int64_t, std::vector<AskedFrame>>> asked_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool is_over_ = false;
+  std::atomic<bool> is_over_ = false;
   bool has_ended_job_ = false;
   std::optional<std::thread> thread_;
 };

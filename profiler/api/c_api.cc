@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "machine/thread_wait.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/nvtx/nvtx_module.h"
 #include "profiler/schedule.h"
@@ -273,6 +274,20 @@ void redline_log_mark(int kind, int64_t length_ns, const char* text) {
 void redline_log_device_memory(int64_t bytes) { StepLog::instance().set_device_memory(bytes); }
 
 void redline_log_close(int status) { StepLog::instance().close(status); }
+
+void redline_log_progress(int64_t* steps, int64_t* age_ns) {
+  const auto progress = StepLog::instance().progress();
+  if (steps != nullptr) *steps = progress.steps;
+  if (age_ns != nullptr) *age_ns = progress.age_ns;
+}
+
+const char* redline_thread_wait(int64_t thread) {
+  try {
+    return redline::machine::thread_wait("self", thread).data();
+  } catch (...) {  // no memory
+    return "";
+  }
+}
 
 void redline_log_program_step(int64_t samples) {
   guarded_log([&](StepLog&) -> Result {

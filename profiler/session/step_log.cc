@@ -103,6 +103,8 @@ void StepLog::evaluated() {
   if (!step || is_ending_) return Outcome::kDone;
   step->samples = samples;
   step->tokens = tokens;
+  ended_steps_ = step->step + 1;
+  last_end_ns_ = now_ns;
   step->begin_ns += offset_ns_;
   if (steps_.size() < kMostWaiting) {
     steps_.push_back(*step);
@@ -112,6 +114,12 @@ void StepLog::evaluated() {
   if (now_ns - memory_asked_ns_ < kBetweenMemory_ns) return Outcome::kDone;
   memory_asked_ns_ = now_ns;
   return Outcome::kMemoryIsDue;
+}
+
+StepLog::Progress StepLog::progress() {
+  const std::lock_guard lock(mutex_);
+  if (last_end_ns_ == 0) return {};
+  return {.steps = ended_steps_, .age_ns = monotonic_ns() - last_end_ns_};
 }
 
 tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::LogOwner owner) {

@@ -37,6 +37,11 @@ class StepLog {
   [[nodiscard]] tl::expected<void, std::string> open(const std::string& folder,
                                                      trace::LogOwner owner);
   [[nodiscard]] bool is_open();
+  struct Progress {
+    int64_t steps = 0;   ///< that have ended, in a log that is open
+    int64_t age_ns = 0;  ///< since the last one did
+  };
+  [[nodiscard]] Progress progress();
   /// Something that ends now.
   void mark(trace::LogMarkKind kind, int64_t length_ns, std::string text);
   void set_device_memory(int64_t bytes);
@@ -62,6 +67,8 @@ class StepLog {
   std::vector<trace::LoggedMemory> memory_;
   std::vector<trace::LoggedCores> cores_;
   std::vector<trace::LogMark> marks_;
+  int64_t ended_steps_ = 0;
+  int64_t last_end_ns_ = 0;
   int64_t lost_steps_ = 0;
   int64_t lost_marks_ = 0;
   int64_t device_bytes_ = trace::kUnseen;

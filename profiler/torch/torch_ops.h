@@ -20,6 +20,10 @@ struct _object;
 typedef void (*redline_torch_error_seen)(struct _object* type, const char* text);
 REDLINE_API int redline_torch_watch_errors(redline_torch_error_seen seen);
 
+/* Counts the operators that begin, on all threads, from the first call with 1 to the next one with
+ * 0, and gives the count since the process began; -1 if they cannot be counted. */
+REDLINE_API int64_t redline_torch_count_operators(int is_on);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,22 +8,17 @@ normal end writes nothing.
 import sys
 
 from redline._automatic import AutomaticRecording, never_harm
-from redline._hang_table import HangWatch
 from redline._job_metadata import describe_job
 
 
 class FlightRecording(AutomaticRecording):
     """Finds steps as AutomaticRecording does, but steps begin and end no window."""
 
-    _hang_watch = None
-
     @never_harm
     def finish(self):
         describe_job(self._recorder)
         # The interpreter sets it when it prints an exception that nobody caught.
         uncaught = getattr(sys, "last_type", None)
-        if self._hang_watch:
-            self._hang_watch.stop(keep=uncaught is not None)
         if self._whole_run and uncaught is not None:
             path = self._recorder.write_ring(f"uncaught {uncaught.__name__}")
             self.notes.add("trace", path)
@@ -37,17 +32,8 @@ class FlightRecording(AutomaticRecording):
         self._close_step()
         if self._step == 0:
             self._begin_work()
-            self._watch_for_hangs()
         self._step += 1
         self._open_step()
-
-    def _watch_for_hangs(self):
-        self._hang_watch = HangWatch(
-            self._directory,
-            current_step=lambda: (self._step, self._step_began),
-            operators=lambda: self._recorder.stats().events_recorded,
-        )
-        self._hang_watch.start()
 
     def _forget_inference(self):
         """The ring keeps what it holds."""

@@ -1,16 +1,20 @@
-"""What a rank says of itself while a step does not end: its last collectives, and what its training thread does.
+"""What a rank says of itself, so that others can tell who holds a hanging job up.
 
-A thread looks four times a second whether the step is overdue. While it is, the thread writes a small table each second
-(trace/read/hang_tables.h), and removes it when the step ends. So a rank that is stopped or killed leaves its last
-words, and `redline record` and `redline report` find out who holds the others up. It costs nothing in the training
-thread.
+A thread writes a small table each second (trace/read/hang_tables.h): the step, the last collective that the rank has
+entered of each group, and in which line of code it is. While a step is overdue, the table also lists the last
+collectives as torch's own flight recorder does, and says what the training thread does. A rank that is stopped or
+killed leaves its last table. In the training thread this costs nothing; while no step is overdue, the table takes some
+ten microseconds a second.
 """
 
+import atexit
 import collections
 import contextlib
+import ctypes
+import faulthandler
 import json
 import os
-import platform
+import signal
 import socket
 import statistics
 import sys
@@ -20,17 +24,20 @@ import time
 import torch
 import torch.distributed
 
+from redline._library import RecorderError, core_path, libraries
 from redline._rank import rank_and_world_size
 
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 0.5
 _WRITE_SECONDS = 1.0
 _OVERDUE_SECONDS = 2.0
 _OVERDUE_STEPS = 3  # median steps
 _FEWEST_STEPS = 3
 _EVALUATION_SECONDS = 10  # so long after a model in evaluation mode was seen, it still counts as one
 _MOST_COLLECTIVES = 64
+_MOST_PENDING = 192
 _MOST_FRAMES = 16
 _BUSY_SHARE = 0.01  # of a core; a thread that waits takes far less, and one that computes more on any machine
+_STACKS_SIGNAL = signal.SIGRTMIN + 13  # in trials it asks for the same (_trial_report.py)
 
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _PHASES = (
@@ -40,105 +47,143 @@ _PHASES = (
                  os.sep + os.path.join("torch", "_inductor") + os.sep)),
 )
 _LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
-_SYSTEM_CALLS = {
-    "x86_64": {"lock": {202}, "sleeps": {35, 230},
-               "io": {0, 1, 2, 7, 17, 19, 23, 42, 43, 45, 47, 61, 74, 75, 232, 247, 257, 270, 271, 281, 288}},
-    "aarch64": {"lock": {98}, "sleeps": {101, 115},
-                "io": {22, 56, 63, 64, 67, 72, 73, 82, 95, 202, 203, 207, 212, 242, 260}},
-}
+_watch = None
+
+
+def watch_for_hangs(folder, run):
+    """Called at the end of the first step, by the training thread. Does nothing unless the launcher reads the tables."""
+    if not os.environ.get("REDLINE_HANG_TABLES"):
+        return
+    global _watch
+    with contextlib.suppress(Exception):  # the job goes on without
+        _watch = HangWatch(folder, run)
+        _watch.start()
+
+
+def end_watch():
+    """The process is about to end as it should, by something else than the end of the script."""
+    if _watch is not None:
+        _watch.stop()
 
 
 class HangWatch:
-    """`current_step` gives the number of the open step and when it began (time.monotonic()); `operators` a number that
-    changes whenever an operator has run."""
-
-    def __init__(self, folder, current_step, operators):
-        self._folder = folder
-        self._current_step = current_step
-        self._operators = operators
+    def __init__(self, folder, run):
+        self._folder, self._run_name = folder, run
+        core = ctypes.CDLL(core_path())
+        self._progress = core.redline_log_progress
+        self._waits_in = core.redline_thread_wait
+        self._waits_in.argtypes, self._waits_in.restype = [ctypes.c_int64], ctypes.c_char_p
+        self._count_operators = _operator_counter()
         self._lengths = collections.deque(maxlen=64)
-        self._path = None
         self._over = threading.Event()
-        self._seen = None  # the thread's CPU time, its stack and the operators at the last look
-        self._unchanged_since = 0.0
+        self._process = os.getpid()
+        self._path = None
+        self._forget()
         self._evaluated = float("-inf")
 
     def start(self):
-        """Watches the calling thread, whose first step ends now."""
-        self._begins = time.monotonic()
-        self._thread = threading.get_ident()
-        self._native = threading.get_native_id()
+        self._thread, self._native = threading.get_ident(), threading.get_native_id()
+        self._answer = _answer_with_stacks()
+        atexit.register(self.stop)
         threading.Thread(target=self._run, name="redline-hang", daemon=True).start()
 
-    def stop(self, keep):
-        """The process ends. `keep`: not as it should, so the table stays."""
+    def stop(self):
+        """The process ends. If not as it should, the table stays."""
         self._over.set()
-        if not keep:
-            self._remove()
+        if self._path is not None and self._process == os.getpid() and getattr(sys, "last_type", None) is None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
 
     def _run(self):
-        step, began = 0, self._begins
-        written = 0.0
-        while not self._over.wait(_LOOK_SECONDS):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {_STACKS_SIGNAL})
+        step, began = self._current_step()
+        written = float("-inf")
+        is_first = True
+        while is_first or not self._over.wait(_LOOK_SECONDS):
+            is_first = False
             try:
                 now_at, now_began = self._current_step()
                 if now_at != step:
                     self._lengths.append((now_began - began) / max(1, now_at - step))
                     step, began = now_at, now_began
-                    self._remove()
+                    self._forget()
                 now = time.monotonic()
-                if step > _FEWEST_STEPS and self._is_overdue(now - began) and now - written >= _WRITE_SECONDS:
+                if now - written >= _WRITE_SECONDS:
                     written = now
-                    self._write(step, now - began)
+                    self._write(step, now - began, step > _FEWEST_STEPS and self._is_overdue(now - began))
             except Exception:  # such as a full disk: the job goes on, and the next look may have more luck
                 continue
 
+    def _current_step(self):
+        """Its number, and when it began."""
+        step, age_ns = ctypes.c_int64(), ctypes.c_int64()
+        self._progress(ctypes.byref(step), ctypes.byref(age_ns))
+        return step.value, time.monotonic() - age_ns.value / 1e9
+
     def _is_overdue(self, seconds):
+        return seconds > max(_OVERDUE_SECONDS, _OVERDUE_STEPS * self._usual_seconds())
+
+    def _usual_seconds(self):
         # One length a look, which is the mean of the steps in between.
-        return seconds > max(_OVERDUE_SECONDS, _OVERDUE_STEPS * statistics.median(self._lengths))
+        return statistics.median(self._lengths) if self._lengths else 0.0
 
-    def _remove(self):
-        path, self._path = self._path, None
-        self._seen = None
-        if path is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+    def _forget(self):
+        """The step is not overdue any more."""
+        self._seen = None  # the thread's CPU time, its stack and the operators at the last look
+        self._unchanged_since = 0.0
+        self._listed = None, []  # the collectives, and what they depend on
+        self._count_operators(False)
 
-    def _write(self, step, open_seconds):
+    def _write(self, step, open_seconds, is_overdue):
         rank, world_size = rank_and_world_size()
         now_ns = time.time_ns()
+        frames = _frames_of(self._thread)
+        names = [(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) for frame in frames]
+        own = [f"{os.path.basename(file)}:{line} {function}" for file, line, function in names if not _is_library(file)]
         table = {
             "schema": "redline.hang/1",
-            "run": os.environ.get("REDLINE_LOG_RUN", ""),
+            "run": self._run_name,
+            "job": _job_name(),
             "rank": rank,
             "world_size": world_size,
             "host": socket.gethostname(),
-            "process": os.getpid(),
+            "process": self._process,
+            "thread": self._native,
+            "thread_ident": self._thread,
+            "stack_thread": threading.get_native_id(),
+            **self._answer,
             "written_ns": now_ns,
+            "overdue": is_overdue,
             "step": step,
             "step_began_ns": now_ns - int(open_seconds * 1e9),
-            "usual_step_ns": int(statistics.median(self._lengths) * 1e9),
-            **self._thread_facts(),
-            "groups": _groups(),
-            "collectives": entered_collectives(),
+            "usual_step_ns": int(self._usual_seconds() * 1e9),
+            "stack": own[:_MOST_FRAMES],
+            "inner": _inner(names),
+            "groups": _groups(with_ranks=is_overdue),
         }
-        path = os.path.join(self._folder, f"rank{rank}.hang.redline")
-        partial = f"{path}.{os.getpid()}.partial"
-        with open(partial, "w", encoding="utf-8") as file:
-            json.dump(table, file)
-        os.replace(partial, path)
-        self._path = path
+        if is_overdue:
+            table.update(self._thread_facts(names, frames))
+            key = str((names, table["groups"]))
+            if self._listed[0] != key:  # torch takes 20 ms for its 2,000 collectives
+                self._listed = key, entered_collectives()
+            table["collectives"] = self._listed[1]
+        del frames
+        table["sealed_ns"] = now_ns
+        self._path = os.path.join(self._folder, f"rank{rank}.hang.redline")
+        # Opened each time: other machines see what was written once it is closed.
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.pwrite(file, (json.dumps(table) + "\n").encode(), 0)
+        finally:
+            os.close(file)
 
-    def _thread_facts(self):
+    def _thread_facts(self, names, frames):
         now = time.monotonic()
-        frames = _frames_of(self._thread)
-        names = [(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) for frame in frames]
         if any(_is_in_evaluation(frame) for frame in frames):
             self._evaluated = now
         place = [(name, frame.f_lasti) for name, frame in zip(names, frames)]
-        del frames
         busy = _core_seconds(self._native)
-        operators = self._operators()
+        operators = self._count_operators(True)
         is_moving, state = False, None
         if self._seen is not None:
             then, busy_then, place_then, operators_then = self._seen
@@ -150,14 +195,40 @@ class HangWatch:
         else:
             self._unchanged_since = now
         self._seen = now, busy, place, operators
-        state = state or _waits_in(self._native)
+        state = state or self._waits_in(self._native).decode()
         is_stuck = state != "runs" and now - self._unchanged_since > _OVERDUE_SECONDS
         phase = _phase_of(names)
         if not phase and now - self._evaluated < _EVALUATION_SECONDS and not is_stuck:
             phase = "evaluation"
-        own = [f"{os.path.basename(file)}:{line} {function}" for file, line, function in names if not _is_library(file)]
-        return {"phase": phase, "moving": is_moving, "state": state, "stack": own[:_MOST_FRAMES],
-                "inner": _inner(names)}
+        return {"phase": phase, "moving": is_moving, "state": state}
+
+
+def _operator_counter():
+    """Gives a number that changes whenever an operator has run, between a call with True and one with False."""
+    with contextlib.suppress(RecorderError, AttributeError):
+        _, adapter = libraries()
+        adapter.redline_torch_count_operators.restype = ctypes.c_int64
+        return adapter.redline_torch_count_operators
+    return lambda is_on: 0
+
+
+def _answer_with_stacks():
+    """A thread of C++ code may keep the interpreter lock for ever, and no table is written then. So faulthandler, which
+    needs no lock, answers a signal of the launcher by writing every thread's stack to a file that has no name. The
+    signal goes to the thread of the tables, because it could interrupt what another one waits for."""
+    if signal.getsignal(_STACKS_SIGNAL) is not signal.SIG_DFL:
+        return {}
+    file = os.memfd_create("redline-stacks")
+    faulthandler.register(_STACKS_SIGNAL, file=file, all_threads=True)
+    return {"stack_signal": int(_STACKS_SIGNAL), "stack_file": file}
+
+
+def _job_name():
+    """The same on all machines of a job, also where each has a launcher of its own; "" if nothing tells."""
+    if "SLURM_JOB_ID" in os.environ:
+        return f"slurm {os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_STEP_ID', '')}"
+    address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
+    return f"{address}:{port}" if address and port else ""
 
 
 def entered_collectives():
@@ -175,20 +246,37 @@ def entered_collectives():
             "operation": entry["profiling_name"].partition(":")[2] or entry["profiling_name"],
             "sizes": json.dumps(entry["input_sizes"]),
             "types": ", ".join(entry["input_dtypes"]),
-            "done": bool(entry["retired"]) or entry["state"] == "completed",
+            "done": _is_done(entry),
             "entered_ns": entry["time_created_ns"],
         }
-        for entry in entries[-_MOST_COLLECTIVES:]
-        if not entry.get("is_p2p")
+        for entry in _latest([entry for entry in entries if not entry.get("is_p2p")])
     ]
 
 
-def _groups():
+def _latest(entries):
+    """And those that are not done, however old."""
+    early, late = entries[:-_MOST_COLLECTIVES], entries[-_MOST_COLLECTIVES:]
+    return [entry for entry in early if not _is_done(entry)][:_MOST_PENDING] + late
+
+
+def _is_done(entry):
+    return bool(entry["retired"]) or entry["state"] == "completed"
+
+
+def _groups(with_ranks):
     dist = torch.distributed
     if not dist.is_available() or not dist.is_initialized():
         return []
-    configurations = getattr(dist.distributed_c10d, "_get_all_pg_configs", list)()  # private, so it may go
-    return [{"name": str(group["pg_name"]), "ranks": list(group["ranks"])} for group in configurations]
+    groups = []
+    # Of the private module, where another torch may have something else.
+    with contextlib.suppress(AttributeError, RuntimeError):
+        world = dist.distributed_c10d._world
+        for group, name in list(world.pg_names.items()):
+            row = {"name": str(name), "entered": group._get_sequence_number_for_group()}
+            if with_ranks:
+                row["ranks"] = dist.get_process_group_ranks(group)
+            groups.append(row)
+    return groups
 
 
 def _frames_of(thread):
@@ -234,16 +322,3 @@ def _core_seconds(native):
             return int(file.read().split()[0]) / 1e9
     except (OSError, IndexError, ValueError):
         return 0.0
-
-
-def _waits_in(native):
-    """What the kernel says of a thread that takes no time of a core; "" if it does not say."""
-    try:
-        with open(f"/proc/self/task/{native}/syscall", encoding="ascii") as file:
-            call = file.read().split()[0]
-    except (OSError, IndexError):
-        return ""
-    if call == "running":
-        return "runs"
-    calls = _SYSTEM_CALLS.get(platform.machine(), {})
-    return next((state for state, numbers in calls.items() if call in map(str, numbers)), "")

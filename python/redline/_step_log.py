@@ -24,6 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from redline._after_import import after_import
 from redline._batch_samples import ids_in, reads_sequences
 from redline._compilation_time import CompilationTime
+from redline._hang_table import end_watch, watch_for_hangs
 from redline._library import core_path
 from redline._loader_knobs import BatchCounter
 from redline._memory_errors import MemoryErrors
@@ -142,6 +143,8 @@ class StepLog:
             self._has_failed = True
             why = self._last_error().decode(errors="replace")
             print(f"redline: no step log, training goes on: {why}", file=sys.stderr)
+        else:
+            watch_for_hangs(self._directory, self._run)
 
     def _look_at_device_memory(self):
         if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -247,6 +250,8 @@ class StepLog:
 
     def _exit_at_once(self, leave, status):
         self._close(status)
+        if status == 0:
+            end_watch()
         leave(status)
 
 

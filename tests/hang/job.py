@@ -1,9 +1,11 @@
-"""A small training on Gloo ranks of which one gets into trouble: job.py CASE RANKS.
+"""A small training on Gloo ranks of which one gets into trouble: job.py CASE RANKS [STEP].
 
 Each function below is a case. It is called by all ranks in step 10, and rank 1 does something else than the others. The
-functions of HANGS let the job hang for ever, those of HEALTHY only take long.
+functions of HANGS let the job hang for ever, those of HEALTHY only take long. Inputs of a wrong size or type are no case:
+Gloo ends such a job with an error.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -27,6 +29,55 @@ def other_operation():
         dist.broadcast(torch.ones(8), 0)
     else:
         dist.all_reduce(torch.ones(8))
+
+
+def skipped():
+    if rank != CULPRIT:
+        dist.all_gather([torch.empty(8) for _ in range(dist.get_world_size())], torch.ones(8))
+
+
+def reordered():
+    calls = [lambda: dist.all_reduce(torch.ones(8)), lambda: dist.broadcast(torch.ones(8), 0)]
+    for call in reversed(calls) if rank == CULPRIT else calls:
+        call()
+
+
+def reordered_groups():
+    calls = [lambda: dist.all_reduce(torch.ones(8)), lambda: dist.all_reduce(torch.ones(8), group=other_group)]
+    for call in reversed(calls) if rank == CULPRIT else calls:
+        call()
+
+
+def wrong_group():
+    dist.all_reduce(torch.ones(8), group=other_group if rank == CULPRIT else None)
+    dist.barrier()
+
+
+def ends_early():
+    if rank == CULPRIT:
+        dist.barrier()
+        sys.exit()
+    dist.all_reduce(torch.ones(8))
+
+
+def killed():
+    """The others wait for what it should put into the store."""
+    if rank == CULPRIT:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.distributed_c10d._get_default_store().get("from rank 1")
+
+
+def interpreter_lock_held():
+    if rank == CULPRIT:
+        ctypes.PyDLL(None).sleep(10_000)
+    dist.all_reduce(torch.ones(8))
+
+
+def uneven_data():
+    parallel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+    for _ in range(2 if rank == CULPRIT else 3):
+        parallel(torch.ones(4, 8)).sum().backward()
+    dist.barrier()
 
 
 def exception_swallowed():
@@ -134,10 +185,46 @@ def paused():
     time.sleep(LONG_SECONDS)
 
 
+def compiling():
+    def slow_backend(graph, inputs):
+        time.sleep(LONG_SECONDS)
+        return graph.forward
+
+    if rank == CULPRIT:
+        torch.compile(torch.nn.Linear(8, 8), backend=slow_backend)(torch.ones(4, 8))
+    dist.all_reduce(torch.ones(8))
+
+
+def slow_first_step():
+    if rank == CULPRIT:
+        time.sleep(LONG_SECONDS)
+    dist.all_reduce(torch.ones(8))
+
+
+slow_first_step.step = 0
+
+
+def stopped_all():
+    """As a debugger or a scheduler does."""
+    processes = [None] * dist.get_world_size()
+    dist.all_gather_object(processes, os.getpid())
+    if rank == 0:
+        script = "kill -STOP $@; sleep $0; kill -CONT $@"
+        subprocess.Popen(["sh", "-c", script, str(LONG_SECONDS), *map(str, processes)])
+
+
 HANGS = {
     barrier_in_one_branch: ("mismatch", "barrier_in_one_branch"),
     other_operation: ("mismatch", "other_operation"),
+    skipped: ("mismatch", "train"),
+    reordered: ("mismatch", "<lambda>"),
+    reordered_groups: ("order", "<lambda>"),
+    wrong_group: ("order", "wrong_group"),
+    ends_early: ("mismatch", "ends_early"),
     exception_swallowed: ("mismatch", "exception_swallowed"),
+    uneven_data: ("mismatch", "uneven_data"),
+    killed: ("died", None),
+    interpreter_lock_held: ("sleeps", "interpreter_lock_held"),
     stopped: ("stopped", None),
     sleeping_hook: ("sleeps", "<lambda>"),
     lock_held: ("lock", "lock_held"),
@@ -145,18 +232,27 @@ HANGS = {
     endless_loop: ("computes", "endless_loop"),
     stuck_loader: ("data", "stuck_loader"),
 }
-HEALTHY = [evaluation, checkpoint, uneven_work, paused]
+HEALTHY = [evaluation, checkpoint, uneven_work, paused, compiling, slow_first_step, stopped_all]
 
 
 def train(case):
     for step in range(16):
-        if step == 10:
+        if step == getattr(case, "step", int((*sys.argv, 10)[3])):
             case()
         optimizer.zero_grad()
         model(torch.ones(4, 8)).sum().backward()
         for parameter in model.parameters():
             dist.all_reduce(parameter.grad)
         optimizer.step()
+
+
+def dump_twice_a_second(path):
+    """As somebody does who has only torch's flight recorder."""
+    while True:
+        time.sleep(0.5)
+        with open(path + ".partial", "wb") as file:
+            file.write(torch._C._distributed_c10d._dump_fr_trace_json(True, False))
+        os.replace(path + ".partial", path)
 
 
 def launch(count):
@@ -178,7 +274,11 @@ elif __name__ == "__main__":
 
     rank = int(os.environ["RANK"])
     torch.manual_seed(0)
-    dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=int(sys.argv[2]))
+    if "DUMPS" in os.environ:
+        threading.Thread(target=dump_twice_a_second, args=(f"{os.environ['DUMPS']}/rank{rank}.json",), daemon=True).start()
+    world_size = int(sys.argv[2])
+    dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=world_size)
+    other_group = dist.new_group()
     model = torch.nn.Linear(8, 8)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     train(globals()[sys.argv[1]])

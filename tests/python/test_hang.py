@@ -1,4 +1,4 @@
-"""Who hangs: `redline record --ring` says it while the job hangs, and `redline report` afterwards.
+"""Who hangs: `redline record --ring` and `redline run --log` say it while the job hangs, and `redline report` afterwards.
 
 These are a few of the cases of tests/hang/job.py. `./scripts/hangs` runs all of them, several times.
 """
@@ -6,6 +6,8 @@ These are a few of the cases of tests/hang/job.py. `./scripts/hangs` runs all of
 import contextlib
 import json
 import pathlib
+import pickle
+import subprocess
 import sys
 
 import pytest
@@ -20,11 +22,14 @@ KINDS = {case.__name__: expected for case, expected in cases.HANGS.items()}
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
 
+WAYS = {"log": ["run", "--log"], "ring": ["record", "--ring", "30s", "-o"]}
+
+
 @pytest.fixture
 def command(program, python, tmp_path):
-    def words(case, ranks=3):
-        return [program("redline"), "record", "-o", tmp_path / "traces", "--ring", "30s", "--hang-after", HANG_AFTER,
-                "--", python, HANG / "job.py", case, ranks]
+    def words(way, case, ranks=3, options=(), step=()):
+        return [program("redline"), *WAYS[way], tmp_path / "traces", "--hang-after", HANG_AFTER, *options,
+                "--", python, HANG / "job.py", case, ranks, *step]
 
     return words
 
@@ -34,14 +39,17 @@ def lines_until_verdict(process):
     for line in process.stderr:
         lines.append(line)
         if "the job hangs" in line:
-            return [line, *(next(process.stderr) for _ in range(1 if "stopped" in line else 2))]
+            return [line, next(process.stderr), next(process.stderr)]
     raise AssertionError(f"no verdict: {''.join(lines)}")
 
 
-@pytest.mark.parametrize("case", ["barrier_in_one_branch", "stopped", "stuck_loader", "sleeping_hook"])
-def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_path, case):
+@pytest.mark.parametrize(("way", "case"), [
+    ("ring", "stopped"), ("ring", "sleeping_hook"), ("log", "barrier_in_one_branch"), ("log", "stuck_loader"),
+    ("log", "wrong_group"), ("log", "interpreter_lock_held"),
+])
+def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_path, way, case):
     kind, function = KINDS[case]
-    with start(command(case), cwd=tmp_path) as process:
+    with start(command(way, case), cwd=tmp_path) as process:
         said = lines_until_verdict(process)
         report = run([program("redline"), "report", "--format", "json", tmp_path / "traces"])
         text = run([program("redline"), "report", tmp_path / "traces"])
@@ -58,6 +66,57 @@ def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_
     assert "! hangs    rank 1 " in text.stdout
 
 
+def test_a_rank_that_died_is_named_where_the_others_wait_in_no_collective(start, command, tmp_path):
+    with start(command("log", "killed"), cwd=tmp_path) as process:
+        said = lines_until_verdict(process)
+    assert said[0].startswith("redline: the job hangs: rank 1 has ended"), said
+
+
+def test_launchers_on_two_machines_say_the_same(start, command, tmp_path):
+    """Only the second one sees that its rank is stopped."""
+    if subprocess.run(["unshare", "--uts", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("this user may not give a process another name of the machine")
+    common = {"WORLD_SIZE": "3", "MEETING": f"file://{tmp_path}/ranks", "MASTER_ADDR": "node0", "MASTER_PORT": "7",
+              "OMP_NUM_THREADS": "1"}
+    words = list(map(str, command("log", "stopped")))
+    at = words.index("--") + 1
+    two_ranks = [*words[:at], "sh", "-c", 'RANK=0 "$@" & RANK=2 "$@"; wait', "sh", *words[at:]]
+    other_machine = ["unshare", "--uts", "sh", "-c", 'hostname node1 && exec "$@"', "sh", *words]
+    with start(two_ranks, common, cwd=tmp_path) as first, \
+            start(other_machine, {**common, "RANK": "1"}, cwd=tmp_path) as second:
+        said = [lines_until_verdict(process)[0] for process in (first, second)]
+    assert said == ["redline: the job hangs: rank 1 was stopped by a signal or a debugger (node1)\n"] * 2
+
+
+def test_each_rank_writes_a_trace_of_the_hang_once(start, command, tmp_path):
+    # In its first steps the flight recorder does not know yet how long a step takes.
+    with start(command("ring", "sleeping_hook", step=[6]), cwd=tmp_path) as process:
+        lines_until_verdict(process)
+        written = [next(process.stderr) for _ in range(3)]
+    assert all(line.startswith("redline: written while the job hangs: ") for line in written), written
+    assert len(list((tmp_path / "traces").glob("*.pt.trace.json.gz"))) == 3
+
+
+def test_dumps_of_torch_tell_who_holds_the_others_up(start, run, program, python, tmp_path):
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    report = [program("redline"), "report", "--format", "json", folder]
+    hang = None
+    with start([python, HANG / "job.py", "barrier_in_one_branch", 3], {"DUMPS": str(folder)}, cwd=tmp_path) as process:
+        while hang is None and process.poll() is None:
+            if len(list(folder.glob("*.json"))) == 3:
+                hang = json.loads(run(report).stdout)["hang"]
+    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("mismatch", [1], [0, 2])
+    assert (hang["group"], hang["sequence"], hang["operation"]) == ("0", 21, "all_reduce")
+    assert "! hangs    rank 1 entered barrier" in run([*report[:2], folder]).stdout
+    # Torch itself writes pickles, and to read one is to run it.
+    pickled = tmp_path / "nccl_trace_rank_0"
+    pickled.write_bytes(pickle.dumps({"entries": []}))
+    refused = run([*report[:2], pickled])
+    assert refused.returncode == 1
+    assert "a pickle, which could run code" in refused.stderr
+
+
 def processes_of(case):
     def words_of(folder):
         with contextlib.suppress(OSError):
@@ -67,10 +126,9 @@ def processes_of(case):
     return [folder.name for folder in pathlib.Path("/proc").glob("[0-9]*") if case.encode() in words_of(folder)]
 
 
-def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path):
-    words = command("stopped")
-    words[words.index("--"):words.index("--")] = ["--on-hang", "abort"]
-    done = run(words, cwd=tmp_path)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path, way):
+    done = run(command(way, "stopped", options=["--on-hang", "abort"]), cwd=tmp_path)
     assert done.returncode == 75, done.stderr
     said = done.stderr.splitlines()
     verdict = next(i for i, line in enumerate(said) if line.startswith("redline: the job hangs: rank 1 was stopped"))
@@ -78,9 +136,12 @@ def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path):
     assert processes_of("stopped") == []
 
 
-@pytest.mark.parametrize("case", ["uneven_work", "paused"])
-def test_a_slow_job_gets_no_verdict(run, command, program, tmp_path, case):
-    done = run(command(case, 2), cwd=tmp_path)
+@pytest.mark.parametrize(("way", "case"), [
+    ("ring", "uneven_work"), ("log", "paused"), ("log", "stopped_all"), ("log", "compiling"), ("log", "evaluation"),
+    ("log", "checkpoint"), ("log", "slow_first_step"),
+])
+def test_a_slow_job_gets_no_verdict(run, command, tmp_path, way, case):
+    done = run(command(way, case, 2), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "hangs" not in done.stderr
     assert list((tmp_path / "traces").glob("*.hang.redline")) == []

@@ -32,11 +32,16 @@ const EnteredCollective* find_entry(const HangTable& table, const Place& place) 
   return nullptr;
 }
 
+// Whether the rank has entered the collective, which its table need not list.
 bool is_past(const HangTable& table, const Place& place) {
-  return std::any_of(table.collectives.begin(), table.collectives.end(),
-                     [&](const EnteredCollective& entry) {
-                       return entry.group == place.first && entry.sequence > place.second;
-                     });
+  const auto is_later = [&](const EnteredCollective& entry) {
+    return entry.group == place.first && entry.sequence > place.second;
+  };
+  const auto has_entered = [&](const CollectiveGroup& group) {
+    return group.name == place.first && group.entered >= place.second && group.entered > 0;
+  };
+  return std::any_of(table.collectives.begin(), table.collectives.end(), is_later) ||
+         std::any_of(table.groups.begin(), table.groups.end(), has_entered);
 }
 
 // The first collective of each group that the rank has entered and that is not done.
@@ -84,8 +89,24 @@ class Judge {
     for (Hang& hang : hangs) {
       if (!waits_elsewhere(hang)) return std::move(hang);
     }
-    Hang hang = std::move(hangs.front());
+    return disorder(std::move(hangs));
+  }
+
+  // The rank that most others wait for has taken the groups in the wrong order. Where no group has
+  // most, it cannot be known who is wrong, and all are named.
+  static Hang disorder(std::vector<Hang> hangs) {
+    std::stable_sort(hangs.begin(), hangs.end(), [](const Hang& left, const Hang& right) {
+      return left.waiting_ranks.size() > right.waiting_ranks.size();
+    });
+    Hang hang = hangs.front();
     hang.kind = HangKind::kOrder;
+    if (hangs.size() < 2 || hangs[1].waiting_ranks.size() < hang.waiting_ranks.size()) return hang;
+    hang.waiting_ranks.clear();
+    for (const Hang& other : hangs) {
+      hang.ranks.insert(hang.ranks.end(), other.ranks.begin(), other.ranks.end());
+    }
+    std::sort(hang.ranks.begin(), hang.ranks.end());
+    hang.ranks.erase(std::unique(hang.ranks.begin(), hang.ranks.end()), hang.ranks.end());
     return hang;
   }
 
@@ -140,8 +161,9 @@ class Judge {
     hang.operation = find_entry(waiting, place)->operation;
     hang.step = waiting.step;
     if (missing.empty()) {  // all are in it: only one that was stopped in there can be named
-      missing = of_state(hang.waiting_ranks, ThreadState::kStopped);
-      if (missing.empty()) missing = of_state(hang.waiting_ranks, ThreadState::kGone);
+      const std::vector<int> members = members_of(place.first);
+      missing = of_state(members, ThreadState::kStopped);
+      if (missing.empty()) missing = of_state(members, ThreadState::kGone);
       std::erase_if(hang.waiting_ranks, [&](int rank) {
         return std::find(missing.begin(), missing.end(), rank) != missing.end();
       });
@@ -277,20 +299,44 @@ class Judge {
   // Nobody is known to wait in a collective, as in a job of one process.
   std::optional<Hang> judge_without_collectives() const {
     if (ranks_.empty() || std::ssize(ranks_) < world_) return std::nullopt;
-    std::optional<HangKind> kind;
     Hang hang;
+    int64_t since_ns = 0;
+    std::map<HangKind, std::vector<int>> by_kind;
     for (const HangTable& table : ranks_) {
       if (is_slow(table)) return std::nullopt;
-      const HangKind own = kind_of(table);
-      if (may_go_on(own)) return std::nullopt;
-      if (!kind) kind = own;
-      if (own == *kind) hang.ranks.push_back(table.rank);
+      if (table.state == ThreadState::kGone && table.written_ns == 0) {
+        return std::nullopt;  // it ended as it should, and the others may have more to do
+      }
+      by_kind[kind_of(table)].push_back(table.rank);
+      since_ns = std::max(since_ns, table.step_began_ns);
+      if (table.state != ThreadState::kStopped && table.state != ThreadState::kGone) {
+        hang.waiting_ranks.push_back(table.rank);
+      }
+      hang.step = std::max(hang.step, table.step);
     }
-    hang.kind = *kind;
-    hang.step = ranks_.front().step;
-    hang.since_ns = ranks_.front().step_began_ns;
+    // For one that cannot go on the others wait, in whatever they are.
+    if (!name_all_of(HangKind::kStopped, by_kind, hang) &&
+        !name_all_of(HangKind::kDied, by_kind, hang)) {
+      for (const auto& [kind, ranks] : by_kind) {
+        if (may_go_on(kind)) return std::nullopt;
+      }
+      hang.waiting_ranks.clear();
+      name_all_of(kind_of(ranks_.front()), by_kind, hang);
+    }
+    const bool cannot_wait = hang.kind == HangKind::kStopped || hang.kind == HangKind::kDied;
+    if (cannot_wait && hang.waiting_ranks.empty()) return std::nullopt;  // as by a debugger
+    hang.since_ns = since_ns;
     describe_culprit(hang);
     return hang;
+  }
+
+  static bool name_all_of(HangKind kind, std::map<HangKind, std::vector<int>>& by_kind,
+                          Hang& hang) {
+    const auto found = by_kind.find(kind);
+    if (found == by_kind.end()) return false;
+    hang.kind = kind;
+    hang.ranks = found->second;
+    return true;
   }
 
   std::span<const HangTable> ranks_;

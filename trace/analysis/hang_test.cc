@@ -29,7 +29,7 @@ HangTable table(int rank, int world_size, int64_t last, bool waits) {
   table.written_ns = 100 * kSecondNs;
   table.step = 60;
   table.state = ThreadState::kLock;
-  CollectiveGroup group{"0", {}};
+  CollectiveGroup group{"0", {}, 0};
   for (int member = 0; member < world_size; ++member) group.ranks.push_back(member);
   table.groups.push_back(group);
   for (int64_t number = 118; number <= last; ++number) {
@@ -133,7 +133,7 @@ TEST(Hang, AVictimInAnotherGroupIsNotTheCulprit) {
   // Rank 0 waits for rank 1 in group "0"; rank 1 waits for rank 2 in "1"; rank 2 sleeps.
   std::vector<HangTable> ranks = {table(0, 3, 121, true), table(1, 3, 120, false),
                                   table(2, 3, 121, true)};
-  for (HangTable& rank : ranks) rank.groups.push_back({"1", {1, 2}});
+  for (HangTable& rank : ranks) rank.groups.push_back({"1", {1, 2}, 0});
   ranks[1].collectives.push_back({"1", 4, "broadcast", "[[2]]", "Float", false, 94 * kSecondNs});
   ranks[2].collectives.back().is_done = true;
   ranks[2].collectives.pop_back();
@@ -144,14 +144,54 @@ TEST(Hang, AVictimInAnotherGroupIsNotTheCulprit) {
   EXPECT_THAT(hang->ranks, ElementsAre(2));
 }
 
+TEST(Hang, ARankThatWasStoppedInACollectiveIsNamedByItsLastTable) {
+  std::vector<HangTable> ranks = {table(0, 3, 121, true), table(1, 3, 120, false),
+                                  table(2, 3, 121, true)};
+  ranks[1].state = ThreadState::kStopped;
+  ranks[1].collectives.clear();
+  for (const int64_t entered : {120, 121}) {
+    ranks[1].groups[0].entered = entered;
+    const auto hang = find_hang(ranks);
+    ASSERT_TRUE(hang);
+    EXPECT_EQ(hang->kind, HangKind::kStopped);
+    EXPECT_THAT(hang->ranks, ElementsAre(1));
+    EXPECT_THAT(hang->waiting_ranks, ElementsAre(0, 2));
+  }
+  ranks[1].state = ThreadState::kUnknown;
+  EXPECT_FALSE(find_hang(ranks)) << "it has entered 121: nobody is known to be missing";
+}
+
+TEST(Hang, ARankThatIsGoneIsNamedWhereTheOthersWaitInNoCollective) {
+  std::vector<HangTable> ranks = {table(0, 3, 120, false), table(1, 3, 120, false),
+                                  table(2, 3, 120, false)};
+  for (HangTable& rank : ranks) rank.step_began_ns = 90 * kSecondNs;
+  ranks[1].state = ThreadState::kGone;
+  const auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kDied);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+  EXPECT_THAT(hang->waiting_ranks, ElementsAre(0, 2));
+  ranks[2].is_moving = true;
+  EXPECT_FALSE(find_hang(ranks));
+}
+
 TEST(Hang, GroupsInDifferentOrders) {
   std::vector<HangTable> ranks = {table(0, 2, 120, false), table(1, 2, 120, false)};
-  for (HangTable& rank : ranks) rank.groups.push_back({"1", {0, 1}});
+  for (HangTable& rank : ranks) rank.groups.push_back({"1", {0, 1}, 0});
   ranks[0].collectives.push_back({"0", 121, "all_reduce", "[[8]]", "Float", false, kSecondNs});
   ranks[1].collectives.push_back({"1", 1, "all_reduce", "[[8]]", "Float", false, 2 * kSecondNs});
   const auto hang = find_hang(ranks);
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->kind, HangKind::kOrder);
+  EXPECT_THAT(hang->ranks, ElementsAre(0, 1)) << "of two nobody can say which is wrong";
+  ranks.push_back(ranks[0]);
+  ranks[2].rank = 2;
+  for (HangTable& rank : ranks) rank.groups[0].ranks = rank.groups[1].ranks = {0, 1, 2};
+  const auto of_three = find_hang(ranks);
+  ASSERT_TRUE(of_three);
+  EXPECT_EQ(of_three->kind, HangKind::kOrder);
+  EXPECT_THAT(of_three->ranks, ElementsAre(1));
+  EXPECT_THAT(of_three->waiting_ranks, ElementsAre(0, 2));
 }
 
 TEST(Hang, AJobOfOneProcessHangsToo) {
@@ -175,6 +215,19 @@ TEST(Hang, RanksThatAllSleepMayGoOn) {
   EXPECT_TRUE(find_hang(ranks));
 }
 
+TEST(Hang, OneOfAThousandRanksIsFound) {
+  constexpr int kRanks = 1024;
+  std::vector<HangTable> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) ranks.push_back(table(rank, kRanks, 121, true));
+  ranks[700] = table(700, kRanks, 120, false);
+  const auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_THAT(hang->ranks, ElementsAre(700));
+  EXPECT_EQ(hang->waiting_ranks.size(), kRanks - 1);
+  EXPECT_THAT(hang_lines(*hang, 100 * kSecondNs).back(),
+              ::testing::HasSubstr("and 1015 more wait"));
+}
+
 TEST(Hang, NothingHangsWithoutTables) { EXPECT_FALSE(find_hang({})); }
 
 TEST(Hang, ThePromisedLines) {
@@ -194,14 +247,19 @@ TEST(HangTables, AreReadOfTheLatestRunWhateverElseLiesThere) {
     std::ofstream(folder / name) << text;
   };
   const std::string head = R"({"schema": "redline.hang/1", "run": )";
-  put("rank1.hang.redline", head + R"("2.1", "rank": 1, "state": "io", "step": 5, "stack": ["a", 1],
-      "groups": [{"name": "0", "ranks": [0, 1]}, 3], "moving": true, "collectives": [
-      {"group": "0", "sequence": 7, "operation": "barrier", "sizes": "[]", "types": "",
-       "done": true, "entered_ns": 12}, null]})");
+  put("rank1.hang.redline",
+      head +
+          R"("2.1", "rank": 1, "state": "io", "step": 5, "stack": ["a", 1], )"
+          R"("groups": [{"name": "0", "ranks": [0, 1], "entered": 7}, 3], "moving": true, )"
+          R"("collectives": [{"group": "0", "sequence": 7, "operation": "barrier", "sizes": "[]", )"
+          R"("types": "", "done": true, "entered_ns": 12}, null]})"
+          "\nof a longer one}");
+  put("rank1.seen.hang.redline", head + R"("2.1", "rank": 1, "state": "runs", "written_ns": -1})");
   put("rank0.hang.redline", head + R"("2.1", "rank": 0, "step": "?", "stack": 3})");
   put("rank2.hang.redline", head + R"("1.1", "rank": 2})");
   put("rank3.hang.redline", R"({"schema": "redline.hang/1", "run": "2.1", )");
   put("rank4.hang.redline", R"([1])");
+  put("rank5.hang.redline", head + R"("2.1", "rank": 5, "written_ns": 3, "sealed_ns": 2})");
   const auto tables = read_hang_tables(folder);
   std::filesystem::remove_all(folder);
   ASSERT_EQ(tables.size(), 2U);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "base/file.h"
 
@@ -11,6 +13,9 @@ namespace redline::trace {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view kStateNames[] = {
+    "", "runs", "sleeps", "lock", "io", "stopped", "gone"};  // in the order of ThreadState
 
 std::string text_in(const json& object, const char* key) {
   const auto value = object.find(key);
@@ -33,20 +38,10 @@ const json& list_in(const json& object, const char* key) {
   return value != object.end() && value->is_array() ? *value : none;
 }
 
-ThreadState state_of(const std::string& word) {
-  if (word == "runs") return ThreadState::kRuns;
-  if (word == "sleeps") return ThreadState::kSleeps;
-  if (word == "lock") return ThreadState::kLock;
-  if (word == "io") return ThreadState::kInputOutput;
-  if (word == "stopped") return ThreadState::kStopped;
-  if (word == "gone") return ThreadState::kGone;
-  return ThreadState::kUnknown;
-}
-
 void read_lists(const json& object, HangTable& table) {
   for (const json& row : list_in(object, "groups")) {
     if (!row.is_object()) continue;
-    CollectiveGroup group{text_in(row, "name"), {}};
+    CollectiveGroup group{text_in(row, "name"), {}, integer_in(row, "entered")};
     for (const json& rank : list_in(row, "ranks")) {
       if (rank.is_number_integer()) group.ranks.push_back(rank.get<int>());
     }
@@ -66,16 +61,37 @@ void read_lists(const json& object, HangTable& table) {
 
 }  // namespace
 
+ThreadState thread_state_of(std::string_view word) {
+  const auto at = std::find(std::begin(kStateNames), std::end(kStateNames), word);
+  if (at == std::end(kStateNames)) return ThreadState::kUnknown;
+  return static_cast<ThreadState>(at - std::begin(kStateNames));
+}
+
+std::string_view thread_state_name(ThreadState state) {
+  return kStateNames[static_cast<size_t>(state)];
+}
+
 std::optional<HangTable> parse_hang_table(const std::string& text) {
-  const json object = json::parse(text, nullptr, false);
+  // A shorter table leaves the end of a longer one behind its line.
+  const json object = json::parse(text.substr(0, text.find('\n')), nullptr, false);
   if (!object.is_object() || text_in(object, "schema") != "redline.hang/1") return std::nullopt;
+  const bool is_sealed = object.contains("sealed_ns");
+  if (is_sealed && integer_in(object, "sealed_ns") != integer_in(object, "written_ns")) {
+    return std::nullopt;  // it was read while it was written
+  }
   HangTable table;
   table.run = text_in(object, "run");
+  table.job = text_in(object, "job");
   table.rank = static_cast<int>(integer_in(object, "rank"));
   table.world_size = static_cast<int>(integer_in(object, "world_size"));
   table.host = text_in(object, "host");
   table.process = integer_in(object, "process");
+  table.thread = integer_in(object, "thread");
+  table.answer = {static_cast<int>(integer_in(object, "stack_signal")),
+                  static_cast<int>(integer_in(object, "stack_file")),
+                  integer_in(object, "stack_thread"), integer_in(object, "thread_ident")};
   table.written_ns = integer_in(object, "written_ns");
+  table.is_overdue = flag_in(object, "overdue");
   if (object.contains("step") && object["step"].is_number_integer()) {
     table.step = object["step"].get<int64_t>();
   }
@@ -83,7 +99,7 @@ std::optional<HangTable> parse_hang_table(const std::string& text) {
   table.usual_step_ns = integer_in(object, "usual_step_ns");
   table.phase = text_in(object, "phase");
   table.is_moving = flag_in(object, "moving");
-  table.state = state_of(text_in(object, "state"));
+  table.state = thread_state_of(text_in(object, "state"));
   table.inner = text_in(object, "inner");
   read_lists(object, table);
   return table;
@@ -99,16 +115,29 @@ std::vector<std::string> find_hang_tables(const std::string& folder) {
   return paths;
 }
 
-std::vector<HangTable> read_hang_tables(const std::string& folder) {
+std::vector<HangTable> read_hang_tables(const std::string& folder, const std::string& run) {
   std::vector<HangTable> tables;
   for (const std::string& path : find_hang_tables(folder)) {
     if (auto table = parse_hang_table(read_file(path))) tables.push_back(*std::move(table));
   }
-  std::string latest;
-  for (const HangTable& table : tables) latest = std::max(latest, table.run);
-  std::erase_if(tables, [&](const HangTable& table) { return table.run != latest; });
-  std::sort(tables.begin(), tables.end(),
-            [](const HangTable& left, const HangTable& right) { return left.rank < right.rank; });
+  std::string wanted = run;
+  if (run.empty()) {
+    for (const HangTable& table : tables) wanted = std::max(wanted, table.run);
+  }
+  std::string job;
+  for (const HangTable& table : tables) {
+    if (table.run == wanted && !table.job.empty()) job = table.job;
+  }
+  std::erase_if(tables, [&](const HangTable& table) {
+    return table.run != wanted && (job.empty() || table.job != job);
+  });
+  std::sort(tables.begin(), tables.end(), [](const HangTable& left, const HangTable& right) {
+    return std::pair(left.rank, -left.written_ns) < std::pair(right.rank, -right.written_ns);
+  });
+  const auto is_same_rank = [](const HangTable& left, const HangTable& right) {
+    return left.rank == right.rank;
+  };
+  tables.erase(std::unique(tables.begin(), tables.end(), is_same_rank), tables.end());
   return tables;
 }
 

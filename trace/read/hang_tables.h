@@ -1,11 +1,12 @@
-// What a rank that makes no step says of itself: a small file that python/redline/_hang_table.py
-// writes again each second while the step does not end, and removes when it ends. So a process that
-// is stopped or killed leaves its last words, which anybody can read.
+// What a rank says of itself: a small file that python/redline/_hang_table.py writes again each
+// second, and removes at the process's end. While a step does not end, it says more. So a process
+// that is stopped or killed leaves its last words, which anybody can read.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redline::trace {
@@ -27,6 +28,15 @@ struct EnteredCollective {
 struct CollectiveGroup {
   std::string name;
   std::vector<int> ranks;
+  int64_t entered = 0;  ///< the number of the last collective that the rank has entered; 0: unknown
+};
+
+/// Where the process writes the Python stacks of its threads when it gets a signal.
+struct StackAnswer {
+  int signal = 0;      ///< 0: it does not
+  int file = -1;       ///< its file descriptor for them
+  int64_t thread = 0;  ///< that is to get the signal: one that does nothing which it could disturb
+  int64_t ident = 0;   ///< of the training thread, as Python names it
 };
 
 /// What the training thread does: the kernel's word for it, or what the operating system says of
@@ -43,11 +53,15 @@ enum class ThreadState : uint8_t {
 
 struct HangTable {
   std::string run;  ///< `redline record` gives the same name to all ranks of one call
+  std::string job;  ///< the same for all ranks of a job, also those of other calls; "": not known
   int rank = 0;
   int world_size = 1;
   std::string host;
   int64_t process = 0;
-  int64_t written_ns = 0;  ///< unix time
+  int64_t thread = 0;  ///< the training thread, as the kernel numbers it
+  StackAnswer answer;
+  int64_t written_ns = 0;   ///< unix time
+  bool is_overdue = false;  ///< the step takes long; a table without this has no collectives
   std::optional<int64_t> step;
   int64_t step_began_ns = 0;
   int64_t usual_step_ns = 0;
@@ -60,12 +74,18 @@ struct HangTable {
   std::string inner;               ///< where the thread is in libraries: "dataloader.py:1295 _get"
 };
 
+/// "runs", "sleeps": the words of machine/thread_wait.h; kUnknown for any other.
+[[nodiscard]] ThreadState thread_state_of(std::string_view word);
+[[nodiscard]] std::string_view thread_state_name(ThreadState state);
+
 /// The paths of the tables in a folder, of any run.
 [[nodiscard]] std::vector<std::string> find_hang_tables(const std::string& folder);
 
-/// The tables in `folder` of its latest run, sorted by rank. Leaves out what cannot be read,
-/// because a table may vanish or be written at this moment.
-[[nodiscard]] std::vector<HangTable> read_hang_tables(const std::string& folder);
+/// The tables in `folder`, sorted by rank; of a rank that has several, the latest. Leaves out what
+/// cannot be read, because a table may vanish or be written at this moment. `run`: of this run and
+/// the others of its job; "": of the latest.
+[[nodiscard]] std::vector<HangTable> read_hang_tables(const std::string& folder,
+                                                      const std::string& run = "");
 
 /// nullopt if `text` is no table.
 [[nodiscard]] std::optional<HangTable> parse_hang_table(const std::string& text);

@@ -19,19 +19,18 @@ namespace {
 
 namespace fs = std::filesystem;
 using Traces = std::vector<std::shared_ptr<const Trace>>;
-using nlohmann::json;
 
 // A member of one of the top-level objects that the recorder writes; null if it is not there.
-json member_of(const Trace& trace, const char* object, const char* key) {
-  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
+nlohmann::json member_of(const Trace& trace, const char* object, const char* key) {
+  const nlohmann::json top = nlohmann::json::parse(trace.metadata().top_level_json, nullptr, false);
   if (!top.is_object() || !top.contains(object) || !top[object].is_object()) return {};
-  return top[object].value(key, json());
+  return top[object].value(key, nlohmann::json());
 }
 
 // `redline record` gives the same name to all traces of one call. It begins with the time of the
 // call, so the last in the alphabet is the latest.
 std::string recording_of(const Trace& trace) {
-  const json name = member_of(trace, "run", "recording");
+  const nlohmann::json name = member_of(trace, "run", "recording");
   return name.is_string() ? name.get<std::string>() : "";
 }
 

@@ -74,16 +74,28 @@ Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
   return report;
 }
 
-void add_hang(Report& report, const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    const std::vector<HangTable> tables = read_hang_tables(path);
-    report.hang = find_hang(tables);
-    if (!report.hang) continue;
-    for (const HangTable& table : tables) {
-      report.hang_seen_ns = std::max(report.hang_seen_ns, table.written_ns);
-    }
-    return;
+namespace {
+
+// Whether the ranks hung. `tables`: what they say.
+bool take_hang(Report& report, const std::vector<HangTable>& tables) {
+  report.hang = find_hang(tables);
+  if (!report.hang) return false;
+  for (const HangTable& table : tables) {
+    report.hang_seen_ns = std::max(report.hang_seen_ns, table.written_ns);
   }
+  return true;
+}
+
+}  // namespace
+
+void add_hang(Report& report, const std::vector<std::string>& paths,
+              const std::vector<HangTable>& dumps) {
+  report.dumps = std::ssize(dumps);
+  // The ranks' own tables come first, because they also say what a culprit does.
+  for (const std::string& path : paths) {
+    if (take_hang(report, read_hang_tables(path))) return;
+  }
+  take_hang(report, dumps);
 }
 
 std::vector<std::string> reason_lines(const Report& report) {

@@ -24,6 +24,7 @@ struct Report {
   std::optional<RunVerdict> run;        ///< of the whole job, if there are step logs
   std::optional<Hang> hang;             ///< what the ranks said last, if they hung
   int64_t hang_seen_ns = 0;             ///< when they said so, unix time
+  int64_t dumps = 0;                    ///< of torch's flight recorder, that were given
   std::string path;                     ///< of the step logs; the title if there are no traces
   std::vector<std::string> unreadable;  ///< files that are left out, each with the reason
   int64_t rank_count = 1;
@@ -40,7 +41,8 @@ struct Report {
                                  const std::atomic<bool>* cancel = nullptr);
 
 /// Puts the verdict on the ranks' tables in `paths` that are folders into the report.
-void add_hang(Report& report, const std::vector<std::string>& paths);
+void add_hang(Report& report, const std::vector<std::string>& paths,
+              const std::vector<HangTable>& dumps = {});
 
 /// The name of the file, or "traces/" for a folder of ranks or of step logs.
 [[nodiscard]] std::string title_of(const Report& report);

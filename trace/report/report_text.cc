@@ -61,12 +61,13 @@ void TextPage::write_row(std::string_view name, int64_t count, int64_t total_ns,
 }
 
 std::string report_text(const Report& report, const TextStyle& style, const TextScope& scope) {
-  std::string text;
-  if (!report.traces.empty()) {
-    TextPage page{report, scope, TextCanvas(style)};
+  TextPage page{report, scope, TextCanvas(style)};
+  if (report.traces.empty()) {
+    write_hang(page);
+  } else {
     for (const auto write_section : kSections) write_section(page);
-    text = page.canvas.take();
   }
+  std::string text = page.canvas.take();
   if (report.run) {
     text += report.traces.empty() ? run_text(*report.run, style, scope)
                                   : run_summary(*report.run, style) + "\n";

@@ -143,14 +143,7 @@ void write_issues(TextPage& page) {
 
 // Why the traces were written comes first: it is what somebody who has a flight recorder looks for.
 void write_reasons(TextPage& page) {
-  if (page.report.hang) {
-    const auto lines = hang_lines(*page.report.hang, page.report.hang_seen_ns);
-    for (size_t i = 0; i < lines.size(); ++i) {
-      page.canvas.left(i == 0 ? "! hangs    " : "           ", 0, Hue::kRed)
-          .left(elide(lines[i], 69), 0, i == 0 ? Hue::kBold : Hue::kNone)
-          .end_line();
-    }
-  }
+  write_hang(page);
   const std::vector<std::string> lines = reason_lines(page.report);
   const size_t shown = page.scope.top == TextScope::kAll ? lines.size() : kFewIssues;
   for (size_t i = 0; i < std::min(shown, lines.size()); ++i) {
@@ -171,6 +164,22 @@ std::string with_deviation(const MeanStep& step, int64_t count) {
 }
 
 }  // namespace
+
+void write_hang(TextPage& page) {
+  if (!page.report.hang && page.report.dumps > 0) {
+    page.canvas
+        .left(fmt::format("The dumps of {} name nobody who holds the others up.",
+                          format_plural(page.report.dumps, "rank")))
+        .end_line();
+  }
+  if (!page.report.hang) return;
+  const auto lines = hang_lines(*page.report.hang, page.report.hang_seen_ns);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    page.canvas.left(i == 0 ? "! hangs    " : "           ", 0, Hue::kRed)
+        .left(elide(lines[i], 69), 0, i == 0 ? Hue::kBold : Hue::kNone)
+        .end_line();
+  }
+}
 
 void write_header(TextPage& page) {
   const Report& report = page.report;

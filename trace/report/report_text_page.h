@@ -38,6 +38,7 @@ constexpr size_t kNameColumns = 38;
 
 // Each writes its section and a blank line, or nothing if it has nothing to say.
 void write_header(TextPage& page);         // report_text_overview.cc
+void write_hang(TextPage& page);           // report_text_overview.cc, a part of the header
 void write_steps(TextPage& page);          // report_text_overview.cc
 void write_findings(TextPage& page);       // report_text_advice.cc
 void write_ranks(TextPage& page);          // report_text_ranks.cc

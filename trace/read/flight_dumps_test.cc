@@ -1,0 +1,103 @@
+#include "trace/read/flight_dumps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "trace/analysis/hang.h"
+
+namespace redline::trace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string entry(int64_t sequence, const char* operation, const char* sizes, bool is_done) {
+  return R"({"collective_seq_id": )" + std::to_string(sequence) +
+         R"(, "process_group": ["0", "default_pg"], "profiling_name": "gloo:)" + operation +
+         R"(", "input_sizes": )" + sizes +
+         R"(, "input_dtypes": ["Float"], "state": "scheduled", )" +
+         R"("is_p2p": false, "time_created_ns": 1000, "retired": )" + (is_done ? "true" : "false") +
+         "}";
+}
+
+std::string dump(const std::string& entries) {
+  return R"({"comm_lib_version": "", "entries": [)" + entries +
+         R"(], "pg_config": {"": {"name": "", "ranks": "[]"}}, "version": "2.10"})";
+}
+
+class FlightDumps : public ::testing::Test {
+ protected:
+  FlightDumps() : folder_(::testing::TempDir() + "flight_dumps." + std::to_string(getpid())) {
+    std::filesystem::create_directory(folder_);
+  }
+  ~FlightDumps() override { std::filesystem::remove_all(folder_); }
+  std::string put(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name) << text;
+    return folder_ + "/" + name;
+  }
+  const std::string folder_;
+};
+
+TEST_F(FlightDumps, TellWhoIsBehind) {
+  const std::string done = entry(1, "all_reduce", "[[8]]", true);
+  put("rank0.json", dump(done + "," + entry(2, "all_reduce", "[[8]]", false)));
+  put("rank1.json", dump(done));
+  put("rank2.json", dump(done + "," + entry(2, "all_reduce", "[[8]]", false)));
+  std::vector<std::string> paths = {folder_};
+  const auto tables = take_flight_dumps(paths);
+  ASSERT_TRUE(tables);
+  EXPECT_THAT(paths, IsEmpty());
+  const auto hang = find_hang(*tables);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kNotEntered);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+  EXPECT_THAT(hang->waiting_ranks, ElementsAre(0, 2));
+  EXPECT_EQ(hang->sequence, 2);
+}
+
+TEST_F(FlightDumps, TellWhoEnteredSomethingElse) {
+  put("nccl_trace_rank_0.json", dump(entry(2, "all_reduce", "[[8]]", false)));
+  put("nccl_trace_rank_1.json", dump(entry(2, "all_reduce", "[[16]]", false)));
+  put("nccl_trace_rank_2.json", dump(entry(2, "all_reduce", "[[8]]", false)));
+  std::vector<std::string> paths = {folder_};
+  const auto hang = find_hang(*take_flight_dumps(paths));
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kMismatch);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+  EXPECT_EQ(hang->entered, "all_reduce [[16]] Float");
+}
+
+TEST_F(FlightDumps, StandBesideTraces) {
+  const std::string trace = put("a.pt.trace.json", R"({"traceEvents": []})");
+  const std::string other = put("b.json", R"({"schemaVersion": 1, "traceEvents": []})");
+  put("rank0.json", dump(entry(1, "barrier", "[]", true)));
+  std::vector<std::string> paths = {folder_, trace, other};
+  const auto tables = take_flight_dumps(paths);
+  ASSERT_TRUE(tables);
+  EXPECT_EQ(tables->size(), 1U);
+  EXPECT_THAT(paths, ElementsAre(folder_, trace, other));
+}
+
+TEST_F(FlightDumps, PicklesAndDumpsThatSayTooLittleAreRefused) {
+  std::vector<std::string> paths = {put("nccl_trace_rank_0", "\x80\x04\x95 the rest")};
+  EXPECT_THAT(take_flight_dumps(paths).error().message, HasSubstr("a pickle"));
+  paths = {folder_};
+  EXPECT_THAT(take_flight_dumps(paths).error().message, HasSubstr("a pickle"));
+  paths = {put("dump.json", dump(""))};
+  EXPECT_THAT(take_flight_dumps(paths).error().message, HasSubstr("rank3.json"));
+  paths = {put("rank1.json", dump("").substr(0, 40))};
+  EXPECT_THAT(take_flight_dumps(paths).error().message, HasSubstr("no dump"));
+  for (const char* odd : {R"({"entries": 3})", R"({"entries": [3, {}, {"process_group": 3}]})",
+                          R"({"entries": [{"process_group": [1], "profiling_name": "a"}],
+                              "pg_config": {"0": {"ranks": "["}, "1": 2}})"}) {
+    static_cast<void>(parse_flight_dump("rank0.json", odd));
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -103,10 +103,11 @@ def test_dumps_of_torch_tell_who_holds_the_others_up(start, run, program, python
     report = [program("redline"), "report", "--format", "json", folder]
     hang = None
     with start([python, HANG / "job.py", "barrier_in_one_branch", 3], {"DUMPS": str(folder)}, cwd=tmp_path) as process:
-        while hang is None and process.poll() is None:
+        # Dumps that were written at different moments may name somebody, too.
+        while (hang is None or hang["kind"] != "mismatch") and process.poll() is None:
             if len(list(folder.glob("*.json"))) == 3:
                 hang = json.loads(run(report).stdout)["hang"]
-    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("mismatch", [1], [0, 2])
+    assert (hang["ranks"], hang["waiting_ranks"]) == ([1], [0, 2])
     assert (hang["group"], hang["sequence"], hang["operation"]) == ("0", 21, "all_reduce")
     assert "! hangs    rank 1 entered barrier" in run([*report[:2], folder]).stdout
     # Torch itself writes pickles, and to read one is to run it.

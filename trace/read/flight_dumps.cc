@@ -150,7 +150,9 @@ tl::expected<HangTable, ReadError> parse_flight_dump(const std::string& path,
         fmt::format("{}: a dump does not say its rank, so its name must: rank3.json", path), path});
   }
   const json dump = json::parse(text, nullptr, false);
-  const bool is_dump = dump.is_object() && dump.contains("entries") && dump["entries"].is_array();
+  // A rank that has entered nothing has no entries.
+  const json entries = dump.is_object() ? dump.value("entries", json::array()) : json();
+  const bool is_dump = entries.is_array() && dump.contains("pg_config");
   if (!is_dump) {
     return tl::unexpected(
         ReadError{fmt::format("{}: no dump of torch's flight recorder", path), path});
@@ -158,7 +160,7 @@ tl::expected<HangTable, ReadError> parse_flight_dump(const std::string& path,
   HangTable table;
   table.rank = *rank;
   table.is_overdue = true;
-  for (const json& entry : dump["entries"]) {
+  for (const json& entry : entries) {
     auto collective = collective_of(entry);
     if (!collective) continue;
     table.written_ns = std::max(table.written_ns, collective->entered_ns);

@@ -46,7 +46,7 @@ class FlightDumps : public ::testing::Test {
 TEST_F(FlightDumps, TellWhoIsBehind) {
   const std::string done = entry(1, "all_reduce", "[[8]]", true);
   put("rank0.json", dump(done + "," + entry(2, "all_reduce", "[[8]]", false)));
-  put("rank1.json", dump(done));
+  put("rank1.json", R"({"comm_lib_version": "", "pg_config": {}, "version": "2.10"})");
   put("rank2.json", dump(done + "," + entry(2, "all_reduce", "[[8]]", false)));
   std::vector<std::string> paths = {folder_};
   const auto tables = take_flight_dumps(paths);
@@ -92,8 +92,9 @@ TEST_F(FlightDumps, PicklesAndDumpsThatSayTooLittleAreRefused) {
   EXPECT_THAT(take_flight_dumps(paths).error().message, HasSubstr("rank3.json"));
   paths = {put("rank1.json", dump("").substr(0, 40))};
   EXPECT_THAT(take_flight_dumps(paths).error().message, HasSubstr("no dump"));
-  for (const char* odd : {R"({"entries": 3})", R"({"entries": [3, {}, {"process_group": 3}]})",
-                          R"({"entries": [{"process_group": [1], "profiling_name": "a"}],
+  for (const char* odd :
+       {R"({"entries": 3})", R"({"pg_config": 3, "entries": [3, {}, {"process_group": 3}]})",
+        R"({"entries": [{"process_group": [1], "profiling_name": "a"}],
                               "pg_config": {"0": {"ranks": "["}, "1": 2}})"}) {
     static_cast<void>(parse_flight_dump("rank0.json", odd));
   }

@@ -70,7 +70,8 @@ def main():
             good = is_right(case, ranks, verdict, status)
             total[case.__name__] += 1
             right[case.__name__] += good
-            print(f"{'right' if good else 'WRONG'} {case.__name__}, {ranks} ranks, {verdict and verdict['kind']}", flush=True)
+            said = verdict and verdict["kind"]
+            print(f"{'right' if good else 'WRONG'} {case.__name__}, {ranks} ranks, {said}", flush=True)
             if not good:
                 print(f"  {verdict}, exit status {status}", flush=True)
     for case in [*job.HANGS, *job.HEALTHY]:

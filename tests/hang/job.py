@@ -1,8 +1,8 @@
 """A small training on Gloo ranks of which one gets into trouble: job.py CASE RANKS [STEP].
 
 Each function below is a case. It is called by all ranks in step 10, and rank 1 does something else than the others. The
-functions of HANGS let the job hang for ever, those of HEALTHY only take long. Inputs of a wrong size or type are no case:
-Gloo ends such a job with an error.
+functions of HANGS let the job hang for ever, those of HEALTHY only take long. Inputs of a wrong size or type are no
+case: Gloo ends such a job with an error.
 """
 
 import ctypes
@@ -275,7 +275,8 @@ elif __name__ == "__main__":
     rank = int(os.environ["RANK"])
     torch.manual_seed(0)
     if "DUMPS" in os.environ:
-        threading.Thread(target=dump_twice_a_second, args=(f"{os.environ['DUMPS']}/rank{rank}.json",), daemon=True).start()
+        path = f"{os.environ['DUMPS']}/rank{rank}.json"
+        threading.Thread(target=dump_twice_a_second, args=(path,), daemon=True).start()
     world_size = int(sys.argv[2])
     dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=world_size)
     other_group = dist.new_group()

@@ -1,6 +1,7 @@
 """The same dumps of torch's flight recorder, read by `redline report` and by torch's own analysis. Prints a table.
 
-Torch's analysis reads pickles and asks for the ranks of each group, which Gloo's dumps lack: they are added for it.
+Torch's analysis reads pickles, asks for the ranks of each group, which Gloo's dumps lack, and refuses names that do not
+begin with "nccl:". So it gets edited dumps.
 """
 
 import argparse
@@ -30,7 +31,8 @@ def dump_until_it_hangs(case, folder):
         while process.poll() is None and (last is None or time.monotonic() - since < QUIET_SECONDS):
             time.sleep(0.5)
             files = sorted(folder.glob("*.json"))
-            now = [len(json.loads(file.read_bytes()).get("entries", [])) for file in files] if len(files) == RANKS else None
+            counts = [len(json.loads(file.read_bytes()).get("entries", [])) for file in files]
+            now = counts if len(counts) == RANKS else None
             if now != last:
                 last, since = now, time.monotonic()
         os.killpg(process.pid, 9)
@@ -47,13 +49,16 @@ def of_torch(folder, pickles):
     for file in folder.glob("*.json"):
         dump = json.loads(file.read_bytes())
         groups = {entry["process_group"][0]: entry["process_group"][1] for entry in dump["entries"]}
+        for entry in dump["entries"]:
+            entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
         dump["pg_config"] = {name: {"name": name, "desc": words, "ranks": str(list(range(RANKS)))}
                              for name, words in groups.items()}
         (pickles / file.stem).write_bytes(pickle.dumps(dump))
     done = subprocess.run([sys.executable, "-m", "torch.distributed.flight_recorder.fr_trace", pickles], text=True,
                           capture_output=True)
     said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    wanted = [line for line in said if any(word in line.lower() for word in ("missing", "culprit", "error", "mismatch"))]
+    words = ("missing", "culprit", "error", "mismatch")
+    wanted = [line for line in said if any(word in line.lower() for word in words)]
     return "; ".join(wanted[-3:]) or (said[-1] if said else "nothing")
 
 

@@ -10,8 +10,9 @@ namespace redline::tuner {
 namespace {
 
 constexpr double kLikelyRuns = 0.55;
-constexpr double kLikeBatch = 4;  ///< batch sizes within this factor are alike
-constexpr double kUnclear = 1;    ///< a score whose interval is this wide, relative to it
+constexpr double kLikeBatch = 4;    ///< batch sizes within this factor are alike
+constexpr double kLikeWorkers = 2;  ///< the same for numbers of workers
+constexpr double kUnclear = 1;      ///< a score whose interval is this wide, relative to it
 /// By so much two values together may be faster than a model of parts expects.
 constexpr double kUnforeseen = 1.1;
 constexpr double kMostSmaller = 5;  ///< a batch size smaller by a larger factor tells little
@@ -92,14 +93,23 @@ class BesideBest {
     return std::fabs(std::log(its_batch / batch)) < std::log(kLikeBatch);
   }
 
+  /// Whether a trial's workers tell about a configuration with those of `place`: exactly these if
+  /// they are what it changes, else about so many.
+  bool has_like_workers(const FinishedTrial& trial, const Place& place) const {
+    const auto its = outlook_.model().place(trial.config).workers;
+    if (place.workers != outlook_.model().place(best_).workers) return its == place.workers;
+    const double factor = (its.value_or(0) + 1) / (place.workers.value_or(0) + 1);
+    return std::fabs(std::log(factor)) <= std::log(kLikeWorkers);
+  }
+
   bool was_judged_at_like_batch(Config config) const {
-    const double batch = outlook_.model().place(config).batch;
-    config.erase("batch_size");
+    const Place place = outlook_.model().place(config);
+    for (const char* knob : {"batch_size", "num_workers"}) config.erase(knob);
     const auto& trials = outlook_.history().trials();
     return std::any_of(trials.begin(), trials.end(), [&](const auto& trial) {
       Config all = outlook_.history().effective(trial.config);
-      all.erase("batch_size");
-      return all == config && judges(trial, batch);
+      for (const char* knob : {"batch_size", "num_workers"}) all.erase(knob);
+      return all == config && has_like_workers(trial, place) && judges(trial, place.batch);
     });
   }
 

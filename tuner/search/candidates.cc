@@ -12,6 +12,12 @@ constexpr double kGoOn = 0.001;    ///< the least gain of a round that is worth 
 constexpr int64_t kEachUpTo = 64;  ///< up to this value, every value of a range is a candidate
 constexpr double kStepUp = 1.06;   ///< factor from one candidate of a wide range to the next
 constexpr int64_t kEvenBatch = 8;
+/// Where the rate grows with the batch, the last steps to the memory's limit count: up to so much
+/// above the best, batch sizes are this far apart.
+constexpr double kLastSteps = 1.12;
+constexpr double kLastStep = 0.015;
+/// By so much a trial that ran out of memory makes the next one dearer.
+constexpr double kDearer = 0.5;
 /// So many of the fits' favourites also bring all that differs from them in one knob.
 constexpr size_t kNearest = 2;
 
@@ -33,15 +39,46 @@ std::vector<std::string> candidate_values(const Knob& knob) {
   return values;
 }
 
+namespace {
+
+/// `values` of a wide range of batch sizes, and those a few per cent above `best`.
+std::vector<std::string> with_last_steps(const Knob& knob, const std::vector<std::string>& values,
+                                         double best) {
+  std::set<int64_t> all;
+  for (const std::string& value : values) all.insert(*parse_integer(value));
+  const auto add = [&](double batch) {
+    const int64_t number = std::llround(batch);
+    if (number <= knob.high) all.insert(number);
+  };
+  const double step = std::max(1.0, kLastStep * best);
+  for (double at = best; at < kLastSteps * best; at += step) add(at);
+  const auto even = static_cast<double>(kEvenBatch);
+  for (double at = even * std::ceil(best / even); at < kLastSteps * best + even; at += even)
+    add(at);
+  std::vector<std::string> texts;
+  for (const int64_t value : all) texts.push_back(std::to_string(value));
+  return texts;
+}
+
+}  // namespace
+
 Candidates::Candidates(Outlook& outlook, double failure_costs)
     : outlook_(outlook), failure_costs_(failure_costs) {
-  for (const Knob& knob : outlook.space().knobs) values_.push_back(candidate_values(knob));
+  for (const Knob& knob : outlook.space().knobs) {
+    std::vector<std::string> values = candidate_values(knob);
+    if (knob.name == "batch_size" && knob.is_range()) {
+      values = with_last_steps(knob, values, outlook.look(outlook.best()).place.batch);
+    }
+    values_.push_back(std::move(values));
+  }
 }
 
 double Candidates::worth(const Outlook::View& view, double gain) const {
   if (view.chance < kLeastChance) return -failure_costs_;
-  const auto failures = static_cast<double>(outlook_.history().out_of_memory_count());
-  return view.chance * gain - (1 - view.chance) * failure_costs_ * (1 + failures);
+  const History& history = outlook_.history();
+  auto failures = static_cast<double>(history.out_of_memory_count());
+  if (history.trials().front().out_of_memory()) failures -= 1;  // the defaults were no risk taken
+  return view.chance * gain - (1 - view.chance) * failure_costs_ * (1 + kDearer * failures);
 }
 
 Config Candidates::favourite(size_t member) const {

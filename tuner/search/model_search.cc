@@ -24,7 +24,7 @@ namespace {
 constexpr double kWorthIt = 0.001;  ///< least expected gain
 constexpr double kClearlyWorthIt = 0.003;
 constexpr double kFailureCosts = 0.02;  ///< in terms of a gain
-constexpr int64_t kMostFailures = 3;
+constexpr int64_t kMostFailures = 3;    ///< of which the last risks take no account
 constexpr double kWorthExploring = 0.002;
 constexpr double kLeastSure = 0.6;
 constexpr double kUnexplainedToo = 0.5;  ///< deviations of the unexplained that may be gained
@@ -49,9 +49,9 @@ class ModelAsk {
     if (auto proposal = once_more()) return proposal;
     if (auto proposal = most_worth(kClearlyWorthIt, kFailureCosts)) return proposal;
     if (auto proposal = beside_best(outlook_)) return proposal;
-    if (history_.out_of_memory_count() < kMostFailures) {
-      if (auto proposal = most_worth(kClearlyWorthIt, kFailureCosts / 20)) return proposal;
-    }
+    const bool may_fail = history_.out_of_memory_count() < kMostFailures;
+    const double cheaper = kFailureCosts / (may_fail ? 20 : 4);
+    if (auto proposal = most_worth(kClearlyWorthIt, cheaper)) return proposal;
     if (auto proposal = most_worth(kWorthIt, kFailureCosts)) return proposal;
     return explore();
   }

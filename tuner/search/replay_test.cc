@@ -31,8 +31,9 @@ double true_best(uint64_t seed) {
   return entry->second;
 }
 
-Replay replay(const std::string& name, const Space& space, uint64_t seed, int trials) {
-  SyntheticMachine machine(2 * seed);
+Replay replay(const std::string& name, const Space& space, uint64_t seed, int trials,
+              Telling telling = Telling::kHook) {
+  SyntheticMachine machine(2 * seed, telling);
   const SearchSettings settings{
       .machine = {.gpu = true, .cores = machine.cores()}, .memory_limit_bytes = {}, .seed = seed};
   const auto strategy = make_strategy(name, space, settings);
@@ -90,6 +91,48 @@ TEST(Replay, ModelIsNearTheBestWithFewTrials) {
   const Summary& summary = summarize("model", kTrials);
   EXPECT_LE(summary.p90, 0.04);
   EXPECT_LE(summary.median_oom, 1);
+}
+
+TEST(Replay, ModelIsNearTheBestIfOnlyTheRateIsToldToo) {
+  std::vector<std::string> command = {"train"};
+  for (const std::string& knob : SyntheticMachine::knobs()) {
+    command.push_back("{" + knob.substr(0, knob.find('=')) + "}");
+  }
+  Space space = *make_space(SyntheticMachine::knobs(), command, {.gpu = true, .cores = 16});
+  std::vector<double> regrets, ooms;
+  for (uint64_t seed = 1; seed <= kMachines; ++seed) {
+    space.first = SyntheticMachine(2 * seed).defaults();
+    const Replay one = replay("model", space, seed, kTrials, Telling::kMetric);
+    regrets.push_back(one.regret);
+    ooms.push_back(static_cast<double>(one.history.out_of_memory_count()));
+  }
+  EXPECT_LE(quantile(regrets, 0.9), 0.04);
+  EXPECT_LE(quantile(ooms, 0.5), 1);
+}
+
+TEST(Replay, BesideTheBestNothingIsAskedAgainOnlyBecauseTheWorkersDiffer) {
+  const Space space = full_space();
+  const auto number = [](const Config& all, const char* knob) {
+    return static_cast<double>(*parse_integer(all.at(knob)));
+  };
+  for (const uint64_t seed : {3, 5, 8}) {
+    const Replay one = replay("model", space, seed, kTrials);
+    std::vector<Config> before;
+    for (const FinishedTrial& trial : one.history.trials()) {
+      const Config all = one.history.effective(trial.config);
+      for (const Config& other : before) {
+        if (!trial.why.starts_with("beside the best")) break;
+        Config same = other;
+        for (const char* knob : {"batch_size", "num_workers"}) same[knob] = all.at(knob);
+        const double batches = number(all, "batch_size") / number(other, "batch_size");
+        const double workers =
+            (number(all, "num_workers") + 1) / (number(other, "num_workers") + 1);
+        const bool alike = batches < 4 && batches > 0.25 && workers <= 2 && workers >= 0.5;
+        EXPECT_FALSE(same == all && alike) << "trial " << trial.id << " of machine " << seed;
+      }
+      if (trial.ok()) before.push_back(all);
+    }
+  }
 }
 
 TEST(Replay, ModelIsNeverBehindSimplerStrategies) {

@@ -28,6 +28,8 @@ constexpr double kWaitError = 0.06;
 constexpr double kImplausible = 8;
 /// Matrix units are fast with batch sizes that are multiples of this.
 constexpr double kMultipleOf = 8;
+/// What a fit must explain better if it takes memory for nearly full, as a misfit.
+constexpr double kFullIsUnlikely = 1;
 
 /// What is known about a switch before any trial: the logarithm of the factor by which it makes
 /// samples faster.
@@ -104,8 +106,8 @@ void StepModel::set_priors() {
   const bool gpu = settings_.machine.gpu;
   priors_.resize(kFixedCount);
   priors_[kPeak] = {peak, 1.0};
-  priors_[kHalfBatch] = {std::log(12), 1.5};
-  priors_[kSoftness] = {std::log(2), 0.5};
+  priors_[kHalfBatch] = {std::log(12), 2.0};
+  priors_[kSoftness] = {std::log(3), 0.5};
   priors_[kReducedLaunch] = {0.08, 0.1};
   priors_[kDecline] = {std::log(0.012), 1.5};
   priors_[kDeclineFrom] = {std::log(200), 1.2};
@@ -116,6 +118,7 @@ void StepModel::set_priors() {
   priors_[kStolen] = gpu ? Prior{0.002, 0.006} : Prior{0.2 / cores, 0.3 / cores};
   priors_[kOddBatch] = gpu ? Prior{0.12, 0.12} : Prior{0.0, 0.03};
   priors_[kNoWorker] = {0, 0.1};
+  priors_[kFull] = {0.2, 0.08};
   for (const Knob& knob : space_.knobs) {
     terms_.emplace_back();
     if (knob.name == "batch_size" || knob.name == "num_workers") {
@@ -197,11 +200,13 @@ Place StepModel::place(const Config& config) const {
       place.factors.emplace_back(terms.first + static_cast<size_t>(at - knob.values.begin()), 1);
     }
   }
+  place.may_be_full = full_memory_.is_at(place.batch, place.reduced);
   place.point = point_of(space_, history_, config);
   return place;
 }
 
-StepParts StepModel::predict(const std::vector<double>& p, const Place& place) const {
+StepParts StepModel::predict(const std::vector<double>& p, bool memory_full,
+                             const Place& place) const {
   double speed = p[kPeak];
   for (const auto& [parameter, share] : place.factors) speed += share * p[parameter];
   if (place.reduced && std::fmod(place.batch, kMultipleOf) != 0) {
@@ -214,6 +219,7 @@ StepParts StepModel::predict(const std::vector<double>& p, const Place& place) c
   const double beyond = std::log2(place.batch) - p[kDeclineFrom] / std::log(2.0);
   if (beyond > 0) compute *= 1 + std::exp(p[kDecline]) * beyond;
   compute *= 1 + std::max(0.0, p[kStolen]) * workers;
+  if (memory_full && place.may_be_full) compute *= std::exp(std::max(0.0, p[kFull]));
   if (!place.workers) {
     return {.rate = place.batch / compute, .compute = place.batch / compute, .loader = HUGE_VAL};
   }
@@ -247,8 +253,21 @@ void StepModel::measure_noise() {
   noise_ = std::sqrt(squares / weight);
 }
 
+/// Only the rate can tell it, so one trial whose memory is known ends the suspicion.
+void StepModel::suspect_full_memory() {
+  std::vector<BatchRate> seen;
+  for (const FinishedTrial& trial : history_.trials()) {
+    if (!trial.ok() || trial.score().samples_per_s <= 0) continue;
+    if (trial.result.peak_memory_bytes) return;
+    const Place its = place(trial.config);
+    seen.push_back({its.batch, trial.score().samples_per_s, its.reduced});
+  }
+  full_memory_ = FullMemory(seen);
+}
+
 void StepModel::observe() {
   measure_noise();
+  suspect_full_memory();
   for (const FinishedTrial& trial : history_.trials()) {
     if (!trial.ok() || trial.score().samples_per_s <= 0) continue;
     const Throughput& score = trial.score();
@@ -264,25 +283,25 @@ void StepModel::observe() {
   }
 }
 
-Fit StepModel::fit_member(uint64_t member, bool shifted) const {
+StepModel::Member StepModel::fit_member(uint64_t number, bool shifted, bool memory_full) const {
   std::vector<double> centre;
   for (size_t i = 0; i < priors_.size(); ++i) {
-    const double draw = shifted || member > 0 ? normal_draw(member, i) : 0;
+    const double draw = shifted || number > 0 ? normal_draw(number, i) : 0;
     centre.push_back(priors_[i].mean + priors_[i].deviation * draw);
   }
   // Half of the fits start elsewhere to look for other valleys, half start from the likeliest fit.
-  std::vector<double> start = shifted && member % 2 == 0 ? likeliest_.parameters : centre;
+  std::vector<double> start = shifted && number % 2 == 0 ? likeliest_.fit.parameters : centre;
   if (!shifted) {
     for (size_t i = 0; i < priors_.size(); ++i) centre[i] = priors_[i].mean;
   }
   std::vector<double> shifts;
   for (size_t i = 0; i < observations_.size(); ++i) {
-    shifts.push_back(shifted ? normal_draw(member, 1000 + i) : 0);
+    shifts.push_back(shifted ? normal_draw(number, 1000 + i) : 0);
   }
   const Residuals residuals = [&](const std::vector<double>& parameters, std::vector<double>& out) {
     for (size_t i = 0; i < observations_.size(); ++i) {
       const Observation& seen = observations_[i];
-      const StepParts parts = predict(parameters, seen.place);
+      const StepParts parts = predict(parameters, memory_full, seen.place);
       const double error = root_of_squares(seen.error, noise_);
       out[2 * i] = (std::log(parts.rate) - seen.log_rate) / error + shifts[i];
       out[2 * i + 1] = seen.wait_share && seen.place.workers
@@ -290,36 +309,51 @@ Fit StepModel::fit_member(uint64_t member, bool shifted) const {
                            : 0;
     }
   };
-  return fit_parameters(priors_, centre, std::move(start), 2 * observations_.size(), residuals,
-                        kStepFitSteps);
+  Fit fit = fit_parameters(priors_, centre, std::move(start), 2 * observations_.size(), residuals,
+                           kStepFitSteps);
+  if (memory_full) fit.misfit += kFullIsUnlikely;
+  return {.fit = std::move(fit), .memory_full = memory_full};
+}
+
+void StepModel::fit_likeliest() {
+  constexpr uint64_t kStarts = 4;
+  likeliest_.fit.misfit = HUGE_VAL;
+  for (const bool memory_full : {false, true}) {
+    if (memory_full && !full_memory_.is_suspected()) continue;
+    for (uint64_t start = 0; start < kStarts; ++start) {
+      Member member = fit_member(start, false, memory_full);
+      if (member.fit.misfit < likeliest_.fit.misfit) likeliest_ = std::move(member);
+    }
+  }
+}
+
+void StepModel::fit_members() {
+  for (uint64_t number = 1; number <= kStepMembers; ++number) {
+    const bool memory_full = full_memory_.is_suspected() && number / 2 % 2 == 1;
+    members_.push_back(fit_member(number, true, memory_full));
+  }
+  double best = HUGE_VAL;
+  for (const Member& member : members_) best = std::min(best, member.fit.misfit);
+  const double slack = kImplausible + static_cast<double>(observations_.size()) / 2;
+  std::erase_if(members_, [&](const Member& member) { return member.fit.misfit > best + slack; });
 }
 
 void StepModel::fit() {
-  constexpr uint64_t kStarts = 4;
-  for (uint64_t start = 0; start < kStarts; ++start) {
-    Fit fit = fit_member(start, false);
-    if (start == 0 || fit.misfit < likeliest_.misfit) likeliest_ = std::move(fit);
-  }
+  fit_likeliest();
   // What the likeliest fit misses counts as noise, too, as far as it is not explained below.
   std::vector<double> left;
   std::vector<Point> points;
   double squares = 0;
   for (const Observation& seen : observations_) {
-    left.push_back(std::clamp(
-        seen.log_rate - std::log(predict(likeliest_.parameters, seen.place).rate), -0.5, 0.5));
+    left.push_back(
+        std::clamp(seen.log_rate - std::log(predict(likeliest_, seen.place).rate), -0.5, 0.5));
     points.push_back(seen.place.point);
     squares += std::min(left.back() * left.back(), 9 * noise_ * noise_);
   }
   const auto count = static_cast<double>(observations_.size());
   noise_ = std::max(kLeastNoise, std::sqrt((kUsualNoiseWeight * noise_ * noise_ + squares) /
                                            (kUsualNoiseWeight + count)));
-  for (uint64_t member = 1; member <= kStepMembers; ++member) {
-    members_.push_back(fit_member(member, true));
-  }
-  double best = HUGE_VAL;
-  for (const Fit& member : members_) best = std::min(best, member.misfit);
-  const double slack = kImplausible + count / 2;
-  std::erase_if(members_, [&](const Fit& member) { return member.misfit > best + slack; });
+  fit_members();
   if (count >= 4) {
     const auto shape = GaussianProcess::fit(first_shape(space_), points, left);
     rest_.emplace(shape, std::move(points), std::move(left));
@@ -327,19 +361,17 @@ void StepModel::fit() {
 }
 
 StepParts StepModel::parts(size_t member, const Place& place) const {
-  return predict(members_[member].parameters, place);
+  return predict(members_[member], place);
 }
 
-StepParts StepModel::parts(const Place& place) const {
-  return predict(likeliest_.parameters, place);
-}
+StepParts StepModel::parts(const Place& place) const { return predict(likeliest_, place); }
 
 std::vector<double> StepModel::log_rates(const Place& place) const {
   const double correction = rest_ ? rest_->value_at(place.point) : 0;
   std::vector<double> rates;
   rates.reserve(members_.size());
-  for (const Fit& member : members_) {
-    rates.push_back(std::log(predict(member.parameters, place).rate) + correction);
+  for (const Member& member : members_) {
+    rates.push_back(std::log(predict(member, place).rate) + correction);
   }
   return rates;
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tuner/search/fit.h"
+#include "tuner/search/full_memory.h"
 #include "tuner/search/gaussian_process.h"
 #include "tuner/search/strategy.h"
 
@@ -27,6 +28,7 @@ struct Place {
   double batch = 1;
   std::optional<double> workers;  ///< nullopt if nobody knows of a loader
   bool reduced = false;           ///< bf16 or fp16, which are slow with odd batch sizes
+  bool may_be_full = false;       ///< whether memory may be nearly full, see full_memory.h
   /// The parameters that change the speed of this configuration, and by how much each counts.
   std::vector<std::pair<size_t, double>> factors;
   Point point;  ///< the same configuration for the Gaussian process
@@ -83,16 +85,29 @@ class StepModel {
     kStolen,
     kOddBatch,
     kNoWorker,
+    kFull,
     kFixedCount
+  };
+  struct Member {
+    Fit fit;
+    bool memory_full = false;  ///< takes the suspicion of full_memory.h for true
   };
   void set_priors();
   void add_choice(const Knob& knob);
   void add_number(const Knob& knob);
   void measure_noise();
+  void suspect_full_memory();
   void observe();
   void fit();
-  [[nodiscard]] StepParts predict(const std::vector<double>& parameters, const Place& place) const;
-  [[nodiscard]] Fit fit_member(uint64_t member, bool shifted) const;
+  void fit_likeliest();
+  void fit_members();
+  [[nodiscard]] StepParts predict(const std::vector<double>& parameters, bool memory_full,
+                                  const Place& place) const;
+  [[nodiscard]] StepParts predict(const Member& member, const Place& place) const {
+    return predict(member.fit.parameters, member.memory_full, place);
+  }
+  /// `shifted`: a draw of what is plausible, not the best fit.
+  [[nodiscard]] Member fit_member(uint64_t number, bool shifted, bool memory_full) const;
 
   const Space& space_;
   const SearchSettings& settings_;
@@ -107,8 +122,9 @@ class StepModel {
   std::optional<size_t> layout_with_amp_;  ///< parameter of channels_last together with amp
   std::vector<Observation> observations_;
   double noise_ = 0.02;
-  Fit likeliest_;
-  std::vector<Fit> members_;
+  FullMemory full_memory_;
+  Member likeliest_;
+  std::vector<Member> members_;
   std::optional<GaussianProcess> rest_;  ///< what the likeliest fit leaves unexplained
 };
 

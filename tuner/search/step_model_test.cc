@@ -18,10 +18,12 @@ double rate_of(double batch, int workers, bool reduced) {
 
 class StepModelOf : public ::testing::Test {
  protected:
-  void add(int batch, int workers, const std::string& amp) {
+  void add(int batch, int workers, const std::string& amp, double slower = 1,
+           std::optional<uint64_t> memory = {}) {
     TrialResult result;
     result.outcome = Outcome::kOk;
-    const double rate = rate_of(batch, workers, amp != "off");
+    result.peak_memory_bytes = memory;
+    const double rate = rate_of(batch, workers, amp != "off") / slower;
     result.throughput = Throughput{rate, 0.99 * rate, 1.01 * rate};
     history_.add({.id = 1, .config = config(batch, workers, amp), .why = "", .result = result});
   }
@@ -66,6 +68,27 @@ TEST_F(StepModelOf, WhatALoaderHidStaysInDoubt) {
   }
   EXPECT_LT(doubt(config(256, 2, "bf16")), 0.2);
   EXPECT_GT(doubt(config(256, 16, "bf16")), 0.5) << "it may be much faster with more workers";
+}
+
+/// How much faster the next batch size below a slow one may be, by the most hopeful fit.
+double hope(const StepModel& model, const Config& next, const Config& best) {
+  double most = 0;
+  for (size_t member = 0; member < model.members(); ++member) {
+    const double rate = model.parts(member, model.place(next)).rate;
+    most = std::max(most, rate / model.parts(member, model.place(best)).rate);
+  }
+  return most;
+}
+
+TEST_F(StepModelOf, ASlowLargestBatchMayMeanThatMemoryIsNearlyFull) {
+  for (const int batch : {8, 10, 12}) add(batch, 8, "off");
+  add(14, 8, "off", 1.3);
+  const double hope_if_unknown = hope(model(), config(13, 8, "off"), config(12, 8, "off"));
+  history_ = History(space_);
+  for (const int batch : {8, 10, 12}) add(batch, 8, "off", 1, 1'000'000'000);
+  add(14, 8, "off", 1.3, 1'100'000'000);
+  const double hope_if_known = hope(model(), config(13, 8, "off"), config(12, 8, "off"));
+  EXPECT_GT(hope_if_unknown, hope_if_known + 0.01);
 }
 
 TEST_F(StepModelOf, TheSearchAsksAgainForWhatALoaderHid) {

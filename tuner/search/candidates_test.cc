@@ -1,0 +1,44 @@
+#include "tuner/search/candidates.h"
+
+#include <gtest/gtest.h>
+
+namespace redline::tuner {
+namespace {
+
+/// The batch sizes that are candidates after one trial.
+std::set<int64_t> batches_after(int64_t batch) {
+  const Space space =
+      *make_space({"batch_size=1..1024"}, {"train", "{batch_size}"}, {.gpu = true, .cores = 16});
+  const SearchSettings settings{.machine = {.gpu = true, .gpus = 1, .cores = 16},
+                                .memory_limit_bytes = {}};
+  History history(space);
+  TrialResult result;
+  result.outcome = Outcome::kOk;
+  result.throughput = Throughput{1000, 990, 1010};
+  history.add({.id = 1,
+               .config = {{"batch_size", std::to_string(batch)}},
+               .why = "default",
+               .result = result});
+  Outlook outlook(space, settings, history);
+  std::set<int64_t> batches;
+  for (const Config& config : Candidates(outlook, 0.02).collect()) {
+    batches.insert(*parse_integer(config.at("batch_size")));
+  }
+  return batches;
+}
+
+TEST(Candidates, HaveTheLastStepsToALimitAboveTheBest) {
+  const std::set<int64_t> batches = batches_after(160);
+  for (const int64_t close : {162, 165, 167, 168, 176}) EXPECT_TRUE(batches.contains(close));
+  EXPECT_FALSE(batches.contains(161)) << "a step of less than one per cent";
+  EXPECT_FALSE(batches.contains(155)) << "below the best even sizes suffice";
+  EXPECT_TRUE(batches.contains(1024));
+}
+
+TEST(Candidates, AreWithinTheRange) {
+  const std::set<int64_t> batches = batches_after(1020);
+  EXPECT_EQ(*batches.rbegin(), 1024);
+}
+
+}  // namespace
+}  // namespace redline::tuner

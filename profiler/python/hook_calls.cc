@@ -99,13 +99,23 @@ void count_tokens(Arguments arguments, size_t count, PyObject* names) {
   }
 }
 
-/// The exception that is on its way meanwhile is there again afterwards.
-void remove(const Object& watch) {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
+void remove_now(const Object& watch) {
   const Object removed(PyObject_CallMethod(watch.get(), "remove", nullptr));
   if (removed == nullptr) forgive(watch.get());
+}
+
+/// The exception that is on its way meanwhile is there again afterwards.
+void remove(const Object& watch) {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyObject* exception = PyErr_GetRaisedException();
+  remove_now(watch);
+  if (exception != nullptr) PyErr_SetRaisedException(exception);
+#else
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  remove_now(watch);
   if (type != nullptr) PyErr_Restore(type, value, traceback);
+#endif
 }
 
 /// Whether `optimizer` leads (python/redline/_optimizer_steps.py), which does not change while no

@@ -165,7 +165,9 @@ class HangWatch:
             table.update(self._thread_facts(names, frames))
             key = str((names, table["groups"]))
             if self._listed[0] != key:  # torch takes 20 ms for its 2,000 collectives
-                self._listed = key, entered_collectives()
+                self._listed = key, []
+                with contextlib.suppress(KeyError, TypeError, IndexError):  # a torch that lists them in another form
+                    self._listed = key, entered_collectives()
             table["collectives"] = self._listed[1]
         del frames
         table["sealed_ns"] = now_ns

@@ -118,7 +118,9 @@ def make_run(name, wanted, run, python, folder):
 
 
 def tells_of_others(finding):
-    return finding["cause"] == "other_processes" or finding["by_other_processes"]
+    """Such a finding names other work on the processors, if only as one of the reasons that there may be."""
+    is_alike = finding["cause"] == "slower" and finding["part"] is None
+    return finding["cause"] == "other_processes" or finding["by_other_processes"] or is_alike
 
 
 def complaints(wanted, report, others):

@@ -23,7 +23,8 @@ bool is_unclear(const Throughput& rate) {
 
 class BesideBest {
  public:
-  explicit BesideBest(Outlook& outlook) : outlook_(outlook), best_(outlook.best()) {}
+  BesideBest(Outlook& outlook, bool also_hopeless)
+      : outlook_(outlook), also_hopeless_(also_hopeless), best_(outlook.best()) {}
 
   std::optional<Proposal> next() {
     const std::vector<std::pair<std::string, std::string>> others = other_values();
@@ -66,7 +67,8 @@ class BesideBest {
     const Outlook::View& view = outlook_.look(config);
     if (!view.is_new) return std::nullopt;
     const Expectation expected = outlook_.expectation(view);
-    if (kUnforeseen * expected.score.high < outlook_.best_rate()) return std::nullopt;
+    const bool is_hopeless = kUnforeseen * expected.score.high < outlook_.best_rate();
+    if (is_hopeless && !also_hopeless_) return std::nullopt;
     return Proposal{view.config, "beside the best: " + changes_of(outlook_, config), expected};
   }
 
@@ -98,8 +100,9 @@ class BesideBest {
   bool has_like_workers(const FinishedTrial& trial, const Place& place) const {
     const auto its = outlook_.model().place(trial.config).workers;
     if (place.workers != outlook_.model().place(best_).workers) return its == place.workers;
-    const double factor = (its.value_or(0) + 1) / (place.workers.value_or(0) + 1);
-    return std::fabs(std::log(factor)) <= std::log(kLikeWorkers);
+    const double many = std::max(its.value_or(0), place.workers.value_or(0));
+    const double few = std::min(its.value_or(0), place.workers.value_or(0));
+    return many <= kLikeWorkers * few;  // without workers it is another loader
   }
 
   bool was_judged_at_like_batch(Config config) const {
@@ -134,11 +137,14 @@ class BesideBest {
   }
 
   Outlook& outlook_;
+  const bool also_hopeless_;
   const Config& best_;
 };
 
 }  // namespace
 
-std::optional<Proposal> beside_best(Outlook& outlook) { return BesideBest(outlook).next(); }
+std::optional<Proposal> beside_best(Outlook& outlook, bool also_hopeless) {
+  return BesideBest(outlook, also_hopeless).next();
+}
 
 }  // namespace redline::tuner

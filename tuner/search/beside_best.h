@@ -9,7 +9,8 @@
 namespace redline::tuner {
 
 /// It is tried at the best's batch size, or at the next smaller one that fits. nullopt if every
-/// value has been judged beside the best, or if the model is sure that it loses.
-[[nodiscard]] std::optional<Proposal> beside_best(Outlook& outlook);
+/// value has been judged beside the best, or if the model is sure that it loses and not
+/// `also_hopeless`.
+[[nodiscard]] std::optional<Proposal> beside_best(Outlook& outlook, bool also_hopeless = false);
 
 }  // namespace redline::tuner

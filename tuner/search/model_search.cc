@@ -53,7 +53,9 @@ class ModelAsk {
     const double cheaper = kFailureCosts / (may_fail ? 20 : 4);
     if (auto proposal = most_worth(kClearlyWorthIt, cheaper)) return proposal;
     if (auto proposal = most_worth(kWorthIt, kFailureCosts)) return proposal;
-    return explore();
+    if (auto proposal = explore()) return proposal;
+    // The model may be sure for a wrong reason, and nothing else is left to do with the time.
+    return beside_best(outlook_, true);
   }
 
   /// The gain that nine of ten plausible fits hold to be the most that is still possible.

@@ -44,5 +44,17 @@ TEST_F(ModelSearchOf, ATrialWithinNoiseOfWhatWasExpectedDoesNotRunAgain) {
   EXPECT_NE(why_next(), kOnceMore);
 }
 
+TEST_F(ModelSearchOf, BeforeItEndsItTriesBesideTheBestWhatWasSlowElsewhere) {
+  add(config("8", "1"), 1000, 0, "default");
+  for (const int run : {1, 2}) add(config("8", "2"), 100 + run, 0, "compute limits: num_threads 2");
+  for (const char* batch : {"16", "32", "64"}) {
+    add(config(batch, "1"), 125 * std::stod(batch), 0, "compute limits: batch_size");
+  }
+  const auto next =
+      make_model(space_, {.machine = {.cores = 2}, .memory_limit_bytes = {}})->ask(history_);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->config, config("64", "2"));
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -115,7 +115,7 @@ TEST(Replay, BesideTheBestNothingIsAskedAgainOnlyBecauseTheWorkersDiffer) {
   const auto number = [](const Config& all, const char* knob) {
     return static_cast<double>(*parse_integer(all.at(knob)));
   };
-  for (const uint64_t seed : {3, 5, 8}) {
+  for (const uint64_t seed : std::initializer_list<uint64_t>{3, 5, 8}) {
     const Replay one = replay("model", space, seed, kTrials);
     std::vector<Config> before;
     for (const FinishedTrial& trial : one.history.trials()) {

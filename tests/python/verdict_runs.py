@@ -135,16 +135,21 @@ def complaints(wanted, report, others):
     first, *more = findings
     if wanted.cause == "other_processes":
         more = [finding for finding in more if not tells_of_others(finding)]
-    wrong = [f"not there: {finding['message']}" for finding in more]
+    return [f"not there: {finding['message']}" for finding in more] + mistakes(wanted, report, first)
+
+
+def mistakes(wanted, report, finding):
+    """In what the finding differs from what was planted."""
+    wrong = []
     for key, value in [("cause", wanted.cause), ("part", wanted.part), ("period_steps", wanted.each)]:
-        if value is not None and first[key] != value:
-            wrong.append(f"{key} is {first[key]}")
-    if tuple(first["ranks"]) != wanted.on:
-        wrong.append(f"ranks are {first['ranks']}")
-    if wanted.since is not None and abs(first["from_step"] / report["steps"] - wanted.since) > 0.1:
-        wrong.append(f"since step {first['from_step']} of {report['steps']}")
-    if wanted.text not in first["detail"]:
-        wrong.append(first["detail"])
+        if value is not None and finding[key] != value:
+            wrong.append(f"{key} is {finding[key]}")
+    if tuple(finding["ranks"]) != wanted.on:
+        wrong.append(f"ranks are {finding['ranks']}")
+    if wanted.since is not None and abs(finding["from_step"] / report["steps"] - wanted.since) > 0.1:
+        wrong.append(f"since step {finding['from_step']} of {report['steps']}")
+    if wanted.text not in finding["detail"]:
+        wrong.append(finding["detail"])
     return wrong
 
 

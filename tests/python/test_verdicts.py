@@ -8,7 +8,7 @@ import pytest
 
 import verdict_runs
 
-FAST = ("slow_loader", "loader_stalls", "oom", "exception")
+FAST = ("slow_loader", "oom", "exception")
 
 
 @pytest.mark.parametrize("name", FAST)

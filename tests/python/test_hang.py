@@ -3,14 +3,15 @@
 These are a few of the cases of tests/hang/job.py. `./scripts/hangs` runs all of them, several times.
 """
 
-import contextlib
 import json
+import os
 import pathlib
 import pickle
 import subprocess
 import sys
 import time
 
+import conftest
 import pytest
 
 HANG = pathlib.Path(__file__).parents[1] / "hang"
@@ -35,13 +36,26 @@ def command(program, python, tmp_path):
     return words
 
 
-def lines_until_verdict(process):
+def lines_until_verdict(process, words="redline: the job hangs: "):
+    """`words`: how the verdict begins. A launcher may say another one before it knows all."""
     lines = []
     for line in process.stderr:
         lines.append(line)
-        if "the job hangs" in line:
+        if line.startswith(words):
             return [line, next(process.stderr), next(process.stderr)]
     raise AssertionError(f"no verdict: {''.join(lines)}")
+
+
+def assert_report_says(run, program, folder, expected):
+    """Waits until the report on a job that hangs gives these figures. Its ranks write their tables and dumps one after
+    another, so a report may mix two moments, and on a busy machine these lie far apart."""
+    deadline = time.monotonic() + 120
+    found = None
+    while found != expected and time.monotonic() < deadline:
+        hang = json.loads(run([program("redline"), "report", "--format", "json", folder]).stdout or "{}").get("hang")
+        found = hang and {key: hang[key] for key in expected}
+    assert found == expected
+    return hang
 
 
 @pytest.mark.parametrize(("way", "case"), [
@@ -52,15 +66,12 @@ def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_
     kind, function = KINDS[case]
     with start(command(way, case), cwd=tmp_path) as process:
         said = lines_until_verdict(process)
-        report = run([program("redline"), "report", "--format", "json", tmp_path / "traces"])
-        text = run([program("redline"), "report", tmp_path / "traces"])
+        # Two all-reduces a step come first.
+        hang = assert_report_says(run, program, tmp_path / "traces", {
+            "kind": kind, "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "step": 10, "sequence": 21,
+            "operation": "all_reduce"})
+    text = run([program("redline"), "report", tmp_path / "traces"])
     assert said[0].startswith("redline: the job hangs: rank 1 "), said
-    hang = json.loads(report.stdout)["hang"]
-    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == (kind, [1], [0, 2])
-    assert (hang["group"], hang["step"]) == ("0", 10)
-    # Two all-reduces a step come first.
-    assert hang["sequence"] == 21
-    assert hang["operation"] == "all_reduce"
     if function:
         assert hang["stack"][0].endswith(" " + function)
         assert f"at {hang['stack'][0]}" in said[1]
@@ -85,8 +96,9 @@ def test_launchers_on_two_machines_say_the_same(start, command, tmp_path):
     other_machine = ["unshare", "--uts", "sh", "-c", 'hostname node1 && exec "$@"', "sh", *words]
     with start(two_ranks, common, cwd=tmp_path) as first, \
             start(other_machine, {**common, "RANK": "1"}, cwd=tmp_path) as second:
-        said = [lines_until_verdict(process)[0] for process in (first, second)]
-    assert said == ["redline: the job hangs: rank 1 was stopped by a signal or a debugger (node1)\n"] * 2
+        for process in (first, second):
+            lines_until_verdict(
+                process, "redline: the job hangs: rank 1 was stopped by a signal or a debugger (node1)\n")
 
 
 def test_each_rank_writes_a_trace_of_the_hang_once(start, command, tmp_path):
@@ -101,33 +113,17 @@ def test_each_rank_writes_a_trace_of_the_hang_once(start, command, tmp_path):
 def test_dumps_of_torch_tell_who_holds_the_others_up(start, run, program, python, tmp_path):
     folder = tmp_path / "dumps"
     folder.mkdir()
-    report = [program("redline"), "report", "--format", "json", folder]
-    hang = None
     with start([python, HANG / "job.py", "barrier_in_one_branch", 3], {"DUMPS": str(folder)}, cwd=tmp_path):
-        # Dumps that were written at different moments may name others before all ranks are where they stay.
-        deadline = time.monotonic() + 120
-        while (hang is None or hang["waiting_ranks"] != [0, 2]) and time.monotonic() < deadline:
-            if len(list(folder.glob("*.json"))) == 3:
-                hang = json.loads(run(report).stdout)["hang"]
-    assert (hang["ranks"], hang["waiting_ranks"]) == ([1], [0, 2])
-    assert hang["kind"] in ("mismatch", "not_entered"), "the latter until rank 1 is there"
-    assert (hang["group"], hang["sequence"], hang["operation"]) == ("0", 21, "all_reduce")
-    assert "! hangs    rank 1 " in run([*report[:2], folder]).stdout
+        assert_report_says(run, program, folder, {
+            "kind": "mismatch", "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "sequence": 21,
+            "operation": "all_reduce"})
+    assert "! hangs    rank 1 " in run([program("redline"), "report", folder]).stdout
     # Torch itself writes pickles, and to read one is to run it.
     pickled = tmp_path / "nccl_trace_rank_0"
     pickled.write_bytes(pickle.dumps({"entries": []}))
-    refused = run([*report[:2], pickled])
+    refused = run([program("redline"), "report", pickled])
     assert refused.returncode == 1
     assert "a pickle, which could run code" in refused.stderr
-
-
-def processes_of(case):
-    def words_of(folder):
-        with contextlib.suppress(OSError):
-            return (folder / "cmdline").read_bytes().split(b"\0")
-        return []
-
-    return [folder.name for folder in pathlib.Path("/proc").glob("[0-9]*") if case.encode() in words_of(folder)]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -137,7 +133,7 @@ def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path, way):
     said = done.stderr.splitlines()
     verdict = next(i for i, line in enumerate(said) if line.startswith("redline: the job hangs: rank 1 was stopped"))
     assert "redline: the job is ended (--on-hang abort)" in said[verdict:]
-    assert processes_of("stopped") == []
+    assert conftest.marked_processes(f"REDLINE_TEST_MARK={os.environ['REDLINE_TEST_MARK']}".encode()) == {}
 
 
 @pytest.mark.parametrize(("way", "case"), [

@@ -21,6 +21,12 @@ constexpr size_t kFewestBeforeTarget = 3;  ///< trials; fewer do not show a slop
 constexpr int kTrialsOfShortStudy = 10;
 constexpr int kTrialsOfLongStudy = 30;
 
+bool is_confirming(const FinishedTrial& trial) { return trial.why == kConfirm; }
+
+bool has_success(const History& history) {
+  return std::ranges::any_of(history.trials(), &FinishedTrial::ok);
+}
+
 /// How many of all trials that fit are kept for confirmation.
 int confirming_trials(int total) {
   if (total < 5) return 0;
@@ -129,9 +135,7 @@ Standing standing_of(const History& history, const std::vector<Config>& group) {
 /// while the interval of the speed-up includes 1. A clear winner ends this soon; it alone runs
 /// again where its memory is nearly full.
 std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
-  const auto confirmed = static_cast<int>(
-      std::count_if(history.trials().begin(), history.trials().end(),
-                    [](const FinishedTrial& trial) { return trial.why == kConfirm; }));
+  const auto confirmed = static_cast<int>(std::ranges::count_if(history.trials(), is_confirming));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
   if (group.size() < 2) return std::nullopt;
   const auto runs_of = [&](const Config& config) {
@@ -211,17 +215,15 @@ std::optional<Proposal> Plan::next(const History& history) const {
     return Proposal{crashed->config, nan ? "once more after NaN" : "once more after a crash"};
   }
   // The command itself is wrong, so no configuration can tell more.
-  const FinishedTrial& last = history.trials().back();
-  const Config first = history.canonical(space_.first);
-  if (last.config == first && !last.ok() && !last.out_of_memory()) return std::nullopt;
+  if (!has_success(history) && !history.trials().front().out_of_memory()) return std::nullopt;
 
-  const bool confirming =
-      std::any_of(history.trials().begin(), history.trials().end(),
-                  [](const FinishedTrial& trial) { return trial.why == kConfirm; });
+  // When the finalists are confirmed, the search goes on with what is left of the budget. It keeps
+  // one trial, because what wins then must be confirmed, too.
+  const bool confirming = std::ranges::any_of(history.trials(), is_confirming);
   const int total = left + static_cast<int>(history.trials().size());
   std::optional<Proposal> confirmation = next_confirmation(history, left);
-  // Trials are only kept for confirmation while there is something to confirm.
-  const bool exploring = !confirming && (left > confirming_trials(total) || !confirmation);
+  const bool exploring =
+      confirmation ? !confirming && left > confirming_trials(total) : left > (confirming ? 1 : 0);
   if (exploring && !reached_target(history)) {
     if (std::optional<Proposal> proposal = strategy_.ask(history)) return proposal;
   }
@@ -235,12 +237,14 @@ bool Plan::reached_target(const History& history) const {
 }
 
 std::string Plan::why_ended(const History& history) const {
-  const bool succeeded = std::any_of(history.trials().begin(), history.trials().end(),
-                                     [](const FinishedTrial& trial) { return trial.ok(); });
-  if (!succeeded) return "";
+  if (!has_success(history)) return "";
   std::string text;
   if (*trials_left(history) > 0) {
-    text = reached_target(history) ? "The target is reached." : strategy_.why_ended(history);
+    text = reached_target(history) ? "The target is reached."
+           : strategy_.ask(history)
+               ? "The winner is confirmed, and one more trial could not confirm "
+                 "another one."
+               : strategy_.why_ended(history);
   }
   if (text.empty() && history.trials().size() == 1 && budget_.max_trials != 1) {
     return "The budget has no time for a second trial, so nothing is compared. Give a longer "
@@ -277,7 +281,7 @@ std::optional<Config> best_config(const History& history) {
   std::optional<Config> fastest, fastest_confirmed;
   double rate = 0, confirmed_rate = 0;
   bool rival_confirmed = false;
-  const auto confirms = [](const FinishedTrial* run) { return run->why == kConfirm; };
+  const auto confirms = [](const FinishedTrial* run) { return is_confirming(*run); };
   for (const Config& config : history.configs()) {
     const std::optional<Estimate> entry = estimate(history, config, spread);
     if (!entry) continue;

@@ -8,10 +8,12 @@
 namespace redline::tuner {
 namespace {
 
-/// A strategy that has nothing more to ask, so that confirmation follows.
+/// A strategy that has nothing more to ask, so that confirmation follows, or always the same.
 class Exhausted final : public Strategy {
  public:
-  std::optional<Proposal> ask(const History&) const override { return std::nullopt; }
+  std::optional<Proposal> wanted;
+
+  std::optional<Proposal> ask(const History&) const override { return wanted; }
   std::string why_ended(const History&) const override { return "exhausted"; }
   std::optional<double> possible_gain(const History&) const override { return 0.04; }
   std::string description() const override { return "exhausted"; }
@@ -25,9 +27,9 @@ class PlanTest : public ::testing::Test {
   }
   void ran_out_of_memory(const std::string& x) { add(x, kConfirm, Outcome::kHostOom); }
 
-  [[nodiscard]] std::string next() const {
-    const auto proposal =
-        Plan(space_, strategy_, {.time = std::chrono::seconds(60)}).next(history());
+  /// A trial takes a second.
+  [[nodiscard]] std::string next(std::chrono::seconds budget = std::chrono::seconds(60)) const {
+    const auto proposal = Plan(space_, strategy_, {.time = budget}).next(history());
     return proposal ? value(proposal->config) : "nothing";
   }
   /// Runs all confirming trials, and returns how many there were. Their rates are those of the
@@ -47,7 +49,6 @@ class PlanTest : public ::testing::Test {
   }
   [[nodiscard]] std::string best() const { return value(*best_config(history())); }
 
- private:
   TrialResult& add(const std::string& x, const std::string& why, Outcome outcome) {
     trials_.push_back(
         {.id = std::ssize(trials_) + 1, .config = {{"batch_size", x}}, .why = why, .result = {}});
@@ -56,6 +57,10 @@ class PlanTest : public ::testing::Test {
     result.wall = std::chrono::seconds(1);
     return result;
   }
+
+  Exhausted strategy_;
+
+ private:
   [[nodiscard]] History history() const {
     History history(space_);
     for (const FinishedTrial& trial : trials_) history.add(trial);
@@ -64,7 +69,6 @@ class PlanTest : public ::testing::Test {
   static std::string value(const Config& config) { return config.at("batch_size"); }
 
   Space space_ = *make_space({"batch_size=1..4096"}, {"train", "{batch_size}"}, {});
-  Exhausted strategy_;
   std::vector<FinishedTrial> trials_;
   std::map<std::string, double> rates_;
 };
@@ -109,6 +113,45 @@ TEST_F(PlanTest, AClearWinnerWhoseMemoryIsNearlyFullRunsAgainAlone) {
   ran_out_of_memory("16");
   EXPECT_EQ(confirm_to_the_end(), 4);
   EXPECT_EQ(next(), "nothing");
+}
+
+TEST_F(PlanTest, WhatConfirmationLeavesOfTheBudgetIsSearched) {
+  const std::chrono::seconds budget(14);
+  strategy_.wanted = Proposal{{{"batch_size", "2"}}, "more"};
+  ran("1", 100);
+  for (const char* x : {"8", "16", "17", "18", "19", "20", "21", "22"}) {
+    EXPECT_EQ(next(budget), "2");
+    ran(x, x == std::string("8") ? 200 : 100);
+  }
+  EXPECT_EQ(next(budget), "2");
+  ran("23", 100);
+  for (const char* x : {"8", "1"}) {
+    EXPECT_EQ(next(budget), x) << "four trials are kept for confirming";
+    ran(x, x == std::string("8") ? 200 : 100, kConfirm);
+  }
+  EXPECT_EQ(next(budget), "2") << "two were enough";
+  ran("2", 250);
+  EXPECT_EQ(next(budget), "2") << "what wins now is confirmed, too";
+}
+
+TEST_F(PlanTest, ALastTrialThatCouldNotBeConfirmedIsLeftAndSaid) {
+  strategy_.wanted = Proposal{{{"batch_size", "2"}}, "more"};
+  ran("1", 100);
+  ran("8", 200);
+  ran("8", 200, kConfirm);
+  ran("1", 100, kConfirm);
+  EXPECT_EQ(next(std::chrono::seconds(6)), "2");
+  EXPECT_EQ(next(std::chrono::seconds(5)), "nothing");
+  EXPECT_THAT(why_ended({}, std::chrono::seconds(5)),
+              ::testing::HasSubstr("one more trial could not confirm another one."));
+}
+
+TEST_F(PlanTest, DefaultsThatFailWhenConfirmedDoNotEndTheSearch) {
+  ran("1", 100);
+  ran("4", 199);
+  ran("8", 200);
+  for (int run = 0; run < 2; ++run) add("1", kConfirm, Outcome::kCrash);
+  EXPECT_EQ(next(), "8");
 }
 
 TEST_F(PlanTest, OneThatRunsOutOfMemoryWhenConfirmedMakesWayForTheNext) {

@@ -230,9 +230,18 @@ std::optional<Proposal> Plan::next(const History& history) const {
   return confirmation;
 }
 
+std::optional<double> Plan::possible_gain(const History& history) const {
+  History explored(space_, history.objective());
+  const auto& trials = history.trials();
+  const auto confirming = std::find_if_not(trials.rbegin(), trials.rend(), is_confirming).base();
+  for (auto trial = trials.begin(); trial != confirming; ++trial) explored.add(*trial);
+  if (explored.trials().size() < kFewestBeforeTarget) return std::nullopt;
+  return strategy_.possible_gain(explored);
+}
+
 bool Plan::reached_target(const History& history) const {
-  if (!budget_.target || history.trials().size() < kFewestBeforeTarget) return false;
-  const std::optional<double> gain = strategy_.possible_gain(history);
+  if (!budget_.target) return false;
+  const std::optional<double> gain = possible_gain(history);
   return gain && *gain <= *budget_.target;
 }
 
@@ -242,17 +251,16 @@ std::string Plan::why_ended(const History& history) const {
   if (*trials_left(history) > 0) {
     text = reached_target(history) ? "The target is reached."
            : strategy_.ask(history)
-               ? "The winner is confirmed, and one more trial could not confirm "
-                 "another one."
+               ? "The winner is confirmed, and one more trial could not confirm another one."
                : strategy_.why_ended(history);
   }
   if (text.empty() && history.trials().size() == 1 && budget_.max_trials != 1) {
     return "The budget has no time for a second trial, so nothing is compared. Give a longer "
            "--budget.";
   }
-  const std::optional<double> gain = strategy_.possible_gain(history);
-  const bool is_known = gain && history.trials().size() >= kFewestBeforeTarget;
-  if (!is_known || (text.empty() && !budget_.target)) return text;
+  if (text.empty() && !budget_.target) return "";
+  const std::optional<double> gain = possible_gain(history);
+  if (!gain) return text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("More time could bring at most {:.0f} % more.",
                      std::max(1.0, std::ceil(100 * *gain)));

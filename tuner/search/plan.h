@@ -48,6 +48,9 @@ class Plan {
   [[nodiscard]] std::optional<int> trials_left(const History& history) const;
 
  private:
+  /// Strategy::possible_gain() when it was last asked for a trial, so that confirming what it found
+  /// neither reaches a target nor loses it again; nullopt if too few trials ran.
+  [[nodiscard]] std::optional<double> possible_gain(const History& history) const;
   [[nodiscard]] bool reached_target(const History& history) const;
 
   const Space& space_;

@@ -15,7 +15,9 @@ class Exhausted final : public Strategy {
 
   std::optional<Proposal> ask(const History&) const override { return wanted; }
   std::string why_ended(const History&) const override { return "exhausted"; }
-  std::optional<double> possible_gain(const History&) const override { return 0.04; }
+  std::optional<double> possible_gain(const History& history) const override {
+    return 0.01 + 0.01 * static_cast<double>(history.trials().size());
+  }
   std::string description() const override { return "exhausted"; }
 };
 
@@ -198,6 +200,9 @@ TEST_F(PlanTest, WhatEndedTheSearchBeforeItsBudgetIsSaid) {
   for (const char* x : {"4", "8"}) ran(x, 100);
   EXPECT_EQ(why_ended({}), "exhausted More time could bring at most 4 % more.");
   EXPECT_EQ(why_ended(0.05), "The target is reached. More time could bring at most 4 % more.");
+  ran("8", 100, kConfirm);
+  EXPECT_EQ(why_ended(0.04), "The target is reached. More time could bring at most 4 % more.")
+      << "confirming changes nothing";
   EXPECT_EQ(why_ended(0.03), "exhausted More time could bring at most 4 % more.");
 }
 

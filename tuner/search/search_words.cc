@@ -25,8 +25,10 @@ std::string too_much_memory(const Outlook& outlook, const Config& all, double le
   const auto bytes = outlook.memory().expected_bytes(all);
   const auto limit = outlook.memory().limit_bytes();
   if (!bytes || !limit) {
+    const bool others_did = outlook.history().out_of_memory_count() > 0;
     return "No other configuration is worth a trial: batch_size " + batch +
-           " would probably run out of memory, as others did.";
+           " would probably run out of memory" +
+           (others_did ? ", as others did." : ", although no trial tells how much it needs.");
   }
   return fmt::format(
       "No other configuration is worth a trial: batch_size {} would take about {} of {} of "

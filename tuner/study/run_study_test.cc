@@ -95,6 +95,15 @@ class StudyRuns : public ::testing::Test {
   std::atomic<StopRequest> stop_{StopRequest::kNone};
 };
 
+/// What the model had expected of a trial, as far as the search and its texts use it.
+std::vector<double> thought(const FinishedTrial& trial) {
+  const auto& expected = trial.result.expected;
+  if (!expected) return {};
+  const Throughput& score = expected->score;
+  return {score.samples_per_s, score.low, score.high,
+          static_cast<double>(expected->peak_memory_bytes.value_or(0))};
+}
+
 TrialRunner counting(int& runs) {
   return [&runs](const TrialSpec& spec, const auto&, const auto&) {
     ++runs;
@@ -134,6 +143,7 @@ TEST_F(StudyRuns, ASecondRunRepeatsNothingAndKnowsEverything) {
     EXPECT_EQ(after[i].result.wall, before[i].result.wall);
     EXPECT_EQ(after[i].result.ranks, 2);
     EXPECT_EQ(after[i].result.notes, before[i].result.notes);
+    EXPECT_EQ(thought(after[i]), thought(before[i]));
     if (!before[i].ok()) continue;
     EXPECT_EQ(after[i].result.throughput->high, before[i].result.throughput->high);
   }
@@ -169,7 +179,12 @@ TEST_F(StudyRuns, KilledAnywhereItTakesTheSamePath) {
   ASSERT_TRUE(run(counting(runs), &resumed));
   EXPECT_EQ(runs, 0) << "the children had finished it";
   ASSERT_EQ(resumed.size(), whole.size());
-  for (size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(resumed[i].config, whole[i].config);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(resumed[i].config, whole[i].config);
+    EXPECT_EQ(resumed[i].why, whole[i].why);
+    EXPECT_EQ(thought(resumed[i]), thought(whole[i]));
+  }
+  EXPECT_FALSE(thought(whole[1]).empty());
   EXPECT_EQ(*Study::open(path(), identity(), true)->interrupted_count(),
             static_cast<int64_t>(whole.size()) - 1);
 }

@@ -1,5 +1,6 @@
 // The order of a whole study: the defaults first, then the trials that the strategy asks for, with
-// one retry of a crash, and last the confirmation of the finalists.
+// one retry of a crash, and then the confirmation of the finalists. What that leaves of the budget
+// goes to the strategy again.
 //
 // A winner picked from many noisy trials looks better than it is, because luck is picked with it.
 // So part of the budget is kept for running the finalists and the defaults again, in turns, and

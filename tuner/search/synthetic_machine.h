@@ -3,9 +3,9 @@
 //
 // The machines do to a search what real ones do: loaders hide what compute gains, there are few or
 // many cores, memory depends on precision, odd batch sizes are slow, switches help, harm or do
-// nothing, rates have plateaus, large batches overflow a cache, one of several ranks is slow, runs
-// differ, and the machine slowly gets slower. Even seeds are for looking at and for choosing
-// constants; odd seeds are only for the table in bench/README.md.
+// nothing, rates have plateaus, large batches overflow a cache, one of several ranks is slow,
+// starting takes up to a minute, runs differ, and the machine slowly gets slower. Even seeds are
+// for looking at and for choosing constants; odd seeds are only for the table in bench/README.md.
 #pragma once
 
 #include <algorithm>

@@ -29,6 +29,16 @@ int replace_file(const std::string& path, std::string_view content) {
 
 }  // namespace
 
+std::optional<std::string> foreign_writer(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+  if ((file.st_mode & S_IWOTH) != 0) {
+    return path + " can be changed by every user of this machine: chmod o-w " + path;
+  }
+  if (file.st_uid == 0 || file.st_uid == ::geteuid()) return std::nullopt;
+  return path + " belongs to another user, who may change it: copy it, and look at the copy";
+}
+
 std::string read_file(const std::string& path) {
   std::string text;
   const FileDescriptor file(path.c_str());

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -32,6 +33,10 @@ class FileDescriptor {
 /// The content; empty if there is no such file or it cannot be read. Reads files of /proc, too,
 /// whose size the kernel gives as 0.
 [[nodiscard]] std::string read_file(const std::string& path);
+
+/// Why somebody else could have changed the file, as a sentence with the cure; nullopt if only this
+/// user and root can, or if there is no such file.
+[[nodiscard]] std::optional<std::string> foreign_writer(const std::string& path);
 
 /// False if not everything could be written, for example to a full disk; errno says why.
 [[nodiscard]] bool write_all(int descriptor, std::string_view bytes);

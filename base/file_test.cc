@@ -46,6 +46,22 @@ TEST_F(WriteFile, SaysWhyItCannot) {
   EXPECT_EQ(write_file("/dev/full", "x").error(), "/dev/full: No space left on device");
 }
 
+TEST_F(WriteFile, SaysWhoElseMayHaveChangedAFile) {
+  const std::string path = folder_ + "/best.json";
+  EXPECT_EQ(foreign_writer(path), std::nullopt);
+  ASSERT_TRUE(write_file(path, "{}"));
+  EXPECT_EQ(foreign_writer(path), std::nullopt);
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  EXPECT_EQ(foreign_writer(path),
+            path + " can be changed by every user of this machine: chmod o-w " + path);
+  ASSERT_EQ(chmod(path.c_str(), 0664), 0);
+  EXPECT_EQ(foreign_writer(path), std::nullopt) << "a group is a choice";
+  if (geteuid() != 0) return;  // only root can give a file away
+  ASSERT_EQ(chown(path.c_str(), 12345, 0), 0);
+  EXPECT_EQ(foreign_writer(path),
+            path + " belongs to another user, who may change it: copy it, and look at the copy");
+}
+
 TEST_F(WriteFile, APipeIsWrittenToAndStays) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace redline {
 namespace {
 
@@ -113,16 +115,14 @@ size_t columns(std::string_view utf8) {
 }
 
 std::string elide(std::string_view utf8, size_t width, std::string_view mark) {
-  const bool cut = columns(utf8) > width;
-  const size_t keep = cut ? width - std::min(width, columns(mark)) : width;
-  std::string out;
+  std::string shown = printable(utf8, "?");
+  if (columns(shown) <= width) return shown;
+  const size_t keep = width - std::min(width, columns(mark));
   size_t taken = 0;
-  for (const char c : utf8) {
-    if (!continues(c) && taken++ == keep) break;
-    const bool control = static_cast<uint8_t>(c) < ' ' || c == '\x7f';
-    out += control ? '?' : c;
-  }
-  return cut ? out.append(mark) : out;
+  const auto end = std::find_if(shown.begin(), shown.end(),
+                                [&](char c) { return !continues(c) && taken++ == keep; });
+  shown.erase(end, shown.end());
+  return shown.append(mark);
 }
 
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view separator,
@@ -158,13 +158,14 @@ std::string joined(const std::vector<std::string>& pieces, std::string_view sepa
 }
 
 TextCanvas& TextCanvas::left(std::string_view text, size_t width, Hue hue) {
-  const std::string shown = width == 0 ? std::string(text) : elide(text, width);
+  const std::string shown = width == 0 ? printable(text, "?") : elide(text, width);
   line_ += style_.painted(shown, hue) + std::string(missing(shown, width), ' ');
   return *this;
 }
 
 TextCanvas& TextCanvas::right(std::string_view text, size_t width, Hue hue) {
-  line_ += std::string(missing(text, width), ' ') + style_.painted(text, hue);
+  const std::string shown = printable(text, "?");
+  line_ += std::string(missing(shown, width), ' ') + style_.painted(shown, hue);
   return *this;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/printable.h"
 #include "trace/read/reader.h"
 
 namespace redline::cli {
@@ -39,8 +40,8 @@ int write_output(const std::string& content, const std::string& path) {
 void say_left_out(const std::vector<std::string>& paths,
                   const std::vector<std::shared_ptr<const trace::Trace>>& traces,
                   const std::vector<trace::ReadError>& unreadable) {
-  for (const std::string& note : trace::notes_on_left_out(paths, traces, unreadable)) say(note);
-  for (const trace::ReadError& error : unreadable) say("left out: " + error.message);
+  for (const std::string& note : trace::notes_on_left_out(paths, traces, unreadable)) say(printable(note, "?"));
+  for (const trace::ReadError& error : unreadable) say("left out: " + printable(error.message, "?"));
 }
 
 bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {

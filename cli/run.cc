@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "cli/command.h"
@@ -59,6 +60,7 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
   if (!config) {
     return fail(config.error() + ". autotune writes such a file: autotune -o best.json -- CMD");
   }
+  if (const auto warning = foreign_writer(file)) say(*warning);
   std::set<std::string> filled;
   for (std::string& word : command) word = tuner::fill_placeholders(word, *config, &filled);
   for (const auto& [name, value] : launch::Environment::current()) {

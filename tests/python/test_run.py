@@ -73,6 +73,15 @@ def test_a_bad_file_is_one_line(run, program, tmp_path, text, words):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_configuration_that_others_may_change_is_said(run, program, best):
+    path = best({})
+    assert "every user" not in run([program("redline"), "run", "--config", path, "--", "true"]).stderr
+    path.chmod(0o666)
+    done = run([program("redline"), "run", "--config", path, "--", "true"])
+    assert done.returncode == 0
+    assert f"{path} can be changed by every user of this machine: chmod o-w {path}" in done.stderr
+
+
 def test_a_missing_file_and_a_missing_command_say_what_to_do(run, program, best):
     absent = run([program("redline"), "run", "--config", "/no/best.json", "--", "true"])
     assert (absent.returncode, absent.stderr.count("\n")) == (1, 1)

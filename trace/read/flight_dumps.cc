@@ -175,13 +175,15 @@ tl::expected<std::vector<HangTable>, ReadError> take_flight_dumps(std::vector<st
   std::vector<std::string> others;
   for (const std::string& path : paths) {
     std::error_code ignored;
-    bool has_others = !fs::exists(path, ignored);
+    bool has_others = false;
     if (fs::is_directory(path, ignored)) {
       const auto found = dumps_in(path, has_others);
       if (!found) return tl::unexpected(found.error());
       dumps.insert(dumps.end(), found->begin(), found->end());
       has_others = has_others || found->empty();
-    } else if (!has_others) {
+    } else if (!fs::is_regular_file(path, ignored)) {
+      has_others = true;  // to open a pipe would wait for its writer
+    } else {
       const FileKind kind = kind_of_file(path);
       if (kind == FileKind::kPickle) return tl::unexpected(refusal(path));
       if (kind == FileKind::kDump) dumps.push_back(path);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -81,6 +82,14 @@ TEST_F(FlightDumps, StandBesideTraces) {
   ASSERT_TRUE(tables);
   EXPECT_EQ(tables->size(), 1U);
   EXPECT_THAT(paths, ElementsAre(folder_, trace, other));
+}
+
+TEST_F(FlightDumps, APipeIsLeftToOthers) {
+  const std::string pipe = folder_ + "/rank0.json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::vector<std::string> paths = {pipe};
+  EXPECT_THAT(take_flight_dumps(paths).value(), IsEmpty()) << "and nobody waits for its writer";
+  EXPECT_THAT(paths, ElementsAre(pipe));
 }
 
 TEST_F(FlightDumps, PicklesAndDumpsThatSayTooLittleAreRefused) {

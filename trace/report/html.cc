@@ -5,27 +5,13 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/printable.h"
 
 namespace redline::trace::html {
 namespace {
 
 constexpr size_t kManyRows = 8;
 constexpr size_t kMostRows = 500;  // of a table; the others are in --format json
-
-// Length of the UTF-8 sequence that `text` begins with; 0 if there is none.
-size_t sequence_length(std::string_view text) {
-  const auto first = static_cast<uint8_t>(text.front());
-  const size_t length = first < 0x80                    ? 1
-                        : first >= 0xC2 && first < 0xE0 ? 2
-                        : first >= 0xE0 && first < 0xF0 ? 3
-                        : first >= 0xF0 && first < 0xF5 ? 4
-                                                        : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<uint8_t>(text[i]) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
 
 std::string_view entity_of(char c) {
   switch (c) {
@@ -48,17 +34,13 @@ std::string_view entity_of(char c) {
 
 std::string escape(std::string_view text) {
   std::string out;
-  while (!text.empty()) {
-    const size_t length = sequence_length(text);
-    const std::string_view entity = entity_of(text.front());
-    if (!entity.empty()) {
-      out += entity;
-    } else if (length == 0 || static_cast<uint8_t>(text.front()) < ' ' || text.front() == '\x7f') {
-      out += "\uFFFD";
+  for (const char c : printable(text)) {
+    const std::string_view entity = entity_of(c);
+    if (entity.empty()) {
+      out += c;
     } else {
-      out += text.substr(0, length);
+      out += entity;
     }
-    text.remove_prefix(std::max<size_t>(1, length));
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/printable.h"
 #include "trace/model/slice_class.h"
 #include "trace/model/slice_view.h"
 #include "trace/report/report_html.h"
@@ -25,7 +26,7 @@ class Names {
     if (is_new) {
       const std::string_view name = name_of(trace_, slice);
       list_.push_back(
-          {std::string(name.substr(0, kLongestName)), static_cast<int>(classify(category, name))});
+          {printable(name.substr(0, kLongestName)), static_cast<int>(classify(category, name))});
     }
     return found->second;
   }
@@ -51,7 +52,10 @@ json lane_json(const DrawnLane& lane, Interval window, Names& names) {
     numbers.push_back(names.index_of(drawn.slice));
     at_ns = drawn.interval.begin_ns;
   }
-  return {{"title", lane.title}, {"note", lane.note}, {"depth", lane.depth}, {"slices", numbers}};
+  return {{"title", printable(lane.title)},
+          {"note", printable(lane.note)},
+          {"depth", lane.depth},
+          {"slices", numbers}};
 }
 
 json rank_json(const RankLane& lane, Interval window) {
@@ -61,7 +65,7 @@ json rank_json(const RankLane& lane, Interval window) {
     numbers.push_back(span.interval.length_ns());
     numbers.push_back(static_cast<int>(span.state));
   }
-  return {{"title", lane.title}, {"spans", numbers}};
+  return {{"title", printable(lane.title)}, {"spans", numbers}};
 }
 
 // In a script element "</" and "<!--" would end or change the text, so every '<' is escaped.
@@ -100,9 +104,10 @@ std::string timeline_json(const Report& report, const PageTimeline& timeline) {
   object["names"] = names.list();
   object["evidence"] = json::array();
   for (const auto& event : timeline.evidence) {
-    object["evidence"].push_back(event ? json{event->begin_ns - timeline.window.begin_ns,
-                                              event->end_ns - event->begin_ns, event->name}
-                                       : json());
+    object["evidence"].push_back(event
+                                     ? json{event->begin_ns - timeline.window.begin_ns,
+                                            event->end_ns - event->begin_ns, printable(event->name)}
+                                     : json());
   }
   return for_script_element(object.dump(-1, ' ', true, json::error_handler_t::replace));
 }

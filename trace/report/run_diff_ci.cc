@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/printable.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/run_diff.h"
 #include "trace/report/run_words.h"
@@ -18,19 +19,20 @@ std::string part_name(const PartChange& part) {
 }
 
 // Names of paths and operators may hold what has a meaning in a table.
-std::string cell(const std::string& text) {
+std::string cell(std::string_view text) {
   std::string out;
-  for (const char letter : text) {
+  for (const char letter : printable(text)) {
     if (letter == '|' || letter == '`' || letter == '<' || letter == '*' || letter == '\\') {
       out += '\\';
     }
-    out += letter == '\n' ? ' ' : letter;
+    out += letter;
   }
   return out;
 }
 
 // As code, which knows no escapes.
-std::string code(std::string text) {
+std::string code(std::string_view name) {
+  std::string text = printable(name);
   std::replace(text.begin(), text.end(), '`', '\'');
   return "`" + text + "`";
 }

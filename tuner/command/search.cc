@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "tuner/command/command_line.h"
@@ -291,6 +292,8 @@ int run_search_command(const Options& given) {
       .share = share_text(*shares)};
   options = with_own_study(std::move(options), identity);
   catch_signals();
+  if (const auto warning = foreign_writer(options.study))
+    fmt::print(stderr, "autotune: {}\n", *warning);
   Result<Study> study = Study::open(options.study, identity, options.resume);
   if (!study) return fail(study.error());
   if (study->joined()) {

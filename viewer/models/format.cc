@@ -72,12 +72,4 @@ std::string typeset(const std::string& words) {
       .toStdString();
 }
 
-std::string printable(std::string_view text) {
-  QString result = QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-  for (QChar& c : result) {
-    if (c.category() == QChar::Other_Control) c = QLatin1Char(' ');
-  }
-  return result.toStdString();
-}
-
 }  // namespace redline::viewer

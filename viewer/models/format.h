@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/printable.h"
 
 namespace redline::viewer {
 
@@ -20,10 +21,6 @@ namespace redline::viewer {
 /// A name for places with little room: a kernel's name without its return type, which is the same
 /// for most kernels.
 [[nodiscard]] std::string_view label_of(std::string_view name);
-
-/// Replaces broken UTF-8 by U+FFFD and control characters by spaces, because names in traces may
-/// hold anything.
-[[nodiscard]] std::string printable(std::string_view text);
 
 /// The report writes plain ASCII for terminals; this makes "µs" of its "us" and "×" of its "x".
 [[nodiscard]] std::string typeset(const std::string& words);

@@ -31,11 +31,5 @@ TEST(Format, LabelsLeaveOutWhatAKernelReturns) {
   EXPECT_EQ(label_of("void "), "");
 }
 
-TEST(Format, NamesBecomePrintable) {
-  EXPECT_EQ(printable("aten::mm"), "aten::mm");
-  EXPECT_EQ(printable("a\x01\nb"), "a  b");
-  EXPECT_EQ(printable("a\xff"), "a\xef\xbf\xbd");
-}
-
 }  // namespace
 }  // namespace redline::viewer

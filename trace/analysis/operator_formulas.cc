@@ -165,6 +165,10 @@ constexpr std::array kFormulas = {
     Formula{"aten::native_dropout", dropout, {2}},
     Formula{"aten::native_dropout_backward", element_wise, {2, 2}},
     Formula{"aten::max_pool2d_with_indices", pooling, {1}},
+    Formula{"aten::max_pool2d_with_indices_backward", pooling_backward, {1}},
+    Formula{"aten::avg_pool2d", pooling, {0, 1}},
+    Formula{"aten::avg_pool2d_backward", pooling_backward, {1}},
+    Formula{"aten::_adaptive_avg_pool2d_backward", pooling_backward, {1}},
 
     // Moving data takes no operations. Of a table only the rows that are asked for are read.
     Formula{"aten::copy_", copy, {1}},
@@ -173,7 +177,10 @@ constexpr std::array kFormulas = {
     Formula{"aten::embedding", lookup, {0, 1, kAbsent}},
     Formula{"aten::index_select", lookup, {0, 2, 1}},
     Formula{"aten::embedding_dense_backward", embedding_backward},
-    Formula{"aten::cat", of_lists, {0}},
+    Formula{"aten::gather", elements_at, {2}},
+    Formula{"aten::scatter_add", elements_at, {2, 1}},
+    Formula{"aten::_local_scalar_dense", copy, {kAbsent}},
+    Formula{"aten::cat", of_lists, {0, 1}},
 
     // Optimizers, by the steps of their update (torch/optim): each list is a tensor a parameter.
     Formula{"aten::_foreach_add", of_lists, {1}},
@@ -206,7 +213,18 @@ const Formula* find_formula(std::string_view operator_name) {
     operator_name.remove_suffix(1);
     found = kByName.find(operator_name);
   }
-  return found == kByName.end() ? nullptr : found->second;
+  if (found != kByName.end()) return found->second;
+  // "triton_poi_fused_add_2": element-wise or a reduction, no product. Of a table that is looked
+  // up, not every row is read.
+  const auto has = [&](std::string_view part) {
+    return operator_name.find(part) != std::string_view::npos;
+  };
+  static constexpr Formula kFused{"triton_", fused_kernel};
+  const bool looks_up = has("embedding") || has("index") || has("gather");
+  const bool is_pass = operator_name.starts_with("triton_poi_") ||
+                       operator_name.starts_with("triton_red_") ||
+                       operator_name.starts_with("triton_per_");
+  return is_pass && !looks_up ? &kFused : nullptr;
 }
 
 OperatorWork work_of(const Formula& formula, const OperatorInputs& inputs) {

@@ -26,6 +26,11 @@ struct OperatorWork {
   ElementType type = ElementType::kUnknown;  ///< that the operator computes in
   /// A matrix product, a convolution or attention: flop_counter counts it, Tensor Cores can do it.
   bool is_product = false;
+  /// Read and written, of a list of tensors: only the kernels' names tell how large an element is.
+  Count moved_elements;
+
+  /// Whether it is known how many operations of products it has: without a product, none.
+  [[nodiscard]] bool is_modelled() const { return flops || (bytes && !is_product); }
 };
 
 struct Formula;

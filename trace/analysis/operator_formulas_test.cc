@@ -215,7 +215,28 @@ TEST(OperatorFormulas, ElementsAndReductions) {
       {"pooled", "aten::max_pool2d_with_indices", "[[1, 2, 8, 8], [], [], [], [], []]",
        R"(["float", "", "", "", "", ""])",
        R"(["", "[2, 2]", "[2, 2]", "[0, 0]", "[1, 1]", "False"])", 128, 512 + 32 * 12},
+      {"pooled without dilation", "aten::avg_pool2d", "[[1, 2, 8, 8], [], [], [], [], [], []]",
+       R"(["float", "", "", "", "", "", ""])",
+       R"(["", "[2, 2]", "[2, 2]", "[0, 0]", "False", "True", ""])", 128, 512 + 32 * 4},
+      {"gradient and indices are read, the input's size is written",
+       "aten::max_pool2d_with_indices_backward",
+       "[[1, 2, 4, 4], [1, 2, 8, 8], [], [], [], [], [], [1, 2, 4, 4]]",
+       R"(["float", "float", "", "", "", "", "", "long int"])", "", 32, 32 * 4 + 32 * 8 + 128 * 4},
+      {"elements of a table", "aten::gather", "[[1000, 16], [], [2, 3], []]",
+       R"(["float", "Scalar", "long int", "Scalar"])", "", 0, 6 * 8 + 2 * 6 * 4},
+      {"rows are added", "aten::scatter_add_", "[[1000, 16], [], [2, 3], [2, 3]]",
+       R"(["float", "Scalar", "long int", "float"])", "", 6, 6 * 8 + 3 * 6 * 4},
+      {"a fused kernel",
+       "triton_poi_fused_add_mul_0",
+       "[[4, 8], [4, 8], [4, 8], []]",
+       R"(["float", "float", "float", "Scalar"])",
+       "",
+       {},
+       3 * 128},
   });
+  for (const char* unknown : {"triton_tem_fused_mm_1", "triton_poi_fused_embedding_0", "triton_"}) {
+    EXPECT_EQ(find_formula(unknown), nullptr) << unknown;
+  }
   EXPECT_EQ(find_formula("aten::nothing_of_the_kind"), nullptr);
   EXPECT_EQ(find_formula("_"), nullptr);
 }

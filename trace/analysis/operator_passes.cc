@@ -14,7 +14,7 @@ Count elements_of(const Sizes& sizes) {
 }
 
 OperatorWork pass(Count flops, Count bytes, ElementType type) {
-  return {flops, flops, bytes, type, false};
+  return {flops, flops, bytes, type, false, std::nullopt};
 }
 
 // Broadcasts `sizes` to what both have, as PyTorch does; false where they do not fit.
@@ -153,13 +153,14 @@ OperatorWork embedding_backward(const OperatorInputs& inputs, const FormulaNumbe
   return pass(gradient->elements(), bytes, gradient->type);
 }
 
-// (self, kernel_size, stride, padding, dilation, ceil_mode)
+// (self, kernel_size, stride, padding, dilation, ceil_mode), some without dilation
 OperatorWork pooling(const OperatorInputs& inputs, const FormulaNumbers& numbers) {
   const TensorInput* input = inputs.tensor(0);
   const auto kernel = inputs[1].integers(), padding = inputs[3].integers();
   auto stride = inputs[2].integers();
-  const auto dilation = inputs[4].integers();
-  const auto round_up = inputs[5].flag();
+  const bool dilates = numbers[1] == 0;
+  const auto dilation = dilates ? inputs[4].integers() : std::optional(Sizes{1});
+  const auto round_up = inputs[dilates ? 5 : 4].flag();
   if (!input || !kernel || !stride || !padding || !dilation || !round_up) return {};
   if (stride->empty()) stride = kernel;
   const size_t dimensions = kernel->size();
@@ -185,6 +186,38 @@ OperatorWork pooling(const OperatorInputs& inputs, const FormulaNumbers& numbers
   return pass(times(results, window), bytes, input->type);
 }
 
+// The input itself is not read: its size alone, and the indices of what was chosen.
+OperatorWork pooling_backward(const OperatorInputs& inputs, const FormulaNumbers& numbers) {
+  const auto like = static_cast<size_t>(numbers[0]);
+  const TensorInput* gradient = inputs.tensor(0);
+  const TensorInput* result = inputs.tensor(like);
+  if (!gradient || !result) return {};
+  Count bytes = times(result->elements(), bytes_of(gradient->type));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInput* tensor = i == like ? nullptr : inputs.tensor(i);
+    if (tensor) bytes = plus(bytes, tensor->bytes());
+  }
+  return pass(gradient->elements(), bytes, gradient->type);
+}
+
+OperatorWork elements_at(const OperatorInputs& inputs, const FormulaNumbers& numbers) {
+  const TensorInput* table = inputs.tensor(0);
+  const TensorInput* indices = inputs.tensor(static_cast<size_t>(numbers[0]));
+  if (!table || !indices) return {};
+  const Count count = indices->elements();
+  const bool adds = numbers[1] == 1;
+  // Read and written once; what is added is read, too.
+  const Count moved = times(count, (adds ? 3 : 2) * bytes_of(table->type));
+  return pass(adds ? count : Count(0), plus(indices->bytes(), moved), table->type);
+}
+
+OperatorWork fused_kernel(const OperatorInputs& inputs, const FormulaNumbers&) {
+  const TensorInput* first = nullptr;
+  for (size_t i = 0; i < inputs.size() && !first; ++i) first = inputs.tensor(i);
+  if (!first) return {};
+  return pass(std::nullopt, bytes_of_all(inputs), first->type);
+}
+
 OperatorWork dropout(const OperatorInputs& inputs, const FormulaNumbers& numbers) {
   const TensorInput* input = inputs.tensor(0);
   if (!input) return {};
@@ -199,7 +232,9 @@ OperatorWork of_lists(const OperatorInputs& inputs, const FormulaNumbers& number
   if (list.empty()) return {};
   Count count = 0;
   for (const TensorInput& each : list) count = plus(count, each.elements());
-  return pass(times(count, numbers[0]), std::nullopt, ElementType::kUnknown);
+  OperatorWork work = pass(times(count, numbers[0]), std::nullopt, ElementType::kUnknown);
+  work.moved_elements = numbers[1] == 1 ? times(count, 2) : std::nullopt;
+  return work;
 }
 
 }  // namespace redline::trace

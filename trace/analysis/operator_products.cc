@@ -20,7 +20,7 @@ std::span<const int64_t> spatial(const std::vector<int64_t>& sizes) {
 Count bytes_of_tensor(const TensorInput* tensor) { return tensor ? tensor->bytes() : Count(0); }
 
 OperatorWork product_work(Count flops, Count needed, Count bytes, ElementType type) {
-  return {flops, needed, bytes, type, true};
+  return {flops, needed, bytes, type, true, std::nullopt};
 }
 
 // The sizes of a product of two operands.

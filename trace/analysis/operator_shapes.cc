@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -14,8 +16,9 @@
 namespace redline::trace {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKeys = {"Input Dims", "Input type", "Input Strides",
-                                                   "Concrete Inputs"};
+constexpr size_t kInputKeys = 4, kSequence = 4;
+constexpr std::array<std::string_view, 5> kKeys = {"Input Dims", "Input type", "Input Strides",
+                                                   "Concrete Inputs", "Sequence number"};
 using InputTexts = std::array<std::string_view, kKeys.size()>;
 
 // Whether brackets are nested no deeper than in lists of the sizes of lists of tensors: what is
@@ -61,6 +64,7 @@ class ShapeTable {
       return offset_of(left) < offset_of(right);
     });
     if (!have_shapes()) return {};
+    shapes_.row_of_work.assign(device_.rows.size(), OperatorShapes::kNoRow);
     TextCursor text(trace_);
     ArgsScanner scanner;
     for (const Call& call : calls_) add(call, text, scanner);
@@ -139,17 +143,46 @@ class ShapeTable {
     InputTexts texts;
     scanner.find(text.text_from(call.slice), name.value, kKeys, texts);
     key_.assign(std::to_string(name.value));
-    for (const std::string_view each : texts) key_.append(1, '\n').append(each);
+    for (size_t i = 0; i < kInputKeys; ++i) key_.append(1, '\n').append(texts[i]);
     const auto [known, is_new] = row_of_text_.try_emplace(key_, 0);
     if (is_new) known->second = row_of(name, texts, formula_of(call.slice));
     OperatorShape& row = shapes_.rows[known->second];
+    const bool is_again = is_recomputed(call.slice, texts[kSequence]);
+    shapes_.calls.push_back({call.slice, static_cast<uint32_t>(known->second), is_again});
     ++row.count;
+    row.host_ns += duration_ns(trace_, call.slice);
     const int64_t begin_ns = trace_.slices().begin_ns[call.slice.value];
-    if (step_at(steps_, &Step::host, begin_ns)) ++row.step_count;
+    const bool is_in_step = step_at(steps_, &Step::host, begin_ns) != nullptr;
+    if (is_in_step) ++row.step_count;
+    if (is_again) {
+      ++row.recomputed_count;
+      if (is_in_step) ++row.recomputed_step_count;
+      row.recomputed_ns += taken_ns(call);
+    }
     if (device_.rows.empty()) return;
     for (size_t i = call.first_work; i < call.first_work + call.work_count; ++i) {
       add_work(known->second, device_.rows[launched_[i].row]);
+      shapes_.row_of_work[launched_[i].row] = static_cast<uint32_t>(known->second);
     }
+  }
+
+  // Autograd numbers operators whose gradient it may be asked for. Those that compute a gradient
+  // have no number; so one with a number within backward is of a forward pass that runs again.
+  [[nodiscard]] bool is_recomputed(SliceId call, std::string_view sequence) const {
+    if (sequence.empty() || !std::isdigit(static_cast<unsigned char>(sequence.front()))) {
+      return false;
+    }
+    const bool in_backward = (tree_.kinds_around[call.value] & kBackwardName) != 0;
+    return in_backward && name_of(trace_, call).find("ackward") == std::string_view::npos;
+  }
+
+  [[nodiscard]] int64_t taken_ns(const Call& call) const {
+    if (device_.rows.empty()) return duration_ns(trace_, call.slice);
+    int64_t sum_ns = 0;
+    for (size_t i = call.first_work; i < call.first_work + call.work_count; ++i) {
+      sum_ns += device_.rows[launched_[i].row].interval.length_ns();
+    }
+    return sum_ns;
   }
 
   // Texts that differ, but neither in the row's columns nor in what a call takes, are of one row.
@@ -187,18 +220,46 @@ class ShapeTable {
     kernel.total_ns += length_ns;
   }
 
+  // "…CatArrayBatchedCopy<at::native::(anonymous namespace)::OpaqueType<2u>, …": two bytes.
+  static int64_t element_bytes(std::string_view kernel) {
+    constexpr std::string_view kOpaque = "OpaqueType<";
+    const size_t at = kernel.find(kOpaque);
+    if (at == std::string_view::npos || at + kOpaque.size() + 1 >= kernel.size()) return 0;
+    const char digit = kernel[at + kOpaque.size()];
+    return kernel[at + kOpaque.size() + 1] == 'u' && digit > '0' && digit <= '9' ? digit - '0' : 0;
+  }
+
   OperatorShapes finish() {
     for (OperatorShape& row : shapes_.rows) {
+      if (row.work.moved_elements && row.kernels.size() == 1) {
+        const int64_t bytes = element_bytes(trace_.string(row.kernels.front().name));
+        if (bytes > 0) row.work.bytes = times(row.work.moved_elements, bytes);
+      }
       std::stable_sort(row.kernels.begin(), row.kernels.end(),
                        [](const ShapeKernel& left, const ShapeKernel& right) {
                          return left.total_ns > right.total_ns;
                        });
     }
-    std::stable_sort(shapes_.rows.begin(), shapes_.rows.end(),
-                     [](const OperatorShape& left, const OperatorShape& right) {
-                       return left.device_ns > right.device_ns;
-                     });
+    sort_rows();
     return std::move(shapes_);
+  }
+
+  void sort_rows() {
+    std::vector<uint32_t> order(shapes_.rows.size()), place(shapes_.rows.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t left, uint32_t right) {
+      return shapes_.rows[left].taken_ns() > shapes_.rows[right].taken_ns();
+    });
+    std::vector<OperatorShape> sorted;
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      sorted.push_back(std::move(shapes_.rows[order[i]]));
+      place[order[i]] = i;
+    }
+    shapes_.rows = std::move(sorted);
+    for (ShapeCall& call : shapes_.calls) call.row = place[call.row];
+    for (uint32_t& row : shapes_.row_of_work) {
+      if (row != OperatorShapes::kNoRow) row = place[row];
+    }
   }
 
   const Trace& trace_;

@@ -35,11 +35,18 @@ OperatorWork copy(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 /// {index of the table, of the indices, of the dimension or kAbsent: rows}
 OperatorWork lookup(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 OperatorWork embedding_backward(const OperatorInputs& inputs, const FormulaNumbers& numbers);
-/// {1 if it also gives indices}
+/// {1 if it also gives indices, 1 if it has no dilation}
 OperatorWork pooling(const OperatorInputs& inputs, const FormulaNumbers& numbers);
+/// {index of the tensor with the result's size}: the gradient comes first, all others are read
+OperatorWork pooling_backward(const OperatorInputs& inputs, const FormulaNumbers& numbers);
+/// {index of the indices, 1 where rows of another tensor are added at them}
+OperatorWork elements_at(const OperatorInputs& inputs, const FormulaNumbers& numbers);
+/// A kernel that torch.compile made: it reads or writes each of its tensors.
+OperatorWork fused_kernel(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 /// {operations an element}
 OperatorWork dropout(const OperatorInputs& inputs, const FormulaNumbers& numbers);
-/// {operations an element of the first list}; the types of lists are not recorded
+/// {operations an element of the first list, 1 where all of it is copied}; the types of lists are
+/// not recorded
 OperatorWork of_lists(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 
 }  // namespace redline::trace

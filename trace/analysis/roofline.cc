@@ -78,7 +78,7 @@ void set_roof(const OperatorShape& row, const DevicePeaks& peaks, RooflinePoint&
   point.bound = compute_ns.value_or(0) > memory_ns ? Bound::kCompute : Bound::kMemory;
   const double roof_ns =
       static_cast<double>(row.count) * std::max(compute_ns.value_or(0), memory_ns);
-  const auto taken_ns = static_cast<double>(*row.device_ns);
+  const auto taken_ns = static_cast<double>(row.taken_ns());
   point.percent_of_peak = 100 * roof_ns / taken_ns;
   point.lost_ns = std::max<int64_t>(0, std::llround(taken_ns - roof_ns));
 }
@@ -88,8 +88,8 @@ void set_roof(const OperatorShape& row, const DevicePeaks& peaks, RooflinePoint&
 RooflinePoint roofline_point(const Trace& trace, const OperatorShape& row,
                              const DevicePeaks& peaks) {
   RooflinePoint point;
-  if (row.device_ns.value_or(0) <= 0) return point;
-  const double calls_per_ns = static_cast<double>(row.count) / static_cast<double>(*row.device_ns);
+  if (row.taken_ns() <= 0) return point;
+  const double calls_per_ns = static_cast<double>(row.count) / static_cast<double>(row.taken_ns());
   const OperatorWork& work = row.work;
   if (work.flops) point.tflops_per_s = static_cast<double>(*work.flops) * calls_per_ns / 1e3;
   if (work.bytes) point.gb_per_s = static_cast<double>(*work.bytes) * calls_per_ns;
@@ -107,18 +107,21 @@ ModelUse model_use(const Trace& trace, const OperatorShapes& shapes, const std::
   ModelUse use;
   if (shapes.rows.empty() || steps.empty()) return use;
   int64_t all_ns = shapes.outside_ns, modelled_ns = 0, with_peak_ns = 0, steps_ns = 0;
-  Count flops = 0;
-  double least_ns = 0;
+  Count flops = 0, again = 0;
+  double least_ns = 0, least_again_ns = 0;
   for (const OperatorShape& row : shapes.rows) {
-    const int64_t row_ns = row.device_ns.value_or(0);
+    const int64_t row_ns = row.taken_ns();
     all_ns += row_ns;
-    if (!row.work.flops) continue;
+    if (!row.work.is_modelled()) continue;
     modelled_ns += row_ns;
     if (row.work.is_product) {
-      flops = plus(flops, times(row.work.needed_flops, row.step_count));
+      const int64_t calls_again = row.recomputed_step_count;
+      flops = plus(flops, times(row.work.needed_flops, row.step_count - calls_again));
+      again = plus(again, times(row.work.needed_flops, calls_again));
       const auto each_ns = least_compute_ns(row, peak_type(trace, row, peaks), peaks);
       if (!each_ns) continue;
-      least_ns += *each_ns * static_cast<double>(row.step_count);
+      least_ns += *each_ns * static_cast<double>(row.step_count - calls_again);
+      least_again_ns += *each_ns * static_cast<double>(calls_again);
     }
     with_peak_ns += row_ns;
   }
@@ -126,11 +129,14 @@ ModelUse model_use(const Trace& trace, const OperatorShapes& shapes, const std::
   const auto share = [&](int64_t part_ns) {
     return static_cast<double>(part_ns) / static_cast<double>(all_ns);
   };
-  if (flops) use.flops_per_step = *flops / static_cast<int64_t>(steps.size());
+  const auto step_count = static_cast<int64_t>(steps.size());
+  if (flops) use.flops_per_step = *flops / step_count;
+  if (again) use.recomputed_flops_per_step = *again / step_count;
   if (all_ns <= 0 || steps_ns <= 0) return use;
   use.modelled_share = share(modelled_ns);
   if (least_ns > 0 && share(with_peak_ns) >= kLeastModelledShare) {
     use.mfu = least_ns / static_cast<double>(steps_ns);
+    use.hfu = (least_ns + least_again_ns) / static_cast<double>(steps_ns);
   }
   return use;
 }

@@ -38,9 +38,11 @@ struct RooflinePoint {
 /// How much of the steps' time the model's products would take at the device's peak.
 struct ModelUse {
   /// OperatorWork::needed_flops of matrix products, convolutions and attention, a mean of the
-  /// steps.
+  /// steps. What is computed again in backward counts once, and stands apart.
   Count flops_per_step;
+  Count recomputed_flops_per_step;
   std::optional<double> mfu;  ///< 0..1; nullopt without peaks, or if too little is modelled
+  std::optional<double> hfu;  ///< the same with what is computed again
   /// Share of the GPU work, without collectives, that operators with known operations launched.
   std::optional<double> modelled_share;
 };

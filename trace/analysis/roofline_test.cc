@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/parsed_trace.h"
+#include "trace/read/reader.h"
 
 namespace redline::trace {
 namespace {
@@ -117,6 +119,28 @@ TEST(Roofline, ListsNestedVeryDeepAreNoSizes) {
   ASSERT_EQ(analysis.shapes.rows.size(), 1U);
   EXPECT_EQ(analysis.shapes.rows[0].input_dims, "");
   EXPECT_FALSE(analysis.shapes.rows[0].work.flops);
+}
+
+TEST(Roofline, WhatCheckpointingComputesAgainCountsApart) {
+  const std::string path =
+      std::string(REDLINE_SHARED_DIR) + "/traces/resnet_checkpointed_mi300x.pt.trace.json.gz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
+  const auto trace = read_trace(path);
+  ASSERT_TRUE(trace);
+  const Analysis analysis = analyze(*trace);
+  int64_t again = 0, again_ns = 0, flops_again = 0;
+  for (const OperatorShape& row : analysis.shapes.rows) {
+    if ((*trace)->string(row.name) != "aten::convolution") continue;
+    again += row.recomputed_count;
+    again_ns += row.recomputed_ns;
+    flops_again += row.recomputed_step_count * row.work.needed_flops.value_or(0);
+  }
+  EXPECT_EQ(again, 57) << "all but the stem's three";
+  EXPECT_EQ(again_ns, 2'316'072) << "kernels and memsets";
+  const ModelUse use = model_use(**trace, analysis.shapes, analysis.steps, analysis.peaks);
+  EXPECT_EQ(use.recomputed_flops_per_step, flops_again / 3);
+  EXPECT_EQ(use.flops_per_step.value_or(0) + use.recomputed_flops_per_step.value_or(0),
+            140'395'069'440);
 }
 
 DevicePeaks peaks_of(const char* name, int64_t memory_bytes, int multiprocessors) {

@@ -34,6 +34,9 @@ json shape_json(const RooflineRow& row) {
       {"flops", or_null(shape.work.flops)},
       {"bytes", or_null(shape.work.bytes)},
       {"device_ns", or_null(shape.device_ns)},
+      {"host_ns", shape.host_ns},
+      {"recomputed_count", shape.recomputed_count},
+      {"recomputed_ns", shape.recomputed_ns},
       {"tflops_per_s", or_null(point.tflops_per_s)},
       {"gb_per_s", or_null(point.gb_per_s)},
       {"flops_per_byte", or_null(point.flops_per_byte)},
@@ -66,7 +69,9 @@ json roofline_json(const Analysis& analysis) {
   if (analysis.shapes.rows.empty()) return nullptr;
   const ModelUse use = model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
   return {{"flops_per_step", or_null(use.flops_per_step)},
+          {"recomputed_flops_per_step", or_null(use.recomputed_flops_per_step)},
           {"mfu", or_null(use.mfu)},
+          {"hfu", or_null(use.hfu)},
           {"modelled_share", or_null(use.modelled_share)},
           {"peaks", peaks_json(analysis.peaks)}};
 }

@@ -5,8 +5,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/analysis/analysis.h"
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/device_work.h"
+#include "trace/analysis/gpus.h"
+#include "trace/analysis/operator_shapes.h"
+#include "trace/analysis/roofline.h"
 #include "trace/analysis/steps.h"
 #include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
@@ -39,6 +43,10 @@ CREATE TABLE collectives(slice_id INTEGER PRIMARY KEY, trace_id INTEGER, name_id
   device INTEGER, begin_ns INTEGER, dur_ns INTEGER);
 CREATE TABLE steps(trace_id INTEGER, number INTEGER, begin_ns INTEGER, end_ns INTEGER,
   host_begin_ns INTEGER, host_end_ns INTEGER);
+CREATE TABLE operators_by_shape(trace_id INTEGER, name_id INTEGER, input_dims TEXT,
+  input_types TEXT, calls INTEGER, recomputed_calls INTEGER, flops INTEGER, bytes INTEGER,
+  device_ns INTEGER, host_ns INTEGER, tflops_per_s REAL, gb_per_s REAL, percent_of_peak REAL,
+  bound TEXT, lost_ns INTEGER);
 CREATE TABLE flows(from_id INTEGER, to_id INTEGER, kind TEXT);
 CREATE TABLE instants(trace_id INTEGER, track_id INTEGER, name_id INTEGER, time_ns INTEGER,
   args TEXT);
@@ -116,7 +124,7 @@ class Export {
   [[nodiscard]] bool ok() const {
     for (const SqliteInsert* insert :
          {&traces_, &metadata_, &strings_, &tracks_, &slices_, &kernels_, &copies_, &collectives_,
-          &steps_, &flows_, &instants_, &counters_}) {
+          &steps_, &shapes_, &flows_, &instants_, &counters_}) {
       if (!insert->ok()) return false;
     }
     return true;
@@ -132,6 +140,7 @@ class Export {
   void add_kernel_facts(std::string_view args);
   void add_collectives(const Trace& trace, const CollectiveCalls& found);
   void add_steps(const std::vector<Step>& steps);
+  void add_shapes(const Trace& trace, const OperatorShapes& shapes, const DevicePeaks& peaks);
   void add_flows(const Trace& trace);
   void add_instants(const Trace& trace);
   void add_counters(const Trace& trace);
@@ -156,8 +165,9 @@ class Export {
                strings_ = insert("strings", 2), tracks_ = insert("tracks", 9),
                slices_ = insert("slices", 11), kernels_ = insert("kernels", 13),
                copies_ = insert("copies", 9), collectives_ = insert("collectives", 12),
-               steps_ = insert("steps", 6), flows_ = insert("flows", 3),
-               instants_ = insert("instants", 5), counters_ = insert("counters", 5);
+               steps_ = insert("steps", 6), shapes_ = insert("operators_by_shape", 15),
+               flows_ = insert("flows", 3), instants_ = insert("instants", 5),
+               counters_ = insert("counters", 5);
   std::unordered_map<std::string_view, int64_t> known_strings_;  // of all traces, which live on
   std::vector<int64_t> string_ids_;                              // of this trace
   int64_t trace_id_ = -1;
@@ -177,7 +187,10 @@ void Export::add(const Trace& trace) {
   add_slices(trace, tree);
   add_device_work(trace, device);
   add_collectives(trace, find_collective_calls(trace, names, device, tree));
-  add_steps(find_steps(trace, names, device));
+  const std::vector<Step> steps = find_steps(trace, names, device);
+  add_steps(steps);
+  add_shapes(trace, operator_shapes(trace, device, tree, steps),
+             peaks_of(trace, device_properties(trace), device));
   add_flows(trace);
   add_instants(trace);
   add_counters(trace);
@@ -317,6 +330,23 @@ void Export::add_steps(const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     steps_.add(trace_id_).add(step.number).add(step.window.begin_ns).add(step.window.end_ns);
     steps_.add(step.host.begin_ns).add(step.host.end_ns).row();
+  }
+}
+
+void Export::add_shapes(const Trace& trace, const OperatorShapes& shapes,
+                        const DevicePeaks& peaks) {
+  for (const OperatorShape& row : shapes.rows) {
+    const RooflinePoint point = roofline_point(trace, row, peaks);
+    shapes_.add(trace_id_).add(id_of(row.name)).add(std::string_view(row.input_dims));
+    shapes_.add(std::string_view(row.input_types)).add(row.count).add(row.recomputed_count);
+    shapes_.add(row.work.flops).add(row.work.bytes).add(row.device_ns).add(row.host_ns);
+    shapes_.add(point.tflops_per_s).add(point.gb_per_s).add(point.percent_of_peak);
+    if (point.bound) {
+      shapes_.add(bound_name(*point.bound));
+    } else {
+      shapes_.null();
+    }
+    shapes_.add(point.lost_ns).row();
   }
 }
 

@@ -22,6 +22,9 @@ using redline::testing::TraceText;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr const char* kShapes = R"("Input Dims": [[5], [2, 3], [3, 5], [], []], )"
+                                R"("Input type": ["float", "float", "float", "", ""])";
+
 using Traces = std::vector<std::shared_ptr<const Trace>>;
 using Rows = std::vector<std::string>;
 
@@ -38,7 +41,7 @@ class ExportSqlite : public ::testing::Test {
   static std::shared_ptr<const Trace> rank(int rank) {
     TraceText text;
     text.rank(rank, 2).top("\"host_name\": \"node\"").step(3, 0, 9'000);
-    text.cpu_op("aten::linear", 100, 900).cpu_op("aten::addmm", 200, 800);
+    text.cpu_op("aten::linear", 100, 900).cpu_op("aten::addmm", 200, 800, {.args = kShapes});
     text.runtime("cudaLaunchKernel", 300, 350, 5);
     text.kernel("gemm", 1'000, 3'000,
                 on_stream(7, 5,
@@ -166,6 +169,15 @@ TEST_F(ExportSqlite, DocumentedQueriesRun) {
     ++queries;
   }
   EXPECT_EQ(queries, 5);
+}
+
+TEST_F(ExportSqlite, OperatorsByShapeAreThoseOfTheReport) {
+  ASSERT_TRUE(export_sqlite(Traces{rank(0)}, path()));
+  EXPECT_THAT(
+      query("SELECT text, input_dims, calls, recomputed_calls, flops, bytes, device_ns, "
+            "host_ns, percent_of_peak, bound FROM operators_by_shape JOIN strings ON id = "
+            "name_id WHERE flops > 0"),
+      ElementsAre("aten::addmm|[[5], [2, 3], [3, 5], [], []]|1|0|60|144|2500|600|null|null"));
 }
 
 }  // namespace

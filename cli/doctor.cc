@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "machine/cpu_peaks.h"
 #include "machine/doctor/bundle.h"
 #include "machine/doctor/judge.h"
 #include "machine/doctor/probe.h"
@@ -16,7 +17,28 @@ namespace redline::cli {
 
 namespace {
 
+// Kept for reports on what is recorded here.
+int measure() {
+  const std::string file = machine::cpu_peaks_file();
+  if (file.empty())
+    return fail("doctor --measure: no home folder to keep the figures in. Set HOME");
+  const machine::CpuPeaks peaks = machine::measure_cpu_peaks();
+  if (const auto error = machine::save_cpu_peaks(peaks, file); !error.empty()) return fail(error);
+  fmt::print("{}, {}\n", peaks.model.empty() ? peaks.host : peaks.model,
+             format_plural(peaks.cores, "core"));
+  const auto line = [](const char* what, double rate, const char* unit) {
+    fmt::print("  {:<8}{:>10} {}\n", what, format_number(rate), unit);
+  };
+  line("fp32", peaks.fp32, "TFLOP/s");
+  line("fp64", peaks.fp64, "TFLOP/s");
+  if (peaks.bf16) line("bf16", *peaks.bf16, "TFLOP/s");
+  line("memory", peaks.gb_per_s, "GB/s");
+  fmt::print("kept in {}\n", file);
+  return kDone;
+}
+
 struct Question {
+  bool measure = false;
   std::string format = "text";
   std::string bundle;  ///< empty: none
   doctor::Sources sources = doctor::Sources::real();
@@ -34,6 +56,7 @@ int write_bundle(const Question& question, const doctor::Facts& facts,
 }
 
 int examine(const Question& question) {
+  if (question.measure) return measure();
   const doctor::Facts facts = doctor::probe(question.sources);
   const auto checks = doctor::judge(facts);
   const std::string text = question.format == "json"
@@ -68,9 +91,13 @@ void add_doctor(CLI::App& app, int& status) {
   command->add_option("--bundle", question->bundle, "Write all of it into one ZIP for a bug report")
       ->expected(0, 1)
       ->default_str("redline-doctor.zip");
+  command->add_flag("--measure", question->measure,
+                    "Measure for two seconds what the CPU can do, and keep it for the figures "
+                    "'of peak' in reports on jobs of this machine");
   command->footer(
       "Examples:\n"
       "  redline doctor\n"
+      "  redline doctor --measure\n"
       "  redline doctor --data /data/imagenet\n"
       "  redline doctor --bundle                        (redline-doctor.zip)\n"
       "  REDLINE_PYTHON=~/venv/bin/python redline doctor --format json\n"

@@ -119,13 +119,26 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
       watch.run(tasks[i].name, tasks[i].run);
   };
   run_both([&] { take_tasks(device); }, [&] { take_tasks(host); });
-  if (all.gpus.size() == 1 && all.gpus.front().properties) {
-    all.peaks = device_peaks(*all.gpus.front().properties);
-  }
+  all.peaks = peaks_of(source, all.devices, all.device_work);
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);
   host.append_to(all.times);
   return all;
+}
+
+DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& devices,
+                     const DeviceWorkTable& work) {
+  if (work.rows.empty()) {
+    return measured_cpu_peaks(trace.metadata().host, usable_cores(trace).value_or(0));
+  }
+  const int32_t device = work.streams.front().device;
+  for (const DeviceStream& stream : work.streams) {
+    if (stream.device != device) return {};
+  }
+  const auto found =
+      std::find_if(devices.begin(), devices.end(),
+                   [&](const DeviceProperties& known) { return known.device == device; });
+  return found == devices.end() ? DevicePeaks() : device_peaks(*found);
 }
 
 std::optional<double> samples_per_step(const Trace& trace) {

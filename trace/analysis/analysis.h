@@ -37,7 +37,7 @@ struct Analysis {
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;
   OperatorShapes shapes;  ///< empty where the trace was recorded without shapes
-  DevicePeaks peaks;      ///< of the GPU that did the work; unknown if there are several
+  DevicePeaks peaks;      ///< of the GPU, or without one the CPU; unknown if there are several
   HostTree host_tree;
   std::vector<CopyRow> copies;
   Communication communication;
@@ -55,6 +55,10 @@ struct Analysis {
 /// Runs on two threads. Setting `cancel`, from any thread, makes it stop soon.
 [[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace,
                                const std::atomic<bool>* cancel = nullptr);
+
+/// Of the GPU that did all the work; of the CPU if none did any. Unknown if several did.
+[[nodiscard]] DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& devices,
+                                   const DeviceWorkTable& work);
 
 /// Samples that all ranks together take in a step; nullopt if the recorder did not know ("redline":
 /// {"samples_per_step": N}).

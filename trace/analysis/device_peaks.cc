@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/format.h"
+#include "trace/read/measured_peaks.h"
 
 namespace redline::trace {
 namespace {
@@ -129,6 +130,18 @@ DevicePeaks device_peaks(const DeviceProperties& device) {
   for (size_t i = 0; i < kPeakTypeCount; ++i) peaks.tflops[i] = known(scale * figures[i]);
   peaks.gb_per_s = known(sheet->gb_per_s);
   peaks.source = sheet->source;
+  return peaks;
+}
+
+DevicePeaks measured_cpu_peaks(const std::string& host, int64_t cores) {
+  const auto found = measured_peaks(host, cores);
+  if (!found) return {};
+  DevicePeaks peaks;
+  peaks.tflops[static_cast<size_t>(PeakType::kFp32)] = known(found->fp32);
+  peaks.tflops[static_cast<size_t>(PeakType::kFp64)] = known(found->fp64);
+  peaks.tflops[static_cast<size_t>(PeakType::kBf16)] = found->bf16;
+  peaks.gb_per_s = known(found->gb_per_s);
+  peaks.source = "measured on " + format_plural(found->cores, "core") + " of " + host;
   return peaks;
 }
 

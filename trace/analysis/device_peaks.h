@@ -1,5 +1,5 @@
-// What a GPU could do at most, as its vendor's datasheet has it: dense, without sparsity, at boost
-// clock.
+// What a device could do at most: a GPU as its vendor's datasheet has it (dense, without sparsity,
+// at boost clock), a CPU as `redline doctor --measure` found.
 //
 // A device is known by its name. One that the table lacks has no peaks, and neither has a slice of
 // one (MIG), because a guess would be worse than nothing.
@@ -25,7 +25,7 @@ struct DevicePeaks {
   /// 10^12 operations a second, by PeakType; nullopt where the device has no such units.
   std::array<std::optional<double>, kPeakTypeCount> tflops;
   std::optional<double> gb_per_s;  ///< 10^9 bytes a second of device memory
-  std::string source;              ///< the datasheet, or "given"; empty if nothing is known
+  std::string source;  ///< the datasheet, "measured…" or "given"; empty: nothing known
 
   [[nodiscard]] std::optional<double> of(PeakType type) const {
     return tflops[static_cast<size_t>(type)];
@@ -35,6 +35,9 @@ struct DevicePeaks {
 /// Computation is scaled by the multiprocessors that the device has, where they differ from the
 /// datasheet's.
 [[nodiscard]] DevicePeaks device_peaks(const DeviceProperties& device);
+
+/// Of the CPU that a trace comes from, if it was measured here (trace/read/measured_peaks.h).
+[[nodiscard]] DevicePeaks measured_cpu_peaks(const std::string& host, int64_t cores);
 
 /// What the user says of the device: replaces what the table knows.
 struct GivenPeaks {

@@ -18,8 +18,8 @@ std::string without_library(std::string_view name) {
 
 void sort_by_loss(std::vector<RooflineRow>& rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const RooflineRow& left, const RooflineRow& right) {
-    return std::pair(left.point.lost_ns.value_or(-1), left.shape->device_ns) >
-           std::pair(right.point.lost_ns.value_or(-1), right.shape->device_ns);
+    return std::pair(left.point.lost_ns.value_or(-1), left.shape->taken_ns()) >
+           std::pair(right.point.lost_ns.value_or(-1), right.shape->taken_ns());
   });
 }
 
@@ -36,16 +36,18 @@ std::string not_modelled(const Report& report) {
       all_ns += analysis.shapes.outside_ns;
     }
     for (const OperatorShape& shape : analysis.shapes.rows) {
-      if (shape.work.flops && shape.work.bytes) continue;
-      by_name[analysis.trace->string(shape.name)] += shape.device_ns.value_or(0);
-      all_ns += shape.device_ns.value_or(0);
+      if (shape.work.bytes && shape.work.is_modelled()) continue;
+      by_name[analysis.trace->string(shape.name)] += shape.taken_ns();
+      all_ns += shape.taken_ns();
     }
   }
   if (all_ns == 0) return "";
   std::vector<std::pair<int64_t, std::string_view>> longest;
   for (const auto& [name, total_ns] : by_name) longest.emplace_back(total_ns, name);
   std::sort(longest.begin(), longest.end(), std::greater<>());
-  std::string text = "not modelled: " + format_ns(all_ns) + " of GPU time (";
+  std::string text =
+      "not modelled: " + format_ns(all_ns) +
+      (report.traces.front().device_work.rows.empty() ? " of CPU time (" : " of GPU time (");
   for (size_t i = 0; i < std::min(kMost, longest.size()); ++i) {
     text += (i > 0 ? ", " : "") + without_library(longest[i].second) + " " +
             format_ns(longest[i].first);
@@ -62,19 +64,28 @@ std::string roofline_name(const RooflineRow& row) {
 }
 
 std::string model_use_line(const std::vector<Analysis>& traces) {
-  double sum = 0, flops = 0;
+  double sum = 0, with_again = 0, flops = 0, again = 0;
   int count = 0;
   for (const Analysis& analysis : traces) {
     const ModelUse use =
         model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
     if (!use.mfu || !use.flops_per_step) continue;
     sum += *use.mfu;
+    with_again += *use.hfu;
     flops += static_cast<double>(*use.flops_per_step);
+    again += static_cast<double>(use.recomputed_flops_per_step.value_or(0));
     ++count;
   }
   if (count == 0) return "";
-  return "MFU " + format_percent(sum / count) + ": " + format_number(flops / count / 1e12) +
-         " TFLOP a step and GPU, against the peak of their types";
+  const std::string of = traces.front().device_work.rows.empty() ? "process" : "GPU";
+  std::string line = "MFU " + format_percent(sum / count) + ": " +
+                     format_number(flops / count / 1e12) + " TFLOP a step and " + of +
+                     ", against the peak of their types";
+  if (again > 0) {
+    line += "; HFU " + format_percent(with_again / count) + " with " +
+            format_number(again / count / 1e12) + " computed again";
+  }
+  return line;
 }
 
 std::vector<std::string> roofline_notes(const Report& report) {
@@ -82,7 +93,10 @@ std::vector<std::string> roofline_notes(const Report& report) {
   const Analysis& first = report.traces.front();
   if (first.peaks.source.empty()) {
     notes.emplace_back(
-        "no peaks are known for this device: give them with --peak-tflops and --peak-gbs");
+        first.device_work.rows.empty()
+            ? "no peaks of this CPU are known: run redline doctor --measure on it, or give them "
+              "with --peak-tflops and --peak-gbs"
+            : "no peaks are known for this device: give them with --peak-tflops and --peak-gbs");
   } else {
     std::string peaks = "peaks: ";
     for (size_t i = 0; i < kPeakTypeCount; ++i) {

@@ -11,12 +11,14 @@ namespace {
 
 constexpr size_t kRooflineColumns = 34;
 
+bool has_device(const Report& report) { return !report.traces.front().device_work.rows.empty(); }
+
 void write_roofline_row(TextPage& page, const RooflineRow& row) {
   const RooflinePoint& point = row.point;
   page.canvas.left("  ")
       .left(elide(roofline_name(row), kRooflineColumns - 1), kRooflineColumns)
       .right(format_count(row.shape->count), 7)
-      .right(format_ns(row.shape->device_ns.value_or(0)), 10)
+      .right(format_ns(row.shape->taken_ns()), 10)
       .right(point.percent_of_peak ? format_percent(*point.percent_of_peak / 100) : "-", 9)
       .right(point.bound ? bound_name(*point.bound) : "-", 9)
       .right(point.lost_ns ? format_ns(*point.lost_ns) : "-", 9)
@@ -27,11 +29,11 @@ void write_roofline_row(TextPage& page, const RooflineRow& row) {
 
 void write_roofline(TextPage& page) {
   std::vector<RooflineRow> rows = roofline_rows(page.report.traces);
-  std::erase_if(rows, [](const RooflineRow& row) { return row.shape->device_ns.value_or(0) <= 0; });
+  std::erase_if(rows, [](const RooflineRow& row) { return row.shape->taken_ns() <= 0; });
   if (rows.empty()) return;
   page.write_title("ROOFLINE" + of_ranks(page.report), rows.size(), 36);
   page.canvas.right("calls", 7, Hue::kDim)
-      .right("GPU time", 10, Hue::kDim)
+      .right(has_device(page.report) ? "GPU time" : "CPU time", 10, Hue::kDim)
       .right("of peak", 9, Hue::kDim)
       .right("bound", 9, Hue::kDim)
       .right("lost", 9, Hue::kDim)

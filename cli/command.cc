@@ -114,6 +114,25 @@ void add_gate_options(CLI::App& command, GateOptions& options) {
   command.add_flag("--lenient", options.lenient, "Exit with 0 if it is too early to tell");
 }
 
+void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks) {
+  command
+      .add_option_function<std::string>(
+          "--peak-tflops",
+          [&peaks](const std::string& text) {
+            if (auto read = trace::read_peak_tflops(text, peaks); !read) {
+              throw CLI::ValidationError("--peak-tflops", read.error());
+            }
+          },
+          "What the device does at most, instead of its datasheet's or measured figures: 989, or "
+          "by type bf16=989,fp32=67")
+      ->type_name("TFLOPS");
+  command
+      .add_option("--peak-gbs", peaks.gb_per_s,
+                  "What its memory moves at most, in 10^9 bytes a second")
+      ->check(above_zero)
+      ->type_name("GB/S");
+}
+
 int status_of(trace::GateOutcome outcome, const GateOptions& options) {
   switch (outcome) {
     case trace::GateOutcome::kNoWorse:

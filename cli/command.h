@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "machine/launch/environment.h"
+#include "trace/analysis/device_peaks.h"
 #include "trace/read/recordings.h"
 #include "trace/run/gate.h"
 #include "watch/hang_watch.h"
@@ -41,6 +42,7 @@ void add_merge(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
 void add_trigger(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
+void add_what_if(CLI::App& app, int& status);
 
 /// Writes "redline: LINE" to stderr.
 void say(const std::string& line);
@@ -94,6 +96,9 @@ void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::
 [[nodiscard]] std::unique_ptr<watch::HangWatch> watch_for_hangs(const HangOptions& options,
                                                                 const std::string& folder,
                                                                 launch::Environment& environment);
+
+/// --peak-tflops and --peak-gbs.
+void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks);
 
 /// What `diff` and `compare` do about a change.
 struct GateOptions {

@@ -129,22 +129,7 @@ void add_report(CLI::App& app, int& status) {
   command->add_flag("--all", options->all, "All rows of each table in the text report");
   command->add_flag("--timings", options->timings,
                     "Say on stderr what loading and each analysis took");
-  command
-      ->add_option_function<std::string>(
-          "--peak-tflops",
-          [options](const std::string& text) {
-            if (auto read = trace::read_peak_tflops(text, options->peaks); !read) {
-              throw CLI::ValidationError("--peak-tflops", read.error());
-            }
-          },
-          "What the GPU does at most, instead of its datasheet's figures: 989, or by type "
-          "bf16=989,fp32=67")
-      ->type_name("TFLOPS");
-  command
-      ->add_option("--peak-gbs", options->peaks.gb_per_s,
-                   "What its memory moves at most, in 10^9 bytes a second")
-      ->check(above_zero)
-      ->type_name("GB/S");
+  add_peak_options(*command, options->peaks);
   command->footer(
       "Of a folder with step logs it reports on the whole run, also while it runs.\n"
       "Examples:\n"

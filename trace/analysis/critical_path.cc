@@ -5,6 +5,7 @@
 
 #include "base/natural_sort.h"
 #include "trace/analysis/host_tree.h"
+#include "trace/analysis/waiting_calls.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 #include "trace/model/thread_cursor.h"
@@ -12,29 +13,11 @@
 namespace redline::trace {
 namespace {
 
-// Waking another thread takes microseconds, so in shorter pauses the thread did not wait for
-// another.
-constexpr int64_t kLeastHandOverNs = 5'000;
 // In a broken trace, pieces of work without length may refer to each other in a circle.
 constexpr int kMostStanding = 100;
 constexpr size_t kNames = 10;
 constexpr size_t kLongest = 10;
 constexpr size_t kNone = SIZE_MAX;
-
-enum class CallKind : uint8_t { kPlain, kSynchronises, kCopies };
-
-std::vector<CallKind> call_kinds(const Trace& trace) {
-  std::vector<CallKind> kinds(trace.string_count(), CallKind::kPlain);
-  for (uint32_t i = 0; i < kinds.size(); ++i) {
-    const std::string_view name = trace.string(StringId{i});
-    const auto has = [&](std::string_view part) {
-      return name.find(part) != std::string_view::npos;
-    };
-    if (has("Synchronize")) kinds[i] = CallKind::kSynchronises;
-    if (has("Memcpy") || has("Memset")) kinds[i] = CallKind::kCopies;
-  }
-  return kinds;
-}
 
 // The threads that lived at a time and so may have been waited for. Each time asked for must be
 // earlier than the one before. A job that starts a thread for every batch has thousands of threads,
@@ -111,7 +94,11 @@ class PathWalker {
  public:
   PathWalker(const Trace& trace, const NameKinds& names, const DeviceWorkTable& table,
              const std::function<void(const PathPart&)>& visit)
-      : trace_(trace), names_(names), table_(table), visit_(visit), calls_(call_kinds(trace)) {
+      : trace_(trace),
+        names_(names),
+        table_(table),
+        visit_(visit),
+        calls_(waiting_calls_of(trace)) {
     for (const DeviceStream& stream : table.streams) streams_.emplace_back(table, stream);
     std::vector<uint32_t> tracks;
     for (uint32_t i = 0; i < trace.tracks().size(); ++i) {
@@ -284,19 +271,19 @@ class PathWalker {
 
   // The GPU work whose end let the call return.
   size_t awaited_by(SliceId call, StringId name) {
-    const CallKind kind = name ? calls_[name.value] : CallKind::kPlain;
+    const WaitingCall kind = name ? calls_[name.value] : WaitingCall::kNone;
     const int64_t begin_ns = interval_of(trace_, call).begin_ns;
     const auto in_call = [&](const DeviceWork& work) {
       return work.interval.end_ns > begin_ns && work.interval.end_ns <= time_ns_ &&
              work.interval.begin_ns < time_ns_;
     };
-    if (kind == CallKind::kSynchronises) {
+    if (kind == WaitingCall::kSynchronises) {
       return last_ended(time_ns_, [&](const DeviceWork& work, int32_t) {
         return in_call(work) &&
                (!work.launch || interval_of(trace_, work.launch).begin_ns < begin_ns);
       });
     }
-    if (kind != CallKind::kCopies) return kNone;
+    if (kind != WaitingCall::kCopies) return kNone;
     const auto copy =
         std::lower_bound(copies_.begin(), copies_.end(), std::pair(call, uint32_t{0}));
     if (copy == copies_.end() || copy->first != call) return kNone;
@@ -315,7 +302,7 @@ class PathWalker {
         const ThreadMoment other = threads_[i].before(time_ns_);
         const bool is_later = other.since_ns > until_ns;
         const bool is_before = other.since_ns == until_ns && thread_ != own && i < thread_;
-        if ((is_later || is_before) && worked_in_pause(other, moment)) {
+        if ((is_later || is_before) && worked_for_this(other, moment)) {
           until_ns = other.since_ns;
           thread_ = i;
         }
@@ -325,25 +312,17 @@ class PathWalker {
     put(moment.inside, BreakdownPart::kOther, until_ns);
   }
 
-  // Whether the other thread worked for this one in the pause: its slice began and ended in the
-  // pause, or it is a collective on the host that ended nearer to the pause's end than to its
-  // begin. If this thread was outside all slices, it may also have been called by a thread that is
-  // inside one now, as by Python's run_backward().
-  [[nodiscard]] bool worked_in_pause(const ThreadMoment& other, const ThreadMoment& pause) const {
-    if (!other.ended) return !pause.inside && other.inside;
-    const auto& slices = trace_.slices();
-    const uint32_t slice = other.ended.value;
-    if (!is_host_node(slices.category[slice])) return false;
-    if (slices.begin_ns[slice] >= pause.since_ns) return true;
-    return names_.is(slices.name[slice], kCommunicationOpName) &&
-           time_ns_ - other.since_ns <= other.since_ns - std::max(pause.since_ns, begin_ns_);
+  [[nodiscard]] bool worked_for_this(const ThreadMoment& other, const ThreadMoment& pause) const {
+    return worked_in_pause(trace_, names_, {other.ended, other.since_ns, bool(other.inside)},
+                           pause.inside, {pause.since_ns, time_ns_},
+                           std::max(pause.since_ns, begin_ns_));
   }
 
   const Trace& trace_;
   const NameKinds& names_;
   const DeviceWorkTable& table_;
   const std::function<void(const PathPart&)>& visit_;
-  std::vector<CallKind> calls_;  // by name
+  std::vector<WaitingCall> calls_;  // by name
   std::vector<StreamCursor> streams_;
   std::vector<ThreadCursor> threads_;
   LivingThreads living_{trace_, {}};

@@ -1,0 +1,86 @@
+// redline what-if PATH…: says how long a step would take if something were otherwise.
+#include <unistd.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "trace/read/reader.h"
+#include "trace/report/report.h"
+#include "trace/report/what_if_report.h"
+#include "trace/run/folder.h"
+
+namespace redline::cli {
+namespace {
+
+struct WhatIfOptions {
+  std::vector<std::string> paths;
+  std::vector<std::string> knobs;
+  std::string format = "text";
+  std::string output;
+  trace::GivenPeaks peaks;
+};
+
+int what_if(const WhatIfOptions& options) {
+  std::vector<trace::WhatIfKnob> knobs;
+  for (const std::string& text : options.knobs) {
+    auto knob = trace::read_what_if_knob(text);
+    if (!knob) {
+      say("--knob: " + knob.error());
+      return kUsage;
+    }
+    knobs.push_back(std::move(*knob));
+  }
+  const auto paths = trace::trace_paths_of(options.paths);
+  if (paths.empty()) return fail(options.paths.front() + ": no trace in it");
+  const auto traces = trace::read_traces(paths);
+  if (!traces) return fail(traces.error().message);
+  say_left_out(paths, *traces);
+  trace::Report report = trace::make_report(*traces);
+  std::vector<const trace::Analysis*> ranks;
+  for (trace::Analysis& analysis : report.traces) {
+    options.peaks.apply_to(analysis.peaks);
+    ranks.push_back(&analysis);
+  }
+  const auto prediction = trace::what_if(ranks, knobs);
+  if (!prediction) return fail(options.paths.front() + ": " + prediction.error());
+  const std::string title = trace::title_of(report);
+  if (options.format == "json") {
+    return write_output(trace::what_if_json(title, knobs, *prediction), options.output);
+  }
+  TextStyle style = style_of(STDOUT_FILENO);
+  if (!options.output.empty()) style.colour = false;
+  return write_output(trace::what_if_text(title, knobs, *prediction, style), options.output);
+}
+
+}  // namespace
+
+void add_what_if(CLI::App& app, int& status) {
+  const auto options = std::make_shared<WhatIfOptions>();
+  CLI::App* command =
+      app.add_subcommand("what-if", "Say how long a step would take if something were otherwise");
+  command->add_option("PATH", options->paths, "A trace file, or a folder of ranks")->required();
+  command
+      ->add_option("--knob", options->knobs,
+                   "What changes: loader=free, loader=2x, collectives=2x, kernels:REGEX=1.5x, "
+                   "amp=bf16, batch_size=2x, straggler=cured. Several change together")
+      ->required()
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("KNOB=VALUE");
+  command->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "File to write instead of standard output");
+  add_peak_options(*command, options->peaks);
+  command->footer(
+      "The recording is replayed with the change: what waited for it comes earlier, and what\n"
+      "becomes the longest chain of work then decides. The interval holds what the recording\n"
+      "leaves open.\n"
+      "Examples:\n"
+      "  redline what-if traces --knob loader=free\n"
+      "  redline what-if traces --knob collectives=2x --knob kernels:gemm=1.5x\n"
+      "  redline what-if --format json traces --knob batch_size=2x | jq .speedup");
+  command->callback([options, &status] { status = what_if(*options); });
+}
+
+}  // namespace redline::cli

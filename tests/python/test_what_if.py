@@ -1,0 +1,58 @@
+"""`redline what-if` says what a change would bring, with an interval, or why it cannot."""
+
+import json
+
+import pytest
+
+
+def slice_of(category, name, begin_us, end_us):
+    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": begin_us, "dur": end_us - begin_us}
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Five steps of 10 ms, 4 ms of which the loader takes in the main process."""
+    events = []
+    for step in range(5):
+        at = step * 10_000
+        events += [slice_of("user_annotation", f"ProfilerStep#{step}", at, at + 10_000),
+                   slice_of("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                            at, at + 4_000),
+                   slice_of("cpu_op", "aten::mm", at + 4_000, at + 10_000)]
+    path = tmp_path / "one.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+def test_text_has_now_then_and_gain(trace, program, run):
+    done = run([program("redline"), "what-if", trace, "--knob", "loader=free"])
+    assert done.returncode == 0, done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert lines[0] == "WHAT IF loader=free"
+    assert "now          10.0 ms  a step, the mean of 5 steps" in lines
+    assert "then          6.0 ms  with 90 % certainty between 5.4 ms and 6.6 ms" in lines
+    assert "gain          1.67 x  as fast, between 1.52 x and 1.85 x" in lines
+
+
+def test_json_has_the_interval_and_several_knobs(trace, program, run):
+    done = run([program("redline"), "what-if", trace, "--knob", "loader=2x", "--knob", "kernels:^aten::mm$=2x",
+                "--format", "json"])
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["schema"] == "redline.what-if/1"
+    assert said["knobs"] == ["loader=2x", "kernels:^aten::mm$=2x"]
+    assert said["step_ns"] == 10_000_000
+    assert said["predicted"]["step_ns"] == 5_000_000
+    assert said["predicted"]["low_ns"] < 5_000_000 < said["predicted"]["high_ns"]
+    assert said["speedup"]["value"] == 2
+
+
+def test_what_cannot_be_said_is_no_number(trace, program, run):
+    done = run([program("redline"), "what-if", trace, "--knob", "amp=bf16"])
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "amp=bf16: the trace has no shapes of operators. Record it with redline record --shapes" in done.stderr
+    done = run([program("redline"), "what-if", trace, "--knob", "loader=fast"])
+    assert done.returncode == 2
+    assert "'loader=fast' is no change" in done.stderr

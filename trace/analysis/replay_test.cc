@@ -1,0 +1,147 @@
+#include "trace/analysis/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "tests/parsed_trace.h"
+#include "trace/model/slice_view.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::analysis_of;
+using redline::testing::kUs;
+using redline::testing::on_stream;
+using redline::testing::Row;
+using redline::testing::TraceText;
+using ::testing::ElementsAre;
+
+constexpr Row kOtherThread{.tid = "2"};
+
+// The steps in us if slices of these names take `factor` of their time.
+std::vector<int64_t> steps_us(const TraceText& text, const std::string& name, double factor) {
+  const Analysis analysis = analysis_of(text);
+  Change change(*analysis.trace);
+  change.loader_factor = factor;
+  for (uint32_t i = 0; i < analysis.trace->slice_count(); ++i) {
+    if (name_of(*analysis.trace, SliceId{i}) == name) change.scale(SliceId{i}, factor);
+  }
+  std::vector<int64_t> lengths = replay(analysis, change);
+  for (int64_t& each : lengths) each /= kUs;
+  return lengths;
+}
+
+// Two kernels of 40 us, launched at 10 and at 20 us by a host that needs 30 us.
+TraceText two_kernels() {
+  TraceText text;
+  text.step(0, 0, 30 * kUs).cpu_op("aten::mm", 0, 30 * kUs);
+  text.runtime("cudaLaunchKernel", 10 * kUs, 12 * kUs, 1);
+  text.runtime("cudaLaunchKernel", 20 * kUs, 22 * kUs, 2);
+  text.kernel("a", 14 * kUs, 54 * kUs, on_stream(7, 1));
+  text.kernel("b", 55 * kUs, 95 * kUs, on_stream(7, 2));
+  return text;
+}
+
+TEST(Replay, AKernelWaitsForTheOneBeforeItAndForItsLaunch) {
+  EXPECT_THAT(steps_us(two_kernels(), "a", 1), ElementsAre(95));
+  EXPECT_THAT(steps_us(two_kernels(), "a", 0.5), ElementsAre(75));
+  // Without the first, the second comes as long after its launch as the first did: at 24 us.
+  EXPECT_THAT(steps_us(two_kernels(), "a", 0), ElementsAre(64));
+  EXPECT_THAT(steps_us(two_kernels(), "a", 2), ElementsAre(135));
+  // The host's own time before the first launch is 10 us, and half of them are gone.
+  EXPECT_THAT(steps_us(two_kernels(), "aten::mm", 0.5), ElementsAre(90));
+}
+
+TEST(Replay, AStepIsNeverShorterThanItsHost) {
+  const auto kernels_free = [](TraceText text) {
+    const Analysis analysis = analysis_of(text);
+    Change change(*analysis.trace);
+    for (const DeviceWork& work : analysis.device_work.rows) change.scale(work.slice, 0);
+    return replay(analysis, change);
+  };
+  EXPECT_THAT(kernels_free(two_kernels()), ElementsAre(30 * kUs));
+}
+
+TEST(Replay, ACallThatWaitsReturnsWhenTheGpuIsDone) {
+  TraceText text;
+  text.step(0, 0, 120 * kUs).cpu_op("aten::mm", 0, 30 * kUs);
+  text.runtime("cudaLaunchKernel", 10 * kUs, 12 * kUs, 1);
+  text.kernel("a", 14 * kUs, 95 * kUs, on_stream(7, 1));
+  text.runtime("cudaStreamSynchronize", 40 * kUs, 96 * kUs);
+  EXPECT_THAT(steps_us(text, "a", 1), ElementsAre(120));
+  EXPECT_THAT(steps_us(text, "a", 2), ElementsAre(201));
+  // It would be done at 23 us; the call itself takes 5 us, and what follows stays.
+  EXPECT_THAT(steps_us(text, "a", 1 / 9.0), ElementsAre(69));
+}
+
+TEST(Replay, AStreamWaitsForTheOtherOne) {
+  TraceText text;
+  text.step(0, 0, 30 * kUs).cpu_op("aten::mm", 0, 30 * kUs);
+  text.runtime("cudaLaunchKernel", 1 * kUs, 2 * kUs, 1);
+  text.runtime("cudaLaunchKernel", 3 * kUs, 4 * kUs, 2);
+  text.kernel("compute", 5 * kUs, 50 * kUs, on_stream(7, 1));
+  text.kernel("other", 52 * kUs, 90 * kUs, on_stream(8, 2));
+  EXPECT_THAT(steps_us(text, "compute", 1), ElementsAre(90));
+  EXPECT_THAT(steps_us(text, "compute", 0.2), ElementsAre(54));
+}
+
+TEST(Replay, APauseEndsWhenTheThreadThatWorkedInItIsDone) {
+  TraceText text;
+  text.step(0, 0, 100 * kUs).cpu_op("aten::mm", 0, 20 * kUs);
+  text.cpu_op("autograd::engine::evaluate_function: MmBackward0", 25 * kUs, 85 * kUs, kOtherThread);
+  text.cpu_op("aten::add", 90 * kUs, 100 * kUs);
+  EXPECT_THAT(steps_us(text, "aten::add", 1), ElementsAre(100));
+  EXPECT_THAT(steps_us(text, "autograd::engine::evaluate_function: MmBackward0", 0.5),
+              ElementsAre(70));
+  // The other thread begins when this one calls it.
+  EXPECT_THAT(steps_us(text, "aten::mm", 0), ElementsAre(80));
+}
+
+// The job computes 20 us and waits 30 us for a worker's next batch.
+TraceText waits_for_workers() {
+  TraceText text;
+  for (int i = 0; i < 3; ++i) {
+    const int64_t at = i * 50 * kUs;
+    text.step(i, at, at + 50 * kUs);
+    text.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at,
+                    at + 30 * kUs);
+    text.cpu_op("aten::mm", at + 30 * kUs, at + 50 * kUs);
+  }
+  return text;
+}
+
+TEST(Replay, WorkersAreAsFastAsTheyWere) {
+  const auto scaled = [](double compute) {
+    const Analysis analysis = analysis_of(waits_for_workers());
+    Change change(*analysis.trace);
+    for (uint32_t i = 0; i < analysis.trace->slice_count(); ++i) {
+      if (name_of(*analysis.trace, SliceId{i}) == "aten::mm") change.scale(SliceId{i}, compute);
+    }
+    return replay(analysis, change);
+  };
+  EXPECT_EQ(scaled(1), (std::vector<int64_t>{50'000, 50'000, 50'000}));
+}
+
+TEST(Replay, ARecordingThatDoesNotChangeIsAsLongAsItWas) {
+  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const auto trace = read_trace(file.path().string());
+    ASSERT_TRUE(trace) << file.path();
+    const Analysis analysis = analyze(*trace);
+    std::vector<int64_t> lengths;
+    for (const Step& step : analysis.steps) lengths.push_back(step.window.length_ns());
+    EXPECT_EQ(replay(analysis, Change(**trace)), lengths) << file.path();
+    // Of a part of the steps, too.
+    const size_t half = (lengths.size() + 1) / 2;
+    lengths.resize(half);
+    EXPECT_EQ(replay(analysis, Change(**trace), half), lengths) << file.path();
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -1,0 +1,33 @@
+#include "trace/analysis/waiting_calls.h"
+
+#include <string_view>
+
+#include "trace/analysis/host_tree.h"
+
+namespace redline::trace {
+
+std::vector<WaitingCall> waiting_calls_of(const Trace& trace) {
+  std::vector<WaitingCall> kinds(trace.string_count(), WaitingCall::kNone);
+  for (uint32_t i = 0; i < kinds.size(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    const auto has = [&](std::string_view part) {
+      return name.find(part) != std::string_view::npos;
+    };
+    if (has("Synchronize")) kinds[i] = WaitingCall::kSynchronises;
+    if (has("Memcpy") || has("Memset")) kinds[i] = WaitingCall::kCopies;
+  }
+  return kinds;
+}
+
+bool worked_in_pause(const Trace& trace, const NameKinds& names, const OtherThread& other,
+                     SliceId inside, Interval pause, int64_t from_ns) {
+  if (!other.ended) return !inside && other.is_inside;
+  const auto& slices = trace.slices();
+  const uint32_t slice = other.ended.value;
+  if (!is_host_node(slices.category[slice])) return false;
+  if (slices.begin_ns[slice] >= pause.begin_ns) return true;
+  return names.is(slices.name[slice], kCommunicationOpName) &&
+         pause.end_ns - other.at_ns <= other.at_ns - from_ns;
+}
+
+}  // namespace redline::trace

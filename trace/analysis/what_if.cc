@@ -1,0 +1,335 @@
+#include "trace/analysis/what_if.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <regex>
+
+#include "base/format.h"
+#include "base/statistics.h"
+#include "trace/analysis/ranks.h"
+#include "trace/analysis/replay.h"
+#include "trace/analysis/what_if_shapes.h"
+#include "trace/model/category.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Of the predicted change: how far runs were from predictions in bench/what_if (bench/README.md).
+constexpr double kModelError = 0.15;
+constexpr double kTail = 0.10;  // outside of the interval
+
+using Error = tl::unexpected<std::string>;
+
+// What a knob may mean: at the least, as expected, at the most.
+struct Meanings {
+  Change least, expected, most;
+
+  explicit Meanings(const Trace& trace) : least(trace), expected(trace), most(trace) {}
+
+  void scale(SliceId slice, double by) { scale(slice, {by, by, by}); }
+  void scale(SliceId slice, std::array<double, 3> by) {
+    least.scale(slice, by[0]);
+    expected.scale(slice, by[1]);
+    most.scale(slice, by[2]);
+  }
+  void scale_loader(double by) {
+    for (Change* each : {&least, &expected, &most}) each->loader_factor *= by;
+  }
+};
+
+std::optional<double> times_of(const std::string& value) {
+  if (!value.ends_with('x')) return std::nullopt;
+  const double times = number_in(value.substr(0, value.size() - 1));
+  return times > 0 ? std::optional(times) : std::nullopt;
+}
+
+// Where the trace has GPU work, kernels are those of the GPU; else operators take their place.
+bool has_device(const Analysis& analysis) { return !analysis.device_work.rows.empty(); }
+
+bool is_in_loader(const Analysis& analysis, SliceId slice) {
+  return (analysis.host_tree.kinds_around[slice.value] & kDataLoaderName) != 0;
+}
+
+tl::expected<void, std::string> change_loader(const Analysis& analysis, const WhatIfKnob& knob,
+                                              Meanings& changes, Prediction& said) {
+  bool found = false;
+  for_each_slice(*analysis.trace, [&](SliceId slice, Category category) {
+    if (is_device_work(category) || !is_in_loader(analysis, slice)) return;
+    found = true;
+    changes.scale(slice, 1 / knob.times);
+  });
+  if (!found) return Error("the trace has no DataLoader");
+  changes.scale_loader(1 / knob.times);
+  if (knob.times < kInfinity) {
+    said.notes.emplace_back(
+        "a batch that was ready stays so: how fast workers could be beyond "
+        "what the job took, the trace does not show");
+  }
+  return {};
+}
+
+// Of a collective's time only what did not go into waiting for other ranks depends on the network.
+tl::expected<void, std::string> change_collectives(const Analysis& analysis, const WhatIfKnob& knob,
+                                                   bool is_one_of_many, Meanings& changes,
+                                                   Prediction& said) {
+  const auto& calls = analysis.communication.collectives.calls;
+  if (calls.empty()) return Error("the trace has no collectives");
+  const double least = is_one_of_many ? 1 : 1 / knob.times;
+  for (const CollectiveCall& call : calls) {
+    changes.scale(call.slice, {least, 1 / knob.times, 1 / knob.times});
+  }
+  if (is_one_of_many) {
+    said.notes.emplace_back(
+        "how much of a collective was waiting for other ranks, one rank's "
+        "trace does not show: the interval reaches to no gain at all");
+  }
+  return {};
+}
+
+tl::expected<void, std::string> change_kernels(const Analysis& analysis, const WhatIfKnob& knob,
+                                               Meanings& changes, Prediction& said) {
+  const Trace& trace = *analysis.trace;
+  std::vector<bool> matches(trace.string_count());
+  const std::regex pattern(knob.pattern);
+  for (uint32_t i = 0; i < matches.size(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    matches[i] = std::regex_search(name.begin(), name.end(), pattern);
+  }
+  size_t found = 0;
+  if (has_device(analysis)) {
+    for (const DeviceWork& work : analysis.device_work.rows) {
+      if (!work.name || !matches[work.name.value]) continue;
+      ++found;
+      changes.scale(work.slice, 1 / knob.times);
+    }
+    if (found == 0) return Error("no kernel's name matches " + knob.pattern);
+    return {};
+  }
+  // What such an operator calls belongs to it.
+  std::vector<bool> inside(trace.slice_count());
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    const SliceId parent = analysis.host_tree.parent[slice.value];
+    const StringId name = trace.slices().name[slice.value];
+    const bool is_match = category == Category::kCpuOp && name && matches[name.value];
+    inside[slice.value] = is_match || (parent && inside[parent.value]);
+    if (!inside[slice.value]) return;
+    ++found;
+    changes.scale(slice, 1 / knob.times);
+  });
+  if (found == 0) return Error("no operator's name matches " + knob.pattern);
+  said.notes.emplace_back("the trace has no GPU work: the pattern is that of operators' names");
+  return {};
+}
+
+tl::expected<void, std::string> change_shapes(const Analysis& analysis, const WhatIfKnob& knob,
+                                              Meanings& changes, Prediction& said) {
+  const auto factors = knob.kind == WhatIfKind::kAmp ? factors_of_bf16(analysis)
+                                                     : factors_of_batch(analysis, knob.times);
+  if (!factors) return Error(factors.error());
+  for (const SliceFactor& each : factors->slices) {
+    changes.scale(each.slice, {each.least, each.expected, each.most});
+  }
+  said.notes.insert(said.notes.end(), factors->notes.begin(), factors->notes.end());
+  if (knob.kind == WhatIfKind::kAmp) return {};
+  said.samples *= knob.times;
+  changes.scale_loader(knob.times);
+  for_each_slice(*analysis.trace, [&](SliceId slice, Category category) {
+    if (!is_device_work(category) && is_in_loader(analysis, slice)) {
+      changes.scale(slice, knob.times);
+    }
+  });
+  return {};
+}
+
+double mean_of(const std::vector<int64_t>& lengths_ns) {
+  double sum = 0;
+  for (const int64_t each : lengths_ns) sum += static_cast<double>(each);
+  return sum / static_cast<double>(lengths_ns.size());
+}
+
+// How far the means of two recordings of the same job are apart.
+double noise_of(const StepTimes& times) {
+  if (times.count < 2) return 0;
+  const auto count = static_cast<double>(times.count);
+  return student_t(count - 1, kTail) * static_cast<double>(times.deviation_ns) *
+         std::sqrt(2 / count);
+}
+
+void set_interval(const Analysis& analysis, const Meanings& changes, Prediction& said) {
+  said.new_ns = mean_of(replay(analysis, changes.expected));
+  const double at_least = mean_of(replay(analysis, changes.most));
+  const double at_most = mean_of(replay(analysis, changes.least));
+  const double noise_ns = noise_of(analysis.step_times);
+  const double model_ns = kModelError * std::abs(said.new_ns - said.step_ns);
+  const double beside_ns = std::sqrt(noise_ns * noise_ns + model_ns * model_ns);
+  // A step needs some time, whatever becomes of it.
+  said.low_ns = std::max(std::min({at_least, at_most, said.new_ns}) - beside_ns,
+                         std::min(said.new_ns, said.step_ns / 1000));
+  said.high_ns = std::max({at_least, at_most, said.new_ns}) + beside_ns;
+  if (analysis.step_times.count < 2) {
+    said.notes.emplace_back("one step does not show how much steps differ: the interval lacks it");
+  }
+}
+
+// The rank that the others wait for most, and the one that is to be replayed without these waits.
+struct Straggler {
+  size_t late = 0, other = 0;
+};
+
+Straggler straggler_of(const RankComparison& comparison) {
+  const auto own_ns = [&](size_t rank) { return comparison.times[rank].own_work_ns; };
+  Straggler found;
+  for (size_t i = 0; i < comparison.times.size(); ++i) {
+    if (own_ns(i) > own_ns(found.late)) found.late = i;
+  }
+  found.other = found.late == 0 ? 1 : 0;
+  for (size_t i = 0; i < comparison.times.size(); ++i) {
+    if (i != found.late && own_ns(i) > own_ns(found.other)) found.other = i;
+  }
+  return found;
+}
+
+// The rank with the longest work but for the straggler, in whose collectives nobody waits for the
+// straggler any more: only until the last of the others is there.
+tl::expected<const Analysis*, std::string> cure_straggler(std::span<const Analysis* const> ranks,
+                                                          std::optional<Meanings>& changes,
+                                                          Prediction& said) {
+  const auto comparison = compare_ranks(ranks);
+  if (!comparison || !comparison->waits) {
+    return Error(
+        "a straggler is known only by the traces of all ranks with matching collectives: give "
+        "the folder of the ranks");
+  }
+  const Straggler found = straggler_of(*comparison);
+  const Analysis& other = *ranks[found.other];
+  changes.emplace(*other.trace);
+  for (const MatchedCollective& collective : comparison->matched.collectives) {
+    const MatchedCollective::Call* own = nullptr;
+    int64_t late_ns = INT64_MIN, others_ns = INT64_MIN;
+    for (const MatchedCollective::Call& call : collective.calls) {
+      const auto& clock = comparison->clocks[call.rank];
+      if (!clock) continue;
+      const int64_t there_ns = call.begin_ns + clock->at(call.begin_ns);
+      if (call.rank == found.late) {
+        late_ns = there_ns;
+      } else {
+        others_ns = std::max(others_ns, there_ns);
+      }
+      if (call.rank == found.other) own = &call;
+    }
+    if (!own || late_ns == INT64_MIN || late_ns <= others_ns) continue;
+    const int64_t length_ns = own->end_ns - own->begin_ns;
+    const int64_t saved_ns = std::min(late_ns - others_ns, length_ns);
+    if (length_ns <= 0) continue;
+    const double left = 1 - static_cast<double>(saved_ns) / static_cast<double>(length_ns);
+    changes->scale(own->slice, left);
+  }
+  said.notes.push_back("rank " + std::to_string(comparison->times[found.late].rank) +
+                       " is as fast as rank " +
+                       std::to_string(comparison->times[found.other].rank) +
+                       ", whose recording is replayed without waiting for it");
+  return &other;
+}
+
+const Analysis& slowest_of(std::span<const Analysis* const> ranks) {
+  return **std::max_element(ranks.begin(), ranks.end(), [](const Analysis* a, const Analysis* b) {
+    return a->step_times.mean_ns < b->step_times.mean_ns;
+  });
+}
+
+tl::expected<void, std::string> apply(const Analysis& analysis, const WhatIfKnob& knob,
+                                      Meanings& changes, Prediction& said) {
+  switch (knob.kind) {
+    case WhatIfKind::kLoader:
+      return change_loader(analysis, knob, changes, said);
+    case WhatIfKind::kCollectives:
+      return change_collectives(
+          analysis, knob, analysis.trace->metadata().world_size.value_or(1) > 1, changes, said);
+    case WhatIfKind::kKernels:
+      return change_kernels(analysis, knob, changes, said);
+    case WhatIfKind::kAmp:
+    case WhatIfKind::kBatchSize:
+      return change_shapes(analysis, knob, changes, said);
+    case WhatIfKind::kStraggler:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+tl::expected<WhatIfKnob, std::string> read_what_if_knob(const std::string& text) {
+  // A regular expression may have signs of equality, too.
+  const size_t equals = text.rfind('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const auto times = times_of(value);
+  WhatIfKnob knob;
+  knob.text = text;
+  knob.times = times.value_or(kInfinity);
+  constexpr std::string_view kKernels = "kernels:";
+  if (name == "loader" && (times || value == "free")) return knob;
+  if (name == "collectives" && (times || value == "free")) {
+    knob.kind = WhatIfKind::kCollectives;
+    return knob;
+  }
+  if (name == "batch_size" && times) {
+    knob.kind = WhatIfKind::kBatchSize;
+    return knob;
+  }
+  if (text == "amp=bf16") {
+    knob.kind = WhatIfKind::kAmp;
+    return knob;
+  }
+  if (text == "straggler=cured") {
+    knob.kind = WhatIfKind::kStraggler;
+    return knob;
+  }
+  if (name.starts_with(kKernels) && (times || value == "free")) {
+    knob.kind = WhatIfKind::kKernels;
+    knob.pattern = name.substr(kKernels.size());
+    try {
+      const std::regex check(knob.pattern);
+      if (!knob.pattern.empty()) return knob;
+    } catch (const std::regex_error& error) {
+      return Error("'" + knob.pattern + "' is no regular expression: " + error.what());
+    }
+  }
+  return Error("'" + text +
+               "' is no change. Give loader=free, loader=2x, collectives=2x, "
+               "kernels:REGEX=1.5x, amp=bf16, batch_size=2x or straggler=cured");
+}
+
+tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> ranks,
+                                              std::span<const WhatIfKnob> knobs) {
+  Prediction said;
+  const Analysis* analysis = &slowest_of(ranks);
+  if (analysis->steps.empty()) return Error("the trace has no step");
+  said.step_ns = static_cast<double>(analysis->step_times.mean_ns);
+  std::optional<Meanings> changes;
+  const bool cures = std::any_of(knobs.begin(), knobs.end(), [](const WhatIfKnob& knob) {
+    return knob.kind == WhatIfKind::kStraggler;
+  });
+  if (cures) {
+    const auto other = cure_straggler(ranks, changes, said);
+    if (!other) return Error(other.error());
+    analysis = *other;
+  } else {
+    changes.emplace(*analysis->trace);
+  }
+  for (const WhatIfKnob& knob : knobs) {
+    if (auto done = apply(*analysis, knob, *changes, said); !done) {
+      return Error(knob.text + ": " + done.error());
+    }
+  }
+  said.steps = analysis->step_times.count;
+  set_interval(*analysis, *changes, said);
+  return said;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,148 @@
+#include "trace/analysis/what_if_shapes.h"
+
+#include <algorithm>
+
+#include "trace/analysis/roofline.h"
+#include "trace/model/category.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+using Error = tl::unexpected<std::string>;
+constexpr const char* kNoShapes =
+    "the trace has no shapes of operators. Record it with redline record --shapes";
+
+// Calls `visit(slice, row)` for the work of each call: its kernels and copies or, without a GPU,
+// what the thread did in it.
+template <typename Visit>
+void for_each_work(const Analysis& analysis, Visit visit) {
+  const OperatorShapes& shapes = analysis.shapes;
+  const auto& rows = analysis.device_work.rows;
+  for (size_t i = 0; i < rows.size() && i < shapes.row_of_work.size(); ++i) {
+    if (shapes.row_of_work[i] != OperatorShapes::kNoRow) {
+      visit(rows[i].slice, shapes.row_of_work[i]);
+    }
+  }
+  if (!rows.empty()) return;
+  std::vector<uint32_t> row_of(analysis.trace->slice_count(), OperatorShapes::kNoRow);
+  for (const ShapeCall& call : shapes.calls) row_of[call.slice.value] = call.row;
+  // A parent stands before its children: lanes are ordered by depth.
+  for (uint32_t i = 0; i < row_of.size(); ++i) {
+    const SliceId parent = analysis.host_tree.parent[i];
+    if (row_of[i] == OperatorShapes::kNoRow && parent) row_of[i] = row_of[parent.value];
+    if (row_of[i] != OperatorShapes::kNoRow) visit(SliceId{i}, row_of[i]);
+  }
+}
+
+double call_ns(const OperatorShape& row) {
+  return static_cast<double>(row.taken_ns()) / static_cast<double>(row.count);
+}
+
+// What a call takes however little it has to do: the fastest one of its kind tells.
+double overhead_ns(const Analysis& analysis, bool products) {
+  double fastest_ns = 0;
+  for (const OperatorShape& row : analysis.shapes.rows) {
+    const double time_ns = call_ns(row);
+    if (row.work.is_product != products || !row.work.bytes || time_ns <= 0) continue;
+    fastest_ns = fastest_ns > 0 ? std::min(fastest_ns, time_ns) : time_ns;
+  }
+  return fastest_ns;
+}
+
+// A row's calls with so many times the work.
+SliceFactor grown(const Trace& trace, const OperatorShape& row, double overhead_ns, double times,
+                  const DevicePeaks& peaks) {
+  const double now_ns = call_ns(row);
+  if (now_ns <= 0) return {};
+  const double fixed = std::min(1.0, overhead_ns / now_ns);
+  SliceFactor factor;
+  factor.expected = factor.most = factor.least = fixed + (1 - fixed) * times;
+  if (times <= 1) return factor;
+  factor.least = std::max(factor.least, times);
+  // What was in the cache may not be there any more.
+  if (row.work.bytes && peaks.gb_per_s) {
+    const double memory_ns = times * static_cast<double>(*row.work.bytes) / *peaks.gb_per_s;
+    factor.least = std::max(factor.least, memory_ns / now_ns);
+  }
+  // Larger products come nearer to the roof: half of the way, at the most.
+  if (const auto of_peak = roofline_point(trace, row, peaks).percent_of_peak) {
+    const double at_roof = std::max(1.0, times * *of_peak / 100);
+    factor.most = (factor.expected + std::min(factor.expected, at_roof)) / 2;
+  }
+  return factor;
+}
+
+bool is_of_update(const Analysis& analysis, SliceId slice) {
+  const SliceId launch = analysis.device_work.launch_of(slice);
+  const SliceId host = launch ? launch : slice;
+  return host.value < analysis.host_tree.kinds_around.size() &&
+         (analysis.host_tree.kinds_around[host.value] & kOptimizerName) != 0;
+}
+
+}  // namespace
+
+tl::expected<ShapeFactors, std::string> factors_of_bf16(const Analysis& analysis) {
+  if (analysis.shapes.rows.empty()) return Error(kNoShapes);
+  const auto bf16 = analysis.peaks.of(PeakType::kBf16);
+  if (!bf16 || !analysis.peaks.gb_per_s) {
+    return Error(
+        "what the device does in bf16 is not known. Give --peak-tflops and --peak-gbs or, for "
+        "this CPU, run redline doctor --measure");
+  }
+  std::vector<SliceFactor> of_row(analysis.shapes.rows.size());
+  bool found = false;
+  for (size_t i = 0; i < of_row.size(); ++i) {
+    const OperatorShape& row = analysis.shapes.rows[i];
+    if (row.work.type != ElementType::kFp32) continue;
+    if (!row.work.is_product) {
+      of_row[i].most = 0.5;  // half of the bytes, if autocast runs it in 16 bits
+      continue;
+    }
+    const RooflinePoint point = roofline_point(*analysis.trace, row, analysis.peaks);
+    const auto peak = point.type ? analysis.peaks.of(*point.type) : std::nullopt;
+    if (!peak || !row.work.bytes || !row.work.needed_flops) continue;
+    found = true;
+    const double faster = std::max(1.0, *bf16 / *peak);
+    const double memory_ns = static_cast<double>(*row.work.bytes) / 2 / *analysis.peaks.gb_per_s;
+    const double floor = std::min(1.0, memory_ns / call_ns(row));
+    // As far from the peak as before; at the most the peak itself, at the least half of the gain.
+    const double peak_ns = static_cast<double>(*row.work.needed_flops) / (*bf16 * 1e3);
+    of_row[i].expected = std::max(floor, 1 / faster);
+    of_row[i].most = std::min(of_row[i].expected, std::max(floor, peak_ns / call_ns(row)));
+    of_row[i].least = (1 + of_row[i].expected) / 2;
+  }
+  if (!found) return Error("no product, convolution or attention of the trace is in FP32");
+  ShapeFactors factors;
+  for_each_work(analysis, [&](SliceId slice, uint32_t row) {
+    SliceFactor each = of_row[row];
+    each.slice = slice;
+    if (each.most != 1) factors.slices.push_back(each);
+  });
+  factors.notes.emplace_back(
+      "products are as far from the peak of bf16 as they were from their own; the casts that "
+      "autocast adds are not in it");
+  return factors;
+}
+
+tl::expected<ShapeFactors, std::string> factors_of_batch(const Analysis& analysis, double times) {
+  if (analysis.shapes.rows.empty()) return Error(kNoShapes);
+  const double of_products_ns = overhead_ns(analysis, true);
+  const double of_passes_ns = overhead_ns(analysis, false);
+  ShapeFactors factors;
+  std::vector<SliceFactor> of_row;
+  for (const OperatorShape& row : analysis.shapes.rows) {
+    of_row.push_back(grown(*analysis.trace, row,
+                           row.work.is_product ? of_products_ns : of_passes_ns, times,
+                           analysis.peaks));
+  }
+  for_each_work(analysis, [&](SliceId slice, uint32_t row) {
+    if (is_of_update(analysis, slice)) return;
+    factors.slices.push_back({slice, of_row[row].least, of_row[row].expected, of_row[row].most});
+  });
+  factors.notes.emplace_back(
+      "memory is not looked at: whether the larger batch fits, redline report and autotune know");
+  return factors;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,122 @@
+#include "trace/analysis/what_if.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsed_trace.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::analysis_of;
+using redline::testing::kMs;
+using redline::testing::kUs;
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::HasSubstr;
+
+WhatIfKnob knob(const std::string& text) {
+  const auto read = read_what_if_knob(text);
+  EXPECT_TRUE(read) << text;
+  return read.value_or(WhatIfKnob());
+}
+
+tl::expected<Prediction, std::string> predicted(const TraceText& text,
+                                                std::vector<std::string> texts) {
+  const Analysis analysis = analysis_of(text);
+  std::vector<WhatIfKnob> knobs;
+  for (const std::string& each : texts) knobs.push_back(knob(each));
+  const Analysis* one = &analysis;
+  return what_if({&one, 1}, knobs);
+}
+
+TEST(WhatIf, ReadsItsKnobs) {
+  EXPECT_EQ(knob("loader=2x").times, 2);
+  EXPECT_EQ(knob("loader=free").kind, WhatIfKind::kLoader);
+  EXPECT_EQ(knob("kernels:a=b=1.5x").pattern, "a=b");
+  EXPECT_EQ(knob("kernels:a=b=1.5x").times, 1.5);
+  EXPECT_EQ(knob("batch_size=4x").kind, WhatIfKind::kBatchSize);
+  for (const char* wrong :
+       {"", "loader", "loader=", "loader=2", "loader=0x", "loader=-1x", "batch_size=free",
+        "amp=fp16", "straggler=2x", "kernels:=2x", "kernels:(=2x", "gpu=2x"}) {
+    EXPECT_FALSE(read_what_if_knob(wrong)) << wrong;
+  }
+}
+
+// Steps of 10 ms: 4 ms in the loader, 6 ms in operators.
+TraceText three_steps() {
+  TraceText text;
+  for (int i = 0; i < 3; ++i) {
+    const int64_t at = i * 10 * kMs;
+    text.step(i, at, at + 10 * kMs);
+    text.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+                    at + 4 * kMs);
+    text.cpu_op("aten::stack", at + kMs, at + 2 * kMs);
+    text.cpu_op("aten::mm", at + 4 * kMs, at + 10 * kMs);
+  }
+  return text;
+}
+
+TEST(WhatIf, TheLoaderTakesNoTime) {
+  const auto said = predicted(three_steps(), {"loader=free"});
+  ASSERT_TRUE(said) << said.error();
+  EXPECT_EQ(said->steps, 3);
+  EXPECT_EQ(said->step_ns, 10e6);
+  EXPECT_EQ(said->new_ns, 6e6);
+  EXPECT_NEAR(said->speedup(said->new_ns), 10 / 6.0, 1e-9);
+  // All steps are alike: only the model's own error is left.
+  EXPECT_NEAR(said->low_ns, 6e6 - 0.15 * 4e6, 1);
+  EXPECT_NEAR(said->high_ns, 6e6 + 0.15 * 4e6, 1);
+  EXPECT_EQ(predicted(three_steps(), {"loader=2x"})->new_ns, 8e6);
+}
+
+TEST(WhatIf, ChangesAddUp) {
+  EXPECT_EQ(predicted(three_steps(), {"loader=2x", "kernels:^aten::mm$=3x"})->new_ns, 4e6);
+}
+
+TEST(WhatIf, WithoutAGpuAPatternIsOfOperators) {
+  const auto said = predicted(three_steps(), {"kernels:mm=2x"});
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->new_ns, 7e6);
+  EXPECT_THAT(said->notes.front(), HasSubstr("no GPU work"));
+}
+
+TEST(WhatIf, SaysWhatCannotBeKnown) {
+  EXPECT_EQ(predicted(three_steps(), {"kernels:conv=2x"}).error(),
+            "kernels:conv=2x: no operator's name matches conv");
+  EXPECT_EQ(predicted(three_steps(), {"collectives=2x"}).error(),
+            "collectives=2x: the trace has no collectives");
+  EXPECT_THAT(predicted(three_steps(), {"amp=bf16"}).error(), HasSubstr("no shapes"));
+  EXPECT_THAT(predicted(three_steps(), {"batch_size=2x"}).error(), HasSubstr("no shapes"));
+  EXPECT_THAT(predicted(three_steps(), {"straggler=cured"}).error(), HasSubstr("all ranks"));
+}
+
+// A GPU that computes 6 ms and communicates 4 ms of each step.
+TraceText with_collectives(int world_size) {
+  TraceText text;
+  text.rank(0, world_size, "nccl").step(0, 0, 100 * kUs).cpu_op("aten::mm", 0, 100 * kUs);
+  text.runtime("cudaLaunchKernel", 10 * kUs, 12 * kUs, 1);
+  text.runtime("cudaLaunchKernel", 20 * kUs, 22 * kUs, 2);
+  text.kernel("gemm", 14 * kUs, 6'014 * kUs, on_stream(7, 1));
+  text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 6'015 * kUs, 10'015 * kUs,
+              on_stream(7, 2));
+  return text;
+}
+
+TEST(WhatIf, OneRankDoesNotTellWhetherACollectiveWaited) {
+  const auto alone = predicted(with_collectives(1), {"collectives=2x"});
+  ASSERT_TRUE(alone) << alone.error();
+  EXPECT_EQ(alone->new_ns, 8'015e3);
+  const auto one_of_two = predicted(with_collectives(2), {"collectives=2x"});
+  EXPECT_EQ(one_of_two->new_ns, 8'015e3);
+  EXPECT_GE(one_of_two->high_ns, 10'015e3);
+  EXPECT_LT(alone->high_ns, 8'400e3);
+}
+
+TEST(WhatIf, KernelsOfAKindAreFaster) {
+  EXPECT_EQ(predicted(with_collectives(1), {"kernels:gemm=2x"})->new_ns, 7'015e3);
+  EXPECT_EQ(predicted(with_collectives(1), {"kernels:gemm=free"})->new_ns, 4'024e3);
+}
+
+}  // namespace
+}  // namespace redline::trace

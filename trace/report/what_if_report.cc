@@ -1,0 +1,72 @@
+#include "trace/report/what_if_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+
+namespace redline::trace {
+namespace {
+
+std::string length_text(double ns) { return format_ns(std::llround(ns)); }
+
+}  // namespace
+
+std::string what_if_text(const std::string& path, std::span<const WhatIfKnob> knobs,
+                         const Prediction& prediction, const TextStyle& style) {
+  TextCanvas canvas(style);
+  std::vector<std::string> texts;
+  for (const WhatIfKnob& knob : knobs) texts.push_back(knob.text);
+  canvas.left("WHAT IF " + joined(texts, ", "), 0, Hue::kBold).end_line();
+  canvas.left("  " + path, 0, Hue::kDim).end_line().end_line();
+  canvas.left("  now", 10)
+      .right(length_text(prediction.step_ns), 12)
+      .left(fmt::format("  a step, the mean of {}", format_plural(prediction.steps, "step")))
+      .end_line();
+  canvas.left("  then", 10)
+      .right(length_text(prediction.new_ns), 12)
+      .left(fmt::format("  with 90 % certainty between {} and {}", length_text(prediction.low_ns),
+                        length_text(prediction.high_ns)))
+      .end_line();
+  if (prediction.samples != 1) {
+    canvas.left("", 22)
+        .left(fmt::format("  for {} x as many samples", format_number(prediction.samples)))
+        .end_line();
+  }
+  canvas.left("  gain", 10)
+      .right(fmt::format("{:.2f} x", prediction.speedup(prediction.new_ns)), 12)
+      .left(fmt::format("  as fast, between {:.2f} x and {:.2f} x",
+                        prediction.speedup(prediction.high_ns),
+                        prediction.speedup(prediction.low_ns)))
+      .end_line()
+      .end_line();
+  for (const std::string& note : prediction.notes) {
+    for (const std::string& line : wrapped(note, kTerminalColumns - 2)) {
+      canvas.left("  ").left(line, 0, Hue::kDim).end_line();
+    }
+  }
+  return canvas.take();
+}
+
+std::string what_if_json(const std::string& path, std::span<const WhatIfKnob> knobs,
+                         const Prediction& prediction) {
+  nlohmann::ordered_json object = {{"schema", "redline.what-if/1"}, {"path", path}};
+  object["knobs"] = nlohmann::ordered_json::array();
+  for (const WhatIfKnob& knob : knobs) object["knobs"].push_back(knob.text);
+  object["steps"] = prediction.steps;
+  object["step_ns"] = std::llround(prediction.step_ns);
+  object["predicted"] = {{"step_ns", std::llround(prediction.new_ns)},
+                         {"low_ns", std::llround(prediction.low_ns)},
+                         {"high_ns", std::llround(prediction.high_ns)},
+                         {"certainty", 0.9}};
+  object["samples_factor"] = prediction.samples;
+  object["speedup"] = {{"value", prediction.speedup(prediction.new_ns)},
+                       {"low", prediction.speedup(prediction.high_ns)},
+                       {"high", prediction.speedup(prediction.low_ns)}};
+  object["notes"] = prediction.notes;
+  return object.dump(2) + "\n";
+}
+
+}  // namespace redline::trace

@@ -15,7 +15,8 @@ constexpr std::array kRules = {
     synchronizing_calls,     tiny_operators,       cpu_oversubscribed,  low_gpu_utilization,
     optimizer_per_parameter, memory_unused,        device_memory_full,  allocator_retries,
     communication,           accumulation_reduces, data_parallel,       gpus_take_turns,
-    gpu_throttled,           batch_of_one,
+    gpu_throttled,           batch_of_one,         fusible_kernels,     unfused_attention,
+    misaligned_products,     recomputation,        small_batch,
 };
 
 constexpr double kHighSpeedup = 1.25;

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         // Inference in 16 bits and fewer, one request at a time.
         Judged{"vllm_eager_b200", {"launch_bound"}},
         Judged{"vit_h100", {"memory_unused", "launch_bound", "low_gpu_utilization"}},
-        Judged{"qwen05b_h100", {"memory_unused"}},
+        Judged{"qwen05b_h100", {"fusible_kernels", "memory_unused"}},
         // Every product is in BFloat16, on an AMD GPU.
         Judged{"bert_small_mi300x", {"low_gpu_utilization"}},
         Judged{"resnet_checkpointed_mi300x", {"communication"}},

@@ -44,6 +44,13 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> gpus_take_turns(const Activity& activity);
 [[nodiscard]] std::optional<Finding> gpu_throttled(const Activity& activity);
 
+// advice_roof.cc
+[[nodiscard]] std::optional<Finding> fusible_kernels(const Activity& activity);
+[[nodiscard]] std::optional<Finding> unfused_attention(const Activity& activity);
+[[nodiscard]] std::optional<Finding> misaligned_products(const Activity& activity);
+[[nodiscard]] std::optional<Finding> recomputation(const Activity& activity);
+[[nodiscard]] std::optional<Finding> small_batch(const Activity& activity);
+
 // advice_memory.cc
 [[nodiscard]] std::optional<Finding> memory_unused(const Activity& activity);
 [[nodiscard]] std::optional<Finding> device_memory_full(const Activity& activity);

@@ -1,0 +1,356 @@
+// Rules that compare what operators took with what the device could do, and say how long the steps
+// would be without the difference: the recording is replayed with it (trace/analysis/replay.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/format.h"
+#include "trace/advice/advice_rules.h"
+#include "trace/analysis/operator_inputs.h"
+#include "trace/analysis/replay.h"
+#include "trace/analysis/roofline.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr double kLeastShare = 0.02;       // of a step, for a finding
+constexpr double kManyFusible = 0.30;      // of the kernels' time
+constexpr double kMuchRecomputed = 0.05;   // of a step
+constexpr double kMuchSmall = 0.20;        // of a step
+constexpr size_t kMostSlices = 1'000'000;  // of a step: replaying it takes half a second
+
+using Calls = std::vector<SliceId>;  // GPU work
+
+bool has_one_of(std::string_view name, std::span<const std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
+}
+
+// Steps that are as long as the replay says; nullopt if that is not shorter by much.
+std::optional<Finding> finding_on_replay(const char* rule, const Activity& activity,
+                                         const Change& change, const Calls& work) {
+  const Analysis& analysis = activity.analysis();
+  const size_t steps = steps_for_a_quick_replay(analysis);
+  if (analysis.trace->slice_count() / analysis.steps.size() > kMostSlices) return std::nullopt;
+  const std::vector<int64_t> lengths_ns = replay(analysis, change, steps);
+  double before_ns = 0, after_ns = 0;
+  for (size_t i = 0; i < lengths_ns.size(); ++i) {
+    before_ns += static_cast<double>(analysis.steps[i].window.length_ns());
+    after_ns += static_cast<double>(lengths_ns[i]);
+  }
+  if (before_ns <= 0) return std::nullopt;
+  const auto won_ns =
+      static_cast<int64_t>(static_cast<double>(activity.steps_ns()) * (1 - after_ns / before_ns));
+  if (work.empty() || StepShare(activity, won_ns).share < kLeastShare) return std::nullopt;
+  Finding finding = finding_on(rule, activity, won_ns);
+  finding.events = longest(activity.trace(), work);
+  return finding;
+}
+
+constexpr std::array<std::string_view, 2> kFusible = {"elementwise_kernel", "CatArrayBatchedCopy"};
+
+// Of the time of all kernels but collectives.
+double share_of_fusible(const Analysis& analysis) {
+  int64_t fusible_ns = 0, all_ns = 0;
+  for (const KernelRow& row : analysis.kernels) {
+    if (row.type == "communication") continue;
+    all_ns += row.total_ns;
+    if (has_one_of(row.name, kFusible)) fusible_ns += row.total_ns;
+  }
+  return all_ns == 0 ? 0 : static_cast<double>(fusible_ns) / static_cast<double>(all_ns);
+}
+
+// Calls `visit(work, row)` for the GPU work of operators whose operations are known.
+template <typename Visit>
+void for_each_modelled(const Activity& activity, Visit visit) {
+  const Analysis& analysis = activity.analysis();
+  const auto& row_of = analysis.shapes.row_of_work;
+  for (size_t i = 0; i < row_of.size(); ++i) {
+    if (row_of[i] == OperatorShapes::kNoRow) continue;
+    visit(analysis.device_work.rows[i], row_of[i]);
+  }
+}
+
+// How long a row's calls would be at the roof, by what they were.
+double roof_share(const Activity& activity, const OperatorShape& row) {
+  const RooflinePoint point = roofline_point(activity.trace(), row, activity.analysis().peaks);
+  return point.percent_of_peak ? std::min(1.0, *point.percent_of_peak / 100) : 1;
+}
+
+bool is_short_type(ElementType type) {
+  return type == ElementType::kFp16 || type == ElementType::kBf16 || type == ElementType::kFp8 ||
+         type == ElementType::kInt8;
+}
+
+// Tensor Cores take operands in pieces of 16 bytes: so many elements.
+int64_t piece_of(const OperatorShape& row) {
+  return 16 / std::max<int64_t>(1, bytes_of(row.work.type));
+}
+
+// The sizes of a matrix product's two operands that are no multiple of a piece.
+std::vector<int64_t> odd_sizes(const OperatorShape& row) {
+  const auto inputs = OperatorInputs::parse(row.input_dims, row.input_types, "", "");
+  const int64_t pack = piece_of(row);
+  std::vector<int64_t> odd;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInput* tensor = inputs.tensor(i);
+    if (!tensor || tensor->sizes.size() < 2) continue;
+    for (const int64_t size : std::span(tensor->sizes).last(2)) {
+      const bool is_new = std::find(odd.begin(), odd.end(), size) == odd.end();
+      if (size > pack && size % pack != 0 && is_new) odd.push_back(size);
+    }
+  }
+  return odd;
+}
+
+bool is_matrix_product(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"aten::mm", "aten::addmm", "aten::bmm",
+                                                      "aten::baddbmm"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+bool on_tf32(const Activity& activity, const OperatorShape& row) {
+  return roofline_point(activity.trace(), row, activity.analysis().peaks).type == PeakType::kTf32;
+}
+
+std::string joined_numbers(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(3, numbers.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + format_count(numbers[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+// Each kernel of these reads and writes memory for an operation or two. A compiler makes one of
+// several that follow each other; what stays of such a row, at the least, is its longest one.
+std::optional<Finding> fusible_kernels(const Activity& activity) {
+  const double share = share_of_fusible(activity.analysis());
+  if (share < kManyFusible) return std::nullopt;
+  const DeviceWorkTable& table = activity.analysis().device_work;
+  Change change(activity.trace());
+  Calls fusible;
+  int64_t rows = 0;
+  for (const DeviceStream& stream : table.streams) {
+    const DeviceWork* longest_one = nullptr;
+    size_t in_row = 0;
+    const auto end_row = [&] {
+      if (longest_one && in_row > 1) ++rows;
+      if (longest_one) change.factor[longest_one->slice.value] = 1;
+      longest_one = nullptr;
+      in_row = 0;
+    };
+    for (const DeviceWork& work : table.of(stream)) {
+      if (!work.is_kernel() || !has_one_of(activity.trace().string(work.name), kFusible)) {
+        end_row();
+        continue;
+      }
+      fusible.push_back(work.slice);
+      change.factor[work.slice.value] = 0;
+      ++in_row;
+      if (!longest_one || work.interval.length_ns() > longest_one->interval.length_ns()) {
+        longest_one = &work;
+      }
+    }
+    end_row();
+  }
+  auto finding = finding_on_replay("fusible_kernels", activity, change, fusible);
+  if (!finding) return std::nullopt;
+  finding->headline = fmt::format("Kernels that a compiler would fuse: {}", format_percent(share));
+  finding->detail = fmt::format(
+      "{} of the kernels' time in {} element-wise and concatenating kernels, of which many follow "
+      "each other: torch.compile makes one of such a row",
+      format_percent(share), format_count(fusible.size()));
+  finding->evidence.emplace_back("kernel_share", share);
+  finding->evidence.emplace_back("rows", static_cast<double>(rows));
+  finding->knob = "compile=off,on";
+  return finding;
+}
+
+// A product, a softmax of its result, and a product with that: what attention is made of if nobody
+// asks for the kernel that never writes the scores.
+std::optional<Finding> unfused_attention(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const Trace& trace = activity.trace();
+  if (analysis.gpus.empty()) return std::nullopt;
+  const auto& shapes = analysis.shapes;
+  const bool has_softmax = std::any_of(
+      shapes.rows.begin(), shapes.rows.end(),
+      [&](const OperatorShape& row) { return trace.string(row.name) == "aten::_softmax"; });
+  if (!has_softmax) return std::nullopt;
+  std::vector<const ShapeCall*> calls;
+  for (const ShapeCall& call : shapes.calls) calls.push_back(&call);
+  std::sort(calls.begin(), calls.end(), [&](const ShapeCall* left, const ShapeCall* right) {
+    return interval_of(trace, left->slice).begin_ns < interval_of(trace, right->slice).begin_ns;
+  });
+  const auto name = [&](const ShapeCall* call) { return name_of(trace, call->slice); };
+  const auto is_batched = [&](const ShapeCall* call) {
+    return name(call) == "aten::bmm" || name(call) == "aten::baddbmm";
+  };
+  std::vector<bool> is_scores(trace.slice_count());
+  int64_t found = 0;
+  constexpr size_t kNear = 6;  // a mask, a scale, a cast and dropout stand between
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (name(calls[i]) != "aten::_softmax") continue;
+    size_t before = i, after = i;
+    while (before > 0 && i - before < kNear && !is_batched(calls[before])) --before;
+    while (after + 1 < calls.size() && after - i < kNear && !is_batched(calls[after])) ++after;
+    if (!is_batched(calls[before]) || !is_batched(calls[after])) continue;
+    ++found;
+    for (size_t at = before + 1; at < after; ++at) is_scores[calls[at]->slice.value] = true;
+  }
+  if (found == 0) return std::nullopt;
+  Change change(trace);
+  Calls work;
+  const auto& rows = analysis.device_work.rows;
+  for (const DeviceWork& each : rows) {
+    SliceId at = each.launch;
+    while (at && !is_scores[at.value]) at = analysis.host_tree.parent[at.value];
+    if (!at) continue;
+    work.push_back(each.slice);
+    change.factor[each.slice.value] = 0;
+  }
+  auto finding = finding_on_replay("unfused_attention", activity, change, work);
+  if (!finding) return std::nullopt;
+  finding->headline = "Attention that writes its scores to memory";
+  finding->detail = fmt::format(
+      "{} of a product's result with a product behind it: scaled_dot_product_attention does all "
+      "of it in one kernel, and never writes the scores",
+      found == 1 ? "a softmax" : format_count(found) + " softmaxes");
+  finding->evidence.emplace_back("softmaxes", static_cast<double>(found));
+  return finding;
+}
+
+// Products on Tensor Cores whose sizes these cannot take whole, and kernels that say so. In FP32
+// only the kernel tells that it runs there.
+std::optional<Finding> misaligned_products(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const auto& rows = analysis.shapes.rows;
+  std::vector<double> factor(rows.size(), 1);
+  std::vector<int64_t> odd;
+  int64_t piece = 1;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const OperatorShape& row = rows[i];
+    const bool has_align1 =
+        std::any_of(row.kernels.begin(), row.kernels.end(), [&](const ShapeKernel& kernel) {
+          const std::string_view name = activity.trace().string(kernel.name);
+          return name.ends_with("align1") || name.find("align1>") != std::string_view::npos;
+        });
+    const bool on_tensor_cores =
+        is_short_type(row.work.type) || (has_align1 && on_tf32(activity, row));
+    if (!is_matrix_product(activity.trace().string(row.name)) || !on_tensor_cores) continue;
+    const auto sizes = odd_sizes(row);
+    if (sizes.empty() && !has_align1) continue;
+    factor[i] = roof_share(activity, row);
+    piece = std::max(piece, piece_of(row));
+    for (const int64_t size : sizes) {
+      if (std::find(odd.begin(), odd.end(), size) == odd.end()) odd.push_back(size);
+    }
+  }
+  if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
+    return std::nullopt;
+  }
+  Change change(activity.trace());
+  Calls work;
+  for_each_modelled(activity, [&](const DeviceWork& each, uint32_t row) {
+    if (factor[row] >= 1) return;
+    change.scale(each.slice, factor[row]);
+    work.push_back(each.slice);
+  });
+  auto finding = finding_on_replay("misaligned_products", activity, change, work);
+  if (!finding) return std::nullopt;
+  finding->headline = "Products of sizes that Tensor Cores do not like";
+  finding->detail =
+      odd.empty()
+          ? "their kernels are for tensors that begin anywhere (align1): make slices contiguous"
+          : fmt::format("{}: pad such sizes (vocabulary, hidden, sequence) to a multiple of {}",
+                        joined_numbers(odd), piece);
+  finding->evidence.emplace_back("kernels", static_cast<double>(work.size()));
+  return finding;
+}
+
+// What activation checkpointing computes again in backward.
+std::optional<Finding> recomputation(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const auto& calls = analysis.shapes.calls;
+  if (std::none_of(calls.begin(), calls.end(),
+                   [](const ShapeCall& call) { return call.is_recomputed; })) {
+    return std::nullopt;
+  }
+  std::vector<bool> is_again(activity.trace().slice_count());
+  for (const ShapeCall& call : calls) {
+    if (call.is_recomputed) is_again[call.slice.value] = true;
+  }
+  Change change(activity.trace());
+  Calls work;
+  int64_t again_ns = 0;
+  for (const DeviceWork& each : analysis.device_work.rows) {
+    SliceId at = each.launch;
+    while (at && !is_again[at.value]) at = analysis.host_tree.parent[at.value];
+    if (!at) continue;
+    work.push_back(each.slice);
+    again_ns += each.interval.length_ns();
+    change.factor[each.slice.value] = 0;
+  }
+  if (StepShare(activity, again_ns).share < kMuchRecomputed) return std::nullopt;
+  auto finding = finding_on_replay("recomputation", activity, change, work);
+  if (!finding) return std::nullopt;
+  const StepShare part(activity, again_ns);
+  finding->headline =
+      fmt::format("Computed again in backward: {} a step", format_ns(part.per_step_ns));
+  finding->detail = fmt::format(
+      "{} of GPU work a step: activation checkpointing trades it for memory. Where memory is left, "
+      "checkpoint fewer blocks",
+      format_ns(part.per_step_ns));
+  finding->evidence.emplace_back("recomputed_ns", static_cast<double>(part.per_step_ns));
+  return finding;
+}
+
+// Products that read their weights for a few rows only: memory binds them, so that twice the rows
+// would take hardly longer.
+std::optional<Finding> small_batch(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const auto& rows = analysis.shapes.rows;
+  std::vector<double> factor(rows.size(), 1);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const RooflinePoint point = roofline_point(activity.trace(), rows[i], analysis.peaks);
+    const bool is_bound = rows[i].work.is_product && point.bound == Bound::kMemory;
+    const auto peak = point.type ? analysis.peaks.of(*point.type) : std::nullopt;
+    if (!is_bound || !peak || !analysis.peaks.gb_per_s || !point.flops_per_byte) continue;
+    // With so many rows that both bind, a sample costs as much less.
+    const double ridge = *peak * 1e3 / *analysis.peaks.gb_per_s;
+    factor[i] = std::min(1.0, *point.flops_per_byte / ridge);
+  }
+  if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
+    return std::nullopt;
+  }
+  Change change(activity.trace());
+  Calls work;
+  int64_t bound_ns = 0;
+  for_each_modelled(activity, [&](const DeviceWork& each, uint32_t row) {
+    if (factor[row] >= 1) return;
+    change.scale(each.slice, factor[row]);
+    work.push_back(each.slice);
+    bound_ns += each.interval.length_ns();
+  });
+  if (StepShare(activity, bound_ns).share < kMuchSmall) return std::nullopt;
+  auto finding = finding_on_replay("small_batch", activity, change, work);
+  if (!finding) return std::nullopt;
+  const StepShare part(activity, bound_ns);
+  finding->headline =
+      fmt::format("Products too small for the GPU: {} a step", format_ns(part.per_step_ns));
+  finding->detail = fmt::format(
+      "{} of the step in products that memory binds: they read all weights for few rows, so a "
+      "larger batch is nearly free",
+      format_percent(part.share));
+  finding->evidence.emplace_back("memory_bound_ns", static_cast<double>(part.per_step_ns));
+  finding->knob = larger_batch_knob(activity);
+  return finding;
+}
+
+}  // namespace redline::trace

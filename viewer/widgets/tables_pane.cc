@@ -6,9 +6,11 @@
 
 #include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
+#include "viewer/models/roofline.h"
 #include "viewer/models/step_scope.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/panes.h"
+#include "viewer/widgets/roofline_view.h"
 #include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/step_scope_button.h"
 
@@ -42,6 +44,7 @@ constexpr int kFilterWidth = 160;
 
 constexpr const char* kGaps = "Gaps";
 constexpr const char* kSteps = "Steps";
+constexpr const char* kRoofline = "Roofline";
 using S = Session;
 using A = AnalysedSession;
 constexpr ReportTable kReportTables[] = {
@@ -56,6 +59,7 @@ constexpr ReportTable kReportTables[] = {
     {kGaps, [](const S&, const A& a) { return a.gaps; }, -1},
     {"Memory", [](const S& s, const A& a) { return memory_rows(s, *a.report); }, -1,
      &StepScope::memory},
+    {kRoofline, [](const S& s, const A& a) { return roofline_table(s, *a.report); }, -1},
 };
 
 }  // namespace
@@ -76,7 +80,10 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
     }
     if (table.title == kGaps) gaps_ = tables_.back();
     if (table.title == kSteps) steps_ = tables_.back();
-    table_pages_.push_back(tables_.back() == steps_ ? make_steps_page() : tables_.back());
+    if (table.title == kRoofline) roofline_ = tables_.back();
+    table_pages_.push_back(tables_.back() == steps_      ? make_steps_page()
+                           : tables_.back() == roofline_ ? make_roofline_page()
+                                                         : tables_.back());
     addTab(table_pages_.back(), tr(table.title));
   }
   addTab(find_, tr("Find"));
@@ -159,6 +166,22 @@ QWidget* TablesPane::make_steps_page() {
   column->addWidget(step_bars_);
   column->addWidget(steps_, 1);
   page->setFocusProxy(steps_);
+  return page;
+}
+
+QWidget* TablesPane::make_roofline_page() {
+  auto* page = new QWidget;
+  roofline_view_ = new RooflineView(state_);
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(roofline_view_);
+  column->addWidget(roofline_, 1);
+  page->setFocusProxy(roofline_);
+  connect(roofline_view_, &RooflineView::row_chosen, this, [this](const QString& name) {
+    roofline_->select_row(
+        [row = name.toStdString()](const TableRow& each) { return each.name == row; });
+  });
   return page;
 }
 
@@ -246,6 +269,7 @@ void TablesPane::show_report(const AnalysedSession& analysed) {
   task_.cancel();
   state_.choose_step(std::nullopt);
   step_bars_->show_bars(analysed.step_bars);
+  roofline_view_->show_picture(roofline_picture(*analysed.report));
   fill(*compare_, *compare_page_, {}, -1);
   for (size_t i = 0; i < tables_.size(); ++i) {
     const ReportTable& table = kReportTables[i];

@@ -15,6 +15,7 @@
 
 namespace redline::viewer {
 
+class RooflineView;
 class StepBars;
 
 class TablesPane : public QTabWidget {
@@ -49,6 +50,7 @@ class TablesPane : public QTabWidget {
   void show_gaps(const QString& gpu);
   void show_gap(TimeRef gap);
   QWidget* make_steps_page();
+  QWidget* make_roofline_page();
   void choose_step(TimeRef step);
   /// Marks the row of the slice that is selected, if the table that is shown has one.
   void mark_row();
@@ -66,6 +68,8 @@ class TablesPane : public QTabWidget {
   TableView* gaps_ = nullptr;          ///< one of them
   TableView* steps_ = nullptr;         ///< one of them
   StepBars* step_bars_ = nullptr;
+  TableView* roofline_ = nullptr;  ///< one of them
+  RooflineView* roofline_view_ = nullptr;
   AnalysedSession analysed_;
   FindPane* find_;
   LatestTask task_{this};

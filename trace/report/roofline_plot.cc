@@ -1,0 +1,109 @@
+#include "trace/report/roofline_plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/format.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kMostCircles = 200;
+
+struct LogAxis {
+  double low = 0, high = 1;  // exponents
+
+  void reach(double value) {
+    if (value <= 0) return;
+    low = std::min(low, std::floor(std::log10(value)));
+    high = std::max(high, std::ceil(std::log10(value)));
+  }
+  [[nodiscard]] double place(double value) const {
+    return (std::log10(value) - low) / (high - low);
+  }
+  [[nodiscard]] std::vector<RooflinePlot::Tick> ticks() const {
+    std::vector<RooflinePlot::Tick> ticks;
+    for (double exponent = low; exponent <= high; ++exponent) {
+      ticks.push_back(
+          {(exponent - low) / (high - low), fmt::format("{:g}", std::pow(10, exponent))});
+    }
+    return ticks;
+  }
+};
+
+bool can_be_drawn(const RooflineRow& row) {
+  return row.point.flops_per_byte.value_or(0) > 0 && row.point.tflops_per_s.value_or(0) > 0;
+}
+
+// The peaks of the types that products computed in.
+std::set<double> peaks_in_use(const std::vector<RooflineRow>& rows) {
+  std::set<double> peaks;
+  for (const RooflineRow& row : rows) {
+    if (!row.shape->work.is_product || !row.point.type) continue;
+    if (const auto peak = row.analysis->peaks.of(*row.point.type)) peaks.insert(*peak);
+  }
+  return peaks;
+}
+
+std::vector<size_t> longest_rows(const std::vector<RooflineRow>& rows) {
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (can_be_drawn(rows[i])) chosen.push_back(i);
+  }
+  std::stable_sort(chosen.begin(), chosen.end(), [&](size_t left, size_t right) {
+    return rows[left].shape->taken_ns() > rows[right].shape->taken_ns();
+  });
+  chosen.resize(std::min(chosen.size(), kMostCircles));
+  return chosen;
+}
+
+}  // namespace
+
+RooflinePlot roofline_plot(const std::vector<RooflineRow>& rows) {
+  RooflinePlot plot;
+  const std::vector<size_t> chosen = longest_rows(rows);
+  const std::set<double> peaks = peaks_in_use(rows);
+  if (chosen.empty() || peaks.empty()) return plot;
+  const double gb_per_s = rows.front().analysis->peaks.gb_per_s.value_or(0);
+  if (gb_per_s <= 0) return plot;
+  LogAxis intensity, rate;
+  for (const size_t index : chosen) {
+    intensity.reach(*rows[index].point.flops_per_byte);
+    rate.reach(*rows[index].point.tflops_per_s);
+  }
+  for (const double peak : peaks) {
+    rate.reach(peak);
+    intensity.reach(peak * 1e3 / gb_per_s);
+  }
+  plot.x_ticks = intensity.ticks();
+  plot.y_ticks = rate.ticks();
+  const double left = std::pow(10, intensity.low);
+  for (const double peak : peaks) {
+    const double ridge = intensity.place(peak * 1e3 / gb_per_s);
+    plot.roofs.push_back({rate.place(left * gb_per_s / 1e3), ridge, rate.place(peak)});
+  }
+  const auto longest_ns =
+      std::max<double>(1, static_cast<double>(rows[chosen.front()].shape->taken_ns()));
+  for (const size_t index : chosen) {
+    const RooflineRow& row = rows[index];
+    plot.circles.push_back({intensity.place(*row.point.flops_per_byte),
+                            rate.place(*row.point.tflops_per_s),
+                            static_cast<double>(row.shape->taken_ns()) / longest_ns,
+                            row.shape->work.is_product, index});
+  }
+  return plot;
+}
+
+std::string roofline_hint(const RooflineRow& row) {
+  std::string hint =
+      roofline_name(row) + ": " + format_number(row.point.tflops_per_s.value_or(0)) + " TFLOP/s, ";
+  if (row.point.percent_of_peak) {
+    hint += format_percent(*row.point.percent_of_peak / 100) + " of peak, ";
+  }
+  return hint + format_ns(row.shape->taken_ns());
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,23 @@
+// What the device could do, for the viewer: operators by shape as a table, and the roofline
+// picture. Both are those of the HTML page (trace/report/roofline_plot.h).
+#pragma once
+
+#include <vector>
+
+#include "trace/report/report.h"
+#include "trace/report/roofline_plot.h"
+#include "viewer/models/table.h"
+
+namespace redline::viewer {
+
+/// Operators by shape, the most time lost against the roof first. A row leads to a call.
+[[nodiscard]] Table roofline_table(const Session& session, const trace::Report& report);
+
+struct RooflinePicture {
+  trace::RooflinePlot plot;
+  std::vector<std::string> hints;  ///< one a circle
+  std::vector<std::string> names;  ///< of the circles' rows in roofline_table()
+};
+[[nodiscard]] RooflinePicture roofline_picture(const trace::Report& report);
+
+}  // namespace redline::viewer

@@ -1,0 +1,72 @@
+#include "viewer/models/roofline.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/trace_text.h"
+#include "trace/read/reader.h"
+#include "viewer/models/load.h"
+
+namespace redline::viewer {
+namespace {
+
+using testing::on_stream;
+using testing::TraceText;
+
+// Two products on an H100: 2e9 operations in 4 us and in 40 us.
+Session products() {
+  TraceText text;
+  text.top(R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132}])");
+  const auto add = [&](uint32_t number, const char* type, int64_t length_ns) {
+    const int64_t at_ns = number * 100'000;
+    text.cpu_op("aten::mm", at_ns, at_ns + 40'000,
+                {.args = fmt::format(R"("Input Dims": [[1000, 1000], [1000, 1000]], )"
+                                     R"("Input type": ["{0}", "{0}"])",
+                                     type)});
+    text.runtime("cudaLaunchKernel", at_ns + 2'000, at_ns + 3'000, number);
+    text.kernel("nvjet", at_ns + 5'000, at_ns + 5'000 + length_ns, on_stream(7, number));
+  };
+  add(1, "c10::BFloat16", 4'000);
+  add(2, "c10::Half", 40'000);
+  return Session({*trace::parse_trace("one", text.str())});
+}
+
+TEST(Roofline, TheMostLostTimeIsFirstAndRowsLeadToTheirCalls) {
+  const Session session = products();
+  const Table table = roofline_table(session, *analyse_session(session).report);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].name, "mm 1000x1000, 1000x1000");
+  EXPECT_EQ(value_text(table.rows[0].values[2], Unit::kShare), "5.1 %");
+  EXPECT_EQ(value_text(table.rows[0].values[3], Unit::kText), "compute");
+  EXPECT_EQ(value_text(table.rows[1].values[2], Unit::kShare), "50.5 %");
+  EXPECT_EQ(session.name_of(table.rows[0].slice), "aten::mm");
+  EXPECT_NE(table.rows[0].slice, table.rows[1].slice);
+}
+
+TEST(Roofline, CirclesAreUnderTheRoof) {
+  const Session session = products();
+  const RooflinePicture picture = roofline_picture(*analyse_session(session).report);
+  ASSERT_EQ(picture.plot.circles.size(), 2U);
+  ASSERT_EQ(picture.hints.size(), 2U);
+  EXPECT_EQ(picture.hints[0], "mm 1000x1000, 1000x1000: 50.0 TFLOP/s, 5.1 % of peak, 40.0 us");
+  EXPECT_EQ(picture.names[0], "mm 1000x1000, 1000x1000");
+  ASSERT_EQ(picture.plot.roofs.size(), 1U) << "bf16 and fp16 have one peak";
+  for (const auto& circle : picture.plot.circles) {
+    EXPECT_LT(circle.y, picture.plot.roofs[0].peak_y);
+    EXPECT_GE(circle.x, 0);
+    EXPECT_LE(circle.x, 1);
+  }
+  EXPECT_EQ(picture.plot.circles[0].share, 1);
+  EXPECT_LT(picture.plot.circles[1].share, 0.2);
+}
+
+TEST(Roofline, WithoutShapesThereIsNothing) {
+  TraceText text;
+  text.cpu_op("aten::mm", 0, 40'000);
+  const Session session({*trace::parse_trace("one", text.str())});
+  const auto report = analyse_session(session).report;
+  EXPECT_TRUE(roofline_table(session, *report).rows.empty());
+  EXPECT_TRUE(roofline_picture(*report).plot.empty());
+}
+
+}  // namespace
+}  // namespace redline::viewer

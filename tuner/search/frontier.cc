@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
 namespace {
-
-constexpr std::string_view kBatch = "batch_size";
-std::optional<int64_t> batch_of(const History& history, const Config& config) {
-  const Config all = history.effective(config);
-  const auto found = all.find(std::string(kBatch));
-  return found == all.end() ? std::nullopt : parse_integer(found->second);
-}
 
 /// Whether the loader's waiting batches filled the memory; then fewer batches of the same size may
 /// fit.
@@ -26,7 +18,7 @@ bool by_loader(const FinishedTrial& trial) {
 
 Config memory_stratum(const History& history, const Config& config) {
   Config rest = history.effective(config);
-  rest.erase(std::string(kBatch));
+  rest.erase("batch_size");
   std::erase_if(rest, [](const auto& entry) {
     const HookKnob* hook = find_hook_knob(entry.first);
     return hook && !hook->moves_memory;
@@ -39,7 +31,7 @@ Frontier find_frontier(const History& history, const Config& config) {
   Frontier frontier;
   const auto waiting = batches_in_flight(history, config);
   for (const FinishedTrial& trial : history.trials()) {
-    const std::optional<int64_t> batch = batch_of(history, trial.config);
+    const auto batch = number_of(history.effective(trial.config), "batch_size");
     if (!batch || memory_stratum(history, trial.config) != wanted) continue;
     bool failed = trial.out_of_memory() || trial.result.outcome == Outcome::kHang;
     if (failed && by_loader(trial)) {

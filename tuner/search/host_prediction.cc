@@ -27,19 +27,13 @@ struct Reading {
   HostUse use;
 };
 
-std::optional<double> number_of(const Config& all, const char* knob) {
-  const auto found = all.find(knob);
-  if (found == all.end()) return std::nullopt;
-  const auto number = parse_integer(found->second);
-  return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
-}
-
 std::optional<Load> load_of(const History& history, const Config& config) {
   const Config all = history.effective(config);
-  const auto batch = number_of(all, "batch_size");
+  const std::optional<double> batch = number_of(all, "batch_size");
+  const std::optional<double> workers = number_of(all, "num_workers");
   const auto batches = batches_in_flight(history, config);
   if (!batch || !batches) return std::nullopt;
-  return Load{{1, number_of(all, "num_workers").value_or(0), *batch}, *batches * *batch};
+  return Load{{1, workers.value_or(0), *batch}, *batches * *batch};
 }
 
 /// The trials that tell about memory. Those that ran beside others are left out, because they see
@@ -99,9 +93,10 @@ Features fit_memory(const std::vector<Reading>& readings) {
 
 std::optional<double> batches_in_flight(const History& history, const Config& config) {
   const Config all = history.effective(config);
-  const auto workers = number_of(all, "num_workers");
+  const std::optional<double> workers = number_of(all, "num_workers");
+  const std::optional<double> prefetch = number_of(all, "prefetch_factor");
   if (!workers) return std::nullopt;
-  return *workers * number_of(all, "prefetch_factor").value_or(kUsualPrefetch);
+  return *workers * prefetch.value_or(kUsualPrefetch);
 }
 
 std::optional<HostUse> predict_host_use(const History& history, const Config& config) {

@@ -86,9 +86,7 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
 /// another time.
 bool is_near_full(const History& history, const Config& config) {
   const auto batch_of = [&](const Config& any) {
-    const Config all = history.effective(any);
-    const auto found = all.find("batch_size");
-    return found == all.end() ? std::nullopt : parse_integer(found->second);
+    return number_of(history.effective(any), "batch_size");
   };
   const auto own = batch_of(config);
   return own && std::ranges::any_of(history.trials(), [&](const FinishedTrial& trial) {

@@ -61,10 +61,8 @@ bool Runnable::fits_host(const Config& config, double batch) const {
 }
 
 double Runnable::batch_of(const Config& config) const {
-  const Config all = history_.effective(config);
-  const auto found = all.find("batch_size");
-  const auto number = found == all.end() ? std::nullopt : parse_integer(found->second);
-  return std::max(1.0, static_cast<double>(number.value_or(1)));
+  const auto batch = number_of(history_.effective(config), "batch_size");
+  return std::max(1.0, static_cast<double>(batch.value_or(1)));
 }
 
 }  // namespace redline::tuner

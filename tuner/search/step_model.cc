@@ -51,13 +51,6 @@ constexpr Prior kReducedOnCpu = {0.0, 0.4};
 constexpr Prior kReducedOther = {0.0, 0.2};  ///< of one reduced precision compared with another
 constexpr double kAdvised = 0.1;
 
-std::optional<double> number_in(const Config& all, std::string_view knob) {
-  const auto found = all.find(std::string(knob));
-  if (found == all.end()) return std::nullopt;
-  const auto number = parse_integer(found->second);
-  return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
-}
-
 std::string text_in(const Config& all, const std::string& knob) {
   const auto found = all.find(knob);
   return found == all.end() ? "" : found->second;
@@ -163,7 +156,7 @@ void StepModel::add_number(const Knob& knob) {
   const double from = by_size(knob, static_cast<double>(knob.low));
   const double to = by_size(knob, static_cast<double>(knob.high));
   terms.span = std::max(to - from, 1.0);
-  terms.reference = by_size(knob, number_in(all, knob.name).value_or(double(knob.low)));
+  terms.reference = by_size(knob, double(number_of(all, knob.name).value_or(knob.low)));
   terms.first = priors_.size();
   const double wide = std::clamp(0.12 * terms.span, 0.15, 1.0);
   priors_.push_back({0.0, wide});
@@ -174,8 +167,8 @@ Place StepModel::place(const Config& config) const {
   const Config all = history_.effective(config);
   const Config reference = history_.effective(history_.trials().front().config);
   Place place;
-  place.batch = std::max(1.0, number_in(all, "batch_size").value_or(1));
-  place.workers = number_in(all, "num_workers");
+  place.batch = std::max(1.0, double(number_of(all, "batch_size").value_or(1)));
+  place.workers = number_of(all, "num_workers");
   place.reduced = is_reduced(text_in(all, "amp"));
   if (layout_with_amp_ && place.reduced && text_in(all, "channels_last") == "on") {
     place.factors.emplace_back(*layout_with_amp_, 1);
@@ -186,9 +179,9 @@ Place StepModel::place(const Config& config) const {
     if (terms.first == 0) continue;
     const std::string value = text_in(all, knob.name);
     if (knob.is_numeric()) {
-      const auto number = number_in(all, knob.name);
+      const auto number = number_of(all, knob.name);
       if (!number) continue;
-      const double away = (by_size(knob, *number) - terms.reference) / terms.span;
+      const double away = (by_size(knob, double(*number)) - terms.reference) / terms.span;
       place.factors.emplace_back(terms.first, away);
       place.factors.emplace_back(terms.first + 1, away * away);
       continue;

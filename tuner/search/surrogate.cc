@@ -163,8 +163,7 @@ std::vector<std::string> values_of(const Knob& knob) {
 /// The knob's values within a few steps of the one in `config`; for a list, its neighbours.
 std::vector<std::string> near_values(const Knob& knob, const Config& config) {
   std::vector<std::string> values = values_of(knob);
-  const auto own = config.find(knob.name);
-  const auto from = own == config.end() ? std::nullopt : parse_integer(own->second);
+  const auto from = number_of(config, knob.name);
   if (!knob.is_numeric() || !from) return values;
   int64_t below = INT64_MIN, above = INT64_MAX;
   for (const std::string& value : values) {

@@ -22,9 +22,7 @@ double middle_of(std::vector<double> values) {
 }
 
 double batch_of(const Config& effective) {
-  const auto found = effective.find("batch_size");
-  const auto batch = found == effective.end() ? std::nullopt : parse_integer(found->second);
-  return batch ? std::max(1.0, static_cast<double>(*batch)) : 1.0;
+  return std::max(1.0, static_cast<double>(number_of(effective, "batch_size").value_or(1)));
 }
 
 /// A trial that ended early tells nothing about one that does not.

@@ -49,11 +49,8 @@ std::optional<std::string> Walk::value(const Knob& knob) const {
 }
 
 int64_t Walk::number(const Knob& knob, int64_t otherwise) const {
-  const std::optional<std::string> text = value(knob);
-  if (text) {
-    if (const auto known = parse_integer(*text)) return *known;
-  }
-  return knob.nearest(static_cast<double>(otherwise));
+  const auto known = number_of(history_.effective(best_), knob.name);
+  return known ? *known : knob.nearest(static_cast<double>(otherwise));
 }
 
 Config Walk::with(const std::string& knob, const std::string& value) const {

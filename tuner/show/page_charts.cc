@@ -158,8 +158,7 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
                             const StudyTerms& terms) {
   const auto ok = std::count_if(history.trials().begin(), history.trials().end(),
                                 [](const FinishedTrial& trial) { return trial.ok(); });
-  const auto own = best.effective.find("batch_size");
-  const auto size = own == best.effective.end() ? std::nullopt : parse_integer(own->second);
+  const auto size = number_of(best.effective, "batch_size");
   if (!size || *size <= 0 || ok < static_cast<int64_t>(kFewestForModel)) return "";
   const SearchSettings settings{.machine = terms.machine,
                                 .memory_limit_bytes = terms.memory_limit_bytes,

@@ -4,11 +4,12 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "tuner/space/knob.h"
 
 namespace redline::tuner {
 namespace {
@@ -21,6 +22,11 @@ std::string text_of(const json& value) {
 }
 
 }  // namespace
+
+std::optional<int64_t> number_of(const Config& config, const std::string& knob) {
+  const auto found = config.find(knob);
+  return found == config.end() ? std::nullopt : parse_integer(found->second);
+}
 
 std::string config_text(const Config& config, const std::string& separator) {
   std::vector<std::string> parts;

@@ -2,11 +2,13 @@
 //
 // Values stay the text that users write. They go into command lines, tables, JSON and the study's
 // file unchanged, and a placeholder knob may hold anything; code that calculates with a value
-// parses it (parse_integer of knob.h). A variant of numbers and words was rejected: "1" and "01"
+// parses it (number_of). A variant of numbers and words was rejected: "1" and "01"
 // would be one value in the search and two in the user's command.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tl/expected.hpp>
@@ -17,6 +19,9 @@ namespace redline::tuner {
 /// Value by knob: {"batch_size": "256", "amp": "bf16"}. A knob that is absent keeps the value that
 /// the script itself chose.
 using Config = std::map<std::string, std::string>;
+
+/// The value of a knob that is a whole number; nullopt if it is none, or absent.
+[[nodiscard]] std::optional<int64_t> number_of(const Config& config, const std::string& knob);
 
 /// "batch_size 256 · amp bf16", with `separator` between the knobs.
 [[nodiscard]] std::string config_text(const Config& config, const std::string& separator);

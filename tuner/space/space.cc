@@ -181,8 +181,7 @@ const Knob* Space::find(const std::string& name) const {
 Config Space::canonical(const Config& config, const Config& defaults) const {
   Config whole = config;
   if (samples_a_step) {
-    const auto batch = whole.find("batch_size");
-    const auto size = batch == whole.end() ? std::nullopt : parse_integer(batch->second);
+    const auto size = number_of(whole, "batch_size");
     if (size) whole["accumulation"] = std::to_string(*samples_a_step / *size);
   }
   Config result;

@@ -128,9 +128,7 @@ RateByValue changed_alone(const std::map<Config, double>& rates, const std::stri
 std::vector<BatchSeries> batch_series(const History& history) {
   std::map<Config, BatchSeries> strata;
   for (const FinishedTrial& trial : history.trials()) {
-    const Config all = history.effective(trial.config);
-    const auto batch = all.find("batch_size");
-    const auto size = batch == all.end() ? std::nullopt : parse_integer(batch->second);
+    const auto size = number_of(history.effective(trial.config), "batch_size");
     if (!size || *size <= 0 || (!trial.ok() && !trial.out_of_memory())) continue;
     const Config stratum = memory_stratum(history, trial.config);
     BatchSeries& series = strata[stratum];

@@ -142,8 +142,6 @@ std::vector<std::string> words_of(const Json& command) {
 
 }  // namespace
 
-using Json = nlohmann::json;
-
 Objective StudyIdentity::searched_for() const {
   if (!metric_regex.empty()) return Objective::kMetric;
   return objective == "energy" ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;

@@ -10,7 +10,7 @@
 namespace redline::viewer {
 namespace {
 
-constexpr int kRooflineHeight = 170;
+constexpr int kRooflineHeight = 130;
 constexpr int kRateRoom = 56;  // for the numbers of the axis
 constexpr int kIntensityRoom = 18;
 
@@ -19,6 +19,7 @@ constexpr int kIntensityRoom = 18;
 RooflineView::RooflineView(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
   setFixedHeight(kRooflineHeight);
   setAccessibleName(tr("Roofline: rate over operations a byte"));
+  hide();  // a tab's widgets take room from the timeline, even where the tab is hidden
   connect(&state, &ViewState::theme_changed, this, qOverload<>(&QWidget::update));
 }
 

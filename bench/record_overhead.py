@@ -29,12 +29,18 @@ from record_models import MODELS  # noqa: E402
 from record_sources import BareObserver, measure_sources, show_sources  # noqa: E402
 
 
-def profilers(**options):
+WITH_MODULES = "redline with modules"
+
+
+def profilers(modules, **options):
     activities = [torch.profiler.ProfilerActivity.CPU]
-    return {
+    makers = {
         "torch.profiler": lambda: torch.profiler.profile(activities=activities, **options),
         "redline": lambda: redline.profile(activities=activities, **options),
     }
+    if modules:
+        makers[WITH_MODULES] = lambda: redline.profile(activities=activities, with_modules=True, **options)
+    return makers
 
 
 def record(training, steps, profile, path):
@@ -66,15 +72,16 @@ def count_events(path):
     return sum(event.get("cat") in kinds for event in events)
 
 
-def measure(training, rounds, steps, options, path):
+def measure(training, rounds, steps, modules, options, path):
     """The figures of each profiler, which exports to `path`. Slow-downs are shares of the plain loop, and costs
     are microseconds per event."""
-    rows, floor, traces = {"torch.profiler": [], "redline": []}, [], {}
+    makers = profilers(modules, **options)
+    rows, floor, traces = {name: [] for name in makers}, [], {}
     training.run(steps)
     for index in range(rounds + 1):
         plain = training.run(steps)
         bare = observe(training, steps, options["record_shapes"]) - plain
-        for name, make in profilers(**options).items():
+        for name, make in makers.items():
             loop, stop, export = record(training, steps, make(), path)
             if index == 0:  # the first round also pays for loading and warming up
                 traces[name] = count_events(path), path.stat().st_size
@@ -84,7 +91,20 @@ def measure(training, rounds, steps, options, path):
             floor.append((plain, bare, 0.0, 0.0))
     figures = {name: summarise(of_it, *traces[name]) for name, of_it in rows.items()}
     figures["bare observer"] = summarise(floor, *traces["redline"])
+    if modules:
+        figures[WITH_MODULES] |= cost_of_modules(rows["redline"], rows[WITH_MODULES],
+                                                 traces[WITH_MODULES][0] - traces["redline"][0])
     return figures
+
+
+def cost_of_modules(without, with_them, calls):
+    """Of the loop alone; each round is compared with itself."""
+    more = [(own[1] - other[1], own[0]) for own, other in zip(with_them, without)]
+    return {
+        "module_calls": calls,
+        "more_slow_down": statistics.median(loop / plain for loop, plain in more),
+        "a_module_call_us": statistics.median(loop for loop, _ in more) / calls * 1e6,
+    }
 
 
 def summarise(rows, events, trace_bytes):
@@ -126,7 +146,12 @@ def show(figures):
         bare = f"{floor[key] * scale:>13.2f} {unit:2}" if is_loop else ""
         print(f"{title:32}{theirs[key] * scale:>13.2f} {unit:2}{ours[key] * scale:>9.2f} {unit:2}"
               f"{ratio:>10}{bare}")
-    print(f"{'events a round':32}{theirs['events']:>13}{ours['events']:>12}\n", flush=True)
+    print(f"{'events a round':32}{theirs['events']:>13}{ours['events']:>12}")
+    if WITH_MODULES in figures:
+        more = figures[WITH_MODULES]
+        print(f"with modules: {more['more_slow_down']:+.1%} of the plain loop, "
+              f"{more['a_module_call_us']:.2f} us for each of {more['module_calls']} calls")
+    print(flush=True)
 
 
 def choices(values):
@@ -147,6 +172,7 @@ def parse_arguments():
                          ("stacks", ["off", "on"]), ("formats", ["json.gz", "json"])):
         parser.add_argument(f"--{name}", type=choices(values), default=values,
                             help=f"a comma list of {', '.join(values)} (all)")
+    parser.add_argument("--modules", action="store_true", help="also with the calls of modules")
     parser.add_argument("--rounds", type=int, default=7, help="how often each is measured (7)")
     parser.add_argument("--steps", type=int, help="training steps in one loop (by model)")
     parser.add_argument("--busy", type=int, default=0, metavar="N", help="beside N processes that only compute (0)")
@@ -168,7 +194,7 @@ def measure_matrix(options, folder):
             print(", ".join(f"{name} {value}" for name, value in title.items()))
         switches = {"record_shapes": shapes == "on", "with_stack": stacks == "on"}
         figures = measure(trainings[model], options.rounds, options.steps or trainings[model].steps,
-                          switches, folder / f"trace.{trace_format}")
+                          options.modules, switches, folder / f"trace.{trace_format}")
         results.append({**title, **figures})
         if not options.json:
             show(figures)

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "trace/read/reader.h"
 #include "trace/report/run_diff.h"
+#include "trace/report/tree_diff.h"
 #include "trace/run/folder.h"
 
 namespace redline::cli {
@@ -19,11 +20,13 @@ struct DiffOptions {
   std::string output;
   size_t top = 8;
   bool all = false;
+  bool tree = false;
   GateOptions gate;
 };
 
 struct DiffResult {
   std::optional<trace::Diff> windows;
+  std::optional<trace::TreeDiff> tree;  ///< if it was asked for
   std::optional<trace::RunDiff> runs;
   bool has_logs = false;  ///< `runs` is by step logs
 };
@@ -64,6 +67,7 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
   say_left_out({options.after}, *after);
   const trace::Report earlier = trace::make_report(*before), later = trace::make_report(*after);
   result.windows = trace::compare_runs(earlier, later);
+  if (options.tree) result.tree = trace::compare_trees(earlier, later);
   if (result.runs) {
     result.has_logs = true;
     result.runs->windows = result.windows;
@@ -83,7 +87,9 @@ std::string text_of(const DiffResult& result, const DiffOptions& options) {
   if (!options.output.empty()) style.colour = false;
   const trace::TextScope scope{options.all ? trace::TextScope::kAll : options.top};
   if (!result.windows) return trace::run_diff_text(*result.runs, style);
-  const std::string windows = trace::diff_text(*result.windows, style, scope);
+  const std::string windows =
+      (result.tree ? trace::tree_diff_text(*result.tree, style, scope) : "") +
+      trace::diff_text(*result.windows, style, scope);
   if (!result.has_logs) {
     return windows + (result.runs ? trace::gate_text(*result.runs, style) : "");
   }
@@ -93,6 +99,10 @@ std::string text_of(const DiffResult& result, const DiffOptions& options) {
 int diff(const DiffOptions& options) {
   const auto result = diff_of(options);
   if (!result) return fail(result.error());
+  if (options.tree && !result->tree) {
+    return fail(options.before + ", " + options.after +
+                ": --tree compares traces, and a folder has only step logs");
+  }
   if (!result->runs && (options.gate.limits.any() || options.format == "markdown" ||
                         options.format == "benchmark-action")) {
     return fail(options.before + ", " + options.after +
@@ -101,7 +111,8 @@ int diff(const DiffOptions& options) {
   std::string text;
   if (options.format == "json") {
     text = trace::diff_json(result->windows ? &*result->windows : nullptr,
-                            result->runs ? &*result->runs : nullptr);
+                            result->runs ? &*result->runs : nullptr,
+                            result->tree ? &*result->tree : nullptr);
   } else if (options.format == "markdown") {
     text = trace::run_diff_markdown(*result->runs);
   } else if (options.format == "benchmark-action") {
@@ -130,6 +141,8 @@ void add_diff(CLI::App& app, int& status) {
       ->check(above_zero)
       ->capture_default_str();
   command->add_flag("--all", options->all, "All rows of each table");
+  command->add_flag("--tree", options->tree,
+                    "Match modules and operators, also where kernels have other names");
   add_gate_options(*command, options->gate);
   command->footer(
       "Where both folders have step logs, it compares whole runs; a folder may hold several runs.\n"
@@ -139,6 +152,7 @@ void add_diff(CLI::App& app, int& status) {
       "with different batch sizes are compared for the same number of samples.\n"
       "Examples:\n"
       "  redline diff before after\n"
+      "  redline diff --tree eager compiled\n"
       "  redline diff --fail-slower 5% --fail-memory 5% logs/base logs/new\n"
       "  redline diff --format markdown logs/base logs/new >> $GITHUB_STEP_SUMMARY\n"
       "  redline diff --format json before/a.pt.trace.json.gz after/a.pt.trace.json.gz");

@@ -83,8 +83,8 @@ REDLINE_API int redline_watch_marker(const char* name, void (*step_begins)(void)
 REDLINE_API int redline_listen(const char* options_json, int64_t steps);
 
 /* For a front end that records the calls of its own language: whether `redline trigger` asked for a
- * capture with stacks. 0: no such capture is recorded now; 1: one is; 2: one is, and it ends with
- * the present step. */
+ * capture with stacks or modules. 0: no such capture is recorded now; 1: one is; 2: one is, and it
+ * ends with the present step. */
 REDLINE_API int redline_capture_of_stacks(void);
 /* redline_end_step() and redline_begin_step(number) in one call, for steps that are hardly ever
  * captured. 1: done, and nothing is captured; 2: done, and a capture may have begun with the new

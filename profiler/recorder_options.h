@@ -62,9 +62,10 @@ void for_each_option(Visit visit) {
   visit(OptionRow{"with_stack", "--stacks",
                   "Python functions, or the C++ call stack of each operator, too"},
         &Options::with_stack);
-  visit(OptionRow{"with_modules", "--modules",
-                  "The TorchScript modules that operators belong to, too"},
-        &Options::with_modules);
+  visit(
+      OptionRow{"with_modules", "--modules",
+                "The calls of a model's modules, and the modules of TorchScript's operators, too"},
+      &Options::with_modules);
   visit(OptionRow{"cpu", "--no-cpu", "Leave out operators; record GPUs, annotations and steps"},
         &Options::record_cpu);
   visit(OptionRow{"gpu", "--no-gpu", "Leave out GPUs"}, &Options::record_gpu);

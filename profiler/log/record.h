@@ -95,10 +95,10 @@ struct CounterFields {
 /// A call of a Python function.
 struct FrameFields {
   int64_t end_ns = 0;
-  uint64_t id = 0;               ///< ids begin at 1
-  uint64_t parent = 0;           ///< 0: none
-  uint32_t module = UINT32_MAX;  ///< for a torch.nn.Module: its number within its class
-  uint32_t tid = 0;              ///< the thread of the call; 0: the thread that records it
+  uint64_t id = 0;      ///< ids begin at 1
+  uint64_t parent = 0;  ///< 0: none
+  TextId args = {};     ///< further members of "args"
+  uint32_t tid = 0;     ///< the thread of the call; 0: the thread that records it
 };
 
 enum class NvtxPhase : uint8_t { kSlice, kMark, kStart, kEnd };

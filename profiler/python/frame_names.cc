@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "profiler/source/source.h"
+#include "trace/emit/text_buffer.h"
 
 namespace redline::profiler {
 namespace {
@@ -17,20 +18,6 @@ Object self_of(PyFrameObject* frame) {
 #endif
   PyErr_Clear();
   return self;
-}
-
-/// Whether `weak` refers to `object`. It does not if its object was freed, although another object
-/// may have the same address.
-bool refers_to(PyObject* weak, PyObject* object) {
-  if (weak == nullptr) return false;
-#if PY_VERSION_HEX >= 0x030D0000
-  PyObject* referent = nullptr;
-  if (PyWeakref_GetRef(weak, &referent) < 0) PyErr_Clear();
-  const Object held(referent);
-  return referent == object;
-#else
-  return PyWeakref_GetObject(weak) == object;
-#endif
 }
 
 /// The same text as repr() gives, but without running any Python code.
@@ -59,22 +46,23 @@ void FrameNames::close() {
   codes_.clear();
   builtins_.clear();
   modules_.clear();
+  places_.clear();
   modules_of_class_.clear();
 }
 
-FrameName FrameNames::add(std::string text, uint32_t module) {
+FrameName FrameNames::add(std::string text, std::string args) {
   const FrameName name{static_cast<uint32_t>(texts_.size())};
-  texts_.push_back({std::move(text), name_generation() - 1, {}, module});
+  texts_.push_back({name_generation() - 1, {}, std::move(text), std::move(args)});
   return name;
 }
 
-FrameNames::Interned FrameNames::intern(FrameName name) {
+[[gnu::hot]] FrameNames::Interned FrameNames::intern(FrameName name) {
   Text& text = texts_[name.index];
   if (const uint32_t generation = name_generation(); text.generation != generation) {
-    text.name = intern_name(text.text);
+    text.interned = {intern_name(text.text), text.args.empty() ? TextId() : intern_args(text.args)};
     text.generation = generation;
   }
-  return {text.name, text.module};
+  return text.interned;
 }
 
 FrameName FrameNames::of_frame(PyFrameObject* frame) {
@@ -117,21 +105,46 @@ FrameName FrameNames::of_builtin(PyObject* object) {
 std::optional<FrameName> FrameNames::of_module_call(PyFrameObject* frame) {
   const Object self = self_of(frame);
   if (self == nullptr) return std::nullopt;
+  return of_module(self.get());
+}
+
+[[gnu::hot]] FrameName FrameNames::of_module(PyObject* module) {
   bool is_new = false;
-  Module& known = modules_.find_or_add(self.get(), 0, is_new);
-  if (is_new || !refers_to(known.weak.get(), self.get())) {
-    known.weak.reset(PyWeakref_NewRef(self.get(), nullptr));
-    PyErr_Clear();
-    known.name = name_module(Py_TYPE(self.get()));
+  Module& known = modules_.find_or_add(module, 0, is_new);
+  if (is_new || !refers_to(known.weak.get(), module)) {
+    learn(known, module);
+  } else if (known.version != places_.version()) {
+    known.name = with_place(known.name, module);
+    known.version = places_.version();
   }
   return known.name;
+}
+
+void FrameNames::learn(Module& known, PyObject* module) {
+  known.weak.reset(PyWeakref_NewRef(module, nullptr));
+  PyErr_Clear();
+  places_.learn(module);
+  known.name = with_place(name_module(Py_TYPE(module)), module);
+  known.version = places_.version();
 }
 
 FrameName FrameNames::name_module(PyTypeObject* type) {
   const std::string full_name = type->tp_name;
   const std::string class_name = full_name.substr(full_name.rfind('.') + 1);
   const uint32_t number = modules_of_class_[class_name]++;
-  return add("nn.Module: " + class_name + "_" + std::to_string(number), number);
+  return add("nn.Module: " + class_name + "_" + std::to_string(number),
+             "\"Python module id\": " + std::to_string(number));
+}
+
+/// The name with the module's present place in its args.
+FrameName FrameNames::with_place(FrameName name, PyObject* module) {
+  const std::string* place = places_.of(module);
+  if (place == nullptr) return name;
+  const std::string& before = texts_[name.index].args;
+  std::string args = before.substr(0, before.find(','));  // the module's number
+  args += ", \"Module name\": " + trace::json_string(*place);
+  if (args == before) return name;
+  return add(texts_[name.index].text, std::move(args));
 }
 
 }  // namespace redline::profiler

@@ -4,6 +4,8 @@
 //   <built-in method append of list object at 0x7f…>     the address of the first object seen
 //   nn.Module: Linear_0                     a call of a torch.nn.Module, numbered within its class
 //
+// torch.profiler does not tell which of a model's modules Linear_0 is; the args of our frames do.
+//
 // To be used under the interpreter lock, from start to stop of one window.
 #pragma once
 
@@ -15,12 +17,13 @@
 #include <vector>
 
 #include "profiler/log/record.h"
+#include "profiler/python/module_places.h"
 #include "profiler/python/pointer_map.h"
 #include "profiler/python/python_object.h"
 
 namespace redline::profiler {
 
-/// A name that of_frame() or of_builtin() gave.
+/// A name that FrameNames gave.
 struct FrameName {
   uint32_t index = 0;
 };
@@ -36,33 +39,38 @@ class FrameNames {
   /// The name of a Python frame, by its code and its present instruction.
   [[nodiscard]] FrameName of_frame(PyFrameObject* frame);
   [[nodiscard]] FrameName of_builtin(PyObject* function);
+  /// The name of a call of a torch.nn.Module.
+  [[nodiscard]] FrameName of_module(PyObject* module);
 
   struct Interned {
     TextId name;
-    uint32_t module;  ///< "Python module id", or UINT32_MAX
+    TextId args;  ///< of modules: "Python module id" and, where known, "Module name"
   };
   [[nodiscard]] Interned intern(FrameName name);
 
  private:
   struct Text {
+    uint32_t generation;  ///< the generation of the text table in which `interned` was interned
+    Interned interned;
     std::string text;
-    uint32_t generation;  ///< the generation of the text table in which `name` was interned
-    TextId name;
-    uint32_t module;
+    std::string args;
   };
   struct Code {
     Object code;  ///< a reference, so that no other code can get this address
     FrameName name;
   };
   struct Module {
-    Object weak;  ///< a strong reference would keep the module's memory alive
+    Object weak;
     FrameName name;
+    uint32_t version;  ///< of the places when its name was made
   };
 
-  [[nodiscard]] FrameName add(std::string text, uint32_t module = UINT32_MAX);
+  [[nodiscard]] FrameName add(std::string text, std::string args = "");
   [[nodiscard]] std::string describe_code(PyCodeObject* code, int line) const;
   [[nodiscard]] std::optional<FrameName> of_module_call(PyFrameObject* frame);
+  void learn(Module& known, PyObject* module);
   [[nodiscard]] FrameName name_module(PyTypeObject* type);
+  [[nodiscard]] FrameName with_place(FrameName name, PyObject* module);
 
   Object module_call_;
   std::vector<Text> texts_;
@@ -70,6 +78,7 @@ class FrameNames {
   PointerMap<Code> codes_;
   PointerMap<FrameName> builtins_;
   PointerMap<Module> modules_;
+  ModulePlaces places_;
   std::unordered_map<std::string, uint32_t> modules_of_class_;
 };
 

@@ -1,5 +1,5 @@
-// Owning pointers to Python objects. The caller must hold the interpreter lock when one is made or
-// destroyed.
+// Owning pointers to Python objects, and what differs between versions of Python. The caller must
+// hold the interpreter lock when one is made or destroyed.
 #pragma once
 
 #include <Python.h>
@@ -30,6 +30,30 @@ inline Object keep(PyObject* object) {
     return "?";
   }
   return {PyBytes_AS_STRING(bytes.get()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.get()))};
+}
+
+/// Whether the weak reference is one to `object`. It is not if its object was freed, although
+/// another object may have the same address.
+[[nodiscard]] inline bool refers_to(PyObject* weak, PyObject* object) {
+  if (weak == nullptr) return false;
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* referent = nullptr;
+  if (PyWeakref_GetRef(weak, &referent) < 0) PyErr_Clear();
+  const Object held(referent);
+  return referent == object;
+#else
+  return PyWeakref_GetObject(weak) == object;
+#endif
+}
+
+/// From now on calls of the function are calls of `call`, if the interpreter asks it how it is
+/// called.
+inline void set_vectorcall(PyFunctionObject* function, vectorcallfunc call) {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyFunction_SetVectorcall(function, call);
+#else
+  function->vectorcall = call;
+#endif
 }
 
 }  // namespace redline::profiler

@@ -168,14 +168,6 @@ PyObject* be_idle(PyObject*, PyObject* number) {
   return PyLong_FromLongLong(std::exchange(hooks().idle_step, next));
 }
 
-void set_vectorcall(PyFunctionObject* function, vectorcallfunc call) {
-#if PY_VERSION_HEX >= 0x030C0000
-  PyFunction_SetVectorcall(function, call);
-#else
-  function->vectorcall = call;
-#endif
-}
-
 /// (function, hook): a call of the function, whose body calls the hook, does so without that body,
 /// if the interpreter asks the function how it is called. Only for hooks of which there is one.
 PyObject* call_at_once(PyObject*, Arguments arguments, Py_ssize_t count) {

@@ -46,13 +46,13 @@ void ThreadFrames::push(const void* frame, FrameName name, int64_t begin_ns) {
 void ThreadFrames::pop(int64_t end_ns) {
   const OpenFrame ended = open_.back();
   open_.pop_back();
-  const auto [name, module] = context_.names.intern(ended.name);
+  const auto [name, args] = context_.names.intern(ended.name);
   Record record;
   record.begin_ns = ended.begin_ns;
   record.of = FrameFields{.end_ns = end_ns,
                           .id = ended.id,
                           .parent = open_.empty() ? 0 : open_.back().id,
-                          .module = module,
+                          .args = args,
                           .tid = tid_};
   record.name = name;
   record.kind = RecordKind::kFrame;

@@ -23,7 +23,7 @@ tl::expected<void, std::string> Capture::arm(const Options& options, int64_t ste
   const std::lock_guard lock(mutex_);
   progress_ = {Phase::kWaiting, 0, steps, ""};
   directory_ = own.directory;
-  with_stack_ = own.with_stack;
+  with_calls_ = own.with_stack || own.with_modules;
   is_busy_ = true;
   return {};
 }
@@ -78,7 +78,7 @@ void Capture::count_step() {
 Capture::Stacks Capture::stacks() {
   if (!is_busy()) return Stacks::kNone;
   const std::lock_guard lock(mutex_);
-  if (progress_.phase != Phase::kRecording || !with_stack_) return Stacks::kNone;
+  if (progress_.phase != Phase::kRecording || !with_calls_) return Stacks::kNone;
   return progress_.done + 1 == progress_.steps ? Stacks::kEndWithStep : Stacks::kWanted;
 }
 

@@ -52,7 +52,8 @@ class Capture {
   /// Whether a capture is under way: it waits for a step, records, or has yet to be written.
   [[nodiscard]] bool is_busy() const { return is_busy_.load(std::memory_order_acquire); }
 
-  /// Whether a capture with stacks is being recorded, and whether it ends with the present step.
+  /// Whether a capture with stacks or modules is being recorded, and whether it ends with the
+  /// present step.
   enum class Stacks { kNone, kWanted, kEndWithStep };
   [[nodiscard]] Stacks stacks();
 
@@ -69,7 +70,7 @@ class Capture {
   std::mutex mutex_;  ///< for all below; taken after the recorder's
   Progress progress_;
   std::string directory_;
-  bool with_stack_ = false;
+  bool with_calls_ = false;
 };
 
 }  // namespace redline::profiler

@@ -70,9 +70,9 @@ void write_frame(EventOutput& out, const Record& record, uint64_t tid) {
   }
   args.literal(", \"Python id\": ");
   args.integer(frame.id);
-  if (frame.module != UINT32_MAX) {
-    args.literal(", \"Python module id\": ");
-    args.integer(frame.module);
+  if (frame.args) {
+    args.literal(", ");
+    args.text(out.members(frame.args));
   }
   out.file().end_args();
   out.count_event();

@@ -22,7 +22,6 @@ _LIBRARY_FOLDERS = (
     _PACKAGE.parents[3] / "lib",
 )
 _PATH_BYTES = 4096
-_NOT_LOADED = ()
 _ENDS_WITH_STEP = 2  # redline_capture_of_stacks() gives it during the last step of a capture
 # What next_step() says of the new step.
 NOT_CAPTURED = 1
@@ -67,47 +66,46 @@ class Recorder:
         # next_step(number) ends a step and begins another, outside of windows; 0, and nothing is done, while steps are
         # captured.
         self.next_step = next_step(library._name)
-        self._with_stack = False
-        self._frames = _NOT_LOADED
+        self._wanted_calls = None  # of Python, in the window that comes: the name of an option
+        self._captured_calls = None
+        self._calls = {}  # what records them, by that name, once it is loaded
         self._at_marker = []
 
     def prepare(self, *, directory=None, **options):
         """Begins the warm-up. `directory` is where the unfinished trace grows, TMPDIR by default.
         `options` are the other options of redline_prepare, such as record_shapes=True."""
-        self._stop_frames()  # this ends a capture that may be running
+        self._stop_calls()  # this ends a capture that may be running
         self._check(self._library.redline_prepare(_options(directory, options)))
-        self._with_stack = options.get("with_stack", False)
-        if self._with_stack:
-            self._load_frames()
+        self._wanted_calls = _wanted_calls(options)
+        self._load_calls()
 
     def start(self):
         self._check(self._library.redline_start())
-        if self._with_stack:
-            self._start_frames()
+        self._start_calls()
 
     def stop(self):
-        self._stop_frames()
+        self._stop_calls()
         self._check(self._library.redline_stop())
 
     def set_paused(self, paused):
         self._check(self._library.redline_set_paused(int(paused)))
 
     def discard(self):
-        self._stop_frames()
+        self._stop_calls()
         self._check(self._library.redline_discard())
 
-    def _load_frames(self):
-        from redline._python_frames import load_python_frames
+    def _load_calls(self):
+        if self._wanted_calls and self._wanted_calls not in self._calls:
+            from redline._python_frames import load_python_calls
 
-        if self._frames is _NOT_LOADED:
-            self._frames = load_python_frames(self._library._name)
+            self._calls[self._wanted_calls] = load_python_calls(self._library._name, self._wanted_calls == "with_stack")
 
-    def _start_frames(self):
-        if self._frames:
-            self._frames.start()
+    def _start_calls(self):
+        if calls := self._calls.get(self._wanted_calls):
+            calls.start()
 
-    def _stop_frames(self):
-        lost = self._frames.stop() if self._frames else 0
+    def _stop_calls(self):
+        lost = sum(calls.stop() for calls in self._calls.values() if calls)
         if lost:
             self.add_metadata("redline", {"threads_without_python_frames": lost})
 
@@ -118,18 +116,20 @@ class Recorder:
         self.start_captured_frames()
 
     def start_captured_frames(self):
-        """If steps are captured with stacks, from this step on."""
+        """If steps are captured with stacks or modules, from this step on."""
         if self._library.redline_capture_of_stacks():
-            self._load_frames()
-            self._start_frames()
+            self._wanted_calls = self._captured_calls
+            self._load_calls()
+            self._start_calls()
 
     def end_step(self):
         if self._library.redline_capture_of_stacks() == _ENDS_WITH_STEP:
-            self._stop_frames()
+            self._stop_calls()
         self._library.redline_end_step()
 
     def listen(self, *, steps, directory=None, **options):
         """From now on `redline trigger` and SIGUSR2 capture `steps` steps with these options."""
+        self._captured_calls = _wanted_calls(options)
         self._check(self._library.redline_listen(_options(directory, options), steps))
 
     def finish_on_termination(self):
@@ -238,6 +238,11 @@ def _load(path):
 
 def _search(name):
     return next((folder / name for folder in _LIBRARY_FOLDERS if (folder / name).exists()), None)
+
+
+def _wanted_calls(options):
+    """Python frames hold the calls of modules, too."""
+    return next((name for name in ("with_stack", "with_modules") if options.get(name)), None)
 
 
 def _options(directory, others):

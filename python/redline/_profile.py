@@ -29,6 +29,8 @@ class profile:
     on_trace_ready: called with this object when a window is complete; it exports.
     record_shapes: the operators' input shapes, types and scalar values too.
     profile_memory: each allocation and release of tensors too, on all threads.
+    with_stack: each call of a Python function too.
+    with_modules: each call of a torch.nn.Module too, with its name in the model.
     with_flops: estimated floating-point operations of matrix products, convolutions, sums and products.
     execution_trace_observer: an ExecutionTraceObserver, started and stopped with each window.
     acc_events: events() and key_averages() keep the windows before.

@@ -1,5 +1,7 @@
-"""Records Python calls (with_stack) with libredline_python.so, which walks the frames of all threads and sets their
-profile functions. A profile function that the user had set is still called, and is restored at the end.
+"""Records Python calls with libredline_python.so: all of them (with_stack) or those of modules (with_modules).
+
+For all calls it walks the frames of all threads and sets their profile functions. A profile function that the user had
+set is still called, and is restored at the end. For calls of modules it stands before torch.nn.Module.__call__.
 """
 
 import contextlib
@@ -55,12 +57,33 @@ class PythonFrames:
         self._own_hook = self._users_hook = None
 
 
-def load_python_frames(core_path):
-    """PythonFrames, or None with a warning if Python calls cannot be recorded."""
+class ModuleCalls:
+    """Records the calls of modules alone. Raises OSError if the library cannot be loaded."""
+
+    def __init__(self, core_path):
+        self._library = python_library(core_path)
+        self._records = False
+
+    def start(self):
+        """Records all threads until stop(). The window must have begun. While it records, another call does nothing."""
+        if not self._records:
+            self._records = bool(self._library.redline_python_start_modules(torch.nn.Module.__call__))
+
+    def stop(self):
+        """Call it before the window ends."""
+        if self._records:
+            self._records = False
+            self._library.redline_python_stop_modules()
+        return 0
+
+
+def load_python_calls(core_path, with_stack):
+    """PythonFrames, which hold the calls of modules, or ModuleCalls; None with a warning if these cannot be recorded."""
     try:
-        return PythonFrames(core_path)
+        return (PythonFrames if with_stack else ModuleCalls)(core_path)
     except OSError as error:
-        warnings.warn(f"redline: no Python stacks: {error}. Build Redline for this Python.")
+        what = "Python stacks" if with_stack else "modules"
+        warnings.warn(f"redline: no {what}: {error}. Build Redline for this Python.")
         return None
 
 

@@ -22,6 +22,7 @@ def python_library(core_path):
         raise OSError(f"{NAME} was built for Python {built_for}")
     library.redline_python_start.restype = ctypes.py_object
     library.redline_python_start.argtypes = [ctypes.py_object] * 3
+    library.redline_python_start_modules.argtypes = [ctypes.py_object]
     library.redline_python_step_functions.restype = ctypes.py_object
     library.redline_python_call_through.restype = ctypes.py_object
     library.redline_python_call_through.argtypes = [ctypes.py_object] * 3

@@ -119,6 +119,9 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
       watch.run(tasks[i].name, tasks[i].run);
   };
   run_both([&] { take_tasks(device); }, [&] { take_tasks(host); });
+  device.run("modules", [&] {
+    all.modules = module_tree(source, all.device_work, all.shapes, memory_events);
+  });
   all.peaks = peaks_of(source, all.devices, all.device_work);
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);

@@ -17,6 +17,7 @@
 #include "trace/analysis/gpus.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/memory.h"
+#include "trace/analysis/modules.h"
 #include "trace/analysis/operator_shapes.h"
 #include "trace/analysis/steps.h"
 #include "trace/analysis/streams.h"
@@ -37,6 +38,7 @@ struct Analysis {
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;
   OperatorShapes shapes;  ///< empty where the trace was recorded without shapes
+  ModuleTree modules;     ///< empty where the trace has no calls of modules
   DevicePeaks peaks;      ///< of the GPU, or without one the CPU; unknown if there are several
   HostTree host_tree;
   std::vector<CopyRow> copies;

@@ -4,6 +4,7 @@
 #include "base/json_values.h"
 #include "trace/report/diff.h"
 #include "trace/report/run_diff.h"
+#include "trace/report/tree_diff.h"
 
 namespace redline::trace {
 namespace {
@@ -50,7 +51,7 @@ json rows_json(const std::vector<DiffRow>& rows) {
 
 }  // namespace
 
-std::string diff_json(const Diff* diff, const RunDiff* run) {
+std::string diff_json(const Diff* diff, const RunDiff* run, const TreeDiff* tree) {
   json object;
   object["schema"] = "redline.diff/1";
   object["run"] = run == nullptr ? json() : run_diff_json(*run);
@@ -69,6 +70,7 @@ std::string diff_json(const Diff* diff, const RunDiff* run) {
   object["kernels"] = rows_json(diff->kernels);
   object["collectives"] = rows_json(diff->collectives);
   object["copies"] = rows_json(diff->copies);
+  object["tree"] = tree == nullptr ? json() : tree_diff_json(*tree);
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -57,8 +57,8 @@ std::string traces_html(const Report& report) {
   std::string page = reasons_html(report) + "<div class=columns><div>" + steps_html(report) +
                      phases_html(report) + memory_html(report) + "</div>" +
                      findings_html(report, timeline) + "</div>\n";
-  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + roofline_html(report) +
-          paths_html(report) + tables_html(report) + files_html(report);
+  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + modules_html(report) +
+          roofline_html(report) + paths_html(report) + tables_html(report) + files_html(report);
   return page + "<script type=application/json id=data>" + timeline_json(report, timeline) +
          "</script>\n<script>" + page_script() + "</script>\n";
 }

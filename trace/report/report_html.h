@@ -61,6 +61,9 @@ struct PageTimeline {
 // report_html_roofline.cc
 [[nodiscard]] std::string roofline_html(const Report& report);
 
+// report_html_modules.cc
+[[nodiscard]] std::string modules_html(const Report& report);
+
 // report_html_path.cc
 [[nodiscard]] std::string paths_html(const Report& report);
 

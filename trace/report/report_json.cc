@@ -3,6 +3,7 @@
 
 #include "trace/report/report.h"
 #include "trace/report/report_json_parts.h"
+#include "trace/report/report_modules.h"
 #include "trace/report/report_roofline.h"
 #include "trace/report/run_report.h"
 
@@ -297,6 +298,7 @@ json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, 
   object["operators"] = list_json(analysis.operators, operator_json);
   object["operators_by_shape"] = operators_by_shape_json(analysis);
   object["roofline"] = roofline_json(analysis);
+  object["modules"] = modules_json(analysis);
   object["copies"] = list_json(analysis.copies, copy_json);
   object["launches"] = launches_json(analysis.launches);
   object["queue"] = queue_json(analysis.queues);

@@ -12,16 +12,6 @@ json as_in_trace(const std::string& text) {
   return value.is_discarded() ? json() : value;
 }
 
-json kernels_json(const Trace& trace, const OperatorShape& shape) {
-  json kernels = json::array();
-  for (const ShapeKernel& kernel : shape.kernels) {
-    kernels.push_back({{"name", trace.string(kernel.name)},
-                       {"count", kernel.count},
-                       {"total_ns", kernel.total_ns}});
-  }
-  return kernels;
-}
-
 json shape_json(const RooflineRow& row) {
   const OperatorShape& shape = *row.shape;
   const RooflinePoint& point = row.point;
@@ -44,7 +34,7 @@ json shape_json(const RooflineRow& row) {
       {"percent_of_peak", or_null(point.percent_of_peak)},
       {"bound", point.bound ? json(bound_name(*point.bound)) : json()},
       {"lost_ns", or_null(point.lost_ns)},
-      {"kernels", kernels_json(trace, shape)}};
+      {"kernels", shape_kernels_json(trace, shape.kernels)}};
 }
 
 json peaks_json(const DevicePeaks& peaks) {
@@ -58,6 +48,16 @@ json peaks_json(const DevicePeaks& peaks) {
 }
 
 }  // namespace
+
+json shape_kernels_json(const Trace& trace, std::span<const ShapeKernel> kernels) {
+  json list = json::array();
+  for (const ShapeKernel& kernel : kernels) {
+    list.push_back({{"name", trace.string(kernel.name)},
+                    {"count", kernel.count},
+                    {"total_ns", kernel.total_ns}});
+  }
+  return list;
+}
 
 json operators_by_shape_json(const Analysis& analysis) {
   json list = json::array();

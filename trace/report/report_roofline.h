@@ -34,6 +34,8 @@ struct RooflineRow {
 /// What the table's figures rest on, and what they leave out.
 [[nodiscard]] std::vector<std::string> roofline_notes(const Report& report);
 
+[[nodiscard]] nlohmann::ordered_json shape_kernels_json(const Trace& trace,
+                                                        std::span<const ShapeKernel> kernels);
 /// traces[].operators_by_shape[], in the order of roofline_rows().
 [[nodiscard]] nlohmann::ordered_json operators_by_shape_json(const Analysis& analysis);
 /// traces[].roofline: peaks, the model's use of them; null without shapes.

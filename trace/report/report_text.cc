@@ -12,9 +12,10 @@ namespace {
 
 // The advice stands right below where a step goes, because readers look there first.
 constexpr std::array kSections = {
-    write_header,        write_steps,  write_findings, write_ranks,    write_phases,
-    write_critical_path, write_gpus,   write_kernels,  write_roofline, write_operators,
-    write_collectives,   write_copies, write_memory,   write_launches, write_sequences};
+    write_header,  write_steps,         write_findings,  write_ranks,
+    write_phases,  write_critical_path, write_gpus,      write_modules,
+    write_kernels, write_roofline,      write_operators, write_collectives,
+    write_copies,  write_memory,        write_launches,  write_sequences};
 
 }  // namespace
 

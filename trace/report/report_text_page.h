@@ -53,5 +53,6 @@ void write_collectives(TextPage& page);    // report_text_tables.cc
 void write_copies(TextPage& page);         // report_text_tables.cc
 void write_memory(TextPage& page);         // report_text_gpus.cc
 void write_roofline(TextPage& page);       // report_text_roofline.cc
+void write_modules(TextPage& page);        // report_text_modules.cc
 
 }  // namespace redline::trace

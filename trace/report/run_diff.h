@@ -11,6 +11,8 @@
 
 namespace redline::trace {
 
+struct TreeDiff;
+
 struct RunDiff {
   std::string before;  ///< how the user called the sides: paths or commands
   std::string after;
@@ -40,7 +42,8 @@ struct RunDiff {
 /// The later side's figures in the form customSmallerIsBetter of github-action-benchmark.
 [[nodiscard]] std::string run_diff_benchmark(const RunDiff& diff);
 /// Schema "redline.diff/1". Without `diff` it has only the key "run", which is null without `run`.
-[[nodiscard]] std::string diff_json(const Diff* diff, const RunDiff* run);
+[[nodiscard]] std::string diff_json(const Diff* diff, const RunDiff* run,
+                                    const TreeDiff* tree = nullptr);
 /// The value of the key "run".
 [[nodiscard]] nlohmann::ordered_json run_diff_json(const RunDiff& diff);
 

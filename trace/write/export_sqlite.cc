@@ -9,6 +9,7 @@
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/device_work.h"
 #include "trace/analysis/gpus.h"
+#include "trace/analysis/modules.h"
 #include "trace/analysis/operator_shapes.h"
 #include "trace/analysis/roofline.h"
 #include "trace/analysis/steps.h"
@@ -47,6 +48,12 @@ CREATE TABLE operators_by_shape(trace_id INTEGER, name_id INTEGER, input_dims TE
   input_types TEXT, calls INTEGER, recomputed_calls INTEGER, flops INTEGER, bytes INTEGER,
   device_ns INTEGER, host_ns INTEGER, tflops_per_s REAL, gb_per_s REAL, percent_of_peak REAL,
   bound TEXT, lost_ns INTEGER);
+CREATE TABLE modules(id INTEGER PRIMARY KEY, trace_id INTEGER, parent_id INTEGER, name TEXT,
+  label TEXT, type TEXT, forward_calls INTEGER, forward_host_ns INTEGER, forward_device_ns INTEGER,
+  backward_calls INTEGER, backward_host_ns INTEGER, backward_device_ns INTEGER,
+  recomputation_calls INTEGER, recomputation_host_ns INTEGER, recomputation_device_ns INTEGER,
+  exposed_ns INTEGER);
+CREATE TABLE module_work(slice_id INTEGER PRIMARY KEY, module_id INTEGER, pass TEXT);
 CREATE TABLE flows(from_id INTEGER, to_id INTEGER, kind TEXT);
 CREATE TABLE instants(trace_id INTEGER, track_id INTEGER, name_id INTEGER, time_ns INTEGER,
   args TEXT);
@@ -64,6 +71,7 @@ CREATE INDEX slices_by_name ON slices(name_id);
 CREATE INDEX slices_by_track ON slices(track_id, begin_ns);
 CREATE INDEX kernels_by_name ON kernels(name_id);
 CREATE INDEX collectives_by_seq ON collectives(group_name, kind, seq);
+CREATE INDEX module_work_by_module ON module_work(module_id);
 CREATE INDEX flows_by_from ON flows(from_id);
 CREATE INDEX flows_by_to ON flows(to_id);
 CREATE INDEX instants_by_name ON instants(name_id);
@@ -124,7 +132,7 @@ class Export {
   [[nodiscard]] bool ok() const {
     for (const SqliteInsert* insert :
          {&traces_, &metadata_, &strings_, &tracks_, &slices_, &kernels_, &copies_, &collectives_,
-          &steps_, &shapes_, &flows_, &instants_, &counters_}) {
+          &steps_, &shapes_, &modules_, &module_work_, &flows_, &instants_, &counters_}) {
       if (!insert->ok()) return false;
     }
     return true;
@@ -141,6 +149,7 @@ class Export {
   void add_collectives(const Trace& trace, const CollectiveCalls& found);
   void add_steps(const std::vector<Step>& steps);
   void add_shapes(const Trace& trace, const OperatorShapes& shapes, const DevicePeaks& peaks);
+  void add_modules(const Trace& trace, const DeviceWorkTable& device);
   void add_flows(const Trace& trace);
   void add_instants(const Trace& trace);
   void add_counters(const Trace& trace);
@@ -166,6 +175,7 @@ class Export {
                slices_ = insert("slices", 11), kernels_ = insert("kernels", 13),
                copies_ = insert("copies", 9), collectives_ = insert("collectives", 12),
                steps_ = insert("steps", 6), shapes_ = insert("operators_by_shape", 15),
+               modules_ = insert("modules", 16), module_work_ = insert("module_work", 3),
                flows_ = insert("flows", 3), instants_ = insert("instants", 5),
                counters_ = insert("counters", 5);
   std::unordered_map<std::string_view, int64_t> known_strings_;  // of all traces, which live on
@@ -173,6 +183,7 @@ class Export {
   int64_t trace_id_ = -1;
   int64_t first_slice_ = 0;
   int64_t first_track_ = 0;
+  int64_t first_module_ = 0;
 };
 
 void Export::add(const Trace& trace) {
@@ -191,6 +202,7 @@ void Export::add(const Trace& trace) {
   add_steps(steps);
   add_shapes(trace, operator_shapes(trace, device, tree, steps),
              peaks_of(trace, device_properties(trace), device));
+  add_modules(trace, device);
   add_flows(trace);
   add_instants(trace);
   add_counters(trace);
@@ -348,6 +360,29 @@ void Export::add_shapes(const Trace& trace, const OperatorShapes& shapes,
     }
     shapes_.add(point.lost_ns).row();
   }
+}
+
+// Without flops and memory, for which the whole text would be read once more.
+void Export::add_modules(const Trace& trace, const DeviceWorkTable& device) {
+  const ModuleTree tree = module_tree(trace, device, {}, {});
+  for (size_t i = 0; i < tree.nodes.size(); ++i) {
+    const ModuleNode& node = tree.nodes[i];
+    const std::string label = i == 0 ? "" : node.label(tree.nodes[node.parent]);
+    modules_.add(first_module_ + static_cast<int64_t>(i)).add(trace_id_);
+    modules_.add(i == 0 ? std::nullopt : std::optional(first_module_ + int64_t{node.parent}));
+    modules_.add(std::string_view(node.name)).add(std::string_view(label));
+    modules_.add(std::string_view(node.type));
+    for (const ModuleWork& work : node.total) {
+      modules_.add(work.calls).add(work.host_ns).add(work.device_ns);
+    }
+    modules_.add(node.exposed_ns).row();
+  }
+  for (size_t i = 0; i < tree.of_work.size(); ++i) {
+    const ModulePlace place = tree.of_work[i];
+    module_work_.add(id_of(device.rows[i].slice)).add(first_module_ + int64_t{place.node});
+    module_work_.add(kModulePassNames[static_cast<size_t>(place.pass)]).row();
+  }
+  first_module_ += static_cast<int64_t>(tree.nodes.size());
 }
 
 void Export::add_flows(const Trace& trace) {

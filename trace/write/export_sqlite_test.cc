@@ -58,6 +58,18 @@ class ExportSqlite : public ::testing::Test {
     return *parse_trace("rank" + std::to_string(rank), text.str());
   }
 
+  static std::shared_ptr<const Trace> with_modules() {
+    TraceText text;
+    text.slice("python_function", "nn.Module: Model_0", 0, 1'000, {.args = R"("Module name": "")"});
+    text.slice("python_function", "nn.Module: Linear_0", 100, 900,
+               {.args = R"("Module name": "head")"});
+    text.runtime("cudaLaunchKernel", 300, 350, 5);
+    text.kernel("gemm", 1'000, 3'000, on_stream(7, 5));
+    text.runtime("cudaLaunchKernel", 1'300, 1'350, 6);
+    text.kernel("update", 3'000, 3'500, on_stream(7, 6));
+    return *parse_trace("modules", text.str());
+  }
+
   /// The rows of a query, with columns joined by '|'.
   [[nodiscard]] Rows query(const std::string& sql) const {
     sqlite3* database = nullptr;
@@ -118,6 +130,18 @@ TEST_F(ExportSqlite, EveryTableHoldsWhatTheTracesSay) {
               ElementsAre("1|1"));
 }
 
+TEST_F(ExportSqlite, WorkHasItsModule) {
+  ASSERT_TRUE(export_sqlite(Traces{with_modules(), rank(0), with_modules()}, path()));
+  EXPECT_THAT(query("SELECT id, parent_id, name, label, type, forward_calls, forward_host_ns, "
+                    "forward_device_ns, exposed_ns FROM modules WHERE trace_id = 2"),
+              ElementsAre("3|null||||0|1000|2500|2500", "4|3||Model_0|Model|1|1000|2000|2000",
+                          "5|4|head|head|Linear|1|800|2000|2000"));
+  EXPECT_THAT(
+      query("SELECT e.name, w.module_id, w.pass FROM module_work w "
+            "JOIN events e ON e.id = w.slice_id ORDER BY e.id"),
+      ElementsAre("gemm|2|forward", "update|0|forward", "gemm|5|forward", "update|3|forward"));
+}
+
 TEST_F(ExportSqlite, ArgsOnRequestAndARunTwiceReplacesTheFirst) {
   ASSERT_TRUE(export_sqlite(Traces{rank(0)}, path()));
   ASSERT_TRUE(export_sqlite(Traces{rank(0)}, path(), {.args = true}));
@@ -155,7 +179,7 @@ TEST_F(ExportSqlite, CancelledOrRefusedLeavesNothing) {
 
 // Runs the queries of docs/sqlite.md exactly as they stand there.
 TEST_F(ExportSqlite, DocumentedQueriesRun) {
-  ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1)}, path()));
+  ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1), with_modules()}, path()));
   std::ifstream file(std::string(REDLINE_SOURCE_DIR) + "/docs/sqlite.md");
   std::stringstream page;
   page << file.rdbuf();
@@ -168,7 +192,7 @@ TEST_F(ExportSqlite, DocumentedQueriesRun) {
     EXPECT_FALSE(query(sql).empty()) << sql;
     ++queries;
   }
-  EXPECT_EQ(queries, 5);
+  EXPECT_EQ(queries, 6);
 }
 
 TEST_F(ExportSqlite, OperatorsByShapeAreThoseOfTheReport) {

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/format.h"
+#include "trace/report/diff.h"
+#include "trace/report/diff_words.h"
+#include "trace/report/kernel_name.h"
+#include "trace/report/tree_diff.h"
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kPlaceColumns = 40;
+constexpr size_t kNamesColumns = 70;
+
+std::string step_ns_text(double ns) { return ns > 0 ? format_ns(std::llround(ns)) : "-"; }
+
+// "GPT.layers.*.mlp, backward"
+std::string place_text(const TreeDiffRow& row) {
+  std::string text = row.place.empty() ? "outside modules" : row.place;
+  if (row.pass == ModulePass::kBackward) text += ", backward";
+  if (row.pass == ModulePass::kRecomputation) text += ", again";
+  return text;
+}
+
+// `utf8` without its begin where it is wider than `width`: the innermost modules tell most.
+std::string without_begin(const std::string& utf8, size_t width) {
+  if (columns(utf8) <= width) return utf8;
+  size_t begin = 0;
+  while (columns(utf8.substr(begin)) >= width) {
+    do ++begin;
+    while (begin < utf8.size() && (static_cast<unsigned char>(utf8[begin]) & 0xC0) == 0x80);
+  }
+  return "…" + utf8.substr(begin);
+}
+
+// "12", "12→3"
+std::string pieces_text(const TreeDiffRow& row) {
+  const std::string before = mean_count_text(row.before.work.count);
+  const std::string after = mean_count_text(row.after.work.count);
+  return before == after ? before : before + "→" + after;
+}
+
+std::string names_text(const TreeSide& side, size_t width, const std::string& pieces) {
+  const std::string count = " (" + pieces + ")";
+  std::string names;
+  for (const std::string& name : side.names) names += (names.empty() ? "" : ", ") + name;
+  return elide(names, width - columns(count)) + count;
+}
+
+std::string kernel_names_text(const TreeSide& side, size_t width) {
+  const std::string more =
+      side.kernels.size() > 1 ? fmt::format(" +{}", side.kernels.size() - 1) : "";
+  return short_kernel_name(side.kernels.front(), width - columns(more)) + more;
+}
+
+class TreeDiffText {
+ public:
+  TreeDiffText(const TreeDiff& diff, const TextStyle& style, const TextScope& scope)
+      : diff_(diff), scope_(scope), canvas_(style) {}
+
+  std::string write() {
+    const size_t shown = std::min(diff_.rows.size(), scope_.top);
+    const char* kind =
+        diff_.has_gpu ? "CALL TREE, GPU time of a step" : "CALL TREE, host time of a step";
+    canvas_.left(kind, 47, Hue::kBold)
+        .right("before", 11, Hue::kDim)
+        .right("after", 11, Hue::kDim)
+        .right("change", 11, Hue::kDim)
+        .end_line();
+    for (size_t i = 0; i < shown; ++i) write_row(diff_.rows[i]);
+    write_rest(shown);
+    write_times("all", diff_.before.ns, diff_.after.ns);
+    write_sums();
+    if (!diff_.has_modules) {
+      canvas_
+          .left(
+              "  operators are matched by name alone: both traces need modules (record --modules)",
+              0, Hue::kDim)
+          .end_line();
+    }
+    canvas_.end_line();
+    return canvas_.take();
+  }
+
+ private:
+  void write_times(const std::string& title, double before_ns, double after_ns) {
+    const int64_t delta_ns = std::llround(after_ns - before_ns);
+    canvas_.left("  ")
+        .left(title, 45)
+        .right(step_ns_text(before_ns), 11)
+        .right(step_ns_text(after_ns), 11)
+        .right(signed_ns(delta_ns), 11, delta_ns < 0 ? Hue::kGreen : Hue::kRed)
+        .end_line();
+  }
+
+  void write_row(const TreeDiffRow& row) {
+    const std::string word = fmt::format("{:6}", change_name(row.change));
+    write_times(word + without_begin(place_text(row), kPlaceColumns - 2), row.before.work.ns,
+                row.after.work.ns);
+    write_names(row);
+  }
+
+  void write_names(const TreeDiffRow& row) {
+    const bool is_one_sided = row.before.names.empty() || row.after.names.empty();
+    std::string text;
+    if (is_one_sided || row.before.names == row.after.names) {
+      const TreeSide& side = row.before.names.empty() ? row.after : row.before;
+      text = names_text(side, kNamesColumns, pieces_text(row));
+    } else {
+      text = names_text(row.before, kNamesColumns / 2, mean_count_text(row.before.work.count)) +
+             " → " +
+             names_text(row.after, kNamesColumns / 2 - 3, mean_count_text(row.after.work.count));
+    }
+    canvas_.left("        ").left(text, 0, Hue::kDim).end_line();
+    if (row.change == TreeChange::kSame || is_one_sided) return;
+    if (row.before.kernels.empty() || row.after.kernels.empty()) return;
+    canvas_.left("        ")
+        .left(kernel_names_text(row.before, kNamesColumns / 2) + " → " +
+                  kernel_names_text(row.after, kNamesColumns / 2 - 3),
+              0, Hue::kDim)
+        .end_line();
+  }
+
+  void write_rest(size_t shown) {
+    if (shown == diff_.rows.size()) return;
+    CallWork before, after;
+    for (size_t i = shown; i < diff_.rows.size(); ++i) {
+      before += diff_.rows[i].before.work;
+      after += diff_.rows[i].after.work;
+    }
+    write_times(format_plural(diff_.rows.size() - shown, "more row"), before.ns, after.ns);
+  }
+
+  // "fused -3.1 ms, same +0.2 ms"
+  void write_sums() {
+    constexpr std::array kChanges = {TreeChange::kFused, TreeChange::kSplit, TreeChange::kOther,
+                                     TreeChange::kNew,   TreeChange::kGone,  TreeChange::kSame};
+    std::string text;
+    for (const TreeChange change : kChanges) {
+      double delta_ns = 0;
+      bool is_there = false;
+      for (const TreeDiffRow& row : diff_.rows) {
+        if (row.change != change) continue;
+        delta_ns += row.delta_ns();
+        is_there = true;
+      }
+      if (!is_there) continue;
+      text += fmt::format("{}{} {}", text.empty() ? "  " : ", ", change_name(change),
+                          signed_ns(std::llround(delta_ns)));
+    }
+    canvas_.left(text, 0, Hue::kDim).end_line();
+  }
+
+  const TreeDiff& diff_;
+  const TextScope& scope_;
+  TextCanvas canvas_;
+};
+
+}  // namespace
+
+std::string tree_diff_text(const TreeDiff& diff, const TextStyle& style, const TextScope& scope) {
+  return TreeDiffText(diff, style, scope).write();
+}
+
+}  // namespace redline::trace

@@ -33,9 +33,9 @@ std::vector<Row> merge_rows(const std::vector<Analysis>& traces, Rows rows_of, K
   return merged;
 }
 
-// The mean rate of two ranks, weighted by time; nullopt if one of them is unknown.
-std::optional<double> mean_rate(std::optional<double> left, int64_t left_ns,
-                                std::optional<double> right, int64_t right_ns) {
+// The mean of a figure of two ranks, weighted by time; nullopt if one of them is unknown.
+std::optional<double> weighted_mean(std::optional<double> left, int64_t left_ns,
+                                    std::optional<double> right, int64_t right_ns) {
   if (!left || !right) return std::nullopt;
   const auto of_left = static_cast<double>(left_ns), of_right = static_cast<double>(right_ns);
   return (*left * of_left + *right * of_right) / (of_left + of_right);
@@ -79,8 +79,11 @@ std::vector<KernelRow> merged_kernels(const std::vector<Analysis>& traces) {
       traces, [](const Analysis& analysis) { return analysis.kernels; },
       [](const KernelRow& row) { return row.name; },
       [](KernelRow& sum, const KernelRow& row) {
+        sum.blocks_per_sm =
+            weighted_mean(sum.blocks_per_sm, sum.total_ns, row.blocks_per_sm, row.total_ns);
+        sum.occupancy = weighted_mean(sum.occupancy, sum.total_ns, row.occupancy, row.total_ns);
         sum.count += row.count;
-        sum.total_ns += row.total_ns;
+        sum.total_ns = saturating_sum(sum.total_ns, row.total_ns);
         sum.min_ns = std::min(sum.min_ns, row.min_ns);
         sum.max_ns = std::max(sum.max_ns, row.max_ns);
       },
@@ -93,9 +96,9 @@ std::vector<OperatorRow> merged_operators(const std::vector<Analysis>& traces) {
       [](const OperatorRow& row) { return row.name; },
       [](OperatorRow& sum, const OperatorRow& row) {
         sum.count += row.count;
-        sum.total_ns += row.total_ns;
-        sum.self_ns += row.self_ns;
-        sum.device_self_ns += row.device_self_ns;
+        sum.total_ns = saturating_sum(sum.total_ns, row.total_ns);
+        sum.self_ns = saturating_sum(sum.self_ns, row.self_ns);
+        sum.device_self_ns = saturating_sum(sum.device_self_ns, row.device_self_ns);
       },
       [](const OperatorRow& row) { return row.self_ns; });
 }
@@ -107,7 +110,7 @@ std::vector<CopyRow> merged_copies(const std::vector<Analysis>& traces) {
       [](CopyRow& sum, const CopyRow& row) {
         sum.count += row.count;
         sum.bytes = saturating_sum(sum.bytes, row.bytes);
-        sum.total_ns += row.total_ns;
+        sum.total_ns = saturating_sum(sum.total_ns, row.total_ns);
       },
       [](const CopyRow& row) { return row.total_ns; });
 }
@@ -121,13 +124,13 @@ std::vector<Collective> merged_collectives(const std::vector<Analysis>& traces) 
       },
       [](Collective& sum, const Collective& row) {
         sum.bus_bandwidth =
-            mean_rate(sum.bus_bandwidth, sum.total_ns, row.bus_bandwidth, row.total_ns);
-        sum.algorithm_bandwidth =
-            mean_rate(sum.algorithm_bandwidth, sum.total_ns, row.algorithm_bandwidth, row.total_ns);
+            weighted_mean(sum.bus_bandwidth, sum.total_ns, row.bus_bandwidth, row.total_ns);
+        sum.algorithm_bandwidth = weighted_mean(sum.algorithm_bandwidth, sum.total_ns,
+                                                row.algorithm_bandwidth, row.total_ns);
         if (sum.bytes) sum.bytes = saturating_sum(*sum.bytes, row.bytes.value_or(0));
         sum.count += row.count;
-        sum.total_ns += row.total_ns;
-        sum.exposed_ns += row.exposed_ns;
+        sum.total_ns = saturating_sum(sum.total_ns, row.total_ns);
+        sum.exposed_ns = saturating_sum(sum.exposed_ns, row.exposed_ns);
       },
       [](const Collective& row) { return row.total_ns; });
 }

@@ -135,6 +135,13 @@ string_view operation_of(string_view name) {
   return {};
 }
 
+// Not so "Memcpy HtoD (Pageable -> Device)", "aten::addmm", "nn.py(7): forward", "<built-in id>".
+bool is_signature(string_view name) {
+  if (name.starts_with("Memcpy ") || name.starts_with("Memset ")) return false;
+  return name.find_first_of("(<", 1) != string_view::npos && name.front() != '<' &&
+         name.find(".py(") == string_view::npos;
+}
+
 }  // namespace
 
 std::string elide_middle(string_view utf8, size_t width) {
@@ -171,10 +178,7 @@ std::string plain_kernel_name(string_view name) {
 }
 
 std::string short_kernel_name(string_view name, size_t width) {
-  // "Memcpy HtoD (Pageable -> Device)" is not a function's name.
-  if (name.substr(0, 7) == "Memcpy " || name.substr(0, 7) == "Memset ") {
-    return elide_middle(name, width);
-  }
+  if (!is_signature(name)) return elide_middle(name, width);
   const std::string plain = plain_kernel_name(name);
   if (columns(plain) <= width) return elide(plain, width);
   const string_view operation = operation_of(plain);

@@ -107,16 +107,24 @@ bool wait_until_shown(const QWidget& window) {
   return window.windowHandle()->isExposed();
 }
 
-FrameTimes time_frames(MainWindow& window, TimeRange all) {
+/// Times what `paint` does for each frame of the walk.
+template <typename Paint>
+FrameTimes time_frames(MainWindow& window, TimeRange all, const Paint& paint) {
   FrameTimes times;
-  LanesView& lanes = window.timeline().lanes();
   walk(window.state(), all, [&] {
     const Lap lap;
-    lanes.repaint();
+    paint();
     times.cpu_ms.push_back(lap.cpu_ms());
     times.wall_ms.push_back(lap.wall_ms());
   });
   return times;
+}
+
+nlohmann::ordered_json json_of(const FrameTimes& times) {
+  return {{"p50_ms", percentile(times.wall_ms, 0.5)},
+          {"p95_ms", percentile(times.wall_ms, 0.95)},
+          {"max_ms", percentile(times.wall_ms, 1)},
+          {"p95_cpu_ms", percentile(times.cpu_ms, 0.95)}};
 }
 
 /// The slowest times of several searches.
@@ -175,6 +183,50 @@ Responsiveness watch_window(Sender* sender, Signal done, const Begin& begin) {
   return result;
 }
 
+/// The longest that the window's thread works at once when `act` is done and its results come.
+template <typename Act>
+nlohmann::ordered_json time_hold_up(MainWindow& window, const Act& act) {
+  double wall_ms = 0;
+  double cpu_ms = 0;
+  const auto time = [&](const auto& work) {
+    const Lap lap;
+    work();
+    wall_ms = std::max(wall_ms, lap.wall_ms());
+    cpu_ms = std::max(cpu_ms, lap.cpu_ms());
+  };
+  const auto handle_events = [] { QCoreApplication::processEvents(); };
+  time([&] {
+    act();
+    handle_events();
+  });
+  for (int round = 0; round < 2; ++round) {  // a result may start a task of its own
+    window.wait();
+    time(handle_events);
+  }
+  return {{"blocked_ms", wall_ms}, {"blocked_cpu_ms", cpu_ms}};
+}
+
+/// What opening each table and pane holds up, and what goes through all of them.
+nlohmann::ordered_json time_opening(MainWindow& window) {
+  const AnalysedSession analysed = analyse_session(window.state().session());
+  ViewState& state = window.state();
+  nlohmann::ordered_json times;
+  times["(the report)"] = time_hold_up(window, [&] { window.show_analysis(analysed); });
+  for (const QString& title : window.tab_titles()) {
+    times[title.toStdString()] = time_hold_up(window, [&] { window.show_tab(title); });
+  }
+  times["(all selected)"] =
+      time_hold_up(window, [&] { state.select_time(state.session().range()); });
+  if (!analysed.step_bars.empty()) {
+    const StepBar& step = analysed.step_bars.front();
+    times["(a step)"] = time_hold_up(window, [&] {
+      state.go_to_time(step.time);
+      state.choose_step(ChosenStep{step.time, step.name});
+    });
+  }
+  return times;
+}
+
 }  // namespace
 
 std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession& loaded,
@@ -188,7 +240,8 @@ std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession&
   window.grab();
   const double first_paint_s = loaded.seconds + first_paint.wall_ms() / 1000;
   PaintCount painted(window.timeline().lanes());
-  const FrameTimes frames = time_frames(window, session.range());
+  const FrameTimes frames =
+      time_frames(window, session.range(), [&] { window.timeline().lanes().repaint(); });
   if (painted.count() < frames.wall_ms.size()) return kNotShown;
   const uint64_t peak = peak_bytes();
   const SearchTimes searches = time_searches(state);
@@ -201,6 +254,12 @@ std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession&
       hits.size() == 0
           ? Responsiveness()
           : watch_window(&hits, &HitsModel::sorted, [&] { hits.sort(0, Qt::AscendingOrder); });
+  const nlohmann::ordered_json opening = time_opening(window);
+  window.show_tab(QStringLiteral("Flame"));
+  state.find(QStringLiteral("aten::"));
+  window.settle();
+  const FrameTimes whole =
+      time_frames(window, session.range(), [] { QCoreApplication::processEvents(); });
   const nlohmann::ordered_json report = {
       {"events", session.event_count()},
       {"lanes", session.lane_count()},
@@ -224,6 +283,8 @@ std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession&
       {"sort_s", sort.seconds},
       {"sort_blocked_ms", sort.blocked_ms},
       {"sort_blocked_cpu_ms", sort.blocked_cpu_ms},
+      {"opening", opening},
+      {"whole_window", json_of(whole)},
   };
   return write_text_file(path, report.dump(2) + "\n");
 }

@@ -30,6 +30,10 @@ namespace redline::viewer {
 ///   - find_blocked_ms, sort_blocked_ms: the longest time meanwhile in which the window could not
 ///     answer
 ///   - find_blocked_cpu_ms, sort_blocked_cpu_ms: the longest that its thread worked at once
+///   - opening: for each table and pane, and for the report, a selection of everything and a chosen
+///     step, blocked_ms and blocked_cpu_ms: the longest that it holds the window up
+///   - whole_window: frame times of the whole window, with the flame graph open and the hits of a
+///     search underlined
 ///
 /// Returns a sentence if the display does not show the window, or if the file cannot be written.
 [[nodiscard]] std::optional<std::string> bench_frames(MainWindow& window,
